@@ -1,0 +1,369 @@
+"""Every setting of a model and of its training: frozen dataclasses, read from and written to YAML.
+
+A key that no dataclass knows, a value of the wrong type and a number out of range are errors that
+name the key, what is allowed and, for a misspelt key, the nearest one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import yaml
+
+from seqray.errors import ConfigError
+
+T = TypeVar("T")
+
+
+def _require(condition: bool, key: str, rule: str) -> None:
+    if not condition:
+        raise ConfigError(f"'{key}' {rule}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StemConfig:
+    """Convolutions before attention: local detectors first, attention over fewer tokens.
+
+    Attributes
+    ----------
+    kernels
+        Widths of the parallel first convolutions, odd; their channels are concatenated to ``d_model``.
+    stride
+        Letters per token after the stem.
+    depth
+        Residual convolutions of width 5 at full resolution before the stride is taken.
+    """
+
+    kernels: tuple[int, ...] = (7,)
+    stride: int = 1
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        _require(len(self.kernels) > 0, "stem.kernels", "needs at least one width")
+        _require(all(k > 0 and k % 2 == 1 for k in self.kernels), "stem.kernels", "takes odd widths of 1 or more")
+        _require(1 <= self.stride <= 64, "stem.stride", "lies between 1 and 64")
+        _require(0 <= self.depth <= 8, "stem.depth", "lies between 0 and 8")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelConfig:
+    """The shape of a `SequenceTransformer`; letters in brackets are those of the docs.
+
+    Attributes
+    ----------
+    alphabet
+        Letters that the model reads.
+    tokenizer, k
+        ``character`` (one token a letter) or ``kmer`` (overlapping words of ``k`` letters).
+    classes
+        Number of classes [K].
+    d_model
+        Model width [D].
+    layers
+        Number of blocks.
+    heads, kv_heads
+        Query heads [H], and key/value heads: equal to ``heads`` (the default, multi-head), fewer
+        (grouped-query) or 1 (multi-query).
+    d_ff
+        Width of the feed-forward layer; 4D by default.
+    activation
+        Of the feed-forward layer and the stem.
+    dropout
+        Applied to embeddings, attention output and feed-forward output while training.
+    positions
+        ``sinusoidal``, ``learned`` or ``rotary``.
+    max_length
+        Longest input in letters (a learned table has that many rows; others use it as a limit only).
+    stem
+        Optional convolutional stem.
+    """
+
+    alphabet: Literal["dna", "rna", "protein"] = "dna"
+    tokenizer: Literal["character", "kmer"] = "character"
+    k: int = 1
+    classes: int = 2
+    d_model: int = 64
+    layers: int = 3
+    heads: int = 4
+    kv_heads: int | None = None
+    d_ff: int | None = None
+    activation: Literal["relu", "gelu"] = "gelu"
+    dropout: float = 0.1
+    positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
+    max_length: int = 1024
+    stem: StemConfig | None = None
+
+    def __post_init__(self) -> None:
+        _require(self.classes >= 2, "model.classes", "is 2 or more")
+        _require(self.layers >= 1, "model.layers", "is 1 or more")
+        _require(self.heads >= 1, "model.heads", "is 1 or more")
+        _require(
+            self.d_model >= self.heads and self.d_model % self.heads == 0,
+            "model.d_model",
+            f"({self.d_model}) must be a multiple of 'model.heads' ({self.heads})",
+        )
+        _require(self.d_model % 2 == 0, "model.d_model", "is even")
+        if self.positions == "rotary":
+            _require((self.d_model // self.heads) % 2 == 0, "model.heads", "must give heads of even width for rotary")
+        if self.kv_heads is not None:
+            _require(
+                1 <= self.kv_heads <= self.heads and self.heads % self.kv_heads == 0,
+                "model.kv_heads",
+                f"({self.kv_heads}) must divide 'model.heads' ({self.heads})",
+            )
+        _require(self.d_ff is None or self.d_ff >= 1, "model.d_ff", "is 1 or more")
+        _require(0 <= self.dropout < 1, "model.dropout", "lies in [0, 1)")
+        _require(self.max_length >= 1, "model.max_length", "is 1 or more")
+        if self.tokenizer == "character":
+            _require(self.k == 1, "model.k", "is 1 for the character tokenizer")
+        else:
+            _require(2 <= self.k <= 8, "model.k", "lies between 2 and 8 for the k-mer tokenizer")
+        if self.stem is not None:
+            _require(self.tokenizer == "character", "model.stem", "goes with the character tokenizer only")
+            _require(self.d_model % len(self.stem.kernels) == 0, "model.stem.kernels", "must divide 'model.d_model' by their number")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataConfig:
+    """What the sequences are.
+
+    Attributes
+    ----------
+    window
+        Length in letters that the model is trained on and scans with.
+    positive
+        The class that ``scan`` looks for and whose probability metrics rank by.
+    site
+        Index of the transcription start within the window (0-based), for ``scan``.
+    validation
+        Share of the training groups held out for early stopping and calibration where the data name no
+        validation split.
+    flank
+        Letters on each side of the window that training sequences may carry, used by random shifts.
+    """
+
+    window: int = 81
+    positive: str = "promoter"
+    site: int | None = None
+    validation: float = 0.15
+    flank: int = 0
+
+    def __post_init__(self) -> None:
+        _require(self.window >= 1, "data.window", "is 1 or more")
+        _require(bool(self.positive), "data.positive", "names a class")
+        if self.site is not None:
+            _require(0 <= self.site < self.window, "data.site", "lies within the window")
+        _require(0 < self.validation < 0.9, "data.validation", "lies in (0, 0.9)")
+        _require(self.flank >= 0, "data.flank", "is 0 or more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AugmentConfig:
+    """Random changes to training sequences only.
+
+    Attributes
+    ----------
+    shift
+        Largest shift in letters, uniform on both sides; letters from the flank where there is one, else
+        the end that is uncovered becomes unknown.
+    mask
+        Probability that a letter is replaced by the mask token.
+    reverse_complement
+        Probability of reading the other strand; only where the class does not depend on the strand.
+    """
+
+    shift: int = 0
+    mask: float = 0.0
+    reverse_complement: float = 0.0
+
+    def __post_init__(self) -> None:
+        _require(self.shift >= 0, "augment.shift", "is 0 or more")
+        _require(0 <= self.mask < 1, "augment.mask", "lies in [0, 1)")
+        _require(0 <= self.reverse_complement <= 1, "augment.reverse_complement", "lies in [0, 1]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimizerConfig:
+    """AdamW with linear warm-up and cosine decay to a tenth of a percent of the peak rate.
+
+    Attributes
+    ----------
+    learning_rate, weight_decay
+        Peak rate and decoupled decay (matrices only, not biases or norms).
+    warmup
+        Share of all steps over which the rate rises.
+    batch_size
+        Sequences a step and device.
+    class_weights
+        ``balanced`` weighs each class by the inverse of its share; ``none`` leaves the prior as it is.
+    label_smoothing
+        Mass spread over the other classes.
+    ema
+        Decay of an exponential moving average of the weights, which is then validated and saved; 0 is off.
+    """
+
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.01
+    warmup: float = 0.1
+    batch_size: int = 64
+    class_weights: Literal["balanced", "none"] = "none"
+    label_smoothing: float = 0.0
+    ema: float = 0.0
+
+    def __post_init__(self) -> None:
+        _require(self.learning_rate > 0, "optimizer.learning_rate", "is above 0")
+        _require(self.weight_decay >= 0, "optimizer.weight_decay", "is 0 or more")
+        _require(0 <= self.warmup < 1, "optimizer.warmup", "lies in [0, 1)")
+        _require(self.batch_size >= 1, "optimizer.batch_size", "is 1 or more")
+        _require(0 <= self.label_smoothing < 1, "optimizer.label_smoothing", "lies in [0, 1)")
+        _require(0 <= self.ema < 1, "optimizer.ema", "lies in [0, 1)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoppingConfig:
+    """Which epoch is kept: the best by ``monitor`` on validation; training ends after ``patience`` without gain."""
+
+    monitor: Literal["mcc", "auprc", "loss"] = "mcc"
+    patience: int = 10
+
+    def __post_init__(self) -> None:
+        _require(self.patience >= 1, "stopping.patience", "is 1 or more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunConfig:
+    """One training run: everything that decides the model file, but the data.
+
+    Attributes
+    ----------
+    name, summary
+        As the model card shows them.
+    card
+        Free text for the card: ``licence``, ``data``, ``use``, ``limits`` (a list), ``citation``.
+    trainer
+        Goes to ``lightning.Trainer`` as it is: ``max_epochs``, ``precision``, ``accelerator``, ``devices``,
+        ``num_nodes``, ``strategy``, ...
+    members
+        Networks trained from different seeds into one file, 1 to 5; their log-probabilities are averaged.
+    seed
+        Of the first member; the others count up from it.
+    """
+
+    name: str = "model"
+    summary: str = ""
+    model: ModelConfig = field(default_factory=ModelConfig)
+    data: DataConfig = field(default_factory=DataConfig)
+    augment: AugmentConfig = field(default_factory=AugmentConfig)
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+    stopping: StoppingConfig = field(default_factory=StoppingConfig)
+    trainer: dict[str, Any] = field(default_factory=dict)
+    card: dict[str, Any] = field(default_factory=dict)
+    members: int = 1
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        _require(1 <= self.members <= 5, "members", "lies between 1 and 5")
+        _require(0 <= self.seed < 2**31, "seed", "lies between 0 and 2^31 - 1")
+        _require(bool(self.name) and not set(self.name) & set("/\\ \t\n"), "name", "is one word without slashes")
+        _require(
+            self.data.window <= self.model.max_length,
+            "data.window",
+            f"({self.data.window}) exceeds 'model.max_length' ({self.model.max_length})",
+        )
+
+
+def _describe(annotation: Any) -> str:
+    if typing.get_origin(annotation) is Literal:
+        return "one of " + ", ".join(map(repr, typing.get_args(annotation)))
+    if isinstance(annotation, types.UnionType):
+        return " or ".join(_describe(a) for a in typing.get_args(annotation))
+    return "nothing" if annotation is type(None) else getattr(annotation, "__name__", str(annotation))
+
+
+def _convert(value: Any, annotation: Any, key: str) -> Any:
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if annotation is Any:
+        return value
+    if isinstance(annotation, types.UnionType):
+        if value is None and type(None) in arguments:
+            return None
+        [annotation] = [a for a in arguments if a is not type(None)]
+        return _convert(value, annotation, key)
+    if dataclasses.is_dataclass(annotation) and isinstance(annotation, type):
+        return from_mapping(annotation, value, key)
+    if origin is Literal and value in arguments:
+        return value
+    if origin is tuple and isinstance(value, list | tuple):
+        return tuple(_convert(v, arguments[0], f"{key}[{i}]") for i, v in enumerate(value))
+    if origin is dict and isinstance(value, Mapping):
+        return dict(value)
+    if annotation is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if annotation is float and isinstance(value, str):  # YAML 1.1 reads 1e-3 as text
+        try:
+            return float(value)
+        except ValueError:
+            pass
+    if isinstance(annotation, type) and isinstance(value, annotation) and not (annotation is int and isinstance(value, bool)):
+        return value
+    raise ConfigError(f"'{key}' is {value!r}", remedy=f"give {_describe(annotation)}")
+
+
+def from_mapping(cls: type[T], mapping: Any, key: str = "") -> T:
+    """Build a settings dataclass from nested plain data.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown key (the nearest known one is named), a wrong type or a value out of range.
+    """
+    if not isinstance(mapping, Mapping):
+        raise ConfigError(f"'{key or 'the file'}' is not a mapping of settings")
+    hints = typing.get_type_hints(cls)
+    prefix = f"{key}." if key else ""
+    for name in mapping:
+        if name not in hints:
+            near = difflib.get_close_matches(str(name), hints, n=1)
+            hint = f"did you mean '{prefix}{near[0]}'?" if near else f"known are {', '.join(sorted(hints))}"
+            raise ConfigError(f"unknown setting '{prefix}{name}'", remedy=hint)
+    return cls(**{name: _convert(value, hints[name], prefix + name) for name, value in mapping.items()})
+
+
+def to_mapping(settings: Any) -> dict[str, Any]:
+    """Turn a settings dataclass into plain data that `from_mapping` and JSON take."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {k: plain(v) for k, v in value.items()}
+        return [plain(v) for v in value] if isinstance(value, list | tuple) else value
+
+    return plain(dataclasses.asdict(settings))
+
+
+def load_run_config(path: str | Path) -> RunConfig:
+    """Read a `RunConfig` from a YAML file.
+
+    Raises
+    ------
+    ConfigError
+        With the file's name in front, where the file can't be read, is no YAML or holds a wrong setting.
+    """
+    try:
+        with open(path, encoding="utf-8") as handle:
+            mapping = yaml.safe_load(handle) or {}
+    except OSError as error:
+        raise ConfigError(f"can't be read ({error.strerror})", where=str(path)) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        reason = str(error).splitlines()[0]
+        raise ConfigError(f"is not valid YAML ({reason})", where=str(path)) from None
+    try:
+        return from_mapping(RunConfig, mapping)
+    except ConfigError as error:
+        raise ConfigError(error.what, where=str(path), remedy=error.remedy) from None

@@ -1,0 +1,49 @@
+"""Every error that seqray raises on purpose: what was wrong, where, and what to do about it."""
+
+from __future__ import annotations
+
+
+class SeqrayError(Exception):
+    """Base of all errors raised on purpose; its text is one line fit for a terminal.
+
+    Parameters
+    ----------
+    what
+        What was wrong, in words that a user understands.
+    where
+        File, record, line or position, where one is known.
+    remedy
+        What the user can do about it.
+
+    Attributes
+    ----------
+    exit_code
+        Exit status of the command line: 2 for the user's input, 1 for a fault of ours.
+    """
+
+    exit_code = 1
+
+    def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
+        self.what = what
+        self.where = where
+        self.remedy = remedy
+        text = f"{where}: {what}" if where else what
+        super().__init__(f"{text}; {remedy}" if remedy else text)
+
+
+class InputError(SeqrayError):
+    """The user's data can't be used as it is."""
+
+    exit_code = 2
+
+
+class ConfigError(SeqrayError):
+    """A setting is unknown, of the wrong type or out of range."""
+
+    exit_code = 2
+
+
+class ModelFileError(SeqrayError):
+    """A model file is missing, damaged, unsafe or made by a newer seqray."""
+
+    exit_code = 2

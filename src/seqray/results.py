@@ -1,0 +1,69 @@
+"""What the verbs return: plain, immutable values without behaviour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedRecord:
+    """A record that was read but not used, and why."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The classification of one record.
+
+    Attributes
+    ----------
+    id
+        Identifier of the record.
+    length
+        Its length in letters.
+    label
+        The class called: the positive class where its probability reaches the model's threshold
+        (two classes), else the class of highest probability.
+    probabilities
+        Calibrated probability per class, in the order of the model card; sums to 1.
+    flags
+        Reasons for caution, for example ``ambiguous=3``, ``short`` or ``out-of-domain``; empty if none.
+    """
+
+    id: str
+    length: int
+    label: str
+    probabilities: tuple[float, ...]
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A site found by scanning. Coordinates are 0-based, half-open, on the plus strand of ``contig``.
+
+    Attributes
+    ----------
+    contig
+        Name of the sequence scanned.
+    start, end
+        The window that was scored. On a circular contig ``end`` may exceed the contig's length: the
+        window then runs across the origin.
+    strand
+        ``+`` or ``-``.
+    site
+        Position of the transcription start (or of the window's anchor) within the contig.
+    score
+        Calibrated probability of the positive class.
+    label
+        Name of the positive class.
+    """
+
+    contig: str
+    start: int
+    end: int
+    strand: str
+    site: int
+    score: float
+    label: str
