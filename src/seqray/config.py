@@ -47,7 +47,9 @@ class StemConfig:
 
     def __post_init__(self) -> None:
         _require(len(self.kernels) > 0, "stem.kernels", "needs at least one width")
-        _require(all(k > 0 and k % 2 == 1 for k in self.kernels), "stem.kernels", "takes odd widths of 1 or more")
+        _require(
+            all(k > 0 and k % 2 == 1 for k in self.kernels), "stem.kernels", "takes odd widths of 1 or more"
+        )
         _require(1 <= self.stride <= 64, "stem.stride", "lies between 1 and 64")
         _require(0 <= self.depth <= 8, "stem.depth", "lies between 0 and 8")
 
@@ -111,7 +113,11 @@ class ModelConfig:
         )
         _require(self.d_model % 2 == 0, "model.d_model", "is even")
         if self.positions == "rotary":
-            _require((self.d_model // self.heads) % 2 == 0, "model.heads", "must give heads of even width for rotary")
+            _require(
+                (self.d_model // self.heads) % 2 == 0,
+                "model.heads",
+                "must give heads of even width for rotary",
+            )
         if self.kv_heads is not None:
             _require(
                 1 <= self.kv_heads <= self.heads and self.heads % self.kv_heads == 0,
@@ -127,7 +133,11 @@ class ModelConfig:
             _require(2 <= self.k <= 8, "model.k", "lies between 2 and 8 for the k-mer tokenizer")
         if self.stem is not None:
             _require(self.tokenizer == "character", "model.stem", "goes with the character tokenizer only")
-            _require(self.d_model % len(self.stem.kernels) == 0, "model.stem.kernels", "must divide 'model.d_model' by their number")
+            _require(
+                self.d_model % len(self.stem.kernels) == 0,
+                "model.stem.kernels",
+                "must divide 'model.d_model' by their number",
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +238,7 @@ class OptimizerConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoppingConfig:
-    """Which epoch is kept: the best by ``monitor`` on validation; training ends after ``patience`` without gain."""
+    """Which epoch is kept: the best by ``monitor`` on validation; ``patience`` epochs without gain end it."""
 
     monitor: Literal["mcc", "auprc", "loss"] = "mcc"
     patience: int = 10
@@ -271,7 +281,9 @@ class RunConfig:
     def __post_init__(self) -> None:
         _require(1 <= self.members <= 5, "members", "lies between 1 and 5")
         _require(0 <= self.seed < 2**31, "seed", "lies between 0 and 2^31 - 1")
-        _require(bool(self.name) and not set(self.name) & set("/\\ \t\n"), "name", "is one word without slashes")
+        _require(
+            bool(self.name) and not set(self.name) & set("/\\ \t\n"), "name", "is one word without slashes"
+        )
         _require(
             self.data.window <= self.model.max_length,
             "data.window",
@@ -311,7 +323,11 @@ def _convert(value: Any, annotation: Any, key: str) -> Any:
             return float(value)
         except ValueError:
             pass
-    if isinstance(annotation, type) and isinstance(value, annotation) and not (annotation is int and isinstance(value, bool)):
+    if (
+        isinstance(annotation, type)
+        and isinstance(value, annotation)
+        and not (annotation is int and isinstance(value, bool))
+    ):
         return value
     raise ConfigError(f"'{key}' is {value!r}", remedy=f"give {_describe(annotation)}")
 

@@ -1,0 +1,107 @@
+"""``seqray models``: list the shipped models, show a card, verify files."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from seqray import zoo
+from seqray.card import card_to_mapping, describe, headline
+from seqray.errors import ConfigError, ModelFileError
+from seqray.io.files import sha256
+from seqray.modelheader import read_card
+
+COLUMNS = ("name", "window", "classes", "members", "size", "measured", "summary")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the actions and their arguments; without an action the shipped models are listed."""
+    parser.add_argument("--json", action="store_true", help="write JSON")
+    actions = parser.add_subparsers(dest="action", metavar="{list,show,verify}", required=False)
+    listing = actions.add_parser("list", help="the shipped models, a line each (default)")
+    show = actions.add_parser("show", help="print the card of a model")
+    show.add_argument("models", nargs=1, metavar="MODEL", help="shipped model or model file")
+    verify = actions.add_parser("verify", help="check the checksum and the self-test of models")
+    verify.add_argument("models", nargs="*", metavar="MODEL", help="all shipped ones by default")
+    for action in (listing, show):
+        action.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="write JSON")
+    for action in (listing, show, verify):
+        action.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    parser.set_defaults(action="list")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do what the arguments say; returns the exit status."""
+    if args.action == "verify" and args.json:
+        raise ConfigError("'verify' has no JSON output", remedy="read its lines: model, verdict, sha256")
+    return {"list": _list, "show": _show, "verify": _verify}[args.action](args)
+
+
+def _list(args: argparse.Namespace) -> int:
+    rows = [_row(name) for name in zoo.available()]
+    if args.json:
+        print(json.dumps(rows, indent=2))
+    else:
+        print("\n".join(_table([COLUMNS, *map(_cells, rows)])))
+    return 0
+
+
+def _row(name: str) -> dict[str, str | int]:
+    path = zoo.locate(name)
+    card = read_card(path)
+    return {
+        "name": name,
+        "window": card.window,
+        "classes": ",".join(card.classes),
+        "members": card.members,
+        "size": path.stat().st_size,
+        "measured": headline(card),
+        "summary": card.summary,
+    }
+
+
+def _cells(row: dict[str, str | int]) -> list[str]:
+    megabytes = f"{int(row['size']) / 1e6:.1f} MB"
+    return [megabytes if column == "size" else str(row[column]) for column in COLUMNS]
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Align columns with two spaces between; nothing trails."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+
+
+def _show(args: argparse.Namespace) -> int:
+    if len(args.models) != 1:
+        raise ConfigError(
+            "'show' takes one model", remedy=f"shipped are {', '.join(zoo.available()) or 'none'}"
+        )
+    path = zoo.locate(args.models[0])
+    card, checksum = read_card(path), sha256(path)
+    if args.json:
+        print(json.dumps(card_to_mapping(card) | {"sha256": checksum}, indent=2, sort_keys=True))
+    else:
+        print("\n".join([*describe(card), f"sha256: {checksum}"]))
+    return 0
+
+
+def _verify(args: argparse.Namespace) -> int:
+    names = args.models or zoo.available()
+    if not names:
+        raise ModelFileError("this installation ships no model", remedy="name a model file")
+    failures = []
+    for name in names:
+        try:
+            print(f"{Path(name).name}\tok\t{zoo.load_model(name).sha256}")
+        except ModelFileError as error:
+            print(f"{Path(name).name}\tfailed\t{error}")
+            failures.append(error)
+    if len(failures) == 1:
+        raise failures[0]
+    if failures:
+        raise ModelFileError(f"{len(failures)} of {len(names)} models failed", remedy="see the lines above")
+    return 0

@@ -1,0 +1,272 @@
+"""One safetensors file: the weights of up to five networks and their card. Never a pickle.
+
+Tensors are called ``member.<i>.<name in the state dict>``. The card is JSON under the metadata key
+``seqray_card``; it carries the sha256 of itself and the tensors, and a self-test: a few synthetic sequences
+with the logits that they must give. The same content gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as serialize
+from torch import Tensor
+
+from seqray.alphabet import ALPHABETS, Alphabet
+from seqray.card import Card, card_to_json
+from seqray.errors import ModelFileError
+from seqray.io.files import open_output
+from seqray.modelheader import CARD_KEY, CHECKSUM_KEY, Header, read_card, read_header
+from seqray.models.build import build_model
+from seqray.models.sequence import SequenceTransformer
+from seqray.tokens import Tokenizer, make_tokenizer
+
+__all__ = ["TrainedModel", "load_model", "read_card", "save_model"]
+
+SELF_TEST_TOLERANCE = 1e-4  # absolute and relative: float32 on another processor stays far below
+_SELF_TEST_SEED = 20_240_229
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedModel:
+    """A model ready to classify.
+
+    Attributes
+    ----------
+    card
+        What it is, and its calibration.
+    networks
+        The members, in evaluation mode, without gradients.
+    sha256
+        Of the file; empty for a model that was never saved.
+    """
+
+    card: Card
+    networks: tuple[SequenceTransformer, ...]
+    sha256: str = ""
+
+    def __post_init__(self) -> None:
+        for network in self.networks:
+            network.eval().requires_grad_(False)
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The letters that the model reads."""
+        return ALPHABETS[self.card.model.alphabet]
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """Turns letters into the tokens of the networks."""
+        return make_tokenizer(self.card.model)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.networks[0].parameters()).device
+
+    def to(self, device: torch.device | str) -> TrainedModel:
+        """Move the networks to a device, in place; returns the model itself."""
+        for network in self.networks:
+            network.to(device)
+        return self
+
+    @torch.inference_mode()
+    def logits(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Return calibrated logits: the mean over members of log-probabilities, divided by the temperature.
+
+        Parameters
+        ----------
+        tokens
+            (B, L) int64 with CLS first, on the device of the model.
+        mask
+            (B, L) bool, True at real tokens; None where nothing is padded.
+
+        Returns
+        -------
+        Tensor
+            (B, K) float32; its softmax is the calibrated probability.
+        """
+        members = [torch.log_softmax(net(tokens, mask).logits.float(), dim=-1) for net in self.networks]
+        return torch.stack(members).mean(dim=0) / self.card.temperature
+
+
+def make_self_test(model: TrainedModel, count: int = 4) -> dict[str, list]:
+    """Make synthetic sequences and the logits that the model gives for them.
+
+    The letters are drawn at random from a fixed seed: full windows, one of them with an ambiguous letter, and
+    a half window.
+    """
+    rng = np.random.default_rng(_SELF_TEST_SEED)
+    alphabet, window = model.alphabet, model.card.window
+    codes = rng.integers(0, len(alphabet.letters), size=(count, window)).astype(np.uint8)
+    codes[-1, window // 3] = alphabet.unknown
+    sequences = [alphabet.decode(row) for row in codes]
+    sequences[0] = sequences[0][: (window + 1) // 2]
+    return {"sequences": sequences, "logits": _logits_of(model, sequences)}
+
+
+def _logits_of(model: TrainedModel, sequences: Sequence[str]) -> list[list[float]]:
+    rows = []
+    for sequence in sequences:
+        tokens = torch.from_numpy(np.asarray(model.tokenizer.encode(sequence), dtype=np.int64))
+        logits = model.logits(tokens[None].to(model.device))[0]
+        rows.append([float(f"{value:.8g}") for value in logits.tolist()])
+    return rows
+
+
+def save_model(path: str | Path, networks: Sequence[SequenceTransformer], card: Card) -> Card:
+    """Write a model file, by way of a temporary file beside it.
+
+    Parameters
+    ----------
+    path
+        Ends in ``.safetensors``.
+    networks
+        The members, as many as the card says.
+    card
+        Its self-test is made anew.
+
+    Returns
+    -------
+    Card
+        The card as written.
+
+    Raises
+    ------
+    ModelFileError
+        Where the networks don't fit the card, hold a number that is not finite, or the name ends otherwise.
+    InputError
+        Where the file can't be written.
+    """
+    if Path(path).suffix != ".safetensors":
+        raise ModelFileError("a model file ends in .safetensors", where=str(path))
+    if len(networks) != card.members:
+        raise ModelFileError(f"the card says {card.members} members, {len(networks)} were given")
+    copies = tuple(copy.deepcopy(network).cpu() for network in networks)  # the caller's stay as they are
+    card = replace(card, self_test=make_self_test(TrainedModel(card, copies)))
+    content = _file_bytes(networks, card)
+    with open_output(path) as handle:
+        handle.write(content)
+    return card
+
+
+def _file_bytes(networks: Sequence[SequenceTransformer], card: Card) -> bytes:
+    tensors = _named_tensors(networks)
+    card_json = card_to_json(card)
+    draft = serialize(tensors)
+    data = memoryview(draft)[8 + int.from_bytes(draft[:8], "little") :]
+    signed = json.loads(card_json) | {CHECKSUM_KEY: _checksum(card_json, data)}
+    # One metadata key only: safetensors writes several in no fixed order.
+    return serialize(tensors, {CARD_KEY: json.dumps(signed, sort_keys=True, separators=(",", ":"))})
+
+
+def _named_tensors(networks: Sequence[SequenceTransformer]) -> dict[str, Tensor]:
+    tensors = {}
+    for i, network in enumerate(networks):
+        for name, value in sorted(network.state_dict().items()):
+            if not bool(torch.isfinite(value).all()):
+                raise ModelFileError(f"member {i} can't be saved: '{name}' holds a number that is not finite")
+            tensors[f"member.{i}.{name}"] = value.detach().cpu().contiguous().clone()
+    return tensors
+
+
+def _checksum(card_json: str, data: bytes | memoryview) -> str:
+    digest = hashlib.sha256(card_json.encode())
+    digest.update(data)
+    return digest.hexdigest()
+
+
+def load_model(path: str | Path) -> TrainedModel:
+    """Load a model file onto the CPU and check it.
+
+    Nothing in the file runs and no network is asked. The random state of torch is left as it was.
+
+    Raises
+    ------
+    ModelFileError
+        For a file that is missing, foreign (a pickle is refused unread), damaged, of a newer format, with
+        tensors that don't fit the card, or that fails its self-test.
+    """
+    header = read_header(path)
+    content = Path(path).read_bytes()
+    if _checksum(header.card_json, memoryview(content)[header.data_start :]) != header.checksum:
+        raise ModelFileError(
+            "is damaged: its checksum does not match", where=str(path), remedy="copy or download it again"
+        )
+    networks = _build_members(header, content, str(path))
+    model = TrainedModel(header.card, networks, hashlib.sha256(content).hexdigest())
+    check_self_test(model, str(path))
+    return model
+
+
+def _build_members(header: Header, content: bytes, where: str) -> tuple[SequenceTransformer, ...]:
+    try:
+        tensors = load_tensors(content)
+    except (SafetensorError, ValueError, RuntimeError) as error:
+        raise ModelFileError(f"can't be read ({str(error).splitlines()[0]})", where=where) from None
+    with torch.random.fork_rng(devices=[]):
+        networks = tuple(build_model(header.card.model) for _ in range(header.card.members))
+    states = [network.state_dict() for network in networks]
+    expected = {
+        f"member.{i}.{name}": value for i, state in enumerate(states) for name, value in state.items()
+    }
+    _compare(expected, tensors, where)
+    for i, network in enumerate(networks):
+        prefix = f"member.{i}."
+        network.load_state_dict(
+            {name[len(prefix) :]: value for name, value in tensors.items() if name.startswith(prefix)}
+        )
+    return networks
+
+
+def _compare(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], where: str) -> None:
+    """Refuse missing, extra and misshapen tensors."""
+    missing, extra = expected.keys() - found.keys(), found.keys() - expected.keys()
+    if missing:
+        raise ModelFileError(f"lacks {len(missing)} tensors, such as '{min(missing)}'", where=where)
+    if extra:
+        raise ModelFileError(f"has {len(extra)} unknown tensors, such as '{min(extra)}'", where=where)
+    for name, value in expected.items():
+        if value.shape != found[name].shape:
+            shapes = f"{tuple(found[name].shape)} where the card asks for {tuple(value.shape)}"
+            raise ModelFileError(f"tensor '{name}' is {shapes}", where=where)
+
+
+def check_self_test(model: TrainedModel, where: str = "") -> float:
+    """Compare the logits of the self-test with those that the card expects.
+
+    Returns
+    -------
+    float
+        Largest absolute difference.
+
+    Raises
+    ------
+    ModelFileError
+        Where one differs by more than 1e-4 + 1e-4 times its size, or the card holds no self-test.
+    """
+    try:
+        sequences = [str(s) for s in model.card.self_test["sequences"]]
+        expected = np.asarray(model.card.self_test["logits"], dtype=np.float64)
+        if not sequences or expected.shape != (len(sequences), len(model.card.classes)):
+            raise ValueError
+    except (KeyError, TypeError, ValueError):
+        raise ModelFileError("holds no usable self-test", where=where) from None
+    difference = np.abs(np.asarray(_logits_of(model, sequences)) - expected)
+    if not (difference <= SELF_TEST_TOLERANCE * (1 + np.abs(expected))).all():
+        raise ModelFileError(
+            f"fails its self-test: logits differ from the expected ones by up to {difference.max():.3g}",
+            where=where,
+            remedy="copy or download it again; if it persists, report the processor and the torch version",
+        )
+    return float(difference.max())

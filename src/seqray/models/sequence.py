@@ -1,0 +1,110 @@
+"""The transformer classifier of one sequence."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from seqray.config import ModelConfig
+from seqray.models.layers import Block, ClassificationHead, ConvolutionalStem, TokenEmbedding
+from seqray.models.output import AttentionStep, ModelOutput
+from seqray.models.positions import LearnedPositions, rotary_angles, sinusoidal
+
+
+class SequenceTransformer(nn.Module):
+    """Tokens (B, L), CLS first, to logits (B, K).
+
+    Embedding or convolutional stem, positions, pre-norm blocks, and a head on the final state of CLS. The
+    last block computes the CLS query alone unless attention is asked for: exact, and a good part of the work.
+
+    Parameters
+    ----------
+    config
+        The shape of the network.
+    vocabulary
+        Number of distinct tokens.
+    """
+
+    def __init__(self, config: ModelConfig, vocabulary: int) -> None:
+        super().__init__()
+        self.config = config
+        stem, width = config.stem, config.d_model
+        self.cls = nn.Parameter(torch.randn(width) * 0.02)
+        self.embedding: TokenEmbedding | ConvolutionalStem = (
+            ConvolutionalStem(vocabulary, width, stem, config.activation)
+            if stem
+            else TokenEmbedding(vocabulary, width)
+        )
+        longest = 1 + math.ceil(config.max_length / self.embedding.stride)
+        self.positions = LearnedPositions(longest, width) if config.positions == "learned" else None
+        self.dropout = nn.Dropout(config.dropout)
+        self.blocks = nn.ModuleList(
+            Block(
+                width,
+                config.heads,
+                config.kv_heads,
+                config.d_ff or 4 * width,
+                config.activation,
+                config.dropout,
+            )
+            for _ in range(config.layers)
+        )
+        self.head = ClassificationHead(width, config.classes)
+
+    def forward(
+        self,
+        tokens: Tensor,
+        mask: Tensor | None = None,
+        coordinates: Tensor | None = None,
+        *,
+        return_attention: bool = False,
+    ) -> ModelOutput:
+        """Classify.
+
+        Parameters
+        ----------
+        tokens
+            (B, L) int64; index 0 is CLS.
+        mask
+            (B, L) bool, True at real tokens; None where nothing is padded, which is faster.
+        coordinates
+            (B, L) or (L,) real-valued position of each token, 0, 1, 2, .. by default; not with learned
+            positions. With a stem, a token takes the coordinate of the first letter that it merges.
+        return_attention
+            Take the explicit path through all blocks and return their weights.
+        """
+        x, mask, coordinates = self.embed(tokens, mask, coordinates)
+        rotation = None
+        if self.config.positions == "rotary":
+            rotation = rotary_angles(coordinates, self.config.d_model // self.config.heads)
+        steps = []
+        for number, block in enumerate(self.blocks, start=1):
+            cls_only = number == len(self.blocks) and not return_attention
+            x, weights = block(x, mask, rotation, cls_only=cls_only, need_weights=return_attention)
+            if weights is not None:
+                steps.append(AttentionStep("sequence", weights, mask))
+        return ModelOutput(self.head(x[:, 0]), tuple(steps))
+
+    def embed(
+        self, tokens: Tensor, mask: Tensor | None = None, coordinates: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None, Tensor]:
+        """Vectors (B, T, D) with CLS first, their mask and coordinates; T = 1 + ceil((L - 1) / stride)."""
+        if coordinates is not None and self.positions is not None:
+            raise ValueError("learned positions take no coordinates; use sinusoidal or rotary ones")
+        x, letter_mask = self.embedding(tokens[:, 1:], None if mask is None else mask[:, 1:])
+        x = torch.cat((self.cls.to(x.dtype).expand(len(x), 1, -1), x), dim=1)  # (B, T, D)
+        if mask is not None and letter_mask is not None:
+            mask = torch.cat((mask[:, :1], letter_mask), dim=1)
+        coordinates = self._coordinates(coordinates, x)
+        if self.positions is not None:
+            x = x + self.positions(x.shape[1]).to(x.dtype)
+        elif self.config.positions == "sinusoidal":
+            x = x + sinusoidal(coordinates, self.config.d_model).to(x.dtype)
+        return self.dropout(x), mask, coordinates
+
+    def _coordinates(self, coordinates: Tensor | None, x: Tensor) -> Tensor:
+        if coordinates is None:
+            return torch.arange(x.shape[1], device=x.device, dtype=torch.float32)  # (T,)
+        return torch.cat((coordinates[..., :1], coordinates[..., 1 :: self.embedding.stride]), dim=-1)

@@ -1,0 +1,146 @@
+"""The cheap classifiers: their features counted by hand, their answers by Bayes' rule."""
+
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from seqray.alphabet import DNA
+from seqray.baseline import KmerPositionalBaseline, PositionWeightMatrix
+from seqray.errors import InputError
+from seqray.metrics import auroc
+
+
+def random_sequences(n, length, seed):
+    rng = np.random.default_rng(seed)
+    return ["".join(row) for row in np.array(list("ACGT"))[rng.integers(0, 4, (n, length))]]
+
+
+def planted(n=200, seed=0):
+    """Half of the sequences hold TATAAT at 12; the others hold it somewhere else: only its place tells."""
+    sequences, rng = random_sequences(n, 40, seed), np.random.default_rng(seed)
+    labels = np.array(["promoter", "other"] * (n // 2))
+    places = np.where(labels == "promoter", 12, rng.choice([2, 20, 30], n))
+    return [s[:p] + "TATAAT" + s[p + 6 :] for s, p in zip(sequences, places, strict=True)], labels
+
+
+def features_by_loop(sequence, kmers, positional, window):
+    """Column by column: counts of every word, then the word at every place."""
+    row = []
+    for k in kmers:
+        found = [sequence[i : i + k] for i in range(len(sequence) - k + 1)]
+        row += [found.count("".join(word)) for word in product("ACGT", repeat=k)]
+    for k in positional:
+        for place in range(window - k + 1):
+            row += [sequence[place : place + k] == "".join(word) for word in product("ACGT", repeat=k)]
+    return row
+
+
+def test_features_are_word_counts_and_words_at_places():
+    sequences = ["ACGTACGTAA", "TTTNTTTTTT", "ACGT", "GGGGGGGGGG"]
+    baseline = KmerPositionalBaseline(kmers=(1, 2), positional=(1, 3)).fit(sequences, ["a", "b", "a", "b"])
+    expected = [features_by_loop(s, (1, 2), (1, 3), 10) for s in sequences]
+    assert baseline._features(sequences).toarray().tolist() == expected
+
+
+def test_letters_beyond_the_training_window_have_no_place():
+    baseline = KmerPositionalBaseline(kmers=(1,), positional=(1,)).fit(["ACGT", "TGCA"], ["a", "b"])
+    assert baseline._features(["ACGTAA"]).toarray()[0, 4:].tolist() == np.eye(4).ravel().tolist()
+
+
+def test_the_place_of_a_motif_is_learned():
+    sequences, labels = planted()
+    baseline = KmerPositionalBaseline().fit(sequences[:120], labels[:120])
+    probabilities = baseline.predict_proba(sequences[120:])
+    assert baseline.classes_.tolist() == ["other", "promoter"]
+    assert probabilities.sum(axis=1) == pytest.approx(np.ones(80))
+    assert auroc(labels[120:] == "promoter", probabilities[:, 1]) > 0.95
+    assert np.mean(baseline.predict(sequences[120:]) == labels[120:]) > 0.85
+    counts_only = KmerPositionalBaseline(positional=()).fit(sequences[:120], labels[:120])
+    assert auroc(labels[120:] == "promoter", counts_only.predict_proba(sequences[120:])[:, 1]) < 0.75
+
+
+@pytest.mark.parametrize("estimator", [KmerPositionalBaseline(penalty=2.0), PositionWeightMatrix("promoter")])
+def test_estimators_clone_and_repeat(estimator):
+    sequences, labels = planted(60)
+    first = estimator.fit(sequences, labels).predict_proba(sequences)
+    again: Any = clone(estimator)
+    assert again.get_params() == estimator.get_params()
+    assert (again.fit(sequences, labels).predict_proba(sequences) == first).all()
+
+
+def test_weights_worked_out_on_paper():
+    positives, negatives = ["AC", "AG", "AT"], ["CC", "GA", "GC", "TC"]
+    labels = ["p"] * 3 + ["n"] * 4
+    matrix = PositionWeightMatrix("p", background="positions", pseudocount=1).fit(
+        positives + negatives, labels
+    )
+    first = [math.log((4 / 7) / (1 / 8)), math.log((1 / 7) / (2 / 8)), math.log((1 / 7) / (3 / 8))]
+    assert matrix.weights_[0, :3] == pytest.approx(first)
+    assert matrix.weights_[1, 0] == pytest.approx(math.log((1 / 7) / (2 / 8)))
+    assert (matrix.weights_[:, 4] == 0).all()
+    overall = PositionWeightMatrix("p", background="composition", pseudocount=1).fit(
+        positives + negatives, labels
+    )
+    frequency_of_a = (1 / 8 + 2 / 8) / 2
+    assert overall.weights_[0, 0] == pytest.approx(math.log((4 / 7) / frequency_of_a))
+
+
+@pytest.mark.parametrize("positive", ["a", "z"])
+def test_probabilities_follow_bayes_rule(positive):
+    sequences = random_sequences(50, 6, seed=1)
+    labels = np.array(["a"] * 15 + ["z"] * 35)
+    matrix = PositionWeightMatrix(positive, background="positions").fit(sequences, labels)
+    likelihood = {}
+    for name in ("a", "z"):
+        members = [s for s, label in zip(sequences, labels, strict=True) if label == name]
+        p = 1.0
+        for place, letter in enumerate(sequences[0]):
+            p *= (sum(s[place] == letter for s in members) + 1) / (len(members) + 4)
+        likelihood[name] = p * len(members) / 50
+    expected = [likelihood["a"] / sum(likelihood.values()), likelihood["z"] / sum(likelihood.values())]
+    assert matrix.predict_proba(sequences[:1])[0] == pytest.approx(expected)
+    called = matrix.predict(sequences)
+    assert (called == matrix.classes_[matrix.predict_proba(sequences).argmax(axis=1)]).all()
+
+
+def test_the_default_positive_class_is_the_last():
+    sequences, labels = planted(40)
+    named = PositionWeightMatrix("promoter").fit(sequences, labels)
+    assert (PositionWeightMatrix().fit(sequences, labels).weights_ == named.weights_).all()
+
+
+def test_scanning_scores_every_window():
+    sequences, labels = planted(40)
+    matrix = PositionWeightMatrix("promoter").fit(sequences, labels)
+    genome = DNA.encode(random_sequences(1, 300, seed=9)[0] + "NNN")
+    windows = np.lib.stride_tricks.sliding_window_view(genome, 40)
+    assert matrix.scan_codes(genome) == pytest.approx(matrix.score_codes(windows))
+    by_hand = sum(matrix.weights_[i, genome[5 + i]] for i in range(40))
+    assert matrix.scan_codes(genome)[5] == pytest.approx(by_hand)
+    assert matrix.scan_codes(genome[:39]).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: KmerPositionalBaseline().fit([], []), "no sequence to fit"),
+        (lambda: KmerPositionalBaseline().fit(["ACGT"], ["a", "b"]), "1 sequences but 2 labels"),
+        (lambda: PositionWeightMatrix().fit(["AC", "ACG"], ["a", "b"]), "sequences of 2 to 3 letters"),
+        (lambda: PositionWeightMatrix("x").fit(["AC", "AG"], ["a", "b"]), "of 'x' needs it"),
+        (lambda: PositionWeightMatrix().fit(["AC", "AG", "AT"], ["a", "b", "c"]), "one other class"),
+        (lambda: PositionWeightMatrix(background="flat").fit(["AC", "AG"], ["a", "b"]), "'flat'"),
+        (
+            lambda: (
+                PositionWeightMatrix().fit(["AC", "AG"], ["a", "b"]).score_codes(np.zeros((1, 3), np.uint8))
+            ),
+            "for a matrix of 2 letters",
+        ),
+    ],
+)
+def test_unfit_data_are_an_error_in_words(call, words):
+    with pytest.raises(InputError, match=words):
+        call()

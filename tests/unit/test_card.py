@@ -1,0 +1,123 @@
+"""The card: validated on the way in, the same text for the same content, readable by people."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from seqray.card import Card, card_from_mapping, card_to_json, card_to_mapping, describe, headline
+from seqray.config import ModelConfig, StemConfig
+from seqray.errors import ModelFileError
+
+FIGURE = {"value": 0.8213, "low": 0.8, "high": 0.84}
+
+
+def make_card(**changes):
+    settings = {
+        "name": "toy",
+        "summary": "a toy",
+        "classes": ("background", "promoter"),
+        "positive": "promoter",
+        "window": 21,
+        "site": 15,
+        "model": ModelConfig(d_model=8, heads=2, layers=1, max_length=32, stem=StemConfig(kernels=(3,))),
+        "metrics": {"grouped": {"mcc": FIGURE}, "headline": {"metric": "mcc", "split": "grouped", **FIGURE}},
+        "info": {"licence": "CC0", "limits": ["one species only", "no plasmids"]},
+    }
+    return Card(**(settings | changes))
+
+
+def test_a_card_survives_json():
+    card = make_card(temperature=1.234567890123, domain={"length": [21, 21]})
+    assert card_from_mapping(json.loads(card_to_json(card))) == card
+
+
+def test_the_text_does_not_depend_on_the_order_of_keys():
+    one = make_card(info={"a": 1, "b": 2})
+    two = make_card(info={"b": 2, "a": 1})
+    assert card_to_json(one) == card_to_json(two)
+
+
+def test_the_positive_class_has_a_column():
+    assert make_card().positive_index == 1
+    assert make_card(classes=("promoter", "background")).positive_index == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"name": ""}, "'name' is empty"),
+        ({"classes": ("promoter", "promoter")}, "'classes' repeats"),
+        ({"classes": ("a", "b", "promoter")}, "names 3 but the network has 2"),
+        ({"positive": "enhancer"}, "'enhancer'"),
+        ({"window": 33}, "'window' is outside"),
+        ({"window": 0}, "'window' is outside"),
+        ({"site": 21}, "'site' lies outside"),
+        ({"members": 6}, "'members' is outside"),
+        ({"temperature": 0.0}, "'temperature' is not above 0"),
+        ({"temperature": float("inf")}, "'temperature' is not above 0"),
+        ({"threshold": 1.5}, "'threshold' is outside 0 to 1"),
+        ({"prevalence": -0.1}, "'prevalence' is outside"),
+        ({"ece": float("nan")}, "'ece' is outside"),
+    ],
+)
+def test_a_card_that_contradicts_itself_is_refused(changes, words):
+    with pytest.raises(ModelFileError, match=words):
+        make_card(**changes)
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda m: m.pop("window"), "'window' missing"),
+        (lambda m: m.pop("format"), "'format' is None"),
+        (lambda m: m.update(format=True), "'format' is True"),
+        (lambda m: m.update(window="21"), "'window' is '21'"),
+        (lambda m: m.update(classes="promoter"), "'classes' is 'promoter'"),
+        (lambda m: m["model"].update(wings=2), "unknown setting 'model.wings'"),
+        (lambda m: m["model"].update(heads=3), "multiple of 'model.heads'"),
+        (lambda m: m.update(format=2, seqray_version="7.1.0"), "format 2, written by seqray 7.1.0"),
+    ],
+)
+def test_a_damaged_mapping_is_refused(damage, words):
+    mapping = json.loads(card_to_json(make_card()))
+    damage(mapping)
+    with pytest.raises(ModelFileError, match=words):
+        card_from_mapping(mapping)
+
+
+def test_a_newer_format_names_the_version_to_install():
+    mapping = card_to_mapping(make_card()) | {"format": 2, "seqray_version": "7.1.0", "classes": "unreadable"}
+    with pytest.raises(ModelFileError) as caught:
+        card_from_mapping(mapping)
+    assert caught.value.remedy == "install seqray 7.1.0 or later"
+
+
+def test_a_fact_added_later_is_ignored():
+    card = make_card()
+    assert card_from_mapping(card_to_mapping(card) | {"colour": "red"}) == card
+
+
+def test_what_json_cannot_hold_is_refused():
+    for value in (float("nan"), object()):
+        with pytest.raises(ModelFileError, match="can't be written as JSON"):
+            card_to_json(make_card(info={"x": value}))
+
+
+def test_people_read_one_fact_a_line():
+    lines = describe(replace(make_card(), self_test={"sequences": ["ACGT"], "logits": [[0.0, 0.0]]}))
+    assert "name: toy" in lines
+    assert "classes: background, promoter" in lines
+    assert "    mcc: 0.8213 (0.8 to 0.84)" in lines
+    assert lines[lines.index("  limits:") + 1 : lines.index("  limits:") + 3] == [
+        "    - one species only",
+        "    - no plasmids",
+    ]
+    assert "  sequences: 1" in lines
+    assert not any("None" in line or "ACGT" in line for line in lines)
+
+
+def test_the_headline_is_one_figure():
+    assert headline(make_card()) == "MCC 0.82 (0.80 to 0.84), grouped"
+    assert headline(make_card(metrics={"headline": {"metric": "auroc", "value": 0.9}})) == "AUROC 0.90"
+    assert headline(make_card(metrics={})) == "-"

@@ -1,0 +1,354 @@
+"""A model file: what is written is what is read, and nothing else is."""
+
+import json
+import pickle
+import struct
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as serialize
+
+from seqray.card import Card, card_from_mapping, card_to_json
+from seqray.config import ModelConfig, StemConfig
+from seqray.errors import InputError, ModelFileError
+from seqray.modelfile import TrainedModel, _checksum, check_self_test, load_model, make_self_test, save_model
+from seqray.modelheader import read_card
+from seqray.models.build import build_model
+
+CONFIG = ModelConfig(d_model=8, heads=2, layers=1, max_length=32, stem=StemConfig(kernels=(3,), stride=2))
+
+
+def make_networks(n=2, config=CONFIG):
+    torch.manual_seed(11)
+    return [build_model(config) for _ in range(n)]
+
+
+def make_card(members=2, **changes):
+    settings = {"name": "toy", "classes": ("background", "promoter"), "positive": "promoter", "window": 21}
+    return Card(**(settings | {"model": CONFIG, "members": members, "temperature": 1.7} | changes))
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory):
+    """The bytes of a sound model file."""
+    path = tmp_path_factory.mktemp("model") / "toy.safetensors"
+    save_model(path, make_networks(), make_card())
+    return path.read_bytes()
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_bytes(data, name="toy.safetensors"):
+        path = tmp_path / name
+        path.write_bytes(data)
+        return path
+
+    return write_bytes
+
+
+def rebuilt(content, change_card=lambda card: None, change_tensors=lambda tensors: None):
+    """The file with another card or other tensors, signed anew: damage that a checksum can't see."""
+    tensors = load_tensors(content)
+    length = struct.unpack("<Q", content[:8])[0]
+    card = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["seqray_card"])
+    card.pop("checksum")
+    change_card(card)
+    change_tensors(tensors)
+    draft = serialize(tensors)
+    data = draft[8 + struct.unpack("<Q", draft[:8])[0] :]
+    card["checksum"] = _checksum(json.dumps(card, sort_keys=True, separators=(",", ":")), data)
+    return serialize(tensors, {"seqray_card": json.dumps(card)})
+
+
+# --- writing and reading ---------------------------------------------------------------------------------
+
+
+def test_what_was_saved_is_loaded(tmp_path):
+    networks, path = make_networks(), tmp_path / "toy.safetensors"
+    written = save_model(path, networks, make_card())
+    model = load_model(path)
+    assert model.card == written == read_card(path)
+    for saved, loaded in zip(networks, model.networks, strict=True):
+        state = loaded.state_dict()
+        assert all(torch.equal(value, state[name]) for name, value in saved.state_dict().items())
+
+
+def test_logits_are_the_mean_log_probability_over_the_temperature(write, content):
+    model = load_model(write(content))
+    tokens = torch.randint(4, 8, (3, 22), generator=torch.Generator().manual_seed(0))
+    tokens[:, 0] = 1
+    members = [network(tokens).logits.double().numpy() for network in model.networks]
+    log_p = [z - np.log(np.exp(z).sum(axis=1, keepdims=True)) for z in members]
+    expected = (log_p[0] + log_p[1]) / 2 / 1.7
+    assert model.logits(tokens).dtype == torch.float32
+    assert model.logits(tokens).numpy() == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_loaded_model_only_answers(write, content):
+    model = load_model(write(content)).to("cpu")
+    assert not any(network.training for network in model.networks)
+    assert not any(p.requires_grad for network in model.networks for p in network.parameters())
+    assert model.device == torch.device("cpu")
+    assert model.alphabet.name == "dna"
+    assert model.tokenizer.encode("ACGT").tolist() == [1, 4, 5, 6, 7]
+
+
+def test_the_same_content_gives_the_same_bytes(tmp_path, content):
+    for name in ("a", "b"):
+        save_model(tmp_path / f"{name}.safetensors", make_networks(), make_card())
+        assert (tmp_path / f"{name}.safetensors").read_bytes() == content
+    loaded = load_model(tmp_path / "a.safetensors")
+    save_model(tmp_path / "again.safetensors", loaded.networks, loaded.card)
+    assert (tmp_path / "again.safetensors").read_bytes() == content
+
+
+def test_saving_leaves_the_networks_as_they_were(tmp_path):
+    networks = make_networks()
+    networks[0].train()
+    networks[1].eval()
+    save_model(tmp_path / "toy.safetensors", networks, make_card())
+    assert [network.training for network in networks] == [True, False]
+    assert all(p.requires_grad for network in networks for p in network.parameters())
+
+
+def test_loading_leaves_the_random_numbers_alone(write, content):
+    path = write(content)
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    load_model(path)
+    assert torch.equal(torch.rand(3), expected)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        ModelConfig(alphabet="protein", d_model=8, heads=2, layers=1, positions="learned", max_length=30),
+        ModelConfig(tokenizer="kmer", k=3, d_model=8, heads=2, kv_heads=1, layers=2, positions="rotary"),
+        ModelConfig(alphabet="rna", classes=3, d_model=8, heads=4, layers=1),
+    ],
+)
+def test_every_kind_of_network_has_its_file(tmp_path, config):
+    names = ("background", "promoter", "other")[: config.classes]
+    card = make_card(1, model=config, classes=names)
+    save_model(tmp_path / "m.safetensors", make_networks(1, config), card)
+    assert load_model(tmp_path / "m.safetensors").card.model == config
+
+
+def test_the_card_is_read_without_torch(write, content):
+    program = (
+        "import sys; from seqray.modelheader import read_card; "
+        "print(read_card(sys.argv[1]).name, 'torch' in sys.modules)"
+    )
+    command = [sys.executable, "-c", program, str(write(content))]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() == [
+        "toy",
+        "False",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("networks", "card", "name", "words"),
+    [
+        (lambda: make_networks(1), lambda: make_card(2), "m.safetensors", "2 members, 1 were given"),
+        (make_networks, make_card, "m.pt", "ends in .safetensors"),
+        (lambda: spoiled(float("nan")), make_card, "m.safetensors", "'head.* not finite"),
+        (lambda: spoiled(float("inf")), make_card, "m.safetensors", "'head.* not finite"),
+    ],
+)
+def test_what_is_no_model_is_not_written(tmp_path, networks, card, name, words):
+    with pytest.raises(ModelFileError, match=words):
+        save_model(tmp_path / name, networks(), card())
+    assert list(tmp_path.iterdir()) == []
+
+
+def spoiled(value):
+    networks = make_networks()
+    with torch.no_grad():
+        next(networks[1].head.parameters()).view(-1)[0] = value
+    return networks
+
+
+def test_a_folder_that_is_not_there_is_an_error_in_words(tmp_path):
+    with pytest.raises(InputError):
+        save_model(tmp_path / "none" / "m.safetensors", make_networks(), make_card())
+
+
+# --- what is refused -------------------------------------------------------------------------------------
+
+
+class Trap:
+    """Unpickling it would write a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (open, (str(self.path), "w"))
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_a_pickle_is_refused_unread(tmp_path, write, protocol):
+    sprung = tmp_path / "sprung"
+    path = write(pickle.dumps(Trap(sprung), protocol))
+    for read in (load_model, read_card):
+        with pytest.raises(ModelFileError, match="is a Python pickle; it was not opened further"):
+            read(path)
+    assert not sprung.exists()
+
+
+def test_a_torch_checkpoint_is_refused_unread(tmp_path, write):
+    torch.save({"weights": torch.zeros(2), "trap": Trap(tmp_path / "sprung")}, tmp_path / "m.safetensors")
+    assert zipfile.is_zipfile(tmp_path / "m.safetensors")
+    with pytest.raises(ModelFileError, match=r"is a zip archive .* with a pickle inside"):
+        load_model(tmp_path / "m.safetensors")
+    assert not (tmp_path / "sprung").exists()
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "is empty"),
+        (b"\x89HDF\r\n\x1a\n" + b"\0" * 100, "is an HDF5 file"),
+        (b"\x1f\x8b\x08\0" + b"\0" * 100, "is a gzip file"),
+        (b"\x93NUMPY\x01\0" + b"\0" * 100, "is a NumPy array"),
+        (b">record\nACGT\n", "is a FASTA file"),
+        (b"no model at all", "is not a safetensors file"),
+        (b"\xff" * 8 + b"{}", "is not a safetensors file"),
+        (struct.pack("<Q", 4) + b"{}  ", "without a seqray card"),
+        (struct.pack("<Q", 4) + b"{[] ", "has a damaged header"),
+        (struct.pack("<Q", 400) + b"{} ", "cut short within its header"),
+        (struct.pack("<Q", 90_000) + b'{"a":' * 18_000, "has a damaged header"),
+        (serialize({"w": torch.zeros(2)}, {"seqray_card": "[]"}), "has a damaged card"),
+        (serialize({"w": torch.zeros(2)}, {"seqray_card": "{}"}), "has a damaged card"),
+    ],
+)
+def test_a_foreign_file_is_called_by_its_name(write, data, words):
+    for read in (load_model, read_card):
+        with pytest.raises(ModelFileError, match=words) as caught:
+            read(write(data))
+        assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file_and_a_directory(tmp_path):
+    with pytest.raises(ModelFileError, match="No such file"):
+        load_model(tmp_path / "none.safetensors")
+    with pytest.raises(ModelFileError, match="is a directory"):
+        load_model(tmp_path)
+
+
+def test_a_truncated_file_is_refused_wherever_it_ends(write, content):
+    for end in (*range(1, 40, 6), *range(40, len(content), 997), len(content) - 1):
+        with pytest.raises(ModelFileError):
+            load_model(write(content[:end]))
+    with pytest.raises(ModelFileError, match="where its header says"):
+        read_card(write(content[:-1]))
+    with pytest.raises(ModelFileError, match="where its header says"):
+        load_model(write(content + b"\0"))
+
+
+def test_a_changed_byte_is_found_wherever_it_is(write, content):
+    for place in range(0, len(content), 53):
+        damaged = bytearray(content)
+        damaged[place] ^= 1
+        with pytest.raises(ModelFileError):
+            load_model(write(bytes(damaged)))
+
+
+def test_a_newer_format_names_the_version_to_install(write, content):
+    newer = rebuilt(content, lambda card: card.update(format=2, seqray_version="9.4.0", wings=1))
+    for read in (load_model, read_card):
+        with pytest.raises(ModelFileError, match=r"format 2, .*install seqray 9\.4\.0 or later"):
+            read(write(newer))
+
+
+def swap(tensors, old, new):
+    tensors[new] = tensors.pop(old)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda t: t.pop("member.1.cls"), "lacks 1 tensors, such as 'member.1.cls'"),
+        (lambda t: t.update(extra=torch.zeros(1)), "has 1 unknown tensors, such as 'extra'"),
+        (lambda t: swap(t, "member.0.cls", "member.2.cls"), "lacks 1 tensors, such as 'member.0.cls'"),
+        (lambda t: t.update({"member.0.cls": torch.zeros(9)}), r"is \(9,\) where the card asks for \(8,\)"),
+    ],
+)
+def test_tensors_that_do_not_fit_the_card_are_refused(write, content, change, words):
+    with pytest.raises(ModelFileError, match=words):
+        load_model(write(rebuilt(content, change_tensors=change)))
+
+
+# --- the self-test ---------------------------------------------------------------------------------------
+
+
+def test_the_self_test_has_whole_short_and_ambiguous_sequences(write, content):
+    model = load_model(write(content))
+    sequences = model.card.self_test["sequences"]
+    assert sorted(map(len, sequences)) == [11, 21, 21, 21]
+    assert any("N" in s for s in sequences)
+    assert make_self_test(model) == model.card.self_test
+    assert check_self_test(model) < 1e-6
+
+
+@pytest.mark.parametrize("part", ["card", "tensors"])
+def test_logits_that_differ_fail(write, content, part):
+    def change_card(card):
+        card["self_test"]["logits"][2][1] += 0.001 if part == "card" else 0
+
+    def change_tensors(tensors):
+        tensors["member.1.cls"] *= 1.5 if part == "tensors" else 1
+
+    with pytest.raises(ModelFileError, match="fails its self-test: logits differ"):
+        load_model(write(rebuilt(content, change_card, change_tensors)))
+
+
+def test_logits_that_differ_by_rounding_pass(write, content):
+    def nudge(card):
+        card["self_test"]["logits"][0][0] += 2e-5
+
+    assert check_self_test(load_model(write(rebuilt(content, nudge)))) == pytest.approx(2e-5, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda card: card.update(self_test={}),
+        lambda card: card["self_test"].update(sequences=[]),
+        lambda card: card["self_test"]["logits"].pop(),
+        lambda card: card["self_test"]["logits"][0].pop(),
+        lambda card: card["self_test"]["logits"][0].append("x"),
+    ],
+)
+def test_a_file_without_a_usable_self_test_is_refused(write, content, damage):
+    with pytest.raises(ModelFileError, match="no usable self-test"):
+        load_model(write(rebuilt(content, damage)))
+
+
+def test_a_logit_that_is_not_a_number_fails():
+    networks = tuple(make_networks())
+    card = make_card(self_test=make_self_test(TrainedModel(make_card(), networks)))
+    card.self_test["logits"][0][0] = float("nan")
+    with pytest.raises(ModelFileError, match="fails its self-test"):
+        check_self_test(TrainedModel(card, networks))
+
+
+def test_a_card_written_now_stays_readable():
+    """The text of a card of format 1, kept here: reading it must go on working."""
+    text = (
+        '{"classes":["background","promoter"],"domain":{},"ece":0.0,"format":1,"info":{},"members":1,"metrics":{},'
+        '"model":{"activation":"gelu","alphabet":"dna","classes":2,"d_ff":null,"d_model":8,"dropout":0.1,"heads":2,'
+        '"k":1,"kv_heads":null,"layers":1,"max_length":32,"positions":"sinusoidal","stem":{"depth":0,"kernels":[3],'
+        '"stride":2},"tokenizer":"character"},"name":"toy","positive":"promoter","prevalence":0.5,'
+        '"self_test":{},"seqray_version":"0.1.0","site":null,"summary":"","temperature":1.7,"threshold":0.5,'
+        '"training":{},"window":21}'
+    )
+    card = card_from_mapping(json.loads(text))
+    assert card == make_card(1, seqray_version="0.1.0")
+    assert json.loads(card_to_json(card))["temperature"] == 1.7

@@ -1,0 +1,172 @@
+"""Groups, folds and leakage against brute force on small sets."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from seqray.alphabet import DNA, PROTEIN, reverse_complement
+from seqray.errors import InputError
+from seqray.splits import grouped_folds, holdout, kmer_groups, leakage, position_groups, random_folds
+
+
+def random_sequences(n, length, seed, letters="ACGT"):
+    rng = np.random.default_rng(seed)
+    return ["".join(row) for row in np.array(list(letters))[rng.integers(0, len(letters), (n, length))]]
+
+
+def words(sequence, k, both_strands):
+    if len(sequence) < k:
+        found = {sequence}
+    else:
+        found = {sequence[i : i + k] for i in range(len(sequence) - k + 1)}
+        found = {word for word in found if set(word) <= set("ACGT")}
+    return found | {reverse_complement(word, DNA) for word in found} if both_strands else found
+
+
+def groups_by_brute_force(sequences, k, both_strands=True):
+    """Merge until nothing changes; number by first appearance."""
+    group = list(range(len(sequences)))
+    found = [words(s, k, both_strands) for s in sequences]
+    for a, b in itertools.combinations(range(len(sequences)), 2):
+        if found[a] & found[b]:
+            old, new = max(group[a], group[b]), min(group[a], group[b])
+            group = [new if g == old else g for g in group]
+    numbers = {g: i for i, g in enumerate(dict.fromkeys(group))}
+    return [numbers[g] for g in group]
+
+
+@pytest.mark.parametrize("both_strands", [True, False])
+@pytest.mark.parametrize("k", [6, 7])
+def test_groups_agree_with_brute_force(k, both_strands):
+    sequences = random_sequences(60, 14, seed=k)  # short words are shared by chance
+    expected = groups_by_brute_force(sequences, k, both_strands)
+    assert kmer_groups(sequences, k, both_strands).tolist() == expected
+    assert 1 < len(set(expected)) < 60
+
+
+def test_a_planted_word_joins_on_either_strand():
+    one, two, three, word = random_sequences(4, 60, seed=1)
+    first, second = one + word[:40], reverse_complement(word[:40], DNA) + two
+    assert kmer_groups([first, second, three], 40).tolist() == [0, 0, 1]
+    assert kmer_groups([first, second, three], 41).tolist() == [0, 1, 2]
+    assert kmer_groups([first, second, three], 40, reverse_complement=False).tolist() == [0, 1, 2]
+
+
+def test_groups_chain():
+    a, b, c, filler = random_sequences(4, 50, seed=2)
+    assert kmer_groups([a + b, filler, b + c, c + filler[:10]], 40).tolist() == [0, 1, 0, 0]
+
+
+def test_a_palindrome_and_a_word_with_n():
+    palindrome = "ACGTACGT"
+    assert kmer_groups([palindrome + "A", "C" + palindrome], 8).tolist() == [0, 0]
+    assert kmer_groups(["ACGTNACGA", "ACGTNTTTT"], 5).tolist() == [0, 1]
+
+
+def test_sequences_shorter_than_the_word_join_their_copies():
+    assert kmer_groups(["ACGTT", "AACGT", "ACGT", "ACGTT", ""], 10).tolist() == [0, 0, 1, 0, 2]
+
+
+def test_protein_has_one_strand():
+    one, two, shared = random_sequences(3, 30, seed=3, letters=PROTEIN.letters)
+    assert kmer_groups([one + shared, two + shared, one[::-1]], 20, alphabet=PROTEIN).tolist() == [0, 0, 1]
+
+
+def test_no_sequences_make_no_groups():
+    assert kmer_groups([]).tolist() == []
+
+
+@pytest.mark.parametrize("k", [5, 6, 7])
+def test_leakage_agrees_with_brute_force(k):
+    train, test = random_sequences(30, 12, seed=10 + k), random_sequences(40, 12, seed=20 + k)
+    seen = set().union(*(words(s, k, True) for s in train))
+    expected = sum(bool(words(s, k, True) & seen) for s in test) / len(test)
+    assert 0 < expected < 1
+    assert leakage(train, test, k) == pytest.approx(expected)
+
+
+def test_leakage_of_known_splits():
+    sequences = random_sequences(10, 60, seed=4)
+    assert leakage(sequences[:5], sequences[5:]) == 0
+    assert leakage(sequences, [reverse_complement(s, DNA) for s in sequences]) == 1
+    assert leakage(sequences[:5], sequences[4:]) == pytest.approx(1 / 6)
+    assert leakage([], sequences) == 0
+
+
+def test_groups_leave_no_leak_between_folds():
+    families = random_sequences(30, 80, seed=5)
+    sequences = [f[shift : shift + 60] for f in families for shift in (0, 7, 20)]
+    labels = np.arange(len(sequences)) % 2
+    grouped = grouped_folds(labels, kmer_groups(sequences, 40), 5, seed=1)
+    mixed = random_folds(labels, 5, seed=1)
+
+    def leak(folds):
+        pick = [
+            [s for s, f in zip(sequences, folds, strict=True) if bool(f == 0) == held]
+            for held in (False, True)
+        ]
+        return leakage(pick[0], pick[1], 40)
+
+    assert leak(grouped) == 0
+    assert leak(mixed) > 0.5
+
+
+def test_position_groups_are_blocks_of_each_contig():
+    contigs = ["chr2", "chr1", "chr1", "chr1", "chr2"]
+    groups = position_groups(contigs, [5, 999, 0, 1000, 1500], block=1000)
+    assert groups.tolist() == [2, 0, 0, 1, 3]
+
+
+def test_neighbours_across_a_border_stay_together():
+    positions = [900, 990, 1010, 1500, 2100]
+    assert position_groups(["c"] * 5, positions, 1000).tolist() == [0, 0, 1, 1, 2]
+    assert position_groups(["c"] * 5, positions, 1000, min_gap=81).tolist() == [0, 0, 0, 0, 1]
+    assert position_groups(["c"] * 5, positions, 1000, min_gap=20).tolist() == [0, 0, 1, 1, 2]
+
+
+def test_random_folds_share_each_class_evenly():
+    labels = ["promoter"] * 52 + ["other"] * 203
+    folds = random_folds(labels, 5, seed=7)
+    for name in ("promoter", "other"):
+        sizes = np.bincount(folds[np.array(labels) == name], minlength=5)
+        assert sizes.max() - sizes.min() <= 1
+    assert (folds == random_folds(labels, 5, seed=7)).all()
+    assert (folds != random_folds(labels, 5, seed=8)).any()
+
+
+def test_grouped_folds_keep_groups_whole_and_classes_even():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 80, 600)
+    labels = rng.random(600) < 0.25
+    folds = grouped_folds(labels, groups, 5, seed=3)
+    assert all(len(set(folds[groups == g])) == 1 for g in range(80))
+    assert set(folds) == set(range(5))
+    shares = [labels[folds == f].mean() for f in range(5)]
+    assert max(shares) - min(shares) < 0.05
+
+
+@pytest.mark.parametrize("share", [0.1, 0.15, 0.3, 0.5, 0.8])
+def test_a_held_out_part_is_about_its_share_in_whole_groups(share):
+    groups, labels = np.arange(900) // 3, np.arange(900) % 3 == 0
+    held = holdout(labels, groups, share, seed=2)
+    assert held.mean() == pytest.approx(share, abs=0.05)
+    assert not set(groups[held]) & set(groups[~held])
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: kmer_groups(["ACGT"], 0), "words of 0 letters"),
+        (lambda: leakage(["ACGT"], []), "no test sequence"),
+        (lambda: position_groups(["a"], [1, 2], 10), "1 contigs but 2 positions"),
+        (lambda: position_groups(["a"], [1], 0), "a block of 0 letters"),
+        (lambda: random_folds([0, 0, 0, 1], 2), "2 folds from 1 examples in the smallest class"),
+        (lambda: grouped_folds([0, 1, 0, 1], [1, 1, 2, 2], 3), "3 folds from 2 groups"),
+        (lambda: grouped_folds([0, 1], [1], 2), "2 labels but 1 groups"),
+        (lambda: holdout([0, 1], [0, 1], 1.0), "a held-out share of 1.0"),
+    ],
+)
+def test_what_cannot_be_split_is_an_error_in_words(call, words):
+    with pytest.raises(InputError, match=words):
+        call()

@@ -1,0 +1,92 @@
+"""Finding models: shipped names, paths, and a hint for a slip of the pen."""
+
+import pytest
+import torch
+
+from seqray import zoo
+from seqray.card import Card
+from seqray.config import ModelConfig
+from seqray.errors import ModelFileError
+from seqray.modelfile import save_model
+from seqray.models.build import build_model
+
+
+@pytest.fixture
+def shelf(tmp_path, monkeypatch):
+    """A zoo of two models."""
+    folder = tmp_path / "zoo"
+    folder.mkdir()
+    config = ModelConfig(d_model=8, heads=2, layers=1, max_length=16)
+    torch.manual_seed(0)
+    for name in ("yeast-promoter", "ecoli-promoter"):
+        card = Card(
+            name=name, classes=("background", "promoter"), positive="promoter", window=9, model=config
+        )
+        save_model(folder / f"{name}.safetensors", [build_model(config)], card)
+    (folder / "README.md").write_text("not a model")
+    monkeypatch.setattr(zoo, "FOLDER", folder)
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def test_models_are_listed_by_name(shelf):
+    assert zoo.available() == ["ecoli-promoter", "yeast-promoter"]
+
+
+def test_a_name_and_its_path_are_the_same_model(shelf):
+    by_name = zoo.load_model("ecoli-promoter")
+    by_path = zoo.load_model(shelf / "ecoli-promoter.safetensors")
+    assert by_name.card.name == "ecoli-promoter"
+    assert by_name.sha256 == by_path.sha256
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        ("ecoli-promotor", "did you mean 'ecoli-promoter'?"),
+        ("EColi-Promoter", "did you mean 'ecoli-promoter'?"),
+        ("yeast", "did you mean 'yeast-promoter'?"),
+        ("zzz", "shipped are ecoli-promoter, yeast-promoter"),
+        ("", "shipped are ecoli-promoter, yeast-promoter"),
+    ],
+)
+def test_a_wrong_name_gets_a_hint(shelf, wrong, hint):
+    with pytest.raises(ModelFileError, match=f"no shipped model is called '{wrong}'") as caught:
+        zoo.locate(wrong)
+    assert caught.value.remedy.startswith(hint)
+
+
+@pytest.mark.parametrize("path", ["models/mine", "mine.safetensors", "./mine"])
+def test_what_looks_like_a_path_is_one(shelf, path):
+    with pytest.raises(ModelFileError, match=f"{path}: no such file"):
+        zoo.locate(path)
+
+
+def test_a_name_with_a_suffix_that_is_not_there_gets_the_hint_too(shelf):
+    with pytest.raises(ModelFileError, match="did you mean 'ecoli-promoter'"):
+        zoo.locate("ecoli-promoter.safetensors")
+
+
+def test_a_file_without_a_suffix_is_found(shelf, tmp_path):
+    (tmp_path / "mine").write_bytes((shelf / "yeast-promoter.safetensors").read_bytes())
+    assert zoo.load_model("mine").card.name == "yeast-promoter"
+
+
+def test_a_shipped_name_goes_before_a_file_of_that_name(shelf, tmp_path):
+    (tmp_path / "ecoli-promoter").write_text("not a model")
+    assert zoo.locate("ecoli-promoter").parent == shelf
+
+
+def test_an_empty_zoo_says_so(shelf, tmp_path, monkeypatch):
+    monkeypatch.setattr(zoo, "FOLDER", tmp_path / "none")
+    assert zoo.available() == []
+    with pytest.raises(ModelFileError, match="this installation ships none"):
+        zoo.locate("ecoli-promoter")
+
+
+def test_every_shipped_model_is_sound():
+    for name in zoo.available():
+        model = zoo.load_model(name)
+        assert model.card.name == name
+        assert model.card.info.keys() >= {"licence", "data", "limits"}
+        assert model.card.domain["length"][1] >= model.card.window
