@@ -37,6 +37,10 @@ class InputError(SeqrayError):
     exit_code = 2
 
 
+class NoRecordsError(InputError):
+    """A file of the right format holds no records; the command line lets it pass under ``--allow-empty``."""
+
+
 class ConfigError(SeqrayError):
     """A setting is unknown, of the wrong type or out of range."""
 

@@ -1,0 +1,271 @@
+"""Open files as bytes: compressed or not, standard streams, and output that appears whole or not at all."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import io
+import lzma
+import os
+import secrets
+import shutil
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from Bio.bgzf import BgzfWriter
+
+from seqray.errors import InputError
+
+BLOCK = 1 << 20
+
+_OPENERS: dict[bytes, tuple[str, Callable[[Any], Any]]] = {
+    b"\x1f\x8b": ("gzip", lambda source: gzip.GzipFile(fileobj=source, mode="rb")),
+    b"BZh": ("bzip2", bz2.BZ2File),
+    b"\xfd7zXZ\x00": ("xz", lzma.LZMAFile),
+}
+_REFUSED = {b"PK\x03\x04": "a zip archive", b"\x28\xb5\x2f\xfd": "compressed by zstd"}
+_LONGEST_MAGIC = 6
+
+# bgzip writes an empty last block (SAM specification, section 4.1.2). A bgzip file that was cut between
+# two blocks is valid gzip, so only the missing last block tells that records are lost.
+_BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
+_BGZF_FLAG = slice(12, 14)  # subfield identifier "BC" in the extra field of the first member
+
+
+def display_name(path: str | Path) -> str:
+    """Name of a file for messages."""
+    return "standard input" if str(path) == "-" else str(path)
+
+
+class _Source(io.RawIOBase):
+    """Bytes as they lie on disk; remembers how they begin and end, and needs no seeking."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.head = self._pending = stream.read(len(_BGZF_END))
+        self._tail = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._pending[: len(buffer)] or self._stream.read(len(buffer))
+        self._pending = self._pending[len(data) :]
+        self._tail = (self._tail + data[-len(_BGZF_END) :])[-len(_BGZF_END) :]
+        buffer[: len(data)] = data
+        return len(data)
+
+    @property
+    def lacks_end(self) -> bool:
+        """Whether this is a bgzip file that has been read to its end without meeting the end marker."""
+        return self.head[_BGZF_FLAG] == b"BC" and self._tail != _BGZF_END
+
+
+class _Reader(io.RawIOBase):
+    """Decompressed bytes; every way in which a file can be broken is an `InputError`."""
+
+    def __init__(self, source: _Source, where: str) -> None:
+        self._source = source
+        self._where = where
+        self._format, opener = next((o for m, o in _OPENERS.items() if source.head.startswith(m)), ("", None))
+        buffered = io.BufferedReader(source, BLOCK)
+        self._stream = opener(buffered) if opener else buffered
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        # Filled to the brim, although a pipe gives less at a time: readers judge a file by its first block.
+        view, count = memoryview(buffer), 0
+        while count < len(view) and (step := self._read_some(view[count:])):
+            count += step
+        return count
+
+    def _read_some(self, view: memoryview) -> int:
+        try:
+            count = self._stream.readinto(view)
+        except EOFError:
+            raise self._broken("ends too early") from None
+        except (zlib.error, lzma.LZMAError):
+            raise self._broken("is damaged") from None
+        except OSError as error:
+            if self._format and error.errno is None:
+                raise self._broken("is damaged") from None
+            raise _cannot("read", error, self._where) from None
+        if count == 0 and self._format == "gzip" and self._source.lacks_end:
+            raise self._broken("ends too early (its end marker is missing)")
+        return count
+
+    def _broken(self, what: str) -> InputError:
+        return InputError(
+            f"the {self._format} data {what}", where=self._where, remedy="fetch or make the file again"
+        )
+
+
+def _cannot(verb: str, error: OSError, where: str) -> InputError:
+    if isinstance(error, FileNotFoundError):
+        missing = "no such file" if verb == "read" else "can't be written (its directory doesn't exist)"
+        return InputError(missing, where=where)
+    if isinstance(error, IsADirectoryError):
+        return InputError("is a directory", where=where, remedy="give a file")
+    return InputError(f"can't be {'read' if verb == 'read' else 'written'} ({error.strerror})", where=where)
+
+
+@contextmanager
+def open_input(path: str | Path) -> Iterator[io.BufferedReader]:
+    """Open a file for reading, decompressed.
+
+    Parameters
+    ----------
+    path
+        A file or a pipe; ``-`` is standard input. gzip, bgzip, bzip2 and xz are known by their first
+        bytes, not by the name.
+
+    Yields
+    ------
+    io.BufferedReader
+        ``peek`` shows the first mebibyte, or all of a smaller file.
+
+    Raises
+    ------
+    InputError
+        Where the file is missing, a directory, not readable or of an unknown compression; while reading,
+        where compressed data are truncated or damaged.
+    """
+    where = display_name(path)
+    with ExitStack() as stack:
+        try:
+            stream = sys.stdin.buffer if str(path) == "-" else stack.enter_context(open(path, "rb"))
+            source = _Source(stream)
+        except OSError as error:
+            raise _cannot("read", error, where) from None
+        for magic, kind in _REFUSED.items():
+            if source.head.startswith(magic):
+                raise InputError(
+                    f"is {kind}", where=where, remedy="unpack it, or compress with gzip, bzip2 or xz"
+                )
+        yield io.BufferedReader(_Reader(source, where), BLOCK)
+
+
+class _Target(io.FileIO):
+    """A file that is on the disk before it is closed, and whose failures name the user's file."""
+
+    def __init__(self, path: Path, mode: str, where: str) -> None:
+        self._where = where
+        self._is_new = mode == "xb"  # else a device or a pipe, which can't be forced to the disk
+        super().__init__(path, mode)
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            raise _cannot("write", error, self._where) from None
+
+    def close(self) -> None:
+        try:
+            if not self.closed and self._is_new:
+                os.fsync(self.fileno())
+            super().close()
+        except OSError as error:
+            raise _cannot("write", error, self._where) from None
+
+
+class _Bgzip(io.RawIOBase):
+    """gzip in blocks, so that tabix and genome browsers can index what we write; the time stamp is 0."""
+
+    def __init__(self, target: _Target) -> None:
+        self._writer = BgzfWriter(mode="wb", fileobj=target)
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        # In slices, because the writer copies all that is left after each block.
+        view = memoryview(data).cast("B")[:BLOCK]
+        self._writer.write(bytes(view))
+        return len(view)
+
+    def close(self) -> None:
+        if not self.closed:
+            super().close()
+            self._writer.close()
+
+
+def _stack_writer(target: _Target, compress: bool) -> BinaryIO:
+    raw = _Bgzip(target) if compress else target
+    return cast(BinaryIO, io.BufferedWriter(raw, BLOCK))
+
+
+@contextmanager
+def open_output(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a file for writing; it appears under its name only when the block ends without an exception.
+
+    The bytes go to a hidden file in the same directory, which is flushed to the disk and renamed at the
+    end, and removed on any exception, Ctrl-C included. Devices and pipes are written directly.
+
+    Parameters
+    ----------
+    path
+        ``-`` is standard output, a name that ends in ``.gz`` is compressed by bgzip (which gunzip reads).
+
+    Raises
+    ------
+    InputError
+        Where the file can't be written: a directory, a missing directory, no permission, a full disk.
+    """
+    if str(path) == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    where = str(path)
+    target = Path(os.path.realpath(path))  # a link stays a link, and the file that it names is replaced
+    in_place = target.exists() and not target.is_file()
+    working = target if in_place else target.with_name(f".seqray-{secrets.token_hex(6)}.part")
+    try:
+        if target.is_file() and not os.access(target, os.W_OK):
+            raise InputError("can't be written (it is read-only)", where=where)
+        with _open_target(working, target, where) as raw, _stack_writer(raw, target.suffix == ".gz") as out:
+            yield out
+        if not in_place:
+            _publish(working, target, where)
+    except BaseException:
+        if not in_place:
+            working.unlink(missing_ok=True)
+        raise
+
+
+def _open_target(working: Path, target: Path, where: str) -> _Target:
+    try:
+        raw = _Target(working, "wb" if working == target else "xb", where)
+        if working != target and target.exists():
+            shutil.copymode(target, working)
+        return raw
+    except OSError as error:
+        raise _cannot("write", error, where) from None
+
+
+def _publish(working: Path, target: Path, where: str) -> None:
+    try:
+        working.replace(target)
+    except OSError as error:
+        raise _cannot("write", error, where) from None
+
+
+def sha256(path: str | Path) -> str:
+    """Checksum of a file's bytes as they lie on disk, in hexadecimal.
+
+    Raises
+    ------
+    InputError
+        Where the file can't be read.
+    """
+    try:
+        with open(path, "rb") as handle:
+            return hashlib.file_digest(handle, "sha256").hexdigest()
+    except OSError as error:
+        raise _cannot("read", error, display_name(path)) from None

@@ -1,0 +1,42 @@
+"""Tell a file's format by its content, so that a wrong file is named for what it is."""
+
+from __future__ import annotations
+
+import re
+
+FASTA, GENBANK = "FASTA", "GenBank"
+
+_BEGINNINGS = (
+    (re.compile(rb"# STOCKHOLM"), "a Stockholm alignment"),
+    (re.compile(rb"##gff-version"), "GFF"),
+    (re.compile(rb"##fileformat=VCF"), "VCF"),
+    (re.compile(rb"CLUSTAL"), "a Clustal alignment"),
+    (re.compile(rb"ID   \S+; "), "EMBL"),
+    (re.compile(rb"<"), "HTML or XML (a failed download?)"),
+    (re.compile(rb"@[^\n]*\n[^\n]*\n\+"), "FASTQ"),
+    (re.compile(rb"LOCUS +\S"), GENBANK),
+    (re.compile(rb">"), FASTA),
+)
+PREAMBLE = re.compile(rb"(?:[ \t\r]*(?:[;#][^\n]*)?\n)*")
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def name_format(head: bytes) -> str:
+    """Name the format of a file from its first block; an empty text where it is none that we know.
+
+    Comment lines (``;`` or ``#``) and blank lines at the beginning are passed over, unless they name the
+    format themselves. NUL bytes make a file ``binary``.
+    """
+    if b"\0" in head:
+        return "binary"
+    text = head.removeprefix(BYTE_ORDER_MARK).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    for start in (0, _preamble_length(text)):
+        for beginning, name in _BEGINNINGS:
+            if beginning.match(text, start):
+                return name
+    return ""
+
+
+def _preamble_length(text: bytes) -> int:
+    match = PREAMBLE.match(text)
+    return match.end() if match else 0

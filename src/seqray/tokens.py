@@ -1,0 +1,183 @@
+"""Letters to tokens and back: one token a letter, or one per overlapping k-mer.
+
+Every tokenizer puts CLS in front; its final state is what the classifier reads. `Tokenizer.spans` says
+which letters a token stands for, so that explanations can be told in letters.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+import numpy.typing as npt
+
+from seqray.alphabet import ALPHABETS, Alphabet
+from seqray.config import ModelConfig
+from seqray.errors import ConfigError, InputError
+
+PAD, CLS, MASK, UNK = 0, 1, 2, 3
+FIRST_LETTER = 4
+
+Tokens = npt.NDArray[np.int64]
+
+# Above this an embedding table outgrows any data set that could train it.
+_MAX_VOCABULARY = 1 << 20
+
+
+class Tokenizer(ABC):
+    """Letters (n) to tokens (1 + T), CLS first.
+
+    Attributes
+    ----------
+    alphabet
+        Letters that are read.
+    vocab_size
+        Number of token values, the four special ones included.
+    """
+
+    alphabet: Alphabet
+    vocab_size: int
+
+    def encode(self, sequence: str) -> Tokens:
+        """Tokens of one sequence of n letters, shape (1 + T,).
+
+        Raises
+        ------
+        InputError
+            For a letter outside the alphabet, or a sequence too short for one token.
+        """
+        return self.encode_codes(self.alphabet.encode(sequence))
+
+    @abstractmethod
+    def encode_codes(self, codes: npt.NDArray[np.uint8]) -> Tokens:
+        """Tokens of letter codes: shape (..., n) becomes (..., 1 + T)."""
+
+    @abstractmethod
+    def decode(self, tokens: npt.ArrayLike) -> str:
+        """Letters of tokens (L,); CLS and padding are left out, what isn't known is ``N`` or ``X``."""
+
+    @abstractmethod
+    def spans(self, length: int) -> Tokens:
+        """Half-open letter interval of each token of a sequence of that many letters.
+
+        Returns
+        -------
+        array of int64, shape (1 + T, 2)
+            CLS stands for no letter: (0, 0).
+        """
+
+    @abstractmethod
+    def token_length(self, n_letters: int) -> int:
+        """Number of tokens of a sequence of that many letters, CLS included: 1 + T."""
+
+
+def _with_cls(body: npt.NDArray[np.integer]) -> Tokens:
+    tokens = np.empty((*body.shape[:-1], body.shape[-1] + 1), dtype=np.int64)
+    tokens[..., 0] = CLS
+    tokens[..., 1:] = body
+    return tokens
+
+
+def _without_specials(tokens: npt.ArrayLike) -> Tokens:
+    array = np.asarray(tokens, dtype=np.int64)
+    if array.ndim != 1:
+        raise ValueError(f"tokens have shape {array.shape}, not (L,)")
+    return array[(array != CLS) & (array != PAD)]
+
+
+class CharacterTokenizer(Tokenizer):
+    """One token a letter: token 4 + c for letter code c, UNK for an ambiguous letter.
+
+    Parameters
+    ----------
+    alphabet
+        Letters that are read.
+    """
+
+    def __init__(self, alphabet: Alphabet) -> None:
+        self.alphabet = alphabet
+        self.vocab_size = FIRST_LETTER + alphabet.unknown
+        self._tokens = np.append(np.arange(FIRST_LETTER, self.vocab_size), UNK)  # by letter code
+        self._codes = np.full(self.vocab_size, alphabet.unknown, dtype=np.uint8)  # by token
+        self._codes[FIRST_LETTER:] = np.arange(alphabet.unknown)
+
+    def encode_codes(self, codes: npt.NDArray[np.uint8]) -> Tokens:
+        return _with_cls(self._tokens[codes])
+
+    def decode(self, tokens: npt.ArrayLike) -> str:
+        return self.alphabet.decode(self._codes[_without_specials(tokens)])
+
+    def spans(self, length: int) -> Tokens:
+        starts = np.arange(length)
+        return np.concatenate([[[0, 0]], np.stack([starts, starts + 1], axis=1)])  # (1 + n, 2)
+
+    def token_length(self, n_letters: int) -> int:
+        return 1 + n_letters
+
+
+class KmerTokenizer(Tokenizer):
+    """One token per overlapping k-mer, stride 1; a k-mer with an ambiguous letter is UNK.
+
+    The k-mer of codes c_1 ... c_k is token 4 + sum c_j n^(k-j), with n canonical letters.
+
+    Parameters
+    ----------
+    alphabet
+        Letters that are read.
+    k
+        Letters per token.
+
+    Raises
+    ------
+    ConfigError
+        Where the vocabulary would exceed about a million tokens.
+    """
+
+    def __init__(self, alphabet: Alphabet, k: int) -> None:
+        words = alphabet.unknown**k
+        if k < 1 or words > _MAX_VOCABULARY:
+            raise ConfigError(
+                f"'model.k' is {k}, that is {words} words of {alphabet.name}", remedy="choose a smaller k"
+            )
+        self.alphabet = alphabet
+        self.k = k
+        self.vocab_size = FIRST_LETTER + words
+
+    def encode_codes(self, codes: npt.NDArray[np.uint8]) -> Tokens:
+        count = self.token_length(codes.shape[-1]) - 1
+        index = np.zeros((*codes.shape[:-1], count), dtype=np.int64)
+        unknown = np.zeros(index.shape, dtype=bool)
+        for j in range(self.k):
+            letters = codes[..., j : j + count]
+            index = index * self.alphabet.unknown + letters  # Horner's rule, base n
+            unknown |= letters == self.alphabet.unknown
+        return _with_cls(np.where(unknown, UNK, FIRST_LETTER + index))
+
+    def decode(self, tokens: npt.ArrayLike) -> str:
+        # A letter lies in up to k words; any one of them that is known tells it.
+        body = _without_specials(tokens)
+        if body.size == 0:
+            return ""
+        known, index = body >= FIRST_LETTER, body - FIRST_LETTER
+        codes = np.full(body.size + self.k - 1, self.alphabet.unknown, dtype=np.uint8)
+        for j in range(self.k):
+            digit = index // self.alphabet.unknown ** (self.k - 1 - j) % self.alphabet.unknown
+            np.copyto(codes[j : j + body.size], digit, where=known, casting="unsafe")
+        return self.alphabet.decode(codes)
+
+    def spans(self, length: int) -> Tokens:
+        starts = np.arange(self.token_length(length) - 1)
+        return np.concatenate([[[0, 0]], np.stack([starts, starts + self.k], axis=1)])  # (1 + T, 2)
+
+    def token_length(self, n_letters: int) -> int:
+        if n_letters < self.k:
+            raise InputError(f"{n_letters} letters are too few for words of {self.k}")
+        return 1 + n_letters - self.k + 1
+
+
+def make_tokenizer(config: ModelConfig) -> Tokenizer:
+    """Build the tokenizer that a model's settings name."""
+    alphabet = ALPHABETS[config.alphabet]
+    return (
+        CharacterTokenizer(alphabet) if config.tokenizer == "character" else KmerTokenizer(alphabet, config.k)
+    )

@@ -1,0 +1,255 @@
+"""FASTA: what is read, what is reported, and every way to be wrong."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import random
+import sys
+import tracemalloc
+
+import pytest
+from Bio.SeqIO.FastaIO import SimpleFastaParser
+
+from seqray.alphabet import DNA, PROTEIN, RNA
+from seqray.errors import InputError, NoRecordsError
+from seqray.io.fasta import read_fasta
+from seqray.io.files import BLOCK
+from seqray.results import SkippedRecord
+
+
+@pytest.fixture
+def make(tmp_path):
+    def write(data: bytes, name: str = "x.fa"):
+        (tmp_path / name).write_bytes(data)
+        return tmp_path / name
+
+    return write
+
+
+def pairs(path, alphabet=DNA, **keywords) -> list[tuple[str, str]]:
+    return [(record.id, record.sequence) for record in read_fasta(path, alphabet, **keywords)]
+
+
+def error_of(path, alphabet=DNA, **keywords) -> str:
+    with pytest.raises(InputError) as caught:
+        list(read_fasta(path, alphabet, **keywords))
+    text = str(caught.value)
+    assert "\n" not in text
+    assert caught.value.exit_code == 2
+    return text.replace(str(path), "x.fa")
+
+
+def test_header_gives_id_and_description(make):
+    [record] = read_fasta(make(b">  lacUV5\tE. coli  promoter \r\nac gt\r\n\r\nNN\r\n"), DNA)
+    assert (record.id, record.description, record.sequence) == ("lacUV5", "E. coli  promoter", "ACGTNN")
+    assert (record.circular, record.soft_masked) == (False, ())
+
+
+def test_comments_blank_lines_and_byte_order_mark_before_the_first_header(make):
+    assert pairs(make(b"\xef\xbb\xbf\n; old style\r\n# new style\n  \n>a\nACGT\n")) == [("a", "ACGT")]
+
+
+def test_comments_may_be_longer_than_a_block(make):
+    comments = b"".join(b"; line %d\n" % i for i in range(200_000))
+    assert len(comments) > 2 * BLOCK
+    assert pairs(make(comments + b">a\nACGT\n")) == [("a", "ACGT")]
+
+
+def test_letters_follow_the_alphabet(make):
+    path = make(b">a\nacgu\n>b\nACGTRYN\n")
+    assert pairs(path) == [("a", "ACGT"), ("b", "ACGTRYN")]
+    assert pairs(path, RNA) == [("a", "ACGU"), ("b", "ACGURYN")]
+    assert pairs(make(b">p\nMKVX\nLEU*\n"), PROTEIN) == [("p", "MKVXLEU")]
+
+
+def test_names_beyond_ascii_are_kept(make):
+    [record] = read_fasta(make(">gène-β σ70 promoter\nACGT\n".encode()), DNA)
+    assert (record.id, record.description) == ("gène-β", "σ70 promoter")
+    [record] = read_fasta(make(b">caf\xe9\nACGT\n"), DNA)  # Latin-1
+    assert record.id == "caf�"
+
+
+def test_a_header_sign_counts_at_the_start_of_a_line_only(make):
+    assert pairs(make(b">a b>c\nACGT\n")) == [("a", "ACGT")]
+    assert "unknown letter '>' at position 3" in error_of(make(b">a\nAC>b\nGT\n"))
+
+
+@pytest.mark.parametrize("shift", range(-8, 4))
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"], ids=["LF", "CRLF", "CR"])
+def test_records_may_be_cut_anywhere_by_the_border_of_a_block(make, shift, end):
+    header, letters = b">first" + end, b"ACGT" * (BLOCK // 4)
+    letters = letters[: BLOCK + shift - len(header)]
+    path = make(header + letters + end + b">second rest" + end + b"GATT" + end)
+    assert pairs(path) == [("first", letters.decode()), ("second", "GATT")]
+
+
+def test_a_header_may_be_longer_than_two_blocks(make):
+    [record] = read_fasta(make(b">a " + b"x" * (2 * BLOCK + 5) + b"\nACGT\n"), DNA)
+    assert (len(record.description), record.sequence) == (2 * BLOCK + 5, "ACGT")
+
+
+def test_five_million_letters_on_one_line(make):
+    letters = "".join(random.Random(3).choices("ACGT", k=5_000)) * 1_000
+    assert pairs(make(b">long\n" + letters.encode())) == [("long", letters)]
+
+
+def test_many_records_agree_with_biopython(make):
+    draw = random.Random(4)
+    lines = ["".join(draw.choices("ACGTN", k=draw.randint(1, 90))) for _ in range(60_000)]
+    text = "".join(f">r{i} x\n" + "\n".join(lines[i : i + 3]) + "\n" for i in range(0, 60_000, 3))
+    expected = [(title.split()[0], letters) for title, letters in SimpleFastaParser(io.StringIO(text))]
+    assert pairs(make(text.encode())) == expected
+
+
+def test_memory_is_bounded_by_a_record_not_by_the_file(make):
+    path = make(b"".join(b">r%d\n%s\n" % (i, b"ACGT" * 2500) for i in range(4000)))  # 40 MB
+    tracemalloc.start()
+    try:
+        assert sum(len(record) for record in read_fasta(path, DNA)) == 40_000_000
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * BLOCK
+
+
+def test_a_chromosome_lies_in_memory_twice_while_it_is_read_and_once_after(make):
+    size = 16 * BLOCK
+    path = make(b">chr1\n" + (b"ACGTACGT" * 8 + b"\n") * (size // 64))
+    tracemalloc.start()
+    try:
+        record = next(records := read_fasta(path, DNA))
+        held, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(record) == size
+    assert next(records, None) is None
+    assert held < 1.4 * size  # the sequence and the open file's buffers
+    assert peak < 2.4 * size
+
+
+def test_soft_masks_are_lower_case_intervals(make):
+    path = make(b">a\nACgtNN\nnnAC\n>b\nacgt\n>c\nACGT\n>d\nAcGt\n")
+    masks = [record.soft_masked for record in read_fasta(path, DNA, soft_masks=True)]
+    assert masks == [((2, 4), (6, 8)), ((0, 4),), (), ((1, 2), (3, 4))]
+
+
+def test_empty_record_is_reported_or_refused(make):
+    path = make(b">a\nACGT\n>b\n\n>c\nGGGG\n>d")
+    skipped: list[SkippedRecord] = []
+    assert pairs(path, on_skip=skipped.append) == [("a", "ACGT"), ("c", "GGGG")]
+    assert skipped == [SkippedRecord("b", "empty sequence"), SkippedRecord("d", "empty sequence")]
+    assert error_of(path).startswith("x.fa: record 'b': the record can't be used (empty sequence)")
+
+
+@pytest.mark.parametrize("data", [b"", b"\n\n", b"\r\n", b"; only a comment", b"# one\n; two\n"])
+def test_file_without_records(make, data):
+    assert error_of(make(data)) == "x.fa: holds no records"
+
+
+def test_compressed_file_without_records(make):
+    with pytest.raises(NoRecordsError):
+        list(read_fasta(make(gzip.compress(b"")), DNA))
+
+
+def test_a_file_whose_records_were_all_skipped_held_records(make):
+    skipped: list[SkippedRecord] = []
+    assert pairs(make(b">a\n>b\n"), on_skip=skipped.append) == []
+    assert len(skipped) == 2
+
+
+@pytest.mark.parametrize("data", [b">", b">\n", b"> \nACGT\n", b">\r\nACGT"])
+def test_record_without_id(make, data):
+    assert error_of(make(data)) == "x.fa: record 1 has no id; write a name after '>'"
+
+
+def test_record_without_id_is_counted(make):
+    assert "record 3 has no id" in error_of(make(b">a\nA\n>b\nC\n>\nG\n"))
+
+
+@pytest.mark.parametrize(
+    "data", [b"ACGT\nACGT\n", b"sequence,label\nACGT,1\n", b" >a\nACGT\n", b"; x\nACGT\n>a\nACGT\n"]
+)
+def test_text_before_the_first_header(make, data):
+    assert error_of(make(data)) == "x.fa: no FASTA header; the first line must start with '>'"
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        (b"@read1\nACGT\n+\nIIII\n", "FASTQ"),
+        (b"LOCUS       X1   8 bp  DNA  linear\n", "GenBank"),
+        (b"ID   X1; SV 1; linear; DNA; STD; PRO; 8 BP.\n", "EMBL"),
+        (b"# STOCKHOLM 1.0\nseq1 ACGT\n//\n", "a Stockholm alignment"),
+        (b"##gff-version 3\nchr1\t.\tgene\t1\t9\t.\t+\t.\tID=x\n", "GFF"),
+        (b"CLUSTAL W (1.82)\n\na ACGT\n", "a Clustal alignment"),
+        (b"<!DOCTYPE html>\n<html>", "HTML or XML (a failed download?)"),
+    ],
+)
+def test_other_formats_are_named(make, data, name):
+    assert error_of(make(data)).startswith(f"x.fa: is {name}, not FASTA; ")
+
+
+@pytest.mark.parametrize(
+    ("data", "at"), [(b">a\nAC\0GT\n", 6), (">a\nACGT\n".encode("utf-16-le"), 2), (b"BAM\1\0", 5)]
+)
+def test_nul_bytes(make, data, at):
+    assert error_of(make(data)).startswith(f"x.fa: NUL byte at byte {at}, so binary or damaged")
+
+
+def test_nul_byte_far_into_the_file(make):
+    data = b">a\n" + b"A" * (3 * BLOCK)
+    assert f"NUL byte at byte {len(data) + 1}," in error_of(make(data + b"\0"))
+
+
+def test_unknown_letter_names_record_position_and_letter(make):
+    text = error_of(make(b">a\nACGT\n>b x\nACGTA\r\nCGTACGTe\r\nACGT\r\n"))
+    assert text.startswith("x.fa: record 'b': unknown letter 'e' at position 13;")
+
+
+def test_protein_is_refused_by_a_dna_model(make):
+    text = error_of(make(b">a\nACGT\n>pep\nMKVLAAGIVGLLLAQPSFE\n"))
+    assert text.startswith("x.fa: record 'pep': looks like protein, but DNA is expected")
+
+
+def test_nucleotides_are_refused_by_a_protein_model(make):
+    text = error_of(make(b">a\n" + b"ACGT" * 20), PROTEIN)
+    assert text.startswith("x.fa: record 'a': looks like nucleotides, but protein is expected")
+
+
+@pytest.mark.parametrize("lost", [1, 8, 5000])
+def test_truncated_file_never_passes_for_a_shorter_one(make, lost):
+    draw = random.Random(5)
+    records = (b">r%d\n%s\n" % (i, bytes(draw.choices(b"ACGT", k=80))) for i in range(500))
+    data = gzip.compress(b"".join(records))
+    assert error_of(make(data[:-lost])).startswith("x.fa: the gzip data ends too early")
+
+
+def test_duplicate_id_is_an_error_that_names_it_and_the_remedy(make):
+    text = error_of(make(b">a\nA\n>b\nC\n>a again\nG\n"))
+    assert text.startswith("x.fa: record 'a': the id occurs more than once; ")
+    assert "--duplicates" in text
+
+
+def test_duplicate_ids_are_renamed_past_names_that_are_taken(make):
+    path = make(b">a\nA\n>a_2\nC\n>a\nG\n>a\nT\n>a_3\nA\n>b\nC\n")
+    assert [i for i, _ in pairs(path, duplicates="rename")] == ["a", "a_2", "a_3", "a_4", "a_3_2", "b"]
+
+
+def test_duplicate_ids_are_kept_on_request(make):
+    assert [i for i, _ in pairs(make(b">a\nA\n>a\nC\n"), duplicates="keep")] == ["a", "a"]
+
+
+def test_unknown_policy_for_duplicates_is_refused(make):
+    assert "choose 'error', 'rename' or 'keep'" in error_of(make(b">a\nA\n"), duplicates="merge")
+
+
+def test_overlong_id_is_cut_in_the_message(make):
+    text = error_of(make(b">" + b"x" * 5000 + b"\nA-C\n"))
+    assert f"record '{'x' * 60}...': unknown letter '-'" in text
+
+
+def test_standard_input(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b">a\nAC-T\n")))
+    with pytest.raises(InputError, match=r"^standard input: record 'a': unknown letter '-'"):
+        list(read_fasta("-", DNA))

@@ -1,0 +1,268 @@
+"""Opening and writing files: compression, broken files, standard streams, all-or-nothing output."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import stat
+import subprocess
+import sys
+import threading
+
+import pytest
+from Bio.bgzf import BgzfReader, BgzfWriter
+
+from seqray.errors import InputError
+from seqray.io.files import open_input, open_output, sha256
+
+TEXT = b"".join(b"%d the quick brown fox\n" % (i * i) for i in range(20_000))
+
+
+def bgzip(data: bytes) -> bytes:
+    target = io.BytesIO()
+    target.close = lambda: None  # the writer closes what it is given
+    with BgzfWriter(fileobj=target, mode="wb") as writer:
+        writer.write(data)
+    return target.getvalue()
+
+
+COMPRESSIONS = {
+    "plain": bytes,
+    "gzip": gzip.compress,
+    "two members": lambda data: gzip.compress(data[:1000]) + gzip.compress(data[1000:]),
+    "bgzip": bgzip,
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+}
+
+
+@pytest.fixture
+def make(tmp_path):
+    def write(data: bytes, name: str = "input"):
+        (tmp_path / name).write_bytes(data)
+        return tmp_path / name
+
+    return write
+
+
+def read(path) -> bytes:
+    with open_input(path) as handle:
+        return handle.read()
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+@pytest.mark.parametrize("data", [b"", b"x", TEXT], ids=["empty", "one byte", "large"])
+def test_compression_is_known_by_content(make, compression, data):
+    assert read(make(COMPRESSIONS[compression](data))) == data
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_standard_input_is_read_compressed_or_not_and_stays_open(monkeypatch, compression):
+    stream = io.TextIOWrapper(io.BytesIO(COMPRESSIONS[compression](TEXT)))
+    monkeypatch.setattr(sys, "stdin", stream)
+    assert read("-") == TEXT
+    assert not stream.buffer.closed
+
+
+def test_a_pipe_that_gives_little_at_a_time_is_read_whole(tmp_path):
+    pipe, data = tmp_path / "pipe", gzip.compress(TEXT)
+    os.mkfifo(pipe)
+
+    def feed():
+        with open(pipe, "wb", buffering=0) as out:
+            out.write(data[:1])
+            out.write(data[1:5000])
+            out.write(data[5000:])
+
+    feeder = threading.Thread(target=feed)
+    feeder.start()
+    with open_input(pipe) as handle:
+        assert handle.peek(1)[:100] == TEXT[:100]
+        assert handle.read() == TEXT
+    feeder.join()
+
+
+def spoil(data: bytes) -> bytes:
+    middle = len(data) // 2
+    return data[:middle] + bytes(255 - b for b in data[middle : middle + 64]) + data[middle + 64 :]
+
+
+@pytest.mark.parametrize("compression", ["gzip", "bgzip", "bzip2", "xz"])
+@pytest.mark.parametrize("keep", [0.02, 0.5, 0.99])
+def test_truncated_file_is_named(make, compression, keep):
+    data = COMPRESSIONS[compression](TEXT)
+    path = make(data[: int(len(data) * keep)])
+    with pytest.raises(InputError, match="data ends too early") as caught:
+        read(path)
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize("compression", ["gzip", "bgzip", "bzip2", "xz"])
+def test_damaged_file_is_named(make, compression):
+    with pytest.raises(InputError, match=r"data is damaged|data ends too early"):
+        read(make(spoil(COMPRESSIONS[compression](TEXT))))
+
+
+def test_wrong_checksum_and_bytes_after_the_end_are_damage(make):
+    data = gzip.compress(TEXT)
+    for wrong in (data[:-8] + bytes(8), data + b"more"):
+        with pytest.raises(InputError, match="the gzip data is damaged"):
+            read(make(wrong))
+
+
+def test_bgzip_cut_between_two_blocks_is_noticed_although_it_is_valid_gzip(make, monkeypatch):
+    cut = bgzip(TEXT)[:-28]
+    assert gzip.decompress(cut) == TEXT
+    with pytest.raises(InputError, match="end marker is missing"):
+        read(make(cut))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(cut)))
+    with pytest.raises(InputError, match=r"^standard input: .*end marker is missing"):
+        read("-")
+
+
+@pytest.mark.parametrize(("magic", "name"), [(b"PK\x03\x04", "zip"), (b"\x28\xb5\x2f\xfd", "zstd")])
+def test_other_compressions_are_refused_by_name(make, magic, name):
+    with pytest.raises(InputError, match=name):
+        read(make(magic + b"1234"))
+
+
+def test_missing_file_and_directory(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        read(tmp_path / "absent.fa")
+    with pytest.raises(InputError, match="is a directory"):
+        read(tmp_path)
+
+
+def names(directory) -> list[str]:
+    return sorted(entry.name for entry in directory.iterdir())
+
+
+def test_output_appears_only_when_it_is_whole(tmp_path):
+    target = tmp_path / "out.tsv"
+    with open_output(target) as out:
+        out.write(TEXT)
+        assert not target.exists()
+    assert target.read_bytes() == TEXT
+    assert names(tmp_path) == ["out.tsv"]
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, SystemExit, ValueError])
+@pytest.mark.parametrize("name", ["out.tsv", "out.tsv.gz"])
+def test_interrupted_output_leaves_the_old_file_and_nothing_else(tmp_path, failure, name):
+    target = tmp_path / name
+    target.write_bytes(b"old")
+
+    def interrupted():
+        with open_output(target) as out:
+            out.write(TEXT)
+            raise failure
+
+    with pytest.raises(failure):
+        interrupted()
+    assert target.read_bytes() == b"old"
+    assert names(tmp_path) == [name]
+
+
+def test_compressed_output_is_bgzip_and_the_same_each_time(tmp_path):
+    for name in ("a.gz", "b.gz"):
+        with open_output(tmp_path / name) as out:
+            for i in range(0, len(TEXT), 100_000):
+                out.write(TEXT[i : i + 100_000])
+    data = (tmp_path / "a.gz").read_bytes()
+    assert data == (tmp_path / "b.gz").read_bytes()
+    assert data[4:8] == bytes(4)  # time stamp
+    assert gzip.decompress(data) == TEXT
+    assert BgzfReader(tmp_path / "a.gz", "rb").read(len(TEXT) + 1) == TEXT
+    assert read(tmp_path / "a.gz") == TEXT
+
+
+def test_empty_compressed_output_is_valid(tmp_path):
+    with open_output(tmp_path / "none.gz"):
+        pass
+    assert gzip.decompress((tmp_path / "none.gz").read_bytes()) == b""
+
+
+def test_unwritable_output_is_an_input_error(tmp_path):
+    def write(path):
+        with open_output(path) as out:
+            out.write(b"x")
+
+    with pytest.raises(InputError, match="is a directory"):
+        write(tmp_path)
+    with pytest.raises(InputError, match="its directory doesn't exist"):
+        write(tmp_path / "absent" / "out.tsv")
+    with pytest.raises(InputError, match="/dev/full: can't be written \\(No space left on device\\)"):
+        write("/dev/full")
+
+
+def test_a_full_disk_removes_the_part_file(tmp_path):
+    script = (
+        "import resource, signal, sys\n"
+        "from seqray.errors import InputError\n"
+        "from seqray.io.files import open_output\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n"
+        "try:\n"
+        "    with open_output(sys.argv[1]) as out:\n"
+        "        out.write(bytes(4 << 20))\n"
+        "except InputError as error:\n"
+        "    print(error)\n"
+    )
+    target = tmp_path / "out.tsv"
+    ended = subprocess.run([sys.executable, "-c", script, target], capture_output=True, text=True, check=True)
+    assert ended.stdout == f"{target}: can't be written (File too large)\n"
+    assert names(tmp_path) == []
+
+
+def test_pipes_are_written_in_place(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    received: list[bytes] = []
+    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()))
+    reader.start()
+    with open_output(pipe) as out:
+        out.write(TEXT)
+    reader.join()
+    assert received == [TEXT]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_link_stays_a_link_and_permissions_stay(tmp_path):
+    target, link = tmp_path / "real.tsv", tmp_path / "link.tsv"
+    target.write_bytes(b"old")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    with open_output(link) as out:
+        out.write(b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+
+
+def test_new_files_follow_the_umask(tmp_path):
+    before = os.umask(0o027)
+    try:
+        with open_output(tmp_path / "out.tsv"):
+            pass
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "out.tsv").stat().st_mode) == 0o640
+
+
+def test_standard_output_is_flushed_and_stays_open(monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO())
+    monkeypatch.setattr(sys, "stdout", stream)
+    with open_output("-") as out:
+        out.write(b"x\n")
+    assert stream.buffer.getvalue() == b"x\n"
+
+
+def test_sha256_of_the_example_of_the_standard(make, tmp_path):
+    # FIPS 180-2, appendix B.1.
+    expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert sha256(make(b"abc")) == expected
+    with pytest.raises(InputError, match="no such file"):
+        sha256(tmp_path / "absent")

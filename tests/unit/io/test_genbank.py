@@ -1,0 +1,154 @@
+"""GenBank: written here by Biopython, read back; and every way to be wrong."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import random
+import warnings
+
+import pytest
+from Bio import SeqIO
+from Bio.Seq import Seq
+from Bio.SeqFeature import SeqFeature, SimpleLocation
+from Bio.SeqRecord import SeqRecord
+
+from seqray.alphabet import DNA, PROTEIN
+from seqray.errors import InputError, NoRecordsError
+from seqray.io.genbank import read_genbank
+from seqray.io.sequences import read_sequences
+from seqray.records import SequenceRecord
+from seqray.results import SkippedRecord
+
+
+def letters(length: int, seed: int) -> str:
+    return "".join(random.Random(seed).choices("ACGTN", k=length))
+
+
+def genbank(*entries: tuple[str, str, str], molecule: str = "DNA") -> bytes:
+    """The text of a file with (id, sequence, topology) entries, each with a feature."""
+    out = io.StringIO()
+    for identifier, sequence, topology in entries:
+        record = SeqRecord(Seq(sequence), id=identifier, name=identifier.split(".")[0], description="made up")
+        record.annotations = {"molecule_type": molecule, "topology": topology}
+        record.features = [SeqFeature(SimpleLocation(0, 3, strand=1), type="misc_feature")]
+        SeqIO.write(record, out, "genbank")
+    return out.getvalue().encode()
+
+
+PLASMID = ("TEST1.2", letters(250, 1), "circular")
+PIECE = ("TEST2.1", letters(61, 2), "linear")
+
+
+@pytest.fixture
+def make(tmp_path):
+    def write(data: bytes, name: str = "x.gb"):
+        (tmp_path / name).write_bytes(data)
+        return tmp_path / name
+
+    return write
+
+
+def error_of(path, reader=read_genbank, alphabet=DNA, **keywords) -> str:
+    with pytest.raises(InputError) as caught:
+        list(reader(path, alphabet, **keywords))
+    text = str(caught.value)
+    assert "\n" not in text
+    return text.replace(str(path), "x.gb")
+
+
+@pytest.mark.parametrize("reader", [read_genbank, read_sequences])
+@pytest.mark.parametrize("change", [bytes, gzip.compress, lambda text: text.replace(b"\n", b"\r\n")])
+def test_records_are_read_with_their_topology(make, reader, change):
+    path = make(change(genbank(PLASMID, PIECE)))
+    assert list(reader(path, DNA)) == [
+        SequenceRecord("TEST1.2", PLASMID[1], "made up", circular=True),
+        SequenceRecord("TEST2.1", PIECE[1], "made up", circular=False),
+    ]
+
+
+def test_lower_case_of_the_format_is_no_soft_mask(make):
+    [record] = read_genbank(make(genbank(PIECE)), soft_masks=True)
+    assert record.soft_masked == ()
+
+
+def test_header_of_a_release_file_is_passed_over(make):
+    path = make(b"GBBCT1.SEQ          Genetic Sequence Data Bank\n\n\n" + genbank(PIECE))
+    assert [record.id for record in read_genbank(path)] == ["TEST2.1"]
+
+
+def test_record_without_version_is_named_by_its_accession(make):
+    text = b"\n".join(line for line in genbank(PIECE).split(b"\n") if not line.startswith(b"VERSION"))
+    assert [record.id for record in read_genbank(make(text))] == ["TEST2"]
+
+
+def test_protein_records(make):
+    path = make(genbank(("PEP1.1", "MKVLAAGIVGLLLAQPSFE", "linear"), molecule="protein"))
+    assert [record.sequence for record in read_genbank(path, PROTEIN)] == ["MKVLAAGIVGLLLAQPSFE"]
+    assert error_of(path).startswith("x.gb: record 'PEP1.1': looks like protein, but DNA is expected")
+
+
+def test_record_that_names_other_records_in_place_of_letters(make):
+    text = genbank(PIECE).decode()
+    contig = text[: text.index("ORIGIN")] + "CONTIG      join(U00096.3:1..61)\n//\n"
+    path = make(contig.encode() + genbank(PLASMID))
+    skipped: list[SkippedRecord] = []
+    assert [record.id for record in read_genbank(path, on_skip=skipped.append)] == ["TEST1.2"]
+    assert skipped == [SkippedRecord("TEST2.1", "no sequence in the file")]
+    assert error_of(path).startswith("x.gb: record 'TEST2.1': the record can't be used (no sequence")
+
+
+def test_duplicate_ids(make):
+    path = make(genbank(PIECE, PIECE))
+    assert error_of(path).startswith("x.gb: record 'TEST2.1': the id occurs more than once")
+    assert [record.id for record in read_genbank(path, duplicates="rename")] == ["TEST2.1", "TEST2.1_2"]
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.9, 0.995])
+def test_cut_file_is_never_taken_for_a_shorter_one(make, share):
+    text = genbank(PLASMID)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nothing but the error may reach the user
+        message = error_of(make(text[: int(share * len(text))]))
+    assert message.startswith("x.gb: the GenBank record ")
+
+
+def test_lost_letters_are_noticed_by_the_length_of_the_first_line(make):
+    text = genbank(PLASMID)
+    line = text.index(b"       61 ")
+    cut = text[:line] + text[text.index(b"\n", line) + 1 :]
+    assert "is cut off (Expected sequence length 250, found 190 (TEST1.2))" in error_of(make(cut))
+
+
+def test_record_whose_first_line_is_damaged_is_not_lost_in_silence(make):
+    damaged = genbank(PIECE).replace(b"LOCUS       ", b"LOCUS ")
+    assert error_of(make(genbank(PLASMID) + damaged)) == "x.gb: 1 of 2 LOCUS lines can't be parsed"
+
+
+def test_unknown_letter(make):
+    text = genbank(("TEST3.1", "ACGTACGTACGTACGTACGT", "linear")).replace(b"acgtacgtac gt", b"acgtacgtac ge")
+    assert error_of(make(text)).startswith("x.gb: record 'TEST3.1': unknown letter 'E' at position 12;")
+
+
+@pytest.mark.parametrize("data", [b"", b"hello\nworld\n"])
+def test_file_without_records(make, data):
+    with pytest.raises(NoRecordsError, match="holds no records"):
+        list(read_genbank(make(data)))
+
+
+def test_other_formats_are_named(make):
+    assert error_of(make(b">a\nACGT\n")) == "x.gb: is FASTA, not GenBank"
+    assert error_of(make(b"@r\nACGT\n+\nIIII\n"), read_sequences).startswith("x.gb: is FASTQ, not FASTA")
+    assert error_of(make(b"LOCUS\0\0")) == "x.gb: is binary, not GenBank"
+
+
+def test_either_format_is_known_by_content(make):
+    path = make(b">a x\nacGT\n", "named.gb")
+    assert list(read_sequences(path, DNA, soft_masks=True)) == [SequenceRecord("a", "ACGT", "x", ((0, 2),))]
+    assert error_of(make(b">a\n>b\nA\n"), read_sequences).startswith(
+        "x.gb: record 'a': the record can't be used"
+    )
+    skipped: list[SkippedRecord] = []
+    assert len(list(read_sequences(make(b">a\n>b\nA\n"), DNA, on_skip=skipped.append))) == len(skipped) == 1
+    path = make(b">a\nA\n>a\nC\n")
+    assert [r.id for r in read_sequences(path, DNA, duplicates="rename")] == ["a", "a_2"]

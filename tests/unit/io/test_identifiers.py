@@ -1,0 +1,35 @@
+"""The set of hashes behind the check for duplicate ids, against a plain set."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from seqray.errors import InputError
+from seqray.io.identifiers import UniqueIds
+
+
+def test_every_repeat_and_nothing_else_is_found_while_the_table_grows():
+    draw = random.Random(6)
+    names = [f"read_{draw.randrange(60_000)}" for _ in range(100_000)]
+    ids, seen, renamed = UniqueIds("rename", "x"), set(), 0
+    for name in names:
+        result = ids.resolve(name)
+        renamed += result != name
+        assert result not in seen
+        seen.add(result)
+    assert renamed == len(names) - len(set(names))
+
+
+def test_one_name_repeated_many_times_is_counted_up():
+    ids = UniqueIds("rename", "x")
+    assert [ids.resolve("a") for _ in range(20_000)] == ["a", *(f"a_{i}" for i in range(2, 20_001))]
+
+
+def test_a_long_file_of_unique_ids_passes_and_the_first_repeat_does_not():
+    ids = UniqueIds("error", "x.fa")
+    for i in range(50_000):
+        assert ids.resolve(f"{i}") == f"{i}"
+    with pytest.raises(InputError, match=r"x\.fa: record '0': the id occurs more than once"):
+        ids.resolve("0")
