@@ -1,18 +1,20 @@
-"""Linear maps and attention by the fastest public operator of torch.
+"""Linear maps and attention by the fastest public operators of torch.
 
-On the CPU, while no gradient is recorded, two short cuts are taken. Both compute the same function, to rounding.
+On the CPU, while no gradient is recorded, two short cuts compute the same functions, to rounding:
 
 - A float32 linear map runs as a convolution of width 1. ``F.linear`` calls MKL, convolutions call oneDNN,
-  which is about twice as fast at these shapes on an AMD CPU and adds the bias on the way.
-- Softmax without the shift by its largest score: exp(QKᵀ/√E) V and the sums of its rows come out of one product, and no
-  pass over the scores searches their maximum. In bfloat16 that is about twice as fast as torch's fused
-  kernel; in float32 it pays below 56 keys. Row sums that come near the limits of the number format are
-  noticed, and the fused kernel then does the work.
+  which takes half the time on an AMD processor and adds the bias on the way.
+- Softmax attention leaves out the shift by the largest score of a row: exp(QKᵀ/√E) [V 1] gives the weighted
+  values and the row sums in one product. In bfloat16 that takes half the time of torch's fused kernel; in
+  float32 it pays below 56 keys. Row sums near the limits of the number format are noticed, and the fused
+  kernel then does the work.
 
-`benchmarks/throughput.py` measures both.
+``benchmarks/throughput.py`` measures what they bring.
 """
 
 from __future__ import annotations
+
+import functools
 
 import torch
 import torch.nn.functional as F
@@ -27,6 +29,17 @@ SAFE_SUMS = (1e-20, 1e30)  # far from underflow and overflow of float32 and bflo
 def takes_short_cuts(x: Tensor) -> bool:
     """True on the CPU, without gradients, outside of compilation and export."""
     return x.device.type == "cpu" and not torch.is_grad_enabled() and not torch.compiler.is_compiling()
+
+
+@functools.cache
+def keep_freed_memory() -> None:
+    """Let the C library keep freed activations for the next layer; call it before inference on the CPU.
+
+    By default glibc hands blocks of some MiB back to the system, and every layer pays page faults for fresh
+    ones. Freeing one block of nearly 32 MiB raises that threshold for good (see mallopt(3)); there is no
+    effect with other C libraries.
+    """
+    torch.empty((32 << 20) - (1 << 16), dtype=torch.uint8)
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -68,36 +81,34 @@ def fused_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None)
     """
     narrow = q.dtype == torch.bfloat16 or (q.shape[2] > 1 and k.shape[2] < KEYS_FOR_FLOAT32)
     if narrow and takes_short_cuts(q):
-        output = _unshifted_in_pieces(q, k, v, mask)
+        output = _unshifted_attention(q, k, v, mask)
         if output is not None:
             return output
     key_mask = None if mask is None else mask[:, None, None, :]  # (B, 1, 1, L)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=key_mask)
 
 
-def _unshifted_in_pieces(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor | None:
-    """`_unshifted` over a few sequences at a time."""
-    step = max(1, SCORE_BYTES // (q.shape[1] * q.shape[2] * k.shape[2] * q.element_size()))
-    if step >= len(q):
-        return _unshifted(q, k, v, mask)
-    masks = [None] * -(-len(q) // step) if mask is None else mask.split(step)
-    pieces = []
-    for piece in zip(q.split(step), k.split(step), v.split(step), masks, strict=True):
-        pieces.append(_unshifted(*piece))
-        if pieces[-1] is None:
-            return None
-    return torch.cat(pieces)
+def _unshifted_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor | None:
+    """V exp(K Qᵀ/√E), transposed, over its row sums; None where a sum is out of bounds.
 
-
-def _unshifted(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor | None:
-    """Softmax attention without the shift by the largest score; None where a row sum is out of bounds."""
-    width = q.shape[-1]
-    v = F.pad(v, (0, 1), value=1.0)  # a column of ones, whose product is the row sum: (B, H, L, E + 1)
-    if mask is not None:
-        v = v * mask[:, None, :, None]  # a masked key adds nothing to either
-    products = torch.matmul(torch.matmul(q * width**-0.5, k.transpose(-2, -1)).exp_(), v)
-    sums = products[..., width:]
+    A column of ones beside V gives the sums, a zero in both takes out a masked key, and the transposed
+    products are the faster ones for narrow heads. Some heads at a time keep the scores in the cache.
+    """
+    B, H, Lq, E = q.shape
+    q = (q * E**-0.5).transpose(2, 3).reshape(B * H, E, Lq)
+    k = k.reshape(B * H, -1, E)
+    v = F.pad(v.transpose(2, 3), (0, 0, 0, 1), value=1.0)  # (B, H, E, L) -> (B, H, E + 1, L)
+    v = (v if mask is None else v * mask[:, None, None, :]).reshape(B * H, E + 1, -1)
+    step = min(B * H, max(1, SCORE_BYTES // (Lq * k.shape[1] * q.element_size())))
+    scores = q.new_empty(step, k.shape[1], Lq)
+    products = q.new_empty(B * H, E + 1, Lq)
+    for start in range(0, B * H, step):
+        heads = slice(start, start + step)
+        part = scores[: B * H - start]
+        torch.bmm(k[heads], q[heads], out=part)
+        torch.bmm(v[heads], part.exp_(), out=products[heads])
+    sums = products[:, E:]  # (B·H, 1, Lq)
     low, high = (float(value) for value in torch.aminmax(sums))
     if not (SAFE_SUMS[0] < low and high < SAFE_SUMS[1]):  # also where one is no number
         return None
-    return products[..., :width] / sums
+    return products[:, :E].div_(sums).view(B, H, E, Lq).transpose(2, 3)

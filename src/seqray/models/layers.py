@@ -16,11 +16,16 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.
 RESIDUAL_KERNEL = 5
 
 
-def convolve(x: Tensor, convolution: nn.Module) -> Tensor:
-    """A one-dimensional convolution with the channels last, which needs no transposed copy: (B, N, C) -> (B, N, D)."""
-    weight, bias, [padding] = convolution.weight, convolution.bias, convolution.padding
-    pixels = x[:, :, None].permute(0, 3, 1, 2)  # (B, N, C) -> (B, C, N, 1)
-    return F.conv2d(pixels, weight[..., None], bias, padding=(padding, 0)).squeeze(3).transpose(1, 2)
+class ChannelsLastConvolution(nn.Conv1d):
+    """`torch.nn.Conv1d` on (B, N, C), which needs no transposed copy before or after: to (B, N, D)."""
+
+    def __init__(self, channels: int, d_model: int, kernel: int) -> None:
+        super().__init__(channels, d_model, kernel, padding=kernel // 2)
+
+    def forward(self, input: Tensor) -> Tensor:
+        pixels = input[:, :, None].permute(0, 3, 1, 2)  # (B, N, C) -> (B, C, N, 1), a view
+        y = F.conv2d(pixels, self.weight[..., None], self.bias, padding=(self.kernel_size[0] // 2, 0))
+        return y.squeeze(3).transpose(1, 2)  # (B, D, N, 1) -> (B, N, D), a view
 
 
 class TokenEmbedding(nn.Module):
@@ -53,11 +58,10 @@ class ConvolutionalStem(nn.Module):
         self.letters = nn.Embedding(vocabulary, width)
         branch = d_model // len(config.kernels)
         self.detectors = nn.ModuleList(
-            nn.Conv1d(width, branch, kernel, padding=kernel // 2) for kernel in config.kernels
+            ChannelsLastConvolution(width, branch, kernel) for kernel in config.kernels
         )
         self.residual = nn.ModuleList(
-            nn.Conv1d(d_model, d_model, RESIDUAL_KERNEL, padding=RESIDUAL_KERNEL // 2)
-            for _ in range(config.depth)
+            ChannelsLastConvolution(d_model, d_model, RESIDUAL_KERNEL) for _ in range(config.depth)
         )
         self.merge = Linear(config.stride * d_model, d_model)
 
@@ -69,9 +73,9 @@ class ConvolutionalStem(nn.Module):
             return x if real is None else x * real.to(x.dtype)
 
         x = hide_padding(self.letters(letters))  # (B, N, width)
-        x = self.activation(torch.cat([convolve(x, detector) for detector in self.detectors], dim=-1))  # (B, N, D)
+        x = self.activation(torch.cat([detector(x) for detector in self.detectors], dim=-1))  # (B, N, D)
         for convolution in self.residual:
-            x = x + self.activation(convolve(hide_padding(x), convolution))
+            x = x + self.activation(convolution(hide_padding(x)))
         x = F.pad(hide_padding(x), (0, 0, 0, -letters.shape[1] % self.stride))
         x = x.unflatten(1, (-1, self.stride)).flatten(2)  # (B, T·s, D) -> (B, T, s·D)
         return self.merge(x), None if mask is None else mask[:, :: self.stride]

@@ -1,0 +1,149 @@
+"""Attention against paper arithmetic, plain Python loops, `torch.nn.MultiheadAttention` and itself."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from seqray.models.attention import MultiHeadAttention, scaled_dot_product
+from seqray.models.positions import rotary_angles
+
+B, L, D, H = 3, 11, 24, 6
+
+
+def ragged_mask(batch: int = B, length: int = L) -> Tensor:
+    """(B, L) bool: the first sequence is whole, the others are ever shorter."""
+    return torch.arange(length) < length - 3 * torch.arange(batch)[:, None]
+
+
+@pytest.fixture(autouse=True)
+def _seeded():
+    torch.manual_seed(0)
+
+
+def test_two_keys_by_hand():
+    """E = 4, q·k = 4 and 0, so the scores are 2 and 0 and the weights e²/(e² + 1) and 1/(e² + 1)."""
+    q = torch.tensor([[2.0, 0, 0, 0]])
+    k = torch.tensor([[2.0, 0, 0, 0], [0, 7.0, 0, 0]])
+    v = torch.tensor([[1.0, 0, 0, 10.0], [0, 1.0, 0, 20.0]])
+    output, weights = scaled_dot_product(q, k, v)
+    torch.testing.assert_close(weights, torch.tensor([[0.880797, 0.119203]]))
+    torch.testing.assert_close(output, torch.tensor([[0.880797, 0.119203, 0.0, 11.192029]]))
+
+
+def attention_in_loops(q: list, k: list, v: list, allowed: list) -> tuple[list, list]:
+    """Equation 1 of the paper, number by number."""
+    outputs, all_weights = [], []
+    for query in q:
+        scores = [sum(a * b for a, b in zip(query, key, strict=True)) / math.sqrt(len(query)) for key in k]
+        powers = [math.exp(score) if real else 0.0 for score, real in zip(scores, allowed, strict=True)]
+        weights = [power / sum(powers) for power in powers]
+        outputs.append([sum(w * row[e] for w, row in zip(weights, v, strict=True)) for e in range(len(v[0]))])
+        all_weights.append(weights)
+    return outputs, all_weights
+
+
+@pytest.mark.parametrize("allowed", [[True] * 5, [True, False, True, True, False]])
+def test_against_plain_loops(allowed):
+    q, k, v = torch.randn(4, 3), torch.randn(5, 3), torch.randn(5, 2)
+    output, weights = scaled_dot_product(q, k, v, torch.tensor(allowed))
+    expected, expected_weights = attention_in_loops(q.tolist(), k.tolist(), v.tolist(), allowed)
+    torch.testing.assert_close(output, torch.tensor(expected))
+    torch.testing.assert_close(weights, torch.tensor(expected_weights))
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("heads", [1, 3, 6])
+def test_against_torch_multi_head_attention(heads, masked):
+    theirs = nn.MultiheadAttention(D, heads, batch_first=True).eval()
+    nn.init.normal_(theirs.in_proj_bias)
+    nn.init.normal_(theirs.out_proj.bias)
+    ours = MultiHeadAttention(D, heads)
+    ours.qkv.load_state_dict({"weight": theirs.in_proj_weight, "bias": theirs.in_proj_bias})
+    ours.out.load_state_dict(theirs.out_proj.state_dict())
+    x, mask = torch.randn(B, L, D), ragged_mask() if masked else None
+    padding = None if mask is None else ~mask
+    expected, expected_weights = theirs(x, x, x, key_padding_mask=padding, average_attn_weights=False)
+    output, weights = ours(x, mask, need_weights=True)
+    torch.testing.assert_close(output, expected)
+    torch.testing.assert_close(weights, expected_weights)
+    torch.testing.assert_close(ours(x, mask)[0], expected)
+
+
+@pytest.mark.parametrize("gradients", [True, False])
+@pytest.mark.parametrize("length", [L, 70])
+@pytest.mark.parametrize("rotary", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("kv_heads", [6, 3, 2, 1])
+def test_the_fused_path_equals_the_explicit_one(kv_heads, masked, rotary, length, gradients):
+    attention = MultiHeadAttention(D, H, kv_heads)
+    x, mask = torch.randn(B, length, D), ragged_mask(B, length) if masked else None
+    rotation = rotary_angles(torch.rand(B, length) * 50, D // H) if rotary else None
+    with torch.set_grad_enabled(gradients):
+        fused, nothing = attention(x, mask, rotation)
+        explicit, weights = attention(x, mask, rotation, need_weights=True)
+        first, _ = attention(x, mask, rotation, first_query_only=True)
+    assert nothing is None
+    assert weights.shape == (B, H, length, length)
+    torch.testing.assert_close(fused, explicit)
+    torch.testing.assert_close(first, explicit[:, :1])
+
+
+def test_both_paths_have_the_same_gradients():
+    attention, x = MultiHeadAttention(D, H, 2), torch.randn(B, L, D, requires_grad=True)
+    gradients = []
+    for need_weights in (False, True):
+        output, _ = attention(x, ragged_mask(), need_weights=need_weights)
+        gradients.append(torch.autograd.grad(output.pow(2).sum(), [x, *attention.parameters()]))
+    for fused, explicit in zip(*gradients, strict=True):
+        torch.testing.assert_close(fused, explicit, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kv_heads", [1, 2, 3])
+def test_shared_heads_equal_copied_ones(kv_heads):
+    """Grouped-query attention is multi-head attention in which groups of heads have equal keys and values."""
+    E, share = D // H, H // kv_heads
+    grouped, full = MultiHeadAttention(D, H, kv_heads), MultiHeadAttention(D, H)
+    with torch.no_grad():
+        for copied, shared in ((full.qkv.weight, grouped.qkv.weight), (full.qkv.bias, grouped.qkv.bias)):
+            copied[:D] = shared[:D]
+            for kind in (0, 1):  # keys, values
+                for head in range(H):
+                    source = D + (kind * kv_heads + head // share) * E
+                    target = D + (kind * H + head) * E
+                    copied[target : target + E] = shared[source : source + E]
+    full.out.load_state_dict(grouped.out.state_dict())
+    x = torch.randn(B, L, D)
+    torch.testing.assert_close(grouped(x, ragged_mask())[0], full(x, ragged_mask())[0])
+
+
+def test_masked_keys_get_no_mass_and_what_they_hold_is_not_read():
+    attention, mask = MultiHeadAttention(D, H), ragged_mask()
+    x = torch.randn(B, L, D)
+    output, weights = attention(x, mask, need_weights=True)
+    assert (weights.masked_select(~mask[:, None, None, :]) == 0).all()
+    torch.testing.assert_close(weights.sum(-1), torch.ones(B, H, L))
+    other = torch.where(mask[..., None], x, torch.randn(B, L, D) * 100)
+    torch.testing.assert_close(attention(other, mask)[0][mask], output[mask])
+
+
+def test_equal_keys_are_attended_to_equally():
+    _, weights = scaled_dot_product(torch.randn(5, 8), torch.ones(4, 8), torch.randn(4, 8))
+    torch.testing.assert_close(weights, torch.full((5, 4), 0.25))
+
+
+@given(order=st.permutations(range(L)))
+def test_attention_without_positions_is_equivariant_to_order(order):
+    attention, x = MultiHeadAttention(D, H), torch.randn(2, L, D)
+    torch.testing.assert_close(attention(x[:, order])[0], attention(x)[0][:, order], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("heads", "kv_heads"), [(5, None), (6, 4)])
+def test_heads_that_do_not_divide_are_refused(heads, kv_heads):
+    with pytest.raises(ValueError, match="do not divide width 24"):
+        MultiHeadAttention(D, heads, kv_heads)

@@ -1,0 +1,116 @@
+"""Positional encodings against their formulas, and what rotary ones promise."""
+
+from __future__ import annotations
+
+import cmath
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqray.models.positions import LearnedPositions, rotary_angles, rotate, sinusoidal
+
+
+def encoding_by_formula(position: float, width: int) -> list[float]:
+    """Section 3.5 of the paper, in float64."""
+    values = []
+    for i in range(width // 2):
+        angle = position / 10000 ** (2 * i / width)
+        values += [math.sin(angle), math.cos(angle)]
+    return values
+
+
+@pytest.mark.parametrize("width", [2, 6, 64])
+def test_sinusoids_of_whole_numbers(width):
+    expected = torch.tensor([encoding_by_formula(p, width) for p in range(300)])
+    torch.testing.assert_close(sinusoidal(torch.arange(300), width), expected, rtol=0, atol=3e-5)
+
+
+def test_sinusoids_of_real_numbers_on_any_axes():
+    coordinates = torch.tensor([[0.25, -3.5, 1e-3], [12.75, 100.125, 7.0]])
+    expected = torch.tensor([[encoding_by_formula(p, 8) for p in row] for row in coordinates.tolist()])
+    torch.testing.assert_close(sinusoidal(coordinates, 8), expected, rtol=0, atol=1e-5)
+
+
+def test_the_origin_is_zero_and_one():
+    assert sinusoidal(torch.zeros(1), 6).tolist() == [[0, 1, 0, 1, 0, 1]]
+
+
+def test_a_shift_is_a_rotation():
+    """PE(p + d) is the same linear map of PE(p) for all p: the reason for sinusoids given in the paper."""
+    width, shift = 16, 7.5
+    positions = torch.arange(40.0)
+    before, after = sinusoidal(positions, width).double(), sinusoidal(positions + shift, width).double()
+    solution = torch.linalg.lstsq(before, after, driver="gelsd").solution
+    torch.testing.assert_close(before @ solution, after, rtol=0, atol=1e-4)
+
+
+def rotate_by_complex_numbers(x: torch.Tensor, coordinates: list[float]) -> torch.Tensor:
+    """RoFormer, equation 12 to 16: feature pair i of a token at p is multiplied by e^(i p θ_i)."""
+    L, E = x.shape
+    rows = []
+    for row, position in zip(x.tolist(), coordinates, strict=True):
+        turned = []
+        for i in range(E // 2):
+            z = complex(row[2 * i], row[2 * i + 1]) * cmath.exp(1j * position * 10000 ** (-2 * i / E))
+            turned += [z.real, z.imag]
+        rows.append(turned)
+    return torch.tensor(rows)
+
+
+@pytest.mark.parametrize("width", [2, 4, 10])
+def test_rotation_against_complex_numbers(width):
+    torch.manual_seed(0)
+    x, coordinates = torch.randn(2, 3, 6, width), torch.rand(2, 6) * 40 - 10
+    turned = rotate(x, *rotary_angles(coordinates, width))
+    for b in range(2):
+        for h in range(3):
+            expected = rotate_by_complex_numbers(x[b, h], coordinates[b].tolist())
+            torch.testing.assert_close(turned[b, h], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_coordinates_may_be_shared_by_the_batch():
+    torch.manual_seed(0)
+    x, coordinates = torch.randn(2, 3, 6, 8), torch.rand(6) * 9
+    shared = rotate(x, *rotary_angles(coordinates, 8))
+    torch.testing.assert_close(shared, rotate(x, *rotary_angles(coordinates.expand(2, 6), 8)))
+
+
+@given(
+    p=st.floats(-50, 50, width=32), distance=st.floats(-20, 20, width=32), shift=st.floats(-50, 50, width=32)
+)
+def test_rotary_products_depend_on_the_distance_only(p, distance, shift):
+    generator = torch.Generator().manual_seed(1)
+    q, k = torch.randn(2, 1, 1, 1, 8, generator=generator)
+
+    def product(at_q: float, at_k: float) -> float:
+        turned_q = rotate(q, *rotary_angles(torch.tensor([at_q]), 8))
+        turned_k = rotate(k, *rotary_angles(torch.tensor([at_k]), 8))
+        return float((turned_q * turned_k).sum())
+
+    assert product(p, p + distance) == pytest.approx(product(p + shift, p + distance + shift), abs=1e-3)
+
+
+@given(p=st.floats(-1000, 1000, width=32))
+def test_rotation_keeps_lengths(p):
+    x = torch.randn(1, 2, 1, 12, generator=torch.Generator().manual_seed(2))
+    turned = rotate(x, *rotary_angles(torch.tensor([p]), 12))
+    torch.testing.assert_close(turned.norm(dim=-1), x.norm(dim=-1))
+
+
+def test_rotation_keeps_the_number_format():
+    x = torch.randn(1, 2, 5, 8).bfloat16()
+    assert rotate(x, *rotary_angles(torch.arange(5), 8)).dtype == torch.bfloat16
+
+
+def test_learned_positions_are_the_first_rows_of_their_table():
+    positions = LearnedPositions(9, 4)
+    assert torch.equal(positions(5), positions.table.weight[:5])
+    assert positions(9).shape == (9, 4)
+
+
+def test_more_tokens_than_learned_positions_are_refused():
+    with pytest.raises(ValueError, match="10 tokens exceed the 9 learned positions"):
+        LearnedPositions(9, 4)(10)

@@ -1,0 +1,277 @@
+"""The network as a whole: the stem, padding, the short last layer, attention maps, training and evaluation."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from seqray.config import ModelConfig, StemConfig
+from seqray.models.build import build_model
+from seqray.models.layers import ConvolutionalStem
+from seqray.models.sequence import SequenceTransformer
+
+D = 12
+STEM = StemConfig(kernels=(3, 7), stride=3, depth=1)
+SHAPES: dict[str, dict[str, Any]] = {
+    "sinusoidal": {},
+    "learned": {"positions": "learned"},
+    "rotary": {"positions": "rotary"},
+    "grouped": {"kv_heads": 1},
+    "stem": {"stem": STEM},
+    "stem, learned": {"stem": STEM, "positions": "learned"},
+    "stem, rotary, relu": {"stem": STEM, "positions": "rotary", "activation": "relu"},
+}
+
+
+@pytest.fixture(autouse=True)
+def _seeded():
+    torch.manual_seed(0)
+
+
+def network(**settings: Any) -> SequenceTransformer:
+    """A small one with weights large enough that its logits depend on every token."""
+    config = ModelConfig(
+        **{"d_model": D, "heads": 3, "layers": 2, "classes": 3, "max_length": 120} | settings
+    )
+    model = build_model(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.2)
+    return model
+
+
+def random_tokens(batch: int, letters: int) -> Tensor:
+    """CLS and letters."""
+    return torch.cat((torch.full((batch, 1), 1), torch.randint(4, 8, (batch, letters))), dim=1)
+
+
+# --- the stem -----------------------------------------------------------------------------------------
+
+
+def stem_of(stride: int, kernels: tuple[int, ...] = (1, 5), depth: int = 1) -> ConvolutionalStem:
+    return ConvolutionalStem(8, D, StemConfig(kernels=kernels, stride=stride, depth=depth), "gelu")
+
+
+def test_the_stem_by_its_definition():
+    """One letter at a time: convolutions with zeros beyond the ends, a residual one, neighbours merged."""
+    stem, letters = stem_of(stride=2), torch.randint(4, 8, (7,))
+    with torch.no_grad():
+        x = [stem.letters.weight[letter] for letter in letters]
+
+        def convolve(convolution: nn.Conv1d, x: list[Tensor], at: int) -> Tensor:
+            total, half = convolution.bias.clone(), convolution.kernel_size[0] // 2
+            for offset in range(-half, half + 1):
+                if 0 <= at + offset < len(x):
+                    total += convolution.weight[:, :, offset + half] @ x[at + offset]
+            return total
+
+        x = [F.gelu(torch.cat([convolve(c, x, i) for c in stem.detectors])) for i in range(7)]
+        [residual] = stem.residual
+        x = [x[i] + F.gelu(convolve(residual, x, i)) for i in range(7)]
+        x.append(torch.zeros(D))  # seven letters by twos: the last token has one
+        expected = [stem.merge.weight @ torch.cat((x[i], x[i + 1])) + stem.merge.bias for i in (0, 2, 4, 6)]
+    tokens, mask = stem(letters[None], None)
+    assert mask is None
+    torch.testing.assert_close(tokens[0], torch.stack(expected))
+
+
+@pytest.mark.parametrize(("letters", "stride"), itertools.product((1, 2, 11, 12, 13), (1, 2, 3, 4, 12, 50)))
+def test_tokens_of_the_stem_are_counted(letters, stride):
+    tokens, _ = stem_of(stride)(torch.randint(4, 8, (2, letters)), None)
+    assert tokens.shape == (2, math.ceil(letters / stride), D)
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3, 4, 7])
+def test_padding_changes_nothing_in_the_stem(stride):
+    stem = stem_of(stride, kernels=(3, 9), depth=2)
+    for length in range(1, 16):
+        letters = torch.randint(4, 8, (1, length))
+        padded, mask = F.pad(letters, (0, 17 - length)), torch.arange(17)[None] < length
+        alone, _ = stem(letters, None)
+        together, token_mask = stem(padded, mask)
+        assert token_mask.sum() == math.ceil(length / stride)
+        torch.testing.assert_close(together[token_mask], alone[0])
+
+
+class Given(nn.Module):
+    """Stands in for an embedding and returns the vectors that it was given."""
+
+    def __init__(self, vectors: Tensor) -> None:
+        super().__init__()
+        self.vectors = vectors
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return self.vectors
+
+
+@pytest.mark.parametrize(("kernel", "depth"), [(1, 0), (5, 0), (3, 1)])
+@pytest.mark.parametrize("stride", [1, 3, 4])
+def test_token_i_reads_its_letters_and_what_the_kernels_reach(stride, kernel, depth):
+    """Token i reads letters [i·stride, (i+1)·stride) and half a kernel on each side."""
+    N, reach = 14, kernel // 2 + depth * 2  # residual convolutions are 5 wide
+    stem = stem_of(stride, kernels=(kernel,), depth=depth)
+    vectors = torch.randn(1, N, 8, requires_grad=True)
+    stem.letters = Given(vectors)  # pyright: ignore[reportAttributeAccessIssue]
+    tokens, _ = stem(torch.zeros(1, N, dtype=torch.long), None)
+    for i in range(tokens.shape[1]):
+        [gradient] = torch.autograd.grad(tokens[0, i].sum(), vectors, retain_graph=True)
+        read = [n for n in range(N) if bool((gradient[0, n] != 0).any())]
+        assert read == list(range(max(0, i * stride - reach), min(N, (i + 1) * stride + reach)))
+
+
+def test_cls_is_kept_out_of_the_convolutions():
+    model, tokens = network(stem=STEM), random_tokens(1, 10)
+    other = tokens.clone()
+    other[0, 1:] = tokens[0, 1:].flip(0)
+    x, y = model.embed(tokens)[0], model.embed(other)[0]
+    assert x.shape == (1, 1 + 4, D)
+    torch.testing.assert_close(x[:, 0], y[:, 0], rtol=0, atol=0)
+    assert (x[:, 1:] != y[:, 1:]).any(dim=-1).all()
+
+
+# --- what must change nothing ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gradients", [True, False])
+@pytest.mark.parametrize("name", SHAPES)
+def test_padding_and_neighbours_change_nothing(name, gradients):
+    model, lengths = network(**SHAPES[name]), [20, 1, 13, 100, 7]
+    sequences = [random_tokens(1, n) for n in lengths]
+    padded = torch.cat([F.pad(s, (0, 101 - s.shape[1])) for s in sequences])
+    mask = torch.arange(101) <= torch.tensor(lengths)[:, None]
+    with torch.set_grad_enabled(gradients):
+        alone = torch.cat([model(s).logits for s in sequences])
+        torch.testing.assert_close(model(padded, mask).logits, alone, rtol=0, atol=1e-5)
+    assert alone.std(dim=0).min() > 0.02  # the logits are not all one
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_whole_mask_equals_none(name):
+    model, tokens = network(**SHAPES[name]), random_tokens(4, 30)
+    whole = model(tokens, torch.ones_like(tokens, dtype=torch.bool)).logits
+    torch.testing.assert_close(model(tokens).logits, whole)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_short_last_layer_equals_the_full_one(name, masked):
+    """Logits with attention maps come from full layers on the explicit path."""
+    model, tokens = network(**SHAPES[name]), random_tokens(3, 25)
+    mask = torch.arange(26) < torch.tensor([26, 11, 18])[:, None] if masked else None
+    with torch.inference_mode():
+        short = model(tokens, mask)
+    full = model(tokens, mask, return_attention=True)
+    assert short.attention == ()
+    torch.testing.assert_close(short.logits, full.logits)
+    x, token_mask, _ = model.embed(tokens, mask)
+    states, _ = model.blocks[-1](x, token_mask)
+    torch.testing.assert_close(model.blocks[-1](x, token_mask, cls_only=True)[0], states[:, :1])
+
+
+def test_dropout_rests_in_evaluation_and_works_in_training():
+    model, tokens = network(dropout=0.5), random_tokens(2, 20)
+    assert torch.equal(model(tokens).logits, model(tokens).logits)
+    model.train()
+    assert not torch.equal(model(tokens).logits, model(tokens).logits)
+
+
+def test_bfloat16_is_near():
+    model, tokens = network(stem=STEM), random_tokens(20, 60)
+    with torch.inference_mode():
+        expected = model(tokens).logits
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            logits = model(tokens).logits
+    assert not torch.equal(logits.float(), expected)
+    torch.testing.assert_close(logits.float(), expected, rtol=0, atol=0.1)
+
+
+# --- attention maps -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_attention_rows_sum_to_one_over_real_tokens(name):
+    model, tokens = network(**SHAPES[name]), random_tokens(3, 25)
+    mask = torch.arange(26) < torch.tensor([26, 11, 18])[:, None]
+    steps = model(tokens, mask, return_attention=True).attention
+    T = 1 + math.ceil(25 / (STEM.stride if "stem" in name else 1))
+    assert len(steps) == 2
+    for step in steps:
+        assert step.axis == "sequence"
+        assert step.weights.shape == (3, 3, T, T)
+        assert step.mask is not None
+        torch.testing.assert_close(step.weights.sum(-1), torch.ones(3, 3, T))
+        padding = ~step.mask[:, None, None, :].expand_as(step.weights)
+        assert padding.any()
+        assert (step.weights[padding] == 0).all()
+
+
+def test_attention_maps_without_padding_carry_no_mask():
+    [first, second] = network()(random_tokens(2, 5), return_attention=True).attention
+    assert first.mask is None
+    assert not torch.equal(first.weights, second.weights)
+
+
+# --- coordinates ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["sinusoidal", "rotary", "stem", "stem, rotary, relu"])
+def test_coordinates_count_from_zero_by_default(name):
+    """With a stem its tokens are numbered, so a coordinate for each letter goes up by a third."""
+    model, tokens = network(**SHAPES[name]), random_tokens(2, 12)
+    coordinates = torch.arange(13.0)
+    if "stem" in name:
+        coordinates[1:] = 1 + torch.arange(12) / STEM.stride
+    torch.testing.assert_close(model(tokens, None, coordinates).logits, model(tokens).logits)
+    torch.testing.assert_close(model(tokens, None, coordinates.expand(2, 13)).logits, model(tokens).logits)
+    assert not torch.allclose(model(tokens, None, coordinates * 1.5).logits, model(tokens).logits)
+
+
+def test_learned_positions_take_no_coordinates():
+    with pytest.raises(ValueError, match="take no coordinates"):
+        network(positions="learned")(random_tokens(1, 4), None, torch.arange(5.0))
+
+
+def test_learned_positions_have_an_end():
+    model = network(positions="learned", max_length=6)
+    assert model(random_tokens(1, 6)).logits.shape == (1, 3)
+    with pytest.raises(ValueError, match="8 tokens exceed the 7 learned positions"):
+        model(random_tokens(1, 7))
+
+
+# --- every combination of options -----------------------------------------------------------------------
+
+STEMS = (None, StemConfig(), StemConfig(kernels=(1, 5, 9), stride=5, depth=2))
+OPTIONS = itertools.product(
+    ("sinusoidal", "learned", "rotary"), (None, 1), ("relu", "gelu"), STEMS, (False, True)
+)
+
+
+@pytest.mark.parametrize(("positions", "kv_heads", "activation", "stem", "masked"), OPTIONS)
+def test_every_combination_learns(positions, kv_heads, activation, stem, masked):
+    """Forward and backward: finite gradients that reach every parameter."""
+    model = network(
+        positions=positions, kv_heads=kv_heads, activation=activation, stem=stem, dropout=0.1
+    ).train()
+    tokens = random_tokens(4, 21)
+    mask = torch.arange(22) < torch.tensor([22, 3, 17, 9])[:, None] if masked else None
+    loss = F.cross_entropy(model(tokens, mask).logits, torch.tensor([0, 1, 2, 0]))
+    loss.backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert bool(parameter.grad.isfinite().all()), name
+        assert bool((parameter.grad != 0).any()), name
+
+
+@pytest.mark.parametrize("alphabet", ["dna", "protein"])
+def test_words_of_letters(alphabet):
+    model = network(alphabet=alphabet, tokenizer="kmer", k=2)
+    top = 4 + {"dna": 16, "protein": 400}[alphabet]
+    assert model(torch.tensor([[1, 4, top - 1]])).logits.shape == (1, 3)
+    with pytest.raises(IndexError):
+        model(torch.tensor([[1, top]]))

@@ -1,0 +1,118 @@
+"""The short cuts of inference compute what the plain operators do."""
+
+from __future__ import annotations
+
+import platform
+import resource
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from seqray.models import kernels
+from seqray.models.kernels import Linear, fused_attention, keep_freed_memory, linear, takes_short_cuts
+
+
+@pytest.fixture(autouse=True)
+def _seeded():
+    torch.manual_seed(0)
+
+
+def exact_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Softmax attention in float64 by its formula."""
+    scores = torch.einsum("bhqe,bhke->bhqk", q.double(), k.double()) / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask[:, None, None, :], float("-inf"))
+    return torch.einsum("bhqk,bhke->bhqe", scores.softmax(-1), v.double())
+
+
+@pytest.mark.parametrize("shape", [(16, 40, 24), (1, 600, 24), (3, 5, 24), (700, 24), (1, 24)])
+def test_linear_maps_any_number_of_rows(shape):
+    x, layer = torch.randn(shape), Linear(24, 36)
+    expected = x.double() @ layer.weight.double().T + layer.bias.double()
+    with torch.no_grad():
+        torch.testing.assert_close(layer(x), expected.float())
+    torch.testing.assert_close(layer(x), expected.float())
+
+
+def test_linear_reads_strided_input():
+    x, weight, bias = torch.randn(20, 60, 48)[:, ::2, :24], torch.randn(8, 24), torch.randn(8)
+    with torch.no_grad():
+        torch.testing.assert_close(linear(x, weight, bias), F.linear(x.contiguous(), weight, bias))
+
+
+def test_gradients_are_recorded_by_the_plain_operators():
+    x = torch.randn(2, 3, requires_grad=True)
+    assert not takes_short_cuts(x)
+    with torch.inference_mode():
+        assert takes_short_cuts(x)
+
+
+@pytest.mark.parametrize("piece", [1, 3000, 1 << 21])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize(("queries", "keys", "width"), [(20, 20, 8), (1, 20, 8), (7, 90, 5), (70, 70, 4)])
+def test_attention_in_float32(queries, keys, width, masked, piece, monkeypatch):
+    monkeypatch.setattr(kernels, "SCORE_BYTES", piece)
+    q, (k, v) = torch.randn(5, 3, queries, width), torch.randn(2, 5, 3, keys, width)
+    mask = torch.arange(keys) < torch.arange(keys - 5, keys)[:, None] + 1 if masked else None
+    with torch.inference_mode():
+        output = fused_attention(q, k, v, mask)
+    torch.testing.assert_close(output, exact_attention(q, k, v, mask).float())
+
+
+@pytest.mark.parametrize("length", [6, 28, 130])
+def test_attention_in_bfloat16_is_as_near_as_its_digits(length):
+    """Each score and weight is rounded to 8 bits: errors below 2⁻⁸ of a few units."""
+    q, k, v = torch.randn(3, 2, 4, length, 16).bfloat16()
+    with torch.inference_mode():
+        output = fused_attention(q, k, v)
+    assert output.dtype == torch.bfloat16
+    torch.testing.assert_close(output.double(), exact_attention(q, k, v), rtol=0, atol=0.03)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("level", [-3000.0, -150.0, 150.0, 3000.0])
+def test_scores_beyond_the_range_of_the_exponential(level, dtype):
+    """Scores that are all far up or far down overflow or vanish without a shift; the fused kernel steps in."""
+    q = torch.full((1, 1, 4, 4), 2.0)
+    k = torch.full((1, 1, 4, 4), level / 4)  # q·k / √E = level
+    v = torch.randn(1, 1, 4, 4).to(dtype)
+    with torch.inference_mode():
+        output = fused_attention(q.to(dtype), k.to(dtype), v)
+    expected = v.float().mean(dim=2, keepdim=True).expand(1, 1, 4, 4)  # equal scores: the mean
+    torch.testing.assert_close(output.float(), expected, rtol=0.01, atol=0.01)
+
+
+def test_one_extreme_sequence_leaves_the_others_exact():
+    q, k, v = torch.randn(3, 4, 2, 10, 8)
+    q[2] *= 1000
+    with torch.inference_mode():
+        torch.testing.assert_close(fused_attention(q, k, v), exact_attention(q, k, v).float())
+
+
+def test_a_masked_key_may_hold_anything():
+    q, k, v = torch.randn(3, 2, 2, 10, 8)
+    mask = torch.arange(10).expand(2, 10) < 7
+    with torch.inference_mode():
+        expected = fused_attention(q, k, v, mask)
+        k[:, :, 7:], v[:, :, 7:] = 1e4, -1e4
+        torch.testing.assert_close(fused_attention(q, k, v, mask), expected)
+
+
+def test_a_number_that_is_none_is_passed_on():
+    q, k, v = torch.randn(3, 1, 1, 4, 4)
+    k[0, 0, 2, 1] = float("nan")
+    with torch.inference_mode():
+        assert fused_attention(q, k, v).isnan().all()
+
+
+def test_freed_memory_is_used_again():
+    """With glibc, tensors of 8 MB come without fresh pages once the threshold is up (2048 pages each)."""
+    keep_freed_memory()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(20):
+        x = torch.ones(2 << 20)
+        del x
+    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+    assert faults < 3 * 2048 or platform.libc_ver()[0] != "glibc"

@@ -1,0 +1,84 @@
+"""Padding, masks and buckets of similar length."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqray import batches, tokens
+from seqray.batches import collate, length_buckets
+
+
+def test_padding_is_the_token_of_the_tokenizers():
+    assert batches.PAD == tokens.PAD
+
+
+def test_ragged_arrays_are_padded_at_the_end():
+    batch = collate([np.array([1, 5, 6]), np.array([1, 7]), np.array([1])])
+    assert batch.tokens.tolist() == [[1, 5, 6], [1, 7, 0], [1, 0, 0]]
+    assert batch.mask is not None
+    assert batch.mask.tolist() == [[True, True, True], [True, True, False], [True, False, False]]
+    assert batch.tokens.dtype == torch.int64
+
+
+def test_equal_lengths_need_no_mask():
+    batch = collate([np.array([1, 5]), np.array([1, 6])])
+    assert batch.mask is None
+    assert batch.tokens.tolist() == [[1, 5], [1, 6]]
+
+
+def test_a_letter_that_equals_padding_is_still_real():
+    """The mask comes from lengths: a PAD token within a sequence is not taken for padding."""
+    batch = collate([np.array([1, 0, 5]), np.array([1, 5])])
+    assert batch.mask is not None
+    assert batch.mask.tolist() == [[True, True, True], [True, True, False]]
+
+
+def test_the_arrays_given_are_copied():
+    array = np.array([1, 5])
+    batch = collate([array])
+    array[1] = 7
+    assert batch.tokens.tolist() == [[1, 5]]
+
+
+def test_a_batch_moves_as_one():
+    batch = collate([np.array([1, 5, 6]), np.array([1, 7])]).to("meta")
+    assert batch.mask is not None
+    assert batch.tokens.device.type == batch.mask.device.type == "meta"
+    assert collate([np.array([1])]).to("meta").mask is None
+
+
+def test_no_sequences_make_no_batch():
+    with pytest.raises(ValueError, match="at least one sequence"):
+        collate([])
+
+
+def test_buckets_by_hand():
+    lengths = [9, 2, 3, 9, 2, 30]
+    buckets = [bucket.tolist() for bucket in length_buckets(lengths, batch_size=3, max_tokens=20)]
+    assert buckets == [[1, 4, 2], [0, 3], [5]]  # 3 of 3; 2 of 9 fill 18 of 20; 30 alone exceeds the limit
+
+
+def test_no_lengths_make_no_buckets():
+    assert length_buckets([], batch_size=3, max_tokens=20) == []
+
+
+@given(
+    lengths=st.lists(st.integers(1, 50), max_size=60),
+    batch_size=st.integers(1, 20),
+    max_tokens=st.integers(1, 200),
+)
+def test_buckets_hold_everything_once_within_the_limits(lengths, batch_size, max_tokens):
+    buckets = [bucket.tolist() for bucket in length_buckets(lengths, batch_size, max_tokens)]
+    order = [index for bucket in buckets for index in bucket]
+    assert order == sorted(range(len(lengths)), key=lambda index: (lengths[index], index))
+    for bucket in buckets:
+        widest = max(lengths[index] for index in bucket)
+        assert 1 <= len(bucket) <= batch_size
+        assert len(bucket) * widest <= max_tokens or len(bucket) == 1
+    for bucket, following in zip(buckets, buckets[1:], strict=False):  # none is split without need
+        size = len(bucket) + 1
+        assert size > batch_size or size * lengths[following[0]] > max_tokens
