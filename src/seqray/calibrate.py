@@ -89,6 +89,25 @@ def choose_threshold(probabilities: ArrayLike, labels: ArrayLike) -> float:
     return float(best[np.argmin(np.abs(best - 0.5))])
 
 
+def choose_stable_threshold(
+    probabilities: ArrayLike, labels: ArrayLike, resamples: int = 200, seed: int = 0
+) -> float:
+    """Find the median of `choose_threshold` over bootstrap resamples of the examples.
+
+    The best place on a few hundred examples hangs on a handful of them; the median of many resamples moves
+    far less from one validation set to another.
+
+    Returns
+    -------
+    float
+        0.5 where only one class is present.
+    """
+    p, y = np.asarray(probabilities, dtype=np.float64), np.asarray(labels).astype(np.int64)
+    rng = np.random.default_rng(seed)
+    draws = (rng.integers(0, len(y), len(y)) for _ in range(resamples))
+    return float(np.median([choose_threshold(p[draw], y[draw]) for draw in draws]))
+
+
 @dataclass(frozen=True, eq=False)
 class WordProfile:
     """Frequencies of the words of ``k`` letters in the training sequences, and how far they stray.

@@ -1,0 +1,205 @@
+"""``seqray train``: labelled sequences and a configuration in, a calibrated model file out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from seqray.alphabet import ALPHABETS, Alphabet
+from seqray.cli.options import positive_int
+from seqray.config import RunConfig, from_mapping, load_run_config, to_mapping
+from seqray.errors import ConfigError, InputError
+from seqray.io.tables import read_labelled_fastas, read_labelled_table
+from seqray.records import LabelledSequence
+
+if TYPE_CHECKING:
+    from seqray.training.fit import TrainResult
+
+INTERRUPTED = 130
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    add = parser.add_argument
+    add("--config", required=True, metavar="YAML", help="settings of the model and its training")
+    data = parser.add_argument_group("data, one of the two")
+    data.add_argument(
+        "--train",
+        action="append",
+        default=[],
+        metavar="TABLE",
+        help="TSV or CSV with the columns sequence, label[, id, group, split]; may be repeated",
+    )
+    data.add_argument(
+        "--class",
+        action="append",
+        default=[],
+        dest="class_files",
+        metavar="LABEL=FASTA",
+        help="FASTA file of one class; repeat for each class",
+    )
+    add("--out", "-o", required=True, metavar="FILE", help="model file, ends in .safetensors")
+    add("--work-dir", metavar="DIR", help="checkpoints and logs (default: OUT.training)")
+    add("--no-resume", action="store_true", help="start afresh where DIR holds an earlier run")
+    add(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="setting that overrides YAML's: a.b=1"
+    )
+    add("--seed", type=int, metavar="N", help="seed of the first member")
+    add("--members", type=positive_int, metavar="N", help="networks in the file, 1 to 5")
+    add("--metrics", metavar="JSON", help="figures measured elsewhere, for the card")
+    add("--threads", type=positive_int, metavar="N", help="processor threads (default: all)")
+    add(
+        "--device",
+        default="auto",
+        metavar="DEVICE",
+        help="auto (YAML's, else a GPU if there is one), cpu, cuda or cuda:N",
+    )
+    add("--quiet", "-q", action="store_true", help="no progress bar and no summary")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Train, save, and sum up on stderr; returns the exit status."""
+    config = configure(args)
+    data = read_data(args.train, args.class_files, ALPHABETS[config.model.alphabet])
+    metrics = read_metrics(args.metrics) if args.metrics else None
+    from seqray.training import fit, workdir  # here, because they take seconds to load
+
+    folder = Path(args.work_dir or f"{args.out}.training")
+    try:
+        result = fit.train(
+            config,
+            data,
+            Path(args.out),
+            work_dir=folder,
+            resume=not args.no_resume,
+            progress=sys.stderr.isatty() and not args.quiet,
+            threads=args.threads,
+            metrics=metrics,
+        )
+    except KeyboardInterrupt:
+        again = " without --no-resume" if args.no_resume else ""
+        print(f"seqray: interrupted; the same command{again} resumes from {folder}", file=sys.stderr)
+        return INTERRUPTED
+    if not args.quiet and workdir.is_main_process():
+        print("\n".join(summary(result, args.out)), file=sys.stderr)
+    return 0
+
+
+def configure(args: argparse.Namespace) -> RunConfig:
+    """Read the settings and lay those of the command line over them."""
+    config = override(load_run_config(args.config), args.set)
+    if args.seed is not None:
+        config = replace(config, seed=args.seed)
+    if args.members is not None:
+        config = replace(config, members=args.members)
+    return replace(config, trainer=config.trainer | device_settings(args.device))
+
+
+def override(config: RunConfig, assignments: Sequence[str]) -> RunConfig:
+    """Change settings by ``section.key=value``; values are read as YAML.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown key (the nearest is named), or an assignment of another form.
+    """
+    mapping = to_mapping(config)
+    for assignment in assignments:
+        path, equals, text = assignment.partition("=")
+        *sections, key = path.strip().split(".")
+        if not equals or not all((*sections, key)):
+            raise ConfigError(f"'--set {assignment}' is no assignment", remedy="write section.key=value")
+        place: dict[str, Any] = mapping
+        for section in sections:
+            if not isinstance(place.get(section), dict):
+                place[section] = {}
+            place = place[section]
+        try:
+            place[key] = yaml.safe_load(text)
+        except yaml.YAMLError:
+            raise ConfigError(f"the value of '--set {assignment}' is not valid YAML") from None
+    return from_mapping(RunConfig, mapping)
+
+
+def device_settings(name: str) -> dict[str, Any]:
+    """Turn a device's name into settings of the trainer."""
+    kind, _, number = name.partition(":")
+    if name == "auto":
+        return {}
+    if name in ("cpu", "cuda"):
+        return {"accelerator": name, "devices": 1}
+    if kind == "cuda" and number.isdecimal():
+        return {"accelerator": "cuda", "devices": [int(number)]}
+    raise ConfigError(f"unknown device '{name}'", remedy="give auto, cpu, cuda or cuda:N")
+
+
+def read_data(
+    tables: Sequence[str], class_files: Sequence[str], alphabet: Alphabet
+) -> list[LabelledSequence]:
+    """Read the tables, or one FASTA file per class.
+
+    Raises
+    ------
+    InputError
+        Where both or neither are given, a class is named twice, or a file can't be used.
+    """
+    if bool(tables) == bool(class_files):
+        wrong = "both --train and --class are given" if tables else "no training data"
+        raise InputError(wrong, remedy="give --train TABLE, or --class LABEL=FASTA for each class")
+    if tables:
+        return [example for table in tables for example in read_labelled_table(table, alphabet)]
+    paths: dict[str, str] = {}
+    for item in class_files:
+        label, equals, path = item.partition("=")
+        if not (label and equals and path):
+            raise InputError(f"'--class {item}' names no file", remedy="write --class LABEL=FASTA")
+        if label in paths:
+            raise InputError(f"class '{label}' is given twice", remedy="put its sequences into one file")
+        paths[label] = path
+    return read_labelled_fastas(paths, alphabet)
+
+
+def read_metrics(path: str) -> dict[str, Any]:
+    """Read figures for the card: a JSON object."""
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"can't be read ({error.strerror})", where=path) from None
+    except ValueError:
+        raise InputError("is not valid JSON", where=path) from None
+    if not isinstance(content, dict):
+        raise InputError("holds no JSON object", where=path, remedy='write {"figure": value, ...}')
+    return content
+
+
+def summary(result: TrainResult, out: str) -> list[str]:
+    """Say in a few lines what was trained and how well it does on validation."""
+    card, facts = result.card, result.card.training
+    counts = {part: sum(by_class.values()) for part, by_class in facts["counts"].items()}
+    epochs = ", ".join(str(epoch) for epoch in facts["best_epochs"])
+    lines = [
+        f"trained on {counts['train']} sequences of {len(card.classes)} classes; members: {card.members}; "
+        f"parameters of each: {facts['parameters']}; best epochs: {epochs}",
+        f"validation on {counts['validation']} sequences: " + figures_line(result),
+    ]
+    if facts["related_validation"]:
+        lines.append(
+            f"caution: {facts['related_validation']} validation sequences have a relative in training (same "
+            "group, or the same letters on either strand), so these figures are too good"
+        )
+    return [*lines, f"wrote {out}"]
+
+
+def figures_line(result: TrainResult) -> str:
+    """Write the figures of merit of the calibrated model as one line."""
+    names = ("mcc", "auroc", "auprc", "sensitivity", "specificity", "ece")
+    figures = [f"{name} {result.validation[name]:.3f}" for name in names if name in result.validation]
+    card = result.card
+    return " ".join(figures) + f" (threshold {card.threshold:.3f}, temperature {card.temperature:.3f})"

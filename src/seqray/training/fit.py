@@ -1,0 +1,204 @@
+"""A training run from end to end: settings and labelled sequences in, a calibrated model file out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import lightning
+import numpy as np
+import torch
+
+from seqray.alphabet import ALPHABETS
+from seqray.card import Card
+from seqray.config import RunConfig
+from seqray.errors import ConfigError, InputError, ModelFileError, SeqrayError
+from seqray.modelfile import save_model
+from seqray.models.build import build_model
+from seqray.models.sequence import SequenceTransformer
+from seqray.records import LabelledSequence
+from seqray.tokens import make_tokenizer
+from seqray.training.data import EncodedSet, SequenceData
+from seqray.training.finish import finish
+from seqray.training.module import Classifier
+from seqray.training.partition import Partition, data_sha256, partition
+from seqray.training.trainer import BEST, LAST, make_trainer, quiet, run_fit
+from seqray.training.workdir import WorkDir, fingerprint, is_main_process
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """What a run gives.
+
+    Attributes
+    ----------
+    card
+        Of the model, as saved.
+    networks
+        The members, in evaluation mode on the CPU.
+    validation
+        Figures of merit of the calibrated model on the validation part, at the card's threshold.
+    history
+        For each member one mapping an epoch, see `Classifier.history`.
+    """
+
+    card: Card
+    networks: tuple[SequenceTransformer, ...]
+    validation: dict[str, float]
+    history: tuple[list[dict[str, float]], ...]
+
+
+def train(
+    config: RunConfig,
+    data: Sequence[LabelledSequence],
+    out: Path | None,
+    *,
+    work_dir: Path,
+    classes: Sequence[str] | None = None,
+    resume: bool = True,
+    progress: bool = False,
+    threads: int | None = None,
+    metrics: Mapping[str, Any] | None = None,
+) -> TrainResult:
+    """Train the members, calibrate them together, and save one model file.
+
+    Parameters
+    ----------
+    config
+        Settings of the run.
+    data
+        Labelled sequences. Their ``split`` is respected; without one, the share ``config.data.validation``
+        is held out by groups.
+    out
+        The model file; None saves nothing.
+    work_dir
+        Folder for checkpoints and logs. A member that is finished there is not trained again; one that was
+        interrupted goes on from its last epoch, and ends with the weights that it would have had.
+    classes
+        Order of the class names; sorted, with the positive one last, by default.
+    resume
+        False removes what ``work_dir`` holds of an earlier run.
+    progress
+        Show a progress bar on stderr.
+    threads
+        Threads for torch; its own choice by default. Results are the same for the same seed and threads.
+    metrics
+        Figures measured elsewhere, by cross-validation for example, for the card.
+
+    Raises
+    ------
+    InputError
+        For data that can't be trained on, or a ``work_dir`` of another run.
+    ConfigError
+        For settings that don't fit together or the data.
+    ModelFileError
+        For the name of a model file that doesn't end in ``.safetensors``.
+    SeqrayError
+        Where training diverges.
+    """
+    if config.augment.reverse_complement > 0 and not ALPHABETS[config.model.alphabet].is_nucleotide:
+        raise ConfigError("'augment.reverse_complement' is for nucleotides only")
+    if threads is not None:
+        torch.set_num_threads(threads)
+    if out is not None:
+        _check_output(Path(out))
+    parts = partition(data, config, classes)
+    sha256 = data_sha256(data)
+    folder = WorkDir(Path(work_dir), {"settings": fingerprint(config, parts.classes), "data": sha256}, resume)
+    with quiet():
+        make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
+        folder.claim()
+        train_set, validation_set = (
+            _encode(data, parts, rows, config) for rows in (parts.train, parts.validation)
+        )
+        members = [
+            train_member(config, number, parts, train_set, validation_set, folder, progress=progress)
+            for number in range(1, config.members + 1)
+        ]
+    networks, results = zip(*members, strict=True)
+    card, figures = finish(config, networks, results, parts, train_set, validation_set, sha256, metrics)
+    if out is not None and is_main_process():
+        card = save_model(out, networks, card)
+    return TrainResult(card, networks, figures, tuple(result["history"] for result in results))
+
+
+def _check_output(out: Path) -> None:
+    """Refuse a place where the model can't be written before hours go into it."""
+    if out.suffix != ".safetensors":
+        raise ModelFileError("a model file ends in .safetensors", where=str(out))
+    if out.is_dir():
+        raise InputError("is a directory, not a model file to write", where=str(out))
+    if not out.parent.is_dir():
+        raise InputError("can't be written: its folder does not exist", where=str(out))
+    if not os.access(out.parent, os.W_OK):
+        raise InputError("can't be written: no permission for its folder", where=str(out))
+
+
+def _encode(
+    data: Sequence[LabelledSequence], parts: Partition, rows: np.ndarray, config: RunConfig
+) -> EncodedSet:
+    tokenizer = make_tokenizer(config.model)
+    return EncodedSet([data[i].sequence for i in rows], parts.labels[rows], tokenizer, config.data.flank)
+
+
+def class_weights(labels: np.ndarray, config: RunConfig) -> np.ndarray | None:
+    """Inverse of each class's share, with mean 1 over the examples: (K,), or None for no weights."""
+    if config.optimizer.class_weights == "none":
+        return None
+    counts = np.bincount(labels, minlength=config.model.classes)
+    return len(labels) / (len(counts) * counts)
+
+
+def train_member(
+    config: RunConfig,
+    number: int,
+    parts: Partition,
+    train_set: EncodedSet,
+    validation_set: EncodedSet,
+    folder: WorkDir,
+    *,
+    progress: bool = False,
+) -> tuple[SequenceTransformer, dict[str, Any]]:
+    """Train one member, or take it from ``folder`` where it is finished.
+
+    Returns
+    -------
+    network
+        Weights of the best epoch, in evaluation mode on the CPU.
+    result
+        ``seed``, ``best_epoch``, ``history``.
+    """
+    seed = config.seed + number - 1
+    result = folder.result(number)
+    if result is None:
+        lightning.seed_everything(seed, workers=True, verbose=False)
+        positive, weights = parts.classes.index(config.data.positive), class_weights(train_set.labels, config)
+        module = Classifier(config, seed, validation_set.labels, positive, weights)
+        trainer = make_trainer(config, folder.member(number), progress=progress)
+        batches = SequenceData(train_set, validation_set, config, seed)
+        run_fit(trainer, module, batches, folder.checkpoint(number, LAST))
+        result = {"seed": seed, "best_epoch": best_epoch(module.history, config), "history": module.history}
+    network = _load_network(config, folder.member(number) / f"{BEST}.ckpt")
+    folder.finish(number, result)
+    return network, result
+
+
+def best_epoch(history: Sequence[Mapping[str, float]], config: RunConfig) -> int:
+    """Return the first epoch with the best monitored figure."""
+    name = config.stopping.monitor
+    sign = -1 if name == "loss" else 1
+    return int(max(history, key=lambda row: sign * row[name])["epoch"])
+
+
+def _load_network(config: RunConfig, path: Path) -> SequenceTransformer:
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)["state_dict"]
+    except FileNotFoundError:
+        raise SeqrayError("training left no checkpoint", where=str(path)) from None
+    prefix = "average." if config.optimizer.ema > 0 else "network."
+    network = build_model(config.model)
+    network.load_state_dict({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
+    return network.eval()

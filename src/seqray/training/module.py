@@ -1,0 +1,166 @@
+"""The LightningModule: loss, optimiser, schedule, averaged weights, and validation over the whole set."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import lightning
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from seqray.config import RunConfig
+from seqray.errors import SeqrayError
+from seqray.models.build import build_model
+from seqray.models.sequence import SequenceTransformer
+from seqray.training.data import LabelledBatch
+from seqray.training.figures import classification_figures
+
+FINAL_RATE = 1e-3  # of the peak learning rate
+
+
+def parameter_groups(network: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
+    """Split into matrices, which decay, and biases, norms and other vectors, which don't."""
+    parameters = list(network.parameters())
+    return [
+        {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": weight_decay},
+        {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
+    ]
+
+
+def rate_factor(step: int, steps: int, warmup: float) -> float:
+    """Learning rate at ``step`` of ``steps`` as a share of the peak: linear rise, then half a cosine."""
+    rise = round(warmup * steps)
+    if step < rise:
+        return (step + 1) / (rise + 1)
+    progress = min(1.0, (step - rise) / max(1, steps - rise))
+    return FINAL_RATE + (1 - FINAL_RATE) * 0.5 * (1 + math.cos(math.pi * progress))
+
+
+class Classifier(lightning.LightningModule):
+    """A `SequenceTransformer` in training.
+
+    Parameters
+    ----------
+    config
+        Of the run.
+    seed
+        Of this member, for dropout.
+    validation_labels
+        (N,) class indices of the validation set, against which its logits are measured.
+    positive
+        Index of the positive class.
+    class_weights
+        (K,) weight of each class in the loss.
+
+    Attributes
+    ----------
+    history
+        One mapping an epoch: ``epoch``, ``train_loss``, and the figures of merit on validation. It travels
+        with the checkpoint.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        seed: int,
+        validation_labels: np.ndarray,
+        positive: int,
+        class_weights: np.ndarray | None = None,
+    ) -> None:
+        super().__init__()
+        self.config, self.seed, self.positive = config, seed, positive
+        self.network = build_model(config.model)
+        self.average: SequenceTransformer | None = None
+        if config.optimizer.ema > 0:
+            self.average = copy.deepcopy(self.network).requires_grad_(False)
+        self.history: list[dict[str, float]] = []
+        self._labels = validation_labels
+        self._figures: dict[str, float] = {}
+        weights = None if class_weights is None else torch.tensor(class_weights, dtype=torch.float32)
+        self.register_buffer("class_weights", weights, persistent=False)
+
+    @property
+    def best_guess(self) -> SequenceTransformer:
+        """The network that is validated and saved: the average where there is one."""
+        return self.network if self.average is None else self.average
+
+    def training_step(self, batch: LabelledBatch, number: int) -> Tensor:
+        # Dropout depends on the step alone, not on what ran before it: a resumed run repeats it exactly.
+        key = (self.seed, self.current_epoch, number, self.global_rank)
+        torch.manual_seed(int(np.random.SeedSequence(key).generate_state(1)[0]))
+        logits = self.network(batch.tokens, batch.mask).logits.float()  # (B, K)
+        loss = F.cross_entropy(
+            logits,
+            batch.labels,
+            weight=self.class_weights,  # type: ignore[arg-type]
+            label_smoothing=self.config.optimizer.label_smoothing,
+        )
+        self.log(
+            "train_loss",
+            loss,
+            on_step=False,
+            on_epoch=True,
+            prog_bar=True,
+            sync_dist=True,
+            batch_size=len(batch.labels),
+        )
+        return loss
+
+    def optimizer_step(self, *args: Any, **kwargs: Any) -> None:
+        super().optimizer_step(*args, **kwargs)
+        if self.average is not None:
+            self._update_average(self.average)
+
+    @torch.no_grad()
+    def _update_average(self, average: SequenceTransformer) -> None:
+        # The early steps are forgotten sooner: otherwise the random start would weigh on short runs.
+        steps = self.global_step
+        decay = min(self.config.optimizer.ema, (1 + steps) / (10 + steps))
+        for old, new in zip(average.parameters(), self.network.parameters(), strict=True):
+            old.lerp_(new, 1 - decay)
+
+    def on_validation_epoch_start(self) -> None:
+        shape = (len(self._labels), self.config.model.classes)
+        self._logits = torch.full(shape, -torch.inf, device=self.device)
+
+    def validation_step(self, batch: LabelledBatch, _: int) -> None:
+        self._logits[batch.rows] = self.best_guess(batch.tokens, batch.mask).logits.float()
+
+    def on_validation_epoch_end(self) -> None:
+        # Each process holds the rows that it computed; the others are -inf.
+        logits = self.trainer.strategy.reduce(self._logits, reduce_op="max")
+        assert isinstance(logits, Tensor)
+        values = logits.double().cpu().numpy()
+        if not np.isfinite(values).all():
+            raise SeqrayError(
+                f"training diverged in epoch {self.current_epoch + 1}",
+                remedy="lower 'optimizer.learning_rate'",
+            )
+        figures = classification_figures(values, self._labels, self.positive)
+        self._figures = {name: value for name, value in figures.items() if math.isfinite(value)}
+        for name, value in self._figures.items():
+            self.log(f"validation_{name}", value, prog_bar=name == self.config.stopping.monitor)
+
+    def on_train_epoch_end(self) -> None:
+        train_loss = float(self.trainer.callback_metrics["train_loss"])
+        self.history.append({"epoch": self.current_epoch + 1, "train_loss": train_loss, **self._figures})
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        checkpoint["history"] = self.history
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        self.history = list(checkpoint["history"])
+
+    def configure_optimizers(self) -> Any:
+        settings = self.config.optimizer
+        groups = parameter_groups(self.network, settings.weight_decay)
+        optimizer = torch.optim.AdamW(groups, lr=settings.learning_rate, foreach=True)
+        steps = int(self.trainer.estimated_stepping_batches)
+        schedule = torch.optim.lr_scheduler.LambdaLR(
+            optimizer, lambda step: rate_factor(step, steps, settings.warmup)
+        )
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}

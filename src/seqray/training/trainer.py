@@ -1,0 +1,191 @@
+"""The Lightning trainer of one member: defaults, what the settings may change, and quiet."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import inspect
+import logging
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import lightning
+import torch
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint, TQDMProgressBar
+from lightning.pytorch.callbacks.progress.tqdm_progress import Tqdm
+from lightning.pytorch.loggers import CSVLogger
+from lightning.pytorch.trainer.states import TrainerStatus
+
+from seqray.config import RunConfig, StoppingConfig
+from seqray.errors import ConfigError
+
+BEST, LAST = "best", "last"
+
+# What resumption, the choice of the best epoch or several processes rest on.
+_RESERVED = frozenset(
+    {
+        "barebones",
+        "callbacks",
+        "check_val_every_n_epoch",
+        "default_root_dir",
+        "enable_checkpointing",
+        "enable_progress_bar",
+        "fast_dev_run",
+        "limit_val_batches",
+        "logger",
+        "overfit_batches",
+        "reload_dataloaders_every_n_epochs",
+        "use_distributed_sampler",
+        "val_check_interval",
+    }
+)
+_NOISE = (
+    r".*does not have many workers.*",
+    r".*GPU available but not used.*",
+    r".*Checkpoint directory .* exists and is not empty.*",
+    r".*The number of training batches .* is smaller than the logging interval.*",
+    r".*`isinstance\(treespec, LeafSpec\)` is deprecated.*",
+)
+
+
+def on_gpu(config: RunConfig) -> bool:
+    """Whether the settings, on this machine, mean CUDA."""
+    wanted = config.trainer.get("accelerator", "auto")
+    return wanted in ("cuda", "gpu") or (wanted == "auto" and torch.cuda.is_available())
+
+
+def trainer_settings(config: RunConfig) -> dict[str, Any]:
+    """Fill the ``trainer`` section with defaults that suit the machine.
+
+    Defaults: 30 epochs, one device, CUDA where there is one, bf16-mixed there and float32 on the CPU,
+    gradients clipped to a norm of 1.
+
+    Raises
+    ------
+    ConfigError
+        For a setting that Lightning doesn't know, or that `seqray train` must choose itself.
+    """
+    _check_names(config.trainer)
+    settings = {"accelerator": "cuda" if torch.cuda.is_available() else "cpu", "devices": 1, "max_epochs": 30}
+    settings |= {"gradient_clip_val": 1.0, "num_sanity_val_steps": 0, "enable_model_summary": False}
+    settings |= config.trainer
+    settings.setdefault("precision", "bf16-mixed" if on_gpu(config) else "32-true")
+    if not isinstance(settings["max_epochs"], int) or settings["max_epochs"] < 1:
+        raise ConfigError(f"'trainer.max_epochs' is {settings['max_epochs']!r}", remedy="give 1 or more")
+    return settings
+
+
+def _check_names(settings: Mapping[str, Any]) -> None:
+    known = set(inspect.signature(lightning.Trainer.__init__).parameters) - {"self"} - _RESERVED
+    for name in settings:
+        if name in _RESERVED:
+            raise ConfigError(f"'trainer.{name}' can't be set", remedy="seqray train chooses it")
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean 'trainer.{near[0]}'?" if near else "see lightning.Trainer"
+            raise ConfigError(f"unknown setting 'trainer.{name}'", remedy=hint)
+
+
+def make_trainer(config: RunConfig, folder: Path, *, progress: bool) -> lightning.Trainer:
+    """Build the trainer that keeps its checkpoints and its log in ``folder``.
+
+    Raises
+    ------
+    ConfigError
+        For settings that `trainer_settings` or Lightning refuses.
+    """
+    settings = trainer_settings(config)
+    try:
+        return lightning.Trainer(
+            **settings,
+            logger=CSVLogger(folder, name="log"),
+            callbacks=_callbacks(config.stopping, folder, progress),
+            default_root_dir=folder,
+            enable_progress_bar=progress,
+            use_distributed_sampler=False,  # the orders in data.py deal to the processes themselves
+        )
+    except (TypeError, ValueError, RuntimeError, ImportError, MisconfigurationException) as error:
+        reason = " ".join(str(error).split())
+        raise ConfigError(f"Lightning refuses the 'trainer' settings ({reason})") from error
+
+
+def _callbacks(stopping: StoppingConfig, folder: Path, progress: bool) -> list[lightning.Callback]:
+    monitor, mode = f"validation_{stopping.monitor}", "min" if stopping.monitor == "loss" else "max"
+    # Saved at the end of training epochs: a checkpoint is then the border of an epoch, which resumes exactly.
+    when: dict[str, Any] = {"save_on_train_epoch_end": True, "enable_version_counter": False}
+    callbacks: list[lightning.Callback] = [
+        _Stopping(monitor, mode=mode, patience=stopping.patience, check_on_train_epoch_end=True),
+        ModelCheckpoint(folder, BEST, monitor=monitor, mode=mode, **when),
+        ModelCheckpoint(folder, LAST, **when),  # holds the state of the two before it
+    ]
+    return [*callbacks, _Bar()] if progress else callbacks
+
+
+class _Bar(TQDMProgressBar):
+    """One line with the epoch, its steps, and the figures that the module gives it."""
+
+    def init_validation_tqdm(self) -> Tqdm:
+        return Tqdm(disable=True)
+
+    def get_metrics(
+        self, trainer: lightning.Trainer, pl_module: lightning.LightningModule
+    ) -> dict[str, int | str | float | dict[str, float]]:
+        return {k: v for k, v in super().get_metrics(trainer, pl_module).items() if k != "v_num"}
+
+
+class _Stopping(EarlyStopping):
+    """Early stopping that stays stopped when a run resumes from its last checkpoint."""
+
+    def on_train_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
+        trainer.should_stop = trainer.should_stop or self.wait_count >= self.patience
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Silence Lightning's notes; warnings that matter still come through, and nothing goes to stdout."""
+    loggers = [logging.getLogger(name) for name in ("lightning.pytorch", "lightning.fabric")]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.WARNING)
+        with warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
+            for pattern in _NOISE:
+                warnings.filterwarnings("ignore", pattern)
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def run_fit(
+    trainer: lightning.Trainer,
+    module: lightning.LightningModule,
+    data: lightning.LightningDataModule,
+    checkpoint: Path | None,
+) -> None:
+    """Fit, from a checkpoint where one is given.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        On Ctrl-C, which Lightning would turn into an exit of the program, with later ones ignored.
+    """
+    main_thread = threading.current_thread() is threading.main_thread()
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        trainer.fit(module, datamodule=data, ckpt_path=None if checkpoint is None else str(checkpoint))
+    except SystemExit as error:
+        if trainer.state.status == TrainerStatus.INTERRUPTED and isinstance(
+            error.__context__, KeyboardInterrupt
+        ):
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        if main_thread:
+            signal.signal(signal.SIGINT, handler)

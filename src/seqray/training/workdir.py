@@ -1,0 +1,117 @@
+"""The folder of a run: whose it is, which members are finished, and where to resume."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lightning.fabric.utilities.rank_zero import rank_zero_only
+
+from seqray.config import RunConfig, to_mapping
+from seqray.errors import InputError
+from seqray.io.files import open_output
+
+_RUN, _FINISHED = "run.json", "finished.json"
+# What a card says can be reworded, and members added, without training again.
+_NOT_TRAINING = ("name", "summary", "card", "members")
+
+
+def fingerprint(config: RunConfig, classes: tuple[str, ...]) -> str:
+    """Hash every setting that changes the weights of a member, and the order of the classes."""
+    settings = {key: value for key, value in to_mapping(config).items() if key not in _NOT_TRAINING}
+    text = json.dumps([settings, list(classes)], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def is_main_process() -> bool:
+    """Whether this process is the one that writes: rank 0 of a run on several devices."""
+    return getattr(rank_zero_only, "rank", 0) == 0
+
+
+@dataclass(frozen=True)
+class WorkDir:
+    """Folder of a run, with one sub-folder a member.
+
+    Attributes
+    ----------
+    path
+        The folder.
+    identity
+        Hashes of the ``settings`` and the ``data`` that it belongs to.
+    resume
+        Whether what it holds is used.
+    """
+
+    path: Path
+    identity: dict[str, str]
+    resume: bool
+
+    def claim(self) -> None:
+        """Make the folder this run's, or find that it is; without ``resume`` earlier members are removed.
+
+        Raises
+        ------
+        InputError
+            Where it belongs to other settings or data, or can't be written.
+        """
+        if not is_main_process():
+            return
+        try:
+            if self.resume:
+                self._check()
+            else:
+                for folder in self.path.glob("member-*"):
+                    shutil.rmtree(folder)
+            _write(self.path / _RUN, self.identity)
+        except OSError as error:
+            raise InputError(f"can't be used ({error.strerror})", where=str(self.path)) from None
+
+    def _check(self) -> None:
+        found = _read(self.path / _RUN)
+        if found is None:
+            differing = ["settings"] if any(self.path.glob("member-*")) else []
+        else:
+            differing = [key for key, value in self.identity.items() if found.get(key) != value]
+        if differing:
+            raise InputError(
+                f"holds a training run with other {' and '.join(differing)}",
+                where=str(self.path),
+                remedy="choose another --work-dir, or start afresh with --no-resume",
+            )
+
+    def member(self, number: int) -> Path:
+        """Folder of a member, counted from 1."""
+        return self.path / f"member-{number}"
+
+    def result(self, number: int) -> dict[str, Any] | None:
+        """What `finish` wrote for a member; None where it isn't finished or nothing is resumed."""
+        return _read(self.member(number) / _FINISHED) if self.resume else None
+
+    def finish(self, number: int, result: dict[str, Any]) -> None:
+        """Mark a member as finished."""
+        if is_main_process():
+            _write(self.member(number) / _FINISHED, result)
+
+    def checkpoint(self, number: int, name: str) -> Path | None:
+        """Checkpoint to resume a member from, where there is one."""
+        path = self.member(number) / f"{name}.ckpt"
+        return path if self.resume and path.is_file() else None
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        raise InputError("is damaged", where=str(path), remedy="start afresh with --no-resume") from None
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open_output(path) as handle:
+        handle.write(json.dumps(content, sort_keys=True, indent=1).encode())

@@ -1,0 +1,180 @@
+"""Settings: YAML in and out, and errors that name the key, what is allowed and the nearest name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqray.config import (
+    AugmentConfig,
+    DataConfig,
+    ModelConfig,
+    OptimizerConfig,
+    RunConfig,
+    StemConfig,
+    from_mapping,
+    load_run_config,
+    to_mapping,
+)
+from seqray.errors import ConfigError
+from seqray.models.build import build_model, count_parameters
+from seqray.training.trainer import trainer_settings
+
+CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
+def test_every_configuration_of_the_repository_parses_and_builds(path):
+    config = load_run_config(path)
+    assert count_parameters(build_model(config.model)) > 1000
+    assert trainer_settings(config)["max_epochs"] >= 1
+    assert from_mapping(RunConfig, to_mapping(config)) == config
+
+
+def test_the_example_shows_every_section_and_setting():
+    """So that a reader of the example needs no other list."""
+    shown = yaml.safe_load((CONFIGS[0].parent / "example.yaml").read_text())
+    assert set(shown) == set(to_mapping(RunConfig()))
+    for section in ("data", "augment", "optimizer", "stopping"):
+        assert set(shown[section]) == set(to_mapping(RunConfig())[section])
+
+
+def test_nothing_given_is_every_default():
+    assert from_mapping(RunConfig, {}) == RunConfig()
+    assert RunConfig().model == ModelConfig()
+
+
+@given(
+    st.builds(
+        RunConfig,
+        model=st.builds(
+            ModelConfig,
+            heads=st.sampled_from([1, 2, 4]),
+            d_model=st.sampled_from([16, 64]),
+            dropout=st.floats(0, 0.9),
+            stem=st.none() | st.builds(StemConfig, kernels=st.sampled_from([(3,), (5, 9)])),
+        ),
+        optimizer=st.builds(OptimizerConfig, learning_rate=st.floats(1e-6, 1.0)),
+        trainer=st.dictionaries(st.sampled_from(["max_epochs", "devices"]), st.integers(1, 9)),
+        members=st.integers(1, 5),
+    )
+)
+def test_settings_survive_yaml_and_json(config):
+    mapping = to_mapping(config)
+    assert from_mapping(RunConfig, yaml.safe_load(yaml.safe_dump(mapping))) == config
+    assert from_mapping(RunConfig, json.loads(json.dumps(mapping))) == config
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        ({"modle": {}}, "unknown setting 'modle'; did you mean 'model'?"),
+        ({"model": {"d_modell": 3}}, "unknown setting 'model.d_modell'; did you mean 'model.d_model'?"),
+        ({"model": {"stem": {"kernel": [3]}}}, "'model.stem.kernel'; did you mean 'model.stem.kernels'?"),
+        ({"stopping": {"xyz": 1}}, "unknown setting 'stopping.xyz'; known are monitor, patience"),
+        ({"model": {"layers": "two"}}, "'model.layers' is 'two'; give int"),
+        ({"model": {"layers": True}}, "'model.layers' is True; give int"),
+        ({"model": {"layers": 2.0}}, "'model.layers' is 2.0; give int"),
+        ({"model": {"dropout": False}}, "'model.dropout' is False; give float"),
+        ({"model": {"kv_heads": "one"}}, "'model.kv_heads' is 'one'; give int"),
+        ({"model": {"alphabet": "DNA"}}, "'model.alphabet' is 'DNA'; give one of 'dna', 'rna', 'protein'"),
+        ({"model": {"stem": {"kernels": [3, "x"]}}}, "'model.stem.kernels[1]' is 'x'; give int"),
+        ({"model": {"stem": {"kernels": 3}}}, "'model.stem.kernels' is 3"),
+        ({"model": [1]}, "'model' is not a mapping of settings"),
+        ([1], "'the file' is not a mapping of settings"),
+    ],
+)
+def test_a_wrong_key_or_type_is_named(mapping, message):
+    with pytest.raises(ConfigError) as error:
+        from_mapping(RunConfig, mapping)
+    assert message in str(error.value)
+    assert error.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("cls", "settings", "message"),
+    [
+        (ModelConfig, {"classes": 1}, "'model.classes' is 2 or more"),
+        (ModelConfig, {"layers": 0}, "'model.layers' is 1 or more"),
+        (ModelConfig, {"heads": 0}, "'model.heads' is 1 or more"),
+        (ModelConfig, {"d_model": 30, "heads": 4}, "'model.d_model' (30) must be a multiple"),
+        (ModelConfig, {"d_model": 9, "heads": 3}, "'model.d_model' is even"),
+        (ModelConfig, {"d_model": 6, "heads": 2, "positions": "rotary"}, "heads of even width for rotary"),
+        (ModelConfig, {"heads": 4, "kv_heads": 3}, "'model.kv_heads' (3) must divide 'model.heads' (4)"),
+        (ModelConfig, {"heads": 2, "kv_heads": 4}, "'model.kv_heads' (4) must divide"),
+        (ModelConfig, {"d_ff": 0}, "'model.d_ff' is 1 or more"),
+        (ModelConfig, {"dropout": 1.0}, "'model.dropout' lies in [0, 1)"),
+        (ModelConfig, {"max_length": 0}, "'model.max_length' is 1 or more"),
+        (ModelConfig, {"k": 3}, "'model.k' is 1 for the character tokenizer"),
+        (ModelConfig, {"tokenizer": "kmer", "k": 1}, "'model.k' lies between 2 and 8"),
+        (ModelConfig, {"tokenizer": "kmer", "k": 3, "stem": StemConfig()}, "character tokenizer only"),
+        (ModelConfig, {"stem": StemConfig(kernels=(3, 5, 7))}, "must divide 'model.d_model'"),
+        (StemConfig, {"kernels": ()}, "'stem.kernels' needs at least one width"),
+        (StemConfig, {"kernels": (4,)}, "'stem.kernels' takes odd widths"),
+        (StemConfig, {"stride": 0}, "'stem.stride' lies between 1 and 64"),
+        (StemConfig, {"depth": 9}, "'stem.depth' lies between 0 and 8"),
+        (DataConfig, {"window": 0}, "'data.window' is 1 or more"),
+        (DataConfig, {"site": 81}, "'data.site' lies within the window"),
+        (DataConfig, {"validation": 0.0}, "'data.validation' lies in (0, 0.9)"),
+        (DataConfig, {"positive": ""}, "'data.positive' names a class"),
+        (DataConfig, {"flank": -1}, "'data.flank' is 0 or more"),
+        (AugmentConfig, {"shift": -1}, "'augment.shift' is 0 or more"),
+        (AugmentConfig, {"mask": 1.0}, "'augment.mask' lies in [0, 1)"),
+        (AugmentConfig, {"reverse_complement": 1.1}, "'augment.reverse_complement' lies in [0, 1]"),
+        (OptimizerConfig, {"learning_rate": 0.0}, "'optimizer.learning_rate' is above 0"),
+        (OptimizerConfig, {"warmup": 1.0}, "'optimizer.warmup' lies in [0, 1)"),
+        (OptimizerConfig, {"batch_size": 0}, "'optimizer.batch_size' is 1 or more"),
+        (OptimizerConfig, {"ema": 1.0}, "'optimizer.ema' lies in [0, 1)"),
+        (RunConfig, {"members": 6}, "'members' lies between 1 and 5"),
+        (RunConfig, {"seed": -1}, "'seed' lies between 0 and"),
+        (RunConfig, {"name": "two words"}, "'name' is one word without slashes"),
+        (
+            RunConfig,
+            {"data": DataConfig(window=2000)},
+            "'data.window' (2000) exceeds 'model.max_length' (1024)",
+        ),
+    ],
+)
+def test_a_value_out_of_range_is_refused(cls: Any, settings, message):
+    with pytest.raises(ConfigError) as error:
+        cls(**settings)
+    assert message in str(error.value)
+
+
+def test_values_that_yaml_reads_as_text_or_whole_numbers_are_taken_as_fractions():
+    config = from_mapping(RunConfig, yaml.safe_load("optimizer: {learning_rate: 1e-3, weight_decay: 0}"))
+    assert config.optimizer.learning_rate == 0.001
+    assert isinstance(config.optimizer.weight_decay, float)
+    assert from_mapping(RunConfig, {"model": {"kv_heads": None, "stem": None}}) == RunConfig()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"model: {layers: 0}", "c.yaml: 'model.layers' is 1 or more"),
+        (b"model: [", "c.yaml: is not valid YAML"),
+        (b"\xff\xfe\x00", "c.yaml: is not valid YAML"),
+        (b"- 1", "c.yaml: 'the file' is not a mapping of settings"),
+        (b"modle: 1", "c.yaml: unknown setting 'modle'; did you mean 'model'?"),
+    ],
+)
+def test_errors_in_a_file_name_it_in_one_line(tmp_path, content, message):
+    path = tmp_path / "c.yaml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError) as error:
+        load_run_config(path)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"none\.yaml: can't be read \(No such file"):
+        load_run_config(tmp_path / "none.yaml")
+    (tmp_path / "empty.yaml").touch()
+    assert load_run_config(tmp_path / "empty.yaml") == RunConfig()

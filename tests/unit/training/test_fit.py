@@ -1,0 +1,289 @@
+"""Whole runs on made tasks: they learn, resume exactly, and leave an honest model file."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from seqray.alphabet import reverse_complement
+from seqray.config import to_mapping
+from seqray.errors import ConfigError, InputError, ModelFileError, SeqrayError
+from seqray.metrics import binary_metrics
+from seqray.modelfile import load_model
+from seqray.models.build import count_parameters
+from seqray.records import LabelledSequence
+from seqray.training import fit
+from seqray.training.module import Classifier
+from seqray.training.partition import data_sha256, partition
+
+
+def weights_of(result: fit.TrainResult) -> list[dict[str, torch.Tensor]]:
+    return [network.state_dict() for network in result.networks]
+
+
+def same_weights(a: fit.TrainResult, b: fit.TrainResult) -> bool:
+    pairs = zip(weights_of(a), weights_of(b), strict=True)
+    return all(torch.equal(x[name], y[name]) for x, y in pairs for name in x)
+
+
+@pytest.fixture
+def interrupt(monkeypatch):
+    """Make the training steps of these numbers, counted over all runs, raise as Ctrl-C does."""
+    original, count = Classifier.training_step, [0]
+
+    def at(*steps: int) -> None:
+        def step(self, batch, number):
+            count[0] += 1
+            if count[0] in steps:
+                raise KeyboardInterrupt
+            return original(self, batch, number)
+
+        monkeypatch.setattr(Classifier, "training_step", step)
+
+    return at
+
+
+def test_a_planted_motif_is_learned_and_generalizes(motif_task, make_config, tmp_path):
+    config = make_config(
+        model={"d_model": 32, "dropout": 0.0, "stem": {"kernels": [7]}},
+        trainer={"max_epochs": 6},
+        augment={"shift": 2, "mask": 0.02},
+        optimizer={"ema": 0.9},
+        members=2,
+    )
+    out = tmp_path / "m.safetensors"
+    result = fit.train(config, motif_task(800), out, work_dir=tmp_path / "w")
+    losses = [row["train_loss"] for row in result.history[0]]
+    assert losses[-1] < losses[0] / 3
+    fresh = motif_task(300, seed=77)
+    model = load_model(out)
+    tokens = torch.from_numpy(np.stack([model.tokenizer.encode(e.sequence) for e in fresh]))
+    p = torch.softmax(model.logits(tokens), dim=1)[:, model.card.positive_index].numpy()
+    truth = np.array([e.label == "promoter" for e in fresh])
+    assert binary_metrics(truth, p, model.card.threshold)["mcc"] > 0.9
+    assert result.validation["mcc"] > 0.9
+
+
+def test_a_label_without_a_cause_is_not_learned_on_validation(motif_task, make_config, tmp_path):
+    """Copies with random labels: a validation part that shared them with training would look good."""
+    rng = np.random.default_rng(0)
+    data = []
+    for e in motif_task(120):
+        label = str(rng.choice(["background", "promoter"]))
+        twin = reverse_complement(e.sequence)
+        data += [replace(e, label=label), replace(e, label=label), replace(e, label=label, sequence=twin)]
+    config = make_config(
+        trainer={"max_epochs": 12},
+        model={"dropout": 0.0, "tokenizer": "kmer", "k": 5},  # most words occur in one family of copies only
+        data={"validation": 0.3},
+        optimizer={"learning_rate": 1e-2},
+        stopping={"patience": 12},
+    )
+    result = fit.train(config, data, None, work_dir=tmp_path)
+    assert result.history[0][-1]["train_loss"] < 0.2  # learned by heart
+    assert result.history[0][-1]["mcc"] < 0.4  # and of no use
+
+
+def test_the_card_says_what_was_done(motif_task, make_config, tmp_path):
+    config = make_config(
+        name="toy", summary="a toy", card={"licence": "MIT"}, data={"site": 20}, seed=5, members=2
+    )
+    data, out = motif_task(100), tmp_path / "m.safetensors"
+    result = fit.train(config, data, out, work_dir=tmp_path / "w", metrics={"cv": {"mcc": 0.5}})
+    card = load_model(out).card
+    assert card == result.card
+    assert (card.name, card.summary, card.info, card.site) == ("toy", "a toy", {"licence": "MIT"}, 20)
+    assert (card.classes, card.positive, card.members) == (("background", "promoter"), "promoter", 2)
+    assert card.metrics == {"cv": {"mcc": 0.5}}
+    assert card.domain["length"] == [40, 40]
+    facts = card.training
+    assert facts["seeds"] == [5, 6]
+    assert facts["config"]["optimizer"] == to_mapping(config)["optimizer"]
+    assert facts["data_sha256"] == data_sha256(data)
+    assert facts["parameters"] == count_parameters(result.networks[0])
+    assert facts["counts"] == partition(data, config).counts()
+    assert set(facts["versions"]) == {"seqray", "torch", "lightning"}
+    assert facts["validation"]["mcc"] == pytest.approx(result.validation["mcc"], rel=1e-5)
+
+
+def test_calibration_is_that_of_the_averaged_members(motif_task, make_config, tmp_path):
+    data = motif_task(120)
+    config = make_config(members=2)
+    result = fit.train(config, data, None, work_dir=tmp_path)
+    rows = partition(data, config).validation
+    tokens = torch.tensor([[1] + ["ACGT".index(x) + 4 for x in data[i].sequence] for i in rows])
+    with torch.inference_mode():
+        mean = sum(torch.log_softmax(n(tokens).logits, 1) for n in result.networks) / 2
+    labels = torch.tensor([data[i].label == "promoter" for i in rows]).long()
+
+    def nll(temperature):
+        return torch.nn.functional.cross_entropy(mean / temperature, labels).item()
+
+    best = result.card.temperature
+    assert nll(best) <= min(nll(best * 1.02), nll(best / 1.02)) + 1e-7
+    assert result.validation["loss"] == pytest.approx(nll(best), rel=1e-4)
+    assert result.card.prevalence == pytest.approx(labels.float().mean().item())
+
+
+def test_the_same_seed_gives_the_same_weights(motif_task, make_config, tmp_path):
+    data = motif_task(80)
+    config = make_config(augment={"shift": 2, "mask": 0.1})
+    runs = [fit.train(config, data, None, work_dir=tmp_path / name) for name in "ab"]
+    assert same_weights(*runs)
+    other = fit.train(replace(config, seed=2), data, None, work_dir=tmp_path / "c")
+    assert not same_weights(runs[0], other)
+
+
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+def test_an_interrupted_run_resumes_to_the_same_model(
+    motif_task, make_config, tmp_path, interrupt, precision
+):
+    """Interrupted in the first epoch, in the second, and in the second member."""
+    config = make_config(
+        trainer={"max_epochs": 3, "precision": precision},
+        augment={"shift": 2, "mask": 0.05},
+        optimizer={"ema": 0.9},
+        members=2,
+    )
+    data = motif_task(110)  # 94 in training: three steps an epoch
+    whole = fit.train(config, data, None, work_dir=tmp_path / "whole")
+    interrupt(2, 2 + 5, 2 + 5 + 6 + 5)
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            fit.train(config, data, None, work_dir=tmp_path / "parts")
+    resumed = fit.train(config, data, None, work_dir=tmp_path / "parts")
+    assert [len(history) for history in resumed.history] == [3, 3]
+    assert resumed.history == whole.history
+    assert same_weights(resumed, whole)
+    assert resumed.card == whole.card
+
+
+def test_what_is_finished_is_not_trained_again(motif_task, make_config, tmp_path, interrupt):
+    config, data = make_config(), motif_task(60)
+    first = fit.train(config, data, None, work_dir=tmp_path)
+    interrupt(1)
+    again = fit.train(replace(config, summary="new words"), data, None, work_dir=tmp_path)
+    assert same_weights(first, again)
+    assert again.card.summary == "new words"
+    with pytest.raises(KeyboardInterrupt):
+        fit.train(config, data, None, work_dir=tmp_path, resume=False)
+
+
+def test_a_run_that_stopped_early_stays_stopped(motif_task, make_config, tmp_path, interrupt):
+    """The process may die between the last epoch and the mark that the member is finished."""
+    config = make_config(
+        trainer={"max_epochs": 50}, stopping={"patience": 1}, optimizer={"learning_rate": 1e-7}
+    )
+    data = motif_task(60)
+    first = fit.train(config, data, None, work_dir=tmp_path)
+    assert len(first.history[0]) < 10
+    (tmp_path / "member-1" / "finished.json").unlink()
+    interrupt(1)
+    again = fit.train(config, data, None, work_dir=tmp_path)
+    assert again.history == first.history
+    assert same_weights(first, again)
+
+
+def test_the_best_epoch_is_kept(motif_task, make_config, tmp_path):
+    data = motif_task(150)
+    for monitor, sign in (("loss", -1), ("auprc", 1)):
+        config = make_config(stopping={"monitor": monitor}, trainer={"max_epochs": 5})
+        result = fit.train(config, data, None, work_dir=tmp_path / monitor)
+        history = result.history[0]
+        best = max(history, key=lambda row: sign * row[monitor])
+        assert result.card.training["best_epochs"] == [best["epoch"]]
+        # Undo the temperature: one member's own loss on validation is that of the best epoch.
+        model_loss = _uncalibrated_loss(result, data, config)
+        assert model_loss == pytest.approx(best["loss"], rel=1e-4)
+
+
+def _uncalibrated_loss(result, data, config) -> float:
+    rows = partition(data, config).validation
+    tokens = torch.tensor([[1] + ["ACGT".index(x) + 4 for x in data[i].sequence] for i in rows])
+    labels = torch.tensor([data[i].label == "promoter" for i in rows]).long()
+    with torch.inference_mode():
+        return torch.nn.functional.cross_entropy(result.networks[0](tokens).logits, labels).item()
+
+
+def test_unequal_lengths_proteins_and_three_classes(make_config, tmp_path):
+    rng = np.random.default_rng(0)
+    data = []
+    for i in range(90):
+        letters = rng.choice(list("ACDEFGHIKLMNPQRSTVWY"), rng.integers(8, 31))
+        data.append(LabelledSequence("MKW"[i % 3] * 4 + "".join(letters), "abc"[i % 3], f"p{i}"))
+    config = make_config(
+        model={"alphabet": "protein", "classes": 3, "dropout": 0.0, "d_model": 32},
+        data={"positive": "b"},
+        trainer={"max_epochs": 12},
+        optimizer={"batch_size": 8, "class_weights": "balanced"},
+    )
+    result = fit.train(config, data, tmp_path / "m.safetensors", work_dir=tmp_path / "w")
+    assert result.card.classes == ("a", "c", "b")
+    assert result.validation["accuracy"] > 0.9
+    flipped = replace(config, augment=replace(config.augment, reverse_complement=0.5))
+    with pytest.raises(ConfigError, match="reverse_complement' is for nucleotides only"):
+        fit.train(flipped, data, None, work_dir=tmp_path / "x")
+
+
+def test_flanks_feed_the_shifts_and_never_the_window(motif_task, make_config, tmp_path):
+    config = make_config(data={"window": 30, "flank": 5}, augment={"shift": 5})
+    result = fit.train(config, motif_task(60, length=40), None, work_dir=tmp_path)
+    assert result.card.window == 30
+    assert result.card.domain["length"] == [30, 30]
+
+
+def test_balanced_weights_undo_the_share_of_a_class(make_config):
+    balanced = make_config(optimizer={"class_weights": "balanced"})
+    labels = np.array([0] * 30 + [1] * 10)
+    weights = fit.class_weights(labels, balanced)
+    assert weights is not None
+    assert weights == pytest.approx([40 / 60, 2.0])
+    assert weights[labels].mean() == pytest.approx(1.0)
+    assert fit.class_weights(labels, make_config()) is None
+
+
+def test_a_folder_of_another_run_is_an_error(motif_task, make_config, tmp_path):
+    data = motif_task(40)
+    fit.train(make_config(), data, None, work_dir=tmp_path)
+    with pytest.raises(InputError, match="holds a training run with other settings; choose another"):
+        fit.train(make_config(optimizer={"learning_rate": 1e-4}), data, None, work_dir=tmp_path)
+    with pytest.raises(InputError, match="other data"):
+        fit.train(make_config(), data[:-2], None, work_dir=tmp_path)
+
+
+def test_divergence_is_an_error_that_names_a_remedy(motif_task, make_config, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        Classifier, "training_step", lambda self, batch, _: self.network(batch.tokens).logits.sum() * math.nan
+    )
+    with pytest.raises(SeqrayError, match="training diverged in epoch 1; lower"):
+        fit.train(make_config(), motif_task(40), tmp_path / "m.safetensors", work_dir=tmp_path / "w")
+    assert not (tmp_path / "m.safetensors").exists()
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_training(motif_task, make_config, tmp_path):
+    (tmp_path / "folder.safetensors").mkdir()
+    cases = [
+        ("m.pt", ModelFileError, "ends in .safetensors"),
+        ("folder.safetensors", InputError, "is a directory"),
+        ("none/m.safetensors", InputError, "its folder does not exist"),
+    ]
+    for name, kind, message in cases:
+        with pytest.raises(kind, match=message):
+            fit.train(make_config(), motif_task(40), tmp_path / name, work_dir=tmp_path / "w")
+    assert not (tmp_path / "w").exists()
+
+
+def test_a_run_is_silent_and_its_files_are_plain(motif_task, make_config, tmp_path, capfd, recwarn):
+    fit.train(make_config(), motif_task(40), None, work_dir=tmp_path)
+    assert capfd.readouterr() == ("", "")
+    assert [str(w.message) for w in recwarn if issubclass(w.category, UserWarning)] == []
+    mark = json.loads((tmp_path / "member-1" / "finished.json").read_text())
+    assert set(mark) == {"seed", "best_epoch", "history"}
+    torch.load(tmp_path / "member-1" / "last.ckpt", weights_only=True)
+    table = next((tmp_path / "member-1" / "log").rglob("metrics.csv")).read_text()
+    assert "validation_mcc" in table.splitlines()[0]

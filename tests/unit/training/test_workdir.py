@@ -1,0 +1,73 @@
+"""The folder of a run knows whose it is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from seqray.errors import InputError
+from seqray.training.workdir import WorkDir, fingerprint
+
+MINE = {"settings": "a", "data": "b"}
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"settings": "x", "data": "b"}, "settings"),
+        ({"settings": "a", "data": "x"}, "data"),
+        ({"settings": "x", "data": "x"}, "settings and data"),
+    ],
+)
+def test_a_folder_of_another_run_is_refused_unless_told_to_start_afresh(tmp_path, other, words):
+    WorkDir(tmp_path, MINE, True).claim()
+    WorkDir(tmp_path, MINE, True).finish(1, {"seed": 1})
+    with pytest.raises(InputError, match=f"holds a training run with other {words}; choose another"):
+        WorkDir(tmp_path, other, True).claim()
+    assert WorkDir(tmp_path, MINE, True).result(1) == {"seed": 1}
+    (tmp_path / "notes.txt").write_text("mine")
+    fresh = WorkDir(tmp_path, other, False)
+    fresh.claim()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["notes.txt", "run.json"]
+    assert json.loads((tmp_path / "run.json").read_text()) == other
+
+
+def test_a_fresh_run_uses_nothing_that_it_finds(tmp_path):
+    WorkDir(tmp_path, MINE, True).finish(1, {"seed": 1})
+    (tmp_path / "member-1" / "last.ckpt").touch()
+    assert WorkDir(tmp_path, MINE, True).checkpoint(1, "last") == tmp_path / "member-1" / "last.ckpt"
+    fresh = WorkDir(tmp_path, MINE, False)
+    assert fresh.result(1) is None
+    assert fresh.checkpoint(1, "last") is None
+    assert WorkDir(tmp_path, MINE, True).result(2) is None
+
+
+def test_members_of_no_known_run_are_refused(tmp_path):
+    (tmp_path / "member-1").mkdir()
+    with pytest.raises(InputError, match="other settings"):
+        WorkDir(tmp_path, MINE, True).claim()
+
+
+def test_damage_is_named(tmp_path):
+    (tmp_path / "run.json").write_text("{")
+    with pytest.raises(InputError, match=r"run\.json: is damaged; start afresh with --no-resume"):
+        WorkDir(tmp_path, MINE, True).claim()
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="can't be used"):
+        WorkDir(tmp_path / "file", MINE, True).claim()
+
+
+def test_words_on_the_card_and_further_members_do_not_make_another_run(make_config):
+    config, classes = make_config(), ("a", "b")
+    mark = fingerprint(config, classes)
+    same = replace(config, name="other", summary="s", card={"use": "x"}, members=3)
+    assert fingerprint(same, classes) == mark
+    for other in (
+        replace(config, seed=9),
+        make_config(optimizer={"ema": 0.5}),
+        make_config(trainer={"devices": 2}),
+    ):
+        assert fingerprint(other, classes) != mark
+    assert fingerprint(config, ("b", "a")) != mark
