@@ -1,0 +1,169 @@
+"""The command ``seqray``: a table of verbs that are loaded on use, and one way to end.
+
+Exit status: 0 done; 1 a fault of ours; 2 the input, a setting or a model can't be used; 130 Ctrl-C; 141 the
+reader of standard output went away; 143 SIGTERM. Errors are one line on standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import re
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, NoReturn
+
+from seqray import __version__
+from seqray.errors import ConfigError, SeqrayError
+
+VERBS = {
+    "predict": ("seqray.cli.predict", "classify each record of a FASTA or GenBank file"),
+    "scan": ("seqray.cli.scan", "find sites in long sequences, on both strands"),
+    "train": ("seqray.cli.train", "train a model on labelled sequences"),
+    "models": ("seqray.cli.models", "list, show and verify models"),
+}
+USAGE = """\
+usage: seqray VERB [OPTIONS]
+
+Classify biological sequences with transformers.
+
+verbs:
+{verbs}
+
+  seqray VERB --help   options of a verb
+  seqray --version     version
+
+Exit status: 0 done, 1 a fault of seqray, 2 unusable input or setting, 130 Ctrl-C, 143 terminated."""
+
+
+class Terminated(BaseException):
+    """SIGTERM, as an exception: what is open is closed, and half-written files go."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line that names the nearest option."""
+
+    def error(self, message: str) -> NoReturn:
+        remedy = f"see '{self.prog} --help'"
+        unknown = re.search(r"unrecognized arguments:.*?(--[\w-]+)", message)
+        if unknown:
+            known = re.findall(r"--[\w-]+", self.format_usage())
+            near = difflib.get_close_matches(unknown[1], known, n=1)
+            remedy = f"did you mean '{near[0]}'?" if near else remedy
+        raise ConfigError(message, remedy=remedy)
+
+
+def usage() -> str:
+    """The text of ``seqray --help``."""
+    width = max(map(len, VERBS))
+    return USAGE.format(
+        verbs="\n".join(f"  {verb:{width}}  {summary}" for verb, (_, summary) in VERBS.items())
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb.
+
+    Parameters
+    ----------
+    argv
+        Words after ``seqray``; those of the process where None.
+
+    Returns
+    -------
+    int
+        Exit status. Help and a wrong use of options end here too; nothing exits from within.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in words
+    try:
+        with _terminable():
+            return _dispatch(words)
+    except SystemExit as done:  # argparse ends a verb's --help so
+        return int(done.code or 0)
+    except BrokenPipeError:  # nobody reads on, as behind `| head`
+        _abandon_output()
+        return 141
+    except OSError as error:  # of standard output, for the most part: a full disk, a closed stream
+        _abandon_output()
+        where = f" ({error.filename})" if error.filename else ""
+        return _report(f"error: {error.strerror or error}{where}", 2, debug)
+    except KeyboardInterrupt:
+        return _report("interrupted", 130, debug)
+    except Terminated:
+        return _report("terminated", 143, debug)
+    except SeqrayError as error:
+        return _report(f"error: {error}", error.exit_code, debug)
+    except Exception as error:
+        known = f"{type(error).__name__}: {error}"
+        return _report(f"error: a fault of seqray ({known}); '--debug' shows where", 1, debug)
+
+
+def _abandon_output() -> None:
+    """Send what is left in the buffer nowhere: the interpreter flushes once more at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _report(message: str, status: int, debug: bool) -> int:
+    if debug:
+        import traceback
+
+        traceback.print_exc()
+    print(f"seqray: {' '.join(message.split())}", file=sys.stderr)
+    return status
+
+
+def _dispatch(words: list[str]) -> int:
+    if not words:
+        print(usage(), file=sys.stderr)
+        return 2
+    verb = words[0]
+    if verb in ("-h", "--help", "help"):
+        print(usage(), flush=True)
+        return 0
+    if verb in ("-V", "--version"):
+        print(f"seqray {__version__}", flush=True)
+        return 0
+    if verb not in VERBS:
+        near = difflib.get_close_matches(verb, VERBS, n=1)
+        remedy = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(VERBS)}"
+        raise ConfigError(f"unknown verb '{verb}'", remedy=remedy)
+    return _run_verb(verb, words[1:])
+
+
+def _run_verb(verb: str, words: list[str]) -> int:
+    name, summary = VERBS[verb]
+    module: Any = import_module(name)
+    parser = Parser(
+        prog=f"seqray {verb}", description=f"{summary[0].upper()}{summary[1:]}.", allow_abbrev=False
+    )
+    module.add_arguments(parser)
+    parser.add_argument("--debug", action="store_true", help="show where an error was raised")
+    # A verb with subcommands would look for --debug before the subcommand only.
+    args = parser.parse_args([word for word in words if word != "--debug"])
+    args.command = ("seqray", verb, *words)
+    status = module.run(args)
+    sys.stdout.flush()  # a reader that went away shows itself here, not in the interpreter's last breath
+    return int(status)
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Let SIGTERM unwind the stack as Ctrl-C does."""
+
+    def terminate(number: int, frame: object) -> NoReturn:
+        raise Terminated
+
+    try:
+        before = signal.signal(signal.SIGTERM, terminate)
+    except ValueError:  # not the main thread, which alone hears signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

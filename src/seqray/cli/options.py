@@ -1,0 +1,257 @@
+"""What ``predict`` and ``scan`` have in common: arguments, opening model and input, telling of progress."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from seqray.errors import ConfigError, InputError, NoRecordsError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+    from seqray.alphabet import Alphabet
+    from seqray.modelfile import TrainedModel
+    from seqray.records import SequenceRecord
+    from seqray.results import SkippedRecord
+
+T = TypeVar("T")
+
+SHOWN_SKIPS = 3  # named on the terminal; the rest are counted, and all of them are in --skipped
+PROGRESS_SECONDS = 0.2
+
+
+def positive_int(text: str) -> int:
+    """Type of an argument: 1 or more."""
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of 1 or more")
+    return int(text)
+
+
+def auto_or_positive_int(text: str) -> int | str:
+    """Type of an argument: ``auto``, or 1 or more."""
+    return text if text == "auto" else positive_int(text)
+
+
+def probability(text: str) -> float:
+    """Type of an argument: 0 to 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number between 0 and 1")
+    return value
+
+
+def add_input_arguments(parser: argparse.ArgumentParser) -> None:
+    """The sequences and the model."""
+    parser.add_argument(
+        "input",
+        metavar="SEQUENCES",
+        help="FASTA or GenBank, plain or compressed; '-' is standard input",
+    )
+    parser.add_argument(
+        "--model", "-m", required=True, metavar="NAME|FILE", help="a shipped model (seqray models) or a file"
+    )
+
+
+def add_common_arguments(parser: argparse.ArgumentParser) -> None:
+    """How records are read, where it is computed, and what is told."""
+    records = parser.add_argument_group("records")
+    records.add_argument(
+        "--duplicates",
+        choices=("error", "rename", "keep"),
+        default="error",
+        help="ids that occur again: refuse (default), write as id_2, or keep",
+    )
+    records.add_argument("--strict", action="store_true", help="make the first skipped record an error")
+    records.add_argument("--skipped", metavar="FILE", help="write skipped records and reasons to a TSV")
+    records.add_argument(
+        "--allow-empty",
+        action="store_true",
+        help="a file without records gives an empty output, not an error",
+    )
+    compute = parser.add_argument_group("computing")
+    compute.add_argument("--threads", type=positive_int, metavar="N", help="processor threads (default: all)")
+    compute.add_argument(
+        "--device", default="auto", metavar="DEVICE", help="auto (a GPU if there is one), cpu, cuda or cuda:N"
+    )
+    compute.add_argument(
+        "--precision", choices=("fp32", "bf16"), default="fp32", help="bf16 is faster and less exact"
+    )
+    compute.add_argument(
+        "--batch-size", type=auto_or_positive_int, default="auto", metavar="N|auto", help="sequences at once"
+    )
+    parser.add_argument(
+        "--quiet", "-q", action="store_true", help="write nothing but errors to standard error"
+    )
+
+
+def check_files(source: str, outputs: Iterable[str | None]) -> None:
+    """Find what is wrong with the files of a run before anything heavy is loaded.
+
+    Raises
+    ------
+    InputError
+        For an input that can't be read, an output that would overwrite it, or one that is named twice.
+    """
+    if source != "-" and (os.path.isfile(source) or os.path.isdir(source) or not os.path.exists(source)):
+        from seqray.io.files import open_input
+
+        with open_input(source):  # not a pipe: what is read from one is gone
+            pass
+    seen: set[str] = set()
+    for output in filter(None, outputs):
+        key = output if output == "-" else os.path.realpath(output)
+        if key in seen:
+            raise InputError(
+                "is named twice as an output", where="standard output" if output == "-" else output
+            )
+        if output != "-" and os.path.isfile(output) and os.path.realpath(source) == key:
+            raise InputError(
+                "is the input and would be overwritten", where=output, remedy="name another output"
+            )
+        seen.add(key)
+
+
+def open_model(args: argparse.Namespace) -> TrainedModel:
+    """Load ``--model`` onto ``--device``, with ``--threads`` set.
+
+    Raises
+    ------
+    ConfigError
+        For a device that isn't there.
+    ModelFileError
+        As `seqray.zoo.load_model`.
+    """
+    from seqray.zoo import load_model, locate
+
+    locate(args.model)  # a misspelt name is told before torch is loaded
+    import torch
+
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    return load_model(args.model).to(_device(args.device))
+
+
+def _device(name: str) -> str:
+    import torch
+
+    present = torch.cuda.device_count()
+    if name == "auto":
+        return "cuda" if present else "cpu"
+    match = re.fullmatch(r"cpu|cuda(?::([0-9]{1,3}))?", name)
+    if match is None:
+        raise ConfigError(f"--device is '{name}'", remedy="use auto, cpu, cuda or cuda:N")
+    if name != "cpu" and int(match[1] or 0) >= present:
+        raise ConfigError(
+            f"--device is '{name}', and {present} GPUs are seen here", remedy="use --device cpu"
+        )
+    return name
+
+
+def open_records(
+    args: argparse.Namespace, alphabet: Alphabet, skipped: SkipLog, *, soft_masks: bool = False
+) -> Iterator[SequenceRecord]:
+    """Read ``SEQUENCES`` under the options on duplicates, skipped records and empty files."""
+    from seqray.io.sequences import read_sequences
+
+    try:
+        yield from read_sequences(
+            args.input,
+            alphabet,
+            duplicates=args.duplicates,
+            soft_masks=soft_masks,
+            on_skip=None if args.strict else skipped,
+        )
+    except NoRecordsError as error:
+        if not args.allow_empty:
+            remedy = "--allow-empty gives an empty output instead"
+            raise NoRecordsError(error.what, where=error.where, remedy=remedy) from None
+
+
+def provenance(args: argparse.Namespace, model: TrainedModel, extra: Mapping[str, object]) -> list[str]:
+    """The header of every output of this run."""
+    from seqray.io.tables import describe_alphabet, provenance_lines
+
+    policy = describe_alphabet(model.alphabet)
+    return provenance_lines(args.command, model.card.name, model.sha256, policy, extra)
+
+
+class SkipLog:
+    """Counts the records that are not used, names the first on standard error and writes all to a file.
+
+    To be used in ``with``, and given to a reader as ``on_skip``.
+
+    Parameters
+    ----------
+    path
+        Where to write them; None for nowhere.
+    lines
+        Provenance of the file.
+    """
+
+    def __init__(self, path: str | Path | None, lines: Iterable[str], *, quiet: bool) -> None:
+        self.count = 0
+        self._path, self._lines, self._quiet = path, list(lines), quiet
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        from seqray.io.tables import open_skipped
+
+        self._write = self._stack.enter_context(open_skipped(self._path, self._lines)) if self._path else None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        hidden = self.count - SHOWN_SKIPS
+        if error is None and hidden > 0 and not self._quiet:
+            print(f"seqray: skipped {hidden} more", file=sys.stderr)
+        return self._stack.__exit__(kind, error, trace)
+
+    def __call__(self, record: SkippedRecord) -> None:
+        self.count += 1
+        if self._write:
+            self._write(record)
+        if self.count <= SHOWN_SKIPS and not self._quiet:
+            print(f"seqray: skipped record '{record.id}': {record.reason}", file=sys.stderr)
+
+
+class Progress:
+    """One line on a terminal's standard error that counts; silent anywhere else.
+
+    To be used in ``with``; the line is gone when the block ends.
+    """
+
+    def __init__(self, unit: str, *, quiet: bool) -> None:
+        self._unit = unit
+        self._shown = not quiet and sys.stderr.isatty()
+        self._next = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        if self._next:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+    def show(self, count: int) -> None:
+        """Show a count, a few times a second at most."""
+        if self._shown and time.monotonic() >= self._next:
+            self._next = time.monotonic() + PROGRESS_SECONDS
+            print(f"\r\033[K{count:,} {self._unit}", end="", file=sys.stderr, flush=True)
+
+    def watch(self, things: Iterable[T]) -> Iterator[T]:
+        """Pass things on, counting them."""
+        for count, thing in enumerate(things, start=1):
+            self.show(count)
+            yield thing

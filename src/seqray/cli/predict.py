@@ -1,0 +1,109 @@
+"""``seqray predict``: one row per record with its label and the probability of each class."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from seqray.cli import options
+
+if TYPE_CHECKING:
+    from seqray.card import Card
+    from seqray.modelfile import TrainedModel
+    from seqray.results import Prediction
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the options."""
+    options.add_input_arguments(parser)
+    parser.add_argument(
+        "--out", "-o", default="-", metavar="FILE", help=".tsv, .tsv.gz or .parquet (default: TSV on stdout)"
+    )
+    parser.add_argument(
+        "--threshold",
+        type=options.probability,
+        metavar="P",
+        help="call the positive class at this probability and above (default: the model's)",
+    )
+    parser.add_argument(
+        "--prior",
+        type=options.probability,
+        metavar="P",
+        help="share of the positive class among your records; re-weights the probabilities",
+    )
+    options.add_common_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, classify, write."""
+    from seqray.io.staging import Staging
+    from seqray.io.tables import table_format, write_predictions
+
+    started = time.monotonic()
+    table_format(args.out)
+    options.check_files(args.input, (args.out, args.skipped))
+    model = options.open_model(args)
+    lines = options.provenance(args, model, _facts(args, model.card))
+    labels: Counter[str] = Counter()
+    with Staging() as staging:
+        out, skip_path = staging.path(args.out), args.skipped and staging.path(args.skipped)
+        with (
+            options.SkipLog(skip_path, lines, quiet=args.quiet) as skipped,
+            options.Progress("records", quiet=args.quiet) as progress,
+        ):
+            predictions = _predictions(args, model, skipped)
+            counted = progress.watch(_counted(predictions, labels))
+            count = write_predictions(out, counted, model.card.classes, lines)
+    if not args.quiet:
+        called = f"{labels[model.card.positive]} {model.card.positive}"
+        seconds = time.monotonic() - started
+        print(f"{count} records, {called}, {skipped.count} skipped, {seconds:.1f} s", file=sys.stderr)
+    return 0
+
+
+def _predictions(
+    args: argparse.Namespace, model: TrainedModel, skipped: options.SkipLog
+) -> Iterator[Prediction]:
+    from seqray.io.files import display_name
+    from seqray.predict import predict_records
+
+    return predict_records(
+        model,
+        options.open_records(args, model.alphabet, skipped),
+        batch_size=args.batch_size,
+        threshold=args.threshold,
+        prior=args.prior,
+        precision=args.precision,
+        source=display_name(args.input),
+    )
+
+
+def _counted(predictions: Iterable[Prediction], labels: Counter[str]) -> Iterator[Prediction]:
+    for prediction in predictions:
+        labels[prediction.label] += 1
+        yield prediction
+
+
+def _facts(args: argparse.Namespace, card: Card) -> dict[str, str]:
+    """What decided the labels and probabilities, for the header."""
+    if len(card.classes) == 2:
+        threshold = card.threshold if args.threshold is None else args.threshold
+        origin = "the model's" if args.threshold is None else "as asked"
+        rule = f"'{card.positive}' where its probability is at least {threshold:.6g} ({origin})"
+    else:
+        rule = "the class of highest probability"
+    prior = f"{card.prevalence:.6g} (of the calibration data)"
+    if args.prior is not None:
+        prior = f"{args.prior:.6g} (as asked; {card.prevalence:.6g} in the calibration data)"
+    return {
+        "classes": ", ".join(
+            f"{name} (positive)" if name == card.positive else name for name in card.classes
+        ),
+        "label": rule,
+        "prior": prior,
+        "columns": "p_<class> is a calibrated probability; flags are reasons for caution, '.' for none",
+    }

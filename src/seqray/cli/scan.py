@@ -1,0 +1,204 @@
+"""``seqray scan``: sites of a model's positive class along sequences of any length, on both strands."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from seqray.cli import options
+from seqray.errors import ConfigError
+
+if TYPE_CHECKING:
+    from seqray.cli.scan_outputs import Output
+    from seqray.io.staging import Staging
+    from seqray.modelfile import TrainedModel
+    from seqray.regions import Region
+    from seqray.scan import ScanOptions, ScanResult
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the options."""
+    options.add_input_arguments(parser)
+    _add_output_arguments(parser.add_argument_group("output; all files appear together, or none"))
+    _add_calling_arguments(parser.add_argument_group("calling"))
+    _add_sequence_arguments(parser.add_argument_group("sequences"))
+    options.add_common_arguments(parser)
+
+
+def _add_output_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--out",
+        "-o",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="calls as .gff3, .bed or .tsv (+ .gz); may be repeated (default: TSV on stdout)",
+    )
+    group.add_argument(
+        "--format", choices=("gff3", "bed", "tsv"), help="format where a name doesn't tell, as '-'"
+    )
+    group.add_argument(
+        "--track",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="score of every window at its site, a file per strand: x.bw gives x.plus.bw and x.minus.bw; "
+        ".bw or .bedgraph[.gz]; may be repeated",
+    )
+
+
+def _add_calling_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--threshold", type=options.probability, metavar="P", help="lowest probability (default: the model's)"
+    )
+    group.add_argument(
+        "--fdr",
+        type=options.probability,
+        metavar="Q",
+        help="choose the lowest threshold at which expected false calls are at most this share of all calls",
+    )
+    group.add_argument(
+        "--null-mb",
+        type=float,
+        default=1.0,
+        metavar="MB",
+        help="most Mb of shuffled input to scan for the expected false calls; 0: none (default: 1)",
+    )
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="of the shuffles (default: 0)")
+    group.add_argument(
+        "--min-distance",
+        type=options.positive_int,
+        default=50,
+        metavar="N",
+        help="smallest distance between two sites on one strand (default: 50)",
+    )
+
+
+def _add_sequence_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--strand", choices=("both", "plus", "minus"), default="both", help="default: both")
+    group.add_argument(
+        "--stride",
+        type=options.positive_int,
+        default=10,
+        metavar="N",
+        help="letters between windows; peaks are refined at 1 (default: 10)",
+    )
+    group.add_argument(
+        "--region",
+        action="append",
+        default=[],
+        metavar="NAME[:START[-END]]",
+        help="sites within this part only, 1-based and closed; may be repeated",
+    )
+    group.add_argument("--bed", metavar="FILE", help="sites within the parts of a BED file only")
+    group.add_argument("--circular", action="store_true", help="every sequence is a circle")
+    group.add_argument(
+        "--circular-id",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="this sequence is a circle, as those that GenBank says are; may be repeated",
+    )
+    group.add_argument(
+        "--max-ambiguous",
+        type=options.probability,
+        default=0.1,
+        metavar="SHARE",
+        help="windows with more ambiguous letters aren't scored (default: 0.1)",
+    )
+    group.add_argument(
+        "--skip-soft-masked", action="store_true", help="leave out windows whose site is a lower-case letter"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, scan, write."""
+    started = time.monotonic()
+    from seqray.cli import scan_outputs
+    from seqray.io.scores import track_paths
+    from seqray.io.staging import Staging
+
+    outputs = scan_outputs.plan_outputs(args.out, args.format)
+    tracks = [str(path) for track in args.track for path in track_paths(track).values()]
+    options.check_files(args.input, [*(output.path for output in outputs), *tracks, args.skipped])
+    settings = _settings(args)
+    model = options.open_model(args)
+    with Staging() as staging:
+        result, skipped = _scan(args, model, settings, outputs, staging)
+    if not args.quiet:
+        for caution in scan_outputs.cautions(result, settings):
+            print(f"seqray: caution: {caution}", file=sys.stderr)
+        seconds = time.monotonic() - started
+        print(f"{scan_outputs.summary(result, skipped)}, {seconds:.1f} s", file=sys.stderr)
+    return 0
+
+
+def _settings(args: argparse.Namespace) -> ScanOptions:
+    from seqray.scantypes import ScanOptions
+
+    if args.duplicates == "keep":
+        raise ConfigError("a scan needs ids that tell sequences apart", remedy="use --duplicates rename")
+    return ScanOptions(
+        stride=args.stride,
+        strand=args.strand,
+        threshold=args.threshold,
+        fdr=args.fdr,
+        min_distance=args.min_distance,
+        circular=args.circular,
+        circular_ids=tuple(args.circular_id),
+        max_ambiguous=args.max_ambiguous,
+        skip_soft_masked=args.skip_soft_masked,
+        regions=_regions(args),
+        null_mb=args.null_mb,
+        seed=args.seed,
+    )
+
+
+def _regions(args: argparse.Namespace) -> tuple[Region, ...] | None:
+    from seqray.io.tracks import read_bed
+    from seqray.regions import Region, parse_region
+
+    if not args.region and not args.bed:
+        return None
+    parts = [parse_region(text) for text in args.region]
+    for part in read_bed(args.bed) if args.bed else ():
+        where = f"{args.bed}: {part.contig}:{part.start + 1}-{part.end}"
+        parts.append(Region(part.contig, part.start, part.end, "", where))
+    return tuple(parts)
+
+
+def _scan(
+    args: argparse.Namespace,
+    model: TrainedModel,
+    settings: ScanOptions,
+    outputs: list[Output],
+    staging: Staging,
+) -> tuple[ScanResult, int]:
+    """Scan into the staging area; returns the result and the number of records skipped."""
+    from seqray.cli import scan_outputs
+    from seqray.scan import Listeners, as_detector, scan_sequences
+
+    detector = as_detector(model, batch_size=args.batch_size, precision=args.precision)
+    facts = scan_outputs.settings_facts(detector, settings)
+    lines = options.provenance(args, model, facts)
+    call_paths = [staging.path(output.path) for output in outputs]  # what can't be written shows itself now
+    skip_path = args.skipped and staging.path(args.skipped)
+    with (
+        options.SkipLog(skip_path, lines, quiet=args.quiet) as skipped,
+        options.Progress("windows", quiet=args.quiet) as progress,
+        scan_outputs.Tracks(args.track, staging, lines, model.card.positive) as tracks,
+    ):
+        listeners = Listeners(
+            on_skip=None if args.strict else skipped,
+            on_contig=tracks.begin if args.track else None,
+            on_profile=tracks.add if args.track else None,
+            on_windows=progress.show,
+        )
+        records = options.open_records(args, model.alphabet, skipped, soft_masks=settings.skip_soft_masked)
+        result = scan_sequences(detector, records, settings, listeners)
+    lines = options.provenance(args, model, facts | scan_outputs.result_facts(result, settings))
+    for path, output in zip(call_paths, outputs, strict=True):
+        scan_outputs.write_calls(path, output.format, result.calls, lines)
+    return result, skipped.count

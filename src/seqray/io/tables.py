@@ -1,0 +1,292 @@
+"""Tables: labelled sequences in; predictions and skipped records out, below lines of provenance."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import seqray
+from seqray.alphabet import Alphabet
+from seqray.errors import InputError
+from seqray.io.fasta import read_fasta
+from seqray.io.files import open_input, open_output
+from seqray.records import LabelledSequence
+from seqray.results import Prediction, SkippedRecord
+
+SPLITS = ("train", "validation", "test")
+PARQUET_ROWS = 10_000  # rows of a row group: bounds memory
+
+
+# ---------------------------------------------------------------------------------------------- reading
+
+
+def _data_lines(handle: BinaryIO, path: str | Path) -> Iterator[tuple[int, str]]:
+    """Number (from 1) and text of each line that is neither blank nor a ``#`` comment."""
+    text = io.TextIOWrapper(handle, encoding="utf-8-sig", newline=None)
+    try:
+        for number, line in enumerate(text, start=1):
+            if line.strip() and not line.startswith("#"):
+                if "\0" in line:
+                    raise InputError(
+                        "holds NUL bytes, so it is no text table", where=f"{path}: line {number}"
+                    )
+                yield number, line.rstrip("\n")
+    except UnicodeDecodeError:
+        raise InputError("is not text in UTF-8", where=str(path), remedy="give a TSV or CSV table") from None
+
+
+def _cells(line: str, delimiter: str, where: str) -> list[str]:
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, strict=True))]
+    except csv.Error as error:
+        raise InputError(f"is not a row of a table ({error})", where=where) from None
+
+
+def _read_header(lines: Iterator[tuple[int, str]], path: str | Path) -> tuple[list[str], str]:
+    """Column names in lower case, and the delimiter."""
+    number, line = next(lines, (0, ""))
+    if not number:
+        raise InputError(
+            "holds no table", where=str(path), remedy="give a header with 'sequence' and 'label'"
+        )
+    delimiter = "\t" if "\t" in line else ","
+    columns = [name.lower() for name in _cells(line, delimiter, f"{path}: line {number}")]
+    for required in ("sequence", "label"):
+        if columns.count(required) != 1:
+            raise InputError(
+                f"needs one column '{required}', found {', '.join(columns)}",
+                where=f"{path}: line {number}",
+                remedy="name the columns sequence,label[,id,group,split]",
+            )
+    return columns, delimiter
+
+
+def _example(row: Mapping[str, str], number: int, where: str, alphabet: Alphabet) -> LabelledSequence:
+    if not row["label"]:
+        raise InputError("has no label", where=where)
+    if not row["sequence"]:
+        raise InputError("has no sequence", where=where)
+    split = row.get("split") or None
+    if split not in (None, *SPLITS):
+        raise InputError(
+            f"has the split '{split}'", where=where, remedy=f"use {', '.join(SPLITS)} or nothing"
+        )
+    return LabelledSequence(
+        sequence=alphabet.normalize(row["sequence"], where=where),
+        label=row["label"],
+        id=row.get("id") or f"row{number}",
+        group=row.get("group") or None,
+        split=split,
+    )
+
+
+def read_labelled_table(path: str | Path, alphabet: Alphabet) -> list[LabelledSequence]:
+    """Read training examples from a TSV or CSV table, plain or compressed.
+
+    Parameters
+    ----------
+    path
+        The header names the columns ``sequence`` and ``label``, and optionally ``id``, ``group`` and
+        ``split`` (``train``, ``validation``, ``test`` or empty); others are ignored. The table is a TSV where
+        the header holds a tab. Lines that begin with ``#`` are comments.
+    alphabet
+        Validates and folds the sequences.
+
+    Returns
+    -------
+    list of LabelledSequence
+        In the order of the file; an example without an id is ``row<N>``, counted from 1.
+
+    Raises
+    ------
+    InputError
+        Naming file and line, for a missing column, a row of another width, an empty label or sequence, an
+        unknown split or letter, and for a table without rows.
+    """
+    examples: list[LabelledSequence] = []
+    with open_input(path) as handle:
+        lines = _data_lines(handle, path)
+        columns, delimiter = _read_header(lines, path)
+        for number, line in lines:
+            where = f"{path}: line {number}"
+            cells = _cells(line, delimiter, where)
+            if len(cells) != len(columns):
+                raise InputError(f"has {len(cells)} cells, the header has {len(columns)}", where=where)
+            row = dict(zip(columns, cells, strict=True))
+            examples.append(_example(row, len(examples) + 1, where, alphabet))
+    if not examples:
+        raise InputError("holds a header but no examples", where=str(path))
+    return examples
+
+
+def read_labelled_fastas(paths: Mapping[str, str | Path], alphabet: Alphabet) -> list[LabelledSequence]:
+    """Read training examples from one FASTA file per class.
+
+    Parameters
+    ----------
+    paths
+        Name of each class and its file. Ids may repeat, within a file and between files.
+    """
+    return [
+        LabelledSequence(record.sequence, label, record.id)
+        for label, path in paths.items()
+        for record in read_fasta(path, alphabet, duplicates="keep")
+    ]
+
+
+# ------------------------------------------------------------------------------------------- provenance
+
+
+def _basenames(argument: str) -> str:
+    """An argument of the command line without folders: ``--class=a=/x/p.fa`` becomes ``--class=a=p.fa``."""
+    return re.sub(r"[^=,\s]*/(?=[^/=,\s]*(?:$|[=,\s]))", "", argument.rstrip("/"))
+
+
+def provenance_lines(
+    command: Sequence[str],
+    model_name: str,
+    model_sha256: str,
+    alphabet_policy: str,
+    extra: Mapping[str, object] | None = None,
+) -> list[str]:
+    """What made a table, without date or folder, so that the same input gives the same bytes.
+
+    Parameters
+    ----------
+    command
+        The words of the command line; file names are cut to their last part.
+    alphabet_policy
+        Which letters were accepted and how they were read, see `describe_alphabet`.
+    extra
+        Further settings and the meaning of columns, one line each: ``key: value``.
+    """
+    return [
+        f"seqray {seqray.__version__}",
+        f"command: {shlex.join(_basenames(word) for word in command)}",
+        f"model: {model_name} sha256:{model_sha256}",
+        f"alphabet: {alphabet_policy}",
+        *(f"{key}: {value}" for key, value in (extra or {}).items()),
+    ]
+
+
+def describe_alphabet(alphabet: Alphabet) -> str:
+    """The letter policy in one line, for `provenance_lines`."""
+    same = {"dna": ", U read as T", "rna": ", T read as U"}.get(alphabet.name, "")
+    return f"{alphabet.name} {alphabet.letters}, case folded{same}; {alphabet.ambiguous} read as unknown"
+
+
+def comment_lines(provenance: Iterable[str]) -> bytes:
+    """Provenance as ``#`` lines; a line break inside an entry can't start a line of its own."""
+    return "".join(f"# {' '.join(line.split())}\n" for line in provenance).encode()
+
+
+# ---------------------------------------------------------------------------------------------- writing
+
+
+def format_number(value: float) -> str:
+    """Six significant digits, as everywhere in seqray's text output."""
+    return f"{value:.6g}"
+
+
+def table_format(path: str | Path) -> str:
+    """``tsv`` or ``parquet`` by the end of the name; ``-`` is TSV on standard output.
+
+    Raises
+    ------
+    InputError
+        For a name that ends in anything else.
+    """
+    name = str(path).lower()
+    if name == "-" or name.endswith((".tsv", ".tsv.gz")):
+        return "tsv"
+    if name.endswith(".parquet"):
+        return "parquet"
+    raise InputError(
+        "does not name a table by its end", where=str(path), remedy="use .tsv, .tsv.gz, .parquet or '-'"
+    )
+
+
+def prediction_columns(classes: Sequence[str]) -> list[str]:
+    """Column names of a prediction table."""
+    return ["id", "length", "label", *(f"p_{'_'.join(name.split())}" for name in classes), "flags"]
+
+
+def write_predictions(
+    path: str | Path, predictions: Iterable[Prediction], classes: Sequence[str], provenance: Sequence[str]
+) -> int:
+    """Write one row per prediction as they come, and return how many.
+
+    Parameters
+    ----------
+    path
+        ``.tsv``, ``.tsv.gz`` or ``.parquet``; ``-`` is standard output.
+    classes
+        Names of the classes in the order of the probabilities, for the columns ``p_<class>``.
+    provenance
+        Written as ``#`` lines above the header, or under the key ``seqray`` in the schema of a Parquet file.
+
+    Notes
+    -----
+    Flags are joined by commas, ``.`` where there are none. Probabilities carry six significant digits.
+    """
+    if table_format(path) == "parquet":
+        return _write_parquet(path, predictions, classes, provenance)
+    count = 0
+    with open_output(path) as handle:
+        handle.write(comment_lines(provenance))
+        handle.write(("\t".join(prediction_columns(classes)) + "\n").encode())
+        for p in predictions:
+            probabilities = "\t".join(map(format_number, p.probabilities))
+            row = f"{p.id}\t{p.length}\t{p.label}\t{probabilities}\t{','.join(p.flags) or '.'}\n"
+            handle.write(row.encode())
+            count += 1
+    return count
+
+
+def _write_parquet(
+    path: str | Path, predictions: Iterable[Prediction], classes: Sequence[str], provenance: Sequence[str]
+) -> int:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types = [pa.string(), pa.int64(), pa.string(), *[pa.float64()] * len(classes), pa.string()]
+    fields = list(zip(prediction_columns(classes), types, strict=True))
+    schema = pa.schema(fields, metadata={"seqray": "\n".join(provenance)})
+    count = 0
+    rows = iter(predictions)
+    with open_output(path) as handle, pq.ParquetWriter(handle, schema) as writer:
+        while chunk := list(itertools.islice(rows, PARQUET_ROWS)):
+            columns: list[list[Any]] = [
+                list(column) for column in zip(*map(_parquet_row, chunk), strict=True)
+            ]
+            arrays = [pa.array(column, type=kind) for column, kind in zip(columns, types, strict=True)]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+            count += len(chunk)
+    return count
+
+
+def _parquet_row(p: Prediction) -> tuple[Any, ...]:
+    # The same digits as in a TSV: a table says the same in both formats.
+    probabilities = (float(format_number(value)) for value in p.probabilities)
+    return (p.id, p.length, p.label, *probabilities, ",".join(p.flags) or ".")
+
+
+@contextmanager
+def open_skipped(
+    path: str | Path, provenance: Sequence[str] = ()
+) -> Iterator[Callable[[SkippedRecord], None]]:
+    """Open a TSV of skipped records; what it yields writes the ``id`` and ``reason`` of one."""
+    with open_output(path) as handle:
+        handle.write(comment_lines(provenance) + b"id\treason\n")
+
+        def write(record: SkippedRecord) -> None:
+            handle.write(f"{record.id}\t{record.reason}\n".encode())
+
+        yield write

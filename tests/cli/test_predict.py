@@ -1,0 +1,254 @@
+"""``seqray predict`` from file to file, with the tiny random model of conftest."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from seqray import __version__
+from seqray.cli.main import main
+from seqray.cli.options import Progress
+from seqray.io.tables import format_number
+from seqray.predict import predict_records
+from seqray.records import SequenceRecord
+
+RNG = np.random.default_rng(9)
+RECORDS = [
+    SequenceRecord(f"r{i}", "".join(RNG.choice(list("ACGT"), 20 if i % 3 else int(RNG.integers(5, 20)))))
+    for i in range(30)
+]
+
+
+def fasta(records=RECORDS) -> str:
+    return "".join(f">{r.id} text\n{r.sequence}\n" for r in records)
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "in.fa"
+    path.write_text(fasta())
+    return path
+
+
+@pytest.fixture
+def predict(tiny_model_file, capfd):
+    """Run the verb; gives exit status, standard output and standard error."""
+    threads = torch.get_num_threads()
+
+    def run(*words):
+        status = main(["predict", *map(str, words), "--model", str(tiny_model_file)])
+        return status, *capfd.readouterr()
+
+    yield run
+    torch.set_num_threads(threads)
+
+
+def rows(text: str) -> list[list[str]]:
+    return [line.split("\t") for line in text.splitlines() if not line.startswith("#")]
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+def test_rows_are_what_the_library_says_in_the_order_of_the_file(predict, source, tiny_model):
+    status, out, err = predict(source)
+    header, *table = rows(out)
+    assert status == 0
+    assert header == ["id", "length", "label", "p_promoter", "p_background", "flags"]
+    expected = [
+        [p.id, str(p.length), p.label, *map(format_number, p.probabilities), ",".join(p.flags) or "."]
+        for p in predict_records(tiny_model, RECORDS)
+    ]
+    assert table == expected
+    assert {row[2] for row in table} == {"promoter", "background"}
+    called = sum(row[2] == "promoter" for row in table)
+    assert err.startswith(f"30 records, {called} promoter, 0 skipped, ")
+
+
+def test_the_header_tells_how_the_table_was_made(predict, source, tiny_model, tiny_model_file, tmp_path):
+    out = predict(source, "--threads", "1")[1]
+    assert [line for line in out.splitlines() if line.startswith("#")] == [
+        f"# seqray {__version__}",
+        "# command: seqray predict in.fa --threads 1 --model tiny.safetensors",
+        f"# model: tiny sha256:{tiny_model.sha256}",
+        "# alphabet: dna ACGT, case folded, U read as T; RYSWKMBDHVN read as unknown",
+        "# classes: promoter (positive), background",
+        "# label: 'promoter' where its probability is at least 0.5 (the model's)",
+        "# prior: 0.2 (of the calibration data)",
+        "# columns: p_<class> is a calibrated probability; flags are reasons for caution, '.' for none",
+    ]
+    assert str(tmp_path) not in out
+    assert str(tiny_model_file.parent) not in out
+
+
+def test_all_formats_say_the_same(predict, source, tmp_path):
+    table = rows(predict(source)[1])
+    for name in ("p.tsv", "p.tsv.gz", "p.parquet"):
+        status, out, _ = predict(source, "--out", tmp_path / name)
+        assert (status, out) == (0, "")
+    assert rows((tmp_path / "p.tsv").read_text()) == table
+    assert rows(gzip.decompress((tmp_path / "p.tsv.gz").read_bytes()).decode()) == table
+    parquet = pq.read_table(tmp_path / "p.parquet")
+    assert parquet.column_names == table[0]
+    assert [[str(row["id"]), format_number(row["p_promoter"])] for row in parquet.to_pylist()] == [
+        [row[0], row[3]] for row in table[1:]
+    ]
+
+
+@pytest.mark.parametrize("name", ["p.tsv", "p.tsv.gz", "p.parquet"])
+def test_the_same_run_gives_the_same_bytes(predict, source, tmp_path, name):
+    contents = []
+    for _ in range(2):
+        predict(source, "-o", tmp_path / name)
+        contents.append((tmp_path / name).read_bytes())
+        (tmp_path / name).unlink()
+    assert contents[0] == contents[1]
+
+
+def test_the_same_letters_in_other_clothes_give_the_same_rows(predict, source, tmp_path):
+    expected = rows(predict(source)[1])
+    wrapped = "\r\n".join(
+        line if line.startswith(">") else "\r\n".join([line[:7].lower(), line[7:].replace("T", "u")])
+        for line in fasta().splitlines()
+    )
+    variants = {
+        "crlf.fa": f"; a comment\r\n\r\n{wrapped}\r\n".encode(),
+        "packed.fa": gzip.compress(fasta().encode()),
+    }
+    for name, content in variants.items():
+        (tmp_path / name).write_bytes(content)
+        assert rows(predict(tmp_path / name)[1]) == expected
+
+
+def test_a_pipe_works_as_input_and_output(tiny_model_file, predict, source):
+    expected = rows(predict(source)[1])
+    done = subprocess.run(
+        [sys.executable, "-m", "seqray", "predict", "-", "--model", str(tiny_model_file)],
+        input=gzip.compress(fasta().encode()),
+        capture_output=True,
+        check=True,
+    )
+    assert rows(done.stdout.decode()) == expected
+    assert len(done.stderr.splitlines()) == 1  # the summary: no progress without a terminal
+
+
+# --- options --------------------------------------------------------------------------------------
+
+
+def test_threshold_and_prior(predict, source):
+    plain = [float(row[3]) for row in rows(predict(source)[1])[1:]]
+    middle = sum(sorted(plain)[14:16]) / 2
+    out = predict(source, "--threshold", middle)[1]
+    assert [row[2] == "promoter" for row in rows(out)[1:]] == [p >= middle for p in plain]
+    assert (
+        f"# label: 'promoter' where its probability is at least {middle:.6g} (as asked)" in out.splitlines()
+    )
+    out = predict(source, "--prior", "0.01")[1]
+    assert "# prior: 0.01 (as asked; 0.2 in the calibration data)" in out.splitlines()
+    factor = (0.01 / 0.99) / (0.2 / 0.8)
+    for p, row in zip(plain, rows(out)[1:], strict=True):
+        odds = p / (1 - p) * factor
+        assert float(row[3]) == pytest.approx(odds / (1 + odds), rel=1e-4)
+
+
+def test_batch_size_and_precision(predict, source):
+    plain = [float(row[3]) for row in rows(predict(source)[1])[1:]]
+    by_three = [float(row[3]) for row in rows(predict(source, "--batch-size", "3")[1])[1:]]
+    rough = [float(row[3]) for row in rows(predict(source, "--precision", "bf16")[1])[1:]]
+    np.testing.assert_allclose(by_three, plain, atol=2e-5)
+    assert 0 < np.abs(np.array(rough) - plain).max() < 0.05
+
+
+def test_skipped_records_are_told_and_written(predict, tmp_path):
+    letters = "".join(f">s{i}\n" for i in range(5))
+    (tmp_path / "in.fa").write_text(f">a\nACGT\n{letters}>b\nACGT\n")
+    status, out, err = predict(tmp_path / "in.fa", "--skipped", tmp_path / "s.tsv")
+    assert status == 0
+    assert [row[0] for row in rows(out)[1:]] == ["a", "b"]
+    assert rows((tmp_path / "s.tsv").read_text()) == [
+        ["id", "reason"],
+        *([f"s{i}", "empty sequence"] for i in range(5)),
+    ]
+    *told, summary = err.splitlines()
+    assert told == [
+        *(f"seqray: skipped record 's{i}': empty sequence" for i in range(3)),
+        "seqray: skipped 2 more",
+    ]
+    assert "2 records" in summary
+    assert "5 skipped" in summary
+
+
+def test_strict_makes_a_skipped_record_an_error(predict, tmp_path):
+    (tmp_path / "in.fa").write_text(">a\nACGT\n>s\n>b\nACGT\n")
+    status, _, err = predict(tmp_path / "in.fa", "--strict", "-o", tmp_path / "p.tsv")
+    assert status == 2
+    assert "record 's'" in err
+    assert not (tmp_path / "p.tsv").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"; only a comment\n", gzip.compress(b"")])
+def test_an_empty_file_is_an_empty_table_on_request(predict, tmp_path, content):
+    (tmp_path / "in.fa").write_bytes(content)
+    status, out, err = predict(tmp_path / "in.fa", "--allow-empty")
+    assert status == 0
+    assert rows(out) == [["id", "length", "label", "p_promoter", "p_background", "flags"]]
+    assert err.startswith("0 records, 0 promoter, 0 skipped")
+
+
+def test_allow_empty_forgives_nothing_else(predict, tmp_path):
+    (tmp_path / "in.fa").write_text(">a\nAC!T\n")
+    assert predict(tmp_path / "in.fa", "--allow-empty")[0] == 2
+
+
+def test_duplicates_can_be_renamed_or_kept(predict, tmp_path):
+    (tmp_path / "in.fa").write_text(">a\nACGT\n>a\nACGT\n")
+    for policy, ids in (("rename", ["a", "a_2"]), ("keep", ["a", "a"])):
+        out = predict(tmp_path / "in.fa", "--duplicates", policy)[1]
+        assert [row[0] for row in rows(out)[1:]] == ids
+
+
+def test_quiet_says_nothing(predict, tmp_path):
+    (tmp_path / "in.fa").write_text(">a\nACGT\n>s\n")
+    status, out, err = predict(tmp_path / "in.fa", "--quiet")
+    assert (status, err) == (0, "")
+    assert len(rows(out)) == 2
+
+
+def test_an_old_table_is_replaced_and_a_failed_run_leaves_it(predict, source, tmp_path):
+    path = tmp_path / "p.tsv"
+    path.write_text("old")
+    (tmp_path / "bad.fa").write_text(fasta() + ">x\n!!\n")
+    assert predict(tmp_path / "bad.fa", "-o", path)[0] == 2
+    assert path.read_text() == "old"
+    assert predict(source, "-o", path)[0] == 0
+    assert path.read_text().startswith("# seqray")
+
+
+# --- progress -------------------------------------------------------------------------------------
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("quiet", "text"), [(False, "\r\033[K1 records\r\033[K"), (True, "")])
+def test_progress_is_shown_on_a_terminal_and_wiped(monkeypatch, quiet, text):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with Progress("records", quiet=quiet) as progress:
+        assert list(progress.watch("ab")) == ["a", "b"]  # the second comes too soon to be shown
+    assert terminal.getvalue() == text
+
+
+def test_no_progress_without_a_terminal(capsys):
+    with Progress("records", quiet=False) as progress:
+        progress.show(5)
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,312 @@
+"""``seqray scan`` from the command line, with a tiny random model on sequences made here."""
+
+import gzip
+import io
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyBigWig
+import pytest
+
+from seqray.alphabet import DNA, reverse_complement
+from seqray.cli.main import main
+from seqray.io.tracks import read_gff3_calls
+from seqray.predict import score_codes
+
+WINDOW, SITE = 20, 12  # of the tiny model
+
+
+def letters(length, seed=0):
+    return "".join(random.Random(seed).choices("ACGT", k=length))
+
+
+@pytest.fixture
+def genome(tmp_path):
+    path = tmp_path / "genome.fa"
+    path.write_text(f">one first\n{letters(3000)}\n>two\n{letters(1500, seed=1).lower()}\n")
+    return path
+
+
+@pytest.fixture
+def scan(tiny_model_file, capfd):
+    """Run the verb: exit status, standard output and standard error."""
+
+    def run(*words, model=tiny_model_file):
+        settings = [] if "--null-mb" in words or "--fdr" in words else ["--null-mb", "0"]
+        status = main(["scan", "--model", str(model), "--threads", "1", *settings, *map(str, words)])
+        out, err = capfd.readouterr()
+        return status, out, err
+
+    return run
+
+
+def table(text):
+    header, *lines = [line.split("\t") for line in text.splitlines() if not line.startswith("#")]
+    return [dict(zip(header, line, strict=True)) for line in lines]
+
+
+def places(text):
+    return [(row["contig"], int(row["start"]), row["strand"]) for row in table(text)]
+
+
+def facts(text):
+    return dict(
+        line[2:].split(": ", 1) for line in text.splitlines() if line.startswith("# ") and ": " in line
+    )
+
+
+# --- formats agree ------------------------------------------------------------------------------------------
+
+
+def test_every_format_tells_the_same_calls(scan, genome, tmp_path):
+    paths = {kind: tmp_path / f"calls.{kind}" for kind in ("gff3", "bed", "tsv", "tsv.gz")}
+    status, out, err = scan(genome, "--threshold", "0.55", *[w for p in paths.values() for w in ("-o", p)])
+    assert (status, out) == (0, "")
+    rows = table(paths["tsv"].read_text())
+    assert len(rows) > 10
+    assert {row["strand"] for row in rows} == {"+", "-"}
+    assert {row["contig"] for row in rows} == {"one", "two"}
+    assert f"{len(rows)} calls" in err
+    with gzip.open(paths["tsv.gz"], "rt") as handle:
+        assert handle.read() == paths["tsv"].read_text()
+    assert [
+        (c.contig, str(c.start), str(c.end), c.strand, str(c.site), f"{c.score:.6g}", c.label)
+        for c in read_gff3_calls(paths["gff3"])
+    ] == [tuple(row.values())[1:] for row in rows]
+    bed = [line.split("\t") for line in paths["bed"].read_text().splitlines() if not line.startswith("#")]
+    assert [[b[3], b[0], b[1], b[2], b[5], b[7], b[6]] for b in bed] == [
+        list(row.values())[:-1] for row in rows
+    ]
+
+
+def test_calls_are_windows_that_the_model_scores_so(scan, genome, tiny_model):
+    _, out, _ = scan(genome, "--threshold", "0.55")
+    sequences = {"one": letters(3000), "two": letters(1500, seed=1)}
+    for row in table(out):
+        start, end, site = int(row["start"]), int(row["end"]), int(row["site"])
+        window = sequences[row["contig"]][start:end]
+        read = window if row["strand"] == "+" else reverse_complement(window)
+        assert site == (start + SITE if row["strand"] == "+" else end - 1 - SITE)
+        [score] = score_codes(tiny_model, DNA.encode(read)[None])[:, 0]
+        assert float(row["score"]) == pytest.approx(score, abs=1e-5)
+        assert score >= 0.55
+
+
+def test_tracks_hold_the_score_of_every_window(scan, genome, tmp_path, tiny_model):
+    tracks = [w for end in ("bw", "bedgraph") for w in ("--track", tmp_path / f"x.{end}")]
+    assert scan(genome, "--stride", "7", "-o", tmp_path / "c.tsv", *tracks)[0] == 0
+    text = letters(3000)
+    starts = [*range(0, 2980, 7), 2980]
+    for strand, offset, name in (("+", 12, "plus"), ("-", 7, "minus")):
+        windows = [text[s : s + WINDOW] for s in starts]
+        codes = [DNA.encode(w if strand == "+" else reverse_complement(w)) for w in windows]
+        expected = score_codes(tiny_model, np.stack(codes))[:, 0]
+        lines = (tmp_path / f"x.{name}.bedgraph").read_text().splitlines()
+        found = [line.split("\t") for line in lines if line.startswith("one\t")]
+        assert [int(f[1]) for f in found] == [s + offset for s in starts]
+        assert [int(f[2]) for f in found] == [s + offset for s in starts[1:]] + [2980 + offset + 1]
+        np.testing.assert_allclose([float(f[3]) for f in found], expected, atol=1e-5)
+        with pyBigWig.open(str(tmp_path / f"x.{name}.bw")) as bigwig:
+            assert bigwig.chroms() == {"one": 3000, "two": 1500}
+            steps = bigwig.intervals("one")
+            assert [step[:2] for step in steps] == [(int(f[1]), int(f[2])) for f in found]
+            np.testing.assert_allclose([step[2] for step in steps], expected, atol=1e-5)
+
+
+# --- the same input gives the same output -------------------------------------------------------------------
+
+
+def test_two_runs_give_the_same_bytes(scan, genome, tmp_path):
+    def run(folder):
+        folder.mkdir()
+        names = ["a.gff3", "a.bed", "a.tsv"]
+        outs = [w for name in names for w in ("-o", folder / name)]
+        tracks = ["--track", folder / "a.bw", "--track", folder / "a.bedgraph.gz"]
+        assert scan(genome, "--fdr", "0.5", "--null-mb", "0.05", *outs, *tracks)[0] == 0
+        return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    first = run(tmp_path / "first")
+    assert len(first) == 7
+    assert first == run(tmp_path / "second")
+
+
+def test_compressed_input_standard_input_and_batch_size_change_nothing(scan, genome, tmp_path, monkeypatch):
+    _, plain, _ = scan(genome)
+    packed = tmp_path / "genome.fa.gz"
+    packed.write_bytes(gzip.compress(genome.read_bytes()))
+    assert table(scan(packed)[1]) == table(plain)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(genome.read_bytes())))
+    assert table(scan("-")[1]) == table(plain)
+    assert places(scan(genome, "--batch-size", "3")[1]) == places(plain)
+
+
+def test_a_pipe_works_as_input_and_output(genome, tiny_model_file):
+    words = [sys.executable, "-m", "seqray", "scan", "-", "--model", str(tiny_model_file), "--null-mb", "0"]
+    words += ["--threshold", "0.55", "--format", "gff3", "-q"]
+    done = subprocess.run(words, input=genome.read_bytes(), capture_output=True, check=True)
+    assert done.stderr == b""
+    assert done.stdout.startswith(b"##gff-version 3\n")
+
+
+# --- circles, parts, masks ----------------------------------------------------------------------------------
+
+
+def test_a_circle_by_option_and_by_genbank_topology(scan, genome, tmp_path):
+    sequence = letters(1500, seed=1)
+    genbank = tmp_path / "two.gb"
+    numbered = "".join(f"{i + 1:>9} {sequence[i : i + 60]}\n" for i in range(0, 1500, 60))
+    genbank.write_text(
+        "LOCUS       two                     1500 bp    DNA     circular BCT 01-JAN-2000\n"
+        f"ACCESSION   two\nVERSION     two\nFEATURES             Location/Qualifiers\nORIGIN\n{numbered}//\n"
+    )
+    settings = ("--threshold", "0.3", "--min-distance", "5")
+    whole = scan(genome, "--circular", *settings)[1]
+    named = scan(genome, "--circular-id", "two", *settings)[1]
+    topology = scan(genbank, *settings)[1]
+    ring = [place for place in places(whole) if place[0] == "two"]
+    assert any(start > 1500 - WINDOW for _, start, _ in ring)
+    assert [place for place in places(named) if place[0] == "two"] == ring
+    assert places(topology) == ring
+    assert not any(start > 3000 - WINDOW for contig, start, _ in places(named) if contig == "one")
+
+
+def test_regions_and_bed_give_the_calls_of_the_whole_scan_within(scan, genome, tmp_path):
+    bed = tmp_path / "parts.bed"
+    bed.write_text("two\t200\t900\n")
+    whole = table(scan(genome)[1])
+    part = table(scan(genome, "--region", "one:501-1,000", "--bed", bed)[1])
+    inside = [
+        row
+        for row in whole
+        if (row["contig"] == "one" and 500 <= int(row["site"]) < 1000)
+        or (row["contig"] == "two" and 200 <= int(row["site"]) < 900)
+    ]
+    assert [(row["contig"], row["site"], row["strand"]) for row in part] == [
+        (row["contig"], row["site"], row["strand"]) for row in inside
+    ]
+    assert len(part) > 3
+
+
+def test_an_empty_bed_file_gives_an_empty_output(scan, genome, tmp_path):
+    bed = tmp_path / "none.bed"
+    bed.write_text("")
+    status, out, _ = scan(genome, "--bed", bed, "--null-mb", "0.01")
+    assert (status, table(out)) == (0, [])
+    assert facts(out)["expected false calls"] == "not estimated"
+
+
+def test_soft_masked_sites_are_left_out(scan, genome):
+    assert {row["contig"] for row in table(scan(genome, "--skip-soft-masked")[1])} == {"one"}
+
+
+# --- expected false calls -----------------------------------------------------------------------------------
+
+
+def test_expected_false_calls_stand_in_every_header(scan, genome, tmp_path):
+    outs = [tmp_path / f"calls.{kind}" for kind in ("gff3", "bed", "tsv")]
+    _, _, err = scan(genome, "--null-mb", "0.05", *[w for p in outs for w in ("-o", p)])
+    headers = [facts(path.read_text()) for path in outs]
+    text = headers[0]["expected false calls"]
+    assert all(header["expected false calls"] == text for header in headers)
+    per_mb, low, high = float(text.split()[0]), float(text.split()[6]), float(text.split()[8].rstrip("),"))
+    assert 0 < low < per_mb < high
+    assert f"expected false calls {per_mb:.4g} per Mb" in err
+    # Ten copies of 4,500 letters would fit; five are made, less a window's end for each of two contigs.
+    assert f"in {5 * (4500 - 38) / 1e6:.4g} Mb of the input shuffled" in text
+
+
+def test_an_fdr_out_of_reach_gives_a_valid_empty_output(scan, genome, tmp_path):
+    gff = tmp_path / "calls.gff3"
+    status, _, err = scan(genome, "--fdr", "0.001", "--null-mb", "0.02", "-o", gff)
+    assert status == 0
+    assert "no threshold keeps expected false calls at 0.001 of all calls" in err
+    assert gff.read_text().startswith("##gff-version 3\n")
+    assert read_gff3_calls(gff) == []
+
+
+# --- records that can't be scanned --------------------------------------------------------------------------
+
+
+def test_short_sequences_are_listed_or_refused(scan, tmp_path):
+    fasta, skipped = tmp_path / "mixed.fa", tmp_path / "skipped.tsv"
+    fasta.write_text(f">tiny\nACGT\n>nothing\n>long\n{letters(200)}\n")
+    status, _, err = scan(fasta, "--skipped", skipped)
+    assert status == 0
+    assert [list(row.values()) for row in table(skipped.read_text())] == [
+        ["tiny", "4 letters, shorter than the window of 20"],
+        ["nothing", "empty sequence"],
+    ]
+    assert "1 sequence, 2 skipped" in err
+    status, out, err = scan(fasta, "--strict")
+    assert (status, out) == (2, "")
+    assert "record 'tiny': 4 letters, shorter than the window of 20" in err
+
+
+def test_an_empty_file(scan, tmp_path):
+    empty, bigwig = tmp_path / "empty.fa", tmp_path / "x.bw"
+    empty.write_text("")
+    assert scan(empty)[0] == 2
+    status, out, _ = scan(empty, "--allow-empty", "--null-mb", "0.1", "--track", bigwig)
+    assert (status, table(out)) == (0, [])
+    assert (tmp_path / "x.plus.bw").exists()
+
+
+def test_a_fault_in_the_middle_leaves_no_output(scan, tmp_path):
+    fasta = tmp_path / "broken.fa"
+    fasta.write_text(f">good\n{letters(500)}\n>bad\n{letters(100)}!\n")
+    status, out, err = scan(
+        fasta, "-o", tmp_path / "c.gff3", "-o", tmp_path / "c.tsv", "--track", tmp_path / "c.bw"
+    )
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "record 'bad'" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["broken.fa"]
+
+
+def test_ctrl_c_in_mid_run_leaves_no_output(tiny_model_file, tmp_path):
+    words = [sys.executable, "-m", "seqray", "scan", "-", "--model", str(tiny_model_file)]
+    words += ["-o", str(tmp_path / "c.gff3"), "--track", str(tmp_path / "c.bw")]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(f">a\n{letters(500)}\n>b\n".encode())
+        process.stdin.flush()  # and left open: the scan waits for more
+        while not list(tmp_path.glob(".seqray-*/.seqray-*")) and process.poll() is None:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate()
+    assert (process.returncode, err.decode().strip()) == (130, "seqray: interrupted")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--fdr", "0.1", "--null-mb", "0"], "null-mb"),
+        (["--fdr", "0.1", "--threshold", "0.5"], "can't both be given"),
+        (["--region", "on:1-5"], "did you mean 'one'"),
+        (["--region", "one:1-5000"], "which has 3000 letters"),
+        (["--region", "one:9-5"], "--region one:9-5"),
+        (["--circular-id", "tow"], "did you mean 'two'"),
+        (["-o", "calls.txt"], "calls.txt: does not name a format"),
+        (["-o", "no/such/folder.bed"], "directory doesn't exist"),
+        (["-o", "-", "-o", "-"], "named twice"),
+        (["--track", "x.wig"], "x.wig: does not name a track"),
+        (["--duplicates", "keep"], "use --duplicates rename"),
+        (["--stride", "0"], "--stride"),
+        (["--stirde", "5"], "did you mean '--stride'"),
+    ],
+)
+def test_what_can_t_be_done_is_one_line(scan, genome, tmp_path, monkeypatch, words, message):
+    monkeypatch.chdir(tmp_path)
+    status, out, err = scan(genome, *words)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+    assert [path.name for path in tmp_path.iterdir()] == ["genome.fa"]
+
+
+def test_a_format_for_names_that_do_not_tell(scan, genome, tmp_path):
+    assert scan(genome, "-o", tmp_path / "calls.txt", "--format", "bed")[0] == 0
+    assert "#chrom\tchromStart" in (tmp_path / "calls.txt").read_text()

@@ -1,0 +1,92 @@
+"""What a scan finds does not depend on how the sequence is cut, turned or flipped."""
+
+import random
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from seqray.alphabet import DNA, reverse_complement
+from seqray.records import SequenceRecord
+from seqray.scan import Detector, Listeners, ScanOptions, scan_sequences
+
+WINDOW, SITE = 15, 4
+WEIGHTS = np.random.default_rng(1).normal(size=(WINDOW, 5))
+
+
+def hashed(codes):
+    """A number in (0, 1) that looks random but depends on the window alone."""
+    mixed = sum(WEIGHTS[i][codes[:, i]] for i in range(WINDOW))
+    return (np.sin(1000 * mixed) + 1) / 2
+
+
+DETECTOR = Detector(score=hashed, window=WINDOW, site=SITE, threshold=0.8, label="x", alphabet=DNA)
+
+sequences = st.text("ACGTN", min_size=WINDOW, max_size=200)
+unique = st.builds(
+    lambda seed, length: "".join(random.Random(seed).choices("ACGT", k=length)),
+    st.integers(0, 1 << 30),
+    st.integers(WINDOW, 300),
+)
+strides = st.integers(1, 15)
+
+
+def run(sequence, profiles=None, **options):
+    heard = Listeners(on_profile=profiles.append if profiles is not None else None)
+    chosen = ScanOptions(**{"null_mb": 0.0, "min_distance": 9, "max_ambiguous": 0.3, **options})
+    return scan_sequences(DETECTOR, [SequenceRecord("c", sequence)], chosen, heard)
+
+
+def track(profiles):
+    return [
+        (p.strand, site, gap, score)
+        for p in profiles
+        for site, gap, score in zip(p.sites.tolist(), p.gaps.tolist(), p.scores.tolist(), strict=True)
+        if score == score
+    ]
+
+
+@given(sequences, strides, st.booleans(), st.integers(1, 300))
+def test_any_piece_size_gives_the_same(sequence, stride, circular, piece):
+    whole_track, cut_track = [], []
+    whole = run(sequence, whole_track, stride=stride, circular=circular)
+    cut = run(sequence, cut_track, stride=stride, circular=circular, piece=piece)
+    assert list(cut.calls) == list(whole.calls)
+    assert (cut.positions, sorted(track(cut_track))) == (whole.positions, sorted(track(whole_track)))
+
+
+@settings(max_examples=25)
+@given(sequences, strides, st.integers(1, 300))
+def test_any_piece_size_gives_the_same_false_calls(sequence, stride, piece):
+    whole = run(sequence, stride=stride, null_mb=0.001)
+    assert run(sequence, stride=stride, null_mb=0.001, piece=piece).false_calls == whole.false_calls
+
+
+def scores_of(profiles):
+    return [score for _, _, _, score in track(profiles)]
+
+
+@given(unique)
+def test_the_other_strand_read_from_the_other_side(sequence):
+    profiles, length = [], len(sequence)
+    there = run(sequence, profiles, stride=1)
+    # Of equal scores the lower coordinate wins, which is another one seen from the other side.
+    assume(len(set(scores_of(profiles))) == len(scores_of(profiles)))
+    back = run(reverse_complement(sequence), stride=1)
+    flipped = [(length - 1 - c.site, {"+": "-", "-": "+"}[c.strand], c.score) for c in back.calls]
+    assert sorted(flipped) == sorted((c.site, c.strand, c.score) for c in there.calls)
+
+
+@given(unique, st.integers(1, 20), st.integers(1, 10))
+def test_a_circle_may_be_cut_anywhere(sequence, stride, steps):
+    # Grids agree where the stride divides the length and the turn.
+    length = max(len(sequence) // stride * stride, WINDOW // stride * stride + stride)
+    ring = (sequence * 2)[:length]
+    turn = stride * steps % length
+    profiles = []
+    run(ring, profiles, stride=1, circular=True)
+    assume(len(set(scores_of(profiles))) == len(scores_of(profiles)))
+    there = run(ring, stride=stride, circular=True)
+    back = run(ring[turn:] + ring[:turn], stride=stride, circular=True)
+    expected = sorted(((c.site - turn) % length, c.strand, c.score) for c in there.calls)
+    assert sorted((c.site, c.strand, c.score) for c in back.calls) == expected

@@ -1,0 +1,137 @@
+"""Scores along contigs: `seqray.io.scores`, read back by pyBigWig and by hand."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pyBigWig
+import pytest
+
+from seqray.errors import InputError
+from seqray.io.scores import TrackWriter, track_paths
+
+
+def write(path, name="tiny"):
+    """One contig scored on both strands, with a gap and values beyond its ends; a bare one; a full one."""
+    with TrackWriter(path, ["seqray x"], name) as track:
+        track.begin("chr1", 100)
+        track.add("chr1", "+", -5, [0.1, np.nan, 0.25], span=10)
+        track.add("chr1", "-", 3, [1e-7], span=1)
+        track.add("chr1", "+", 85, [0.5, 0.75, 1.0], span=10)
+        track.begin("chr2", 30)
+        track.begin("chr3", 30)
+        track.add("chr3", "+", 0, np.array([1.0, 0.0], dtype=np.float32), span=15)
+
+
+PLUS = {
+    "chr1": [(0, 5, 0.1), (15, 25, 0.25), (85, 95, 0.5), (95, 100, 0.75)],
+    "chr3": [(0, 15, 1.0), (15, 30, 0.0)],
+}
+
+
+@pytest.mark.parametrize("end", [".bedgraph", ".bg", ".bedGraph.gz"])
+def test_bedgraph(tmp_path, end):
+    write(tmp_path / f"x{end}")
+    texts = {}
+    for strand in ("plus", "minus"):
+        data = (tmp_path / f"x.{strand}{end}").read_bytes()
+        texts[strand] = (gzip.decompress(data) if end.endswith("gz") else data).decode().splitlines()
+    expected = [f"{c}\t{s}\t{e}\t{v:g}" for c, steps in PLUS.items() for s, e, v in steps]
+    assert texts["plus"] == ["# seqray x", 'track type=bedGraph name="tiny (+)"', *expected]
+    assert texts["minus"] == ["# seqray x", 'track type=bedGraph name="tiny (-)"', "chr1\t3\t4\t1e-07"]
+
+
+@pytest.mark.parametrize("end", [".bw", ".bigWig"])
+def test_bigwig(tmp_path, end):
+    write(tmp_path / f"x{end}")
+    with pyBigWig.open(str(tmp_path / f"x.plus{end}")) as track:
+        assert track.chroms() == {"chr1": 100, "chr2": 30, "chr3": 30}
+        assert track.intervals("chr2") is None
+        for contig, steps in PLUS.items():
+            assert [(s, e, pytest.approx(v)) for s, e, v in track.intervals(contig)] == steps
+    with pyBigWig.open(str(tmp_path / f"x.minus{end}")) as track:
+        assert track.intervals("chr1") == ((3, 4, pytest.approx(1e-7)),)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_many_steps_cross_the_blocks_of_a_bigwig(tmp_path, monkeypatch):
+    monkeypatch.setattr("seqray.io.scores.BLOCK", 7)
+    values = np.random.default_rng(1).random(50).astype(np.float32)
+    with TrackWriter(tmp_path / "x.bw") as track:
+        for contig in "ab":
+            track.begin(contig, 150)
+            track.add(contig, "-", 0, values, span=3)
+    with pyBigWig.open(str(tmp_path / "x.minus.bw")) as track:
+        for contig in "ab":
+            assert np.array_equal(track.values(contig, 0, 150), np.repeat(values, 3))
+
+
+def test_same_scores_same_bytes(tmp_path):
+    for end in (".bw", ".bg.gz"):
+        write(tmp_path / f"a{end}")
+        write(tmp_path / f"b{end}")
+        assert (tmp_path / f"a.plus{end}").read_bytes() == (tmp_path / f"b.plus{end}").read_bytes()
+
+
+def test_nothing_scored_gives_valid_empty_tracks(tmp_path):
+    for end in (".bw", ".bg"):
+        with TrackWriter(tmp_path / f"none{end}"):
+            pass
+        with TrackWriter(tmp_path / f"bare{end}") as track:
+            track.begin("chr1", 100)
+    assert (tmp_path / "none.plus.bg").read_text() == 'track type=bedGraph name="seqray (+)"\n'
+    with pyBigWig.open(str(tmp_path / "bare.minus.bw")) as track:
+        assert (track.chroms(), track.intervals("chr1")) == ({"chr1": 100}, None)
+    with pyBigWig.open(str(tmp_path / "none.minus.bw")) as track:
+        assert track.chroms() == {"none": 1}
+
+
+@pytest.mark.parametrize("end", [".bw", ".bg"])
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_failure_leaves_no_file(tmp_path, end, error):
+    def fail():
+        with TrackWriter(tmp_path / f"x{end}") as track:
+            track.begin("chr1", 100)
+            track.add("chr1", "+", 0, [1.0])
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_file_that_cannot_be_written_takes_the_first_along(tmp_path):
+    (tmp_path / "x.minus.bg").mkdir()
+    with pytest.raises(InputError, match=r"x\.minus\.bg"), TrackWriter(tmp_path / "x.bg"):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["x.minus.bg"]
+
+
+def test_order_and_names_are_checked(tmp_path):
+    with TrackWriter(tmp_path / "x.bg") as track:
+        with pytest.raises(ValueError, match="not the contig that was announced last"):
+            track.add("chr1", "+", 0, [1.0])
+        track.begin("chr1", 100)
+        track.add("chr1", "+", 10, [1.0, 1.0], span=5)
+        with pytest.raises(ValueError, match="come after later positions"):
+            track.add("chr1", "+", 19, [1.0])
+        track.add("chr1", "-", 0, [1.0])
+        track.begin("chr2", 100)
+        track.add("chr2", "+", 0, [1.0])
+        with pytest.raises(InputError, match="two contigs are called 'chr1'"):
+            track.begin("chr1", 100)
+
+
+def test_one_file_per_strand():
+    paths = track_paths("a.b/x.y.bedGraph.gz")
+    assert {strand: str(path) for strand, path in paths.items()} == {
+        "+": "a.b/x.y.plus.bedGraph.gz",
+        "-": "a.b/x.y.minus.bedGraph.gz",
+    }
+
+
+@pytest.mark.parametrize("name", ["x.wig", ".bw", "bw", "-"])
+def test_another_name_is_refused(name):
+    with pytest.raises(InputError, match=r"use \.bedgraph, \.bedgraph\.gz or \.bw"):
+        track_paths(name)

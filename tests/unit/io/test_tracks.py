@@ -1,0 +1,153 @@
+"""Calls and intervals as files: `seqray.io.tracks`. Expected lines are written by hand from the formats."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from seqray.errors import InputError
+from seqray.io.tracks import (
+    Interval,
+    read_bed,
+    read_gff3_calls,
+    write_bed,
+    write_calls_tsv,
+    write_gff3,
+)
+from seqray.results import Call
+
+# The first and last window of 81 letters of a contig of 1,000, one on each strand; the transcription start
+# is letter 60 (0-based) of the window: on the minus strand 80 - 60 = 20 letters from its left end.
+FIRST = Call("chr1", 0, 81, "+", 60, 0.98765432, "promoter")
+LAST = Call("chr1", 919, 1000, "-", 939, 0.5, "promoter")
+# Across the origin of a circle of 1,000: letters 960 .. 999, then 0 .. 40; letter 60 is position 20.
+ACROSS = Call("plasmid", 960, 1041, "+", 20, 1.0, "promoter")
+CONTIGS = {"chr1": 1000, "plasmid": 1000}
+
+
+def test_gff3_by_hand(tmp_path):
+    path = tmp_path / "c.gff3"
+    calls = [FIRST, LAST, ACROSS]
+    assert write_gff3(path, iter(calls), ["seqray x"], contigs=CONTIGS, circular={"plasmid"}) == 3
+    assert path.read_text().splitlines() == [
+        "##gff-version 3",
+        "##sequence-region chr1 1 1000",
+        "##sequence-region plasmid 1 1000",
+        "# seqray x",
+        "plasmid\tseqray\tregion\t1\t1000\t.\t.\t.\tID=plasmid;Name=plasmid;Is_circular=true",
+        "chr1\tseqray\tpromoter\t1\t81\t0.987654\t+\t.\tID=promoter_1;tss=61;probability=0.987654",
+        "chr1\tseqray\tpromoter\t920\t1000\t0.5\t-\t.\tID=promoter_2;tss=940;probability=0.5",
+        "plasmid\tseqray\tpromoter\t961\t1041\t1\t+\t.\tID=promoter_3;tss=21;probability=1",
+    ]
+
+
+def test_bed_by_hand(tmp_path):
+    path = tmp_path / "c.bed"
+    assert write_bed(path, [FIRST, LAST, ACROSS], ["seqray x"], contigs=CONTIGS) == 3
+    assert path.read_text().splitlines() == [
+        "# seqray x",
+        "#chrom\tchromStart\tchromEnd\tname\tscore\tstrand\tprobability\tsite",
+        "chr1\t0\t81\tpromoter_1\t988\t+\t0.987654\t60",
+        "chr1\t919\t1000\tpromoter_2\t500\t-\t0.5\t939",
+        "plasmid\t960\t1000\tpromoter_3\t1000\t+\t1\t20",
+        "plasmid\t0\t41\tpromoter_3\t1000\t+\t1\t20",
+    ]
+
+
+def test_tsv_by_hand(tmp_path):
+    path = tmp_path / "c.tsv"
+    assert write_calls_tsv(path, [FIRST, ACROSS], ["seqray x"]) == 2
+    assert path.read_text().splitlines() == [
+        "# seqray x",
+        "id\tcontig\tstart\tend\tstrand\tsite\tscore\tlabel",
+        "promoter_1\tchr1\t0\t81\t+\t60\t0.987654\tpromoter",
+        "promoter_2\tplasmid\t960\t1041\t+\t20\t1\tpromoter",
+    ]
+
+
+def test_a_class_unknown_to_the_sequence_ontology_and_odd_names_are_escaped(tmp_path):
+    path = tmp_path / "c.gff3"
+    call = Call("a;b%c=d", 4, 9, "-", 6, 0.25, "my site, 100%")
+    write_gff3(path, [call], ["seqray x"], contigs={"a;b%c=d": 50})
+    lines = path.read_text().splitlines()
+    assert lines[1] == "##sequence-region a%3Bb%25c%3Dd 1 50"
+    assert lines[3] == (
+        "a%3Bb%25c%3Dd\tseqray\tsequence_feature\t5\t9\t0.25\t-\t.\t"
+        "ID=my_site%2C_100%25_1;label=my site%2C 100%25;site=7;probability=0.25"
+    )
+    assert read_gff3_calls(path) == [call]
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_no_calls_give_valid_empty_files(tmp_path, suffix):
+    writers = {"gff3": write_gff3, "bed": write_bed, "tsv": write_calls_tsv}
+    texts = {}
+    for end, write in writers.items():
+        path = tmp_path / f"c.{end}{suffix}"
+        assert write(path, [], ["seqray x"]) == 0
+        data = path.read_bytes()
+        texts[end] = (gzip.decompress(data) if suffix else data).decode()
+    assert texts["gff3"] == "##gff-version 3\n# seqray x\n"
+    assert texts["tsv"] == "# seqray x\nid\tcontig\tstart\tend\tstrand\tsite\tscore\tlabel\n"
+    assert all(line.startswith("#") for line in texts["bed"].splitlines())
+    assert read_gff3_calls(tmp_path / f"c.gff3{suffix}") == []
+    assert read_bed(tmp_path / f"c.bed{suffix}") == []
+
+
+def test_bed_lines_of_three_to_six_columns(tmp_path):
+    path = tmp_path / "x.bed"
+    path.write_bytes(
+        b"browser position chr1\r\ntrack name=x\n# c\n\nchr1\t0\t5\nchr 1\t3\t4\tn\t0\t-\nchr2 7 9 m 0 +\r\n"
+    )
+    assert read_bed(path) == [
+        Interval("chr1", 0, 5),
+        Interval("chr 1", 3, 4, "n", "-"),
+        Interval("chr2", 7, 9, "m", "+"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"chr1\t5\n", "x.bed: line 1: has 2 columns; BED needs contig, start and end"),
+        (b"# c\nchr1\t5\tx\n", "x.bed: line 2: has 'x' where a position belongs"),
+        (b"chr1\t-5\t9\n", "x.bed: line 1: has '-5' where a position belongs"),
+        (b"chr1\t5\t5\n", "x.bed: line 1: has the empty interval 5-5"),
+        (b"chr1\t5\t6\tn\t0\tplus\n", "x.bed: line 1: has the strand 'plus'; use +, - or ."),
+        (b"chr1\t5\t6\xff\n", "x.bed: line 1: is not text in UTF-8"),
+    ],
+)
+def test_a_bad_bed_line_is_named(tmp_path, content, message):
+    path = tmp_path / "x.bed"
+    path.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        read_bed(path)
+    assert str(caught.value).endswith(message)
+
+
+def test_foreign_features_are_passed_over(tmp_path):
+    path = tmp_path / "x.gff3"
+    path.write_text(
+        "##gff-version 3\n"
+        "c\tRefSeq\tgene\t1\t9\t.\t+\t.\tID=g;probability=0.5\n"
+        "c\tseqray\tpromoter\t1\t9\t0.5\t+\t.\tID=p; tss=4;probability=0.5\n"
+        "##FASTA\n>c\nACGTACGTACGT\n"
+    )
+    assert read_gff3_calls(path) == [Call("c", 0, 9, "+", 3, 0.5, "promoter")]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("c\tseqray\tpromoter\t1\t9\n", "line 2: has 5 columns; GFF3 needs nine, parted by tabs"),
+        ("c\ts\tp\t1\tx\t.\t+\t.\ttss=1;probability=1\n", "line 2: has 'x' where a position belongs"),
+        ("c\ts\tp\t1\t9\t.\t+\t.\ttss=1;probability=high\n", "line 2: has the probability 'high'"),
+    ],
+)
+def test_a_bad_gff3_line_is_named(tmp_path, line, message):
+    path = tmp_path / "x.gff3"
+    path.write_text(f"##gff-version 3\n{line}")
+    with pytest.raises(InputError) as caught:
+        read_gff3_calls(path)
+    assert str(caught.value).endswith(message)

@@ -1,0 +1,255 @@
+"""Records to predictions: `seqray.predict`."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqray.alphabet import DNA
+from seqray.card import Card
+from seqray.config import ModelConfig, StemConfig
+from seqray.errors import ConfigError, InputError
+from seqray.modelfile import TrainedModel
+from seqray.models.build import build_model
+from seqray.predict import ACTIVATION_BYTES, micro_batch, predict_records, reweight, score_codes
+from seqray.records import SequenceRecord
+
+CODES = np.random.default_rng(3).integers(0, 4, (40, 20)).astype(np.uint8)
+
+
+def record(letters, name="r"):
+    return SequenceRecord(name, letters)
+
+
+def random_network(config, seed):
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        network = build_model(config)
+        with torch.no_grad():
+            for parameter in network.parameters():
+                parameter.normal_(0, 0.5)
+    return network
+
+
+def make_model(seeds=(1,), **card):
+    """A model of classes a (positive), b .. with windows of 20 letters."""
+    classes = tuple("abc"[: card.pop("classes", 2)])
+    config = ModelConfig(d_model=8, heads=2, layers=1, classes=len(classes), **card.pop("model", {}))
+    networks = tuple(random_network(config, seed) for seed in seeds)
+    plain = Card(name="m", classes=classes, positive="a", window=20, model=config, members=len(networks))
+    return TrainedModel(replace(plain, **card), networks)
+
+
+# --- probabilities --------------------------------------------------------------------------------
+
+
+def softmax(x):
+    e = np.exp(x - x.max())
+    return e / e.sum()
+
+
+def test_probabilities_are_the_tempered_geometric_mean_of_the_members():
+    model = make_model(seeds=(1, 2, 3), temperature=2.5, classes=3)
+    [prediction] = predict_records(model, [record(DNA.decode(CODES[0]))])
+    tokens = torch.tensor([[1, *(4 + int(code) for code in CODES[0])]])  # CLS, then 4 + code
+    members = [
+        softmax(network(tokens, return_attention=True).logits[0].double().numpy())
+        for network in model.networks
+    ]
+    mean = np.prod(members, axis=0) ** (1 / 3)
+    expected = mean ** (1 / 2.5) / (mean ** (1 / 2.5)).sum()
+    np.testing.assert_allclose(prediction.probabilities, expected, atol=1e-6)
+
+
+def test_windows_score_as_the_same_records_do(tiny_model):
+    by_record = [p.probabilities for p in predict_records(tiny_model, [record(DNA.decode(c)) for c in CODES])]
+    np.testing.assert_allclose(score_codes(tiny_model, CODES), by_record, atol=1e-6)
+    np.testing.assert_allclose(score_codes(tiny_model, CODES, batch_size=7), by_record, atol=1e-6)
+
+
+def test_a_strided_view_scores_as_its_copy(tiny_model):
+    contig = CODES.ravel()
+    windows = np.lib.stride_tricks.sliding_window_view(contig, 20)[::3]
+    np.testing.assert_array_equal(score_codes(tiny_model, windows), score_codes(tiny_model, windows.copy()))
+
+
+def test_no_windows_score_nothing(tiny_model):
+    assert score_codes(tiny_model, CODES[:0]).shape == (0, 2)
+    assert list(predict_records(tiny_model, [])) == []
+
+
+def test_bf16_is_near_and_not_the_same(tiny_model):
+    exact, rough = (score_codes(tiny_model, CODES, precision=p) for p in ("fp32", "bf16"))
+    assert 0 < np.abs(exact - rough).max() < 0.05
+
+
+# --- prior ----------------------------------------------------------------------------------------
+
+
+def test_the_prior_moves_the_log_odds():
+    # Odds 3 at prevalence 1/2; at prevalence 1/10 they are 9 times smaller: 1/3, that is 1/4.
+    np.testing.assert_allclose(reweight(np.array([[0.75, 0.25]]), 0, 0.5, 0.1), [[0.25, 0.75]])
+    # The rest keep their ratio: 3 of 4 parts split 2 to 1.
+    moved = reweight(np.array([[0.5, 0.125, 0.375]]), 2, 0.375, 0.25)
+    odds = (0.375 / 0.625) * (0.25 / 0.75) / (0.375 / 0.625)
+    np.testing.assert_allclose(moved[0, 2], odds / (1 + odds))
+    np.testing.assert_allclose(moved[0, 0] / moved[0, 1], 4)
+
+
+@given(p=st.floats(0, 1), prevalence=st.floats(0.01, 0.99), prior=st.floats(0.01, 0.99))
+def test_reweighting_there_and_back(p, prevalence, prior):
+    there = reweight(np.array([[p, 1 - p]]), 0, prevalence, prior)
+    np.testing.assert_allclose(there.sum(), 1)
+    np.testing.assert_allclose(reweight(there, 0, prior, prevalence), [[p, 1 - p]], atol=1e-12)
+
+
+def test_the_prior_of_calibration_changes_nothing_and_certainty_stays():
+    table = np.array([[0.3, 0.7], [1.0, 0.0], [0.0, 1.0]])
+    np.testing.assert_allclose(reweight(table, 1, 0.2, 0.2), table)
+    np.testing.assert_allclose(reweight(table, 1, 0.2, 0.001)[1:], table[1:])
+
+
+def test_predictions_under_a_prior(tiny_model):
+    records = [record(DNA.decode(codes)) for codes in CODES]
+    plain = [p.probabilities[0] for p in predict_records(tiny_model, records)]
+    rare = list(predict_records(tiny_model, records, prior=0.01))
+    factor = (0.01 / 0.99) / (0.2 / 0.8)  # the card's prevalence is 0.2
+    for before, after in zip(plain, rare, strict=True):
+        odds = before / (1 - before) * factor
+        assert after.probabilities[0] == pytest.approx(odds / (1 + odds))
+        assert after.label == ("promoter" if after.probabilities[0] >= 0.5 else "background")
+
+
+# --- labels and flags -----------------------------------------------------------------------------
+
+
+def test_the_threshold_itself_is_called():
+    model = make_model()
+    [p] = predict_records(model, [record("ACGT" * 5)])
+    at = p.probabilities[0]
+    for threshold, label in ((at, "a"), (np.nextafter(at, 1), "b"), (0.0, "a"), (1.0, "b")):
+        assert next(predict_records(model, [record("ACGT" * 5)], threshold=threshold)).label == label
+    by_card = TrainedModel(replace(model.card, threshold=at, positive="b"), model.networks)
+    assert next(predict_records(by_card, [record("ACGT" * 5)])).label == ("b" if 1 - at >= at else "a")
+
+
+def test_of_three_classes_the_likeliest_is_called():
+    model = make_model(classes=3)
+    for p in predict_records(model, [record(DNA.decode(codes)) for codes in CODES]):
+        assert p.label == "abc"[int(np.argmax(p.probabilities))]
+
+
+def test_flags(tiny_model):
+    letters = DNA.decode(CODES[0])
+    records = [record(letters), record(f"NR{letters[2:]}"), record(letters[:19]), record("A" * 20)]
+    flags = [p.flags for p in predict_records(tiny_model, records)]
+    assert flags == [(), ("ambiguous=2",), ("short",), ("out-of-domain",)]
+    assert [p.length for p in predict_records(tiny_model, records)] == [20, 20, 19, 20]
+
+
+def test_flags_of_a_model_without_a_domain():
+    predictions = predict_records(make_model(), [record("A" * 20), record("N" * 19)])
+    assert [p.flags for p in predictions] == [(), ("ambiguous=19", "short")]
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+def test_a_long_record_is_refused_and_scan_named(tiny_model):
+    records = [record("ACGT" * 5, "fine"), record("A" * 21, "long")]
+    with pytest.raises(InputError) as caught:
+        list(predict_records(tiny_model, records, source="x.fa"))
+    assert str(caught.value) == (
+        "x.fa: record 'long': has 21 letters, model 'tiny' reads at most 20; "
+        "find sites in longer sequences with 'seqray scan'"
+    )
+    with pytest.raises(InputError, match=r"record 'r': has 21 letters, .*; cut it to 20 letters"):
+        list(predict_records(make_model(), [record("A" * 21)]))
+
+
+@pytest.mark.parametrize(
+    ("letters", "message"), [("", "has no letters"), ("AC", "2 letters are too few for words of 3")]
+)
+def test_a_record_too_short_for_a_token_is_refused(letters, message):
+    words = make_model(model={"tokenizer": "kmer", "k": 3})
+    with pytest.raises(InputError, match=f"record 'r': {message}"):
+        list(predict_records(words, [record(letters)]))
+
+
+@pytest.mark.parametrize(
+    ("card", "settings", "message"),
+    [
+        ({}, {"threshold": 1.5}, "the threshold is 1.5"),
+        ({"classes": 3}, {"threshold": 0.5}, "has 3 classes and takes no threshold"),
+        ({}, {"prior": 0.0}, "the prior is 0"),
+        ({}, {"prior": 1.0}, "the prior is 1"),
+        ({"prevalence": 0.0}, {"prior": 0.5}, "records no prevalence"),
+        ({}, {"batch_size": 0}, "the batch size is 0"),
+    ],
+)
+def test_impossible_settings_are_refused_before_anything_is_read(card, settings, message):
+    with pytest.raises(ConfigError, match=message):
+        predict_records(make_model(**card), iter(()), **settings)
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+def test_records_are_read_some_at_a_time(tiny_model, monkeypatch):
+    monkeypatch.setattr("seqray.predict.CHUNK_RECORDS", 4)
+    monkeypatch.setattr("seqray.predict.CHUNK_LETTERS", 45)
+    read = []
+
+    def endless():
+        for i in itertools.count():
+            read.append(i)
+            yield record("ACGT" if i < 4 else "ACGT" * 5, f"r{i}")
+
+    predictions = predict_records(tiny_model, endless())
+    assert next(predictions).id == "r0"
+    assert len(read) == 4  # by number
+    assert [next(predictions).id for _ in range(4)] == ["r1", "r2", "r3", "r4"]
+    assert len(read) == 7  # by letters: three times 20 reach 45
+
+
+CONFIGS = {
+    "plain": ModelConfig(layers=2),
+    "wide": ModelConfig(layers=2, d_model=32, d_ff=1000),
+    "narrow": ModelConfig(layers=2, d_model=32, heads=4, d_ff=16),
+    "grouped": ModelConfig(layers=2, d_model=32, heads=8, kv_heads=2, d_ff=16),
+    "stem": ModelConfig(layers=2, stem=StemConfig(kernels=(7, 11), stride=4, depth=1)),
+    "words": ModelConfig(layers=2, tokenizer="kmer", k=3),
+}
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_largest_activation_stays_below_the_limit(name, monkeypatch):
+    """Sizes are measured at the modules while they run."""
+    monkeypatch.setitem(ACTIVATION_BYTES, "cpu", 1 << 20)
+    config = CONFIGS[name]
+    model = TrainedModel(
+        Card(name="m", classes=("a", "b"), positive="a", window=101, model=config), (build_model(config),)
+    )
+    sizes = []
+
+    def note(module, inputs, output):
+        tensors = [t for t in (*inputs, output) if torch.is_tensor(t) and t.is_floating_point()]
+        sizes.extend(t.nbytes for t in tensors)
+
+    for module in model.networks[0].modules():
+        module.register_forward_hook(note)
+    score_codes(model, np.zeros((300, 101), dtype=np.uint8))
+    size = micro_batch(config, 101)
+    assert max(sizes) <= 1 << 20
+    # One more would not fit. Words make fewer tokens than letters: there the estimate is a little high.
+    assert max(sizes) * (size + 1) / size > (0.97 if name == "words" else 1) * (1 << 20)
+
+
+def test_a_sequence_that_alone_exceeds_the_limit_is_scored_alone():
+    assert micro_batch(CONFIGS["plain"], 10**9) == 1
