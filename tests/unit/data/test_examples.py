@@ -1,0 +1,156 @@
+"""The example sequences, their table, and the scripts that check them and the data folder."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import check_examples
+import verify
+from check_examples import Example
+
+DATA = Path(__file__).parents[3] / "data"
+FOLDER = DATA / "example"
+
+
+@pytest.fixture(scope="module")
+def rows() -> dict[str, dict[str, str]]:
+    with (FOLDER / "examples.tsv").open() as handle:
+        return {row["id"]: row for row in csv.DictReader(handle, delimiter="\t")}
+
+
+@pytest.fixture(scope="module")
+def letters() -> dict[str, str]:
+    return {example.id: example.letters for example in check_examples.read_examples(FOLDER)}
+
+
+def test_promoters_and_controls_are_about_as_many(rows):
+    kinds = [row["kind"] for row in rows.values()]
+    assert kinds.count("promoter") >= 10
+    assert kinds.count("control") == kinds.count("promoter")
+
+
+def test_every_example_is_a_window_of_plain_letters(rows, letters):
+    for name, window in letters.items():
+        assert len(window) == 81 == int(rows[name]["end"]) - int(rows[name]["start"])
+        assert set(window) <= set("ACGT")
+        assert rows[name]["source"]
+
+
+def test_no_window_occurs_twice(letters):
+    assert len(set(letters.values())) == len(letters)
+
+
+def test_the_start_lies_60_letters_into_each_promoter(rows):
+    for row in rows.values():
+        if row["kind"] == "promoter":
+            first = int(row["start"]) if row["strand"] == "+" else int(row["end"]) - 1
+            assert abs(int(row["tss"]) - first) == 60
+            assert int(row["start"]) <= int(row["tss"]) < int(row["end"])
+
+
+def test_lacuv5_is_lac_with_a_perfect_minus_10_box(rows, letters):
+    lac, mutant = letters["lacP1"], letters["lacUV5"]
+    changed = [index for index in range(81) if lac[index] != mutant[index]]
+    assert [index - 60 for index in changed] == [-9, -8]
+    assert (lac[48:54], mutant[48:54]) == ("TATGTT", "TATAAT")
+    assert rows["lacUV5"]["checked"] == "2 mismatches: -9 G>A, -8 T>A"
+
+
+@pytest.mark.parametrize(
+    ("name", "box_35", "spacer", "box_10"),
+    [
+        ("trp", "TTGACA", 17, "TTAACT"),
+        ("recA", "TTGATA", 16, "TATAAT"),
+        ("rrnB_P1", "TTGTCA", 16, "TATAAT"),
+        ("lambda_PR", "TTGACT", 17, "GATAAT"),
+        ("lambda_PL", "TTGACA", 17, "GATACT"),
+        ("T7_A1", "TTGACT", 17, "GATACT"),
+    ],
+)
+def test_boxes_stand_as_in_the_literature(letters, name, box_35, spacer, box_10):
+    window = letters[name]
+    start = window.index(box_35, 15)
+    assert window[start + 6 + spacer : start + 12 + spacer] == box_10
+    assert 5 <= 60 - (start + 12 + spacer) <= 9  # letters between the -10 box and the transcription start
+
+
+def test_expected_verdicts_are_those_that_the_script_can_give(rows):
+    verdicts = {row["checked"] for name, row in rows.items() if name != "lacUV5"}
+    assert verdicts == {"exact", check_examples.NOT_CHECKED}
+
+
+WINDOW = "ACGTTGCAAC" * 8 + "A"
+GENOME = "GG" + WINDOW + "TTT"
+
+
+def example(**changes: object) -> Example:
+    return replace(Example("a", "c", 2, 83, "+", "exact", WINDOW), **changes)
+
+
+def test_comparison_tells_the_place_of_a_difference_from_the_start_of_transcription():
+    changed = WINDOW[:59] + "G" + WINDOW[60] + "T" + WINDOW[62:]
+    assert check_examples.compare(example(), GENOME) == "exact"
+    assert check_examples.compare(example(letters=changed), GENOME) == "2 mismatches: -1 C>G, +2 C>T"
+
+
+def test_comparison_reads_the_minus_strand():
+    other = WINDOW.translate(str.maketrans("ACGT", "TGCA"))[::-1]
+    assert check_examples.compare(example(strand="-", letters=other), GENOME) == "exact"
+    assert check_examples.compare(example(strand="-"), GENOME).endswith("A>T") is False
+    assert "mismatches" in check_examples.compare(example(strand="-"), GENOME)
+
+
+def test_comparison_off_the_end_of_the_genome_is_told():
+    assert check_examples.compare(example(start=10, end=91), GENOME) == "81 letters for an interval of 76"
+
+
+def test_an_example_without_its_genome_counts_as_not_checked():
+    assert check_examples.verdicts([example()], {})[0][1] == check_examples.NOT_CHECKED
+    assert check_examples.verdicts([example()], {"c": GENOME})[0][1] == "exact"
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    """A data folder of one compressed file, and the table that describes it."""
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "a.gz").write_bytes(gzip.compress(b"ACGT\n", mtime=0))
+    packed = hashlib.sha256((tmp_path / "set" / "a.gz").read_bytes()).hexdigest()
+    plain = hashlib.sha256(b"ACGT\n").hexdigest()
+    header = "dataset\tfile\tsha256\tsha256_uncompressed\tsource"
+    (tmp_path / "sources.tsv").write_text(f"{header}\nset\ta.gz\t{packed}\t{plain}\thttps://example.org\n")
+    return tmp_path
+
+
+def test_verify_accepts_the_file_and_the_same_text_compressed_anew(sources):
+    assert verify.problems(sources, sources / "sources.tsv") == ([], 1)
+    (sources / "set" / "a.gz").write_bytes(gzip.compress(b"ACGT\n", compresslevel=1, mtime=9))
+    assert verify.problems(sources, sources / "sources.tsv") == ([], 1)
+
+
+@pytest.mark.parametrize("content", [gzip.compress(b"ACGA\n"), b"ACGT\n", gzip.compress(b"ACGT\n")[:-6]])
+def test_verify_names_a_file_that_differs(sources, content):
+    (sources / "set" / "a.gz").write_bytes(content)
+    found, _ = verify.problems(sources, sources / "sources.tsv")
+    assert found == ["set/a.gz: not the file that sources.tsv describes"]
+
+
+def test_verify_names_a_missing_file_and_its_source(sources):
+    (sources / "set" / "a.gz").unlink()
+    found, _ = verify.problems(sources, sources / "sources.tsv")
+    assert found == ["set/a.gz: missing; its source is https://example.org"]
+
+
+def test_sources_name_an_address_and_a_licence_for_every_file():
+    with (DATA / "sources.tsv").open() as handle:
+        listed = list(csv.DictReader(handle, delimiter="\t"))
+    assert len({(row["dataset"], row["file"]) for row in listed}) == len(listed) > 10
+    for row in listed:
+        assert row["source"].startswith("https://")
+        assert row["licence"]
+        assert len(row["sha256"]) == len(row["sha256_uncompressed"]) == 64

@@ -1,0 +1,104 @@
+"""The generator of synthetic genomes: same bytes for a seed, and truth that is true."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import synthetic
+
+EXAMPLE = Path(__file__).parents[3] / "data" / "example"
+
+
+def make(folder: Path, *options: str) -> tuple[str, list[list[str]]]:
+    """Run the script and return the letters and the rows of the truth."""
+    paths = folder / "genome.fa", folder / "truth.bed"
+    assert synthetic.main(["--out", str(paths[0]), "--truth", str(paths[1]), *options]) == 0
+    letters = "".join(paths[0].read_text().splitlines()[1:])
+    return letters, [line.split("\t") for line in paths[1].read_text().splitlines()]
+
+
+def test_the_committed_construct_can_be_made_again(tmp_path):
+    options = ["--promoters", str(EXAMPLE / "promoters.fa"), "--length", "20000", "--seed", "1"]
+    make(tmp_path, *options, "--name", "construct")
+    assert (tmp_path / "genome.fa").read_bytes() == (EXAMPLE / "construct.fa").read_bytes()
+    assert (tmp_path / "truth.bed").read_bytes() == (EXAMPLE / "construct.truth.bed").read_bytes()
+
+
+def test_another_seed_gives_another_genome(tmp_path):
+    assert make(tmp_path, "--length", "3000", "--count", "2", "--seed", "3") != make(
+        tmp_path, "--length", "3000", "--count", "2", "--seed", "4"
+    )
+
+
+def test_planted_windows_stand_where_the_truth_says(tmp_path):
+    promoters = {
+        record.split()[0]: "".join(record.splitlines()[1:])
+        for record in (EXAMPLE / "promoters.fa").read_text().split(">")[1:]
+    }
+    letters, truth = make(tmp_path, "--promoters", str(EXAMPLE / "promoters.fa"), "--length", "9000")
+    assert [row[3] for row in truth] == list(promoters)
+    pairs = str.maketrans("ACGT", "TGCA")
+    for _, start, end, name, _, strand in truth:
+        window = letters[int(start) : int(end)]
+        window = window if strand == "+" else window.translate(pairs)[::-1]
+        assert window == promoters[name]
+    assert {row[5] for row in truth} == {"+", "-"}
+
+
+@given(st.integers(0, 10_000), st.integers(1, 6), st.integers(0, 400))
+def test_planted_windows_never_touch_and_keep_the_length(seed, count, extra):
+    rng = Random(seed)
+    promoters = [(str(number), synthetic.random_promoter(rng)) for number in range(count)]
+    length = 3 * 81 * count + extra
+    genome, planted = synthetic.plant(rng, promoters, length, 0.5)
+    assert len(genome) == length
+    assert set(genome) <= set("ACGT")
+    ends = [0, *(item.end for item in planted)]
+    assert all(item.start - end >= 81 for item, end in zip(planted, ends, strict=False))
+
+
+@given(st.integers(0, 10_000))
+def test_a_drawn_promoter_has_its_start_at_the_site(seed):
+    letters = synthetic.random_promoter(Random(seed))
+    assert len(letters) == synthetic.WINDOW
+    assert letters[synthetic.SITE] in "AG"
+
+
+def test_boxes_keep_to_the_consensus_as_often_as_they_should():
+    rng = Random(5)
+    boxes = [synthetic.random_box(rng, "TATAAT", synthetic.CONSERVATION[1]) for _ in range(4000)]
+    for position, (letter, chance) in enumerate(zip("TATAAT", synthetic.CONSERVATION[1], strict=True)):
+        share = sum(box[position] == letter for box in boxes) / len(boxes)
+        assert share == pytest.approx(
+            chance + (1 - chance) / 4, abs=0.03
+        )  # a random letter may be the right one
+
+
+def test_background_has_the_gc_content_asked_for(tmp_path):
+    letters, truth = make(tmp_path, "--length", "40000", "--count", "0", "--gc", "0.3")
+    counts = Counter(letters)
+    assert truth == []
+    assert (counts["G"] + counts["C"]) / 40000 == pytest.approx(0.3, abs=0.01)  # 4 standard errors
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (">a\n" + "ACGT" * 30 + "\n", "need more than 300 letters"),
+        (">a\nACGTN\n", "other than A, C, G and T"),
+    ],
+)
+def test_what_cannot_be_planted_is_an_error_of_one_line(tmp_path, capsys, text, words):
+    (tmp_path / "promoters.fa").write_text(text)
+    outputs = ["--out", str(tmp_path / "g.fa"), "--truth", str(tmp_path / "t.bed")]
+    assert synthetic.main([*outputs, "--promoters", str(tmp_path / "promoters.fa"), "--length", "300"]) == 2
+    told = capsys.readouterr().err
+    assert words in told
+    assert told.count("\n") == 1
+    assert not (tmp_path / "g.fa").exists()

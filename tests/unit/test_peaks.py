@@ -1,0 +1,115 @@
+"""Local maxima, refinement and suppression against worked examples and a quadratic reference."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqray.peaks import best_of_each, local_maxima, suppress
+
+NAN = np.nan
+
+
+def marks(scores, **neighbours):
+    return np.flatnonzero(local_maxima(np.array(scores, dtype=float), **neighbours)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ([1, 3, 2], [1]),
+        ([3, 1, 2], [0, 2]),
+        ([1, 2, 3], [2]),
+        ([2, 2, 1, 2], [0, 1, 3]),
+        ([1, NAN, 2, 1], [0, 2]),
+        ([NAN, NAN], []),
+        ([5], [0]),
+        ([], []),
+    ],
+)
+def test_local_maxima_of_small_profiles(scores, expected):
+    assert marks(scores) == expected
+
+
+def test_the_neighbouring_pieces_decide_at_the_borders():
+    assert marks([3, 1, 2], before=4) == [2]
+    assert marks([3, 1, 2], after=4) == [0]
+    assert marks([3, 1, 2], before=3, after=2) == [0, 2]
+
+
+@given(st.lists(st.integers(0, 3), min_size=2, max_size=30), st.data())
+def test_local_maxima_of_a_profile_cut_in_two(values, data):
+    scores = np.array(values, dtype=float)
+    cut = data.draw(st.integers(1, len(values) - 1))
+    halves = [
+        local_maxima(scores[:cut], after=values[cut]),
+        local_maxima(scores[cut:], before=values[cut - 1]),
+    ]
+    assert np.concatenate(halves).tolist() == local_maxima(scores).tolist()
+
+
+def test_best_of_each_takes_the_first_of_equals_and_passes_over_nan():
+    positions = np.array([[1, 2, 3], [7, 8, 9], [4, 5, 6]])
+    scores = np.array([[0.5, 0.9, 0.9], [NAN, 0.1, NAN], [0.3, 0.2, 0.1]])
+    best, values = best_of_each(positions, scores)
+    assert best.tolist() == [2, 8, 4]
+    assert values.tolist() == [0.9, 0.1, 0.3]
+
+
+def quadratic(sites, scores, min_distance, length=None):
+    """Greedy suppression from its definition: try sites from the best down, compare with all kept ones."""
+    kept = []
+    for i in sorted(range(len(sites)), key=lambda i: (-scores[i], sites[i], i)):
+        gaps = [abs(sites[i] - sites[j]) for j in kept]
+        if length is not None:
+            gaps = [min(gap, length - gap) for gap in gaps]
+        if all(gap >= min_distance for gap in gaps):
+            kept.append(i)
+    return sorted(kept, key=lambda i: sites[i])
+
+
+def arrays(sites, scores):
+    return np.array(sites, dtype=np.int64), np.array(scores, dtype=float)
+
+
+def test_suppress_on_paper():
+    # 100 rules out 60 (40 away) and 140; 150 is 50 away and stays; 10 is 50 from the ruled-out 60.
+    sites, scores = [10, 60, 100, 140, 150], [0.6, 0.8, 0.9, 0.85, 0.7]
+    assert suppress(*arrays(sites, scores), 50).tolist() == [0, 2, 4]
+
+
+def test_of_equal_scores_the_lower_site_stays():
+    assert suppress(*arrays([30, 20, 10], [0.9, 0.9, 0.9]), 15).tolist() == [2, 0]
+
+
+def test_suppression_runs_across_the_origin_of_a_circle():
+    sites, scores = arrays([2, 50, 97], [0.9, 0.8, 0.7])
+    assert suppress(sites, scores, 6).tolist() == [0, 1, 2]
+    assert suppress(sites, scores, 6, length=100).tolist() == [0, 1]
+    assert suppress(sites, scores, 5, length=100).tolist() == [0, 1, 2]
+
+
+peaks = st.lists(st.tuples(st.integers(0, 120), st.integers(0, 4)), max_size=25)
+
+
+@given(peaks, st.integers(1, 60))
+def test_suppress_equals_the_quadratic_reference(found, distance):
+    sites, scores = [site for site, _ in found], [float(score) for _, score in found]
+    assert suppress(*arrays(sites, scores), distance).tolist() == quadratic(sites, scores, distance)
+
+
+@given(peaks, st.integers(1, 200), st.integers(121, 180))
+def test_suppress_on_a_circle_equals_the_quadratic_reference(found, distance, length):
+    sites, scores = [site for site, _ in found], [float(score) for _, score in found]
+    assert suppress(*arrays(sites, scores), distance, length).tolist() == quadratic(
+        sites, scores, distance, length
+    )
+
+
+@given(peaks, st.integers(1, 60), st.integers(0, 5))
+def test_cutting_before_or_after_suppression_is_the_same(found, distance, threshold):
+    sites, scores = arrays([site for site, _ in found], [score for _, score in found])
+    after = [i for i in suppress(sites, scores, distance).tolist() if scores[i] >= threshold]
+    reached = np.flatnonzero(scores >= threshold)
+    before = reached[suppress(sites[reached], scores[reached], distance)]
+    assert before.tolist() == after

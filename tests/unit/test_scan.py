@@ -1,0 +1,398 @@
+"""Scanning against a plain-Python reference, and coordinates of planted sites on paper."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from seqray.alphabet import DNA
+from seqray.errors import ConfigError, InputError
+from seqray.records import SequenceRecord
+from seqray.regions import parse_region
+from seqray.scan import Detector, Listeners, ScanOptions, scan_sequences
+
+PAIRS = str.maketrans("ACGTN", "TGCAN")
+
+
+def reverse_complement(text):
+    return text.translate(PAIRS)[::-1]
+
+
+def detector(score, window, site, threshold=0.5, **more):
+    return Detector(
+        score=score, window=window, site=site, threshold=threshold, label="promoter", alphabet=DNA, **more
+    )
+
+
+def scan(found, sequences, *, listeners=None, **options):
+    if isinstance(sequences, str):
+        sequences = [SequenceRecord("c", sequences)]
+    settings = {"null_mb": 0.0, **options}
+    return scan_sequences(found, sequences, ScanOptions(**settings), listeners or Listeners())
+
+
+def rows(result):
+    return [(c.contig, c.start, c.end, c.strand, c.site, c.score) for c in result.calls]
+
+
+# --- a scorer without structure, and the procedure written out for one strand as text -----------------------
+
+WINDOW, SITE = 9, 3
+WEIGHTS = np.random.default_rng(7).normal(size=(WINDOW, 5))
+
+
+def hashed(codes):
+    """A number in (0, 1) that looks random but depends on the window alone."""
+    mixed = sum(WEIGHTS[i][codes[:, i]] for i in range(WINDOW))
+    return (np.sin(1000 * mixed) + 1) / 2
+
+
+def strand_scores(text, strand, circular):
+    """Score of the window at every start, or -1 where it holds more than a tenth of N."""
+    around = text + text[: WINDOW - 1] if circular else text
+    windows = [around[s : s + WINDOW] for s in range(len(around) - WINDOW + 1)]
+    if strand == "-":
+        windows = [reverse_complement(window) for window in windows]
+    values = hashed(np.array([list(DNA.encode(window)) for window in windows], dtype=np.uint8))
+    return [v if w.count("N") <= 0.1 * WINDOW else -1.0 for v, w in zip(values, windows, strict=True)]
+
+
+def reference(text, strand, circular, stride, threshold, margin, min_distance):
+    """The documented procedure, step by step: {start: score} of the calls."""
+    scores, length = strand_scores(text, strand, circular), len(text)
+    last = length - WINDOW
+    grid = list(range(0, length if circular else last + 1, stride))
+    if not circular and grid[-1] != last:
+        grid.append(last)
+    value = [scores[s] for s in grid]
+    floor = 1 / (1 + math.exp(margin - math.log(threshold / (1 - threshold))))
+    best = []
+    for i, start in enumerate(grid):
+        left = value[i - 1] if i or circular else -1
+        right = value[(i + 1) % len(grid)] if i + 1 < len(grid) or circular else -1
+        if value[i] < floor or left > value[i] or right > value[i]:
+            continue
+        near = [start + d for d in range(1 - stride, stride)]
+        near = [s % length for s in near] if circular else [s for s in near if 0 <= s <= last]
+        score, _, start = max((scores[s], -k, s) for k, s in enumerate(near))
+        if score >= threshold:
+            best.append((start, score))
+    offset = SITE if strand == "+" else WINDOW - 1 - SITE
+    kept = {}
+    for start, score in sorted(set(best), key=lambda b: (-b[1], (b[0] + offset) % length)):
+        gaps = [abs((start + offset) % length - (other + offset) % length) for other in kept]
+        gaps = [min(gap, length - gap) if circular else gap for gap in gaps]
+        if all(gap >= min_distance for gap in gaps):
+            kept[start] = score
+    return kept
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("circular", [False, True])
+@pytest.mark.parametrize("stride", [1, 4, 10])
+def test_scan_equals_the_reference(stride, circular, seed):
+    rng = random.Random(seed)
+    text = "".join(rng.choices("ACGTN", weights=[10, 10, 10, 10, 1], k=rng.randint(60, 400)))
+    settings = {"stride": stride, "threshold": 0.9, "margin": 1.0, "min_distance": 15}
+    result = scan(detector(hashed, WINDOW, SITE), text, circular=circular, piece=60, **settings)
+    for strand in "+-":
+        expected = reference(text, strand, circular, **settings)
+        assert {c.start: c.score for c in result.calls if c.strand == strand} == expected
+    assert len(result.calls) > 0
+
+
+# --- planted motifs: coordinates and completeness -----------------------------------------------------------
+
+MOTIF = "TATAAT"
+BACKGROUND = "ACG"  # neither the motif nor its reverse complement can arise without a T
+BUMP_WINDOW, BUMP_SITE = 41, 12
+
+
+def bump(codes):
+    """1 where the motif begins at the site, and 0.03 less for every letter that it lies to either side."""
+    motif = DNA.encode(MOTIF)
+    starts = np.lib.stride_tricks.sliding_window_view(codes, len(motif), axis=1)
+    there = (starts == motif).all(axis=2)
+    distance = np.abs(np.arange(there.shape[1]) - BUMP_SITE)
+    return np.maximum(np.where(there, 1 - 0.03 * distance, 0).max(axis=1), 0.001)
+
+
+def plant(length, plus=(), minus=(), seed=0):
+    """A sequence with the first letter of a motif, read on its strand, at each site given."""
+    letters = random.Random(seed).choices(BACKGROUND, k=length)
+    for site, motif, first in [(s, MOTIF, s) for s in plus] + [
+        (s, reverse_complement(MOTIF), s - len(MOTIF) + 1) for s in minus
+    ]:
+        assert 0 <= site < length
+        for i, letter in enumerate(motif):
+            letters[(first + i) % length] = letter
+    return "".join(letters)
+
+
+BUMP = detector(bump, BUMP_WINDOW, BUMP_SITE, threshold=0.99)
+
+
+def test_planted_sites_are_found_at_their_place_on_both_strands():
+    text = plant(500, plus=[137, 303], minus=[220, 411])
+    result = scan(BUMP, text, margin=5)
+    assert rows(result) == [
+        ("c", 137 - 12, 137 + 29, "+", 137, 1.0),
+        ("c", 220 - 28, 220 + 13, "-", 220, 1.0),
+        ("c", 303 - 12, 303 + 29, "+", 303, 1.0),
+        ("c", 411 - 28, 411 + 13, "-", 411, 1.0),
+    ]
+    for call in result.calls:
+        window = text[call.start : call.end]
+        read = window if call.strand == "+" else reverse_complement(window)
+        assert read[BUMP_SITE : BUMP_SITE + len(MOTIF)] == MOTIF
+
+
+def test_both_ends_of_a_contig_are_covered():
+    # First and last window of each strand: sites 12 and L - 29 (plus), 28 and L - 13 (minus).
+    for length in (200, 203, 207):
+        text = plant(length, plus=[12, length - 29], minus=[28 + 60, length - 13])
+        assert [(c.strand, c.site) for c in scan(BUMP, text, margin=5).calls] == [
+            ("+", 12),
+            ("-", 88),
+            ("+", length - 29),
+            ("-", length - 13),
+        ]
+        assert [(c.strand, c.start, c.site) for c in scan(BUMP, plant(length, minus=[28])).calls] == [
+            ("-", 0, 28)
+        ]
+
+
+@pytest.mark.parametrize("site", [0, 3, 11, 150, 195, 199])
+@pytest.mark.parametrize("strand", ["+", "-"])
+def test_sites_near_the_origin_of_a_circle(site, strand):
+    text = plant(207, plus=[site]) if strand == "+" else plant(207, minus=[site])
+    start = (site - (12 if strand == "+" else 28)) % 207
+    assert rows(scan(BUMP, text, circular=True, margin=5)) == [("c", start, start + 41, strand, site, 1.0)]
+
+
+def test_a_circle_is_known_by_name_by_file_or_by_option():
+    text = plant(207, plus=[3])
+    record, circle = SequenceRecord("c", text), SequenceRecord("c", text, circular=True)
+    assert len(scan(BUMP, [record]).calls) == 0
+    for found in (
+        scan(BUMP, [circle]),
+        scan(BUMP, [record], circular_ids=("c",)),
+        scan(BUMP, [record], circular=True),
+    ):
+        assert [c.site for c in found.calls] == [3]
+        assert found.calls.circular == {"c"}
+    with pytest.raises(InputError, match=r"--circular-id: .*'chr'; did you mean 'c'"):
+        scan(BUMP, [record], circular_ids=("chr",))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_coarse_grid_loses_nothing_when_scores_rise_smoothly(seed):
+    rng = random.Random(seed)
+    sites = [s + rng.randrange(40) for s in range(60, 1900, 100)]
+    text = plant(2000, plus=sites[::2], minus=sites[1::2], seed=seed)
+    coarse, fine = scan(BUMP, text, margin=5), scan(BUMP, text, stride=1)
+    assert rows(coarse) == rows(fine)
+    assert [c.site for c in sorted(coarse.calls, key=lambda c: c.site)] == sites
+
+
+def test_a_model_without_a_site_gives_the_middle_of_the_window():
+    found = detector(lambda codes: (codes == DNA.encode("TAT")).all(axis=1).astype(float), 3, None)
+    result = scan(found, "GGGGGGTATGGGG", stride=1)
+    assert [(c.start, c.end, c.strand, c.site) for c in result.calls] == [(6, 9, "+", 7)]
+
+
+def test_one_strand_alone():
+    text = plant(300, plus=[100], minus=[200])
+    assert [c.site for c in scan(BUMP, text, strand="plus").calls] == [100]
+    assert [c.site for c in scan(BUMP, text, strand="minus").calls] == [200]
+
+
+def test_nearby_sites_on_one_strand_are_one_call_and_on_two_strands_two():
+    close = plant(300, plus=[100, 140])
+    assert [c.site for c in scan(BUMP, close).calls] == [100]
+    assert [c.site for c in scan(BUMP, close, min_distance=40).calls] == [100, 140]
+    assert [c.site for c in scan(BUMP, plant(300, plus=[100], minus=[120])).calls] == [100, 120]
+
+
+# --- what is left out ---------------------------------------------------------------------------------------
+
+
+def test_windows_with_too_many_ambiguous_letters_are_not_scored():
+    text = plant(300, plus=[100])
+    four, five = text[:110] + "NRYK" + text[114:], text[:110] + "NRYKM" + text[115:]
+    assert [c.site for c in scan(BUMP, four).calls] == [100]  # 4 of 41 letters
+    assert scan(BUMP, five, stride=1).calls[:] == []
+    assert [c.site for c in scan(BUMP, five, max_ambiguous=5 / 41).calls] == [100]
+
+
+def test_an_assembly_gap_counts_as_not_scanned():
+    text = plant(1000)
+    full, gapped = scan(BUMP, text), scan(BUMP, text[:400] + "N" * 200 + text[600:])
+    assert full.positions == 1000 - 41 + 1
+    # Windows with 5 or more N: starts 400 - 41 + 5 to 600 - 5, that is 232, to the resolution of the grid.
+    assert abs(full.positions - gapped.positions - 232) <= 10
+
+
+def test_sites_in_lower_case_are_left_out_on_request():
+    record = SequenceRecord("c", plant(300, plus=[100, 200]), soft_masked=((95, 101),))
+    assert [c.site for c in scan(BUMP, [record]).calls] == [100, 200]
+    kept = scan(BUMP, [record], skip_soft_masked=True, threshold=0.9)
+    assert [c.site for c in kept.calls] == [101, 200]
+    assert kept.calls[0].score == pytest.approx(0.97)
+
+
+def test_a_contig_shorter_than_the_window_is_skipped_with_a_reason():
+    records = [SequenceRecord("tiny", "A" * 40), SequenceRecord("long", plant(100, plus=[50]))]
+    skipped = []
+    result = scan(BUMP, records, listeners=Listeners(on_skip=skipped.append))
+    assert [(s.id, s.reason) for s in skipped] == [("tiny", "40 letters, shorter than the window of 41")]
+    assert (result.contigs, result.letters, [c.contig for c in result.calls]) == (1, 100, ["long"])
+    with pytest.raises(InputError, match="record 'tiny': 40 letters, shorter than the window of 41"):
+        scan(BUMP, records)
+
+
+def test_no_records_give_an_empty_result():
+    result = scan(BUMP, [], null_mb=1.0)
+    assert (len(result.calls), result.positions, result.calls_per_mb, result.false_calls) == (0, 0, 0.0, None)
+
+
+# --- parts --------------------------------------------------------------------------------------------------
+
+
+def test_a_region_gives_the_calls_of_the_whole_scan_within_it():
+    rng = random.Random(3)
+    text = "".join(rng.choices("ACGT", k=3000))
+    settings = {"threshold": 0.97, "min_distance": 20, "stride": 7}
+    found = detector(hashed, WINDOW, SITE)
+    whole = scan(found, text, **settings)
+    part = scan(found, text, regions=(parse_region("c:1,001-1500"), parse_region("c:1401-2000")), **settings)
+    assert rows(part) == [row for row in rows(whole) if 1000 <= row[4] < 2000]
+    assert part.positions == 1000
+
+
+def test_windows_reach_beyond_a_region_and_across_the_origin():
+    text = plant(300, plus=[3, 100])
+    assert [c.site for c in scan(BUMP, text, regions=(parse_region("c:101-101"),)).calls] == [100]
+    assert scan(BUMP, text, regions=(parse_region("c:102-120"),)).calls[:] == []
+    ring = scan(BUMP, text, regions=(parse_region("c:1-10"),), circular=True)
+    assert [(c.start, c.site) for c in ring.calls] == [(291, 3)]
+
+
+def test_contigs_outside_the_regions_are_passed_over():
+    records = [SequenceRecord(name, plant(200, plus=[100])) for name in ("a", "b", "b:1-5", "c")]
+    result = scan(BUMP, records, regions=(parse_region("b:1-5"), parse_region("c")))
+    assert [(c.contig, c.site) for c in result.calls] == [("b:1-5", 100), ("c", 100)]
+    with pytest.raises(InputError, match=r"--region chrb: .*no sequence named 'chrb'; did you mean 'b'"):
+        scan(BUMP, records, regions=(parse_region("chrb"),))
+    with pytest.raises(InputError, match="beyond the end of 'a', which has 200 letters"):
+        scan(BUMP, records, regions=(parse_region("a:100-201"),))
+
+
+# --- tracks, false calls, settings --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("circular", [False, True])
+@pytest.mark.parametrize("piece", [25, 100_000])
+def test_the_profile_ascends_and_tiles_the_contig(circular, piece):
+    profiles, contigs = [], []
+    heard = Listeners(on_profile=profiles.append, on_contig=lambda *c: contigs.append(c))
+    scan(BUMP, plant(207), circular=circular, piece=piece, listeners=heard)
+    assert contigs == [("c", 207)]
+    for strand, offset in (("+", 12), ("-", 28)):
+        sites = np.concatenate([p.sites for p in profiles if p.strand == strand])
+        gaps = np.concatenate([p.gaps for p in profiles if p.strand == strand])
+        assert (np.diff(sites) == gaps[:-1]).all()
+        starts = range(0, 207, 10) if circular else [*range(0, 167, 10), 166]
+        assert sorted(sites.tolist()) == sorted((s + offset) % 207 for s in starts)
+        assert gaps.sum() == (207 if circular else 167)
+
+
+def test_expected_false_calls_agree_with_paper_arithmetic():
+    # The score tells how far the motif GAC is from the site: at 0.99 only the place itself counts, so each
+    # position of a strand is called with chance 4^-3 = 1/64 where no other call lies nearer than 2.
+    def score(codes):
+        return (codes == DNA.encode("GAC")).all(axis=1).astype(float)
+
+    text = "".join(random.Random(5).choices("ACGT", k=60_000))
+    result = scan(detector(score, 3, 1), text, stride=1, min_distance=2, null_mb=0.06)
+    assert result.false_calls is not None
+    expected = 2 * 59_998 / 64
+    assert result.false_calls.expected == pytest.approx(expected, abs=4 * math.sqrt(expected))
+    assert result.false_calls.scanned_mb == pytest.approx(0.059998)
+    assert result.positions == 59_998
+    assert abs(len(result.calls) - expected) < 4 * math.sqrt(expected)
+    assert result.calls_per_mb == pytest.approx(len(result.calls) / 0.059998)
+
+
+def graded(codes):
+    """Share of letters that are those of a 12-letter site: random sequence reaches 9 of 12 now and then."""
+    return (codes == DNA.encode("TTGACATATAAT")).mean(axis=1)
+
+
+def test_an_fdr_finds_the_planted_sites():
+    rng = random.Random(8)
+    letters = rng.choices("ACGT", k=40_000)
+    sites = list(range(500, 40_000, 400))
+    for site in sites:
+        letters[site : site + 12] = "TTGACATATAAT"
+    result = scan(detector(graded, 12, 0), "".join(letters), stride=1, fdr=0.1, null_mb=0.2)
+    # By chance 80,000 windows hold 80,000 (1 + 12 * 3 + 66 * 9) / 4^12 = 3 with 10 or more letters of 12, and
+    # 80,000 * 220 * 27 / 4^12 = 28 more with 9: too many for 99 planted sites, where 3 are few enough.
+    assert result.threshold is not None
+    assert 9 / 12 < result.threshold <= 10 / 12
+    assert {c.site for c in result.calls if c.score == 1} >= set(sites)
+    assert result.false_calls is not None
+    assert result.false_calls.expected <= 0.1 * len(result.calls)
+    assert scan(detector(graded, 12, 0), "".join(letters), stride=1, threshold=result.threshold).calls[
+        :
+    ] == list(result.calls)
+
+
+def test_an_fdr_that_no_threshold_keeps_gives_no_calls():
+    text = "".join(random.Random(1).choices("ACGT", k=5000))
+    result = scan(detector(graded, 12, 0), text, stride=1, fdr=0.01, null_mb=0.1)
+    assert (result.threshold, len(result.calls), result.false_calls) == (None, 0, None)
+
+
+def test_the_share_of_windows_unlike_the_training_data():
+    def no_g(codes):
+        return (codes != 2).all(axis=1)
+
+    found = detector(bump, BUMP_WINDOW, BUMP_SITE, outlying=no_g)
+    half = SequenceRecord("a", "A" * 1000 + "G" * 1000)
+    unlike = scan(found, [half]).unlike
+    assert unlike == pytest.approx(0.49, abs=0.02)  # (1000 - 40) of 1960 windows hold no G
+    assert scan(found, [half], regions=(parse_region("a:1-500"),)).unlike == 1
+    assert scan(BUMP, [half]).unlike is None
+
+
+def test_contigs_don_t_touch_each_other():
+    left, right = SequenceRecord("a", plant(100, plus=[60])), SequenceRecord("b", plant(100, plus=[13]))
+    both = scan(BUMP, [left, right])
+    assert rows(both) == rows(scan(BUMP, [left])) + rows(scan(BUMP, [right]))
+    assert both.calls.contigs == {"a": 100, "b": 100}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"stride": 0}, "stride"),
+        ({"threshold": 1.1}, "threshold"),
+        ({"threshold": 0.5, "fdr": 0.1}, "both"),
+        ({"fdr": 1.0}, "fdr"),
+        ({"fdr": 0.1, "null_mb": 0.0}, "null-mb"),
+        ({"min_distance": 0}, "min-distance"),
+        ({"max_ambiguous": 1.5}, "max-ambiguous"),
+        ({"strand": "up"}, "strand"),
+    ],
+)
+def test_settings_out_of_range(options, message):
+    with pytest.raises(ConfigError, match=message):
+        ScanOptions(**options)
+
+
+@pytest.mark.parametrize("text", ["c:0-5", "c:9-5"])
+def test_a_region_that_is_none(text):
+    with pytest.raises(InputError, match="1-based"):
+        parse_region(text)

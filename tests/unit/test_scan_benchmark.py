@@ -1,0 +1,295 @@
+"""The scan benchmark's arithmetic: matching, curves, intervals, sections, and the linear comparators."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import comparators
+import evaluation
+import machine
+import scan_ecoli
+from ecoli_tables import Site
+from ecoli_truth import Placed
+from evaluation import Section
+from matching import (
+    UNCLAIMED,
+    Calls,
+    at_depth,
+    average_precision,
+    block_weights,
+    claim,
+    interval,
+    make_curve,
+    make_starts,
+    precision_at_recall,
+    rank_calls,
+    thin,
+)
+from seqray.alphabet import DNA
+from seqray.baseline import KmerPositionalBaseline, PositionWeightMatrix
+from seqray.records import LabelledSequence
+
+
+def calls(*rows: tuple[int, str, float]) -> Calls:
+    return rank_calls([row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows])
+
+
+# ------------------------------------------------------------------------------------------- matching
+
+
+def test_calls_are_ranked_by_score_then_position_then_strand():
+    ranked = calls((9, "-", 1.0), (5, "-", 2.0), (9, "+", 1.0), (3, "+", 1.0))
+    assert ranked.position.tolist() == [5, 3, 9, 9]
+    assert ranked.plus.tolist() == [False, True, True, False]
+
+
+def test_a_start_is_claimed_once_by_the_better_call():
+    found = claim(calls((100, "+", 1.0), (110, "+", 2.0)), make_starts({"+": [105]}), tolerance=25)
+    assert found.tolist() == [0, UNCLAIMED]  # the call at 110 comes first
+
+
+def test_a_call_claims_the_nearest_start_that_is_free():
+    starts = make_starts({"+": [80, 104], "-": [100]})
+    found = claim(calls((100, "+", 3.0), (101, "+", 2.0), (102, "+", 1.0)), starts, tolerance=25)
+    assert found.tolist() == [1, 0, UNCLAIMED]
+
+
+@pytest.mark.parametrize(("distance", "hit"), [(25, True), (26, False)])
+@pytest.mark.parametrize("side", [1, -1])
+def test_the_tolerance_is_inclusive_on_both_sides(distance, hit, side):
+    found = claim(calls((1000 + side * distance, "-", 1.0)), make_starts({"-": [1000]}), tolerance=25)
+    assert bool(found[0] != UNCLAIMED) is hit
+
+
+def test_the_strand_has_to_be_right():
+    assert claim(calls((100, "-", 1.0)), make_starts({"+": [100]}))[0] == UNCLAIMED
+
+
+positions = st.lists(st.tuples(st.integers(0, 400), st.sampled_from("+-"), st.integers(0, 9)), max_size=30)
+
+
+@given(positions, positions, st.integers(0, 30))
+def test_what_the_first_calls_claim_does_not_depend_on_later_ones(rows, known, kept):
+    ranked = calls(*((place, strand, float(score)) for place, strand, score in rows))
+    starts = make_starts({s: sorted({place for place, strand, _ in known if strand == s}) for s in "+-"})
+    found = claim(ranked, starts)
+    claimed = found[found != UNCLAIMED]
+    assert len(set(claimed.tolist())) == len(claimed)
+    first = ranked.take(np.arange(min(kept, len(ranked))))
+    assert claim(first, starts).tolist() == found[:kept].tolist()
+
+
+@given(positions, st.integers(1, 60))
+def test_thinned_calls_keep_their_distance_and_lose_only_to_better_ones(rows, distance):
+    ranked = calls(*((place, strand, float(score)) for place, strand, score in rows))
+    kept = thin(ranked, distance)
+    pairs = list(zip(kept.position.tolist(), kept.plus.tolist(), kept.score.tolist(), strict=True))
+    for index, (place, plus, _) in enumerate(pairs):
+        assert all(abs(place - other) >= distance for other, strand, _ in pairs[:index] if strand == plus)
+    for place, plus, score in zip(ranked.position, ranked.plus, ranked.score, strict=True):
+        near = [s for p, strand, s in pairs if strand == plus and abs(p - place) < distance]
+        assert near
+        assert max(near) >= score
+
+
+# --------------------------------------------------------------------------------------------- curves
+
+
+def example_curve():
+    """Five calls, of which the 1st, 3rd and 4th find the starts at 100, 500 and 1500; one start is missed."""
+    ranked = calls((100, "+", 5.0), (300, "+", 4.0), (500, "+", 3.0), (1500, "+", 2.0), (1700, "+", 1.0))
+    strong = make_starts({"+": [100, 500, 1500, 1900]})
+    return make_curve(ranked, strong, make_starts({"+": [100, 300, 1500]}), origin=0, block=1000)
+
+
+def test_recall_and_precision_after_each_call():
+    recall, precision = example_curve().at(np.ones(2))
+    assert recall.tolist() == [0.25, 0.25, 0.5, 0.75, 0.75]
+    assert precision == pytest.approx([1, 1, 2 / 3, 3 / 4, 3 / 5])
+
+
+def test_area_by_hand():
+    recall, precision = example_curve().at(np.ones(2))
+    assert average_precision(recall, precision, 5) == pytest.approx(0.25 * (1 + 2 / 3 + 3 / 4))
+    assert average_precision(recall, precision, 3) == pytest.approx(0.25 * (1 + 2 / 3))
+
+
+def test_a_block_drawn_twice_counts_twice():
+    recall, precision = example_curve().at(np.array([2.0, 0.0]))
+    assert recall.tolist() == [0.5, 0.5, 1, 1, 1]
+    assert precision == pytest.approx([1, 1, 2 / 3, 2 / 3, 2 / 3])
+
+
+def test_depths_and_recalls_that_are_not_reached_have_no_value():
+    recall, precision = example_curve().at(np.ones(2))
+    assert at_depth(precision, 4) == 0.75
+    assert np.isnan([at_depth(precision, 6), at_depth(precision, 0)]).all()
+    assert precision_at_recall(recall, precision, 0.75) == 0.75
+    assert precision_at_recall(recall, precision, 0.3) == pytest.approx(2 / 3)
+    assert np.isnan(precision_at_recall(recall, precision, 0.8))
+
+
+def test_resamples_draw_as_many_blocks_as_there_are():
+    weights = block_weights(40, 300, seed=1)
+    assert weights.shape == (301, 40)
+    assert (weights[0] == 1).all()
+    assert (weights.sum(axis=1) == 40).all()
+    assert weights[1:].var() == pytest.approx(1 - 1 / 40, rel=0.05)  # multinomial: n p (1 - p)
+
+
+def test_intervals_leave_out_what_has_no_value():
+    assert interval(np.array([np.nan, *np.arange(101.0)])) == (2.5, 97.5)
+    assert np.isnan(interval(np.array([np.nan]))).all()
+
+
+# ------------------------------------------------------------------------------------------- sections
+
+
+def small_section() -> Section:
+    starts = make_starts({"+": [1100, 5200], "-": [9000]})
+    return Section("region", (1000, 21_000), None, {"strong": (starts, starts)})
+
+
+def test_upstream_of_a_gene_is_before_it_on_its_strand():
+    masks = evaluation.upstream_masks({"+": [1010], "-": [1100]}, (1000, 1200), reach=20)
+    assert np.flatnonzero(masks.plus).tolist() == list(range(0, 11))  # cut at the start of the region
+    assert np.flatnonzero(masks.minus).tolist() == list(range(100, 121))
+    assert masks.holds(np.array([1005, 1005, 1110]), np.array([True, False, False])).tolist() == [
+        True,
+        False,
+        True,
+    ]
+
+
+def test_a_restricted_section_drops_calls_and_starts_outside():
+    masks = evaluation.upstream_masks({"+": [1150], "-": []}, (1000, 21_000), reach=100)
+    part = evaluation.restrict(small_section(), "upstream", masks)
+    assert part.pairs["strong"][0].position.tolist() == [1100]
+    assert len(part.calls(calls((1100, "+", 2.0), (1100, "-", 1.0), (5200, "+", 0.5)))) == 1
+
+
+def test_rows_stop_at_the_calls_there_are():
+    ranked = calls((1110, "+", 3.0), (3000, "+", 2.0), (9010, "-", 1.0))
+    rows = evaluation.depth_rows(small_section(), "m", ranked, small_section().weights(20, 0))
+    assert [(row["calls_per_kb"], row["calls"]) for row in rows] == [("0.1", 2), ("all", 3)]
+    assert rows[0]["recall_strong"] == pytest.approx(1 / 3)
+    assert rows[1]["precision_strong"] == pytest.approx(2 / 3)
+    assert rows[0]["auprc_strong"] == pytest.approx((1 + 2 / 3) / 3)
+    assert rows[1]["lowest_score"] == 1.0
+    low, high = float(rows[0]["recall_strong_low"]), float(rows[0]["recall_strong_high"])
+    assert low <= 1 / 3 <= high
+
+
+def test_comparison_at_equal_recall_takes_our_first_calls_that_reach_theirs():
+    ours = calls((1100, "+", 5.0), (2000, "+", 4.0), (9000, "-", 3.0), (5200, "+", 2.0))
+    theirs = calls((1100, "+", 9.0), (9000, "-", 8.0), (12_000, "+", 7.0), (13_000, "+", 6.0))
+    (row,) = evaluation.equal_recall_rows(small_section(), ours, {"x": theirs}, np.ones((1, 2)))
+    assert (row["recall"], row["precision"]) == (pytest.approx(2 / 3), 0.5)
+    assert row["precision_seqray"] == pytest.approx(2 / 3)
+    assert row["difference"] == pytest.approx(1 / 6)
+
+
+def test_a_method_without_calls_gives_no_numbers():
+    none = calls()
+    (row,) = evaluation.equal_recall_rows(small_section(), none, {"x": none}, np.ones((3, 2)))
+    assert np.isnan([row["recall"], row["difference"], row["difference_low"]]).all()
+
+
+# ---------------------------------------------------------------------------------------- comparators
+
+
+RNG = random.Random(3)
+
+
+def letters(length: int) -> str:
+    return "".join(RNG.choice("ACGT") for _ in range(length))
+
+
+WINDOWS = [letters(81) for _ in range(60)]
+LABELS = ["promoter" if "TATAAT" in w or i % 3 == 0 else "background" for i, w in enumerate(WINDOWS)]
+
+
+def test_training_windows_are_the_middle_of_the_training_examples():
+    examples = [
+        LabelledSequence("GGG" + WINDOWS[0] + "CCC", "promoter", "a", split="train"),
+        LabelledSequence(WINDOWS[1], "background", "b", split="train"),
+        LabelledSequence(WINDOWS[2], "background", "c", split="validation"),
+    ]
+    assert comparators.training_windows(examples) == (WINDOWS[:2], ["promoter", "background"])
+
+
+def test_kmer_profile_gives_the_numbers_of_the_classifier():
+    model = KmerPositionalBaseline(kmers=(2, 3), positional=(1, 2)).fit(WINDOWS, LABELS)
+    genome = letters(200)
+    probability = model.predict_proba([genome[i : i + 81] for i in range(120)])[:, 1]
+    profile = comparators.kmer_profile(model, DNA.encode(genome))
+    assert profile == pytest.approx(np.log(probability / (1 - probability)), abs=1e-9)
+
+
+def test_words_are_numbered_in_base_four():
+    assert comparators.words(np.array([0, 1, 2, 3]), 2).tolist() == [1, 6, 11]
+
+
+@pytest.mark.parametrize("strand", ["+", "-"])
+def test_a_scan_finds_a_planted_window_at_its_site(strand):
+    window = WINDOWS[0]
+    model = PositionWeightMatrix(positive="promoter").fit(
+        [window] * 20 + WINDOWS[1:40], ["promoter"] * 20 + ["background"] * 39
+    )
+    other = window.translate(str.maketrans("ACGT", "TGCA"))[::-1]
+    genome = letters(500) + (window if strand == "+" else other) + letters(500)
+    found = comparators.scan_with(model.scan_codes, genome, (100, 900), min_distance=50)
+    assert (found.position[0], "+" if found.plus[0] else "-") == (560 if strand == "+" else 520, strand)
+    assert found.score[0] == pytest.approx(model.score_codes(DNA.encode(window)[None])[0])
+    assert 100 <= found.position.min() <= found.position.max() < 900
+
+
+def prediction(position: int, sigma: str, score: float, p_value: float) -> Placed:
+    return Placed(position, "+", Site(position + 1, "+", "p", sigma=sigma, score=score, p_value=p_value))
+
+
+def test_published_predictions_are_ranked_by_p_value_or_within_one_sigma_by_score():
+    rows = [
+        prediction(100, "Sigma70", 2.0, 1e-4),
+        prediction(120, "Sigma70", 5.0, 1e-3),
+        prediction(400, "Sigma24", 9.0, 1e-2),
+        prediction(900, "Sigma70", 7.0, 1e-9),
+    ]
+    assert comparators.published(rows, (0, 800), None, None).position.tolist() == [100, 120, 400]
+    assert comparators.published(rows, (0, 800), "Sigma70", None).position.tolist() == [120, 100]
+    assert comparators.published(rows, (0, 800), "Sigma70", 50).position.tolist() == [120]
+
+
+def test_random_calls_cover_the_region_on_both_strands():
+    drawn = comparators.random_calls((1000, 101_000), 2000, min_distance=50)
+    assert drawn.position.min() >= 1000
+    assert drawn.position.max() < 101_000
+    assert 0.4 < drawn.plus.mean() < 0.6
+    assert len(drawn) < 2000
+
+
+# ------------------------------------------------------------------------------------------ the script
+
+
+def test_provenance_tells_no_path():
+    lines = machine.describe(["scan_ecoli.py", "--model", "/home/someone/my.safetensors", "--stride", "10"])
+    assert lines[0] == "command: python benchmarks/scan_ecoli.py --model my.safetensors --stride 10"
+    assert all("/home" not in line for line in lines)
+
+
+def test_a_command_that_fails_is_not_measured():
+    assert machine.run([sys.executable, "-c", "pass"]).peak_mb > 1
+    with pytest.raises(subprocess.CalledProcessError):
+        machine.run([sys.executable, "-c", "raise SystemExit(3)"])
+
+
+def test_tables_are_written_with_comments_and_short_numbers(tmp_path):
+    scan_ecoli.write_table(tmp_path / "a" / "t.tsv", [{"what": "x", "n": 3, "share": 1 / 3}], ["told"])
+    assert (tmp_path / "a" / "t.tsv").read_text() == "# told\nwhat\tn\tshare\nx\t3\t0.333333\n"
