@@ -1,0 +1,268 @@
+"""Cross-validate a configuration on a labelled table, beside the baseline floor on the same folds.
+
+    python data/prepare.py ecoli-cnnprom --out runs/data/ecoli-cnnprom.tsv.gz
+    python benchmarks/cross_validation.py --config configs/ecoli-cnnprom.yaml \
+        --train runs/data/ecoli-cnnprom.tsv.gz --protocol random grouped
+
+Protocols: ``random`` folds are what most papers use; ``grouped`` folds keep the groups of the table (shared
+40-mers, blocks of the genome) on one side, and are the honest figure. In each fold the epoch, temperature
+and threshold are chosen on a part of the training folds; the test fold is scored once.
+
+Writes a row per protocol, model and fold, the mean of the folds, and the pooled figure with a 95 % interval
+(bootstrap over groups), and with ``--card`` the figures that a model card shows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from machine import describe
+from seqray.alphabet import ALPHABETS
+from seqray.config import RunConfig, load_run_config
+from seqray.io.files import open_output
+from seqray.io.tables import read_labelled_table
+from seqray.records import LabelledSequence
+from seqray.splits import grouped_folds, random_folds
+
+MODEL, FLOOR = "seqray", "k-mer and position logistic regression"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One test fold of one protocol."""
+
+    config: RunConfig
+    data: Sequence[LabelledSequence]
+    protocol: str
+    fold: int
+    test: np.ndarray
+    work_dir: Path
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Probability of the positive class and the call for each test sequence, for model and floor."""
+
+    protocol: str
+    fold: int
+    test: np.ndarray
+    scores: dict[str, np.ndarray]
+    calls: dict[str, np.ndarray]
+    seconds: float
+
+
+def run_fold(task: Task) -> Answer:
+    """Train on the other folds, score this one."""
+    import torch
+
+    from seqray.modelfile import TrainedModel
+    from seqray.predict import score_codes
+    from seqray.training.fit import train
+
+    torch.set_num_threads(1)
+    began = time.monotonic()
+    held_out = set(task.test.tolist())
+    rest = [replace(e, split=None) for i, e in enumerate(task.data) if i not in held_out]
+    if task.protocol == "random":
+        rest = [replace(e, group=None) for e in rest]
+    result = train(task.config, rest, None, work_dir=task.work_dir)
+    model = TrainedModel(result.card, result.networks)
+    flank, window = task.config.data.flank, task.config.data.window
+    sequences = [task.data[i].sequence[flank : flank + window] for i in task.test]
+    codes = np.stack([model.alphabet.encode(s) for s in sequences])
+    p = score_codes(model, codes)[:, result.card.positive_index]
+    floor = floor_scores(task, rest, sequences)
+    return Answer(
+        task.protocol,
+        task.fold,
+        task.test,
+        {MODEL: p, FLOOR: floor},
+        {MODEL: p >= result.card.threshold, FLOOR: floor >= 0.5},
+        time.monotonic() - began,
+    )
+
+
+def floor_scores(task: Task, rest: Sequence[LabelledSequence], test: Sequence[str]) -> np.ndarray:
+    """Score the test fold with the baseline."""
+    from seqray.baseline import KmerPositionalBaseline
+
+    flank, window = task.config.data.flank, task.config.data.window
+    baseline = KmerPositionalBaseline()
+    baseline.fit([e.sequence[flank : flank + window] for e in rest], [e.label for e in rest])
+    column = list(baseline.classes_).index(task.config.data.positive)
+    return baseline.predict_proba(test)[:, column]
+
+
+def make_tasks(config: RunConfig, data: list[LabelledSequence], args: argparse.Namespace) -> list[Task]:
+    """Lay out the folds of each protocol and repetition."""
+    labels = [e.label for e in data]
+    tasks = []
+    for protocol in args.protocol:
+        for repeat in range(args.repeats):
+            if protocol == "random":
+                folds = random_folds(labels, args.folds, seed=repeat)
+            else:
+                folds = grouped_folds(labels, [e.group for e in data], args.folds, seed=repeat)
+            for fold in range(args.folds):
+                number = repeat * args.folds + fold
+                work = args.work_dir / f"{protocol}-{number}"
+                seeded = replace(config, seed=config.seed + 100 * number)
+                tasks.append(Task(seeded, data, protocol, number, np.flatnonzero(folds == fold), work))
+    return tasks
+
+
+def measures() -> dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], float]]:
+    """Figures of (labels, scores, calls)."""
+    from sklearn.metrics import accuracy_score, average_precision_score, matthews_corrcoef, roc_auc_score
+
+    return {
+        "mcc": lambda y, s, c: float(matthews_corrcoef(y, c)),
+        "auroc": lambda y, s, c: float(roc_auc_score(y, s)),
+        "auprc": lambda y, s, c: float(average_precision_score(y, s)),
+        "accuracy": lambda y, s, c: float(accuracy_score(y, c)),
+        "sensitivity": lambda y, s, c: float(c[y].mean()),
+        "specificity": lambda y, s, c: float((~c[~y]).mean()),
+    }
+
+
+def summarise(
+    answers: Sequence[Answer], labels: np.ndarray, groups: np.ndarray, repeats: int
+) -> list[dict[str, Any]]:
+    """Make the rows of the table for one protocol: folds, their mean, and the pooled figures."""
+    from seqray.metrics import bootstrap_interval
+
+    rows: list[dict[str, Any]] = []
+    for who in (MODEL, FLOOR):
+        folds = []
+        for a in answers:
+            y = labels[a.test]
+            figures = {name: f(y, a.scores[who], a.calls[who]) for name, f in measures().items()}
+            folds.append(figures)
+            rows.append({"model": who, "fold": str(a.fold + 1), "n": len(y), **figures})
+        mean = {name: float(np.mean([f[name] for f in folds])) for name in measures()}
+        rows.append({"model": who, "fold": "mean", "n": len(labels) * repeats, **mean})
+        where = np.concatenate([a.test for a in answers])
+        calls = np.concatenate([a.calls[who] for a in answers])
+        scores = np.concatenate([a.scores[who] for a in answers])
+        y, g = labels[where], groups[where]
+        pooled: dict[str, Any] = {}
+        for name, f in measures().items():
+            ranked = name in ("auroc", "auprc")
+            given = scores if ranked else calls
+            pooled[name] = f(y, scores, calls)
+            low, high = bootstrap_interval(
+                lambda t, v, f=f: f(t.astype(bool), v, v.astype(bool)), y, given, groups=g, n=500
+            )
+            pooled[f"{name}_low"], pooled[f"{name}_high"] = low, high
+        rows.append({"model": who, "fold": "pooled", "n": len(y), **pooled})
+    return rows
+
+
+def write_table(path: str, rows: Sequence[dict[str, Any]], head: Sequence[str]) -> None:
+    """Write the rows as TSV under comment lines."""
+    columns = ["set", "protocol", "model", "fold", "n", *measures()]
+    columns += [f"{name}_{side}" for name in measures() for side in ("low", "high")]
+    lines = [f"# {line}" for line in head] + ["\t".join(columns)]
+    for row in rows:
+        cells = (row.get(column, "") for column in columns)
+        lines.append("\t".join(f"{c:.4f}" if isinstance(c, float) else str(c) for c in cells))
+    with open_output(path) as handle:
+        handle.write(("\n".join(lines) + "\n").encode())
+
+
+def card_figures(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Choose what a model card shows: pooled figures with intervals, of model and floor, by protocol."""
+    figures: dict[str, Any] = {}
+    for row in rows:
+        if row["fold"] == "pooled":
+            who = "model" if row["model"] == MODEL else "floor"
+            figures[f"{row['set']}, {row['protocol']}, {who}"] = {
+                name: {"value": row[name], "low": row[f"{name}_low"], "high": row[f"{name}_high"]}
+                for name in measures()
+            }
+    return figures
+
+
+def write_card_figures(path: str, figures: dict[str, Any]) -> None:
+    """Add the figures, to four digits, to a JSON file for ``seqray train --metrics``."""
+
+    def rounded(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: rounded(v) for key, v in value.items()}
+        return round(value, 4) if isinstance(value, float) else value
+
+    known = json.loads(Path(path).read_text()) if Path(path).exists() else {}
+    with open_output(path) as handle:
+        handle.write((json.dumps({**known, **rounded(figures)}, indent=1) + "\n").encode())
+
+
+def headline(rows: Sequence[dict[str, Any]], measure: str) -> dict[str, Any]:
+    """Choose the figure that ``seqray models`` lists: that of the last protocol."""
+    row = [r for r in rows if r["model"] == MODEL and r["fold"] == "pooled"][-1]
+    value, low, high = (row[key] for key in (measure, f"{measure}_low", f"{measure}_high"))
+    split = f"{row['set']}, {row['protocol']}"
+    return {"metric": measure, "split": split, "value": value, "low": low, "high": high}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--config", type=Path, required=True)
+    parser.add_argument("--train", type=Path, required=True, help="labelled table")
+    parser.add_argument("--protocol", nargs="+", choices=["random", "grouped"], default=["random", "grouped"])
+    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=1, help="times that the folds are drawn anew")
+    parser.add_argument("--members", type=int, help="networks a fold; the configuration's by default")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="folds at a time, a thread each"
+    )
+    parser.add_argument("--work-dir", type=Path, help="checkpoints; runs/cv/<table> by default")
+    parser.add_argument("--out", help="TSV; benchmarks/results/cv_<table>.tsv by default")
+    parser.add_argument("--card", help="JSON for seqray train --metrics; figures are added to it")
+    parser.add_argument("--headline", action="store_true", help="make this the figure that lists show")
+    args = parser.parse_args()
+    name = args.train.name.split(".")[0]
+    args.work_dir = args.work_dir or Path("runs/cv") / name
+    args.out = args.out or f"benchmarks/results/cv_{name}.tsv"
+    config = load_run_config(args.config)
+    config = replace(config, members=args.members or config.members)
+    data = read_labelled_table(args.train, ALPHABETS[config.model.alphabet])
+    labels = np.array([e.label == config.data.positive for e in data])
+    groups = np.array([e.group or f"row{i}" for i, e in enumerate(data)])
+    answers: list[Answer] = []
+    with ProcessPoolExecutor(args.jobs, mp_context=get_context("spawn")) as pool:
+        for answer in pool.map(run_fold, make_tasks(config, data, args)):
+            answers.append(answer)
+            mcc = measures()["mcc"](labels[answer.test], answer.scores[MODEL], answer.calls[MODEL])
+            print(
+                f"{name} {answer.protocol} fold {answer.fold + 1}: MCC {mcc:.4f}, {answer.seconds:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
+    rows: list[dict[str, Any]] = []
+    for protocol in args.protocol:
+        chosen = [a for a in answers if a.protocol == protocol]
+        for row in summarise(chosen, labels, groups, args.repeats):
+            rows.append({"set": name, "protocol": f"{protocol} folds", **row})
+    seconds = sum(a.seconds for a in answers)
+    head = [*describe(sys.argv), f"config: {args.config.name}, members: {config.members}, threads a fold: 1"]
+    head.append(f"seconds for all folds, one thread each: {seconds:.0f}")
+    write_table(args.out, rows, head)
+    if args.card:
+        shown = {"headline": headline(rows, "mcc")} if args.headline else {}
+        write_card_figures(args.card, shown | card_figures(rows))
+
+
+if __name__ == "__main__":
+    main()

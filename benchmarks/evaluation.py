@@ -1,0 +1,168 @@
+"""From ranked calls and truth to the rows of the scan benchmark's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from matching import (
+    Calls,
+    Curve,
+    Starts,
+    at_depth,
+    average_precision,
+    block_weights,
+    interval,
+    make_curve,
+    precision_at_recall,
+)
+
+PER_KB = (0.1, 0.2, 0.5, 1.0, 2.0)
+BLOCK = 10_000
+"""Letters in a block of the bootstrap: longer than an operon, so that blocks are nearly independent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Masks:
+    """Where a section lies: True at the positions of a region that belong to it, per strand, (length,)."""
+
+    plus: np.ndarray
+    minus: np.ndarray
+    origin: int
+
+    def holds(self, position: np.ndarray, plus: np.ndarray) -> np.ndarray:
+        """Say for each position and strand whether it belongs to the section."""
+        at = position - self.origin
+        return np.where(plus, self.plus[at], self.minus[at])
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the genome with its truth.
+
+    ``pairs`` names each pair of (starts that recall counts, starts that precision accepts).
+    """
+
+    name: str
+    region: tuple[int, int]
+    masks: Masks | None
+    pairs: Mapping[str, tuple[Starts, Starts]]
+
+    def calls(self, calls: Calls) -> Calls:
+        """Return the calls inside the section."""
+        return calls if self.masks is None else calls.take(self.masks.holds(calls.position, calls.plus))
+
+    @property
+    def kilobases(self) -> float:
+        """Length of the region in kb; both strands of a position count as one."""
+        return (self.region[1] - self.region[0]) / 1000
+
+    def weights(self, replicates: int, seed: int) -> np.ndarray:
+        """Return block weights (1 + replicates, blocks); the first row is the data as they are."""
+        blocks = -(-(self.region[1] - self.region[0]) // BLOCK)
+        return block_weights(blocks, replicates, seed)
+
+    def curves(self, calls: Calls) -> dict[str, Curve]:
+        """Match calls with each pair of starts."""
+        inside = self.calls(calls)
+        return {
+            name: make_curve(inside, recall, precision, self.region[0], BLOCK)
+            for name, (recall, precision) in self.pairs.items()
+        }
+
+
+def upstream_masks(anchors: Mapping[str, Sequence[int]], region: tuple[int, int], reach: int) -> Masks:
+    """Mark the ``reach`` positions upstream of each gene start, the start itself included.
+
+    ``anchors`` are 0-based first letters of genes, per strand.
+    """
+    plus, minus = (np.zeros(region[1] - region[0], dtype=bool) for _ in range(2))
+    for anchor in anchors["+"]:
+        plus[max(anchor - reach - region[0], 0) : max(anchor + 1 - region[0], 0)] = True
+    for anchor in anchors["-"]:
+        minus[max(anchor - region[0], 0) : max(anchor + reach + 1 - region[0], 0)] = True
+    return Masks(plus, minus, region[0])
+
+
+def restrict(section: Section, name: str, masks: Masks) -> Section:
+    """Return the section cut down to the positions that ``masks`` mark."""
+
+    def cut(starts: Starts) -> Starts:
+        return starts.take(masks.holds(starts.position, starts.plus))
+
+    pairs = {pair: (cut(recall), cut(precision)) for pair, (recall, precision) in section.pairs.items()}
+    return Section(name, section.region, masks, pairs)
+
+
+def _with_interval(values: np.ndarray) -> dict[str, float]:
+    low, high = interval(values[1:])
+    return {"": float(values[0]), "_low": low, "_high": high}
+
+
+def depth_rows(
+    section: Section, method: str, calls: Calls, weights: np.ndarray
+) -> list[dict[str, str | float | int]]:
+    """Return a row per number of calls per kb, and one for all calls: recall, precision, area, intervals."""
+    inside = section.calls(calls)
+    depths = [round(per_kb * section.kilobases) for per_kb in PER_KB]
+    labels = [f"{per_kb:g}" for per_kb in PER_KB] + ["all"]
+    measured = {
+        name: _replicates(curve, weights, depths[-1]) for name, curve in section.curves(calls).items()
+    }
+    rows = []
+    for label, depth in zip(labels, [*depths, len(inside)], strict=True):
+        if depth > len(inside) or (label == "all" and depth > depths[-1]):
+            continue
+        row: dict[str, str | float | int] = {"section": section.name, "method": method}
+        row |= {"calls_per_kb": label, "calls": depth, "lowest_score": at_depth(inside.score, depth)}
+        for pair, (recall, precision, area) in measured.items():
+            for measure, values in (("recall", recall), ("precision", precision)):
+                found = np.array([at_depth(replicate, depth) for replicate in values])
+                row |= {f"{measure}_{pair}{end}": value for end, value in _with_interval(found).items()}
+            row |= {f"auprc_{pair}{end}": value for end, value in _with_interval(area).items()}
+        rows.append(row)
+    return rows
+
+
+def _replicates(
+    curve: Curve, weights: np.ndarray, depth: int
+) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
+    """Return recall and precision of every replicate, and the area up to ``depth`` calls."""
+    both = [curve.at(weight) for weight in weights]
+    area = np.array([average_precision(recall, precision, depth) for recall, precision in both])
+    return [recall for recall, _ in both], [precision for _, precision in both], area
+
+
+def equal_recall_rows(
+    section: Section, ours: Calls, others: Mapping[str, Calls], weights: np.ndarray
+) -> list[dict[str, str | float | int]]:
+    """Return, for each other method and pair of starts, our precision at the recall of all its calls.
+
+    The interval is that of the difference, from the same resampled blocks for both.
+    """
+    rows = []
+    our_curves = section.curves(ours)
+    for method, calls in others.items():
+        for pair, curve in section.curves(calls).items():
+            values = np.array([_compare(our_curves[pair], curve, weight) for weight in weights])
+            low, high = interval(values[1:, 2] - values[1:, 1])
+            recall, theirs, mine = values[0]
+            row = {
+                "section": section.name,
+                "method": method,
+                "truth": pair,
+                "calls": len(section.calls(calls)),
+            }
+            row |= {"recall": recall, "precision": theirs, "precision_seqray": mine}
+            rows.append(row | {"difference": mine - theirs, "difference_low": low, "difference_high": high})
+    return rows
+
+
+def _compare(ours: Curve, theirs: Curve, weight: np.ndarray) -> tuple[float, float, float]:
+    """Return recall and precision of all their calls, and our precision at that recall."""
+    recall, precision = theirs.at(weight)
+    if not len(recall):
+        return float("nan"), float("nan"), float("nan")
+    return float(recall[-1]), float(precision[-1]), precision_at_recall(*ours.at(weight), float(recall[-1]))

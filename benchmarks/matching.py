@@ -1,0 +1,170 @@
+"""Match ranked calls with known transcription starts; recall, precision, their areas and intervals.
+
+A call may claim one start: the nearest unclaimed one of the same strand within the tolerance. Calls claim in
+the order of their score, so what the first k calls claim doesn't depend on the calls after them, and two
+calls at one start earn once.
+
+Recall counts starts of one set (strong ones), precision counts calls that claim one of another set
+(supported ones); the two sets may be the same. The area under the precision-recall curve is the sum over
+ranks k of (R_k - R_{k-1}) * P_k (average precision, no interpolation), over at most ``depth`` calls per kb;
+recall that isn't reached by then adds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from heldout import TOLERANCE
+from seqray.peaks import suppress
+
+UNCLAIMED = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Calls sorted by falling score; ties by position, then plus before minus.
+
+    Attributes
+    ----------
+    position
+        0-based transcription start of each call, (N,) int64.
+    plus
+        True on the plus strand, (N,) bool.
+    score
+        Falling, (N,) float64.
+    """
+
+    position: np.ndarray
+    plus: np.ndarray
+    score: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+    def take(self, chosen: np.ndarray) -> Calls:
+        """Return the calls chosen by a mask or by indices in rising order."""
+        return Calls(self.position[chosen], self.plus[chosen], self.score[chosen])
+
+
+def rank_calls(position: Sequence[int], strand: Sequence[str], score: Sequence[float]) -> Calls:
+    """Sort calls by falling score."""
+    where = np.asarray(position, dtype=np.int64)
+    plus = np.array([letter == "+" for letter in strand], dtype=bool)
+    value = np.asarray(score, dtype=np.float64)
+    order = np.lexsort((~plus, where, -value))
+    return Calls(where[order], plus[order], value[order])
+
+
+def thin(calls: Calls, min_distance: int) -> Calls:
+    """Drop each call nearer than ``min_distance`` to a better one of the same strand, as a scan does."""
+    kept = [
+        np.flatnonzero(strand)[suppress(calls.position[strand], calls.score[strand], min_distance)]
+        for strand in (calls.plus, ~calls.plus)
+    ]
+    return calls.take(np.sort(np.concatenate(kept)))
+
+
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """Distinct transcription starts of both strands: 0-based positions, plus strand first."""
+
+    position: np.ndarray
+    plus: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+    def take(self, chosen: np.ndarray) -> Starts:
+        """Return the starts chosen by a mask."""
+        return Starts(self.position[chosen], self.plus[chosen])
+
+
+def make_starts(by_strand: Mapping[str, Sequence[int]]) -> Starts:
+    """Join sorted positions per strand into one table."""
+    plus, minus = by_strand.get("+", []), by_strand.get("-", [])
+    position = np.array([*plus, *minus], dtype=np.int64)
+    return Starts(position, np.arange(len(position)) < len(plus))
+
+
+def claim(calls: Calls, starts: Starts, tolerance: int = TOLERANCE) -> np.ndarray:
+    """Return for each call the index of the start that it claims, or ``UNCLAIMED``; (N,) int64."""
+    claimed = np.full(len(calls), UNCLAIMED, dtype=np.int64)
+    free = np.ones(len(starts), dtype=bool)
+    offsets = {True: 0, False: int(starts.plus.sum())}
+    strands = {flag: starts.position[starts.plus == flag] for flag in (True, False)}
+    for rank, (position, plus) in enumerate(zip(calls.position, calls.plus, strict=True)):
+        known, offset = strands[bool(plus)], offsets[bool(plus)]
+        low, high = np.searchsorted(known, [position - tolerance, position + tolerance + 1])
+        near = [index for index in range(low, high) if free[offset + index]]
+        if near:
+            best = offset + min(near, key=lambda index: abs(int(known[index]) - int(position)))
+            claimed[rank], free[best] = best, False
+    return claimed
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """What ranked calls claim, with the genome block of every call and start for the bootstrap.
+
+    ``call_block`` (N,), ``start_block`` (M,) block numbers; ``recalled`` (N,) the start of the recall set
+    that a call claims or ``UNCLAIMED``; ``correct`` (N,) True where it claims one of the precision set.
+    """
+
+    call_block: np.ndarray
+    start_block: np.ndarray
+    recalled: np.ndarray
+    correct: np.ndarray
+
+    def at(self, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return recall and precision after each call, blocks weighted by ``weight`` (blocks,)."""
+        hit = self.recalled != UNCLAIMED
+        gained = np.zeros(len(self.call_block))
+        gained[hit] = weight[self.start_block[self.recalled[hit]]]
+        calls = weight[self.call_block]
+        total = max(float(weight[self.start_block].sum()), 1e-12)
+        precision = np.cumsum(calls * self.correct) / np.maximum(np.cumsum(calls), 1e-12)
+        return np.cumsum(gained) / total, precision
+
+
+def make_curve(calls: Calls, recall: Starts, precision: Starts, origin: int, block: int) -> Curve:
+    """Match calls with both sets; blocks of ``block`` letters are counted from ``origin``."""
+    recalled = claim(calls, recall)
+    correct = claim(calls, precision) != UNCLAIMED
+    blocks = ((calls.position - origin) // block, (recall.position - origin) // block)
+    return Curve(blocks[0], blocks[1], recalled, correct)
+
+
+def average_precision(recall: np.ndarray, precision: np.ndarray, depth: int) -> float:
+    """Return the sum of (R_k - R_{k-1}) * P_k over the first ``depth`` calls."""
+    gained = np.diff(recall[:depth], prepend=0.0)
+    return float((gained * precision[:depth]).sum())
+
+
+def at_depth(values: np.ndarray, depth: int) -> float:
+    """Return the value after ``depth`` calls, or NaN where there are fewer calls than that."""
+    return float(values[depth - 1]) if 0 < depth <= len(values) else float("nan")
+
+
+def precision_at_recall(recall: np.ndarray, precision: np.ndarray, wanted: float) -> float:
+    """Return the precision at the first rank that reaches a recall, or NaN where none does."""
+    reached = np.nonzero(recall >= wanted - 1e-12)[0]
+    return float(precision[reached[0]]) if len(reached) else float("nan")
+
+
+def block_weights(blocks: int, replicates: int, seed: int) -> np.ndarray:
+    """Return (1 + replicates, blocks) weights: all ones, then multinomial resamples of the blocks."""
+    rng = np.random.default_rng(seed)
+    drawn = rng.multinomial(blocks, np.full(blocks, 1.0 / blocks), size=replicates)
+    return np.vstack([np.ones((1, blocks)), drawn.astype(np.float64)])
+
+
+def interval(values: np.ndarray) -> tuple[float, float]:
+    """Return the 2.5 and 97.5 % quantiles of bootstrap values, NaN left out."""
+    good = values[~np.isnan(values)]
+    if not len(good):
+        return float("nan"), float("nan")
+    low, high = np.quantile(good, [0.025, 0.975])
+    return float(low), float(high)
