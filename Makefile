@@ -1,0 +1,131 @@
+# Every target first makes what it needs: an environment in .venv, from Python 3.11 to 3.13 and pip alone.
+# A second call finds it there; a change of pyproject.toml, constraints.txt or TORCH brings it up to date.
+
+PYTHON ?= python3
+VENV ?= .venv
+# What pip is given for PyTorch. On Linux the plain name may bring CUDA libraries of several GB along; add
+# the options that select a CPU or another GPU build, e.g. TORCH="torch==2.13.0 --index-url ...".
+TORCH ?= torch==2.13.0
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+unexport PYTHONPATH PYTHONHOME
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+SEQRAY := $(BIN)/seqray
+STARTED := $(shell date +%s)
+
+.PHONY: help demo test lint types workflows bench models clean FORCE
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# --- environment -------------------------------------------------------------------------------------
+
+# The file changes only where TORCH does.
+$(VENV)/torch.spec: FORCE
+	@mkdir -p $(VENV)
+	@printf '%s\n' '$(TORCH)' | cmp -s - $@ || printf '%s\n' '$(TORCH)' > $@
+
+$(VENV)/torch.done: $(VENV)/torch.spec
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
+		{ echo "seqray needs Python 3.11 to 3.13; name one: make PYTHON=python3.11 ..." >&2; exit 1; }
+	@echo "making $(VENV) with $$($(PYTHON) --version) and $(TORCH)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) $(TORCH)
+	@touch $@
+
+$(VENV)/demo.done: $(VENV)/torch.done pyproject.toml constraints.txt
+	@echo "installing seqray"
+	@$(PIP) -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/test.done: $(VENV)/demo.done
+	@echo "installing what the tests need"
+	@$(PIP) -c constraints.txt -e '.[test]'
+	@touch $@
+
+$(VENV)/dev.done: $(VENV)/test.done
+	@echo "installing what development needs"
+	@$(PIP) -c constraints.txt -e '.[dev]'
+	@touch $@
+
+# --- use ---------------------------------------------------------------------------------------------
+
+EXAMPLE := data/example
+MODEL := ecoli-promoter
+TABLE = grep -v '^\#' $(1) | head -n $(2) | cut -c1-110
+
+demo: $(VENV)/demo.done  ## predict and scan the example sequences with a shipped model, offline
+	@mkdir -p demo
+	@echo; echo '$$ seqray models'
+	@$(SEQRAY) models
+	@echo; echo '$$ seqray predict $(EXAMPLE)/promoters.fa --model $(MODEL) --out demo/promoters.tsv'
+	@$(SEQRAY) predict $(EXAMPLE)/promoters.fa --model $(MODEL) --out demo/promoters.tsv
+	@$(call TABLE,demo/promoters.tsv,8)
+	@echo; echo '$$ seqray predict $(EXAMPLE)/controls.fa --model $(MODEL) --out demo/controls.tsv'
+	@$(SEQRAY) predict $(EXAMPLE)/controls.fa --model $(MODEL) --out demo/controls.tsv
+	@$(call TABLE,demo/controls.tsv,8)
+	@echo; echo '$$ seqray scan $(EXAMPLE)/construct.fa --model $(MODEL) --out demo/construct.gff3 --out demo/construct.tsv'
+	@$(SEQRAY) scan $(EXAMPLE)/construct.fa --model $(MODEL) --out demo/construct.gff3 --out demo/construct.tsv
+	@$(call TABLE,demo/construct.tsv,12)
+	@echo; echo 'where the promoters were planted (contig, start, end, name, score, strand):'
+	@$(call TABLE,$(EXAMPLE)/construct.truth.bed,12)
+	@echo
+	@echo 'In demo/: tables of the predictions, calls as TSV and as GFF3 for a genome browser beside'
+	@echo '$(EXAMPLE)/construct.fa. Next: "$(SEQRAY) models show $(MODEL)" prints what the model was'
+	@echo 'trained on, how well it did and its limits; "$(SEQRAY) scan YOUR.fa --model $(MODEL) --out calls.gff3".'
+	@echo "demo: $$(($$(date +%s) - $(STARTED))) s, the environment included"
+
+# Folder of the public data, see data/README.md: SEQRAY_DATA=... make models
+SETS := ecoli arabidopsis
+
+models: $(VENV)/test.done  ## train the shipped models anew from the public data in SEQRAY_DATA
+	@[ -n "$${SEQRAY_DATA:-}" ] || { echo "name the folder of the data: SEQRAY_DATA=... make models (see data/README.md)" >&2; exit 2; }
+	$(BIN)/python data/verify.py
+	@mkdir -p runs/data
+	@for set in $(SETS); do \
+		name="$$set-promoter"; metrics="benchmarks/results/$$name.card.json"; \
+		set -x; \
+		$(BIN)/python data/prepare.py "$$set" --out "runs/data/$$set.tsv.gz"; \
+		$(SEQRAY) train --config "configs/$$name.yaml" --train "runs/data/$$set.tsv.gz" --metrics "$$metrics" \
+			--work-dir "runs/$$name" --out "src/seqray/zoo_models/$$name.safetensors"; \
+		{ set +x; } 2>/dev/null; \
+	done
+	$(SEQRAY) models verify
+
+bench: $(VENV)/test.done  ## measure speed; with SEQRAY_DATA set, also the scan of the E. coli genome
+	$(BIN)/python benchmarks/throughput.py
+	@if [ -n "$${SEQRAY_DATA:-}" ]; then set -x; $(BIN)/python benchmarks/scan_ecoli.py; \
+	else echo "benchmarks/scan_ecoli.py needs SEQRAY_DATA, the folder that data/README.md describes"; fi
+
+# --- development -------------------------------------------------------------------------------------
+
+test: $(VENV)/test.done  ## run all tests
+	@OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest
+
+lint: $(VENV)/dev.done  ## style: ruff and snakefmt
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check --quiet workflows
+
+types: $(VENV)/dev.done  ## static types: pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+workflows: $(VENV)/test.done  ## lint and dry-run the Snakemake workflows
+	@for workflow in workflows/*/; do \
+		set -x; \
+		PATH="$$PWD/$(BIN):$$PATH" $(BIN)/snakemake --snakefile "$${workflow}workflow/Snakefile" \
+			--directory "$${workflow}.test" --lint; \
+		PATH="$$PWD/$(BIN):$$PATH" $(BIN)/snakemake --snakefile "$${workflow}workflow/Snakefile" \
+			--directory "$${workflow}.test" --dry-run --quiet --cores 1; \
+		{ set +x; } 2>/dev/null; \
+	done
+
+clean:  ## remove the environment and everything that targets made
+	rm -rf $(VENV) demo dist build .pytest_cache .ruff_cache .hypothesis
+	find src tests benchmarks data workflows -name __pycache__ -prune -exec rm -rf {} +

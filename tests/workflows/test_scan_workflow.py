@@ -1,0 +1,158 @@
+"""The scan workflow run by Snakemake itself: outputs, a second run, the sheet and the settings checked."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from seqray.alphabet import DNA
+
+ROOT = Path(__file__).parents[2] / "workflows" / "scan"
+SHEET = "sample\tfasta\tcircular\nalpha\tdata/alpha.fa\nbeta\tdata/beta.fa\tyes\n"
+
+
+def snakemake(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "XDG_CACHE_HOME": str(folder / "cache"),
+        "OMP_NUM_THREADS": "1",
+    }
+    snakefile = str(ROOT / "workflow" / "Snakefile")
+    words = [sys.executable, "-m", "snakemake", "--snakefile", snakefile, "--directory", str(folder)]
+    return subprocess.run([*words, *arguments], capture_output=True, text=True, env=environment, timeout=900)
+
+
+def write_fasta(path: Path, lengths: dict[str, int], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    records = (f">{name}\n{DNA.decode(rng.integers(0, 4, n))}\n" for name, n in lengths.items())
+    path.write_text("".join(records), encoding="ascii")
+
+
+def make_project(folder: Path, model: Path, sheet: str = SHEET, **settings: object) -> Path:
+    """Lay out what a user edits: the configuration, the sheet and two files of sequences."""
+    (folder / "config").mkdir(parents=True)
+    (folder / "data").mkdir()
+    config = {"samples": "config/samples.tsv", "model": str(model), "resources": {"threads": 1}, **settings}
+    (folder / "config" / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    (folder / "config" / "samples.tsv").write_text(sheet, encoding="utf-8")
+    write_fasta(folder / "data" / "alpha.fa", {"one": 400, "two": 300, "tiny": 5}, seed=1)
+    write_fasta(folder / "data" / "beta.fa", {"ring": 250}, seed=2)
+    return folder
+
+
+def read_table(path: Path) -> list[dict[str, str]]:
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    return list(csv.DictReader(lines, delimiter="\t"))
+
+
+@pytest.fixture(scope="module")
+def finished(tiny_model_file, tmp_path_factory) -> Path:
+    """A project after its first run."""
+    scan = {"stride": 5, "threshold": 0.3, "track": "bedgraph"}
+    folder = make_project(tmp_path_factory.mktemp("project") / "run", tiny_model_file, scan=scan)
+    done = snakemake(folder, "--cores", "1")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_every_sample_has_its_results(finished):
+    for sample in ("alpha", "beta"):
+        folder = finished / "results" / sample
+        calls = read_table(folder / "calls.tsv")
+        features = [
+            line for line in (folder / "calls.gff3").read_text().splitlines() if "\tpromoter\t" in line
+        ]
+        assert len(features) == len(calls) > 0
+        assert all(float(call["score"]) >= 0.3 for call in calls)
+        assert {path.name for path in folder.glob("score.*")} == {
+            "score.plus.bedgraph",
+            "score.minus.bedgraph",
+        }
+        assert (finished / "results" / "logs" / "scan" / f"{sample}.log").read_text()
+        assert read_table(finished / "results" / "benchmarks" / "scan" / f"{sample}.tsv")
+    skipped = read_table(finished / "results" / "alpha" / "skipped.tsv")
+    assert [row["id"] for row in skipped] == ["tiny"]
+
+
+def test_the_sheet_reaches_the_scan(finished):
+    alpha, beta = ((finished / "results" / s / "calls.gff3").read_text() for s in ("alpha", "beta"))
+    assert "Is_circular=true" in beta
+    assert "Is_circular=true" not in alpha
+    assert "--stride 5" in alpha
+
+
+def test_the_summary_has_a_row_per_sample(finished):
+    rows = read_table(finished / "results" / "summary.tsv")
+    assert [(r["sample"], r["sequences"], r["letters"]) for r in rows] == [
+        ("alpha", "2", "700"),
+        ("beta", "1", "250"),
+    ]
+    for row in rows:
+        calls = read_table(finished / "results" / row["sample"] / "calls.tsv")
+        assert int(row["calls"]) == len(calls)
+        assert float(row["threshold"]) == 0.3
+        low, rate, high = (float(row[f"false_calls_per_mb{end}"]) for end in ("_low", "", "_high"))
+        assert 0 <= low <= rate <= high
+    # 250 positions on the circle: the number of calls over them, to six digits
+    assert float(rows[1]["calls_per_mb"]) == pytest.approx(int(rows[1]["calls"]) / 250e-6, rel=1e-3)
+
+
+def test_a_second_run_does_nothing(finished):
+    files = sorted(path for path in (finished / "results").rglob("*") if path.is_file())
+    before = [path.stat().st_mtime_ns for path in files]
+    done = snakemake(finished, "--cores", "1")
+    assert done.returncode == 0
+    assert "Nothing to be done" in done.stderr
+    assert [path.stat().st_mtime_ns for path in files] == before
+
+
+def test_a_run_elsewhere_gives_the_same_bytes(finished, tiny_model_file, tmp_path):
+    scan = {"stride": 5, "threshold": 0.3, "track": "bedgraph"}
+    other = make_project(tmp_path / "elsewhere", tiny_model_file, scan=scan)
+    done = snakemake(other, "--cores", "2")
+    assert done.returncode == 0, done.stderr
+    for name in ("summary.tsv", "alpha/calls.gff3", "alpha/calls.tsv", "beta/score.plus.bedgraph"):
+        assert (other / "results" / name).read_bytes() == (finished / "results" / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"scan": {"stride": 0}}, "0 is less than the minimum of 1"),
+        ({"scan": {"strid": 5}}, "'strid' was unexpected"),
+        ({"scan": 5}, "5 is not of type 'object'"),
+        ({"scan": {"fdr": 0.1, "threshold": 0.5}}, "should not be valid under"),
+        ({"sheet": "sample\tfasta\n../up\tdata/alpha.fa\n"}, "'../up' does not match"),
+        ({"sheet": "sample\tfasta\na\tdata/alpha.fa\na\tdata/beta.fa\n"}, "the sample 'a' has two rows"),
+        ({"sheet": "sample\nalpha\n"}, "'fasta' is a required property"),
+        ({"sheet": "sample\tfasta\n"}, "the sheet has no rows"),
+        ({"sheet": "sample\tfasta\na\tdata/none.fa\n"}, "data/none.fa"),
+        ({"samples": "config/none.tsv"}, "config/none.tsv: the sheet can't be read"),
+    ],
+)
+def test_a_wrong_project_stops_before_any_work(tmp_path, tiny_model_file, settings, complaint):
+    folder = make_project(tmp_path / "wrong", tiny_model_file, **settings)
+    done = snakemake(folder, "--cores", "1")
+    assert done.returncode != 0
+    assert complaint in done.stderr
+    assert not (folder / "results").exists()
+
+
+def test_an_empty_section_takes_the_defaults(tmp_path, tiny_model_file):
+    folder = make_project(tmp_path / "plain", tiny_model_file, scan=None)
+    done = snakemake(folder, "--cores", "1", "--dry-run", "--printshellcmds")
+    assert done.returncode == 0, done.stderr
+    assert "--stride 10 --threads 1" in done.stdout + done.stderr
+
+
+def test_the_linter_is_content():
+    done = snakemake(ROOT / ".test", "--lint")
+    assert done.returncode == 0, done.stderr + done.stdout

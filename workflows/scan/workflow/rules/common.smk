@@ -1,0 +1,78 @@
+# Reads and checks the configuration and the sheet; the rules are in scan.smk.
+import csv
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+for section in ("scan", "resources"):
+    if config.get(section) is None:  # a YAML section with nothing below it
+        config[section] = {}
+
+# Once without defaults: filling them in fails on a section of the wrong type before it can be reported.
+validate(config, schema="../schemas/config.schema.yaml", set_default=False)
+validate(config, schema="../schemas/config.schema.yaml")
+
+
+def read_samples(path):
+    """Rows of the sheet by the name of the sample, each checked against the schema."""
+    try:
+        with open(path, newline="", encoding="utf-8") as handle:
+            lines = (
+                line for line in handle if line.strip() and not line.startswith("#")
+            )
+            rows = list(
+                csv.DictReader(lines, delimiter="\t", restkey="beyond the header")
+            )
+    except OSError as error:
+        raise WorkflowError(f"{path}: the sheet can't be read ({error.strerror})")
+    samples = {}
+    for row in rows:
+        row = {column: cell for column, cell in row.items() if cell}
+        validate(row, schema="../schemas/samples.schema.yaml")
+        if row["sample"] in samples:
+            raise WorkflowError(f"{path}: the sample '{row['sample']}' has two rows")
+        samples[row["sample"]] = row
+    if not samples:
+        raise WorkflowError(f"{path}: the sheet has no rows")
+    return samples
+
+
+SAMPLES = read_samples(config["samples"])
+OUTDIR = config["outdir"]
+MODEL = config["model"]
+TRACK = {"none": None, "bedgraph": "bedgraph", "bigwig": "bw"}[config["scan"]["track"]]
+
+
+wildcard_constraints:
+    sample=r"[A-Za-z0-9._-]+",
+
+
+def model_file():
+    """The model as an input of the scan, where it's a file; a shipped one comes with the program."""
+    return [MODEL] if Path(MODEL).suffix == ".safetensors" else []
+
+
+def sequences(wildcards):
+    return SAMPLES[wildcards.sample]["fasta"]
+
+
+def track_files():
+    """The files that one --track option writes."""
+    name = f"{OUTDIR}/{{sample}}/score"
+    return [f"{name}.{strand}.{TRACK}" for strand in ("plus", "minus")] if TRACK else []
+
+
+def scan_options(wildcards):
+    """Options of the scan that differ from the defaults, in the order of the configuration."""
+    settings = config["scan"]
+    options = [f"--stride {settings['stride']}"]
+    for name in ("threshold", "fdr"):
+        if settings[name] is not None:
+            options.append(f"--{name} {settings[name]}")
+    if SAMPLES[wildcards.sample]["circular"] == "yes":
+        options.append("--circular")
+    if settings["allow_empty"]:
+        options.append("--allow-empty")
+    if TRACK:
+        options.append(f"--track {OUTDIR}/{wildcards.sample}/score.{TRACK}")
+    return " ".join(options)

@@ -1,0 +1,19 @@
+rule summary:
+    input:
+        tables=expand(f"{OUTDIR}/{{sample}}/calls.tsv", sample=SAMPLES),
+    output:
+        summary=f"{OUTDIR}/summary.tsv",
+    log:
+        f"{OUTDIR}/logs/summary.log",
+    benchmark:
+        f"{OUTDIR}/benchmarks/summary.tsv"
+    params:
+        samples=list(SAMPLES),
+    threads: 1
+    resources:
+        mem_mb=500,
+        runtime=5,
+    conda:
+        "../envs/seqray.yaml"
+    script:
+        "../scripts/summarize.py"
