@@ -140,15 +140,17 @@ def equal_recall_rows(
 ) -> list[dict[str, str | float | int]]:
     """Return, for each other method and pair of starts, our precision at the recall of all its calls.
 
-    The interval is that of the difference, from the same resampled blocks for both.
+    NaN where our calls don't reach that recall. The interval is that of the difference, from the same
+    resampled blocks for both; a resample in which our calls fall short counts as a precision of 0.
     """
     rows = []
     our_curves = section.curves(ours)
     for method, calls in others.items():
         for pair, curve in section.curves(calls).items():
             values = np.array([_compare(our_curves[pair], curve, weight) for weight in weights])
-            low, high = interval(values[1:, 2] - values[1:, 1])
             recall, theirs, mine = values[0]
+            resampled = np.nan_to_num(values[1:, 2]) - values[1:, 1]
+            low, high = interval(resampled) if not np.isnan(mine) else (np.nan, np.nan)
             row = {
                 "section": section.name,
                 "method": method,

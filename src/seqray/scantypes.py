@@ -43,8 +43,9 @@ class ScanOptions:
         Smallest distance between the sites of two calls on one strand. The default, 50, is twice the 25
         letters within which a call is counted as right, so that no site can be found twice.
     margin
-        Candidates are local maxima down to this many log-odds units below the threshold, because
-        refinement raises scores.
+        Log-odds units, per letter between the windows scored so far, by which a peak's score may still rise
+        on closer look. With 0.3 and a stride of 10, a promoter scanner found 95 % of the calls of a scan at
+        stride 1 and needed 1.3 windows per window of the grid, at one call per kb.
     circular, circular_ids
         Treat all contigs, or those named, as circles; so are those that their file says are.
     max_ambiguous
@@ -66,7 +67,7 @@ class ScanOptions:
     threshold: float | None = None
     fdr: float | None = None
     min_distance: int = 50
-    margin: float = 2.0
+    margin: float = 0.3
     circular: bool = False
     circular_ids: tuple[str, ...] = ()
     max_ambiguous: float = 0.1

@@ -1,10 +1,10 @@
 """Sweep one strand of one contig: coarse profile, candidates, refinement, suppression.
 
-A peak may lie between two windows of the grid and be missed by both. So local maxima of the coarse profile are
-followed up from well below the threshold, in rounds: around each one, windows are scored at half the spacing,
-then at half of that, down to every letter. Before each round those are dropped whose best score so far
-lies more than a margin below the threshold. The margin is in log-odds and proportional to the spacing
-scored so far: the closer one has looked, the less a score can still rise.
+A peak may lie between two windows of the grid and be missed by both. So local maxima of the coarse profile
+are followed from well below the threshold, in rounds: windows around them are scored at half the spacing,
+then at half of that, down to every letter. Before each round those are dropped whose best score so far lies
+more than a margin below the threshold. The margin is in log-odds and proportional to the spacing scored so
+far: the closer one has looked, the less a score can still rise.
 """
 
 from __future__ import annotations

@@ -94,6 +94,20 @@ def test_the_fused_path_equals_the_explicit_one(kv_heads, masked, rotary, length
     torch.testing.assert_close(first, explicit[:, :1])
 
 
+def test_rotary_positions_turn_queries_and_keys_but_no_values():
+    """Tokens all alike attend by distance alone, and the output is their value as it is."""
+    attention, L = MultiHeadAttention(D, 1), 9
+    x = torch.randn(1, 1, D).expand(1, L, D)
+    output, weights = attention(x, None, rotary_angles(torch.arange(L), D), need_weights=True)
+    scores = weights[0, 0].log()
+    scores = scores - scores.diagonal()[:, None]  # of each query against its own token
+    for distance in range(-L + 1, L):
+        along = scores.diagonal(distance)
+        torch.testing.assert_close(along, along[:1].expand_as(along), rtol=1e-4, atol=1e-4)
+    assert scores.std() > 0.01
+    torch.testing.assert_close(output, attention.out(attention.qkv(x)[..., 2 * D :]))
+
+
 def test_both_paths_have_the_same_gradients():
     attention, x = MultiHeadAttention(D, H, 2), torch.randn(B, L, D, requires_grad=True)
     gradients = []

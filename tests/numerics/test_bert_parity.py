@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -12,7 +14,7 @@ from seqray.models.build import build_model
 from seqray.models.layers import Block
 
 D, HEADS, FEED_FORWARD, LAYERS, EPSILON = 32, 4, 80, 3, 1e-5  # ε of torch's LayerNorm
-SIZES = {
+SIZES: dict[str, Any] = {
     "vocab_size": 8,
     "hidden_size": D,
     "num_attention_heads": HEADS,
@@ -29,7 +31,7 @@ def _seeded():
     torch.manual_seed(0)
 
 
-def randomize(model: torch.nn.Module) -> torch.nn.Module:
+def randomize(model: Any) -> Any:
     """Weights of ordinary size, biases and norms included: their defaults of 0 and 1 would hide errors."""
     with torch.no_grad():
         for parameter in model.parameters():
@@ -37,7 +39,7 @@ def randomize(model: torch.nn.Module) -> torch.nn.Module:
     return model.eval().requires_grad_(False)
 
 
-def copy_layer(block: Block, theirs: torch.nn.Module) -> None:
+def copy_layer(block: Any, theirs: Any) -> None:
     """Weights of a BertLayer, or of one built like it, into a block."""
     attention = theirs.attention.self
     for kind in ("weight", "bias"):
@@ -88,7 +90,7 @@ def test_the_whole_encoder_is_a_pre_norm_roberta():
     """Stacked blocks and the norm of the head, on the state of CLS."""
     theirs = randomize(RobertaPreLayerNormModel(RobertaPreLayerNormConfig(**SIZES, hidden_act="gelu")))
     config = ModelConfig(d_model=D, heads=HEADS, d_ff=FEED_FORWARD, layers=LAYERS, positions="rotary")
-    ours = build_model(config).eval()
+    ours: Any = build_model(config).eval()
     for block, layer in zip(ours.blocks, theirs.encoder.layer, strict=True):
         copy_layer(block, layer)
         block.attention_norm.load_state_dict(layer.attention.LayerNorm.state_dict())

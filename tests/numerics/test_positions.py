@@ -48,8 +48,8 @@ def test_a_shift_is_a_rotation():
 
 
 def rotate_by_complex_numbers(x: torch.Tensor, coordinates: list[float]) -> torch.Tensor:
-    """RoFormer, equation 12 to 16: feature pair i of a token at p is multiplied by e^(i p θ_i)."""
-    L, E = x.shape
+    """RoFormer, equations 12 to 16: feature pair i of a token at p is multiplied by e^(i p θ_i)."""
+    E = x.shape[-1]
     rows = []
     for row, position in zip(x.tolist(), coordinates, strict=True):
         turned = []

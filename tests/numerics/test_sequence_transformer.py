@@ -1,4 +1,4 @@
-"""The network as a whole: the stem, padding, the short last layer, attention maps, training and evaluation."""
+"""The network as a whole: stem, padding, the short last layer, attention maps, coordinates, training."""
 
 from __future__ import annotations
 
@@ -36,10 +36,8 @@ def _seeded():
 
 def network(**settings: Any) -> SequenceTransformer:
     """A small one with weights large enough that its logits depend on every token."""
-    config = ModelConfig(
-        **{"d_model": D, "heads": 3, "layers": 2, "classes": 3, "max_length": 120} | settings
-    )
-    model = build_model(config).eval()
+    defaults: dict[str, Any] = {"d_model": D, "heads": 3, "layers": 2, "classes": 3, "max_length": 120}
+    model = build_model(ModelConfig(**defaults | settings)).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.2)
@@ -64,7 +62,7 @@ def test_the_stem_by_its_definition():
     with torch.no_grad():
         x = [stem.letters.weight[letter] for letter in letters]
 
-        def convolve(convolution: nn.Conv1d, x: list[Tensor], at: int) -> Tensor:
+        def convolve(convolution: Any, x: list[Tensor], at: int) -> Tensor:
             total, half = convolution.bias.clone(), convolution.kernel_size[0] // 2
             for offset in range(-half, half + 1):
                 if 0 <= at + offset < len(x):
@@ -81,7 +79,9 @@ def test_the_stem_by_its_definition():
     torch.testing.assert_close(tokens[0], torch.stack(expected))
 
 
-@pytest.mark.parametrize(("letters", "stride"), itertools.product((1, 2, 11, 12, 13), (1, 2, 3, 4, 12, 50)))
+@pytest.mark.parametrize(
+    ("letters", "stride"), list(itertools.product((1, 2, 11, 12, 13), (1, 2, 3, 4, 12, 50)))
+)
 def test_tokens_of_the_stem_are_counted(letters, stride):
     tokens, _ = stem_of(stride)(torch.randint(4, 8, (2, letters)), None)
     assert tokens.shape == (2, math.ceil(letters / stride), D)
@@ -247,8 +247,8 @@ def test_learned_positions_have_an_end():
 # --- every combination of options -----------------------------------------------------------------------
 
 STEMS = (None, StemConfig(), StemConfig(kernels=(1, 5, 9), stride=5, depth=2))
-OPTIONS = itertools.product(
-    ("sinusoidal", "learned", "rotary"), (None, 1), ("relu", "gelu"), STEMS, (False, True)
+OPTIONS = list(
+    itertools.product(("sinusoidal", "learned", "rotary"), (None, 1), ("relu", "gelu"), STEMS, (False, True))
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -79,6 +81,6 @@ def test_buckets_hold_everything_once_within_the_limits(lengths, batch_size, max
         widest = max(lengths[index] for index in bucket)
         assert 1 <= len(bucket) <= batch_size
         assert len(bucket) * widest <= max_tokens or len(bucket) == 1
-    for bucket, following in zip(buckets, buckets[1:], strict=False):  # none is split without need
+    for bucket, following in itertools.pairwise(buckets):  # none is split without need
         size = len(bucket) + 1
         assert size > batch_size or size * lengths[following[0]] > max_tokens

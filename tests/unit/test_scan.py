@@ -58,6 +58,10 @@ def strand_scores(text, strand, circular):
     return [v if w.count("N") <= 0.1 * WINDOW else -1.0 for v, w in zip(values, windows, strict=True)]
 
 
+def log_odds(p):
+    return math.log(p / (1 - p)) if p > 0 else -math.inf
+
+
 def reference(text, strand, circular, stride, threshold, margin, min_distance):
     """The documented procedure, step by step: {start: score} of the calls."""
     scores, length = strand_scores(text, strand, circular), len(text)
@@ -66,18 +70,22 @@ def reference(text, strand, circular, stride, threshold, margin, min_distance):
     if not circular and grid[-1] != last:
         grid.append(last)
     value = [scores[s] for s in grid]
-    floor = 1 / (1 + math.exp(margin - math.log(threshold / (1 - threshold))))
     best = []
     for i, start in enumerate(grid):
         left = value[i - 1] if i or circular else -1
         right = value[(i + 1) % len(grid)] if i + 1 < len(grid) or circular else -1
-        if value[i] < floor or left > value[i] or right > value[i]:
+        if left > value[i] or right > value[i]:
             continue
-        near = [start + d for d in range(1 - stride, stride)]
-        near = [s % length for s in near] if circular else [s for s in near if 0 <= s <= last]
-        score, _, start = max((scores[s], -k, s) for k, s in enumerate(near))
-        if score >= threshold:
-            best.append((start, score))
+        seen, spacing = {0: value[i]}, stride
+        while spacing and log_odds(max(seen.values())) >= log_odds(threshold) - margin * spacing:
+            spacing //= 2
+            for d in range(1 - stride, stride) if spacing else ():
+                s = (start + d) % length if circular else start + d
+                if d % spacing == 0 and (circular or 0 <= s <= last):
+                    seen[d] = scores[s]
+        score, low = max((p, -d) for d, p in seen.items())
+        if score >= threshold and spacing == 0:
+            best.append(((start - low) % length, score))
     offset = SITE if strand == "+" else WINDOW - 1 - SITE
     kept = {}
     for start, score in sorted(set(best), key=lambda b: (-b[1], (b[0] + offset) % length)):
@@ -94,7 +102,7 @@ def reference(text, strand, circular, stride, threshold, margin, min_distance):
 def test_scan_equals_the_reference(stride, circular, seed):
     rng = random.Random(seed)
     text = "".join(rng.choices("ACGTN", weights=[10, 10, 10, 10, 1], k=rng.randint(60, 400)))
-    settings = {"stride": stride, "threshold": 0.9, "margin": 1.0, "min_distance": 15}
+    settings = {"stride": stride, "threshold": 0.9, "margin": 0.2, "min_distance": 15}
     result = scan(detector(hashed, WINDOW, SITE), text, circular=circular, piece=60, **settings)
     for strand in "+-":
         expected = reference(text, strand, circular, **settings)
@@ -130,12 +138,12 @@ def plant(length, plus=(), minus=(), seed=0):
     return "".join(letters)
 
 
-BUMP = detector(bump, BUMP_WINDOW, BUMP_SITE, threshold=0.99)
+BUMP = detector(bump, BUMP_WINDOW, BUMP_SITE, threshold=0.98)
 
 
 def test_planted_sites_are_found_at_their_place_on_both_strands():
     text = plant(500, plus=[137, 303], minus=[220, 411])
-    result = scan(BUMP, text, margin=5)
+    result = scan(BUMP, text)
     assert rows(result) == [
         ("c", 137 - 12, 137 + 29, "+", 137, 1.0),
         ("c", 220 - 28, 220 + 13, "-", 220, 1.0),
@@ -152,7 +160,7 @@ def test_both_ends_of_a_contig_are_covered():
     # First and last window of each strand: sites 12 and L - 29 (plus), 28 and L - 13 (minus).
     for length in (200, 203, 207):
         text = plant(length, plus=[12, length - 29], minus=[28 + 60, length - 13])
-        assert [(c.strand, c.site) for c in scan(BUMP, text, margin=5).calls] == [
+        assert [(c.strand, c.site) for c in scan(BUMP, text).calls] == [
             ("+", 12),
             ("-", 88),
             ("+", length - 29),
@@ -168,7 +176,7 @@ def test_both_ends_of_a_contig_are_covered():
 def test_sites_near_the_origin_of_a_circle(site, strand):
     text = plant(207, plus=[site]) if strand == "+" else plant(207, minus=[site])
     start = (site - (12 if strand == "+" else 28)) % 207
-    assert rows(scan(BUMP, text, circular=True, margin=5)) == [("c", start, start + 41, strand, site, 1.0)]
+    assert rows(scan(BUMP, text, circular=True)) == [("c", start, start + 41, strand, site, 1.0)]
 
 
 def test_a_circle_is_known_by_name_by_file_or_by_option():
@@ -191,7 +199,7 @@ def test_the_coarse_grid_loses_nothing_when_scores_rise_smoothly(seed):
     rng = random.Random(seed)
     sites = [s + rng.randrange(40) for s in range(60, 1900, 100)]
     text = plant(2000, plus=sites[::2], minus=sites[1::2], seed=seed)
-    coarse, fine = scan(BUMP, text, margin=5), scan(BUMP, text, stride=1)
+    coarse, fine = scan(BUMP, text), scan(BUMP, text, stride=1)
     assert rows(coarse) == rows(fine)
     assert [c.site for c in sorted(coarse.calls, key=lambda c: c.site)] == sites
 

@@ -196,6 +196,22 @@ def test_comparison_at_equal_recall_takes_our_first_calls_that_reach_theirs():
     assert row["difference"] == pytest.approx(1 / 6)
 
 
+def test_a_resample_in_which_we_fall_short_counts_against_us():
+    starts = make_starts({"+": [1100, 15_000]})  # one in each block
+    section = Section("region", (1000, 21_000), None, {"strong": (starts, starts)})
+    ours, theirs = calls((1100, "+", 5.0)), calls((15_000, "+", 8.0), (15_500, "+", 7.0))
+    weights = np.array([[1.0, 1.0], [0.0, 2.0]])
+    (row,) = evaluation.equal_recall_rows(section, ours, {"x": theirs}, weights)
+    assert row["difference"] == pytest.approx(1 - 1 / 2)
+    assert row["difference_low"] == pytest.approx(0 - 1 / 2)  # without the first block we find nothing
+
+
+def test_a_recall_that_we_never_reach_has_no_difference():
+    ours, theirs = calls((1100, "+", 5.0)), calls((1100, "+", 8.0), (9000, "-", 7.0))
+    (row,) = evaluation.equal_recall_rows(small_section(), ours, {"x": theirs}, np.ones((5, 2)))
+    assert np.isnan([row["precision_seqray"], row["difference"], row["difference_low"]]).all()
+
+
 def test_a_method_without_calls_gives_no_numbers():
     none = calls()
     (row,) = evaluation.equal_recall_rows(small_section(), none, {"x": none}, np.ones((3, 2)))

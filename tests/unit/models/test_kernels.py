@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import resource
+import statistics
 
 import pytest
 import torch
@@ -74,7 +75,7 @@ def test_attention_in_bfloat16_is_as_near_as_its_digits(length):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("level", [-3000.0, -150.0, 150.0, 3000.0])
 def test_scores_beyond_the_range_of_the_exponential(level, dtype):
-    """Scores that are all far up or far down overflow or vanish without a shift; the fused kernel steps in."""
+    """Scores all far up or far down overflow or vanish without a shift; the fused kernel steps in."""
     q = torch.full((1, 1, 4, 4), 2.0)
     k = torch.full((1, 1, 4, 4), level / 4)  # q·k / √E = level
     v = torch.randn(1, 1, 4, 4).to(dtype)
@@ -108,11 +109,12 @@ def test_a_number_that_is_none_is_passed_on():
 
 
 def test_freed_memory_is_used_again():
-    """With glibc, tensors of 8 MB come without fresh pages once the threshold is up (2048 pages each)."""
+    """With glibc a tensor of 24 MB, 6144 pages, comes without fresh ones once the thresholds are up."""
     keep_freed_memory()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    for _ in range(20):
-        x = torch.ones(2 << 20)
+    counts = []
+    for _ in range(21):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        x = torch.ones(6 << 20)
+        counts.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
         del x
-    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-    assert faults < 3 * 2048 or platform.libc_ver()[0] != "glibc"
+    assert statistics.median(counts) < 600 or platform.libc_ver()[0] != "glibc"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -48,6 +49,23 @@ def test_only_matrices_decay(make_config):
     assert {p.ndim for p in free["params"]} == {1}
     assert 1 not in {p.ndim for p in decaying["params"]}
     assert len(decaying["params"]) + len(free["params"]) == len(list(network.parameters()))
+
+
+def test_the_optimizer_follows_its_settings(make_config, monkeypatch):
+    settings = {"learning_rate": 0.02, "weight_decay": 0.3, "warmup": 0.2}
+    module = classifier(make_config(optimizer=settings))
+    monkeypatch.setattr(Classifier, "trainer", SimpleNamespace(estimated_stepping_batches=50))
+    made = module.configure_optimizers()
+    optimizer, schedule = made["optimizer"], made["lr_scheduler"]["scheduler"]
+    assert isinstance(optimizer, torch.optim.AdamW)
+    assert [group["weight_decay"] for group in optimizer.param_groups] == [0.3, 0.0]
+    assert made["lr_scheduler"]["interval"] == "step"
+    rates = []
+    for _ in range(50):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    assert rates == pytest.approx([0.02 * rate_factor(step, 50, 0.2) for step in range(50)])
 
 
 @pytest.mark.parametrize(("weights", "smoothing"), [(None, 0.0), (np.array([0.5, 3.0]), 0.2)])

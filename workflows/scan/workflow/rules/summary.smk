@@ -7,13 +7,13 @@ rule summary:
         f"{OUTDIR}/logs/summary.log",
     benchmark:
         f"{OUTDIR}/benchmarks/summary.tsv"
-    params:
-        samples=list(SAMPLES),
+    conda:
+        "../envs/seqray.yaml"
     threads: 1
     resources:
         mem_mb=500,
         runtime=5,
-    conda:
-        "../envs/seqray.yaml"
+    params:
+        samples=list(SAMPLES),
     script:
         "../scripts/summarize.py"
