@@ -128,10 +128,21 @@ def score_codes(
     size = micro_batch(model.card.model, length, device) if batch_size == "auto" else batch_size
     with _arithmetic(device, precision):
         for start in range(0, count, size):
-            part = slice(start, start + size)
-            tokens = torch.from_numpy(tokenizer.encode_codes(codes[part]))
-            probabilities[part] = _probabilities(model, tokens.to(device))
+            part = codes[start : start + size]
+            tokens = torch.from_numpy(tokenizer.encode_codes(_filled_up(part, size)))
+            probabilities[start : start + size] = _probabilities(model, tokens.to(device))[: len(part)]
     return probabilities
+
+
+def _filled_up(codes: npt.NDArray[np.uint8], size: int) -> npt.NDArray[np.uint8]:
+    """Repeat rows until the number of rows is one of a few.
+
+    Kernels are compiled and kept for each batch size that they meet: the odd remainders of a genome scan
+    would cost seconds and a gigabyte. Rows don't see each other, so the answer stays the same.
+    """
+    steps = (step for power in range(3, size.bit_length()) for step in (1 << power, 3 << (power - 1)))
+    wanted = next((step for step in steps if len(codes) <= step <= size), size)
+    return codes if len(codes) == wanted else np.resize(codes, (wanted, codes.shape[1]))
 
 
 def reweight(probabilities: Floats, positive: int, prevalence: float, prior: float) -> Floats:

@@ -17,7 +17,14 @@ from seqray.config import ModelConfig, StemConfig
 from seqray.errors import ConfigError, InputError
 from seqray.modelfile import TrainedModel
 from seqray.models.build import build_model
-from seqray.predict import ACTIVATION_BYTES, micro_batch, predict_records, reweight, score_codes
+from seqray.predict import (
+    ACTIVATION_BYTES,
+    _filled_up,
+    micro_batch,
+    predict_records,
+    reweight,
+    score_codes,
+)
 from seqray.records import SequenceRecord
 
 CODES = np.random.default_rng(3).integers(0, 4, (40, 20)).astype(np.uint8)
@@ -253,3 +260,13 @@ def test_the_largest_activation_stays_below_the_limit(name, monkeypatch):
 
 def test_a_sequence_that_alone_exceeds_the_limit_is_scored_alone():
     assert micro_batch(CONFIGS["plain"], 10**9) == 1
+
+
+def test_batches_come_in_few_sizes_so_that_few_kernels_are_compiled() -> None:
+    size = 585
+    filled = {n: _filled_up((np.arange(n) % 5).astype(np.uint8)[:, None], size) for n in range(1, size + 1)}
+    sizes = {len(codes) for codes in filled.values()}
+    assert len(sizes) <= 2 * size.bit_length()
+    for n, codes in filled.items():
+        assert n <= len(codes) <= min(size, max(8, 1.5 * n + 1))
+        assert (codes[:n, 0] == np.arange(n) % 5).all()
