@@ -19,7 +19,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 SEQRAY := $(BIN)/seqray
 STARTED := $(shell date +%s)
 
-.PHONY: help demo test lint types workflows bench models clean FORCE
+.PHONY: help demo test lint types docs workflows bench models clean FORCE
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -123,6 +123,9 @@ lint: $(VENV)/dev.done  ## style: ruff and snakefmt
 
 types: $(VENV)/dev.done  ## static types: pyright
 	$(BIN)/pyright --pythonpath $(BIN)/python
+
+docs: $(VENV)/test.done  ## run the commands that the pages show, and write what they print below them
+	$(BIN)/python docs/rerun.py
 
 workflows: $(VENV)/test.done  ## lint and dry-run the Snakemake workflows
 	@for workflow in workflows/*/; do \

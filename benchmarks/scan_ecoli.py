@@ -49,7 +49,7 @@ from seqray.scantypes import ScanOptions
 REGIONS = {"test": TEST, "dev": DEV}
 REACH = 250
 """The published predictions lie 0 to 238 nt upstream of the gene that they name."""
-LOWEST = 0.001
+LOWEST = 0.05
 """Threshold of the scan that is ranked: low enough for 2 calls per kb."""
 RANDOM_CALLS_PER_KB = 10
 

@@ -2,7 +2,7 @@
 
     python data/check_examples.py --data "$SEQRAY_DATA"
 
-Reads ``data/example/examples.tsv`` and compares each window, letter by letter on its strand, with the genome
+Reads ``data/example/examples.tsv`` and compares each example, letter by letter on its strand, with the genome
 at the coordinates given. Prints a line per example and exits 1 where what it finds isn't what the column
 ``checked`` says. Examples from genomes that aren't in the data folder count as not checked.
 """
@@ -21,6 +21,7 @@ from pathlib import Path
 from synthetic import SITE, read_fasta, reverse_complement
 
 EXAMPLES = Path(__file__).parent / "example"
+FILES = ("promoters.fa", "controls.fa", "regions.fa")
 GENOMES = {
     "NC_000913.3": "ecoli_genome/GCF_000005845.2_ASM584v2_genomic.fna.gz",
     "NC_001416.1": "lambda_genome/lambda_virus.fa.gz",
@@ -47,11 +48,9 @@ def read_examples(folder: Path) -> list[Example]:
     Raises
     ------
     ValueError
-        The table and the two FASTA files don't hold the same ids.
+        The table and the FASTA files don't hold the same ids.
     """
-    letters = {
-        name: found for file in ("promoters.fa", "controls.fa") for name, found in read_fasta(folder / file)
-    }
+    letters = dict(record for file in FILES for record in read_fasta(folder / file))
     with (folder / "examples.tsv").open() as handle:
         rows = list(csv.DictReader(handle, delimiter="\t"))
     if [row["id"] for row in rows] != list(letters):

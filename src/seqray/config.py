@@ -256,7 +256,9 @@ class RunConfig:
     name, summary
         As the model card shows them.
     card
-        Free text for the card: ``licence``, ``data``, ``use``, ``limits`` (a list), ``citation``.
+        Free text for the card: ``licence``, ``data``, ``use``, ``limits`` (a list), ``citation``. A number,
+        ``scan_threshold``, is where ``scan`` calls unless told otherwise: training data hold far more sites
+        than a genome does.
     trainer
         Goes to ``lightning.Trainer`` as it is: ``max_epochs``, ``precision``, ``accelerator``, ``devices``,
         ``num_nodes``, ``strategy``, ...

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from seqray.alphabet import Codes
 from seqray.calibrate import Domain
 from seqray.calls import CallTable
-from seqray.errors import InputError
+from seqray.card import Card
+from seqray.errors import ConfigError, InputError
 from seqray.modelfile import TrainedModel
 from seqray.null import BlockSampler, NullScores
 from seqray.predict import score_codes
@@ -204,6 +205,17 @@ def scan_sequences(
     return scan.finish()
 
 
+def _scan_threshold(card: Card) -> float:
+    """Return the card's ``scan_threshold``, or the one for single windows where it has none.
+
+    Windows for training hold far more sites than a genome does, so the best threshold for them calls too much.
+    """
+    threshold = card.info.get("scan_threshold", card.threshold)
+    if not isinstance(threshold, int | float) or not 0 < threshold < 1:
+        raise ConfigError(f"the card's 'scan_threshold' is {threshold!r}", remedy="give --threshold")
+    return float(threshold)
+
+
 def as_detector(
     model: TrainedModel,
     *,
@@ -232,7 +244,7 @@ def as_detector(
         score=score,
         window=model.card.window,
         site=model.card.site,
-        threshold=model.card.threshold,
+        threshold=_scan_threshold(model.card),
         label=model.card.positive,
         alphabet=model.alphabet,
         outlying=domain.outlying if domain else None,

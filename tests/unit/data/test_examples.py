@@ -13,6 +13,7 @@ import pytest
 import check_examples
 import verify
 from check_examples import Example
+from synthetic import reverse_complement
 
 DATA = Path(__file__).parents[3] / "data"
 FOLDER = DATA / "example"
@@ -35,10 +36,11 @@ def test_promoters_and_controls_are_about_as_many(rows):
     assert kinds.count("control") == kinds.count("promoter")
 
 
-def test_every_example_is_a_window_of_plain_letters(rows, letters):
-    for name, window in letters.items():
-        assert len(window) == 81 == int(rows[name]["end"]) - int(rows[name]["start"])
-        assert set(window) <= set("ACGT")
+def test_every_example_is_as_long_as_its_interval_and_has_a_source(rows, letters):
+    for name, found in letters.items():
+        assert len(found) == int(rows[name]["end"]) - int(rows[name]["start"])
+        assert len(found) == 81 or rows[name]["kind"] == "region"
+        assert set(found) <= set("ACGT")
         assert rows[name]["source"]
 
 
@@ -52,6 +54,21 @@ def test_the_start_lies_60_letters_into_each_promoter(rows):
             first = int(row["start"]) if row["strand"] == "+" else int(row["end"]) - 1
             assert abs(int(row["tss"]) - first) == 60
             assert int(row["start"]) <= int(row["tss"]) < int(row["end"])
+
+
+def test_the_promoters_in_the_regions_stand_where_the_truth_says(rows, letters):
+    truth = [line.split("\t") for line in (FOLDER / "regions.truth.bed").read_text().splitlines()]
+    for region, start, end, name, _, strand in truth:
+        window = letters[region][int(start) : int(end)]
+        assert (window if strand == "+" else reverse_complement(window)) == letters[name]
+    inside = {
+        (region, name)
+        for region, row in rows.items()
+        for name, other in rows.items()
+        if (row["kind"], other["kind"]) == ("region", "promoter") and row["contig"] == other["contig"]
+        if int(row["start"]) <= int(other["start"]) and int(other["end"]) <= int(row["end"])
+    }
+    assert inside - {("lac_region", "lacUV5")} == {(row[0], row[3]) for row in truth}
 
 
 def test_lacuv5_is_lac_with_a_perfect_minus_10_box(rows, letters):

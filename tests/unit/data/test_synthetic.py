@@ -24,8 +24,8 @@ def make(folder: Path, *options: str) -> tuple[str, list[list[str]]]:
 
 
 def test_the_committed_construct_can_be_made_again(tmp_path):
-    options = ["--promoters", str(EXAMPLE / "promoters.fa"), "--length", "20000", "--seed", "1"]
-    make(tmp_path, *options, "--name", "construct")
+    options = ["--promoters", str(EXAMPLE / "promoters.fa"), "--background", "random", "--length", "20000"]
+    make(tmp_path, *options, "--seed", "1", "--name", "construct")
     assert (tmp_path / "genome.fa").read_bytes() == (EXAMPLE / "construct.fa").read_bytes()
     assert (tmp_path / "truth.bed").read_bytes() == (EXAMPLE / "construct.truth.bed").read_bytes()
 
@@ -56,7 +56,7 @@ def test_planted_windows_never_touch_and_keep_the_length(seed, count, extra):
     rng = Random(seed)
     promoters = [(str(number), synthetic.random_promoter(rng)) for number in range(count)]
     length = 3 * 81 * count + extra
-    genome, planted = synthetic.plant(rng, promoters, length, 0.5)
+    genome, planted = synthetic.plant(rng, promoters, synthetic.random_letters(rng, length, 0.5))
     assert len(genome) == length
     assert set(genome) <= set("ACGT")
     ends = [0, *(item.end for item in planted)]
@@ -80,11 +80,49 @@ def test_boxes_keep_to_the_consensus_as_often_as_they_should():
         )  # a random letter may be the right one
 
 
-def test_background_has_the_gc_content_asked_for(tmp_path):
-    letters, truth = make(tmp_path, "--length", "40000", "--count", "0", "--gc", "0.3")
+def test_a_random_background_has_the_gc_content_asked_for(tmp_path):
+    options = ["--background", "random", "--length", "40000", "--count", "0"]
+    letters, truth = make(tmp_path, *options, "--gc", "0.3")
     counts = Counter(letters)
     assert truth == []
     assert (counts["G"] + counts["C"]) / 40000 == pytest.approx(0.3, abs=0.01)  # 4 standard errors
+
+
+def test_a_reading_frame_runs_from_a_start_to_its_only_stop():
+    rng = Random(2)
+    codons: Counter[str] = Counter()
+    for _ in range(60):
+        frame = synthetic.reading_frame(rng)
+        found = [frame[place : place + 3] for place in range(0, len(frame), 3)]
+        assert (found[0], len(frame) % 3) == ("ATG", 0)
+        assert [place for place, codon in enumerate(found) if codon in ("TAA", "TAG", "TGA")] == [
+            len(found) - 1
+        ]
+        codons.update(found[1:-1])
+    share = {codon: count / codons.total() for codon, count in codons.items()}
+    assert share["CTG"] == pytest.approx(0.053, abs=0.006)  # 18,000 codons: 4 standard errors
+    assert share["AGG"] == pytest.approx(0.0012, abs=0.001)
+
+
+def test_a_coding_background_has_genes_on_both_strands(tmp_path):
+    letters, _ = make(tmp_path, "--length", "60000", "--count", "0")
+    other = letters.translate(str.maketrans("ACGT", "TGCA"))[::-1]
+    longest = [max(map(len, open_frames(strand))) for strand in (letters, other)]
+    assert len(letters) == 60000
+    assert min(longest) >= 400  # by chance, in so many random letters, about 160
+
+
+def open_frames(letters: str) -> list[list[str]]:
+    """Runs of codons without a stop, in the three frames of one strand."""
+    runs: list[list[str]] = []
+    for frame in range(3):
+        runs.append([])
+        for place in range(frame, len(letters) - 2, 3):
+            if letters[place : place + 3] in ("TAA", "TAG", "TGA"):
+                runs.append([])
+            else:
+                runs[-1].append(letters[place : place + 3])
+    return runs
 
 
 @pytest.mark.parametrize(
