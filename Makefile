@@ -59,13 +59,13 @@ $(VENV)/dev.done: $(VENV)/test.done
 EXAMPLE := data/example
 MODEL := ecoli-promoter
 TABLE = grep -v '^\#' $(1) | head -n $(2)
-# Planted site and strand, and the best call on that strand within 25 letters, from calls.tsv and truth.bed.
-FOUND = 'NR == FNR { if (!/^\#/ && $$1 != "id") { n++; strand[n] = $$5; site[n] = $$6; score[n] = $$7 } next } \
+# For each known promoter the best call on its strand within 25 letters of its start; calls.tsv, then truth.bed.
+FOUND = 'NR == FNR { if (!/^\#/ && $$1 != "id") { n++; where[n] = $$2 $$5; site[n] = $$6; score[n] = $$7 } next } \
 	{ at = $$6 == "+" ? $$2 + 60 : $$3 - 61; best = "-"; \
 	  for (i = 1; i <= n; i++) { d = site[i] - at; \
-	    if (strand[i] == $$6 && d * d <= 625 && (best == "-" || score[i] > best)) best = score[i] } \
-	  print $$4, at, $$6, best; hits += best != "-" } \
-	END { print hits " of " FNR " planted promoters have a call within 25 letters" }'
+	    if (where[i] == $$1 $$6 && d * d <= 625 && (best == "-" || score[i] > best)) best = score[i] } \
+	  print $$4, $$1, at, $$6, best; hits += best != "-" } \
+	END { print hits + 0 " of " FNR " known promoters have a call within 25 letters" }'
 
 demo: $(VENV)/demo.done  ## predict and scan the example sequences with a shipped model, offline
 	@mkdir -p demo
@@ -77,15 +77,15 @@ demo: $(VENV)/demo.done  ## predict and scan the example sequences with a shippe
 	@echo; echo '$$ seqray predict $(EXAMPLE)/controls.fa --model $(MODEL) --out demo/controls.tsv'
 	@$(SEQRAY) predict $(EXAMPLE)/controls.fa --model $(MODEL) --out demo/controls.tsv
 	@$(call TABLE,demo/controls.tsv,8)
-	@echo; echo '$$ seqray scan $(EXAMPLE)/construct.fa --model $(MODEL) --out demo/construct.gff3 --out demo/construct.tsv'
-	@$(SEQRAY) scan $(EXAMPLE)/construct.fa --model $(MODEL) --out demo/construct.gff3 --out demo/construct.tsv
-	@grep -E '^\# (threshold|calls|expected false calls):' demo/construct.tsv
-	@$(call TABLE,demo/construct.tsv,6)
-	@echo; echo 'planted promoter, its start and strand, probability of the call there:'
-	@awk -F '\t' -v OFS='\t' $(FOUND) demo/construct.tsv $(EXAMPLE)/construct.truth.bed
+	@echo; echo '$$ seqray scan $(EXAMPLE)/regions.fa --model $(MODEL) --out demo/calls.gff3 --out demo/calls.tsv'
+	@$(SEQRAY) scan $(EXAMPLE)/regions.fa --model $(MODEL) --out demo/calls.gff3 --out demo/calls.tsv
+	@grep -E '^\# (threshold|calls|expected false calls):' demo/calls.tsv
+	@$(call TABLE,demo/calls.tsv,12)
+	@echo; echo 'known promoters there: name, sequence, start, strand, probability of the call'
+	@awk -F '\t' -v OFS='\t' $(FOUND) demo/calls.tsv $(EXAMPLE)/regions.truth.bed
 	@echo
-	@echo 'In demo/: tables of the predictions, calls as TSV and as GFF3 for a genome browser beside'
-	@echo '$(EXAMPLE)/construct.fa. Next: "$(SEQRAY) models show $(MODEL)" prints what the model was'
+	@echo 'In demo/: the predictions, and the calls as a table and as GFF3, which a genome browser shows beside'
+	@echo '$(EXAMPLE)/regions.fa. Next: "$(SEQRAY) models show $(MODEL)" prints what the model was'
 	@echo 'trained on, how well it did and its limits; "$(SEQRAY) scan YOUR.fa --model $(MODEL) --out calls.gff3".'
 	@echo "demo: $$(($$(date +%s) - $(STARTED))) s, the environment included"
 

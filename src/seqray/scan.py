@@ -208,7 +208,7 @@ def scan_sequences(
 def _scan_threshold(card: Card) -> float:
     """Return the card's ``scan_threshold``, or the one for single windows where it has none.
 
-    Windows for training hold far more sites than a genome does, so the best threshold for them calls too much.
+    Training windows hold far more sites than a genome does: the best threshold for them calls too much.
     """
     threshold = card.info.get("scan_threshold", card.threshold)
     if not isinstance(threshold, int | float) or not 0 < threshold < 1:

@@ -2,15 +2,17 @@
 
 import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from seqray.alphabet import DNA
 from seqray.errors import ConfigError, InputError
+from seqray.modelfile import TrainedModel
 from seqray.records import SequenceRecord
 from seqray.regions import parse_region
-from seqray.scan import Detector, Listeners, ScanOptions, scan_sequences
+from seqray.scan import Detector, Listeners, ScanOptions, as_detector, scan_sequences
 
 PAIRS = str.maketrans("ACGTN", "TGCAN")
 
@@ -404,3 +406,15 @@ def test_settings_out_of_range(options, message):
 def test_a_region_that_is_none(text):
     with pytest.raises(InputError, match="1-based"):
         parse_region(text)
+
+
+def test_a_card_may_name_the_threshold_of_scans(tiny_model: TrainedModel) -> None:
+    def threshold_with(info: dict[str, object]) -> float:
+        card = replace(tiny_model.card, info=info)
+        return as_detector(TrainedModel(card, tiny_model.networks)).threshold
+
+    assert threshold_with({}) == tiny_model.card.threshold
+    assert threshold_with({"scan_threshold": 0.9}) == 0.9
+    for wrong in (0, 1, 2.5, "high", None):
+        with pytest.raises(ConfigError, match="scan_threshold"):
+            threshold_with({"scan_threshold": wrong})
