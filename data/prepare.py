@@ -23,6 +23,7 @@ import csv
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,7 @@ from seqray.alphabet import DNA, reverse_complement
 from seqray.io.fasta import read_fasta
 from seqray.io.files import open_output
 from seqray.records import LabelledSequence, SequenceRecord
+from seqray.shuffle import dinucleotide_shuffle
 from seqray.splits import kmer_groups
 
 WINDOW, SITE, FLANK = 81, 60, 3
@@ -43,6 +45,7 @@ BLOCK = 10_000
 SHARED_WORD = 40
 """Sequences that share a word of this many letters on either strand stay on one side of a split."""
 SEED = 20261120
+RANDOM_PER_START, SHUFFLED_SHARE = 10, 0.25
 
 Window = tuple[int, str]
 """Position of the transcription start (0-based) and strand."""
@@ -180,13 +183,14 @@ def beside(rng: np.random.Generator, starts: Sequence[Window], nearest: int, far
 
 
 def ecoli(data: Path) -> list[LabelledSequence]:
-    """Windows of NC_000913.3: known starts against four kinds of background.
+    """Windows of NC_000913.3: known starts against five kinds of background.
 
     Starts are those of RegulonDB and EcoCyc, and those of the dRNA-seq table that lie upstream of a gene on
     its strand: starts inside genes hardly resemble promoters, and training on them costs recall of the
     well-established ones (docs/decisions). Backgrounds: random windows of either strand; windows shifted off
     a known start; the antisense coding and the non-promoter windows of two published sets. None lies within
-    15 letters of a start of any kind on its strand.
+    15 letters of a start of any kind on its strand. Last come shuffled copies of starts and random windows: a
+    scan states how many calls shuffled sequence gives, which says little where a model has never met any.
 
     The split is by region: ``test`` is the benchmark's region, ``validation`` the development region. No
     window for training overlaps either or shares a 40-mer with them.
@@ -202,7 +206,7 @@ def ecoli(data: Path) -> list[LabelledSequence]:
         data, truth, ["umarov2017/Ecoli_non_prom.fa.gz", "ecoli_promoterlcnn/negative2860.txt.gz"]
     )
     candidates = {
-        "random": random_windows(rng, len(truth.genome), 5 * len(positives)),
+        "random": random_windows(rng, len(truth.genome), RANDOM_PER_START * len(positives)),
         "beside": beside(rng, positives, 20, 150),
         "published": published,
     }
@@ -213,7 +217,23 @@ def ecoli(data: Path) -> list[LabelledSequence]:
         for w in dict.fromkeys(windows)
         if starts.distance(w) > 15
     ]
-    return split_by_region(truth.genome, rows)
+    examples = split_by_region(truth.genome, rows)
+    return examples + list(shuffled_copies(examples, rng))
+
+
+def shuffled_copies(
+    examples: Iterable[LabelledSequence], rng: np.random.Generator
+) -> Iterable[LabelledSequence]:
+    """Yield a copy of each start and of one random window in four with its dinucleotides shuffled.
+
+    The test part gets none: its figures are those of real windows.
+    """
+    for example in examples:
+        kind = (example.id or "").split(":")[0]
+        drawn = kind == "start" or (kind == "random" and rng.random() < SHUFFLED_SHARE)
+        if drawn and example.split != "test":
+            letters = DNA.decode(dinucleotide_shuffle(DNA.encode(example.sequence), rng))
+            yield replace(example, sequence=letters, label="background", id=f"shuffled-{example.id}")
 
 
 def split_by_region(genome: str, rows: Sequence[tuple[str, str, Window]]) -> list[LabelledSequence]:

@@ -153,8 +153,8 @@ class DataConfig:
     site
         Index of the transcription start within the window (0-based), for ``scan``.
     validation
-        Share of the training groups held out for early stopping and calibration where the data name no
-        validation split.
+        Share of the training groups that each member holds out for early stopping and calibration, another
+        one for each, where the data name no validation split.
     flank
         Letters on each side of the window that training sequences may carry, used by random shifts.
     """

@@ -190,6 +190,12 @@ def cautions(result: ScanResult, options: ScanOptions) -> Iterator[str]:
     """Yield what a user should know before trusting the calls."""
     if options.fdr is not None and result.threshold is None:
         yield f"no threshold keeps expected false calls at {options.fdr:g} of all calls: the output is empty"
+    if result.false_calls is not None and result.false_calls.expected > len(result.calls) > 0:
+        times = result.false_calls.expected / len(result.calls)
+        yield (
+            f"shuffled sequence gives {times:.2g} times as many calls as the input itself, so expected false "
+            "calls overstate the false calls here"
+        )
     if result.unlike is not None and result.unlike > UNLIKE_LIMIT:
         yield (
             f"{100 * result.unlike:.0f} % of the windows differ in composition from the model's training "

@@ -187,7 +187,7 @@ def summary(result: TrainResult, out: str) -> list[str]:
     lines = [
         f"trained on {counts['train']} sequences of {len(card.classes)} classes; members: {card.members}; "
         f"parameters of each: {facts['parameters']}; best epochs: {epochs}",
-        f"validation on {counts['validation']} sequences: " + figures_line(result),
+        f"validation on {facts['held_out']} sequences: " + figures_line(result),
     ]
     if facts["related_validation"]:
         lines.append(

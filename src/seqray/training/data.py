@@ -18,7 +18,8 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 
 from seqray.batches import PAD, length_buckets
 from seqray.config import AugmentConfig, RunConfig
-from seqray.tokens import Tokenizer
+from seqray.records import LabelledSequence
+from seqray.tokens import Tokenizer, make_tokenizer
 from seqray.training.augment import Changes, cut_windows, mask_tokens
 from seqray.words import CodeStack, stack_sequences
 
@@ -99,6 +100,14 @@ class EncodedSet:
         mask = np.arange(tokens.shape[1]) < real[:, None]
         tokens[~mask] = PAD
         return torch.from_numpy(mask)
+
+
+def encode(
+    data: Sequence[LabelledSequence], labels: np.ndarray, rows: np.ndarray, config: RunConfig
+) -> EncodedSet:
+    """Encode those rows of the data; ``labels`` (N,) are the class indices of all."""
+    sequences = [data[i].sequence for i in rows]
+    return EncodedSet(sequences, labels[rows], make_tokenizer(config.model), config.data.flank)
 
 
 class BatchSource(Dataset[LabelledBatch]):

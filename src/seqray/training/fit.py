@@ -20,8 +20,7 @@ from seqray.modelfile import save_model
 from seqray.models.build import build_model
 from seqray.models.sequence import SequenceTransformer
 from seqray.records import LabelledSequence
-from seqray.tokens import make_tokenizer
-from seqray.training.data import EncodedSet, SequenceData
+from seqray.training.data import SequenceData, encode
 from seqray.training.finish import finish
 from seqray.training.module import Classifier
 from seqray.training.partition import Partition, data_sha256, partition
@@ -70,8 +69,8 @@ def train(
     config
         Settings of the run.
     data
-        Labelled sequences. Their ``split`` is respected; without one, the share ``config.data.validation``
-        is held out by groups.
+        Labelled sequences. Their ``split`` is respected; without one, each member holds out another share
+        ``config.data.validation`` by groups.
     out
         The model file; None saves nothing.
     work_dir
@@ -105,21 +104,19 @@ def train(
         torch.set_num_threads(threads)
     if out is not None:
         _check_output(Path(out))
-    parts = partition(data, config, classes)
+    parts = [partition(data, config, classes, member) for member in range(1, config.members + 1)]
     sha256 = data_sha256(data)
-    folder = WorkDir(Path(work_dir), {"settings": fingerprint(config, parts.classes), "data": sha256}, resume)
+    identity = {"settings": fingerprint(config, parts[0].classes), "data": sha256}
+    folder = WorkDir(Path(work_dir), identity, resume)
     with quiet():
         make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
         folder.claim()
-        train_set, validation_set = (
-            _encode(data, parts, rows, config) for rows in (parts.train, parts.validation)
-        )
         members = [
-            train_member(config, number, parts, train_set, validation_set, folder, progress=progress)
-            for number in range(1, config.members + 1)
+            train_member(config, number, data, part, folder, progress=progress)
+            for number, part in enumerate(parts, 1)
         ]
     networks, results = zip(*members, strict=True)
-    card, figures = finish(config, networks, results, parts, train_set, validation_set, sha256, metrics)
+    card, figures = finish(config, networks, results, data, parts, sha256, metrics)
     if out is not None and is_main_process():
         card = save_model(out, networks, card)
     return TrainResult(card, networks, figures, tuple(result["history"] for result in results))
@@ -137,13 +134,6 @@ def _check_output(out: Path) -> None:
         raise InputError("can't be written: no permission for its folder", where=str(out))
 
 
-def _encode(
-    data: Sequence[LabelledSequence], parts: Partition, rows: np.ndarray, config: RunConfig
-) -> EncodedSet:
-    tokenizer = make_tokenizer(config.model)
-    return EncodedSet([data[i].sequence for i in rows], parts.labels[rows], tokenizer, config.data.flank)
-
-
 def class_weights(labels: np.ndarray, config: RunConfig) -> np.ndarray | None:
     """Inverse of each class's share, with mean 1 over the examples: (K,), or None for no weights."""
     if config.optimizer.class_weights == "none":
@@ -155,9 +145,8 @@ def class_weights(labels: np.ndarray, config: RunConfig) -> np.ndarray | None:
 def train_member(
     config: RunConfig,
     number: int,
+    data: Sequence[LabelledSequence],
     parts: Partition,
-    train_set: EncodedSet,
-    validation_set: EncodedSet,
     folder: WorkDir,
     *,
     progress: bool = False,
@@ -174,6 +163,8 @@ def train_member(
     seed = config.seed + number - 1
     result = folder.result(number)
     if result is None:
+        train_set = encode(data, parts.labels, parts.train, config)
+        validation_set = encode(data, parts.labels, parts.validation, config)
         lightning.seed_everything(seed, workers=True, verbose=False)
         positive, weights = parts.classes.index(config.data.positive), class_weights(train_set.labels, config)
         module = Classifier(config, seed, validation_set.labels, positive, weights)

@@ -55,21 +55,26 @@ class Partition:
 
 
 def partition(
-    data: Sequence[LabelledSequence], config: RunConfig, classes: Sequence[str] | None = None
+    data: Sequence[LabelledSequence],
+    config: RunConfig,
+    classes: Sequence[str] | None = None,
+    member: int = 1,
 ) -> Partition:
-    """Check labels and lengths, and choose the validation part.
+    """Check labels and lengths, and choose the validation part of a member.
 
     Where the data name a split, their training and validation parts are taken; a validation part that they
-    don't name is held out from training by whole groups.
+    don't name is held out from training by whole groups, another one for each member.
 
     Parameters
     ----------
     data
         All examples; those of split ``test`` are left alone.
     config
-        Of the run; ``seed`` decides what is held out, so all members share the validation part.
+        Of the run; ``seed`` decides what is held out.
     classes
         Order of the class names; sorted, with the positive one last, by default.
+    member
+        Number of the member, from 1.
 
     Raises
     ------
@@ -86,7 +91,7 @@ def partition(
     groups = related_groups([data[i] for i in rows], ALPHABETS[config.model.alphabet])
     chosen = np.array([data[i].split == "validation" for i in rows])
     if not chosen.any():
-        chosen = hold_out(labels[rows], groups, config.data.validation, config.seed)
+        chosen = hold_out_in_turn(labels[rows], groups, config.data.validation, config.seed, member)
     result = Partition(
         names,
         labels,
@@ -175,6 +180,26 @@ def related_groups(data: Sequence[LabelledSequence], alphabet: Alphabet) -> np.n
     left, right = np.array(edges, dtype=np.int64).reshape(-1, 2).T
     graph = coo_array((np.ones(len(edges), dtype=np.int8), (left, right)), shape=(size, size))
     return connected_components(graph, directed=False)[1][: len(data)].astype(np.int64)
+
+
+def hold_out_in_turn(
+    labels: np.ndarray, groups: np.ndarray, share: float, seed: int, member: int
+) -> np.ndarray:
+    """Hold out what no earlier member held out, or anew where too little is left: bool (N,).
+
+    Together the members then learn from everything, and what they are calibrated on is larger.
+    """
+    free = held = np.ones(len(labels), dtype=bool)
+    for number in range(member):
+        rows = np.flatnonzero(free)
+        share_of_rest = share * len(labels) / max(len(rows), 1)
+        held = np.zeros(len(labels), dtype=bool)
+        if share_of_rest < 0.9:
+            held[rows] = hold_out(labels[rows], groups[rows], share_of_rest, seed + number)
+        if len(np.unique(labels[held])) < len(np.unique(labels)):
+            free, held = np.ones(len(labels), dtype=bool), hold_out(labels, groups, share, seed + number)
+        free = free & ~held
+    return held
 
 
 def hold_out(labels: np.ndarray, groups: np.ndarray, share: float, seed: int) -> np.ndarray:

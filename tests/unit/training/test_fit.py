@@ -112,8 +112,11 @@ def test_the_card_says_what_was_done(motif_task, make_config, tmp_path):
 
 
 def test_calibration_is_that_of_the_averaged_members(motif_task, make_config, tmp_path):
-    data = motif_task(120)
-    config = make_config(members=2)
+    """Where the data name the validation part, so that all members share it."""
+    data = [replace(e, split="train" if i < 400 else "validation") for i, e in enumerate(motif_task(600))]
+    config = make_config(
+        model={"d_model": 32, "stem": {"kernels": [7]}}, trainer={"max_epochs": 4}, members=2
+    )
     result = fit.train(config, data, None, work_dir=tmp_path)
     rows = partition(data, config).validation
     tokens = torch.tensor([[1] + ["ACGT".index(x) + 4 for x in data[i].sequence] for i in rows])
@@ -200,6 +203,24 @@ def test_the_best_epoch_is_kept(motif_task, make_config, tmp_path):
         # Undo the temperature: one member's own loss on validation is that of the best epoch.
         model_loss = _uncalibrated_loss(result, data, config)
         assert model_loss == pytest.approx(best["loss"], rel=1e-4)
+
+
+def test_members_that_hold_out_their_own_parts_are_calibrated_on_all_of_them(
+    motif_task, make_config, tmp_path
+):
+    data, config = motif_task(120), make_config(members=3, data={"validation": 0.2})
+    result = fit.train(config, data, None, work_dir=tmp_path)
+    losses, seen = [], []
+    for number, network in enumerate(result.networks, 1):
+        rows = partition(data, config, member=number).validation
+        tokens = torch.tensor([[1] + ["ACGT".index(x) + 4 for x in data[i].sequence] for i in rows])
+        labels = torch.tensor([data[i].label == "promoter" for i in rows]).long()
+        with torch.inference_mode():
+            logits = network(tokens).logits / result.card.temperature
+        losses.extend(torch.nn.functional.cross_entropy(logits, labels, reduction="none").tolist())
+        seen.extend(rows)
+    assert len(set(seen)) == len(seen) == result.card.training["held_out"] == 72
+    assert result.validation["loss"] == pytest.approx(np.mean(losses), rel=1e-4)
 
 
 def _uncalibrated_loss(result, data, config) -> float:

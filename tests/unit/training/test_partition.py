@@ -62,6 +62,25 @@ def test_relatives_stay_on_one_side(motif_task, make_config):
     assert 0.08 < len(parts.validation) / len(data) < 0.25
 
 
+def test_members_hold_out_one_part_after_the_other(motif_task, make_config):
+    data = [replace(e, group=f"g{i // 3}" if i < 60 else None) for i, e in enumerate(motif_task(400))]
+    config = make_config(data={"validation": 0.2})
+    parts = [partition(data, config, member=member) for member in range(1, 6)]
+    for part in parts:
+        assert sorted([*part.train, *part.validation]) == list(range(400))
+        assert part.related == 0
+        assert 60 <= len(part.validation) <= 100
+    first = np.concatenate([part.validation for part in parts[:4]])
+    assert len(set(first)) == len(first)  # four of a fifth each; what is left for the fifth may be too little
+
+
+def test_members_start_anew_where_little_is_left(motif_task, make_config):
+    data, config = motif_task(40), make_config(data={"validation": 0.6})
+    parts = [partition(data, config, member=member) for member in (1, 2, 3)]
+    assert all(20 <= len(part.validation) <= 28 for part in parts)
+    assert not np.array_equal(parts[0].validation, parts[1].validation)
+
+
 def test_relatives_are_chained_and_only_nucleotides_pair():
     data = [
         example("AACC", group="a"),
