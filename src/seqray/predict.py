@@ -88,12 +88,12 @@ def predict_records(
     domain = Domain.from_mapping(card.domain) if card.domain else None
 
     def answers() -> Iterator[Prediction]:
-        for chunk in _chunks(_checked(records, model, source)):
+        for chunk in _chunks(checked_records(records, model, source)):
             codes = [model.alphabet.encode(record.sequence) for record in chunk]
             probabilities = _score_ragged(model, codes, batch_size, precision)
             if prior is not None:
                 probabilities = reweight(probabilities, card.positive_index, card.prevalence, prior)
-            labels = _labels(probabilities, card, limit)
+            labels = called_labels(probabilities, card, limit)
             flags = _flags(codes, model, domain)
             for record, label, row, reasons in zip(chunk, labels, probabilities.tolist(), flags, strict=True):
                 yield Prediction(record.id, len(record), label, tuple(row), reasons)
@@ -126,15 +126,15 @@ def score_codes(
     if count == 0:
         return probabilities
     size = micro_batch(model.card.model, length, device) if batch_size == "auto" else batch_size
-    with _arithmetic(device, precision):
+    with arithmetic(device, precision):
         for start in range(0, count, size):
             part = codes[start : start + size]
-            tokens = torch.from_numpy(tokenizer.encode_codes(_filled_up(part, size)))
+            tokens = torch.from_numpy(tokenizer.encode_codes(filled_up(part, size)))
             probabilities[start : start + size] = _probabilities(model, tokens.to(device))[: len(part)]
     return probabilities
 
 
-def _filled_up(codes: npt.NDArray[np.uint8], size: int) -> npt.NDArray[np.uint8]:
+def filled_up(codes: npt.NDArray[np.uint8], size: int) -> npt.NDArray[np.uint8]:
     """Repeat rows until the number of rows is one of a few.
 
     Kernels are compiled and kept for each batch size that they meet: the odd remainders of a genome scan
@@ -205,7 +205,10 @@ def _check_settings(card: Card, threshold: float | None, prior: float | None, ba
         raise ConfigError(f"the batch size is {batch_size}", remedy="give 1 or more, or 'auto'")
 
 
-def _checked(records: Iterable[SequenceRecord], model: TrainedModel, source: str) -> Iterator[SequenceRecord]:
+def checked_records(
+    records: Iterable[SequenceRecord], model: TrainedModel, source: str
+) -> Iterator[SequenceRecord]:
+    """Pass records on that the model can read, and refuse those that it can't."""
     card, tokenizer = model.card, model.tokenizer
     for record in records:
         where = describe_record(source, record.id) if source else f"record '{record.id}'"
@@ -246,7 +249,7 @@ def _score_ragged(
     tokenizer, device, config = model.tokenizer, model.device, model.card.model
     tokens = [tokenizer.encode_codes(one) for one in codes]
     probabilities = np.empty((len(codes), config.classes))
-    with _arithmetic(device, precision):
+    with arithmetic(device, precision):
         for group in _one_length_or_rest(np.array([len(one) for one in codes])):
             lengths = np.array([len(tokens[i]) for i in group])
             if batch_size == "auto":
@@ -277,7 +280,7 @@ def _probabilities(model: TrainedModel, tokens: Tensor, mask: Tensor | None = No
 
 
 @contextmanager
-def _arithmetic(device: torch.device, precision: Precision) -> Iterator[None]:
+def arithmetic(device: torch.device, precision: Precision) -> Iterator[None]:
     """Autocast to bf16, or float32 that is float32: a GPU's convolutions would round to TF32 by default."""
     if device.type == "cpu":
         keep_freed_memory()
@@ -289,7 +292,8 @@ def _arithmetic(device: torch.device, precision: Precision) -> Iterator[None]:
         yield
 
 
-def _labels(probabilities: Floats, card: Card, threshold: float) -> list[str]:
+def called_labels(probabilities: Floats, card: Card, threshold: float) -> list[str]:
+    """Name the class called for each row of (N, K) probabilities."""
     if len(card.classes) > 2:
         return [card.classes[i] for i in probabilities.argmax(axis=1)]
     other = card.classes[1 - card.positive_index]

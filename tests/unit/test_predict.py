@@ -19,7 +19,7 @@ from seqray.modelfile import TrainedModel
 from seqray.models.build import build_model
 from seqray.predict import (
     ACTIVATION_BYTES,
-    _filled_up,
+    filled_up,
     micro_batch,
     predict_records,
     reweight,
@@ -264,7 +264,7 @@ def test_a_sequence_that_alone_exceeds_the_limit_is_scored_alone():
 
 def test_batches_come_in_few_sizes_so_that_few_kernels_are_compiled() -> None:
     size = 585
-    filled = {n: _filled_up((np.arange(n) % 5).astype(np.uint8)[:, None], size) for n in range(1, size + 1)}
+    filled = {n: filled_up((np.arange(n) % 5).astype(np.uint8)[:, None], size) for n in range(1, size + 1)}
     sizes = {len(codes) for codes in filled.values()}
     assert len(sizes) <= 2 * size.bit_length()
     for n, codes in filled.items():

@@ -23,6 +23,7 @@ from seqray.errors import ConfigError, SeqrayError
 VERBS = {
     "predict": ("seqray.cli.predict", "classify each record of a FASTA or GenBank file"),
     "scan": ("seqray.cli.scan", "find sites in long sequences, on both strands"),
+    "explain": ("seqray.cli.explain", "rank the letters that calls rest on, and check the ranking"),
     "train": ("seqray.cli.train", "train a model on labelled sequences"),
     "models": ("seqray.cli.models", "list, show and verify models"),
 }

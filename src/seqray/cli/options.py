@@ -1,4 +1,4 @@
-"""What ``predict`` and ``scan`` have in common: arguments, opening model and input, telling of progress."""
+"""What verbs that take a model have in common: arguments, opening model and input, telling of progress."""
 
 from __future__ import annotations
 
@@ -35,6 +35,11 @@ def positive_int(text: str) -> int:
     return int(text)
 
 
+def whole_number(text: str) -> int:
+    """Type of an argument: 0 or more."""
+    return 0 if text == "0" else positive_int(text)
+
+
 def auto_or_positive_int(text: str) -> int | str:
     """Type of an argument: ``auto``, or 1 or more."""
     return text if text == "auto" else positive_int(text)
@@ -63,8 +68,8 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_common_arguments(parser: argparse.ArgumentParser) -> None:
-    """How records are read, where it is computed, and what is told."""
+def add_common_arguments(parser: argparse.ArgumentParser, *, precision: bool = True) -> None:
+    """How records are read, where it is computed (and how exactly), and what is told."""
     records = parser.add_argument_group("records")
     records.add_argument(
         "--duplicates",
@@ -84,12 +89,17 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     compute.add_argument(
         "--device", default="auto", metavar="DEVICE", help="auto (a GPU if there is one), cpu, cuda or cuda:N"
     )
-    compute.add_argument(
-        "--precision", choices=("fp32", "bf16"), default="fp32", help="bf16 is faster and less exact"
-    )
-    compute.add_argument(
-        "--batch-size", type=auto_or_positive_int, default="auto", metavar="N|auto", help="sequences at once"
-    )
+    if precision:
+        compute.add_argument(
+            "--precision", choices=("fp32", "bf16"), default="fp32", help="bf16 is faster and less exact"
+        )
+        compute.add_argument(
+            "--batch-size",
+            type=auto_or_positive_int,
+            default="auto",
+            metavar="N|auto",
+            help="sequences at once",
+        )
     parser.add_argument(
         "--quiet", "-q", action="store_true", help="write nothing but errors to standard error"
     )

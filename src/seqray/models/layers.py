@@ -64,19 +64,26 @@ class ConvolutionalStem(nn.Module):
             ChannelsLastConvolution(d_model, d_model, RESIDUAL_KERNEL) for _ in range(config.depth)
         )
         self.merge = Linear(config.stride * d_model, d_model)
+        reach = max(config.kernels) // 2 + config.depth * (RESIDUAL_KERNEL // 2)
+        self.field = config.stride + 2 * reach  # letters that a token reads
 
     def forward(self, letters: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """Letter tokens (B, N) and mask (B, N) to vectors (B, T, D) and their mask (B, T)."""
+        return self.read(self.letters(letters), mask)
+
+    def read(self, vectors: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Embedded letters (B, N, width) and mask (B, N) to vectors (B, T, D) and their mask (B, T)."""
+        count = vectors.shape[1]
         real = None if mask is None else mask[:, :, None].to(self.merge.weight.dtype)  # (B, N, 1)
 
         def hide_padding(x: Tensor) -> Tensor:
             return x if real is None else x * real.to(x.dtype)
 
-        x = hide_padding(self.letters(letters))  # (B, N, width)
+        x = hide_padding(vectors)
         x = self.activation(torch.cat([detector(x) for detector in self.detectors], dim=-1))  # (B, N, D)
         for convolution in self.residual:
             x = x + self.activation(convolution(hide_padding(x)))
-        x = F.pad(hide_padding(x), (0, 0, 0, -letters.shape[1] % self.stride))
+        x = F.pad(hide_padding(x), (0, 0, 0, -count % self.stride))
         x = x.unflatten(1, (-1, self.stride)).flatten(2)  # (B, T·s, D) -> (B, T, s·D)
         return self.merge(x), None if mask is None else mask[:, :: self.stride]
 

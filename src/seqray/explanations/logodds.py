@@ -1,0 +1,53 @@
+"""What is explained: the calibrated log-odds of a class against the rest, network by network."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from seqray.modelfile import TrainedModel
+from seqray.predict import arithmetic, filled_up, micro_batch
+
+Floats = npt.NDArray[np.float64]
+
+
+def log_odds(logits: Tensor, target: int, temperature: float = 1.0) -> Tensor:
+    """log p / (1 - p) of class ``target``: (..., K) to (...), after division by the temperature."""
+    scaled = logits / temperature
+    others = torch.cat((scaled[..., :target], scaled[..., target + 1 :]), dim=-1)
+    return scaled[..., target] - torch.logsumexp(others, dim=-1)
+
+
+@torch.inference_mode()
+def score(model: TrainedModel, network: nn.Module, codes: npt.NDArray[np.uint8], target: int) -> Floats:
+    """Log-odds of class ``target`` for many sequences of one length.
+
+    Parameters
+    ----------
+    model
+        Gives tokenizer, temperature and device.
+    network
+        One of its members, or another network of that shape.
+    codes
+        (N, n) letter codes.
+
+    Returns
+    -------
+    array of float64, shape (N,)
+    """
+    result = np.empty(len(codes))
+    size = micro_batch(model.card.model, codes.shape[1], model.device)
+    with arithmetic(model.device, "fp32"):
+        for start in range(0, len(codes), size):
+            part = codes[start : start + size]
+            tokens = torch.from_numpy(model.tokenizer.encode_codes(filled_up(part, size)))
+            values = log_odds(network(tokens.to(model.device)).logits.float(), target, model.card.temperature)
+            result[start : start + size] = values[: len(part)].double().cpu().numpy()
+    return result
+
+
+def ensemble_score(model: TrainedModel, codes: npt.NDArray[np.uint8], target: int) -> Floats:
+    """Mean over the members of `score`: (N, n) codes to (N,). With two classes, the model's own log-odds."""
+    return np.mean([score(model, network, codes, target) for network in model.networks], axis=0)

@@ -1,0 +1,201 @@
+"""The methods by name: what each computes, for the letters of many sequences of one length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from seqray.errors import ConfigError
+from seqray.explanations.gradients import STEPS, input_x_gradient, integrated_gradients
+from seqray.explanations.letters import shares, to_letters
+from seqray.explanations.logodds import log_odds, score
+from seqray.explanations.mutagenesis import BLOCK, loss_of_letters, occlusion, substitution_effects
+from seqray.explanations.rollout import RESIDUAL, Fusion, grad_rollout, rollout, value_rollout
+from seqray.explanations.stem import spread
+from seqray.explanations.trace import trace
+from seqray.modelfile import TrainedModel
+from seqray.models.layers import ConvolutionalStem
+from seqray.models.sequence import SequenceTransformer
+from seqray.predict import arithmetic, micro_batch
+
+Codes = npt.NDArray[np.uint8]
+Floats = npt.NDArray[np.float64]
+
+
+class Question(NamedTuple):
+    """What is explained: the log-odds of class ``target`` by one ``network`` of a ``model``."""
+
+    model: TrainedModel
+    network: SequenceTransformer
+    target: int
+
+    def of_logits(self, logits: Tensor) -> Tensor:
+        """Logits (B, K) to log-odds (B,)."""
+        return log_odds(logits.float(), self.target, self.model.card.temperature)
+
+    def of_codes(self, codes: Codes) -> Floats:
+        """Letter codes (N, n) to log-odds (N,)."""
+        return score(self.model, self.network, codes, self.target)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Knobs:
+    """Settings of single methods.
+
+    Attributes
+    ----------
+    residual
+        Share of the residual connection in the rollouts.
+    heads
+        How rollout makes the heads one.
+    steps
+        Of integrated gradients.
+    block
+        Letters that occlusion hides at a time.
+    spread
+        How the rollouts get from the tokens of a convolutional stem to letters: ``read`` is over all letters
+        that the token has read, see `seqray.explanations.stem`; ``span`` is evenly over its stride.
+    """
+
+    residual: float = RESIDUAL
+    heads: Fusion = "mean"
+    steps: int = STEPS
+    block: int = BLOCK
+    spread: Literal["read", "span"] = "read"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.residual < 1:
+            raise ConfigError(f"the residual share is {self.residual:g}", remedy="give 0 or more, below 1")
+        if self.heads not in ("mean", "max", "min"):
+            raise ConfigError(f"heads can't be made one by '{self.heads}'", remedy="use mean, max or min")
+        if self.spread not in ("read", "span"):
+            raise ConfigError(f"tokens can't be spread by '{self.spread}'", remedy="use read or span")
+        if self.steps < 1 or self.block < 1:
+            raise ConfigError(f"steps ({self.steps}) and block ({self.block}) are 1 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One way to score letters.
+
+    Attributes
+    ----------
+    name
+        As on the command line.
+    signed
+        Whether a score below 0 speaks against the class; if not, scores are shares that sum to 1.
+    per_class
+        Whether the scores depend on the class explained.
+    compute
+        (question, codes (N, n), knobs) to scores (N, n).
+    """
+
+    name: str
+    signed: bool
+    per_class: bool
+    compute: Callable[[Question, Codes, Knobs], Floats]
+
+
+Batchwise = Callable[[Question, Tensor, Knobs], Tensor]
+"""Tokens (B, L) to scores of the tokens: (B, L), or (B, T) after the stem."""
+
+
+def _by_batches(question: Question, codes: Codes, knobs: Knobs, compute: Batchwise) -> Floats:
+    model = question.model
+    stride = question.network.embedding.stride
+    size = micro_batch(model.card.model, codes.shape[1], model.device)
+    result = np.empty(codes.shape)
+    with arithmetic(model.device, "fp32"):
+        for start in range(0, len(codes), size):
+            part = codes[start : start + size]
+            tokens = torch.from_numpy(model.tokenizer.encode_codes(part)).to(model.device)
+            scores = compute(question, tokens, knobs).double().cpu().numpy()
+            merged = stride if scores.shape[1] < tokens.shape[1] else 1
+            result[start : start + size] = to_letters(scores, model.tokenizer, merged, codes.shape[1])
+    return result
+
+
+def _rollout(question: Question, tokens: Tensor, knobs: Knobs) -> Tensor:
+    relevance = rollout(trace(question.network, tokens), residual=knobs.residual, heads=knobs.heads)
+    return _before_stem(question, tokens, relevance, knobs)
+
+
+def _value_rollout(question: Question, tokens: Tensor, knobs: Knobs) -> Tensor:
+    relevance = value_rollout(trace(question.network, tokens), residual=knobs.residual)
+    return _before_stem(question, tokens, relevance, knobs)
+
+
+def _grad_rollout(question: Question, tokens: Tensor, knobs: Knobs) -> Tensor:
+    traced = trace(question.network, tokens, gradients=True)
+    relevance = grad_rollout(traced, question.of_logits(traced.logits), residual=knobs.residual)
+    return _before_stem(question, tokens, relevance, knobs)
+
+
+def _before_stem(question: Question, tokens: Tensor, relevance: Tensor, knobs: Knobs) -> Tensor:
+    """Carry relevance (B, 1 + T) through the stem, where there is one that reads more than its stride."""
+    stem = question.network.embedding
+    if knobs.spread == "span" or not isinstance(stem, ConvolutionalStem):
+        return relevance
+    return spread(relevance, stem, tokens)
+
+
+def _input_x_gradient(question: Question, tokens: Tensor, _: Knobs) -> Tensor:
+    return input_x_gradient(question.network, tokens, question.of_logits)
+
+
+def _integrated_gradients(question: Question, tokens: Tensor, knobs: Knobs) -> Tensor:
+    return integrated_gradients(question.network, tokens, question.of_logits, knobs.steps)
+
+
+def _shares_of(compute: Batchwise) -> Callable[[Question, Codes, Knobs], Floats]:
+    return lambda question, codes, knobs: shares(_by_batches(question, codes, knobs, compute))
+
+
+def _signed(compute: Batchwise) -> Callable[[Question, Codes, Knobs], Floats]:
+    return lambda question, codes, knobs: _by_batches(question, codes, knobs, compute)
+
+
+def effects(question: Question, codes: Codes) -> Floats:
+    """Change of the log-odds for every substitution: (N, n) codes to (N, n, A)."""
+    return substitution_effects(codes, question.model.alphabet, question.of_codes)
+
+
+def _ism(question: Question, codes: Codes, _: Knobs) -> Floats:
+    return loss_of_letters(effects(question, codes))
+
+
+def _occlusion(question: Question, codes: Codes, knobs: Knobs) -> Floats:
+    return occlusion(codes, question.of_codes, block=knobs.block)
+
+
+METHODS = {
+    method.name: method
+    for method in (
+        Method("rollout", False, False, _shares_of(_rollout)),
+        Method("grad-rollout", False, True, _shares_of(_grad_rollout)),
+        Method("value-rollout", False, False, _shares_of(_value_rollout)),
+        Method("input-x-gradient", True, True, _signed(_input_x_gradient)),
+        Method("integrated-gradients", True, True, _signed(_integrated_gradients)),
+        Method("ism", True, True, _ism),
+        Method("occlusion", True, True, _occlusion),
+    )
+}
+
+
+def find_method(name: str) -> Method:
+    """Look a method up.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown name.
+    """
+    if name not in METHODS:
+        raise ConfigError(f"unknown method '{name}'", remedy=f"known are {', '.join(METHODS)}")
+    return METHODS[name]

@@ -1,0 +1,97 @@
+"""In-silico mutagenesis: change the letters, run the network again, and see what the score does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from seqray.alphabet import Alphabet
+from seqray.explanations.seeds import generator_for
+from seqray.shuffle import dinucleotide_shuffle
+
+Codes = npt.NDArray[np.uint8]
+Floats = npt.NDArray[np.float64]
+Score = Callable[[Codes], Floats]
+"""Letter codes (N, n) to the quantity explained (N,)."""
+
+AT_ONCE = 1 << 22  # letters of mutated sequences held at a time
+BLOCK, REFERENCES = 10, 4
+
+
+def substitution_effects(codes: Codes, alphabet: Alphabet, score: Score) -> Floats:
+    """Change of the score for every single substitution.
+
+    Parameters
+    ----------
+    codes
+        (N, n) letter codes.
+    alphabet
+        Of A letters.
+    score
+        Of the quantity explained.
+
+    Returns
+    -------
+    array of float64, shape (N, n, A)
+        0 for the letter that is there; nan where the letter is ambiguous.
+    """
+    letters = len(alphabet.letters)
+    count, length = codes.shape
+    before = score(codes)
+    effects = np.full((count, length, letters), np.nan)
+    known = codes < letters
+    effects[known] = 0.0
+    sites = np.argwhere(
+        known[..., None] & (codes[..., None] != np.arange(letters))
+    )  # (S, 3): row, place, letter
+    for start in range(0, len(sites), max(1, AT_ONCE // length)):
+        row, place, letter = sites[start : start + max(1, AT_ONCE // length)].T
+        mutants = codes[row]
+        mutants[np.arange(len(row)), place] = letter
+        effects[row, place, letter] = score(mutants) - before[row]
+    return effects
+
+
+def loss_of_letters(effects: Floats) -> Floats:
+    """How much the letters that are there support the target: (..., n, A) effects to (..., n).
+
+    Minus the mean effect of the other letters; 0 for an ambiguous letter.
+    """
+    others = effects.shape[-1] - 1
+    return np.nan_to_num(-effects.sum(axis=-1) / others)
+
+
+def occlusion(codes: Codes, score: Score, *, block: int = BLOCK, references: int = REFERENCES) -> Floats:
+    """How much the score falls when a stretch gives way to shuffled letters: (N, n).
+
+    Stretches of ``block`` letters, half a block apart, take the letters of shuffled copies of the record
+    itself, which keep its composition; a letter's score is the mean fall over the stretches that hold it.
+    """
+    rows = [_occlude(row, score, min(block, len(row)), references) for row in codes]
+    return np.array(rows).reshape(codes.shape)
+
+
+def _occlude(codes: Codes, score: Score, block: int, references: int) -> Floats:
+    rng = generator_for(codes)
+    starts = _stretches(len(codes), block)
+    falls = np.zeros(len(starts))
+    before = float(score(codes[None])[0])
+    for _ in range(references):
+        shuffled = dinucleotide_shuffle(codes, rng)
+        hidden = np.tile(codes, (len(starts), 1))
+        for row, start in zip(hidden, starts, strict=True):
+            row[start : start + block] = shuffled[start : start + block]
+        falls += (before - score(hidden)) / references
+    total, covered = np.zeros(len(codes)), np.zeros(len(codes))
+    for start, fall in zip(starts, falls, strict=True):
+        total[start : start + block] += fall
+        covered[start : start + block] += 1
+    return total / covered
+
+
+def _stretches(length: int, block: int) -> npt.NDArray[np.int64]:
+    """Starts of stretches that cover every letter."""
+    last = length - block
+    return np.unique(np.append(np.arange(0, last + 1, max(1, block // 2)), last))

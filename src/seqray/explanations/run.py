@@ -1,0 +1,339 @@
+"""From records to explanations: `explain_records`, and `check` for whether to believe them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from seqray.errors import ConfigError
+from seqray.explanations.compute import mean_scores, member_effects, member_scores
+from seqray.explanations.faithfulness import Evidence, measure
+from seqray.explanations.heads import head_figures
+from seqray.explanations.letters import to_letters
+from seqray.explanations.logodds import ensemble_score
+from seqray.explanations.methods import Knobs, find_method
+from seqray.explanations.rollout import attention_of_cls
+from seqray.explanations.significance import SHUFFLES, p_values, q_values
+from seqray.explanations.trace import trace
+from seqray.explanations.verdict import conclude
+from seqray.modelfile import TrainedModel
+from seqray.models.build import build_model
+from seqray.predict import called_labels, checked_records, score_codes
+from seqray.records import SequenceRecord
+from seqray.results import Explanation, Faithfulness, HeadFigures, Place
+
+Codes = npt.NDArray[np.uint8]
+Floats = npt.NDArray[np.float64]
+
+CALLED = "called"
+CHUNK_RECORDS = 128
+MAX_MUTATED = 500  # letters; every substitution of a longer record would cost too much to be a reference
+CHECKED_RECORDS = 200
+_WRONG_WEIGHTS_SEED = 20_261_121
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainOptions:
+    """What is explained, and how.
+
+    Attributes
+    ----------
+    methods
+        Names, see `seqray.explanations.methods.METHODS`.
+    target
+        The class explained; ``called`` for the one that each record is called; the positive one if None.
+    members
+        ``mean`` over the members of the model, or ``each`` beside it.
+    shuffles
+        Shuffled copies of each record for p-values; 0 for none.
+    effects
+        Whether to compute the effect of every substitution; records above 500 letters get none.
+    attention
+        Whether to keep the attention of CLS per layer and head.
+    seed
+        Of the shuffles and the bootstrap.
+    knobs
+        Settings of single methods.
+    """
+
+    methods: tuple[str, ...] = ("rollout",)
+    target: str | None = None
+    members: Literal["mean", "each"] = "mean"
+    shuffles: int = SHUFFLES
+    effects: bool = True
+    attention: bool = False
+    seed: int = 0
+    knobs: Knobs = field(default_factory=Knobs)
+
+    def __post_init__(self) -> None:
+        if not self.methods or len(set(self.methods)) < len(self.methods):
+            raise ConfigError("name one method or more, each once")
+        for method in self.methods:
+            find_method(method)
+        if self.shuffles < 0:
+            raise ConfigError(f"shuffles are {self.shuffles}", remedy="give 0 or more")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Item:
+    """A record on its way: its number, codes, call and the class explained."""
+
+    number: int
+    record: SequenceRecord
+    codes: Codes
+    label: str
+    target: int
+    probability: float
+
+
+def explain_records(
+    model: TrainedModel,
+    records: Iterable[SequenceRecord],
+    options: ExplainOptions | None = None,
+    *,
+    places: Sequence[Place] | None = None,
+    source: str = "",
+) -> Iterator[Explanation]:
+    """Explain each record, in order, reading some at a time.
+
+    Parameters
+    ----------
+    model
+        See `seqray.load_model`.
+    records
+        Each no longer than the model's window.
+    options
+        What is explained, and how.
+    places
+        Where each record lies in a longer sequence.
+    source
+        Name of the file, for errors.
+
+    Returns
+    -------
+    iterator of Explanation
+        For each record one per method, and after it one per member where ``options.members`` is ``each``.
+
+    Raises
+    ------
+    ConfigError
+        For a class that the model doesn't have.
+    InputError
+        For a record longer than the window or too short for one token.
+    """
+    chosen = options or ExplainOptions()
+    _target_index(model, chosen.target, model.card.positive)
+    return _explain_numbered(model, enumerate(checked_records(records, model, source)), chosen, places)
+
+
+def _explain_numbered(
+    model: TrainedModel,
+    numbered: Iterator[tuple[int, SequenceRecord]],
+    options: ExplainOptions,
+    places: Sequence[Place] | None,
+) -> Iterator[Explanation]:
+    while chunk := list(islice(numbered, CHUNK_RECORDS)):
+        items = _read(model, chunk, options)
+        explained: dict[int, list[Explanation]] = {}
+        for group in _of_one_kind(items):
+            for explanation in _explain_group(model, group, options, places):
+                explained.setdefault(explanation.record, []).append(explanation)
+        for item in items:
+            yield from explained[item.number]
+
+
+def check(
+    model: TrainedModel, records: Iterable[SequenceRecord], options: ExplainOptions | None = None
+) -> Faithfulness:
+    """Measure whether the rankings of the methods are worth believing, for this model and these records.
+
+    Parameters
+    ----------
+    model, options
+        As for `explain_records`.
+    records
+        As for `explain_records`; all are used, and some hundred are plenty.
+    """
+    chosen = options or ExplainOptions()
+    items = _read(model, list(enumerate(checked_records(records, model, ""))), chosen)
+    reference = reference_method(max((len(item.codes) for item in items), default=0))
+    evidence = Evidence()
+    for group in _of_one_kind(items):
+        codes, target = np.stack([item.codes for item in group]), group[0].target
+        methods = dict.fromkeys([*chosen.methods, reference])
+        by_member = {m: member_scores(model, codes, target, m, chosen.knobs) for m in methods}
+        by_chance = {
+            m: member_scores(model, codes, target, m, chosen.knobs, [_wrong_network(model)])[0]
+            for m in methods
+        }
+        measure(
+            evidence,
+            codes,
+            by_member,
+            by_chance,
+            reference,
+            lambda changed, target=target: ensemble_score(model, changed, target),
+        )
+    name = "the called class" if chosen.target == CALLED else (chosen.target or model.card.positive)
+    return conclude(evidence, reference, name, chosen.seed)
+
+
+def heads(
+    model: TrainedModel, records: Iterable[SequenceRecord], options: ExplainOptions | None = None
+) -> tuple[HeadFigures, ...]:
+    """Describe the attention heads of all members by their means over the records."""
+    chosen = options or ExplainOptions()
+    items = _read(model, list(enumerate(checked_records(records, model, ""))), chosen)
+    groups = [(np.stack([i.codes for i in group]), group[0].target) for group in _of_one_kind(items)]
+    return head_figures(model, groups)
+
+
+def reference_method(letters: int) -> str:
+    """The method that others are compared with: mutagenesis up to 500 letters, else occlusion."""
+    return "ism" if letters <= MAX_MUTATED else "occlusion"
+
+
+def _target_index(model: TrainedModel, target: str | None, label: str) -> int:
+    """Index of the class explained for a record that is called ``label``."""
+    classes = model.card.classes
+    name = label if target == CALLED else (target or model.card.positive)
+    if name not in classes:
+        known = ", ".join((*classes, CALLED))
+        raise ConfigError(f"model '{model.card.name}' has no class '{name}'", remedy=f"known are {known}")
+    return classes.index(name)
+
+
+def _read(
+    model: TrainedModel, chunk: Sequence[tuple[int, SequenceRecord]], options: ExplainOptions
+) -> list[_Item]:
+    """Encode and classify records."""
+    items: dict[int, _Item] = {}
+    encoded = [model.alphabet.encode(record.sequence) for _, record in chunk]
+    for length in sorted({len(codes) for codes in encoded}):
+        rows = [i for i, codes in enumerate(encoded) if len(codes) == length]
+        probabilities = score_codes(model, np.stack([encoded[i] for i in rows]))
+        labels = called_labels(probabilities, model.card, model.card.threshold)
+        for i, label, row in zip(rows, labels, probabilities, strict=True):
+            target = _target_index(model, options.target, label)
+            number, record = chunk[i]
+            items[i] = _Item(number, record, encoded[i], label, target, float(row[target]))
+    return [items[i] for i in range(len(chunk))]
+
+
+def _of_one_kind(items: Sequence[_Item]) -> list[list[_Item]]:
+    """Group by length and class explained."""
+    groups: dict[tuple[int, int], list[_Item]] = {}
+    for item in items:
+        groups.setdefault((len(item.codes), item.target), []).append(item)
+    return list(groups.values())
+
+
+def _explain_group(
+    model: TrainedModel, group: Sequence[_Item], options: ExplainOptions, places: Sequence[Place] | None
+) -> Iterator[Explanation]:
+    """Explain records of one length and class."""
+    codes, target = np.stack([item.codes for item in group]), group[0].target
+    wanted = "ism" in options.methods or (options.effects and codes.shape[1] <= MAX_MUTATED)
+    known = member_effects(model, codes, target) if wanted else None
+    scores = {
+        m: member_scores(model, codes, target, m, options.knobs, known_effects=known) for m in options.methods
+    }
+    tests = {m: _tests(model, codes, target, m, scores[m].mean(axis=0), options) for m in options.methods}
+    attention = _attention(model, codes) if options.attention else None
+    for row, item in enumerate(group):
+        for method in options.methods:
+            p, q = tests[method]
+            whole = scores[method].mean(axis=0)[row]
+            common = Explanation(
+                record=item.number,
+                id=item.record.id,
+                sequence=item.record.sequence,
+                label=item.label,
+                target=model.card.classes[target],
+                probability=item.probability,
+                method=method,
+                member="mean",
+                signed=find_method(method).signed,
+                scores=whole,
+                effects=None if known is None else known.mean(axis=0)[row],
+                p=None if p is None else p[row],
+                q=None if q is None else q[row],
+                attention=None if attention is None else attention[row],
+                place=None if places is None else places[item.number],
+            )
+            yield common
+            if options.members == "each":
+                yield from _by_member(
+                    common, scores[method][:, row], None if known is None else known[:, row]
+                )
+
+
+def _by_member(common: Explanation, scores: Floats, effects: Floats | None) -> Iterator[Explanation]:
+    for number, one in enumerate(scores, start=1):
+        own = None if effects is None else effects[number - 1]
+        yield replace(common, member=str(number), scores=one, effects=own, p=None, q=None)
+
+
+def _tests(
+    model: TrainedModel, codes: Codes, target: int, method: str, scores: Floats, options: ExplainOptions
+) -> tuple[Floats | None, Floats | None]:
+    """p- and q-values (N, n), where asked for."""
+    if options.shuffles == 0:
+        return None, None
+    p = p_values(
+        codes,
+        scores,
+        lambda shuffled: mean_scores(model, shuffled, target, method, options.knobs),
+        options.shuffles,
+        options.seed,
+    )
+    return p, q_values(p)
+
+
+def _attention(model: TrainedModel, codes: Codes) -> Floats:
+    """Attention of CLS to the letters: (N, layers, heads, n), the mean over members."""
+    tokens = torch.from_numpy(model.tokenizer.encode_codes(codes)).to(model.device)
+    members = []
+    for network in model.networks:
+        rows = attention_of_cls(trace(network, tokens)).double().cpu().numpy()  # (N, layers, H, T)
+        members.append(to_letters(rows, model.tokenizer, network.embedding.stride, codes.shape[1]))
+    return np.mean(members, axis=0)
+
+
+def _wrong_network(model: TrainedModel) -> torch.nn.Module:
+    """A network of the model's shape with random weights."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(_WRONG_WEIGHTS_SEED)
+        return build_model(model.card.model).to(model.device).requires_grad_(False).eval()
+
+
+def explain(
+    model: TrainedModel, records: Iterable[SequenceRecord], method: str = "rollout", **settings: Any
+) -> list[Explanation]:
+    """Explain records by one method: the short way to `explain_records`.
+
+    Parameters
+    ----------
+    model, records
+        As for `explain_records`.
+    method
+        Its name.
+    **settings
+        Of `ExplainOptions`.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> model = seqray.load_model("ecoli-promoter")
+    >>> records = seqray.read_fasta("data/example/promoters.fa", model.alphabet)
+    >>> explanations = seqray.explain(model, records, method="ism", shuffles=0)
+    >>> len(explanations[0].scores)
+    81
+    """
+    return list(explain_records(model, records, ExplainOptions(methods=(method,), **settings)))

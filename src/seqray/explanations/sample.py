@@ -1,0 +1,40 @@
+"""A few records of many, drawn evenly while they stream past."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+
+
+class Reservoir(Generic[T]):
+    """Keeps ``size`` of the things offered, each with the same chance (Vitter 1985, algorithm R).
+
+    Parameters
+    ----------
+    size
+        Most to keep.
+    seed
+        The same things and seed give the same draw.
+    """
+
+    def __init__(self, size: int, seed: int = 0) -> None:
+        self.offered = 0
+        self._size = size
+        self._rng = np.random.default_rng(seed)
+        self._kept: list[tuple[int, T]] = []
+
+    def offer(self, thing: T) -> None:
+        """Show one more."""
+        self.offered += 1
+        if len(self._kept) < self._size:
+            self._kept.append((self.offered, thing))
+        elif (place := int(self._rng.integers(self.offered))) < self._size:
+            self._kept[place] = (self.offered, thing)
+
+    @property
+    def kept(self) -> list[T]:
+        """What was drawn, in the order in which it was offered."""
+        return [thing for _, thing in sorted(self._kept, key=lambda pair: pair[0])]

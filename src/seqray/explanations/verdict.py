@@ -1,0 +1,127 @@
+"""From the evidence to figures with intervals, and to a sentence that says what they mean."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from seqray.explanations.faithfulness import KINDS, SHARES, Evidence, areas, methods_in
+from seqray.results import Check, Curve, Faithfulness
+
+Floats = npt.NDArray[np.float64]
+
+RESAMPLES = 1000
+FEW_RECORDS = 20
+KEPT_LIMIT = 0.5
+"""Rank correlation with random weights from which on a ranking is said to come from the architecture."""
+
+
+def conclude(evidence: Evidence, reference: str, target: str, seed: int = 0) -> Faithfulness:
+    """Sum the evidence up.
+
+    Parameters
+    ----------
+    evidence
+        Of all records.
+    reference
+        Method that the gains of others are compared with.
+    target
+        Name of the class explained, for the sentences.
+    seed
+        Of the bootstrap over records.
+
+    Returns
+    -------
+    Faithfulness
+        Without figures for no record at all.
+    """
+    if not evidence.curves:
+        return Faithfulness((), (), {})
+    count = len(evidence.curves["random", "deletion"])
+    draws = np.random.default_rng(seed).integers(0, count, (RESAMPLES, count))
+    gains = {method: _gains(evidence, method) for method in methods_in(evidence)}
+    checks: list[Check] = []
+    for method, by_kind in gains.items():
+        for kind in KINDS:
+            figures = _mean_interval(by_kind[kind], draws)
+            checks.append(Check(method, f"{kind}_gain", "random", *figures, count))
+        if method != reference:
+            both, best = (sum(gains[m][kind] for kind in KINDS) for m in (method, reference))
+            checks.append(
+                Check(method, "share_of_reference", reference, *_ratio_interval(both, best, draws), count)
+            )
+    for (method, name, against), values in evidence.agreement.items():
+        known = values[np.isfinite(values)]
+        figures = _mean_interval(values, draws) if len(known) else (np.nan,) * 3
+        checks.append(Check(method, name, against, *figures, len(known)))
+    lines = tuple(
+        Curve(method, kind, SHARES, *_mean_interval(values, draws))
+        for (method, kind), values in evidence.curves.items()
+    )
+    verdicts = {method: _verdict(method, checks, target, count) for method in gains}
+    return Faithfulness(tuple(checks), lines, verdicts)
+
+
+def _gains(evidence: Evidence, method: str) -> dict[str, Floats]:
+    """Area between the method's curve and the random one, positive where the method does better: (N,)."""
+    below = {kind: areas(evidence.curves[method, kind] - evidence.curves["random", kind]) for kind in KINDS}
+    return {"deletion": -below["deletion"], "insertion": below["insertion"]}
+
+
+def _mean_interval(values: Floats, draws: npt.NDArray[np.int64]) -> tuple:
+    """Mean over records and its 95 % bootstrap interval; (N,) or (N, S)."""
+    means = np.array([np.nanmean(values[draw], axis=0) for draw in draws])
+    low, high = np.nanquantile(means, (0.025, 0.975), axis=0)
+    result = (np.nanmean(values, axis=0), low, high)
+    return result if values.ndim > 1 else tuple(float(value) for value in result)
+
+
+def _ratio_interval(above: Floats, below: Floats, draws: npt.NDArray[np.int64]) -> tuple[float, float, float]:
+    """Ratio of two sums over records with its interval; nan where the lower one is not above 0."""
+    ratios = np.array([above[draw].sum() / below[draw].sum() for draw in draws])
+    if below.sum() <= 0 or (np.array([below[draw].sum() for draw in draws]) <= 0).any():
+        return (float("nan"),) * 3
+    low, high = np.quantile(ratios, (0.025, 0.975))
+    return float(above.sum() / below.sum()), float(low), float(high)
+
+
+def _verdict(method: str, checks: list[Check], target: str, count: int) -> str:
+    figures = {(c.measure, c.against): c for c in checks if c.method == method}
+    deletion, insertion = (figures[f"{kind}_gain", "random"] for kind in KINDS)
+    wins = [check.low > 0 for check in (deletion, insertion)]
+    if all(wins):
+        judgement = "beats random rankings"
+    elif any(wins):
+        judgement = f"beats random rankings in {'deletion' if wins[0] else 'insertion'} only"
+    elif max(deletion.high, insertion.high) < 0:
+        judgement = "is worse than random rankings"
+    else:
+        judgement = "does not beat random rankings"
+    records = f"{count} record{'s' if count != 1 else ''}"
+    text = (
+        f"{method} {judgement} on {records}: replacing the letters that it ranks first lowers the log-odds "
+        f"of {target} by {_figure(deletion)} more than random order does, putting them back first raises it "
+        f"by {_figure(insertion)} more (mean over the curve, 95 % interval)."
+    )
+    return " ".join([text, *_remarks(figures, count)])
+
+
+def _figure(check: Check) -> str:
+    return f"{check.value:.2f} ({check.low:.2f} to {check.high:.2f})"
+
+
+def _remarks(figures: dict[tuple[str, str], Check], count: int) -> list[str]:
+    remarks = []
+    for (name, against), check in figures.items():
+        if name == "share_of_reference" and np.isfinite(check.value):
+            remarks.append(f"That is {100 * check.value:.0f} % of what {against} gains.")
+        if name == "stability" and np.isfinite(check.value):
+            remarks.append(f"Members agree with a rank correlation of {check.value:.2f}.")
+        if name == "randomised_weights" and check.value >= KEPT_LIMIT:
+            remarks.append(
+                "Caution: with random weights the ranking stays much the same (rank correlation "
+                f"{check.value:.2f}), so it owes more to the network's shape than to what was learned."
+            )
+    if count < FEW_RECORDS:
+        remarks.append(f"Caution: {count} records are few for a verdict.")
+    return remarks

@@ -1,0 +1,1 @@
+"""The page of ``seqray explain --html``: one file of HTML that needs nothing from anywhere."""

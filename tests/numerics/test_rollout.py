@@ -1,0 +1,204 @@
+"""Rollout against the full matrix product, closed forms, and autograd on explicit weights."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seqray.config import ModelConfig, StemConfig
+from seqray.explanations import rollout as module
+from seqray.explanations.rollout import attention_of_cls, grad_rollout, rollout, value_rollout
+from seqray.explanations.trace import trace
+from seqray.models.attention import MultiHeadAttention
+from seqray.models.build import build_model
+
+SHAPES = [
+    {},
+    {"positions": "learned"},
+    {"positions": "rotary", "kv_heads": 1},
+    {"heads": 4, "kv_heads": 2, "layers": 1},
+    {"stem": StemConfig(kernels=(3, 5), stride=3), "layers": 4},
+]
+
+
+def network(seed: int = 0, **shape):
+    torch.manual_seed(seed)
+    config = ModelConfig(
+        **({"d_model": 32, "layers": 3, "heads": 4, "max_length": 90, "dropout": 0.3} | shape)
+    )
+    net = build_model(config).eval()
+    with torch.no_grad():  # sharp heads: nearly even ones would hide a wrong order of the layers
+        for parameter in net.parameters():
+            parameter.mul_(2.0)
+    return net
+
+
+def batch(lengths=(60, 31, 7), seed: int = 1):
+    """Tokens and mask of sequences padded to the longest."""
+    generator = torch.Generator().manual_seed(seed)
+    tokens = torch.randint(4, 8, (len(lengths), max(lengths)), generator=generator)
+    tokens[:, 0] = 1
+    mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+    return tokens.masked_fill(~mask, 0), mask
+
+
+def explicit(net, tokens, mask):
+    """Attention weights of every layer by the explicit path: (B, H, T, T) each."""
+    return [step.weights for step in net(tokens, mask, return_attention=True).attention]
+
+
+def product(fused, residual=0.5):
+    """CLS row of the product of all layers' matrices, by whole matrices, first layer rightmost."""
+    joint = None
+    for matrix in fused:
+        matrix = matrix / matrix.sum(-1, keepdim=True).clamp(min=1e-30)
+        step = residual * torch.eye(matrix.shape[-1]) + (1 - residual) * matrix
+        joint = step if joint is None else step @ joint
+    return joint[:, 0]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("residual", [0.5, 0.0, 0.9])
+@torch.no_grad()
+def test_rollout_is_the_row_of_the_full_product(shape, residual):
+    net, (tokens, mask) = network(**shape), batch()
+    expected = product([w.mean(1) for w in explicit(net, tokens, mask)], residual)
+    torch.testing.assert_close(
+        rollout(trace(net, tokens, mask), residual=residual), expected, atol=1e-6, rtol=0
+    )
+
+
+@pytest.mark.parametrize("heads", ["max", "min"])
+@torch.no_grad()
+def test_other_ways_to_make_heads_one(heads):
+    net, (tokens, mask) = network(), batch()
+    fuse = torch.amax if heads == "max" else torch.amin
+    expected = product([fuse(w, 1) for w in explicit(net, tokens, mask)])
+    torch.testing.assert_close(rollout(trace(net, tokens, mask), heads=heads), expected, atol=1e-6, rtol=0)
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    lengths=st.lists(st.integers(1, 40), min_size=1, max_size=4), chunk=st.sampled_from([1, 3000, 1 << 21])
+)
+def test_mass_is_one_padding_gets_none_and_neighbours_change_nothing(lengths, chunk):
+    net, (tokens, mask) = network(), batch([1 + n for n in lengths])
+    before = module.CHUNK_BYTES
+    module.CHUNK_BYTES = chunk
+    try:
+        relevance = rollout(trace(net, tokens, mask))
+    finally:
+        module.CHUNK_BYTES = before
+    assert (relevance >= 0).all()
+    torch.testing.assert_close(relevance.sum(1), torch.ones(len(lengths)))
+    assert (relevance[~mask] == 0).all()
+    for row, length in enumerate(lengths):
+        alone = rollout(trace(net, tokens[row : row + 1, : length + 1]))
+        torch.testing.assert_close(relevance[row, : length + 1], alone[0], atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("layers", [1, 2, 5])
+def test_even_attention_has_a_closed_form(layers):
+    """With A = 1/T everywhere, CLS keeps w^layers beside an even share of the rest."""
+    net = network(layers=layers)
+    with torch.no_grad():
+        for block in net.blocks:
+            block.attention.qkv.weight[: 2 * 32] = 0  # queries and keys
+            block.attention.qkv.bias[: 2 * 32] = 0
+    tokens, _ = batch([21])
+    kept = 0.5**layers
+    expected = torch.full((1, 21), (1 - kept) / 21)
+    expected[:, 0] += kept
+    torch.testing.assert_close(rollout(trace(net, tokens)), expected, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_grad_rollout_is_autograd_on_the_explicit_weights(shape):
+    net, (tokens, mask) = network(**shape), batch()
+    net.requires_grad_(False)
+    net.cls.requires_grad_(True)
+    output = net(tokens, mask, return_attention=True)
+    weights = [step.weights for step in output.attention]
+    slopes = torch.autograd.grad((output.logits[:, 1] - output.logits[:, 0]).sum(), weights)
+    relevance = torch.zeros(weights[0].shape[0], weights[0].shape[-1])
+    relevance[:, 0] = 1
+    for a, slope in zip(reversed(weights), reversed(slopes), strict=True):
+        mixed = (a * slope).clamp(min=0).mean(1).detach()
+        sums = mixed.sum(-1, keepdim=True)
+        step = torch.where(sums > 1e-30, mixed / sums.clamp(min=1e-30), torch.eye(a.shape[-1]))
+        relevance = 0.5 * relevance + 0.5 * torch.einsum("bq,bqk->bk", relevance, step)
+    net.requires_grad_(False)
+    traced = trace(net, tokens, mask, gradients=True)
+    found = grad_rollout(traced, traced.logits[:, 1] - traced.logits[:, 0])
+    torch.testing.assert_close(found, relevance, atol=2e-5, rtol=0)
+
+
+def test_grad_rollout_of_the_other_class_differs_and_plain_rollout_does_not():
+    net, (tokens, _) = network(), batch([40])
+    net.requires_grad_(False)
+    one, other = (
+        grad_rollout(
+            traced := trace(net, tokens, gradients=True), sign * (traced.logits @ torch.tensor([-1.0, 1.0]))
+        )
+        for sign in (1, -1)
+    )
+    assert (one - other).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("shape", SHAPES[:4], ids=str)
+@torch.no_grad()
+def test_value_rollout_weighs_by_the_length_of_what_is_added(shape):
+    """Each key's vector Σ_h A[h, q, k] v_h[k] W_O,h is built outright, and its norm taken."""
+    net, (tokens, mask) = network(**shape), batch()
+    traced = trace(net, tokens, mask)
+    fused = []
+    for layer, weights in zip(traced.layers, explicit(net, tokens, mask), strict=True):
+        _, _, v = layer.attention.project(layer.x, layer.rotation)
+        heads = torch.einsum("bhqk,bhke->bqkhe", weights, v).flatten(-2)
+        fused.append((heads @ layer.attention.out.weight.T).norm(dim=-1))
+    torch.testing.assert_close(value_rollout(traced), product(fused), atol=1e-5, rtol=0)
+
+
+@torch.no_grad()
+def test_attention_of_cls_is_the_first_row_of_the_weights():
+    net, (tokens, mask) = network(), batch()
+    expected = torch.stack([w[:, :, 0] for w in explicit(net, tokens, mask)], 1)
+    torch.testing.assert_close(attention_of_cls(trace(net, tokens, mask)), expected, atol=1e-5, rtol=0)
+
+
+def test_the_network_is_left_as_it_was_found_and_dropout_is_off():
+    net, (tokens, mask) = network(), batch()
+    net.train()
+    net.blocks[1].eval()
+    modes = [module.training for module in net.modules()]
+    first, second = (rollout(trace(net, tokens, mask)) for _ in range(2))
+    assert torch.equal(first, second)
+    assert [module.training for module in net.modules()] == modes
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in net.modules())
+    assert torch.equal(first, rollout(trace(net.eval(), tokens, mask)))
+
+
+def test_the_traced_logits_are_those_of_the_plain_pass():
+    net, (tokens, mask) = network(), batch()
+    with torch.no_grad():
+        expected = net(tokens, mask).logits
+    torch.testing.assert_close(trace(net, tokens, mask).logits, expected, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(
+        trace(net, tokens, mask, gradients=True).logits, expected, atol=1e-5, rtol=1e-5
+    )
+
+
+def test_a_layer_that_goes_unseen_is_an_error():
+    net, (tokens, _) = network(), batch([20])
+    net.spare = MultiHeadAttention(32, 4)
+    with pytest.raises(RuntimeError, match="saw 3 of 4 attention layers"):
+        trace(net, tokens)
+
+
+def test_hooks_are_gone_after_an_error():
+    net = network()
+    with pytest.raises(IndexError):
+        trace(net, torch.full((1, 5), 99))
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in net.modules())

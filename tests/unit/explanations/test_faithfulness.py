@@ -1,0 +1,135 @@
+"""Curves, areas and correlations of scores whose answer is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from seqray.explanations import faithfulness
+from seqray.explanations.faithfulness import (
+    SHARES,
+    Evidence,
+    areas,
+    curves,
+    measure,
+    random_ranks,
+    rank_correlation,
+    ranks_of,
+    stability,
+)
+from seqray.explanations.verdict import conclude
+
+
+def test_ranks_begin_with_the_highest_and_ties_keep_their_order():
+    np.testing.assert_array_equal(ranks_of(np.array([[0.1, 0.9, 0.1, 0.5]])), [[2, 0, 3, 1]])
+
+
+def test_rank_correlation_is_that_of_scipy():
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 5, (6, 20)).astype(float), rng.normal(size=(6, 20))
+    expected = [spearmanr(x, y).statistic for x, y in zip(a, b, strict=True)]
+    np.testing.assert_allclose(rank_correlation(a, b), expected)
+    assert np.isnan(rank_correlation(np.zeros((1, 5)), rng.normal(size=(1, 5))))
+
+
+def test_curves_replace_the_right_letters(monkeypatch):
+    """The reference is made all T (3), the record all A (0): the score counts A among places ranked first."""
+    monkeypatch.setattr(
+        faithfulness, "shuffled_copies", lambda row, n, _: np.full((n, len(row)), 3, np.uint8)
+    )
+    monkeypatch.setattr(faithfulness, "AT_ONCE", 500)  # several pieces
+    codes = np.zeros((3, 40), dtype=np.uint8)
+    ranks = np.stack([np.arange(40), np.arange(40)[::-1], np.roll(np.arange(40), 7)])
+    found = curves(codes, ranks, lambda c: (c == 0).sum(1).astype(float))
+    np.testing.assert_allclose(found["deletion"], np.tile(40 - np.round(40 * SHARES), (3, 1)))
+    np.testing.assert_allclose(found["insertion"], np.tile(np.round(40 * SHARES), (3, 1)))
+    only_first = curves(codes, ranks, lambda c: (c[:, 0] == 0).astype(float))["deletion"]
+    np.testing.assert_allclose(only_first[0], SHARES < 1 / 40)  # place 0 is ranked first, last, and 33rd
+    np.testing.assert_allclose(only_first[1], SHARES < 1)
+    np.testing.assert_allclose(only_first[2], SHARES * 40 < 33)
+
+
+def test_area_of_a_straight_line():
+    np.testing.assert_allclose(areas(np.stack([SHARES, 1 - SHARES, 0 * SHARES + 2])), [0.5, 0.5, 2.0])
+
+
+def test_random_ranks_belong_to_the_record():
+    codes = np.random.default_rng(0).integers(0, 4, (4, 30)).astype(np.uint8)
+    one = random_ranks(codes, 0)
+    np.testing.assert_array_equal(one[2], random_ranks(codes[2:3], 0)[0])
+    assert not np.array_equal(one, random_ranks(codes, 1))
+    assert all(sorted(row) == list(range(30)) for row in one)
+
+
+def test_stability_is_the_mean_over_pairs_of_members():
+    scores = np.stack([np.arange(9.0), np.arange(9.0), -np.arange(9.0)])[:, None]
+    np.testing.assert_allclose(stability(scores), [(1 - 1 - 1) / 3])
+    assert np.isnan(stability(scores[:1])).all()
+
+
+def evidence_of(by_member, weights, count=60, seed=2):
+    """Evidence about rankings of an additive score: what a letter adds is known."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 4, (count, len(weights))).astype(np.uint8)
+
+    def score(c):
+        return (weights[:, None] * np.array([1.0, 0.5, -0.5, -1.0]))[np.arange(len(weights)), c].sum(1)
+
+    own = (weights[:, None] * np.array([1.0, 0.5, -0.5, -1.0]))[np.arange(len(weights)), codes]
+    found = Evidence()
+    scores = {name: make(own, rng) for name, make in by_member.items()}
+    chance = {name: rng.normal(size=own.shape) for name in by_member}
+    measure(found, codes, scores, chance, "ism", score)
+    return found
+
+
+BY_MEMBER = {
+    "good": lambda own, _: np.stack([own, own]),
+    "bad": lambda own, _: -np.stack([own, own]),
+    "noise": lambda own, rng: rng.normal(size=(2, *own.shape)),
+    "ism": lambda own, _: np.stack([own, own]),
+}
+
+
+@pytest.fixture(scope="module")
+def verdicts():
+    return conclude(evidence_of(BY_MEMBER, np.linspace(0, 2, 40) ** 2), "ism", "promoter")
+
+
+def test_a_true_ranking_beats_random_a_false_one_is_worse_and_noise_is_neither(verdicts):
+    checks = {(c.method, c.measure, c.against): c for c in verdicts.checks}
+    for kind in ("deletion_gain", "insertion_gain"):
+        assert checks["good", kind, "random"].low > 0
+        assert checks["bad", kind, "random"].high < 0
+        assert checks["noise", kind, "random"].low < 0 < checks["noise", kind, "random"].high
+    assert checks["good", "share_of_reference", "ism"].value == pytest.approx(1)
+    assert checks["good", "rank_correlation", "ism"].value == pytest.approx(1)
+    assert checks["bad", "rank_correlation", "ism"].value == pytest.approx(-1)
+    assert checks["good", "stability", "members"].value == pytest.approx(1)
+    assert abs(checks["good", "randomised_weights", "random weights"].value) < 0.1
+    assert "beats random rankings on 60 records" in verdicts.verdicts["good"]
+    assert "worse than random" in verdicts.verdicts["bad"]
+    assert "does not beat random" in verdicts.verdicts["noise"]
+
+
+def test_curves_of_all_methods_and_of_random_order_come_with_intervals(verdicts):
+    assert {(c.method, c.kind) for c in verdicts.curves} == {
+        (m, k) for m in (*BY_MEMBER, "random") for k in ("deletion", "insertion")
+    }
+    for curve in verdicts.curves:
+        assert (curve.low <= curve.mean + 1e-12).all()
+        assert (curve.mean <= curve.high + 1e-12).all()
+
+
+def test_few_records_and_a_ranking_that_needs_no_training_are_told():
+    found = evidence_of(BY_MEMBER, np.linspace(0, 2, 30), count=5)
+    found.agreement["good", "randomised_weights", "random weights"][:] = 0.9
+    text = conclude(found, "ism", "promoter").verdicts["good"]
+    assert "5 records are few" in text
+    assert "random weights the ranking stays much the same" in text
+
+
+def test_no_record_gives_no_figure():
+    empty = conclude(Evidence(), "ism", "promoter")
+    assert (empty.checks, empty.curves, empty.verdicts) == ((), (), {})

@@ -1,0 +1,72 @@
+"""Figures of heads: closed forms of even attention, and a network rebuilt without a head."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from seqray.config import ModelConfig
+from seqray.explanations.heads import head_figures
+from seqray.explanations.logodds import ensemble_score
+from seqray.modelfile import TrainedModel
+from seqray.models.build import build_model
+
+
+@pytest.fixture
+def model(tiny_model):
+    """Two layers of two heads, 8 wide, two members."""
+    config = ModelConfig(d_model=8, heads=2, layers=2, dropout=0.0, max_length=20)
+    torch.manual_seed(1)
+    members = tuple(build_model(config) for _ in range(2))
+    return TrainedModel(replace(tiny_model.card, model=config, members=2), members)
+
+
+CODES = np.random.default_rng(0).integers(0, 4, (9, 20)).astype(np.uint8)
+
+
+def test_every_head_of_every_member_once(model):
+    found = head_figures(model, [(CODES, 0)])
+    assert [(h.member, h.layer, h.head) for h in found] == [
+        (m, layer, h) for m in (1, 2) for layer in (1, 2) for h in (1, 2)
+    ]
+    assert all(0 <= h.entropy <= 1 and 0 <= h.cls_mass <= 1 for h in found)
+    assert [math.isnan(h.distance) for h in found] == [h.layer == 2 for h in found]
+    assert head_figures(model, []) == ()
+
+
+def test_even_attention(model):
+    for network in model.networks:
+        for block in network.blocks:
+            block.attention.qkv.weight[:16] = 0  # queries and keys
+            block.attention.qkv.bias[:16] = 0
+    found = head_figures(model, [(CODES, 0)])
+    queries, keys = np.arange(21)[:, None], np.arange(1, 21)
+    for head in found:
+        assert head.entropy == pytest.approx(1, abs=1e-5)
+        assert head.cls_mass == pytest.approx(1 / 21, rel=1e-5)
+        if head.layer == 1:
+            assert head.distance == pytest.approx(np.abs(queries - keys).mean(), rel=1e-5)
+
+
+def test_importance_is_what_the_answer_loses_without_the_columns_of_the_head(model):
+    found = {(h.member, h.layer, h.head): h for h in head_figures(model, [(CODES, 0)])}
+    for member, network in enumerate(model.networks, start=1):
+        one = TrainedModel(replace(model.card, members=1), (network,))
+        maimed = copy.deepcopy(network)
+        maimed.blocks[1].attention.out.weight[:, 4:] = 0
+        other = TrainedModel(replace(model.card, members=1), (maimed,))
+        change = (ensemble_score(other, CODES, 0) - ensemble_score(one, CODES, 0)).mean()
+        assert found[member, 2, 2].importance == pytest.approx(change, abs=1e-5)
+
+
+def test_groups_weigh_by_their_records(model):
+    whole = head_figures(model, [(CODES, 0)])
+    parts = head_figures(model, [(CODES[:2], 0), (CODES[2:], 0)])
+    for a, b in zip(whole, parts, strict=True):
+        assert b.entropy == pytest.approx(a.entropy, rel=1e-5)
+        assert b.importance == pytest.approx(a.importance, abs=1e-6)

@@ -1,0 +1,54 @@
+"""Windows of calls: the letters that the model read, on both strands and across an origin."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqray.alphabet import DNA, reverse_complement
+from seqray.errors import InputError
+from seqray.explanations.places import cut_calls
+from seqray.records import SequenceRecord
+from seqray.results import Call
+
+GENOME = "".join(np.random.default_rng(0).choice(list("ACGT"), 100))
+
+
+def call(start, strand="+", contig="chr", length=20):
+    return Call(contig, start, start + length, strand, start + 12, 0.9, "promoter")
+
+
+@given(st.integers(0, 99), st.sampled_from("+-"))
+def test_each_letter_lies_where_its_position_says(start, strand):
+    [record], [place] = cut_calls([SequenceRecord("chr", GENOME)], [call(start, strand)], DNA, 20)
+    assert record.id == "promoter_1"
+    letters = [GENOME[p] for p in place.positions()]
+    if strand == "-":
+        letters = [reverse_complement(x) for x in letters]
+    assert "".join(letters) == record.sequence
+    assert place.length == 100
+
+
+def test_order_and_names_are_those_of_the_calls():
+    contigs = [SequenceRecord("a", GENOME), SequenceRecord("b", GENOME[::-1])]
+    calls = [call(5, contig="b"), call(3, contig="a"), call(1, "-", contig="b")]
+    records, places = cut_calls(iter(contigs), calls, DNA, 20)
+    assert [r.id for r in records] == ["promoter_1", "promoter_2", "promoter_3"]
+    assert [(p.contig, p.start, p.strand) for p in places] == [("b", 5, "+"), ("a", 3, "+"), ("b", 1, "-")]
+    assert records[1].sequence == GENOME[3:23]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (call(5, length=30), "call 'promoter_1' has 30 letters, the model reads 20"),
+        (call(5, contig="plasmid"), "lies on 'plasmid', which is not among the sequences"),
+        (call(100), "at 101-120 lies beyond the end of 'chr'"),
+    ],
+)
+def test_calls_that_do_not_fit_are_refused(wrong, message):
+    with pytest.raises(InputError, match=r"x\.gff3") as error:
+        cut_calls([SequenceRecord("chr", GENOME)], [wrong], DNA, 20, "x.gff3")
+    assert message in str(error.value)

@@ -1,0 +1,168 @@
+"""Explanations made up for the page: promoters with two boxes, scores that favour the boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from seqray.alphabet import DNA, Alphabet
+from seqray.card import Card
+from seqray.config import ModelConfig
+from seqray.report.data import ReportData
+from seqray.results import Check, Curve, Explanation, Faithfulness, HeadFigures, Motif, Place
+
+METHODS = (("ism", True), ("rollout", False), ("integrated-gradients", True))
+
+
+def made_card(**more: Any) -> Card:
+    """Card of a model that doesn't exist."""
+    settings: dict[str, Any] = {
+        "name": "made-up",
+        "summary": "Transcription starts of nothing in particular, 80 bp",
+        "classes": ("background", "promoter"),
+        "positive": "promoter",
+        "window": 80,
+        "site": 60,
+        "model": ModelConfig(layers=2, heads=4, max_length=512),
+        "info": {"licence": "MIT", "limits": ["Made up for a test.", "Knows nothing."]},
+    }
+    return Card(**{**settings, **more})
+
+
+def planted(rng: np.random.Generator, length: int, alphabet: Alphabet) -> str:
+    """Random letters with TTGACA and TATAAT where they belong, if they fit."""
+    letters = rng.choice(list(alphabet.letters), length)
+    for start, box in ((25, "TTGACA"), (48, "TATAAT")):
+        if alphabet.is_nucleotide and length > start + len(box):
+            kept = rng.random(len(box)) < 0.8
+            letters[start : start + len(box)] = np.where(kept, list(box), letters[start : start + len(box)])
+    return "".join(letters)
+
+
+def made_effects(rng: np.random.Generator, sequence: str, alphabet: Alphabet) -> np.ndarray:
+    """(n, A) effects, largest in the boxes; 0 for the letter itself."""
+    size = np.full(len(sequence), 0.12)
+    size[25:31] = 0.9
+    size[48:54] = 1.5
+    effects = -np.abs(rng.normal(0.6, 0.7, (len(sequence), len(alphabet.letters)))) * size[:, None]
+    effects *= np.where(rng.random(len(sequence)) < 0.25, -0.5, 1.0)[:, None]
+    effects[np.arange(len(sequence)), [alphabet.letters.index(letter) for letter in sequence]] = 0.0
+    return effects
+
+
+def made_record(rng: np.random.Generator, record: int, length: int, alphabet: Alphabet) -> list[Explanation]:
+    """Three methods on one record; p and q belong to the first."""
+    sequence = planted(rng, length, alphabet)
+    effects = made_effects(rng, sequence, alphabet)
+    signed = -effects.sum(axis=1) / (effects.shape[1] - 1)
+    attention = rng.gamma(0.3, size=(2, 4, length)) * (1 + 4 * np.abs(signed))
+    probability = float(rng.beta(6, 2))
+    place = Place("NC_000913.3", 999 * record, 999 * record + length, "-+"[record % 2], 4_641_652)
+    scores = {
+        "ism": signed,
+        "rollout": np.abs(signed) + rng.gamma(0.5, 0.2, length),
+        "integrated-gradients": signed + rng.normal(0, 0.1, length),
+    }
+    p = np.clip(np.exp(-3 * signed) * 0.2, 0.001, 1)
+    return [
+        Explanation(
+            record=record,
+            id=f"promoter_{record + 1:03d}",
+            sequence=sequence,
+            label="promoter" if probability >= 0.5 else "background",
+            target="promoter",
+            probability=probability,
+            method=method,
+            member="mean",
+            signed=is_signed,
+            scores=scores[method] if is_signed else scores[method] / scores[method].sum(),
+            effects=effects if method == "ism" else None,
+            p=p if method != "rollout" else None,
+            q=np.minimum(1, 2 * p) if method != "rollout" else None,
+            attention=attention / attention.sum(axis=2, keepdims=True) if method == "rollout" else None,
+            place=place,
+        )
+        for method, is_signed in METHODS
+    ]
+
+
+def made_faithfulness(rng: np.random.Generator) -> Faithfulness:
+    """Curves and checks: ism good, rollout middling."""
+    shares = np.linspace(0, 1, 11)
+    curves = []
+    for kind in ("deletion", "insertion"):
+        for method, steep in (("ism", 9.0), ("integrated-gradients", 6.0), ("rollout", 3.0), ("random", 1.6)):
+            fall = 2.4 - 5.1 * (1 - np.exp(-steep * shares)) / (1 - np.exp(-steep))
+            mean = fall if kind == "deletion" else -0.3 - fall
+            band = 0.3 + 0.1 * rng.random(11)
+            curves.append(Curve(method, kind, shares, mean, mean - band, mean + band))
+    checks = (
+        Check("ism", "deletion_gain", "random", 1.62, 1.4, 1.83, 81),
+        Check("ism", "insertion_gain", "random", 1.55, 1.31, 1.8, 81),
+        Check("integrated-gradients", "deletion_gain", "random", 1.2, 0.97, 1.4, 81),
+        Check("integrated-gradients", "rank_correlation", "ism", 0.84, 0.8, 0.87, 81),
+        Check("rollout", "deletion_gain", "random", 0.21, -0.04, 0.46, 81),
+        Check("rollout", "share_of_ism", "ism", 0.13, -0.02, 0.28, 81),
+        Check("rollout", "stability", "other members", float("nan"), float("nan"), float("nan"), 81),
+    )
+    verdicts = {
+        "ism": "Faithful: replacing its first letters lowers the log-odds far more than random ones do.",
+        "integrated-gradients": "Faithful: close to ism at a fraction of the cost.",
+        "rollout": "Not told apart from random on these records. Do not read its ranking as an explanation.",
+    }
+    return Faithfulness(checks, tuple(curves), verdicts)
+
+
+def made_motif(rng: np.random.Generator, number: int, box: str, start: int, letters: str) -> Motif:
+    """A motif around a box."""
+    counts = rng.integers(2, 12, (len(box), len(letters))).astype(float)
+    counts[np.arange(len(box)), [letters.index(letter) for letter in box]] = rng.integers(35, 70, len(box))
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    bits = np.log2(len(letters)) + (shares * np.log2(shares)).sum(axis=1)
+    positions = np.clip(np.rint(rng.normal(start, 4, 71)), 0, 70).astype(np.int64)
+    known = "-10 box TATAAT" if box == "TATAAT" else ""
+    return Motif(
+        f"motif_{number}", letters, counts, bits, 71, positions, box, known, 0.81 if known else np.nan
+    )
+
+
+@pytest.fixture(scope="session")
+def make_report() -> Callable[..., ReportData]:
+    """Make the data of a page of so many records of some length; keywords replace what is made."""
+
+    def make(records: int = 3, length: int = 80, alphabet: Alphabet = DNA, **more: Any) -> ReportData:
+        rng = np.random.default_rng(5)
+        explanations = [e for r in range(records) for e in made_record(rng, r, length, alphabet)]
+        heads = [
+            HeadFigures(
+                member,
+                layer,
+                head,
+                *rng.random(1),
+                *(40 * rng.random(1)),
+                *rng.random(1),
+                *rng.normal(size=1),
+            )
+            for member in (1, 2)
+            for layer in (1, 2)
+            for head in (1, 2, 3, 4)
+        ]
+        boxes = (("TATAAT", 48), ("TTGACA", 25)) if alphabet is DNA else ()
+        motifs = [made_motif(rng, i, box, at, alphabet.letters) for i, (box, at) in enumerate(boxes, start=1)]
+        settings: dict[str, Any] = {
+            "title": "Explanations of 81 promoters",
+            "explanations": explanations,
+            "alphabet": alphabet,
+            "card": made_card(),
+            "site": 60,
+            "provenance": ["seqray 0.1.0", "model made-up, sha256 0123", "seqray explain --html report.html"],
+            "faithfulness": made_faithfulness(rng),
+            "heads": heads,
+            "motifs": motifs,
+        }
+        return ReportData(**{**settings, **more})
+
+    return make

@@ -1,0 +1,157 @@
+"""Drawings against arithmetic on paper and against an independent reader of the picture."""
+
+import base64
+import re
+import struct
+import zlib
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+from seqray.alphabet import ALPHABETS, DNA, PROTEIN
+from seqray.report.curves import position_histogram, round_ticks
+from seqray.report.glyphs import colour_of, glyph_definitions
+from seqray.report.heatmap import attention_map
+from seqray.report.levels import levels, shades
+from seqray.report.lines import lines_of, width_for
+from seqray.report.logo import effect_letters, letter_effects
+from seqray.report.records import ranking
+from seqray.report.text import compact, decimals_for, fixed, number, offset
+from seqray.report.tracks import bars_path
+
+
+def test_the_score_of_a_letter_is_minus_the_mean_of_the_others():
+    effects = np.array([[0.0, -3.0, -1.0, -2.0], [0.5, 0.0, 1.0, 0.0], [np.nan] * 4])
+    assert letter_effects(effects).tolist()[:2] == [2.0, -0.5]
+    assert np.isnan(letter_effects(effects)[2])
+
+
+def test_letters_that_support_stand_and_those_that_oppose_hang():
+    # Of 50 px: 50, -25, 2 (a bar), and 0.4, which is below 1 %.
+    drawn = effect_letters("ACGT", np.array([2.0, -1.0, 0.08, 0.016]), 2.0, 12)
+    assert "<use href=#gA x=0 class=h50 />" in drawn
+    assert "<use href=#gc x=12 class=h25 />" in drawn
+    assert "<path class=fG d=M24,0v-2 />" in drawn
+    assert drawn.count("<") == 3
+
+
+@pytest.mark.parametrize("alphabet", list(ALPHABETS.values()), ids=list(ALPHABETS))
+def test_every_letter_has_an_outline_of_its_own(alphabet):
+    drawn = re.findall(r'<g id=g([A-Z])><path[^>]* d="([^"]+)"', glyph_definitions(alphabet))
+    assert "".join(letter for letter, _ in drawn) == alphabet.letters
+    assert len({outline for _, outline in drawn}) == len(alphabet.letters)
+    for _, outline in drawn:
+        numbers = [float(n) for n in re.findall(r"-?[\d.]+", outline)]
+        assert min(numbers) == 0
+        assert max(numbers) == 100
+
+
+def test_shades_of_scores():
+    assert levels(np.array([0.0, 0.5, 1.0, 3.0]), signed=False) == "0126"
+    assert levels(np.array([-3.0, 0.0, 1.0, 1.5]), signed=True) == "f0BC"
+    assert levels(np.array([np.nan, 0.0]), signed=True) == "00"
+    assert levels(np.array([1.0]), signed=False, largest=6.0) == "1"
+
+
+def test_neighbours_of_one_shade_are_one_stroke():
+    assert shades("110a1", 10) == '<path class=l1 d="M0 0h20M40 0h10"/><path class=la d="M30 0h10"/>'
+
+
+def test_bars_are_one_outline():
+    assert bars_path([0, 0, 3, 3, -2]) == "M0,0h2v-3h2v5h1V0"
+
+
+@pytest.mark.parametrize(
+    ("longest", "width"), [(1, 60), (80, 80), (81, 90), (100, 100), (101, 60), (251, 90)]
+)
+def test_lines_hold_60_to_100_letters(longest, width):
+    assert width_for(longest) == width
+    lines = lines_of(longest, width, None)
+    assert (lines[0].start, lines[-1].end) == (0, longest)
+
+
+def test_ranking_breaks_ties_by_position_and_puts_nan_last():
+    assert ranking(np.array([1.0, np.nan, 2.0, 1.0, -5.0])) == [2, 0, 3, 4, 1]
+    assert ranking(np.arange(5.0), top=2) == [4, 3]
+
+
+def test_the_picture_of_attention_holds_the_weights():
+    weights = np.arange(12, dtype=float).reshape(2, 2, 3)
+    data = base64.b64decode(re.search(r"base64,([^\"]+)", attention_map(weights, 60, None))[1])
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    chunks, place = {}, 8
+    while place < len(data):
+        size, kind = struct.unpack(">I4s", data[place : place + 8])
+        chunks[kind] = data[place + 8 : place + 8 + size]
+        assert struct.unpack(">I", data[place + 8 + size : place + 12 + size])[0] == zlib.crc32(
+            kind + chunks[kind]
+        )
+        place += 12 + size
+    assert struct.unpack(">IIBB", chunks[b"IHDR"][:10]) == (3, 4, 4, 3)
+    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(4, 3)
+    assert rows[:, 0].tolist() == [0] * 4
+    shown = np.stack([rows[:, 1] >> 4, rows[:, 1] & 15, rows[:, 2] >> 4], axis=1)
+    assert shown.tolist() == np.rint(15 * weights.reshape(4, 3) / 11).astype(int).tolist()
+    assert chunks[b"PLTE"][:3] == b"\xff\xff\xff"
+
+
+def test_histograms_count_every_site_relative_to_the_site():
+    # 20 letters, bins of one: positions 8 and 8 and 12 with the site at 10 are -2, -2 and +2.
+    drawn = position_histogram(np.array([8, 8, 12]), 10, 20, "m")
+    bars = re.search(r'class=bin d="([^"]+)"', drawn)[1]
+    assert bars.count("M") == 2
+    assert "relative to the site<" in drawn
+    assert "relative" not in position_histogram(np.array([8]), None, 20, "m")
+
+
+def test_ticks_are_round():
+    assert round_ticks(-2.3, 2.4, 6) == [-2.0, -1.0, 0.0, 1.0, 2.0]
+    assert round_ticks(0.0, 0.05, 5) == [0.0, 0.01, 0.02, 0.03, 0.04, 0.05]
+    assert round_ticks(1.0, 1.0) == [1.0]
+
+
+def test_numbers():
+    assert [number(v) for v in (0.12345, -2.0, 1e-7, 0, float("nan"), 123456.0)] == [
+        "0.123", "−2", "1e−7", "0", "n/a", "1.23e5",
+    ]  # fmt: skip
+    assert [offset(v) for v in (-3, 0, 5)] == ["−3", "0", "+5"]
+    assert [decimals_for(v) for v in (1.66, 0.0963, 250.0, 0.0, float("nan"))] == [2, 4, 0, 2, 2]
+    assert fixed(-0.5, 2) == "−0.50"
+    assert [compact(v) for v in (0.5, -0.5, 10.0, -0.01, 20.04, 100.0)] == [
+        ".5",
+        "-.5",
+        "10",
+        "0",
+        "20",
+        "100",
+    ]
+
+
+def luminance(colour):
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(first, second):
+    light, dark = sorted((luminance(first), luminance(second)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_letters_can_be_read_on_every_shade_and_text_on_its_ground():
+    style = files("seqray.report").joinpath("page.css").read_text(encoding="utf-8")
+    grounds = re.findall(r"\.l[1-6A-Fa-f] \{ --s: (#\w{6}); \}", style)
+    assert len(grounds) == 18
+    letter = re.search(r"\.seq \{[^}]*fill: (#\w{6})", style)[1]
+    ink, soft, wash = (re.search(rf"--{n}: (#\w{{6}})", style)[1] for n in ("ink", "soft", "wash"))
+    assert min(contrast(letter, ground) for ground in grounds) >= 4.5
+    assert min(contrast(ink, ground) for ground in grounds) >= 4.5
+    assert contrast(soft, wash) >= 4.5
+    for text, ground in re.findall(r"background: (#\w{6}); color: (#\w{6})", style):
+        assert contrast(text, ground) >= 4.5
+
+
+def test_colours_tell_the_bases_apart_by_more_than_hue():
+    assert len({colour_of(letter, DNA) for letter in DNA.letters}) == 4
+    assert len({colour_of(letter, PROTEIN) for letter in "AGDK"}) == 4

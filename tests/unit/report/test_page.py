@@ -1,0 +1,327 @@
+"""The page as text: what is on it, what must not be, and how large it gets."""
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from seqray.alphabet import DNA, PROTEIN
+from seqray.card import Card
+from seqray.config import ModelConfig
+from seqray.report.data import ReportData
+from seqray.report.overview import UNCHECKED
+from seqray.report.page import render_report
+from seqray.results import Check, Explanation, Faithfulness, Place
+
+HOSTILE = (
+    "<script>document.title='owned'</script>",
+    '"><img src=x onerror="document.title=1">',
+    "' onmouseover='alert(1)",
+    "</script></title></style><svg onload=alert(1)>",
+    "&lt;b&gt; javascript:alert(1)",
+)
+
+
+class Reader(HTMLParser):
+    """Elements, attributes and text of a page."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.attributes, self.texts = [], [], []
+        self.feed(page)
+        self.text = "".join(self.texts)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, key, value or "") for key, value in attrs]
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def tables(page):
+    """Rows of the tables of ranks, as lists of text."""
+    found = re.findall(r"<table class=m\d+>.*?</table>", page, flags=re.DOTALL)
+    return [
+        [[re.sub(r"<[^>]+>", "", cell) for cell in row.split("<td>")[1:]] for row in table.split("<tr>")[2:]]
+        for table in found
+    ]
+
+
+def single(sequence="ACGT", scores=(0.1, 0.4, 0.3, 0.2), **more):
+    settings = {
+        "record": 0,
+        "id": "r",
+        "sequence": sequence,
+        "label": "promoter",
+        "target": "promoter",
+        "probability": 0.75,
+        "method": "rollout",
+        "member": "mean",
+        "signed": False,
+        "scores": np.array(scores, dtype=float),
+    }
+    return Explanation(**{**settings, **more})
+
+
+# --- text from files -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_text_from_files_is_shown_and_makes_no_element(make_report, text):
+    plain = make_report(records=2)
+    card = replace(
+        plain.card, name=text, summary=text, info={"licence": text, "limits": [text]}, training={text: text}
+    )
+    faithfulness = replace(
+        plain.faithfulness,
+        verdicts={text: text},
+        checks=(Check(text, text, text, 1.0, 0.5, 1.5, 3),),
+        curves=tuple(
+            replace(c, method=c.method + text, kind=c.kind + text) for c in plain.faithfulness.curves
+        ),
+    )
+    explanations = [
+        replace(
+            e, id=text, label=text, target=text, method=e.method + text, member=text,
+            place=Place(text, 0, 80, "+", 1000),
+        )
+        for e in plain.explanations
+    ]  # fmt: skip
+    motifs = [replace(m, name=text, consensus=text, known=text) for m in plain.motifs]
+    page = render_report(
+        replace(
+            plain, title=text, card=card, faithfulness=faithfulness, explanations=explanations,
+            motifs=motifs, provenance=[text],
+        )
+    )  # fmt: skip
+    read = Reader(page)
+    expected = {"script": 1, "style": 1, "title": 1, "img": 0}
+    assert {tag: read.tags.count(tag) for tag in expected} == expected
+    assert not [key for _, key, _ in read.attributes if key.startswith("on")]
+    assert read.text.count(text) >= 15
+    assert page.count("</script") == 1
+
+
+def test_characters_that_turn_the_writing_or_break_the_file_are_replaced():
+    data = single(id="a\u202eb\x00c\ud800d")
+    page = render_report(page_of(data))
+    page.encode("utf-8")
+    assert "<bdi>a\ufffdb\ufffdc\ufffdd</bdi>" in page
+
+
+def page_of(*explanations, **more):
+    card = Card(name="m", classes=("b", "promoter"), positive="promoter", window=4, model=ModelConfig())
+    settings = {"title": "t", "alphabet": DNA, "card": card, "site": None, "provenance": ()}
+    return ReportData(explanations=explanations, **{**settings, **more})
+
+
+# --- nothing from outside --------------------------------------------------------------------------------
+
+
+def test_the_page_refers_to_nothing_outside(make_report):
+    read = Reader(page := render_report(make_report(records=2)))
+    links = [value for _, key, value in read.attributes if key in {"href", "src", "xlink:href", "srcset"}]
+    assert links
+    assert all(link.startswith(("#", "data:image/png;base64,")) for link in links)
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+    assert "https://" not in page
+    assert "@import" not in page
+    assert set(re.findall(r"url\(([^)]*)\)", page)) == {"#sign"}
+
+
+def test_every_inner_link_has_its_target(make_report):
+    read = Reader(render_report(make_report(records=3, length=130)))
+    ids = [value for _, key, value in read.attributes if key == "id"]
+    assert len(ids) == len(set(ids))
+    assert {value for _, key, value in read.attributes if key == "href" and value[0] == "#"} <= {
+        f"#{name}" for name in ids
+    }
+
+
+def test_the_policy_allows_this_style_and_script_alone(make_report):
+    page = render_report(make_report(records=1))
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)[1]
+    for part in ("script", "style"):
+        text = re.search(f"<{part}>(.*?)</{part}>", page, flags=re.DOTALL)[1]
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{part}-src 'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    assert not [key for _, key, _ in Reader(page).attributes if key == "style"]
+
+
+# --- size, order -----------------------------------------------------------------------------------------
+
+
+def test_a_hundred_records_of_251_letters_stay_below_2_mb(make_report):
+    assert len(render_report(make_report(records=100, length=251)).encode()) < 2_000_000
+
+
+def test_the_same_data_give_the_same_page(make_report):
+    assert render_report(make_report(records=3)) == render_report(make_report(records=3))
+
+
+# --- records and ranks -----------------------------------------------------------------------------------
+
+
+def test_every_record_and_every_ranked_position_is_there(make_report):
+    data = make_report(records=81)
+    page = render_report(data)
+    assert [f"promoter_{i:03d}" for i in range(1, 82)] == re.findall(
+        r"<h3><a href=#r\d+><bdi>(\w+)</bdi>", page
+    )
+    found = tables(page)
+    assert len(found) == len(data.explanations)
+    for item, rows in zip(data.explanations, found, strict=True):
+        first = sorted(range(80), key=lambda i: (-item.scores[i], i))[:12]
+        assert [int(row[1]) for row in rows] == first
+        assert [row[4] for row in rows] == [item.sequence[i] for i in first]
+
+
+def test_ranks_positions_and_values_of_an_example_on_paper():
+    # Letters 5' to 3' on the minus strand of 100-103: index 0 lies at 103. The site is index 2.
+    item = single(
+        sequence="GATC",
+        scores=(0.25, -1.5, 0.75, 0.25),
+        signed=True,
+        method="ism",
+        p=np.array([0.5, 1.0, 0.01, np.nan]),
+        q=np.array([0.6, 1.0, 0.04, 0.6]),
+        place=Place("chr", 100, 104, "-", 1000),
+    )
+    assert tables(render_report(page_of(item, site=2))) == [
+        [
+            ["1", "2", "0", "101", "T", "0.75", "0.01", "0.04"],
+            ["2", "0", "−2", "103", "G", "0.25", "0.5", "0.6"],
+            ["3", "3", "+1", "100", "C", "0.25", "n/a", "0.6"],
+            ["4", "1", "−1", "102", "A", "−1.50", "1", "1"],
+        ]
+    ]
+
+
+def test_a_record_across_the_origin_of_a_circle():
+    item = single(place=Place("chr", 998, 1002, "+", 1000))
+    ranked = tables(render_report(page_of(item)))[0]
+    assert [(row[1], row[2]) for row in ranked] == [("1", "999"), ("2", "0"), ("3", "1"), ("0", "998")]
+
+
+def test_records_of_one_name_stay_apart():
+    page = render_report(page_of(single(record=0), single(record=1)))
+    assert page.count("<article class=record") == 2
+    assert "id=r0 " in page
+    assert "id=r1 " in page
+
+
+# --- what it says ----------------------------------------------------------------------------------------
+
+
+def test_omitted_records_are_told():
+    assert "1 record on this page; 7 records are left out of this page" in render_report(
+        page_of(single(), omitted=7)
+    )
+
+
+def test_verdicts_come_first_with_a_cue(make_report):
+    data = make_report(records=1)
+    page = render_report(data)
+    places = [page.index(text) for text in data.faithfulness.verdicts.values()]
+    assert (
+        max(places)
+        < page.index("Deletion and insertion")
+        < page.index("<h3>Checks")
+        < page.index("id=records")
+    )
+    assert "associated with the model's output" in Reader(page).text
+    assert "causes" not in page
+
+
+@pytest.mark.parametrize(
+    ("bounds", "badge"),
+    [
+        ([(0.1, 0.5), (0.2, 0.4)], "better than random"),
+        ([(0.1, 0.5), (-0.1, 0.4)], "not told apart from random"),
+        ([(-0.5, -0.1), (0.2, 0.4)], "worse than random"),
+        ([(np.nan, np.nan)], None),
+    ],
+)
+def test_badges_follow_the_gains_over_random(bounds, badge):
+    checks = tuple(Check("rollout", "deletion_gain", "random", 0.0, low, high, 9) for low, high in bounds)
+    page = render_report(page_of(single(), faithfulness=Faithfulness(checks, (), {"rollout": "So so."})))
+    badges = re.findall(r"<span class='badge[^>]*>. ([^<]+)<", page)
+    assert badges == ([badge] if badge else [])
+
+
+def test_unchecked_rankings_are_called_so(make_report):
+    page = render_report(make_report(records=1, faithfulness=None))
+    assert UNCHECKED in page
+    assert "--no-check" in UNCHECKED
+    assert "Deletion and insertion" not in page
+
+
+def test_unsigned_methods_say_what_they_are():
+    note = (
+        "shares of attention-based relevance: unsigned, and the same for every class (rollout, value-rollout)"
+    )
+    assert note in render_report(page_of(single()))
+    assert note not in render_report(page_of(single(method="ism", signed=True)))
+    assert note not in render_report(page_of(single(method="grad-rollout")))
+
+
+# --- parts that may be missing, and odd records ----------------------------------------------------------
+
+
+def test_missing_parts_are_left_out():
+    page = render_report(page_of(single()))
+    for absent in (
+        "<h3>Checks",
+        "<h3>Motifs",
+        "<h3>Attention heads",
+        "Attention per layer",
+        "class=h5",
+        "<th scope=col>q",
+    ):
+        assert absent not in page
+    assert "substitution effect" not in page
+    assert "none given" in page
+
+
+def test_no_records_at_all():
+    assert "0 records on this page" in render_report(page_of())
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        single("A", (1.0,), effects=np.array([[0.0, -1.0, -2.0, -3.0]]), attention=np.ones((1, 1, 1))),
+        single("ACGT", (0.0,) * 4, effects=np.zeros((4, 4)), attention=np.zeros((2, 2, 4))),
+        single("ANGT", (0.5, 0.0, -0.5, 0.0), signed=True, effects=np.full((4, 4), np.nan)),
+        single("ACGT", (np.nan,) * 4, probability=float("nan")),
+        single("", ()),
+    ],
+    ids=["one letter", "all zero", "nan effects", "nan scores", "empty"],
+)
+def test_odd_records(item):
+    page = render_report(page_of(item, site=60))
+    assert page.count("<article class=record") == 1
+    assert not re.search(r"\bnan\b|\binf\b", page)
+
+
+def test_proteins(make_report):
+    data = make_report(records=2, length=120, alphabet=PROTEIN, site=None, motifs=())
+    page = render_report(data)
+    used = set(re.findall(r"<use href=#g([A-Z]) ", page))
+    assert len(used) > 10
+    assert used <= set(PROTEIN.letters)
+    assert "<th scope=col>site" not in page
+    assert "index from 0" in page
+
+
+def test_members_are_told_apart():
+    page = render_report(page_of(single(), single(member="2")))
+    assert "rollout, member 2" in page
+    assert len(tables(page)) == 2
