@@ -183,19 +183,20 @@ def planted_rows(task: str, shape: str, work_dir: Path) -> list[Row]:
     return rows
 
 
-def called_promoters(model: TrainedModel, promoters: Promoters) -> tuple[Promoters, int]:
-    """Those that the model calls, at most ``MOST_REAL`` drawn at random; and how many there were in all."""
+def called_promoters(model: TrainedModel, promoters: Promoters) -> tuple[Promoters, float]:
+    """Those that the model calls, at most ``MOST_REAL`` drawn at random; and the share called."""
     p = score_codes(model, promoters.codes)[:, model.card.positive_index]
     called = np.flatnonzero(p >= model.card.threshold)
     drawn = np.random.default_rng(0).permutation(called)[:MOST_REAL]
-    return promoters.take(np.sort(drawn)), len(p)
+    return promoters.take(np.sort(drawn)), len(called) / len(p)
 
 
 def real_rows(task: str, model_name: str, data: Path) -> list[Row]:
     """Judge every method on the promoters that a shipped model calls."""
     _, read, k = REAL[task]
     model = load_model(model_name)
-    promoters, total = called_promoters(model, read(data, model))
+    everything = read(data, model)
+    promoters, share = called_promoters(model, everything)
     name = partial(Row, task, model.card.name)
     top = partial(precision_at, k=k)
     measures: dict[str, tuple[Measure, Mask]] = {}
@@ -203,7 +204,7 @@ def real_rows(task: str, model_name: str, data: Path) -> list[Row]:
         measures[f"top_{k}_in_{box}"] = (top, mark)
         if (mark != mark[0]).any():  # else it says the same
             measures[f"top_{k}_in_{box}_by_place"] = (top, np.roll(mark, 1, axis=0))
-    read_row = name("(promoters read)", "called", total, len(promoters.codes) / total, np.nan, np.nan)
+    read_row = name("(promoters read)", "called", len(everything.codes), share, np.nan, np.nan)
     return [read_row, *judge(model, Trial(promoters.codes, measures), name)]
 
 
@@ -255,9 +256,10 @@ def main() -> None:
             "name the folder of the public files with --data or SEQRAY_DATA, or leave out real promoters"
         )
     jobs = jobs_of(args.tasks)
-    work = partial(run_job, data=args.data, work_dir=args.work_dir)
+    work = partial(run_job, data=args.data or Path(), work_dir=args.work_dir)
     with ProcessPoolExecutor(args.jobs, mp_context=get_context("spawn")) as pool:
-        rows = [row for found in pool.map(work, jobs) for row in found]
+        found = list(pool.map(work, jobs[::-1]))[::-1]  # the longest jobs come last in the table
+    rows = [row for part in found for row in part]
     write_table(args.out, rows, [*describe(sys.argv), *(NOTES[task] for task in args.tasks)])
 
 

@@ -55,30 +55,30 @@ def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
     return float(np.exp(best.x))
 
 
-def choose_threshold(probabilities: ArrayLike, labels: ArrayLike) -> float:
-    """Find the probability at and above which calling positive gives the highest Matthews correlation.
+def choose_threshold(probabilities: ArrayLike) -> float:
+    """Find the threshold with the highest Matthews correlation to expect, if the probabilities are right.
+
+    Counts of right and wrong calls are replaced by what the probabilities make them on average. The labels
+    have their say in the temperature already; asked a second time, a few hundred of them would move the
+    threshold by more than the gain (docs/decisions/0008).
 
     Parameters
     ----------
     probabilities
-        (N,) of the positive class.
-    labels
-        (N,) of 0 and 1.
+        (N,) calibrated probabilities of the positive class on held-out data.
 
     Returns
     -------
     float
         Halfway between two neighbouring probabilities; of equally good places the nearest to 0.5.
-        0.5 where only one class is present.
+        0.5 where all probabilities are alike.
     """
-    p, y = np.asarray(probabilities, dtype=np.float64), np.asarray(labels).astype(np.int64)
-    if p.shape != y.shape or p.ndim != 1 or len(y) == 0:
-        raise InputError(f"probabilities {p.shape} and labels {y.shape} don't go together")
-    order = np.argsort(-p, kind="stable")
-    p, y = p[order], y[order]
+    p = np.sort(np.asarray(probabilities, dtype=np.float64))[::-1]
+    if p.ndim != 1 or len(p) == 0:
+        raise InputError(f"probabilities have shape {np.shape(probabilities)}, not (N,)")
     cut = np.flatnonzero(p[:-1] > p[1:])  # calls are the first cut + 1 examples
-    called, tp = cut + 1.0, np.cumsum(y)[cut].astype(np.float64)
-    positives, n = float(y.sum()), float(len(y))
+    called, tp = cut + 1.0, np.cumsum(p)[cut]
+    positives, n = float(p.sum()), float(len(p))
     fp, fn, tn = called - tp, positives - tp, n - positives - called + tp
     squared = called * positives * (n - positives) * (n - called)
     if not len(cut) or not squared.all():
@@ -87,25 +87,6 @@ def choose_threshold(probabilities: ArrayLike, labels: ArrayLike) -> float:
     places = (p[cut] + p[cut + 1]) / 2
     best = places[mcc >= mcc.max() - 1e-12]
     return float(best[np.argmin(np.abs(best - 0.5))])
-
-
-def choose_stable_threshold(
-    probabilities: ArrayLike, labels: ArrayLike, resamples: int = 200, seed: int = 0
-) -> float:
-    """Find the median of `choose_threshold` over bootstrap resamples of the examples.
-
-    The best place on a few hundred examples hangs on a handful of them; the median of many resamples moves
-    far less from one validation set to another.
-
-    Returns
-    -------
-    float
-        0.5 where only one class is present.
-    """
-    p, y = np.asarray(probabilities, dtype=np.float64), np.asarray(labels).astype(np.int64)
-    rng = np.random.default_rng(seed)
-    draws = (rng.integers(0, len(y), len(y)) for _ in range(resamples))
-    return float(np.median([choose_threshold(p[draw], y[draw]) for draw in draws]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -121,7 +121,7 @@ def draw_logo(axes: Axes, heights: Floats, letters: str, colours: dict[str, str]
         places, layers = np.nonzero((order == code) & (sorted_heights != 0))
         if len(places):
             tall, top = sorted_heights[places, layers], tops[places, layers]
-            outline = _copies(letter, places + first - 0.47, top - tall, tall)
+            outline = _copies(letter, np.asarray(places + first - 0.47, np.float64), top - tall, tall)
             axes.add_patch(PathPatch(outline, facecolor=colours.get(letter, BLACK), linewidth=0))
 
 
@@ -355,7 +355,7 @@ def _draw_motif(axes: Axes, motif: Motif) -> None:
 def _draw_positions(axes: Axes, positions: np.ndarray, every: np.ndarray, label: str) -> None:
     low, high = int(every.min()), int(every.max())
     step = max(1, -(-(high - low + 1) // 100))  # at most a hundred bars
-    axes.hist(positions, bins=np.arange(low, high + step + 1, step) - 0.5, color=BLUE, linewidth=0)
+    axes.hist(positions, bins=(np.arange(low, high + step + 1, step) - 0.5).tolist(), color=BLUE, linewidth=0)
     axes.set_xlim(low - step, high + step)
     axes.set_xlabel(f"first place, {label}", fontsize=8)
     axes.set_ylabel("sites", fontsize=8)

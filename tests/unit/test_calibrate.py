@@ -53,19 +53,35 @@ def test_data_that_are_always_right_or_wrong_stop_at_the_bounds():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_threshold_is_the_best_of_all(seed):
+def test_the_threshold_has_the_best_correlation_to_expect(seed):
+    """Each example counts as positive by its probability and as negative by the rest."""
     rng = np.random.default_rng(seed)
-    labels = rng.random(120) < 0.3
-    p = np.round(expit(rng.normal(0, 1, 120) + 2 * labels - 1), 2)  # rounding makes ties
-    grid = np.concatenate((np.unique(p), [1.1]))
-    best = max(matthews_corrcoef(labels, p >= t) for t in grid)
-    assert matthews_corrcoef(labels, p >= choose_threshold(p, labels)) == pytest.approx(best)
+    p = np.round(expit(rng.normal(-1, 2, 120)), 2)  # rounding makes ties
+    labels, weights = np.repeat([1, 0], 120), np.concatenate([p, 1 - p])
+
+    def expected(threshold):
+        return matthews_corrcoef(labels, np.tile(p >= threshold, 2), sample_weight=weights)
+
+    best = max(expected(t) for t in np.unique(p))
+    assert expected(choose_threshold(p)) == pytest.approx(best)
 
 
 def test_thresholds_known_beforehand():
-    assert choose_threshold([0.1, 0.2, 0.6, 0.8], [0, 0, 1, 1]) == pytest.approx(0.4)
-    assert choose_threshold([0.1, 0.2, 0.6], [1, 1, 1]) == 0.5
-    assert choose_threshold([0.3, 0.3], [0, 1]) == 0.5
+    assert choose_threshold([0.1, 0.9]) == pytest.approx(0.5)
+    assert choose_threshold([0, 0, 0.2, 1, 1]) == pytest.approx(0.6)
+    assert choose_threshold([0.3, 0.3]) == 0.5
+    assert choose_threshold([1.0, 1.0]) == 0.5
+
+
+def test_it_moves_less_from_sample_to_sample_than_the_best_by_the_labels():
+    rng = np.random.default_rng(3)
+    by_labels, by_probabilities = [], []
+    for _ in range(30):
+        y = rng.random(200) < 0.3
+        p = expit(rng.normal(0, 1.5, 200) + np.where(y, 1.5, -1.5))
+        by_labels.append(max(np.unique(p), key=lambda t, p=p, y=y: matthews_corrcoef(y, p >= t)))
+        by_probabilities.append(choose_threshold(p))
+    assert np.std(by_probabilities) < 0.5 * np.std(by_labels)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +89,8 @@ def test_thresholds_known_beforehand():
     [
         lambda: fit_temperature(np.zeros((2, 2)), [0]),
         lambda: fit_temperature(np.zeros((0, 2)), []),
-        lambda: choose_threshold([0.1], [0, 1]),
+        lambda: choose_threshold([]),
+        lambda: choose_threshold([[0.1, 0.2]]),
         lambda: Domain.fit([], DNA),
         lambda: Domain.fit([np.full(5, 4, np.uint8)], DNA),
     ],

@@ -87,7 +87,7 @@ def random_ranks(codes: Codes, draw: int) -> npt.NDArray[np.int64]:
 
 def areas(values: Floats) -> Floats:
     """Area under curves (N, S) over `SHARES`: (N,), in log-odds."""
-    return np.trapezoid(values, SHARES, axis=-1)
+    return np.asarray(np.trapezoid(values, SHARES, axis=-1))
 
 
 @dataclass

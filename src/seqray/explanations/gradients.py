@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from seqray.explanations.trace import embedding_of, trace
+from seqray.explanations.trace import Trace, embedding_of, trace
 from seqray.tokens import FIRST_LETTER
 
 Target = Callable[[Tensor], Tensor]
@@ -33,9 +33,7 @@ def input_x_gradient(network: nn.Module, tokens: Tensor, target: Target) -> Tens
     target
         What is explained.
     """
-    traced = trace(network, tokens, gradients=True)
-    [slope] = torch.autograd.grad(target(traced.logits).sum(), traced.embedded)
-    return _attribute(network, tokens, slope)
+    return _attribute(network, tokens, _slope(trace(network, tokens, gradients=True), target))
 
 
 def integrated_gradients(network: nn.Module, tokens: Tensor, target: Target, steps: int = STEPS) -> Tensor:
@@ -54,9 +52,14 @@ def integrated_gradients(network: nn.Module, tokens: Tensor, target: Target, ste
     total = torch.zeros_like(end)
     for step in range(steps):
         between = start + (step + 0.5) / steps * (end - start)
-        traced = trace(network, tokens, gradients=True, embedded=between)
-        total += torch.autograd.grad(target(traced.logits).sum(), traced.embedded)[0]
+        total += _slope(trace(network, tokens, gradients=True, embedded=between), target)
     return _attribute(network, tokens, total / steps)
+
+
+def _slope(traced: Trace, target: Target) -> Tensor:
+    """Gradient of the target with respect to the embedded tokens: (B, N, width)."""
+    assert isinstance(traced.embedded, Tensor)
+    return torch.autograd.grad(target(traced.logits).sum(), traced.embedded)[0]
 
 
 def _mean_letter(table: Tensor) -> Tensor:

@@ -79,7 +79,7 @@ def _weight_figures(layer: AttentionTrace, stride: int) -> Tensor:
         total += torch.stack([x.sum(dim=(0, 2)) for x in (entropy, distance, weights[..., 0])], dim=-1)
         queries += weights.shape[0] * weights.shape[2]
     figures = total / queries
-    if layer.heads.shape[1] == 1:
+    if layer.cls_only:
         figures[:, 1] = torch.nan
     return figures
 

@@ -74,8 +74,16 @@ def grad_rollout(traced: Trace, target: Tensor, *, residual: float = RESIDUAL) -
         With gradients.
     target
         (B,) the quantity explained, computed from ``traced.logits``.
+
+    Raises
+    ------
+    ValueError
+        For a pass that was traced without gradients.
     """
-    slopes = torch.autograd.grad(target.sum(), [layer.heads for layer in traced.layers])
+    heads = [layer.heads for layer in traced.layers if layer.heads is not None]
+    if len(heads) < len(traced.layers):
+        raise ValueError("the forward pass was traced without gradients")
+    slopes = torch.autograd.grad(target.sum(), heads)
     steps = [_mixed(_positive(layer, slope)) for layer, slope in zip(traced.layers, slopes, strict=True)]
     return _roll(traced, steps, residual)
 

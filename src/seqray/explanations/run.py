@@ -24,6 +24,7 @@ from seqray.explanations.trace import trace
 from seqray.explanations.verdict import conclude
 from seqray.modelfile import TrainedModel
 from seqray.models.build import build_model
+from seqray.models.sequence import SequenceTransformer
 from seqray.predict import called_labels, checked_records, score_codes
 from seqray.records import SequenceRecord
 from seqray.results import Explanation, Faithfulness, HeadFigures, Place
@@ -306,11 +307,13 @@ def _attention(model: TrainedModel, codes: Codes) -> Floats:
     return np.mean(members, axis=0)
 
 
-def _wrong_network(model: TrainedModel) -> torch.nn.Module:
+def _wrong_network(model: TrainedModel) -> SequenceTransformer:
     """A network of the model's shape with random weights."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(_WRONG_WEIGHTS_SEED)
-        return build_model(model.card.model).to(model.device).requires_grad_(False).eval()
+        network = build_model(model.card.model).to(model.device)
+        network.requires_grad_(False).eval()
+        return network
 
 
 def explain(

@@ -31,34 +31,37 @@ class AttentionTrace:
         (B, T) bool, True at real tokens; None where nothing is padded.
     rotation
         Of rotary positions, or None.
+    cls_only
+        Whether it answered the query of CLS alone.
     heads
-        (B, Lq, D) what its heads gave, side by side, before the output matrix. Lq is T, or 1 where the layer
-        answered the query of CLS alone.
+        (B, Lq, D) what its heads gave, side by side, before the output matrix; Lq is T, or 1 with
+        ``cls_only``. None without gradients, which alone need it.
     """
 
     attention: MultiHeadAttention
     x: Tensor
     mask: Tensor | None
     rotation: tuple[Tensor, Tensor] | None
-    heads: Tensor
+    cls_only: bool
+    heads: Tensor | None
 
     def project(self) -> tuple[Tensor, Tensor, Tensor]:
         """Queries (B, H, Lq, E), keys and values (B, H, T, E), without gradients."""
         with torch.no_grad():
-            cls_only = self.heads.shape[1] == 1
-            return self.attention.project(self.x.detach(), self.rotation, first_query_only=cls_only)
+            return self.attention.project(self.x.detach(), self.rotation, first_query_only=self.cls_only)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
     """A forward pass: logits (B, K), attention layers from first to last, and the embedded tokens.
 
-    ``embedded`` (B, N, width) are the vectors of all tokens but CLS, before the stem or the positions.
+    ``embedded`` (B, N, width) are the vectors of all tokens but CLS, before the stem or the positions; None
+    without gradients.
     """
 
     logits: Tensor
     layers: tuple[AttentionTrace, ...]
-    embedded: Tensor
+    embedded: Tensor | None
 
 
 @contextmanager
@@ -107,20 +110,22 @@ def trace(
         Where a layer of the network attended without being seen.
     """
     read: list[tuple[MultiHeadAttention, tuple[Any, ...]]] = []
-    given: list[Tensor] = []
-    vectors: list[Tensor] = []
+    given: list[tuple[bool, Tensor | None]] = []
+    vectors: list[Tensor | None] = []
 
     def see_input(module: nn.Module, arguments: tuple[Any, ...]) -> None:
         assert isinstance(module, MultiHeadAttention)
         read.append((module, arguments))
 
     def see_heads(_: nn.Module, arguments: tuple[Any, ...]) -> None:
-        given.append(arguments[0])
+        heads: Tensor = arguments[0]
+        given.append((heads.shape[1] < read[-1][1][0].shape[1], heads if gradients else None))
 
     def see_embedding(_: nn.Module, __: tuple[Any, ...], output: Tensor) -> Tensor:
         start = output if embedded is None else embedded
-        vectors.append(start.detach().requires_grad_(gradients))
-        return vectors[-1]
+        start = start.detach().requires_grad_(gradients)
+        vectors.append(start if gradients else None)
+        return start
 
     attentions = [module for module in network.modules() if isinstance(module, MultiHeadAttention)]
     with ExitStack() as stack:
@@ -136,7 +141,7 @@ def trace(
     if not len(read) == len(given) == len(attentions) or len(vectors) != 1:
         raise RuntimeError(f"saw {len(read)} of {len(attentions)} attention layers")
     layers = []
-    for (attention, arguments), heads in zip(read, given, strict=True):
-        x, key_mask, rotation = (*arguments, None, None)[:3]
-        layers.append(AttentionTrace(attention, x, key_mask, rotation, heads))
+    for (attention, arguments), (cls_only, heads) in zip(read, given, strict=True):
+        key_mask, rotation = (*arguments[1:], None, None)[:2]
+        layers.append(AttentionTrace(attention, arguments[0], key_mask, rotation, cls_only, heads))
     return Trace(logits, tuple(layers), vectors[0])

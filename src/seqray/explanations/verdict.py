@@ -43,17 +43,13 @@ def conclude(evidence: Evidence, reference: str, target: str, seed: int = 0) -> 
     checks: list[Check] = []
     for method, by_kind in gains.items():
         for kind in KINDS:
-            figures = _mean_interval(by_kind[kind], draws)
-            checks.append(Check(method, f"{kind}_gain", "random", *figures, count))
+            checks.append(_check(method, f"{kind}_gain", "random", by_kind[kind], draws))
         if method != reference:
-            both, best = (sum(gains[m][kind] for kind in KINDS) for m in (method, reference))
-            checks.append(
-                Check(method, "share_of_reference", reference, *_ratio_interval(both, best, draws), count)
-            )
+            both, best = (gains[m]["deletion"] + gains[m]["insertion"] for m in (method, reference))
+            value, low, high = _ratio_interval(both, best, draws)
+            checks.append(Check(method, "share_of_reference", reference, value, low, high, count))
     for (method, name, against), values in evidence.agreement.items():
-        known = values[np.isfinite(values)]
-        figures = _mean_interval(values, draws) if len(known) else (np.nan,) * 3
-        checks.append(Check(method, name, against, *figures, len(known)))
+        checks.append(_check(method, name, against, values, draws))
     lines = tuple(
         Curve(method, kind, SHARES, *_mean_interval(values, draws))
         for (method, kind), values in evidence.curves.items()
@@ -68,19 +64,25 @@ def _gains(evidence: Evidence, method: str) -> dict[str, Floats]:
     return {"deletion": -below["deletion"], "insertion": below["insertion"]}
 
 
-def _mean_interval(values: Floats, draws: npt.NDArray[np.int64]) -> tuple:
-    """Mean over records and its 95 % bootstrap interval; (N,) or (N, S)."""
+def _mean_interval(values: Floats, draws: npt.NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
+    """Mean over records (N, ...) and its 95 % bootstrap interval."""
     means = np.array([np.nanmean(values[draw], axis=0) for draw in draws])
     low, high = np.nanquantile(means, (0.025, 0.975), axis=0)
-    result = (np.nanmean(values, axis=0), low, high)
-    return result if values.ndim > 1 else tuple(float(value) for value in result)
+    return np.asarray(np.nanmean(values, axis=0)), np.asarray(low), np.asarray(high)
+
+
+def _check(method: str, measure: str, against: str, values: Floats, draws: npt.NDArray[np.int64]) -> Check:
+    """One figure of each record (N,), nan where it has none, as a check."""
+    known = int(np.isfinite(values).sum())
+    value, low, high = _mean_interval(values, draws) if known else (np.nan,) * 3
+    return Check(method, measure, against, float(value), float(low), float(high), known)
 
 
 def _ratio_interval(above: Floats, below: Floats, draws: npt.NDArray[np.int64]) -> tuple[float, float, float]:
     """Ratio of two sums over records with its interval; nan where the lower one is not above 0."""
     ratios = np.array([above[draw].sum() / below[draw].sum() for draw in draws])
     if below.sum() <= 0 or (np.array([below[draw].sum() for draw in draws]) <= 0).any():
-        return (float("nan"),) * 3
+        return np.nan, np.nan, np.nan
     low, high = np.quantile(ratios, (0.025, 0.975))
     return float(above.sum() / below.sum()), float(low), float(high)
 

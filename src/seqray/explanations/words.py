@@ -68,7 +68,8 @@ def enriched_words(codes: Codes, chances: Floats, most: int) -> list[Word]:
 def _numbers(codes: Codes, letters: int, length: int) -> tuple[Ints, npt.NDArray[np.bool_]]:
     """The word at each place of codes (S, r) as a number, and whether all of its letters are known."""
     windows = np.lib.stride_tricks.sliding_window_view(codes, length, axis=1)
-    return windows.astype(np.int64) @ letters ** np.arange(length)[::-1], (windows < letters).all(axis=2)
+    numbers = windows.astype(np.int64) @ letters ** np.arange(length)[::-1]
+    return numbers, np.asarray((windows < letters).all(axis=2))
 
 
 def _with_neighbours(counts: Floats) -> Floats:

@@ -101,6 +101,7 @@ class MultiHeadAttention(nn.Module):
             heads, weights = scaled_dot_product(q, k, v, key_mask)
         else:
             heads = fused_attention(q, k, v, mask)
+        del q, k, v  # three times the width of what follows
         return self.out(heads.transpose(1, 2).flatten(2)), weights  # (B, H, Lq, E) -> (B, Lq, D)
 
     def project(

@@ -14,6 +14,7 @@ from seqray.models.kernels import Linear
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 RESIDUAL_KERNEL = 5
+TOKENS_AT_ONCE = 2048  # of the feed-forward layer, whose hidden vectors are the widest of all
 
 
 class ChannelsLastConvolution(nn.Conv1d):
@@ -98,6 +99,11 @@ class FeedForward(nn.Module):
         self.activation = ACTIVATIONS[activation]
 
     def forward(self, x: Tensor) -> Tensor:
+        if x.shape[1] <= TOKENS_AT_ONCE or torch.is_grad_enabled():
+            return self._map(x)
+        return torch.cat([self._map(part) for part in x.split(TOKENS_AT_ONCE, dim=1)], dim=1)
+
+    def _map(self, x: Tensor) -> Tensor:
         return self.down(self.activation(self.up(x)))
 
 

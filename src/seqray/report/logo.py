@@ -38,7 +38,7 @@ def letter_effects(effects: Floats) -> Floats:
     array of float64, shape (n,)
         Above 0 where the letter supports the class explained; nan where no effect is known.
     """
-    known = np.isfinite(effects).all(axis=1)
+    known = np.asarray(np.isfinite(effects).all(axis=1))
     others = max(1, effects.shape[1] - 1)
     return np.where(known, -np.where(known[:, None], effects, 0.0).sum(axis=1) / others, np.nan)
 

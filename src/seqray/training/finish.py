@@ -16,7 +16,7 @@ from seqray import __version__
 from seqray.alphabet import ALPHABETS
 from seqray.calibrate import (
     Domain,
-    choose_stable_threshold,
+    choose_threshold,
     expected_calibration_error,
     fit_temperature,
 )
@@ -127,7 +127,7 @@ def _calibrate(card: Card, logits: np.ndarray, labels: np.ndarray) -> tuple[Card
     temperature = fit_temperature(logits, labels)
     p = softmax(logits / temperature, axis=1)
     positive = labels == card.positive_index
-    threshold = choose_stable_threshold(p[:, card.positive_index], positive)
+    threshold = choose_threshold(p[:, card.positive_index])
     confidence, hit = (p[:, card.positive_index], positive) if p.shape[1] == 2 else (p, labels)
     card = replace(
         card,

@@ -113,7 +113,7 @@ def test_members_beside_their_mean(pair):
     mean, one, two = explain_records(pair, random_records([20]), options)
     assert [e.member for e in (mean, one, two)] == ["mean", "1", "2"]
     np.testing.assert_allclose((one.scores + two.scores) / 2, mean.scores)
-    np.testing.assert_allclose((one.effects + two.effects) / 2, mean.effects)
+    np.testing.assert_allclose(np.mean([one.effects, two.effects], axis=0), mean.effects)
 
 
 def test_what_is_not_asked_for_is_left_out(tiny_model):
