@@ -186,6 +186,16 @@ def test_calls_are_explained_in_their_place(explain, genome, tiny_model, tmp_pat
     assert crossing == [*range(9, -1, -1), *range(89, 79, -1)]
 
 
+def test_a_file_without_calls_is_told_or_gives_an_empty_output(explain, genome, tmp_path):
+    (tmp_path / "none.gff3").write_text("##gff-version 3\nchr\tx\tgene\t1\t20\t.\t+\t.\tID=g\n")
+    words = [genome[0], "--calls", tmp_path / "none.gff3"]
+    status, out, err = explain(*words)
+    assert (status, out) == (2, "")
+    assert "none.gff3: holds no calls of 'seqray scan'; --allow-empty" in err
+    status, out, _ = explain(*words, "--allow-empty")
+    assert (status, table(out)) == (0, [])
+
+
 def test_overlapping_calls_keep_the_higher_score(tmp_path):
     track = ScoreTrack()
     for start, scores in ((2, [0.1, 0.9, 0.5]), (3, [0.2, 0.7, 0.6])):

@@ -242,6 +242,9 @@ def _records(
     from seqray.io.tracks import read_gff3_calls
 
     calls = read_gff3_calls(args.calls)
+    if not calls and not args.allow_empty:
+        remedy = "--allow-empty gives an empty output instead"
+        raise InputError("holds no calls of 'seqray scan'", where=args.calls, remedy=remedy)
     return cut_calls(records, calls, model.alphabet, model.card.window, args.calls)
 
 
