@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from coordinates import GenePair, OffsetMap
+from ecoli_split import TEST
 from ecoli_truth import Truth, in_region, load_truth
-from heldout import TEST
 
 COLUMNS = (
     "table",

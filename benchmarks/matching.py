@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heldout import TOLERANCE
+from ecoli_split import TOLERANCE
 from seqray.peaks import suppress
 
 UNCLAIMED = -1

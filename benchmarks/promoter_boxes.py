@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from ecoli_split import TEST
 from ecoli_truth import in_region, letters_at, load_truth
-from heldout import TEST
 from seqray.alphabet import DNA
 from seqray.io.fasta import read_fasta
 from seqray.modelfile import TrainedModel

@@ -36,9 +36,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
 import ecoli_tables as tables
 import machine
 from comparators import kmer_logistic, published, random_calls, scan_with, training_windows, weight_matrix
+from ecoli_split import CONTIG, DEV, TEST
 from ecoli_truth import Placed, Truth, in_region, load_truth, merge_starts
 from evaluation import Section, depth_rows, equal_recall_rows, restrict, upstream_masks
-from heldout import CONTIG, DEV, TEST
 from matching import Calls, make_starts, rank_calls
 from prepare import ecoli
 from seqray.alphabet import DNA

@@ -30,8 +30,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
+from ecoli_split import CONTIG, DEV, TEST, overlaps
 from ecoli_truth import Placed, Truth, load_truth
-from heldout import CONTIG, DEV, TEST, overlaps
 from seqray.alphabet import DNA, reverse_complement
 from seqray.io.fasta import read_fasta
 from seqray.io.files import open_output

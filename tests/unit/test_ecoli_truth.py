@@ -14,9 +14,9 @@ import ecoli_tables as tables
 import ecoli_truth
 import lift_report
 from coordinates import GenePair, OffsetMap
+from ecoli_split import DEV, LENGTH, TEST, overlaps
 from ecoli_tables import Gene, GeneRef, Site
 from ecoli_truth import GeneIndex, Placed, in_region, letters_at, merge_starts, place, stands_at
-from heldout import DEV, LENGTH, TEST, overlaps
 
 RNG = random.Random(11)
 OLD = "".join(RNG.choice("ACGT") for _ in range(4000))
