@@ -67,7 +67,7 @@ FOUND = 'NR == FNR { if (!/^\#/ && $$1 != "id") { n++; where[n] = $$2 $$5; site[
 	  print $$4, $$1, at, $$6, best; hits += best != "-" } \
 	END { print hits + 0 " of " FNR " known promoters have a call within 25 letters" }'
 
-demo: $(VENV)/demo.done  ## predict and scan the example sequences with a shipped model, offline
+demo: $(VENV)/demo.done  ## predict, scan and explain the example sequences with a shipped model, offline
 	@mkdir -p demo
 	@echo; echo '$$ seqray models'
 	@$(SEQRAY) models
@@ -84,9 +84,14 @@ demo: $(VENV)/demo.done  ## predict and scan the example sequences with a shippe
 	@echo; echo 'known promoters there: name, sequence, start, strand, probability of the call'
 	@awk -F '\t' -v OFS='\t' $(FOUND) demo/calls.tsv $(EXAMPLE)/regions.truth.bed
 	@echo
-	@echo 'In demo/: the predictions, and the calls as a table and as GFF3, which a genome browser shows beside'
-	@echo '$(EXAMPLE)/regions.fa. Next: "$(SEQRAY) models show $(MODEL)" prints what the model was'
-	@echo 'trained on, how well it did and its limits; "$(SEQRAY) scan YOUR.fa --model $(MODEL) --out calls.gff3".'
+	@echo '$$ seqray explain $(EXAMPLE)/promoters.fa --model $(MODEL) --top 6 --out demo/positions.tsv --html demo/report.html'
+	@$(SEQRAY) explain $(EXAMPLE)/promoters.fa --model $(MODEL) --top 6 --out demo/positions.tsv --html demo/report.html
+	@$(call TABLE,demo/positions.tsv,7)
+	@echo
+	@echo 'In demo/: the predictions; the calls as a table and as GFF3, which a genome browser shows beside'
+	@echo '$(EXAMPLE)/regions.fa; report.html, which shows the letters that the calls rest on.'
+	@echo 'Next: "$(SEQRAY) models show $(MODEL)" prints what the model was trained on, how well it did and its'
+	@echo 'limits; "$(SEQRAY) scan YOUR.fa --model $(MODEL) --out calls.gff3".'
 	@echo "demo: $$(($$(date +%s) - $(STARTED))) s, the environment included"
 
 # Folder of the public data, see data/README.md: SEQRAY_DATA=... make models
