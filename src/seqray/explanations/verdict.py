@@ -65,10 +65,17 @@ def _gains(evidence: Evidence, method: str) -> dict[str, Floats]:
 
 
 def _mean_interval(values: Floats, draws: npt.NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
-    """Mean over records (N, ...) and its 95 % bootstrap interval."""
-    means = np.array([np.nanmean(values[draw], axis=0) for draw in draws])
+    """Mean over records (N, ...), those without a figure left out, and its 95 % bootstrap interval."""
+    means = np.array([_mean(values[draw]) for draw in draws])
     low, high = np.nanquantile(means, (0.025, 0.975), axis=0)
-    return np.asarray(np.nanmean(values, axis=0)), np.asarray(low), np.asarray(high)
+    return _mean(values), np.asarray(low), np.asarray(high)
+
+
+def _mean(values: Floats) -> Floats:
+    """Mean over records (N, ...) that have a figure; nan, without a warning, where none has."""
+    known = np.isfinite(values)
+    count = known.sum(axis=0)
+    return np.where(count > 0, np.where(known, values, 0.0).sum(axis=0) / np.maximum(count, 1), np.nan)
 
 
 def _check(method: str, measure: str, against: str, values: Floats, draws: npt.NDArray[np.int64]) -> Check:
@@ -80,10 +87,10 @@ def _check(method: str, measure: str, against: str, values: Floats, draws: npt.N
 
 def _ratio_interval(above: Floats, below: Floats, draws: npt.NDArray[np.int64]) -> tuple[float, float, float]:
     """Ratio of two sums over records with its interval; nan where the lower one is not above 0."""
-    ratios = np.array([above[draw].sum() / below[draw].sum() for draw in draws])
-    if below.sum() <= 0 or (np.array([below[draw].sum() for draw in draws]) <= 0).any():
+    lower = below[draws].sum(axis=1)
+    if below.sum() <= 0 or (lower <= 0).any():
         return np.nan, np.nan, np.nan
-    low, high = np.quantile(ratios, (0.025, 0.975))
+    low, high = np.quantile(above[draws].sum(axis=1) / lower, (0.025, 0.975))
     return float(above.sum() / below.sum()), float(low), float(high)
 
 

@@ -130,6 +130,15 @@ def test_few_records_and_a_ranking_that_needs_no_training_are_told():
     assert "random weights the ranking stays much the same" in text
 
 
+@pytest.mark.filterwarnings("error")
+def test_records_without_a_figure_are_left_out_in_silence():
+    found = evidence_of(BY_MEMBER, np.zeros(30), count=4)  # a score that nothing changes: no gain at all
+    found.agreement["good", "stability", "members"][:3] = np.nan
+    checks = {(c.method, c.measure, c.against): c for c in conclude(found, "ism", "promoter").checks}
+    assert np.isnan(checks["good", "share_of_reference", "ism"].value)
+    assert checks["good", "stability", "members"].records <= 1
+
+
 def test_no_record_gives_no_figure():
     empty = conclude(Evidence(), "ism", "promoter")
     assert (empty.checks, empty.curves, empty.verdicts) == ((), (), {})
