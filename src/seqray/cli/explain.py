@@ -121,7 +121,9 @@ def _add_check_arguments(group: argparse._ArgumentGroup) -> None:
         metavar="N",
         help="shuffled copies of each record for p-values; 0: none (default: 20)",
     )
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="of the random draws (default: 0)")
+    group.add_argument(
+        "--seed", type=options.whole_number, default=0, metavar="N", help="of the random draws (default: 0)"
+    )
 
 
 def _add_method_arguments(group: argparse._ArgumentGroup) -> None:

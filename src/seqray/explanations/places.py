@@ -69,7 +69,9 @@ def _cut(
     contig: SequenceRecord, name: str, call: Call, alphabet: Alphabet, source: str
 ) -> tuple[SequenceRecord, Place]:
     letters = contig.sequence
-    if call.start >= len(letters) or call.end > 2 * len(letters):
+    if call.strand not in ("+", "-"):
+        raise InputError(f"call '{name}' has the strand '{call.strand}'", where=source, remedy="use + or -")
+    if not 0 <= call.start < len(letters) or call.end > 2 * len(letters):
         where = f"{call.start + 1}-{call.end}"
         raise InputError(
             f"call '{name}' at {where} lies beyond the end of '{contig.id}' ({len(letters)})", where=source

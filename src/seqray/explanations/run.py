@@ -247,10 +247,11 @@ def _explain_group(
     }
     tests = {m: _tests(model, codes, target, m, scores[m].mean(axis=0), options) for m in options.methods}
     attention = _attention(model, codes) if options.attention else None
+    means = {m: scores[m].mean(axis=0) for m in options.methods}
+    mean_effects = None if known is None else known.mean(axis=0)
     for row, item in enumerate(group):
         for method in options.methods:
             p, q = tests[method]
-            whole = scores[method].mean(axis=0)[row]
             common = Explanation(
                 record=item.number,
                 id=item.record.id,
@@ -261,11 +262,11 @@ def _explain_group(
                 method=method,
                 member="mean",
                 signed=find_method(method).signed,
-                scores=whole,
-                effects=None if known is None else known.mean(axis=0)[row],
+                scores=means[method][row].copy(),  # a view would keep the whole group in memory
+                effects=None if mean_effects is None else mean_effects[row].copy(),
                 p=None if p is None else p[row],
                 q=None if q is None else q[row],
-                attention=None if attention is None else attention[row],
+                attention=None if attention is None else attention[row].copy(),
                 place=None if places is None else places[item.number],
             )
             yield common

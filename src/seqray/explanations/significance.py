@@ -50,9 +50,11 @@ def p_values(
     count, length = codes.shape
     copied = np.concatenate([shuffled_copies(row, copies, seed) for row in codes])  # (N·copies, n)
     chance = np.sort(score(copied).reshape(count, copies * length), axis=1)
+    # Copies that are the record itself must tie with it, whatever batch they were computed in.
+    slack = 1e-5 * np.abs(scores) + 1e-6 * np.abs(scores).max(axis=1, keepdims=True)
     at_least = [
         copies * length - np.searchsorted(known, row, "left")
-        for known, row in zip(chance, scores, strict=True)
+        for known, row in zip(chance, scores - slack, strict=True)
     ]
     return (1 + np.array(at_least)) / (1 + copies * length)
 
