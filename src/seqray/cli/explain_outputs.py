@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -138,7 +138,7 @@ class Gathered:
             if e.label == e.target:
                 self._called.offer(record)
                 if self._motifs_wanted and len(self.for_motifs) < MOTIF_RECORDS:
-                    self.for_motifs.append(e)
+                    self.for_motifs.append(replace(e, attention=None, effects=None))
         if self.records <= self._most_shown:
             self.shown.append(e)
         if e.member == "mean" and e.method in self.tracks:
