@@ -136,6 +136,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         (
             "cli/__init__.py",
             "cli/options.py",
+            "cli/labelled.py",
             "cli/predict.py",
             "cli/scan_outputs.py",
             "cli/scan.py",

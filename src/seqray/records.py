@@ -49,6 +49,8 @@ class LabelledSequence:
         Examples of one group (a gene family, a genome region) never fall on both sides of a split.
     split
         ``train``, ``validation`` or ``test`` where the data say so.
+    context
+        What else is known of the sequence, such as its species, where the data say so.
     """
 
     sequence: str
@@ -56,3 +58,4 @@ class LabelledSequence:
     id: str
     group: str | None = None
     split: str | None = None
+    context: str | None = None

@@ -146,7 +146,7 @@ def test_devices():
     ("words", "data", "message"),
     [
         ([], (), "no training data; give --train TABLE, or --class LABEL=FASTA for each class"),
-        (["--class", "promoter=p.fa"], None, "both --train and --class are given"),
+        (["--class", "promoter=p.fa"], None, "both tables and --class are given"),
         ([], ("--class", "promoter"), "'--class promoter' names no file; write --class LABEL=FASTA"),
         ([], ("--class", "a=x.fa", "--class", "a=y.fa"), "class 'a' is given twice"),
         ([], ("--train", "none.tsv"), "none.tsv"),

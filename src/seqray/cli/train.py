@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from seqray.alphabet import ALPHABETS, Alphabet
+from seqray.alphabet import ALPHABETS
+from seqray.cli.labelled import add_data_arguments, read_data
 from seqray.cli.options import positive_int
 from seqray.config import RunConfig, from_mapping, load_run_config, to_mapping
 from seqray.errors import ConfigError, InputError
-from seqray.io.tables import read_labelled_fastas, read_labelled_table
-from seqray.records import LabelledSequence
 
 if TYPE_CHECKING:
     from seqray.training.fit import TrainResult
@@ -29,22 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     add = parser.add_argument
     add("--config", required=True, metavar="YAML", help="settings of the model and its training")
-    data = parser.add_argument_group("data, one of the two")
-    data.add_argument(
-        "--train",
-        action="append",
-        default=[],
-        metavar="TABLE",
-        help="TSV or CSV with the columns sequence, label[, id, group, split]; may be repeated",
-    )
-    data.add_argument(
-        "--class",
-        action="append",
-        default=[],
-        dest="class_files",
-        metavar="LABEL=FASTA",
-        help="FASTA file of one class; repeat for each class",
-    )
+    add_data_arguments(parser)
     add("--out", "-o", required=True, metavar="FILE", help="model file, ends in .safetensors")
     add("--work-dir", metavar="DIR", help="checkpoints and logs (default: OUT.training)")
     add("--no-resume", action="store_true", help="start afresh where DIR holds an earlier run")
@@ -67,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Train, save, and sum up on stderr; returns the exit status."""
     config = configure(args)
-    data = read_data(args.train, args.class_files, ALPHABETS[config.model.alphabet])
+    data = read_data(args, ALPHABETS[config.model.alphabet])
     metrics = read_metrics(args.metrics) if args.metrics else None
     from seqray.training import fit, workdir  # here, because they take seconds to load
 
@@ -138,32 +122,6 @@ def device_settings(name: str) -> dict[str, Any]:
     if kind == "cuda" and number.isdecimal():
         return {"accelerator": "cuda", "devices": [int(number)]}
     raise ConfigError(f"unknown device '{name}'", remedy="give auto, cpu, cuda or cuda:N")
-
-
-def read_data(
-    tables: Sequence[str], class_files: Sequence[str], alphabet: Alphabet
-) -> list[LabelledSequence]:
-    """Read the tables, or one FASTA file per class.
-
-    Raises
-    ------
-    InputError
-        Where both or neither are given, a class is named twice, or a file can't be used.
-    """
-    if bool(tables) == bool(class_files):
-        wrong = "both --train and --class are given" if tables else "no training data"
-        raise InputError(wrong, remedy="give --train TABLE, or --class LABEL=FASTA for each class")
-    if tables:
-        return [example for table in tables for example in read_labelled_table(table, alphabet)]
-    paths: dict[str, str] = {}
-    for item in class_files:
-        label, equals, path = item.partition("=")
-        if not (label and equals and path):
-            raise InputError(f"'--class {item}' names no file", remedy="write --class LABEL=FASTA")
-        if label in paths:
-            raise InputError(f"class '{label}' is given twice", remedy="put its sequences into one file")
-        paths[label] = path
-    return read_labelled_fastas(paths, alphabet)
 
 
 def read_metrics(path: str) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def _read_header(lines: Iterator[tuple[int, str]], path: str | Path) -> tuple[li
             raise InputError(
                 f"needs one column '{required}', found {', '.join(columns)}",
                 where=f"{path}: line {number}",
-                remedy="name the columns sequence,label[,id,group,split]",
+                remedy="name the columns sequence,label[,id,group,split,context]",
             )
     return columns, delimiter
 
@@ -84,6 +84,7 @@ def _example(row: Mapping[str, str], number: int, where: str, alphabet: Alphabet
         id=row.get("id") or f"row{number}",
         group=row.get("group") or None,
         split=split,
+        context=row.get("context") or None,
     )
 
 
@@ -93,9 +94,9 @@ def read_labelled_table(path: str | Path, alphabet: Alphabet) -> list[LabelledSe
     Parameters
     ----------
     path
-        The header names the columns ``sequence`` and ``label``, and optionally ``id``, ``group`` and
-        ``split`` (``train``, ``validation``, ``test`` or empty); others are ignored. The table is a TSV where
-        the header holds a tab. Lines that begin with ``#`` are comments.
+        The header names the columns ``sequence`` and ``label``, and optionally ``id``, ``group``,
+        ``split`` (``train``, ``validation``, ``test`` or empty) and ``context``; others are ignored.
+        The table is a TSV where the header holds a tab. Lines that begin with ``#`` are comments.
     alphabet
         Validates and folds the sequences.
 
