@@ -14,7 +14,7 @@ import yaml
 
 from seqray.alphabet import ALPHABETS
 from seqray.cli.labelled import add_data_arguments, read_data
-from seqray.cli.options import positive_int
+from seqray.cli.options import positive_int, whole_number
 from seqray.config import RunConfig, from_mapping, load_run_config, to_mapping
 from seqray.errors import ConfigError, InputError
 
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="setting that overrides YAML's: a.b=1"
     )
-    add("--seed", type=int, metavar="N", help="seed of the first member")
+    add("--seed", type=whole_number, metavar="N", help="seed of the first member")
     add("--members", type=positive_int, metavar="N", help="networks in the file, 1 to 5")
     add("--metrics", metavar="JSON", help="figures measured elsewhere, for the card")
     add("--threads", type=positive_int, metavar="N", help="processor threads (default: all)")

@@ -76,11 +76,13 @@ def _weight_figures(layer: AttentionTrace, stride: int) -> Tensor:
         letters = weights[..., 1:] / weights[..., 1:].sum(dim=-1, keepdim=True).clamp(min=1e-12)
         gaps = (places[rows, None] - places[1:]).abs() * stride  # (c, T - 1)
         distance = torch.einsum("bhct,ct->bhc", letters, gaps)
+        if rows.start == 0:
+            distance[..., 0] = 0  # CLS stands at no place
         total += torch.stack([x.sum(dim=(0, 2)) for x in (entropy, distance, weights[..., 0])], dim=-1)
         queries += weights.shape[0] * weights.shape[2]
     figures = total / queries
-    if layer.cls_only:
-        figures[:, 1] = torch.nan
+    placed = queries - len(layer.x)
+    figures[:, 1] = total[:, 1] / placed if placed else torch.nan
     return figures
 
 

@@ -171,7 +171,7 @@ def _ism(question: Question, codes: Codes, _: Knobs) -> Floats:
 
 
 def _occlusion(question: Question, codes: Codes, knobs: Knobs) -> Floats:
-    return occlusion(codes, question.of_codes, block=knobs.block)
+    return occlusion(codes, question.model.alphabet, question.of_codes, block=knobs.block)
 
 
 METHODS = {

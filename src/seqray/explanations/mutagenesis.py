@@ -43,14 +43,15 @@ def substitution_effects(codes: Codes, alphabet: Alphabet, score: Score) -> Floa
     effects = np.full((count, length, letters), np.nan)
     known = codes < letters
     effects[known] = 0.0
-    sites = np.argwhere(
-        known[..., None] & (codes[..., None] != np.arange(letters))
-    )  # (S, 3): row, place, letter
-    for start in range(0, len(sites), max(1, AT_ONCE // length)):
-        row, place, letter = sites[start : start + max(1, AT_ONCE // length)].T
-        mutants = codes[row]
-        mutants[np.arange(len(row)), place] = letter
-        effects[row, place, letter] = score(mutants) - before[row]
+    places = np.argwhere(known)  # (S, 2): row, place
+    at_once = max(1, AT_ONCE // length)
+    for shift in range(1, letters):  # to each of the other letters in turn
+        for start in range(0, len(places), at_once):
+            row, place = places[start : start + at_once].T
+            letter = (codes[row, place] + shift) % letters
+            mutants = codes[row]
+            mutants[np.arange(len(row)), place] = letter
+            effects[row, place, letter] = score(mutants) - before[row]
     return effects
 
 
@@ -63,14 +64,17 @@ def loss_of_letters(effects: Floats) -> Floats:
     return np.nan_to_num(-effects.sum(axis=-1) / others)
 
 
-def occlusion(codes: Codes, score: Score, *, block: int = BLOCK, references: int = REFERENCES) -> Floats:
+def occlusion(
+    codes: Codes, alphabet: Alphabet, score: Score, *, block: int = BLOCK, references: int = REFERENCES
+) -> Floats:
     """How much the score falls when a stretch gives way to shuffled letters: (N, n).
 
     Stretches of ``block`` letters, half a block apart, take the letters of shuffled copies of the record
-    itself, which keep its composition; a letter's score is the mean fall over the stretches that hold it.
+    itself, which keep its composition; a letter's score is the mean fall over the stretches that hold it,
+    and 0 where it is ambiguous.
     """
     rows = [_occlude(row, score, min(block, len(row)), references) for row in codes]
-    return np.array(rows).reshape(codes.shape)
+    return np.where(codes < len(alphabet.letters), np.array(rows).reshape(codes.shape), 0.0)
 
 
 def _occlude(codes: Codes, score: Score, block: int, references: int) -> Floats:
@@ -78,12 +82,15 @@ def _occlude(codes: Codes, score: Score, block: int, references: int) -> Floats:
     starts = _stretches(len(codes), block)
     falls = np.zeros(len(starts))
     before = float(score(codes[None])[0])
+    at_once = max(1, AT_ONCE // len(codes))
     for _ in range(references):
         shuffled = dinucleotide_shuffle(codes, rng)
-        hidden = np.tile(codes, (len(starts), 1))
-        for row, start in zip(hidden, starts, strict=True):
-            row[start : start + block] = shuffled[start : start + block]
-        falls += (before - score(hidden)) / references
+        for first in range(0, len(starts), at_once):
+            some = slice(first, first + at_once)
+            hidden = np.tile(codes, (len(starts[some]), 1))
+            for row, start in zip(hidden, starts[some], strict=True):
+                row[start : start + block] = shuffled[start : start + block]
+            falls[some] += (before - score(hidden)) / references
     total, covered = np.zeros(len(codes)), np.zeros(len(codes))
     for start, fall in zip(starts, falls, strict=True):
         total[start : start + block] += fall

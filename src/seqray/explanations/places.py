@@ -51,11 +51,13 @@ def cut_calls(
                 where=source,
                 remedy="give the model that made the calls",
             )
+    wanted: dict[str, list[tuple[str, Call]]] = {}
+    for name, call in named:
+        wanted.setdefault(call.contig, []).append((name, call))
     found: dict[str, tuple[SequenceRecord, Place]] = {}
     for contig in contigs:
-        for name, call in named:
-            if call.contig == contig.id:
-                found[name] = _cut(contig, name, call, alphabet, source)
+        for name, call in wanted.get(contig.id, ()):
+            found[name] = _cut(contig, name, call, alphabet, source)
     for name, call in named:
         if name not in found:
             raise InputError(

@@ -25,7 +25,7 @@ from seqray.explanations.verdict import conclude
 from seqray.modelfile import TrainedModel
 from seqray.models.build import build_model
 from seqray.models.sequence import SequenceTransformer
-from seqray.predict import called_labels, checked_records, score_codes
+from seqray.predict import arithmetic, called_labels, checked_records, micro_batch, score_codes
 from seqray.records import SequenceRecord
 from seqray.results import Explanation, Faithfulness, HeadFigures, Place
 
@@ -79,6 +79,8 @@ class ExplainOptions:
             find_method(method)
         if self.shuffles < 0:
             raise ConfigError(f"shuffles are {self.shuffles}", remedy="give 0 or more")
+        if self.seed < 0:
+            raise ConfigError(f"the seed is {self.seed}", remedy="give 0 or more")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -300,18 +302,27 @@ def _tests(
 
 def _attention(model: TrainedModel, codes: Codes) -> Floats:
     """Attention of CLS to the letters: (N, layers, heads, n), the mean over members."""
-    tokens = torch.from_numpy(model.tokenizer.encode_codes(codes)).to(model.device)
+    size = micro_batch(model.card.model, codes.shape[1], model.device)
+    parts = []
+    with arithmetic(model.device, "fp32"):
+        for start in range(0, len(codes), size):
+            tokens = torch.from_numpy(model.tokenizer.encode_codes(codes[start : start + size]))
+            parts.append(_attention_of_members(model, tokens.to(model.device), codes.shape[1]))
+    return np.concatenate(parts)
+
+
+def _attention_of_members(model: TrainedModel, tokens: torch.Tensor, letters: int) -> Floats:
     members = []
     for network in model.networks:
         rows = attention_of_cls(trace(network, tokens)).double().cpu().numpy()  # (N, layers, H, T)
-        members.append(to_letters(rows, model.tokenizer, network.embedding.stride, codes.shape[1]))
+        members.append(to_letters(rows, model.tokenizer, network.embedding.stride, letters))
     return np.mean(members, axis=0)
 
 
 def _wrong_network(model: TrainedModel) -> SequenceTransformer:
     """A network of the model's shape with random weights."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(_WRONG_WEIGHTS_SEED)
+        torch.default_generator.manual_seed(_WRONG_WEIGHTS_SEED)  # a GPU's generator is left alone
         network = build_model(model.card.model).to(model.device)
         network.requires_grad_(False).eval()
         return network

@@ -107,7 +107,7 @@ def train(
     parts = [partition(data, config, classes, member) for member in range(1, config.members + 1)]
     sha256 = data_sha256(data)
     identity = {"settings": fingerprint(config, parts[0].classes), "data": sha256}
-    folder = WorkDir(Path(work_dir), identity, resume)
+    folder = WorkDir(Path(work_dir), identity, tuple(part.sha256() for part in parts), resume)
     with quiet():
         make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
         folder.claim()

@@ -45,6 +45,10 @@ class Partition:
     validation: np.ndarray
     related: int
 
+    def sha256(self) -> str:
+        """Hash of which sequences are learned from and which are held out."""
+        return hashlib.sha256(self.train.tobytes() + b"/" + self.validation.tobytes()).hexdigest()
+
     def counts(self) -> dict[str, dict[str, int]]:
         """Sequences of each class in each part."""
         parts = {"train": self.train, "validation": self.validation}
@@ -187,7 +191,8 @@ def hold_out_in_turn(
 ) -> np.ndarray:
     """Hold out what no earlier member held out, or anew where too little is left: bool (N,).
 
-    Together the members then learn from everything, and what they are calibrated on is larger.
+    Together the members then learn from everything, and what they are calibrated on is larger. Where about
+    one share is left, all of it is taken.
     """
     free = held = np.ones(len(labels), dtype=bool)
     for number in range(member):
@@ -196,6 +201,8 @@ def hold_out_in_turn(
         held = np.zeros(len(labels), dtype=bool)
         if share_of_rest < 0.9:
             held[rows] = hold_out(labels[rows], groups[rows], share_of_rest, seed + number)
+        elif share_of_rest < 1.25:
+            held = free.copy()
         if len(np.unique(labels[held])) < len(np.unique(labels)):
             free, held = np.ones(len(labels), dtype=bool), hold_out(labels, groups, share, seed + number)
         free = free & ~held
@@ -226,12 +233,13 @@ def hold_out(labels: np.ndarray, groups: np.ndarray, share: float, seed: int) ->
 
 
 def data_sha256(data: Sequence[LabelledSequence]) -> str:
-    """Hash the content in its order: sequence, label, group and split of each example, not its identifier.
+    """Hash the content in its order: sequence, label, group, split and context, but not the identifier.
 
     The order counts because training depends on it.
     """
     digest = hashlib.sha256()
     for example in data:
-        row = (example.sequence, example.label, example.group or "", example.split or "")
+        row = [example.sequence, example.label, example.group or "", example.split or ""]
+        row += [example.context] if example.context else []
         digest.update(("\t".join(row) + "\n").encode())
     return digest.hexdigest()

@@ -42,12 +42,15 @@ class WorkDir:
         The folder.
     identity
         Hashes of the ``settings`` and the ``data`` that it belongs to.
+    parts
+        For each member a hash of what it learns from and what it holds out.
     resume
         Whether what it holds is used.
     """
 
     path: Path
     identity: dict[str, str]
+    parts: tuple[str, ...]
     resume: bool
 
     def claim(self) -> None:
@@ -66,7 +69,7 @@ class WorkDir:
             else:
                 for folder in self.path.glob("member-*"):
                     shutil.rmtree(folder)
-            _write(self.path / _RUN, self.identity)
+            _write(self.path / _RUN, {**self.identity, "parts": self._all_parts()})
         except OSError as error:
             raise InputError(f"can't be used ({error.strerror})", where=str(self.path)) from None
 
@@ -76,12 +79,19 @@ class WorkDir:
             differing = ["settings"] if any(self.path.glob("member-*")) else []
         else:
             differing = [key for key, value in self.identity.items() if found.get(key) != value]
+            shared = zip(self.parts, found.get("parts", [""]), strict=False)  # members may have been added
+            differing += ["held-out parts"] if any(mine != other for mine, other in shared) else []
         if differing:
             raise InputError(
                 f"holds a training run with other {' and '.join(differing)}",
                 where=str(self.path),
                 remedy="choose another --work-dir, or start afresh with --no-resume",
             )
+
+    def _all_parts(self) -> list[str]:
+        """The parts of this run, and those of members that an earlier, larger one had."""
+        known = (_read(self.path / _RUN) or {}).get("parts", []) if self.resume else []
+        return [*self.parts, *known[len(self.parts) :]]
 
     def member(self, number: int) -> Path:
         """Folder of a member, counted from 1."""

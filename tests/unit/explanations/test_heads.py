@@ -45,12 +45,12 @@ def test_even_attention(model):
             block.attention.qkv.weight[:16] = 0  # queries and keys
             block.attention.qkv.bias[:16] = 0
     found = head_figures(model, [(CODES, 0)])
-    queries, keys = np.arange(21)[:, None], np.arange(1, 21)
+    letters = np.arange(20)
     for head in found:
         assert head.entropy == pytest.approx(1, abs=1e-5)
         assert head.cls_mass == pytest.approx(1 / 21, rel=1e-5)
         if head.layer == 1:
-            assert head.distance == pytest.approx(np.abs(queries - keys).mean(), rel=1e-5)
+            assert head.distance == pytest.approx(np.abs(letters[:, None] - letters).mean(), rel=1e-5)
 
 
 def test_importance_is_what_the_answer_loses_without_the_columns_of_the_head(model):

@@ -45,7 +45,7 @@ def test_occlusion_finds_the_stretch_that_counts():
     codes = np.full((1, 60), 1, dtype=np.uint8)
     codes[0, ::3] = 2
     codes[0, 20:30] = 0
-    found = occlusion(codes, lambda c: (c[:, 20:30] == 0).sum(1).astype(float), block=10)
+    found = occlusion(codes, DNA, lambda c: (c[:, 20:30] == 0).sum(1).astype(float), block=10)
     assert found.shape == (1, 60)
     assert set(np.argsort(-found[0])[:10]) == set(range(20, 30))
     assert (found[0, :10] == 0).all()  # no stretch over these letters touches the ten
@@ -54,11 +54,35 @@ def test_occlusion_finds_the_stretch_that_counts():
 
 def test_occlusion_of_a_short_record_hides_all_of_it():
     codes = DNA.encode("ACGTA")[None]
-    assert occlusion(codes, lambda c: np.zeros(len(c)), block=10).shape == (1, 5)
+    assert occlusion(codes, DNA, lambda c: np.zeros(len(c)), block=10).shape == (1, 5)
 
 
 def test_a_record_is_occluded_alike_in_any_company():
     rng = np.random.default_rng(1)
     codes = rng.integers(0, 4, (5, 40)).astype(np.uint8)
     score = additive(rng.normal(size=(40, 4)))
-    np.testing.assert_array_equal(occlusion(codes, score)[3], occlusion(codes[3:4], score)[0])
+    alone = occlusion(codes[3:4], DNA, score)[0]
+    np.testing.assert_array_equal(occlusion(codes, DNA, score)[3], alone)
+
+
+def test_occlusion_says_nothing_of_an_ambiguous_letter():
+    codes = DNA.encode("ACGTANGTACGATCATCGATTA")[None]
+    found = occlusion(codes, DNA, additive(np.random.default_rng(4).normal(size=(22, 4))), block=6)
+    assert found[0, 5] == 0
+    assert (found[0, [4, 6]] != 0).all()
+
+
+def test_long_records_are_taken_a_few_stretches_at_a_time(monkeypatch):
+    codes = np.random.default_rng(2).integers(0, 4, (2, 60)).astype(np.uint8)
+    score = additive(np.random.default_rng(3).normal(size=(60, 4)))
+    whole = occlusion(codes, DNA, score), substitution_effects(codes, DNA, score)
+    seen = []
+
+    def watched(c):
+        seen.append(c.size)
+        return score(c)
+
+    monkeypatch.setattr(mutagenesis, "AT_ONCE", 200)  # three rows of 60 letters
+    np.testing.assert_allclose(occlusion(codes, DNA, watched), whole[0], atol=1e-12)
+    np.testing.assert_allclose(substitution_effects(codes, DNA, watched), whole[1], atol=1e-12)
+    assert max(seen) <= 200

@@ -122,6 +122,30 @@ def test_what_is_not_asked_for_is_left_out(tiny_model):
     assert (e.p, e.q, e.effects, e.attention, e.place) == (None,) * 5
 
 
+def test_attention_is_read_a_few_records_at_a_time(tiny_model, monkeypatch):
+    options = ExplainOptions(shuffles=0, effects=False, attention=True)
+    whole = [e.attention for e in explain_records(tiny_model, random_records([20] * 7), options)]
+    monkeypatch.setattr(run, "micro_batch", lambda *_: 3)
+    parts = [e.attention for e in explain_records(tiny_model, random_records([20] * 7), options)]
+    np.testing.assert_allclose(parts, whole, atol=1e-6)
+
+
+def test_no_explanation_holds_its_whole_group_in_memory(tiny_model):
+    for e in explain_records(tiny_model, random_records([20] * 5), ExplainOptions(attention=True)):
+        arrays = [a for a in (e.scores, e.effects, e.p, e.q, e.attention) if a is not None]
+        assert all(a.base is None or a.base.size <= a.size for a in arrays if a.ndim > 1), e.method
+        assert e.scores.base is None
+
+
+@pytest.mark.parametrize("letters", ["A" * 20, "AT" * 10, "A"])
+def test_letters_that_no_shuffling_moves_are_never_significant(tiny_model, letters):
+    """Every shuffled copy is the record: each of its letters ties with itself, whatever the rounding."""
+    [e] = explain_records(tiny_model, [record(letters)], ExplainOptions(methods=("ism",)))
+    best = np.argmax(e.scores)
+    copies = run.SHUFFLES
+    assert e.p[best] >= (1 + copies) / (1 + copies * len(letters)) - 1e-12
+
+
 def test_long_records_are_not_mutated(tiny_model, monkeypatch):
     monkeypatch.setattr(run, "MAX_MUTATED", 15)
     found = list(explain_records(tiny_model, random_records([20, 15]), ExplainOptions(shuffles=0)))
@@ -134,7 +158,7 @@ def test_ambiguous_letters_are_explained_around(tiny_model):
     found = list(explain_records(tiny_model, [record("ACGTNNACGTACGTACGTAC")], ALL))
     for e in found:
         assert np.isfinite(e.scores).all()
-        if e.signed and e.method != "occlusion":
+        if e.signed:
             assert (e.scores[4:6] == 0).all()
 
 
@@ -152,6 +176,8 @@ def test_wrong_settings_and_records_are_refused(tiny_model):
         ExplainOptions(methods=("ism", "ism"))
     with pytest.raises(ConfigError, match="shuffles are -1"):
         ExplainOptions(shuffles=-1)
+    with pytest.raises(ConfigError, match="the seed is -1"):
+        ExplainOptions(seed=-1)
     for knobs in ({"residual": 1.0}, {"heads": "sum"}, {"spread": "x"}, {"steps": 0}, {"block": 0}):
         with pytest.raises(ConfigError):
             Knobs(**knobs)
@@ -171,6 +197,15 @@ def test_the_model_is_left_as_it_was_found(tiny_model):
     assert all(torch.equal(a, b) for a, b in zip(before, tiny_model.networks[0].parameters(), strict=True))
     assert not any(p.requires_grad for p in tiny_model.networks[0].parameters())
     assert torch.equal(state, torch.get_rng_state())
+
+
+def test_the_network_of_the_control_is_made_without_touching_other_generators(tiny_model, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("torch.manual_seed seeds every GPU too")
+
+    monkeypatch.setattr(torch, "manual_seed", refuse)
+    one, two = (run._wrong_network(tiny_model).state_dict() for _ in range(2))
+    assert all(torch.equal(one[name], two[name]) for name in one)
 
 
 def test_the_short_way_for_one_method(tiny_model):

@@ -192,3 +192,12 @@ def test_the_content_hash_sees_everything_but_identifiers():
     ]
     assert data_sha256(data) == data_sha256(same)
     assert len({data_sha256(d) for d in (data, *others)}) == 6
+
+
+def test_the_last_share_is_taken_whole(motif_task, make_config):
+    """Two members of one half each: the second learns from what the first held out, and the reverse."""
+    parts = [
+        partition(motif_task(100), make_config(data={"validation": 0.5}), member=member) for member in (1, 2)
+    ]
+    assert sorted(parts[0].validation) == sorted(parts[1].train)
+    assert sorted(parts[1].validation) == sorted(parts[0].train)

@@ -22,41 +22,41 @@ MINE = {"settings": "a", "data": "b"}
     ],
 )
 def test_a_folder_of_another_run_is_refused_unless_told_to_start_afresh(tmp_path, other, words):
-    WorkDir(tmp_path, MINE, True).claim()
-    WorkDir(tmp_path, MINE, True).finish(1, {"seed": 1})
+    WorkDir(tmp_path, MINE, ("p",), True).claim()
+    WorkDir(tmp_path, MINE, ("p",), True).finish(1, {"seed": 1})
     with pytest.raises(InputError, match=f"holds a training run with other {words}; choose another"):
-        WorkDir(tmp_path, other, True).claim()
-    assert WorkDir(tmp_path, MINE, True).result(1) == {"seed": 1}
+        WorkDir(tmp_path, other, ("p",), True).claim()
+    assert WorkDir(tmp_path, MINE, ("p",), True).result(1) == {"seed": 1}
     (tmp_path / "notes.txt").write_text("mine")
-    fresh = WorkDir(tmp_path, other, False)
+    fresh = WorkDir(tmp_path, other, ("p",), False)
     fresh.claim()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["notes.txt", "run.json"]
-    assert json.loads((tmp_path / "run.json").read_text()) == other
+    assert json.loads((tmp_path / "run.json").read_text()) == {**other, "parts": ["p"]}
 
 
 def test_a_fresh_run_uses_nothing_that_it_finds(tmp_path):
-    WorkDir(tmp_path, MINE, True).finish(1, {"seed": 1})
+    WorkDir(tmp_path, MINE, ("p",), True).finish(1, {"seed": 1})
     (tmp_path / "member-1" / "last.ckpt").touch()
-    assert WorkDir(tmp_path, MINE, True).checkpoint(1, "last") == tmp_path / "member-1" / "last.ckpt"
-    fresh = WorkDir(tmp_path, MINE, False)
+    assert WorkDir(tmp_path, MINE, ("p",), True).checkpoint(1, "last") == tmp_path / "member-1" / "last.ckpt"
+    fresh = WorkDir(tmp_path, MINE, ("p",), False)
     assert fresh.result(1) is None
     assert fresh.checkpoint(1, "last") is None
-    assert WorkDir(tmp_path, MINE, True).result(2) is None
+    assert WorkDir(tmp_path, MINE, ("p",), True).result(2) is None
 
 
 def test_members_of_no_known_run_are_refused(tmp_path):
     (tmp_path / "member-1").mkdir()
     with pytest.raises(InputError, match="other settings"):
-        WorkDir(tmp_path, MINE, True).claim()
+        WorkDir(tmp_path, MINE, ("p",), True).claim()
 
 
 def test_damage_is_named(tmp_path):
     (tmp_path / "run.json").write_text("{")
     with pytest.raises(InputError, match=r"run\.json: is damaged; start afresh with --no-resume"):
-        WorkDir(tmp_path, MINE, True).claim()
+        WorkDir(tmp_path, MINE, ("p",), True).claim()
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="can't be used"):
-        WorkDir(tmp_path / "file", MINE, True).claim()
+        WorkDir(tmp_path / "file", MINE, ("p",), True).claim()
 
 
 def test_words_on_the_card_and_further_members_do_not_make_another_run(make_config):
@@ -71,3 +71,22 @@ def test_words_on_the_card_and_further_members_do_not_make_another_run(make_conf
     ):
         assert fingerprint(other, classes) != mark
     assert fingerprint(config, ("b", "a")) != mark
+
+
+def test_members_that_held_out_something_else_are_refused(tmp_path):
+    """The settings may be the same, and the rule by which they hold out another."""
+    WorkDir(tmp_path, MINE, ("p", "q"), True).claim()
+    with pytest.raises(InputError, match="holds a training run with other held-out parts"):
+        WorkDir(tmp_path, MINE, ("p", "r"), True).claim()
+    (tmp_path / "run.json").write_text(json.dumps(MINE))  # as an earlier version wrote it
+    with pytest.raises(InputError, match="other held-out parts"):
+        WorkDir(tmp_path, MINE, ("p",), True).claim()
+
+
+def test_members_may_be_left_out_and_added(tmp_path):
+    for parts in (("p",), ("p", "q", "r"), ("p", "q"), ("p", "q", "r", "s")):
+        WorkDir(tmp_path, MINE, parts, True).claim()
+    assert json.loads((tmp_path / "run.json").read_text())["parts"] == ["p", "q", "r", "s"]
+    WorkDir(tmp_path, MINE, ("p",), True).claim()
+    with pytest.raises(InputError, match="held-out parts"):
+        WorkDir(tmp_path, MINE, ("p", "q", "x"), True).claim()
