@@ -1,25 +1,38 @@
-"""From raw logits to probabilities that mean something: temperature, threshold and domain."""
+"""From raw logits to probabilities that mean something: temperature or isotonic map, threshold, figures."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp
+from scipy.special import expit, logit, logsumexp, softmax
 
-from seqray.alphabet import ALPHABETS, Alphabet
-from seqray.errors import InputError, ModelFileError
+from seqray.card import Card
+from seqray.conformal import Conformal
+from seqray.domain import Domain
+from seqray.errors import ConfigError, InputError
+from seqray.isotonic import IsotonicMap
 from seqray.metrics import expected_calibration_error
-from seqray.words import CodeStack, stack_codes, word_counts
 
-__all__ = ["Domain", "choose_threshold", "expected_calibration_error", "fit_temperature"]
+__all__ = [
+    "Calibration",
+    "Domain",
+    "calibrated_card",
+    "choose_threshold",
+    "cross_fitted",
+    "expected_calibration_error",
+    "fit_temperature",
+]
+
+Method = Literal["temperature", "isotonic"]
 
 TEMPERATURES = (0.25, 10.0)  # beyond this the held-out data are too few or too easy to tell
-_CHUNK = 8192  # sequences judged at once: their word tables take a few MB
+FOLDS = 5  # of the figures on held-out data
+ISOTONIC_FORMAT = 2  # a seqray that reads cards of format 1 only would give other probabilities
+_SEED = 20_240_229
 
 
 def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
@@ -90,165 +103,168 @@ def choose_threshold(probabilities: ArrayLike) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class WordProfile:
-    """Frequencies of the words of ``k`` letters in the training sequences, and how far they stray.
-
-    The distance of a sequence with n words is the mean over words of
-
-        (f - mean)^2 / (spread + mean (1 - mean) / n)
-
-    a squared z-score whose variance is that between training sequences plus that of counting n words, so
-    that short sequences aren't called odd for being short.
-    """
-
-    k: int
-    mean: np.ndarray
-    spread: np.ndarray
-    limit: float
-
-    @classmethod
-    def fit(cls, stack: CodeStack, labels: np.ndarray, k: int, letters: int, quantile: float) -> WordProfile:
-        """Measure frequencies and spread over all sequences, and the limit as the widest class needs it."""
-        counts = word_counts(stack, k, letters)
-        whole = counts.sum(axis=1) > 0
-        counts, labels = counts[whole], labels[whole]
-        if not len(counts):
-            raise InputError(f"no training sequence holds a word of {k} unambiguous letters")
-        n = counts.sum(axis=1, keepdims=True)
-        frequencies = counts / n
-        mean = (counts.sum(axis=0) + 1) / (counts.sum() + counts.shape[1])  # no word is impossible
-        counting = mean * (1 - mean) * np.mean(1 / n)
-        spread = np.maximum(((frequencies - mean) ** 2).mean(axis=0) - counting, 0)
-        distances = cls(k, mean, spread, np.inf).distances(counts)
-        limits = [np.quantile(distances[labels == label], quantile) for label in np.unique(labels)]
-        return cls(k, mean, spread, float(max(limits)))
-
-    def distances(self, counts: np.ndarray) -> np.ndarray:
-        """Return the distance per sequence: (N, letters**k) counts -> (N,); infinite without a whole word."""
-        n = counts.sum(axis=1, keepdims=True)
-        n_safe = np.maximum(n, 1)
-        variance = self.spread + self.mean * (1 - self.mean) / n_safe
-        squared = ((counts / n_safe - self.mean) ** 2 / variance).mean(axis=1)
-        return np.where(n[:, 0] > 0, squared, np.inf)
-
-
-@dataclass(frozen=True, eq=False)
-class Domain:
-    """What the training sequences looked like, to flag input that a model can't know about.
+class Calibration:
+    """What turns mean log-probabilities of the members into probabilities.
 
     Attributes
     ----------
-    alphabet
-        Name of the alphabet.
-    shortest, longest
-        Range of lengths in letters.
-    profiles
-        Letter composition and, for nucleotides, the composition of 3-letter words. Each limit is the
-        quantile of the training sequences' own distances asked for in `fit`.
+    positive
+        Column of the positive class.
+    temperature
+        Divides the log-probabilities.
+    isotonic
+        Then maps the log-odds of the positive class, for two classes only; None for no map.
     """
 
-    alphabet: str
-    shortest: int
-    longest: int
-    profiles: tuple[WordProfile, ...]
+    positive: int
+    temperature: float = 1.0
+    isotonic: IsotonicMap | None = None
 
     @classmethod
-    def fit(
-        cls,
-        sequences: Sequence[np.ndarray] | np.ndarray,
-        alphabet: Alphabet,
-        labels: ArrayLike | None = None,
-        quantile: float = 0.995,
-    ) -> Domain:
-        """Describe training sequences.
-
-        Parameters
-        ----------
-        sequences
-            N arrays (n,) or a matrix (N, W) of letter codes.
-        alphabet
-            Of the codes.
-        labels
-            (N,) classes. With them the limits hold the quantile of each class, so that a rare class is not
-            odd for being rare.
-        quantile
-            Share of the training sequences that lie within each limit.
-        """
-        stack = stack_codes(sequences)
-        if not len(stack):
-            raise InputError("no training sequence to describe")
-        letters = len(alphabet.letters)
-        sizes = (1,) if alphabet.name == "protein" else (1, 3)  # 8,000 protein 3-mers would never fill
-        classes = np.zeros(len(stack)) if labels is None else np.asarray(labels)
-        profiles = tuple(WordProfile.fit(stack, classes, k, letters, quantile) for k in sizes)
-        return cls(alphabet.name, int(stack.lengths.min()), int(stack.lengths.max()), profiles)
-
-    def outlying(self, sequences: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
-        """Say which sequences differ in composition from all but a few of training: bool (N,)."""
-        chunks = [self._outlying(sequences[i : i + _CHUNK]) for i in range(0, len(sequences), _CHUNK)]
-        return np.concatenate(chunks) if chunks else np.zeros(0, dtype=bool)
-
-    def _outlying(self, sequences: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
-        stack = stack_codes(sequences)
-        letters = len(ALPHABETS[self.alphabet].letters)
-        odd = np.zeros(len(stack), dtype=bool)
-        for profile in self.profiles:
-            odd |= profile.distances(word_counts(stack, profile.k, letters)) > profile.limit
-        return odd
-
-    def flags_of(self, sequences: Sequence[np.ndarray] | np.ndarray) -> list[tuple[str, ...]]:
-        """Return the reasons for caution of each sequence: ``short``, ``long``, ``out-of-domain``."""
-        odd = self.outlying(sequences)
-        flags = []
-        for codes, outlier in zip(sequences, odd, strict=True):
-            n = len(codes)
-            reasons = (n < self.shortest, "short"), (n > self.longest, "long"), (outlier, "out-of-domain")
-            flags.append(tuple(name for applies, name in reasons if applies))
-        return flags
-
-    def flags(self, codes: np.ndarray) -> tuple[str, ...]:
-        """Return the reasons for caution of one sequence of letter codes (n,)."""
-        return self.flags_of([codes])[0]
-
-    def to_mapping(self) -> dict[str, Any]:
-        """Return plain data for the model card; numbers are rounded to six significant digits."""
-        return {
-            "alphabet": self.alphabet,
-            "length": [self.shortest, self.longest],
-            "words": [
-                {"k": p.k, "mean": _plain(p.mean), "spread": _plain(p.spread), "limit": _plain([p.limit])[0]}
-                for p in self.profiles
-            ],
-        }
+    def of(cls, card: Card) -> Calibration:
+        """That of a model."""
+        isotonic = IsotonicMap.from_mapping(card.isotonic) if card.isotonic else None
+        return cls(card.positive_index, card.temperature, isotonic)
 
     @classmethod
-    def from_mapping(cls, mapping: Mapping[str, Any]) -> Domain:
-        """Read what `to_mapping` wrote.
+    def fit(cls, raw: np.ndarray, labels: np.ndarray, positive: int, method: Method) -> Calibration:
+        """Fit to log-probabilities (N, K) of held-out examples and their classes (N,).
 
         Raises
         ------
-        ModelFileError
-            Where a part is missing or does not fit the alphabet.
+        ConfigError
+            For the method ``isotonic`` and more than two classes: a map for each class against the rest
+            would need as many examples of each, and changes which class is the most probable.
+        InputError
+            Where the examples can't be calibrated on.
         """
-        try:
-            letters = len(ALPHABETS[mapping["alphabet"]].letters)
-            shortest, longest = (int(n) for n in mapping["length"])
-            profiles = tuple(
-                WordProfile(
-                    int(w["k"]),
-                    np.asarray(w["mean"], float),
-                    np.asarray(w["spread"], float),
-                    float(w["limit"]),
-                )
-                for w in mapping["words"]
+        temperature = fit_temperature(raw, labels)
+        if method == "temperature":
+            return cls(positive, temperature)
+        if raw.shape[1] != 2:
+            raise ConfigError(
+                f"isotonic calibration is for two classes, the model has {raw.shape[1]}",
+                remedy="use the method temperature",
             )
-            if any(p.mean.shape != (letters**p.k,) or p.spread.shape != p.mean.shape for p in profiles):
-                raise ValueError("a word table of the wrong size")
-        except (KeyError, TypeError, ValueError) as error:
-            reason = f"{type(error).__name__}: {error}"
-            raise ModelFileError(f"model card: 'domain' can't be read ({reason})") from None
-        return cls(mapping["alphabet"], shortest, longest, profiles)
+        log_odds = (raw[:, positive] - raw[:, 1 - positive]) / temperature
+        return cls(positive, temperature, IsotonicMap.fit(log_odds, labels == positive))
+
+    def probabilities(self, raw: np.ndarray) -> np.ndarray:
+        """Turn log-probabilities (N, K) into calibrated probabilities (N, K)."""
+        p = softmax(raw / self.temperature, axis=1)
+        return p if self.isotonic is None else self.isotonic.probabilities(p, self.positive)
+
+    def moved(self, probability: float, before: Calibration) -> float:
+        """Probability that two-class scores now get where ``before`` gave them ``probability``."""
+        if not 0 < probability < 1:
+            return probability
+        log_odds = np.asarray(logit(probability))
+        if before.isotonic is not None:
+            log_odds = before.isotonic.inverse(log_odds)
+        log_odds = log_odds * before.temperature / self.temperature
+        return float(expit(log_odds if self.isotonic is None else self.isotonic(log_odds)))
 
 
-def _plain(values: Sequence[float] | np.ndarray) -> list[float]:
-    return [float(f"{v:.6g}") for v in values]
+def cross_fitted(
+    raw: np.ndarray, labels: np.ndarray, groups: np.ndarray, positive: int, method: Method
+) -> np.ndarray | None:
+    """Probabilities (N, K), each by a calibration that was fitted without the example's group.
+
+    A map judged on the examples that it was fitted to always looks good. None where that can't be done: all
+    in one group, or a class in few groups.
+    """
+    _, group = np.unique(groups, return_inverse=True)
+    count = int(group.max()) + 1
+    fold = (np.random.default_rng(_SEED).permutation(count) % min(FOLDS, count))[group]
+    p = np.empty_like(raw, dtype=np.float64)
+    for number in range(min(FOLDS, count)):
+        out = fold == number
+        if len(np.unique(labels[~out])) < raw.shape[1]:
+            return None
+        try:
+            p[out] = Calibration.fit(raw[~out], labels[~out], positive, method).probabilities(raw[out])
+        except InputError:
+            return None
+    return p
+
+
+def calibration_error(probabilities: np.ndarray, labels: np.ndarray, positive: int) -> float:
+    """ECE of the positive class (two classes) or of the most probable one (more)."""
+    if probabilities.shape[1] == 2:
+        return expected_calibration_error(probabilities[:, positive], labels == positive)
+    return expected_calibration_error(probabilities, labels)
+
+
+def log_loss(probabilities: np.ndarray, labels: np.ndarray) -> float:
+    """Mean of -ln p of the true class, a proper score: ECE alone rewards a constant answer."""
+    own = probabilities[np.arange(len(labels)), labels]
+    return float(-np.mean(np.log(np.maximum(own, 1e-300))))
+
+
+def calibrated_card(
+    card: Card,
+    raw: np.ndarray,
+    labels: np.ndarray,
+    groups: np.ndarray,
+    method: Method = "temperature",
+    before: Calibration | None = None,
+) -> tuple[Card, dict[str, Any]]:
+    """Fit everything on the card that held-out answers decide.
+
+    Parameters
+    ----------
+    card
+        Of the model that answered.
+    raw
+        (N, K) mean log-probabilities of the members, before any calibration, for held-out examples.
+    labels
+        (N,) class indices.
+    groups
+        (N,) examples of one group are related.
+    method
+        ``temperature`` or ``isotonic``.
+    before
+        What the model had; none by default.
+
+    Returns
+    -------
+    card
+        With temperature, isotonic map, threshold, prevalence, ECE and conformal ranks.
+    facts
+        ``method``, number of ``examples`` and ``groups``, ECE and log loss before and after. The figures
+        after are cross-fitted over groups (``figures``), and so is the card's ECE; with too few groups for
+        that they are those of the examples fitted to.
+    """
+    positive = card.positive_index
+    found = Calibration.fit(raw, labels, positive, method)
+    p = found.probabilities(raw)
+    fair = cross_fitted(raw, labels, groups, positive, method)
+    judged = p if fair is None else fair
+    old = (before or Calibration(positive)).probabilities(raw)
+    ece = calibration_error(judged, labels, positive)
+    isotonic = found.isotonic.to_mapping() if found.isotonic else {}
+    facts = {
+        "method": method,
+        "examples": len(labels),
+        "groups": len(np.unique(groups)),
+        "figures": "of the examples fitted to" if fair is None else f"cross-fitted, {FOLDS} folds of groups",
+        "ece_before": _plain(calibration_error(old, labels, positive)),
+        "ece_after": _plain(ece),
+        "log_loss_before": _plain(log_loss(old, labels)),
+        "log_loss_after": _plain(log_loss(judged, labels)),
+    }
+    card = replace(
+        card,
+        format=max(card.format, ISOTONIC_FORMAT) if isotonic else 1,
+        temperature=found.temperature,
+        isotonic=isotonic,
+        threshold=choose_threshold(p[:, positive]),
+        prevalence=float(np.mean(labels == positive)),
+        ece=ece,
+        conformal=Conformal.fit(p, labels, card.classes).to_mapping(),
+    )
+    return card, facts
+
+
+def _plain(value: float) -> float:
+    return float(f"{value:.6g}")

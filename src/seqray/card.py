@@ -12,7 +12,7 @@ from seqray import __version__
 from seqray.config import ModelConfig, from_mapping, to_mapping
 from seqray.errors import ConfigError, ModelFileError
 
-CARD_FORMAT = 1
+CARD_FORMAT = 2  # the newest that is read; 2 for cards with an isotonic map
 MAX_MEMBERS = 5
 
 
@@ -45,12 +45,17 @@ class Card:
         Number of networks in the file, 1 to 5.
     temperature
         Divides the mean log-probabilities of the members; fitted on held-out data.
+    isotonic
+        Then maps the log-odds of the positive class, see `seqray.isotonic.IsotonicMap`; empty for no map. A
+        card with one has format 2.
     threshold
         Probability of the positive class at and above which it is called.
     prevalence
         Share of the positive class in the calibration data.
     ece
         Expected calibration error on held-out data.
+    conformal
+        What `predict --coverage` needs, see `seqray.conformal.Conformal`; empty if not recorded.
     domain
         What the training sequences looked like, see `seqray.calibrate.Domain`; empty if not recorded.
     metrics
@@ -64,7 +69,7 @@ class Card:
         ``sequences`` and the ``logits`` that the file must give for them; written by `save_model`.
     """
 
-    format: int = CARD_FORMAT
+    format: int = 1
     name: str
     summary: str = ""
     seqray_version: str = __version__
@@ -75,9 +80,11 @@ class Card:
     model: ModelConfig
     members: int = 1
     temperature: float = 1.0
+    isotonic: dict[str, Any] = field(default_factory=dict)
     threshold: float = 0.5
     prevalence: float = 0.5
     ece: float = 0.0
+    conformal: dict[str, Any] = field(default_factory=dict)
     domain: dict[str, Any] = field(default_factory=dict)
     metrics: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] = field(default_factory=dict)
@@ -97,6 +104,9 @@ class Card:
         _require(self.site is None or 0 <= self.site < self.window, "site", "lies outside the window")
         _require(1 <= self.members <= MAX_MEMBERS, "members", f"is outside 1 to {MAX_MEMBERS}")
         _require(math.isfinite(self.temperature) and self.temperature > 0, "temperature", "is not above 0")
+        if self.isotonic:
+            _require(len(self.classes) == 2, "isotonic", "is for two classes")
+            _require(self.format >= 2, "isotonic", "needs format 2")
         for name in ("threshold", "prevalence", "ece"):
             _require(0 <= getattr(self, name) <= 1, name, "is outside 0 to 1")
 
@@ -170,8 +180,14 @@ def headline(card: Card) -> str:
 
 
 def describe(card: Card) -> list[str]:
-    """Lay a card out for people, one fact a line; the number tables of domain and self-test are left out."""
+    """Lay a card out for people, one fact a line; number tables are left out, their sizes told."""
     mapping = card_to_mapping(card)
+    mapping["isotonic"] = {"knots": len(card.isotonic["before"])} if "before" in card.isotonic else {}
+    mapping["conformal"] = {
+        name: f"{part['n']} held-out examples"
+        for name, part in card.conformal.items()
+        if isinstance(part, Mapping) and "n" in part
+    }
     mapping["self_test"] = {"sequences": len(card.self_test.get("sequences", ()))}
     mapping["domain"] = {"length": card.domain["length"]} if "length" in card.domain else {}
     return list(_lines(mapping, 0))

@@ -85,6 +85,9 @@ class ModelConfig:
         Longest input in letters (a learned table has that many rows; others use it as a limit only).
     stem
         Optional convolutional stem.
+    contexts
+        Names of what else may be known of a sequence, such as its species. The vector of the one that is
+        given is added to every token; without one nothing is added.
     """
 
     alphabet: Literal["dna", "rna", "protein"] = "dna"
@@ -101,8 +104,11 @@ class ModelConfig:
     positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
     max_length: int = 1024
     stem: StemConfig | None = None
+    contexts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        _require(all(self.contexts), "model.contexts", "are names, none of them empty")
+        _require(len(set(self.contexts)) == len(self.contexts), "model.contexts", "repeats a name")
         _require(self.classes >= 2, "model.classes", "is 2 or more")
         _require(self.layers >= 1, "model.layers", "is 1 or more")
         _require(self.heads >= 1, "model.heads", "is 1 or more")
@@ -187,16 +193,20 @@ class AugmentConfig:
         Probability that a letter is replaced by the mask token.
     reverse_complement
         Probability of reading the other strand; only where the class does not depend on the strand.
+    hide_context
+        Probability that the context of a sequence is withheld, so that the model also learns to do without.
     """
 
     shift: int = 0
     mask: float = 0.0
     reverse_complement: float = 0.0
+    hide_context: float = 0.0
 
     def __post_init__(self) -> None:
         _require(self.shift >= 0, "augment.shift", "is 0 or more")
         _require(0 <= self.mask < 1, "augment.mask", "lies in [0, 1)")
         _require(0 <= self.reverse_complement <= 1, "augment.reverse_complement", "lies in [0, 1]")
+        _require(0 <= self.hide_context <= 1, "augment.hide_context", "lies in [0, 1]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,6 +225,8 @@ class OptimizerConfig:
         ``balanced`` weighs each class by the inverse of its share; ``none`` leaves the prior as it is.
     label_smoothing
         Mass spread over the other classes.
+    teacher
+        Share of the target that comes from the probabilities of the teacher, where one is given.
     ema
         Decay of an exponential moving average of the weights, which is then validated and saved; 0 is off.
     """
@@ -225,6 +237,7 @@ class OptimizerConfig:
     batch_size: int = 64
     class_weights: Literal["balanced", "none"] = "none"
     label_smoothing: float = 0.0
+    teacher: float = 0.7
     ema: float = 0.0
 
     def __post_init__(self) -> None:
@@ -233,6 +246,7 @@ class OptimizerConfig:
         _require(0 <= self.warmup < 1, "optimizer.warmup", "lies in [0, 1)")
         _require(self.batch_size >= 1, "optimizer.batch_size", "is 1 or more")
         _require(0 <= self.label_smoothing < 1, "optimizer.label_smoothing", "lies in [0, 1)")
+        _require(0 <= self.teacher <= 1, "optimizer.teacher", "lies in [0, 1]")
         _require(0 <= self.ema < 1, "optimizer.ema", "lies in [0, 1)")
 
 
@@ -245,6 +259,20 @@ class StoppingConfig:
 
     def __post_init__(self) -> None:
         _require(self.patience >= 1, "stopping.patience", "is 1 or more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationConfig:
+    """What turns scores into probabilities after training.
+
+    Attributes
+    ----------
+    method
+        ``temperature`` divides the logits by one number; ``isotonic`` then bends them by a rising map, for
+        two classes and some hundred held-out examples or more.
+    """
+
+    method: Literal["temperature", "isotonic"] = "temperature"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,6 +303,7 @@ class RunConfig:
     augment: AugmentConfig = field(default_factory=AugmentConfig)
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     stopping: StoppingConfig = field(default_factory=StoppingConfig)
+    calibration: CalibrationConfig = field(default_factory=CalibrationConfig)
     trainer: dict[str, Any] = field(default_factory=dict)
     card: dict[str, Any] = field(default_factory=dict)
     members: int = 1
@@ -283,6 +312,11 @@ class RunConfig:
     def __post_init__(self) -> None:
         _require(1 <= self.members <= 5, "members", "lies between 1 and 5")
         _require(0 <= self.seed < 2**31, "seed", "lies between 0 and 2^31 - 1")
+        _require(
+            self.calibration.method == "temperature" or self.model.classes == 2,
+            "calibration.method",
+            f"is temperature for more than two classes ('model.classes' is {self.model.classes})",
+        )
         _require(
             bool(self.name) and not set(self.name) & set("/\\ \t\n"), "name", "is one word without slashes"
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +30,7 @@ from seqray.io.files import open_output
 from seqray.modelheader import CARD_KEY, CHECKSUM_KEY, Header, read_card, read_header
 from seqray.models.build import build_model
 from seqray.models.sequence import SequenceTransformer
-from seqray.tokens import Tokenizer, make_tokenizer
+from seqray.tokens import Tokenizer, context_index, make_tokenizer
 
 __all__ = ["TrainedModel", "load_model", "read_card", "save_model"]
 
@@ -49,11 +50,14 @@ class TrainedModel:
         The members, in evaluation mode, without gradients.
     sha256
         Of the file; empty for a model that was never saved.
+    context
+        What the sequences are, of the names in ``card.model.contexts``; None where nothing is known.
     """
 
     card: Card
     networks: tuple[SequenceTransformer, ...]
     sha256: str = ""
+    context: str | None = None
 
     def __post_init__(self) -> None:
         for network in self.networks:
@@ -67,7 +71,7 @@ class TrainedModel:
     @cached_property
     def tokenizer(self) -> Tokenizer:
         """Turns letters into the tokens of the networks."""
-        return make_tokenizer(self.card.model)
+        return make_tokenizer(self.card.model, self.context)
 
     @property
     def device(self) -> torch.device:
@@ -79,6 +83,18 @@ class TrainedModel:
         for network in self.networks:
             network.to(device)
         return self
+
+    def with_context(self, name: str | None) -> TrainedModel:
+        """Return the same model for sequences of one context, such as a species; None for unknown ones.
+
+        Raises
+        ------
+        ConfigError
+            For a context that the model doesn't know, see `seqray.tokens.context_index`.
+        """
+        known = self.card.model
+        full = None if name is None else known.contexts[context_index(known, name)]
+        return replace(self, context=full)
 
     @torch.inference_mode()
     def logits(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -104,7 +120,7 @@ def make_self_test(model: TrainedModel, count: int = 4) -> dict[str, list]:
     """Make synthetic sequences and the logits that the model gives for them.
 
     The letters are drawn at random from a fixed seed: full windows, one of them with an ambiguous letter, and
-    a half window.
+    a half window. A model that knows contexts gets the last sequence once more, in the last of them.
     """
     rng = np.random.default_rng(_SELF_TEST_SEED)
     alphabet, window = model.alphabet, model.card.window
@@ -112,13 +128,21 @@ def make_self_test(model: TrainedModel, count: int = 4) -> dict[str, list]:
     codes[-1, window // 3] = alphabet.unknown
     sequences = [alphabet.decode(row) for row in codes]
     sequences[0] = sequences[0][: (window + 1) // 2]
-    return {"sequences": sequences, "logits": _logits_of(model, sequences)}
+    if not model.card.model.contexts:
+        return {"sequences": sequences, "logits": _logits_of(model, sequences)}
+    sequences.append(sequences[-1])
+    contexts = [*[None] * count, model.card.model.contexts[-1]]
+    logits = _logits_of(model, sequences, contexts)
+    return {"sequences": sequences, "contexts": contexts, "logits": logits}
 
 
-def _logits_of(model: TrainedModel, sequences: Sequence[str]) -> list[list[float]]:
+def _logits_of(
+    model: TrainedModel, sequences: Sequence[str], contexts: Sequence[str | None] = ()
+) -> list[list[float]]:
     rows = []
-    for sequence in sequences:
-        tokens = torch.from_numpy(np.asarray(model.tokenizer.encode(sequence), dtype=np.int64))
+    for sequence, context in itertools.zip_longest(sequences, contexts):
+        tokenizer = model.with_context(context).tokenizer
+        tokens = torch.from_numpy(np.asarray(tokenizer.encode(sequence), dtype=np.int64))
         logits = model.logits(tokens[None].to(model.device))[0]
         rows.append([float(f"{value:.8g}") for value in logits.tolist()])
     return rows
@@ -258,11 +282,12 @@ def check_self_test(model: TrainedModel, where: str = "") -> float:
     try:
         sequences = [str(s) for s in model.card.self_test["sequences"]]
         expected = np.asarray(model.card.self_test["logits"], dtype=np.float64)
+        contexts = model.card.self_test.get("contexts", ())
         if not sequences or expected.shape != (len(sequences), len(model.card.classes)):
             raise ValueError
     except (KeyError, TypeError, ValueError):
         raise ModelFileError("holds no usable self-test", where=where) from None
-    difference = np.abs(np.asarray(_logits_of(model, sequences)) - expected)
+    difference = np.abs(np.asarray(_logits_of(model, sequences, contexts)) - expected)
     if not (difference <= SELF_TEST_TOLERANCE * (1 + np.abs(expected))).all():
         raise ModelFileError(
             f"fails its self-test: logits differ from the expected ones by up to {difference.max():.3g}",

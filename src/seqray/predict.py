@@ -17,11 +17,13 @@ import torch
 from torch import Tensor
 
 from seqray.batches import collate, length_buckets
-from seqray.calibrate import Domain
 from seqray.card import Card
 from seqray.config import ModelConfig
+from seqray.conformal import coverage_cutoffs, label_sets
+from seqray.domain import Domain
 from seqray.errors import ConfigError, InputError
 from seqray.io.identifiers import describe_record
+from seqray.isotonic import IsotonicMap
 from seqray.modelfile import TrainedModel
 from seqray.models.kernels import keep_freed_memory
 from seqray.records import SequenceRecord
@@ -46,6 +48,7 @@ def predict_records(
     batch_size: BatchSize = "auto",
     threshold: float | None = None,
     prior: float | None = None,
+    coverage: float | None = None,
     precision: Precision = "fp32",
     device: torch.device | str | None = None,
     source: str = "",
@@ -66,6 +69,9 @@ def predict_records(
     prior
         Share of the positive class among these records, where it differs from the calibration data: see
         `reweight`.
+    coverage
+        Share of records of each class whose set of classes, `Prediction.label_set`, shall hold their true
+        class: see `seqray.conformal.Conformal`. The prior changes no set. No sets where None.
     precision
         ``bf16`` is faster on processors that have it and moves logits by about 0.01.
     device
@@ -76,7 +82,7 @@ def predict_records(
     Raises
     ------
     ConfigError
-        For a threshold or prior that can't be used with this model.
+        For a threshold, prior or coverage that can't be used with this model.
     InputError
         For a record longer than the window or too short for one token.
     """
@@ -86,17 +92,20 @@ def predict_records(
         model.to(device)
     limit = card.threshold if threshold is None else threshold
     domain = Domain.from_mapping(card.domain) if card.domain else None
+    cutoffs = None if coverage is None else coverage_cutoffs(card, coverage)
 
     def answers() -> Iterator[Prediction]:
         for chunk in _chunks(checked_records(records, model, source)):
             codes = [model.alphabet.encode(record.sequence) for record in chunk]
-            probabilities = _score_ragged(model, codes, batch_size, precision)
+            probabilities = score_ragged(model, codes, batch_size, precision)
+            sets = _sets(probabilities, cutoffs, card)
             if prior is not None:
                 probabilities = reweight(probabilities, card.positive_index, card.prevalence, prior)
             labels = called_labels(probabilities, card, limit)
             flags = _flags(codes, model, domain)
-            for record, label, row, reasons in zip(chunk, labels, probabilities.tolist(), flags, strict=True):
-                yield Prediction(record.id, len(record), label, tuple(row), reasons)
+            rows = zip(chunk, labels, probabilities.tolist(), flags, sets, strict=True)
+            for record, label, row, reasons, label_set in rows:
+                yield Prediction(record.id, len(record), label, tuple(row), reasons, label_set)
 
     return answers()
 
@@ -131,7 +140,7 @@ def score_codes(
             part = codes[start : start + size]
             tokens = torch.from_numpy(tokenizer.encode_codes(filled_up(part, size)))
             probabilities[start : start + size] = _probabilities(model, tokens.to(device))[: len(part)]
-    return probabilities
+    return _bent(probabilities, model.card)
 
 
 def filled_up(codes: npt.NDArray[np.uint8], size: int) -> npt.NDArray[np.uint8]:
@@ -242,7 +251,7 @@ def _chunks(records: Iterable[SequenceRecord]) -> Iterator[list[SequenceRecord]]
         yield chunk
 
 
-def _score_ragged(
+def score_ragged(
     model: TrainedModel, codes: Sequence[npt.NDArray[np.uint8]], batch_size: BatchSize, precision: Precision
 ) -> Floats:
     """Probabilities (N, K) of sequences of any lengths, in their order."""
@@ -263,7 +272,7 @@ def _score_ragged(
                 rows = group[bucket]
                 batch = collate([tokens[i] for i in rows]).to(device)
                 probabilities[rows] = _probabilities(model, batch.tokens, batch.mask)
-    return probabilities
+    return _bent(probabilities, model.card)
 
 
 def _one_length_or_rest(lengths: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
@@ -277,6 +286,19 @@ def _one_length_or_rest(lengths: npt.NDArray[np.int64]) -> list[npt.NDArray[np.i
 
 def _probabilities(model: TrainedModel, tokens: Tensor, mask: Tensor | None = None) -> Floats:
     return torch.softmax(model.logits(tokens, mask).double(), dim=-1).cpu().numpy()
+
+
+def _bent(probabilities: Floats, card: Card) -> Floats:
+    """Apply the card's isotonic map, where it has one."""
+    if not card.isotonic:
+        return probabilities
+    return IsotonicMap.from_mapping(card.isotonic).probabilities(probabilities, card.positive_index)
+
+
+def _sets(probabilities: Floats, cutoffs: Floats | None, card: Card) -> Sequence[tuple[str, ...] | None]:
+    return (
+        [None] * len(probabilities) if cutoffs is None else label_sets(probabilities, cutoffs, card.classes)
+    )
 
 
 @contextmanager

@@ -1,11 +1,13 @@
 """Letters to tokens and back: one token a letter, or one per overlapping k-mer.
 
-Every tokenizer puts CLS in front; its final state is what the classifier reads. `Tokenizer.spans` says
-which letters a token stands for, so that explanations can be told in letters.
+Every tokenizer puts CLS in front; its final state is what the classifier reads. Where a model knows contexts
+(species, for example), the token in front says which: CLS for none, ``vocab_size + i`` for the i-th.
+`Tokenizer.spans` says which letters a token stands for, so that explanations can be told in letters.
 """
 
 from __future__ import annotations
 
+import difflib
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -32,11 +34,14 @@ class Tokenizer(ABC):
     alphabet
         Letters that are read.
     vocab_size
-        Number of token values, the four special ones included.
+        Number of token values, the four special ones included, contexts not.
+    first
+        The token in front: CLS, or that of a context.
     """
 
     alphabet: Alphabet
     vocab_size: int
+    first: int = CLS
 
     def encode(self, sequence: str) -> Tokens:
         """Tokens of one sequence of n letters, shape (1 + T,).
@@ -70,19 +75,17 @@ class Tokenizer(ABC):
     def token_length(self, n_letters: int) -> int:
         """Number of tokens of a sequence of that many letters, CLS included: 1 + T."""
 
+    def _with_first(self, body: npt.NDArray[np.integer]) -> Tokens:
+        tokens = np.empty((*body.shape[:-1], body.shape[-1] + 1), dtype=np.int64)
+        tokens[..., 0] = self.first
+        tokens[..., 1:] = body
+        return tokens
 
-def _with_cls(body: npt.NDArray[np.integer]) -> Tokens:
-    tokens = np.empty((*body.shape[:-1], body.shape[-1] + 1), dtype=np.int64)
-    tokens[..., 0] = CLS
-    tokens[..., 1:] = body
-    return tokens
-
-
-def _without_specials(tokens: npt.ArrayLike) -> Tokens:
-    array = np.asarray(tokens, dtype=np.int64)
-    if array.ndim != 1:
-        raise ValueError(f"tokens have shape {array.shape}, not (L,)")
-    return array[(array != CLS) & (array != PAD)]
+    def _without_specials(self, tokens: npt.ArrayLike) -> Tokens:
+        array = np.asarray(tokens, dtype=np.int64)
+        if array.ndim != 1:
+            raise ValueError(f"tokens have shape {array.shape}, not (L,)")
+        return array[(array != CLS) & (array != PAD) & (array < self.vocab_size)]
 
 
 class CharacterTokenizer(Tokenizer):
@@ -102,10 +105,10 @@ class CharacterTokenizer(Tokenizer):
         self._codes[FIRST_LETTER:] = np.arange(alphabet.unknown)
 
     def encode_codes(self, codes: npt.NDArray[np.uint8]) -> Tokens:
-        return _with_cls(self._tokens[codes])
+        return self._with_first(self._tokens[codes])
 
     def decode(self, tokens: npt.ArrayLike) -> str:
-        return self.alphabet.decode(self._codes[_without_specials(tokens)])
+        return self.alphabet.decode(self._codes[self._without_specials(tokens)])
 
     def spans(self, length: int) -> Tokens:
         starts = np.arange(length)
@@ -151,11 +154,11 @@ class KmerTokenizer(Tokenizer):
             letters = codes[..., j : j + count]
             index = index * self.alphabet.unknown + letters  # Horner's rule, base n
             unknown |= letters == self.alphabet.unknown
-        return _with_cls(np.where(unknown, UNK, FIRST_LETTER + index))
+        return self._with_first(np.where(unknown, UNK, FIRST_LETTER + index))
 
     def decode(self, tokens: npt.ArrayLike) -> str:
         # A letter lies in up to k words; any one of them that is known tells it.
-        body = _without_specials(tokens)
+        body = self._without_specials(tokens)
         if body.size == 0:
             return ""
         known, index = body >= FIRST_LETTER, body - FIRST_LETTER
@@ -175,9 +178,43 @@ class KmerTokenizer(Tokenizer):
         return 1 + n_letters - self.k + 1
 
 
-def make_tokenizer(config: ModelConfig) -> Tokenizer:
-    """Build the tokenizer that a model's settings name."""
+def make_tokenizer(config: ModelConfig, context: str | None = None) -> Tokenizer:
+    """Build the tokenizer that a model's settings name, for sequences of one context or of none.
+
+    Raises
+    ------
+    ConfigError
+        For a context that the settings don't name.
+    """
     alphabet = ALPHABETS[config.alphabet]
-    return (
+    tokenizer = (
         CharacterTokenizer(alphabet) if config.tokenizer == "character" else KmerTokenizer(alphabet, config.k)
     )
+    if context is not None:
+        tokenizer.first = tokenizer.vocab_size + context_index(config, context)
+    return tokenizer
+
+
+def context_index(config: ModelConfig, context: str) -> int:
+    """Find a context by its name, or by the beginning of it that no other has; case doesn't count.
+
+    Raises
+    ------
+    ConfigError
+        For one that the settings don't name, or a beginning that several share.
+    """
+    if context in config.contexts:
+        return config.contexts.index(context)
+    fold = context.casefold()
+    found = [i for i, name in enumerate(config.contexts) if fold and name.casefold().startswith(fold)]
+    if len(found) == 1:
+        return found[0]
+    if not config.contexts:
+        raise ConfigError(f"the context '{context}' is given, but the model knows none")
+    if found:
+        names = ", ".join(config.contexts[i] for i in found)
+        raise ConfigError(f"the context '{context}' may be {names}", remedy="give more of its name")
+    by_fold = {name.casefold(): name for name in config.contexts}
+    near = difflib.get_close_matches(fold, by_fold, n=1, cutoff=0.4)
+    hint = f"did you mean '{by_fold[near[0]]}'?" if near else f"known are {', '.join(config.contexts)}"
+    raise ConfigError(f"unknown context '{context}'", remedy=hint)

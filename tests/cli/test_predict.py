@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -15,7 +17,9 @@ import torch
 from seqray import __version__
 from seqray.cli.main import main
 from seqray.cli.options import Progress
+from seqray.conformal import Conformal
 from seqray.io.tables import format_number
+from seqray.modelfile import save_model
 from seqray.predict import predict_records
 from seqray.records import SequenceRecord
 
@@ -229,6 +233,86 @@ def test_an_old_table_is_replaced_and_a_failed_run_leaves_it(predict, source, tm
     assert path.read_text() == "old"
     assert predict(source, "-o", path)[0] == 0
     assert path.read_text().startswith("# seqray")
+
+
+# --- sets of classes, odd input -------------------------------------------------------------------
+
+
+@pytest.fixture
+def with_scores(tiny_model, tmp_path):
+    """The tiny model with held-out scores: 99 of promoter, 19 of background."""
+    rng = np.random.default_rng(0)
+    own, labels = rng.uniform(0.4, 1, 118), np.repeat([0, 1], [99, 19])
+    p = np.where(labels == 0, own, 1 - own)
+    table = Conformal.fit(np.stack((p, 1 - p), axis=1), labels, tiny_model.card.classes)
+    path = tmp_path / "scores.safetensors"
+    save_model(path, tiny_model.networks, replace(tiny_model.card, conformal=table.to_mapping()))
+    return path, table
+
+
+def test_coverage_adds_sets_and_changes_nothing_else(source, with_scores, capfd, tmp_path):
+    path, table = with_scores
+    words = ["predict", str(source), "--model", str(path), "--threads", "1"]
+    assert main(words) == 0
+    plain = rows(capfd.readouterr().out)
+    assert main([*words, "--coverage", "0.9"]) == 0
+    out = capfd.readouterr().out
+    assert [row[:-1] for row in rows(out)] == plain
+    cutoffs = table.cutoffs(0.9)
+    for row in rows(out)[1:]:
+        names = [
+            n
+            for n, p, cut in zip(("promoter", "background"), row[3:5], cutoffs, strict=True)
+            if float(p) >= cut
+        ]
+        assert row[-1] == ("|".join(names) or "-")
+    assert {row[-1] for row in rows(out)[1:]} >= {"promoter", "background"}
+    [line] = [line for line in out.splitlines() if line.startswith("# coverage")]
+    assert line.startswith("# coverage: 0.9 of the records of each class; set holds the classes")
+    assert main([*words, "--coverage", "0.9", "-o", str(tmp_path / "p.parquet")]) == 0
+    assert pq.read_table(tmp_path / "p.parquet")["set"].to_pylist() == [row[-1] for row in rows(out)[1:]]
+
+
+def test_the_prior_changes_probabilities_and_no_set(source, with_scores, capfd):
+    tables = []
+    for prior in ("0.01", "0.9"):
+        words = [
+            "predict",
+            str(source),
+            "--model",
+            str(with_scores[0]),
+            "--coverage",
+            "0.8",
+            "--prior",
+            prior,
+        ]
+        assert main(words) == 0
+        tables.append(rows(capfd.readouterr().out)[1:])
+    assert [row[-1] for row in tables[0]] == [row[-1] for row in tables[1]]
+    assert [row[3] for row in tables[0]] != [row[3] for row in tables[1]]
+
+
+def test_coverage_that_cannot_be_had_is_refused(predict, source, with_scores, capfd):
+    status, out, err = predict(source, "--coverage", "0.9")
+    assert (status, out) == (2, "")
+    assert "model 'tiny' holds no held-out scores for coverage; add them with 'seqray calibrate'" in err
+    assert main(["predict", str(source), "--model", str(with_scores[0]), "--coverage", "0.96"]) == 2
+    err = capfd.readouterr().err
+    assert "coverage 0.96 needs 24 held-out examples of each class, and 'background' has 19" in err
+    assert "ask for 0.95 or less" in err
+    assert predict(source, "--coverage", "1.5")[0] == 2
+
+
+def test_a_file_of_odd_records_is_told_in_one_line(predict, tmp_path):
+    (tmp_path / "odd.fa").write_text("".join(f">a{i}\n{'A' * 20}\n" for i in range(6)) + fasta())
+    err = predict(tmp_path / "odd.fa")[2]
+    [line] = [line for line in err.splitlines() if "out-of-domain" in line]
+    found = re.match(r"seqray: (\d+) of 36 records \((\d+)%\) are out-of-domain", line)
+    assert found is not None
+    assert 6 <= int(found[1]) <= 10
+    assert "out-of-domain" not in predict(tmp_path / "odd.fa", "--quiet")[2]
+    (tmp_path / "few.fa").write_text(">a\n" + "A" * 20 + "\n" + fasta())
+    assert "are out-of-domain" not in predict(tmp_path / "few.fa")[2]
 
 
 # --- progress -------------------------------------------------------------------------------------

@@ -1,15 +1,27 @@
-"""Temperature, threshold and domain against searches by brute force and data made to measure."""
+"""Temperature, threshold and held-out figures against brute force, closed forms and data made to measure."""
 
-import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.special import expit, log_softmax
+from scipy.special import expit, log_softmax, softmax
 from sklearn.metrics import matthews_corrcoef
 
-from seqray.alphabet import DNA, PROTEIN
-from seqray.calibrate import Domain, choose_threshold, expected_calibration_error, fit_temperature
-from seqray.errors import InputError, ModelFileError
+from seqray.calibrate import (
+    Calibration,
+    calibrated_card,
+    calibration_error,
+    choose_threshold,
+    cross_fitted,
+    expected_calibration_error,
+    fit_temperature,
+    log_loss,
+)
+from seqray.card import Card, card_from_mapping, card_to_mapping
+from seqray.config import ModelConfig
+from seqray.conformal import Conformal
+from seqray.errors import ConfigError, InputError
+from seqray.isotonic import IsotonicMap
 
 
 def overconfident(temperature, n=20_000, seed=0):
@@ -91,8 +103,6 @@ def test_it_moves_less_from_sample_to_sample_than_the_best_by_the_labels():
         lambda: fit_temperature(np.zeros((0, 2)), []),
         lambda: choose_threshold([]),
         lambda: choose_threshold([[0.1, 0.2]]),
-        lambda: Domain.fit([], DNA),
-        lambda: Domain.fit([np.full(5, 4, np.uint8)], DNA),
     ],
 )
 def test_data_that_do_not_fit_are_refused(call):
@@ -100,101 +110,150 @@ def test_data_that_do_not_fit_are_refused(call):
         call()
 
 
-def windows_like_a_genome(n, length, seed):
-    """Codes of windows whose GC content varies between windows, as in a genome."""
+# --- calibrations ---------------------------------------------------------------------------------
+
+
+def bent(n=6000, seed=0):
+    """Log-probabilities whose log-odds are a bent version of the true ones: no temperature mends them."""
     rng = np.random.default_rng(seed)
-    gc = rng.normal(0.45, 0.06, (n, 1))
-    strong = rng.random((n, length)) < gc
-    other = rng.random((n, length)) < 0.5
-    return np.where(strong, np.where(other, 1, 2), np.where(other, 0, 3)).astype(np.uint8)
+    true = rng.normal(0, 2, n)
+    labels = (rng.random(n) < expit(true)).astype(int)
+    shown = np.where(true > 0, 3 * true, true / 2) + 1
+    return log_softmax(np.stack((np.zeros(n), shown), axis=1), axis=1), labels, true
 
 
-TRAINING = windows_like_a_genome(3000, 81, seed=0)
+def test_isotonic_mends_what_no_temperature_can():
+    raw, labels, _ = bent(20_000)
+    fresh, fresh_labels, true = bent(20_000, seed=1)
+    error = {}
+    for method in ("temperature", "isotonic"):
+        p = Calibration.fit(raw, labels, 1, method).probabilities(fresh)
+        error[method] = calibration_error(p, fresh_labels, 1)
+        if method == "isotonic":
+            assert np.abs(p[:, 1] - expit(true)).mean() < 0.025
+    assert error["isotonic"] < 0.02 < error["temperature"]
 
 
-@pytest.fixture(scope="module")
-def domain():
-    return Domain.fit(TRAINING, DNA)
+@pytest.mark.parametrize("positive", [0, 1])
+def test_the_positive_class_may_be_any_column(positive):
+    raw, labels, _ = bent(2000)
+    expected = Calibration.fit(raw, labels, 1, "isotonic").probabilities(raw)[:, 1]
+    order = [0, 1] if positive == 1 else [1, 0]
+    y = labels if positive == 1 else 1 - labels
+    turned = Calibration.fit(raw[:, order], y, positive, "isotonic").probabilities(raw[:, order])
+    np.testing.assert_allclose(turned[:, positive], expected, rtol=1e-6)
+    np.testing.assert_allclose(turned.sum(axis=1), 1)
 
 
-def test_sequences_like_training_are_rarely_flagged(domain):
-    assert domain.outlying(TRAINING).mean() <= 0.01
-    assert domain.outlying(windows_like_a_genome(5000, 81, seed=1)).mean() <= 0.02
+def test_without_isotonic_it_is_a_tempered_softmax():
+    raw = log_softmax(np.random.default_rng(0).normal(size=(50, 3)), axis=1)
+    np.testing.assert_allclose(Calibration(0, 2.5).probabilities(raw), softmax(raw / 2.5, axis=1))
 
 
-@pytest.mark.parametrize(
-    "odd",
-    ["A" * 81, "GC" * 40 + "G", "TA" * 40 + "T", "ACG" * 27, "N" * 81, "AAAAAAAAT" * 9],
-)
-def test_junk_is_flagged(domain, odd):
-    assert domain.flags(DNA.encode(odd)) == ("out-of-domain",)
+def test_isotonic_is_for_two_classes():
+    rng = np.random.default_rng(0)
+    with pytest.raises(ConfigError, match="two classes, the model has 3; use the method temperature"):
+        Calibration.fit(rng.normal(size=(60, 3)), rng.integers(0, 3, 60), 0, "isotonic")
 
 
-def test_gc_rich_sequence_is_flagged(domain):
+@pytest.mark.parametrize("before", ["temperature", "isotonic"])
+@pytest.mark.parametrize("after", ["temperature", "isotonic"])
+def test_a_threshold_moves_to_where_the_same_scores_are_called(before, after):
+    """By the table of both probabilities, not by the formula."""
+    raw, labels, _ = bent(1500)
+    old = Calibration.fit(raw[:700], labels[:700], 1, before)
+    new = Calibration.fit(raw[700:], labels[700:], 1, after)
+    was, now = old.probabilities(raw)[:, 1], new.probabilities(raw)[:, 1]
+    for threshold in (0.03, 0.5, 0.97):
+        assert ((was >= threshold) == (now >= new.moved(threshold, old))).all()
+    assert [new.moved(end, old) for end in (0, 1)] == [0, 1]
+
+
+# --- figures on held-out data ---------------------------------------------------------------------
+
+
+def test_every_answer_comes_from_a_map_that_did_not_see_its_group():
+    """Groups of which each has labels of its own: a map that saw them would answer better than chance."""
+    rng = np.random.default_rng(3)
+    groups = np.repeat(np.arange(10), 80)
+    x = groups + rng.random(800)  # a score that names the group
+    labels = rng.permutation(10)[groups] % 2
+    labels[::40] = 1 - labels[::40]
+    raw = log_softmax(np.stack((np.zeros(800), x - 5), axis=1), axis=1)
+    fair = cross_fitted(raw, labels, groups, 1, "isotonic")
+    assert fair is not None
+    seen = Calibration.fit(raw, labels, 1, "isotonic").probabilities(raw)
+    assert log_loss(seen, labels) < log_loss(fair, labels)
+    changed = labels.copy()
+    changed[groups == 4] = 1 - changed[groups == 4]
+    again = cross_fitted(raw, changed, groups, 1, "isotonic")
+    assert again is not None
+    np.testing.assert_array_equal(again[groups == 4], fair[groups == 4])  # its own labels don't count
+    assert not np.array_equal(again[groups != 4], fair[groups != 4])
+
+
+def test_there_is_no_fair_figure_of_one_group_or_of_a_class_in_one_group():
+    raw, labels, _ = bent(100)
+    assert cross_fitted(raw, labels, np.zeros(100), 1, "temperature") is None
+    assert cross_fitted(raw, labels, labels, 1, "temperature") is None
+
+
+def test_the_log_loss_is_that_of_scikit_learn():
+    from sklearn import metrics
+
+    p = softmax(np.random.default_rng(0).normal(size=(100, 3)), axis=1)
+    y = np.random.default_rng(1).integers(0, 3, 100)
+    assert log_loss(p, y) == pytest.approx(metrics.log_loss(y, p))
+
+
+def make_card(classes=2):
+    names = tuple("abc"[:classes])
+    config = ModelConfig(d_model=8, heads=2, layers=1, classes=classes)
+    return Card(name="m", classes=names, positive="b", window=20, model=config)
+
+
+@pytest.mark.parametrize(("method", "layout"), [("temperature", 1), ("isotonic", 2)])
+def test_a_card_is_filled_and_survives_json(method, layout):
+    raw, labels, _ = bent(3000)
+    card, facts = calibrated_card(make_card(), raw, labels, np.arange(3000), method)
+    p = Calibration.of(card).probabilities(raw)
+    assert card.format == layout
+    assert card.prevalence == pytest.approx(labels.mean())
+    assert card.threshold == choose_threshold(p[:, 1])
+    assert (facts["method"], facts["examples"], facts["groups"]) == (method, 3000, 3000)
+    assert facts["figures"] == "cross-fitted, 5 folds of groups"
+    assert facts["ece_before"] == pytest.approx(
+        expected_calibration_error(np.exp(raw[:, 1]), labels), rel=1e-5
+    )
+    assert facts["ece_after"] < facts["ece_before"]
+    assert card.ece == pytest.approx(facts["ece_after"], rel=1e-5)
+    again = card_from_mapping(card_to_mapping(card))
+    assert again == card
+    np.testing.assert_array_equal(Calibration.of(again).probabilities(raw), p)
+    assert Conformal.from_mapping(again.conformal, again.classes).counts == tuple(np.bincount(labels))
+
+
+def test_more_classes_are_calibrated_too():
     rng = np.random.default_rng(5)
-    rich = rng.choice(4, p=[0.06, 0.44, 0.44, 0.06], size=(200, 81)).astype(np.uint8)
-    assert domain.outlying(rich).mean() > 0.95
+    true = rng.normal(0, 1.5, (4000, 3))
+    labels = (true + rng.gumbel(size=true.shape)).argmax(axis=1)  # softmax(true), by the Gumbel trick
+    card, facts = calibrated_card(make_card(3), log_softmax(3 * true, axis=1), labels, np.arange(4000))
+    assert card.temperature == pytest.approx(3, rel=0.06)
+    assert facts["ece_after"] < 0.03 < facts["ece_before"]
+    assert list(card.conformal) == ["a", "b", "c"]
 
 
-def test_a_rare_class_is_not_odd_for_being_rare():
-    rng = np.random.default_rng(9)
-    rare = rng.choice(4, p=[0.4, 0.1, 0.1, 0.4], size=(100, 81)).astype(np.uint8)
-    both, labels = np.concatenate((TRAINING, rare)), [0] * len(TRAINING) + [1] * len(rare)
-    assert Domain.fit(both, DNA, labels).outlying(rare).mean() <= 0.02
-    assert Domain.fit(both, DNA).outlying(rare).mean() > 0.05
+def test_figures_of_the_examples_fitted_to_are_called_so():
+    raw, labels, _ = bent(200)
+    assert (
+        calibrated_card(make_card(), raw, labels, np.zeros(200))[1]["figures"] == "of the examples fitted to"
+    )
 
 
-def test_more_sequences_than_are_judged_at_once(domain):
-    many = np.tile(TRAINING[:700], (20, 1))
-    assert (domain.outlying(many) == np.tile(domain.outlying(TRAINING[:700]), 20)).all()
-    assert domain.outlying([]).shape == (0,)
-
-
-def test_lengths_outside_training_are_named(domain):
-    ordinary = windows_like_a_genome(1, 162, seed=3)[0]
-    assert domain.flags(ordinary[:80]) == ("short",)
-    assert domain.flags(ordinary[:81]) == ()
-    assert domain.flags(ordinary) == ("long",)
-    assert domain.flags(np.zeros(100, np.uint8)) == ("long", "out-of-domain")
-    assert "out-of-domain" in domain.flags(np.zeros(0, np.uint8))
-
-
-def test_a_short_sequence_is_not_odd_for_being_short(domain):
-    assert domain.outlying(windows_like_a_genome(2000, 40, seed=4)).mean() < 0.05
-
-
-def test_one_by_one_and_all_at_once_agree(domain):
-    mixed = [*windows_like_a_genome(20, 81, seed=6), np.zeros(50, np.uint8), DNA.encode("ACGTN")]
-    assert domain.flags_of(mixed) == [domain.flags(codes) for codes in mixed]
-
-
-def test_the_card_carries_the_domain(domain):
-    again = Domain.from_mapping(json.loads(json.dumps(domain.to_mapping())))
-    fresh = windows_like_a_genome(2000, 81, seed=7)
-    assert (again.outlying(fresh) == domain.outlying(fresh)).mean() > 0.999  # limits are rounded
-    assert again.to_mapping() == domain.to_mapping()
-    assert len(json.dumps(domain.to_mapping())) < 5000
-
-
-def test_protein_is_judged_by_its_letters():
-    rng = np.random.default_rng(8)
-    peptides = [rng.choice(20, size=n).astype(np.uint8) for n in rng.integers(20, 100, 800)]
-    domain = Domain.fit(peptides, PROTEIN)
-    assert domain.outlying(peptides).mean() <= 0.01
-    assert domain.flags(PROTEIN.encode("G" * 40)) == ("out-of-domain",)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda m: m.pop("length"),
-        lambda m: m.update(alphabet="klingon"),
-        lambda m: m["words"][0]["mean"].pop(),
-        lambda m: m["words"][1].update(limit="far"),
-    ],
-)
-def test_a_damaged_domain_is_refused(domain, damage):
-    mapping = json.loads(json.dumps(domain.to_mapping()))
-    damage(mapping)
-    with pytest.raises(ModelFileError, match="'domain' can't be read"):
-        Domain.from_mapping(mapping)
+def test_going_back_to_temperature_takes_the_map_away():
+    raw, labels, _ = bent(1000)
+    card, _ = calibrated_card(make_card(), raw, labels, np.arange(1000), "isotonic")
+    assert card.isotonic
+    assert IsotonicMap.from_mapping(card.isotonic).before.size > 2
+    back, _ = calibrated_card(replace(card), raw, labels, np.arange(1000), "temperature")
+    assert (back.isotonic, back.format) == ({}, 1)

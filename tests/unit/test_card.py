@@ -59,6 +59,16 @@ def test_the_positive_class_has_a_column():
         ({"threshold": 1.5}, "'threshold' is outside 0 to 1"),
         ({"prevalence": -0.1}, "'prevalence' is outside"),
         ({"ece": float("nan")}, "'ece' is outside"),
+        ({"isotonic": {"before": [0, 1], "after": [0, 1]}}, "'isotonic' needs format 2"),
+        (
+            {
+                "isotonic": {"before": [0], "after": [0]},
+                "format": 2,
+                "classes": ("a", "b", "promoter"),
+                "model": ModelConfig(d_model=8, heads=2, layers=1, classes=3),
+            },
+            "'isotonic' is for two classes",
+        ),
     ],
 )
 def test_a_card_that_contradicts_itself_is_refused(changes, words):
@@ -76,7 +86,7 @@ def test_a_card_that_contradicts_itself_is_refused(changes, words):
         (lambda m: m.update(classes="promoter"), "'classes' is 'promoter'"),
         (lambda m: m["model"].update(wings=2), "unknown setting 'model.wings'"),
         (lambda m: m["model"].update(heads=3), "multiple of 'model.heads'"),
-        (lambda m: m.update(format=2, seqray_version="7.1.0"), "format 2, written by seqray 7.1.0"),
+        (lambda m: m.update(format=3, seqray_version="7.1.0"), "format 3, written by seqray 7.1.0"),
     ],
 )
 def test_a_damaged_mapping_is_refused(damage, words):
@@ -87,7 +97,7 @@ def test_a_damaged_mapping_is_refused(damage, words):
 
 
 def test_a_newer_format_names_the_version_to_install():
-    mapping = card_to_mapping(make_card()) | {"format": 2, "seqray_version": "7.1.0", "classes": "unreadable"}
+    mapping = card_to_mapping(make_card()) | {"format": 3, "seqray_version": "7.1.0", "classes": "unreadable"}
     with pytest.raises(ModelFileError) as caught:
         card_from_mapping(mapping)
     assert caught.value.remedy == "install seqray 7.1.0 or later"
@@ -115,6 +125,21 @@ def test_people_read_one_fact_a_line():
     ]
     assert "  sequences: 1" in lines
     assert not any("None" in line or "ACGT" in line for line in lines)
+
+
+def test_number_tables_are_told_by_their_size():
+    card = make_card(
+        format=2,
+        isotonic={"before": [-1.0, 2.0], "after": [-2.0, 2.0]},
+        conformal={name: {"n": 40, "rank": [1], "probability": [0.5]} for name in ("background", "promoter")},
+    )
+    lines = describe(card)
+    assert lines[lines.index("isotonic:") + 1] == "  knots: 2"
+    assert lines[lines.index("conformal:") + 1] == "  background: 40 held-out examples"
+
+
+def test_a_card_without_a_map_stays_readable_for_older_versions():
+    assert card_to_mapping(make_card())["format"] == 1
 
 
 def test_the_headline_is_one_figure():

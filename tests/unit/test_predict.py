@@ -270,3 +270,55 @@ def test_batches_come_in_few_sizes_so_that_few_kernels_are_compiled() -> None:
     for n, codes in filled.items():
         assert n <= len(codes) <= min(size, max(8, 1.5 * n + 1))
         assert (codes[:n, 0] == np.arange(n) % 5).all()
+
+
+# --- the isotonic map -----------------------------------------------------------------------------
+
+
+def bent_model(**card):
+    """Log-odds bent by a map that is a straight line: slope 1/2, then 1 up."""
+    table = {"before": [-1000.0, 1000.0], "after": [-499.0, 501.0]}
+    return make_model(seeds=(1, 2), format=2, isotonic=table, **card)
+
+
+def test_the_map_bends_the_log_odds_of_every_path():
+    plain, bent = make_model(seeds=(1, 2)), bent_model()
+    was, now = score_codes(plain, CODES), score_codes(bent, CODES)
+    odds = np.exp(np.log(was[:, 0] / was[:, 1]) / 2 + 1)
+    np.testing.assert_allclose(now[:, 0], odds / (1 + odds), rtol=1e-6)
+    np.testing.assert_allclose(now.sum(axis=1), 1)
+    by_record = [p.probabilities for p in predict_records(bent, [record(DNA.decode(c)) for c in CODES])]
+    np.testing.assert_allclose(by_record, now, atol=1e-6)
+
+
+def test_the_prior_goes_on_top_of_the_map():
+    """Odds times (prior odds / prevalence odds), after the map."""
+    model = bent_model(prevalence=0.2)
+    records = [record(DNA.decode(c)) for c in CODES]
+    plain, moved = (
+        np.array([p.probabilities for p in predict_records(model, records, prior=prior)])
+        for prior in (None, 0.01)
+    )
+    odds = plain[:, 0] / plain[:, 1] * (0.01 / 0.99) / (0.2 / 0.8)
+    np.testing.assert_allclose(moved[:, 0], odds / (1 + odds), rtol=1e-9)
+
+
+def test_no_coverage_gives_no_sets(tiny_model):
+    [prediction] = predict_records(tiny_model, [record(DNA.decode(CODES[0]))])
+    assert prediction.label_set is None
+
+
+@pytest.mark.parametrize("name", ["a|c", "-"])
+def test_class_names_that_a_set_cannot_show_are_refused(name):
+    ranks = {"n": 99, "rank": [1], "probability": [0.5]}
+    model = make_model(classes=2)
+    card = replace(model.card, classes=("a", name), conformal={"a": ranks, name: ranks})
+    with pytest.raises(ConfigError, match="can't be written in a set"):
+        predict_records(replace(model, card=card), [], coverage=0.9)
+
+
+def test_sets_of_three_classes():
+    ranks = {"n": 99, "rank": [1, 10], "probability": [0.1, 0.3]}
+    model = make_model(classes=3, conformal=dict.fromkeys("abc", ranks))
+    for p in predict_records(model, [record(DNA.decode(c)) for c in CODES], coverage=0.9):
+        assert p.label_set == tuple(n for n, v in zip("abc", p.probabilities, strict=True) if v >= 0.3)

@@ -12,6 +12,7 @@ from seqray.io.tables import read_labelled_fastas, read_labelled_table
 
 if TYPE_CHECKING:
     from seqray.alphabet import Alphabet
+    from seqray.io.fasta import OnLetters, OnSkip
     from seqray.records import LabelledSequence
 
 SPLIT_TABLES = ("validation", "test")
@@ -53,8 +54,20 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def read_data(args: argparse.Namespace, alphabet: Alphabet) -> list[LabelledSequence]:
+def read_data(
+    args: argparse.Namespace,
+    alphabet: Alphabet,
+    on_letters: OnLetters | None = None,
+    on_skip: OnSkip | None = None,
+) -> list[LabelledSequence]:
     """Read what `add_data_arguments` took.
+
+    Parameters
+    ----------
+    on_letters
+        Is told the letters of each example, in order, as they stand in its file before case is folded.
+    on_skip
+        Is told of each FASTA record without letters; where None, such a record is an error.
 
     Raises
     ------
@@ -67,13 +80,16 @@ def read_data(args: argparse.Namespace, alphabet: Alphabet) -> list[LabelledSequ
         wrong = "both tables and --class are given" if tables else "no training data"
         raise InputError(wrong, remedy="give --train TABLE, or --class LABEL=FASTA for each class")
     if fastas:
-        data = read_labelled_fastas(class_paths("--class", args.class_files), alphabet)
-        test = read_labelled_fastas(class_paths("--test-class", args.test_class_files), alphabet)
+        files = class_paths("--class", args.class_files)
+        test_files = class_paths("--test-class", args.test_class_files)
+        data = read_labelled_fastas(files, alphabet, on_letters, on_skip)
+        test = read_labelled_fastas(test_files, alphabet, on_letters, on_skip)
         return [*data, *(replace(example, split="test") for example in test)]
-    data = [example for table in args.train for example in read_labelled_table(table, alphabet)]
+    data = [e for table in args.train for e in read_labelled_table(table, alphabet, on_letters)]
     for split in SPLIT_TABLES:
         for table in getattr(args, split):
-            data += [replace(example, split=split) for example in read_labelled_table(table, alphabet)]
+            examples = read_labelled_table(table, alphabet, on_letters)
+            data += [replace(example, split=split) for example in examples]
     return data
 
 

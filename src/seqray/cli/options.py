@@ -66,6 +66,11 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", "-m", required=True, metavar="NAME|FILE", help="a shipped model (seqray models) or a file"
     )
+    parser.add_argument(
+        "--context",
+        metavar="NAME",
+        help="what the sequences are, such as their species; 'seqray models show' lists what a model knows",
+    )
 
 
 def add_common_arguments(parser: argparse.ArgumentParser, *, precision: bool = True) -> None:
@@ -149,7 +154,8 @@ def open_model(args: argparse.Namespace) -> TrainedModel:
 
     if args.threads:
         torch.set_num_threads(args.threads)
-    return load_model(args.model).to(_device(args.device))
+    model = load_model(args.model).to(_device(args.device))
+    return model.with_context(getattr(args, "context", None))  # not every verb asks for one
 
 
 def _device(name: str) -> str:

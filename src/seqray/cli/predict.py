@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from seqray.results import Prediction
 
 
+ODD_SHARE, FEWEST_ODD = 0.05, 5  # out-of-domain records that a warning needs
+_LABEL, _ODD = "label ", "out-of-domain"  # what is counted
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options."""
     options.add_input_arguments(parser)
@@ -35,6 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help="share of the positive class among your records; re-weights the probabilities",
     )
+    parser.add_argument(
+        "--coverage",
+        type=options.probability,
+        metavar="C",
+        help="add the column 'set': the classes that can't be ruled out, which hold the true one of a record "
+        "with at least this probability, whatever its class",
+    )
     options.add_common_arguments(parser)
 
 
@@ -48,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     options.check_files(args.input, (args.out, args.skipped))
     model = options.open_model(args)
     lines = options.provenance(args, model, _facts(args, model.card))
-    labels: Counter[str] = Counter()
+    seen: Counter[str] = Counter()
     with Staging() as staging:
         out, skip_path = staging.path(args.out), args.skipped and staging.path(args.skipped)
         with (
@@ -56,10 +67,12 @@ def run(args: argparse.Namespace) -> int:
             options.Progress("records", quiet=args.quiet) as progress,
         ):
             predictions = _predictions(args, model, skipped)
-            counted = progress.watch(_counted(predictions, labels))
-            count = write_predictions(out, counted, model.card.classes, lines)
+            counted = progress.watch(_counted(predictions, seen))
+            sets = args.coverage is not None
+            count = write_predictions(out, counted, model.card.classes, lines, sets)
     if not args.quiet:
-        called = f"{labels[model.card.positive]} {model.card.positive}"
+        _warn_of_odd_input(count, seen[_ODD])
+        called = f"{seen[_LABEL + model.card.positive]} {model.card.positive}"
         seconds = time.monotonic() - started
         print(f"{count} records, {called}, {skipped.count} skipped, {seconds:.1f} s", file=sys.stderr)
     return 0
@@ -77,15 +90,27 @@ def _predictions(
         batch_size=args.batch_size,
         threshold=args.threshold,
         prior=args.prior,
+        coverage=args.coverage,
         precision=args.precision,
         source=display_name(args.input),
     )
 
 
-def _counted(predictions: Iterable[Prediction], labels: Counter[str]) -> Iterator[Prediction]:
+def _counted(predictions: Iterable[Prediction], seen: Counter[str]) -> Iterator[Prediction]:
     for prediction in predictions:
-        labels[prediction.label] += 1
+        seen[_LABEL + prediction.label] += 1
+        seen[_ODD] += "out-of-domain" in prediction.flags
         yield prediction
+
+
+def _warn_of_odd_input(count: int, odd: int) -> None:
+    """One window rarely shows that it is foreign; a whole file of them does."""
+    if odd >= FEWEST_ODD and odd > ODD_SHARE * count:
+        print(
+            f"seqray: {odd} of {count} records ({odd / count:.0%}) are out-of-domain: unlike what the model "
+            "was trained on, where about 1 % are; its probabilities may not hold for this file",
+            file=sys.stderr,
+        )
 
 
 def _facts(args: argparse.Namespace, card: Card) -> dict[str, str]:
@@ -99,7 +124,7 @@ def _facts(args: argparse.Namespace, card: Card) -> dict[str, str]:
     prior = f"{card.prevalence:.6g} (of the calibration data)"
     if args.prior is not None:
         prior = f"{args.prior:.6g} (as asked; {card.prevalence:.6g} in the calibration data)"
-    return {
+    facts = {
         "classes": ", ".join(
             f"{name} (positive)" if name == card.positive else name for name in card.classes
         ),
@@ -107,3 +132,7 @@ def _facts(args: argparse.Namespace, card: Card) -> dict[str, str]:
         "prior": prior,
         "columns": "p_<class> is a calibrated probability; flags are reasons for caution, '.' for none",
     }
+    if args.coverage is None:
+        return facts
+    sets = "set holds the classes that can't be ruled out, '-' for none; it does not depend on the prior"
+    return facts | {"coverage": f"{args.coverage:.6g} of the records of each class; {sets}"}

@@ -66,7 +66,9 @@ def _add_calling_arguments(group: argparse._ArgumentGroup) -> None:
         metavar="MB",
         help="most Mb of shuffled input to scan for the expected false calls; 0: none (default: 1)",
     )
-    group.add_argument("--seed", type=options.whole_number, default=0, metavar="N", help="of the shuffles (default: 0)")
+    group.add_argument(
+        "--seed", type=options.whole_number, default=0, metavar="N", help="of the shuffles (default: 0)"
+    )
     group.add_argument(
         "--min-distance",
         type=options.positive_int,

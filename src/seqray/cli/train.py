@@ -37,6 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--seed", type=whole_number, metavar="N", help="seed of the first member")
     add("--members", type=positive_int, metavar="N", help="networks in the file, 1 to 5")
+    add(
+        "--teacher",
+        metavar="NAME|FILE",
+        help="model whose probabilities are learned beside the labels, to distil an ensemble into one member",
+    )
     add("--metrics", metavar="JSON", help="figures measured elsewhere, for the card")
     add("--threads", type=positive_int, metavar="N", help="processor threads (default: all)")
     add(
@@ -54,7 +59,9 @@ def run(args: argparse.Namespace) -> int:
     data = read_data(args, ALPHABETS[config.model.alphabet])
     metrics = read_metrics(args.metrics) if args.metrics else None
     from seqray.training import fit, workdir  # here, because they take seconds to load
+    from seqray.zoo import load_model
 
+    teacher = load_model(args.teacher) if args.teacher else None
     folder = Path(args.work_dir or f"{args.out}.training")
     try:
         result = fit.train(
@@ -66,6 +73,7 @@ def run(args: argparse.Namespace) -> int:
             progress=sys.stderr.isatty() and not args.quiet,
             threads=args.threads,
             metrics=metrics,
+            teacher=teacher,
         )
     except KeyboardInterrupt:
         again = " without --no-resume" if args.no_resume else ""

@@ -23,6 +23,7 @@ from seqray.records import SequenceRecord
 from seqray.results import SkippedRecord
 
 OnSkip = Callable[[SkippedRecord], None]
+OnLetters = Callable[[str], None]
 
 _WHITE_SPACE = b" \t\n\v\f"
 
@@ -34,6 +35,7 @@ def read_fasta(
     duplicates: Duplicates = "error",
     soft_masks: bool = False,
     on_skip: OnSkip | None = None,
+    on_letters: OnLetters | None = None,
 ) -> Iterator[SequenceRecord]:
     """Read the records of a FASTA file in order.
 
@@ -52,6 +54,8 @@ def read_fasta(
         Whether to note the lower-case intervals of each record.
     on_skip
         Is told of each record without letters; where None, such a record is an error.
+    on_letters
+        Is told the letters of each record as they stand in the file, before case is folded.
 
     Raises
     ------
@@ -67,6 +71,7 @@ def read_fasta(
             duplicates=duplicates,
             soft_masks=soft_masks,
             on_skip=on_skip,
+            on_letters=on_letters,
         )
 
 
@@ -78,6 +83,7 @@ def parse_fasta(
     duplicates: Duplicates = "error",
     soft_masks: bool = False,
     on_skip: OnSkip | None = None,
+    on_letters: OnLetters | None = None,
 ) -> Iterator[SequenceRecord]:
     """`read_fasta` from an open binary stream; ``where`` is its name in errors."""
     ids = UniqueIds(duplicates, where)
@@ -94,6 +100,8 @@ def parse_fasta(
             continue
         folded = alphabet.normalize_bytes(letters, place)
         masks = find_soft_masks(letters) if soft_masks else ()
+        if on_letters is not None:
+            on_letters(letters.decode("ascii", "replace"))
         description = words[1].strip().decode("utf-8", "replace") if len(words) > 1 else ""
         del letters  # a chromosome lies in memory twice at most, and once while the caller works on it
         record = SequenceRecord(identifier, folded.decode("ascii"), description, masks)

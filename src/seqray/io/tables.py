@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import seqray
 from seqray.alphabet import Alphabet
 from seqray.errors import InputError
-from seqray.io.fasta import read_fasta
+from seqray.io.fasta import OnLetters, OnSkip, read_fasta
 from seqray.io.files import open_input, open_output
 from seqray.records import LabelledSequence
 from seqray.results import Prediction, SkippedRecord
@@ -88,7 +88,9 @@ def _example(row: Mapping[str, str], number: int, where: str, alphabet: Alphabet
     )
 
 
-def read_labelled_table(path: str | Path, alphabet: Alphabet) -> list[LabelledSequence]:
+def read_labelled_table(
+    path: str | Path, alphabet: Alphabet, on_letters: OnLetters | None = None
+) -> list[LabelledSequence]:
     """Read training examples from a TSV or CSV table, plain or compressed.
 
     Parameters
@@ -99,6 +101,8 @@ def read_labelled_table(path: str | Path, alphabet: Alphabet) -> list[LabelledSe
         The table is a TSV where the header holds a tab. Lines that begin with ``#`` are comments.
     alphabet
         Validates and folds the sequences.
+    on_letters
+        Is told the letters of each example as they stand in the file, before case is folded.
 
     Returns
     -------
@@ -122,23 +126,34 @@ def read_labelled_table(path: str | Path, alphabet: Alphabet) -> list[LabelledSe
                 raise InputError(f"has {len(cells)} cells, the header has {len(columns)}", where=where)
             row = dict(zip(columns, cells, strict=True))
             examples.append(_example(row, len(examples) + 1, where, alphabet))
+            if on_letters is not None:
+                on_letters(row["sequence"])
     if not examples:
         raise InputError("holds a header but no examples", where=str(path))
     return examples
 
 
-def read_labelled_fastas(paths: Mapping[str, str | Path], alphabet: Alphabet) -> list[LabelledSequence]:
+def read_labelled_fastas(
+    paths: Mapping[str, str | Path],
+    alphabet: Alphabet,
+    on_letters: OnLetters | None = None,
+    on_skip: OnSkip | None = None,
+) -> list[LabelledSequence]:
     """Read training examples from one FASTA file per class.
 
     Parameters
     ----------
     paths
         Name of each class and its file. Ids may repeat, within a file and between files.
+    on_letters
+        Is told the letters of each record as they stand in the file, before case is folded.
+    on_skip
+        Is told of each record without letters; where None, such a record is an error.
     """
     return [
         LabelledSequence(record.sequence, label, record.id)
         for label, path in paths.items()
-        for record in read_fasta(path, alphabet, duplicates="keep")
+        for record in read_fasta(path, alphabet, duplicates="keep", on_letters=on_letters, on_skip=on_skip)
     ]
 
 
@@ -163,6 +178,8 @@ def provenance_lines(
     ----------
     command
         The words of the command line; file names are cut to their last part.
+    model_name, model_sha256
+        Of the model used; no line tells of it where the name is empty.
     alphabet_policy
         Which letters were accepted and how they were read, see `describe_alphabet`.
     extra
@@ -171,7 +188,7 @@ def provenance_lines(
     return [
         f"seqray {seqray.__version__}",
         f"command: {shlex.join(_basenames(word) for word in command)}",
-        f"model: {model_name} sha256:{model_sha256}",
+        *([f"model: {model_name} sha256:{model_sha256}"] if model_name else []),
         f"alphabet: {alphabet_policy}",
         *(f"{key}: {value}" for key, value in (extra or {}).items()),
     ]
@@ -214,13 +231,18 @@ def table_format(path: str | Path) -> str:
     )
 
 
-def prediction_columns(classes: Sequence[str]) -> list[str]:
-    """Column names of a prediction table."""
-    return ["id", "length", "label", *(f"p_{'_'.join(name.split())}" for name in classes), "flags"]
+def prediction_columns(classes: Sequence[str], sets: bool = False) -> list[str]:
+    """Column names of a prediction table; ``set`` is the last where sets of classes are given."""
+    names = [f"p_{'_'.join(name.split())}" for name in classes]
+    return ["id", "length", "label", *names, "flags", *(["set"] if sets else [])]
 
 
 def write_predictions(
-    path: str | Path, predictions: Iterable[Prediction], classes: Sequence[str], provenance: Sequence[str]
+    path: str | Path,
+    predictions: Iterable[Prediction],
+    classes: Sequence[str],
+    provenance: Sequence[str],
+    sets: bool = False,
 ) -> int:
     """Write one row per prediction as they come, and return how many.
 
@@ -232,40 +254,56 @@ def write_predictions(
         Names of the classes in the order of the probabilities, for the columns ``p_<class>``.
     provenance
         Written as ``#`` lines above the header, or under the key ``seqray`` in the schema of a Parquet file.
+    sets
+        Whether to write the column ``set``.
 
     Notes
     -----
-    Flags are joined by commas, ``.`` where there are none. Probabilities carry six significant digits.
+    Flags are joined by commas, ``.`` where there are none; the classes of a set by ``|``, ``-`` for the empty
+    set. Probabilities carry six significant digits.
     """
     if table_format(path) == "parquet":
-        return _write_parquet(path, predictions, classes, provenance)
+        return _write_parquet(path, predictions, classes, provenance, sets)
     count = 0
     with open_output(path) as handle:
         handle.write(comment_lines(provenance))
-        handle.write(("\t".join(prediction_columns(classes)) + "\n").encode())
+        handle.write(("\t".join(prediction_columns(classes, sets)) + "\n").encode())
         for p in predictions:
             probabilities = "\t".join(map(format_number, p.probabilities))
-            row = f"{p.id}\t{p.length}\t{p.label}\t{probabilities}\t{','.join(p.flags) or '.'}\n"
-            handle.write(row.encode())
+            row = f"{p.id}\t{p.length}\t{p.label}\t{probabilities}\t{_flag_text(p)}"
+            handle.write(f"{row}\t{_set_text(p)}\n".encode() if sets else f"{row}\n".encode())
             count += 1
     return count
 
 
+def _flag_text(p: Prediction) -> str:
+    return ",".join(p.flags) or "."
+
+
+def _set_text(p: Prediction) -> str:
+    return "|".join(p.label_set or ()) or "-"
+
+
 def _write_parquet(
-    path: str | Path, predictions: Iterable[Prediction], classes: Sequence[str], provenance: Sequence[str]
+    path: str | Path,
+    predictions: Iterable[Prediction],
+    classes: Sequence[str],
+    provenance: Sequence[str],
+    sets: bool,
 ) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     types = [pa.string(), pa.int64(), pa.string(), *[pa.float64()] * len(classes), pa.string()]
-    fields = list(zip(prediction_columns(classes), types, strict=True))
+    types += [pa.string()] * sets
+    fields = list(zip(prediction_columns(classes, sets), types, strict=True))
     schema = pa.schema(fields, metadata={"seqray": "\n".join(provenance)})
     count = 0
     rows = iter(predictions)
     with open_output(path) as handle, pq.ParquetWriter(handle, schema) as writer:
         while chunk := list(itertools.islice(rows, PARQUET_ROWS)):
             columns: list[list[Any]] = [
-                list(column) for column in zip(*map(_parquet_row, chunk), strict=True)
+                list(column) for column in zip(*(_parquet_row(p, sets) for p in chunk), strict=True)
             ]
             arrays = [pa.array(column, type=kind) for column, kind in zip(columns, types, strict=True)]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
@@ -273,10 +311,10 @@ def _write_parquet(
     return count
 
 
-def _parquet_row(p: Prediction) -> tuple[Any, ...]:
+def _parquet_row(p: Prediction, sets: bool) -> tuple[Any, ...]:
     # The same digits as in a TSV: a table says the same in both formats.
     probabilities = (float(format_number(value)) for value in p.probabilities)
-    return (p.id, p.length, p.label, *probabilities, ",".join(p.flags) or ".")
+    return (p.id, p.length, p.label, *probabilities, _flag_text(p), *([_set_text(p)] if sets else []))
 
 
 @contextmanager

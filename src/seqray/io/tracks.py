@@ -38,13 +38,17 @@ BED_COLUMNS = ("chrom", "chromStart", "chromEnd", "name", "score", "strand", "pr
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A line of a BED file: 0-based, half-open; ``strand`` is ``+``, ``-`` or ``.``."""
+    """A line of a BED file or a feature: 0-based, half-open; ``strand`` is ``+``, ``-`` or ``.``.
+
+    ``kind`` is the type of a feature (``gene``, ``CDS``), empty for a line of a BED file.
+    """
 
     contig: str
     start: int
     end: int
     name: str = ""
     strand: str = "."
+    kind: str = ""
 
 
 def call_ids(calls: Iterable[Call]) -> Iterator[tuple[str, Call]]:
@@ -257,3 +261,27 @@ def read_gff3_calls(path: str | Path) -> list[Call]:
     """
     calls = (_gff3_call(line, where) for where, line in _numbered_lines(path))
     return [call for call in calls if call is not None]
+
+
+def _gff3_feature(line: str, where: str) -> Interval:
+    cells = line.split("\t")
+    if len(cells) != 9:
+        raise InputError(f"has {len(cells)} columns", where=where, remedy="GFF3 needs nine, parted by tabs")
+    start, end = _integer(cells[3], where), _integer(cells[4], where)
+    if start < 1 or end < start:
+        raise InputError(f"has the interval {start}-{end}", where=where, remedy="GFF3 counts from 1")
+    pairs = (part.partition("=") for part in cells[8].split(";"))
+    attributes = {key.strip(): unquote(value) for key, _, value in pairs}
+    strand = cells[6] if cells[6] in ("+", "-") else "."
+    return Interval(unquote(cells[0]), start - 1, end, attributes.get("ID", ""), strand, cells[2])
+
+
+def read_gff3_features(path: str | Path) -> list[Interval]:
+    """Read every feature of a GFF3 file, in its order; a feature of several lines gives as many intervals.
+
+    Raises
+    ------
+    InputError
+        Naming file and line, for a line that isn't GFF3.
+    """
+    return [_gff3_feature(line, where) for where, line in _numbered_lines(path)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from seqray.config import ModelConfig
@@ -31,7 +32,11 @@ class SequenceTransformer(nn.Module):
         super().__init__()
         self.config = config
         stem, width = config.stem, config.d_model
+        self.vocabulary = vocabulary
         self.cls = nn.Parameter(torch.randn(width) * 0.02)
+        self.contexts: nn.Parameter | None = (
+            nn.Parameter(torch.zeros(len(config.contexts), width)) if config.contexts else None
+        )
         self.embedding: TokenEmbedding | ConvolutionalStem = (
             ConvolutionalStem(vocabulary, width, stem, config.activation)
             if stem
@@ -66,7 +71,7 @@ class SequenceTransformer(nn.Module):
         Parameters
         ----------
         tokens
-            (B, L) int64; index 0 is CLS.
+            (B, L) int64; index 0 is CLS, or ``vocabulary + i`` for a sequence of the i-th context.
         mask
             (B, L) bool, True at real tokens; None where nothing is padded, which is faster.
         coordinates
@@ -98,11 +103,18 @@ class SequenceTransformer(nn.Module):
         if mask is not None and letter_mask is not None:
             mask = torch.cat((mask[:, :1], letter_mask), dim=1)
         coordinates = self._coordinates(coordinates, x)
+        if self.contexts is not None:
+            x = x + self._context(self.contexts, tokens[:, 0])[:, None].to(x.dtype)
         if self.positions is not None:
             x = x + self.positions(x.shape[1]).to(x.dtype)
         elif self.config.positions == "sinusoidal":
             x = x + sinusoidal(coordinates, self.config.d_model).to(x.dtype)
         return self.dropout(x), mask, coordinates
+
+    def _context(self, table: Tensor, first: Tensor) -> Tensor:
+        """Vector of the context that the token in front names, 0 for none: (B,) -> (B, D)."""
+        index = (first - self.vocabulary + 1).clamp(min=0)
+        return F.embedding(index, F.pad(table, (0, 0, 1, 0)))
 
     def _coordinates(self, coordinates: Tensor | None, x: Tensor) -> Tensor:
         if coordinates is None:

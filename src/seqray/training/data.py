@@ -17,9 +17,10 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from seqray.batches import PAD, length_buckets
-from seqray.config import AugmentConfig, RunConfig
+from seqray.config import AugmentConfig, ModelConfig, RunConfig
+from seqray.errors import InputError
 from seqray.records import LabelledSequence
-from seqray.tokens import Tokenizer, make_tokenizer
+from seqray.tokens import CLS, Tokenizer, make_tokenizer
 from seqray.training.augment import Changes, cut_windows, mask_tokens
 from seqray.words import CodeStack, stack_sequences
 
@@ -31,12 +32,16 @@ BatchKey = tuple[int, int, np.ndarray]  # epoch, number within the epoch, indice
 
 
 class LabelledBatch(NamedTuple):
-    """Tokens (B, L), mask (B, L) or None, class indices (B,) and rows of the data set (B,)."""
+    """Tokens (B, L), mask (B, L) or None, class indices (B,) and rows of the data set (B,).
+
+    ``targets`` (B, K) are probabilities to learn in place of the labels.
+    """
 
     tokens: Tensor
     mask: Tensor | None
     labels: Tensor
     rows: Tensor
+    targets: Tensor | None = None
 
 
 class EncodedSet:
@@ -52,16 +57,30 @@ class EncodedSet:
         Makes tokens of codes.
     flank
         Letters on both sides of the window.
+    contexts
+        (N,) number of the context of each sequence, -1 where it is unknown; None where no model asks.
+
+    Attributes
+    ----------
+    targets
+        (N, K) float32 probabilities to learn in place of the labels; None at first.
     """
 
     def __init__(
-        self, sequences: Sequence[str], labels: np.ndarray, tokenizer: Tokenizer, flank: int = 0
+        self,
+        sequences: Sequence[str],
+        labels: np.ndarray,
+        tokenizer: Tokenizer,
+        flank: int = 0,
+        contexts: np.ndarray | None = None,
     ) -> None:
         self.stack: CodeStack = stack_sequences(sequences, tokenizer.alphabet)
         self.begin = np.cumsum(self.stack.lengths) - self.stack.lengths
         self.labels = np.asarray(labels, dtype=np.int64)
         self.tokenizer = tokenizer
         self.flank = flank
+        self.contexts = contexts
+        self.targets: np.ndarray | None = None
         self.lengths = self.stack.lengths - 2 * flank
 
     def __len__(self) -> int:
@@ -88,9 +107,15 @@ class EncodedSet:
         if augment is not None and rng is not None and augment.mask > 0:
             masked = rng.random(codes.shape) < augment.mask
             tokens = mask_tokens(tokens, masked, self.tokenizer.spans(codes.shape[1]))
+        if self.contexts is not None:
+            contexts = self.contexts[indices]
+            if augment is not None and rng is not None:
+                contexts = np.where(rng.random(len(indices)) < augment.hide_context, -1, contexts)
+            tokens[:, 0] = np.where(contexts < 0, CLS, self.tokenizer.vocab_size + contexts)
         mask = self._pad(tokens, lengths)
         labels, rows = torch.from_numpy(self.labels[indices]), torch.from_numpy(indices)
-        return LabelledBatch(torch.from_numpy(tokens), mask, labels, rows)
+        targets = None if self.targets is None else torch.from_numpy(self.targets[indices])
+        return LabelledBatch(torch.from_numpy(tokens), mask, labels, rows, targets)
 
     def _pad(self, tokens: np.ndarray, lengths: np.ndarray) -> Tensor | None:
         if (lengths == lengths[0]).all():
@@ -107,7 +132,29 @@ def encode(
 ) -> EncodedSet:
     """Encode those rows of the data; ``labels`` (N,) are the class indices of all."""
     sequences = [data[i].sequence for i in rows]
-    return EncodedSet(sequences, labels[rows], make_tokenizer(config.model), config.data.flank)
+    contexts = context_numbers([data[i] for i in rows], config.model)
+    return EncodedSet(sequences, labels[rows], make_tokenizer(config.model), config.data.flank, contexts)
+
+
+def context_numbers(data: Sequence[LabelledSequence], config: ModelConfig) -> np.ndarray | None:
+    """Number of each example's context, -1 without one: int64 (N,); None for a model without contexts.
+
+    Raises
+    ------
+    InputError
+        For an example of a context that the settings don't name.
+    """
+    if not config.contexts:
+        return None
+    numbers = {name: i for i, name in enumerate(config.contexts)}
+    for example in data:
+        if example.context is not None and example.context not in numbers:
+            raise InputError(
+                f"has the context '{example.context}'",
+                where=f"record '{example.id}'",
+                remedy="name it in 'model.contexts'",
+            )
+    return np.array([-1 if e.context is None else numbers[e.context] for e in data], dtype=np.int64)
 
 
 class BatchSource(Dataset[LabelledBatch]):

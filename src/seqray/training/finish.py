@@ -10,25 +10,20 @@ from typing import Any
 import lightning
 import numpy as np
 import torch
-from scipy.special import softmax
 
 from seqray import __version__
 from seqray.alphabet import ALPHABETS
-from seqray.calibrate import (
-    Domain,
-    choose_threshold,
-    expected_calibration_error,
-    fit_temperature,
-)
+from seqray.calibrate import Calibration, calibrated_card
 from seqray.card import Card
 from seqray.config import RunConfig, to_mapping
+from seqray.domain import Domain
 from seqray.modelfile import TrainedModel
 from seqray.models.build import count_parameters
 from seqray.models.sequence import SequenceTransformer
 from seqray.records import LabelledSequence
 from seqray.training.data import encode
 from seqray.training.figures import classification_figures, model_logits
-from seqray.training.partition import Partition
+from seqray.training.partition import Partition, related_groups
 from seqray.training.trainer import on_gpu
 
 # Settings that have their own place on the card.
@@ -46,8 +41,9 @@ def finish(
 ) -> tuple[Card, dict[str, float]]:
     """Calibrate and describe.
 
-    Temperature and threshold are fitted on the validation parts, which also chose the epochs: figures
-    measured on them are a little too good, and the card says which they are. Where each member held out
+    Temperature (or isotonic map), threshold and conformal ranks are fitted on the validation parts, which
+    also chose the epochs: figures measured on them are a little too good, and the card says which they are.
+    Calibration error alone is cross-fitted over groups of relatives. Where each member held out
     its own part, each answers for that part alone, so that no answer is that of a network which has learned
     the example; all members together do a little better than the figures say.
 
@@ -74,7 +70,9 @@ def finish(
         info=dict(config.card),
     )
     logits, labels = held_out_logits(card, networks, data, parts, config)
-    card, figures = _calibrate(card, logits, labels)
+    groups = related_groups([data[i] for i in held_out_rows(parts)], ALPHABETS[config.model.alphabet])
+    card, calibration = calibrated_card(card, logits, labels, groups, config.calibration.method)
+    figures = _figures(card, logits, labels)
     settings = to_mapping(config)
     training = {
         "config": {key: value for key, value in settings.items() if key not in _ELSEWHERE},
@@ -83,6 +81,7 @@ def finish(
         "parameters": count_parameters(networks[0]),
         "counts": parts[0].counts(),
         "held_out": len(labels),
+        "calibration": calibration,
         "related_validation": parts[0].related,
         "data_sha256": sha256,
         "validation": {name: float(f"{value:.6g}") for name, value in figures.items()},
@@ -93,6 +92,15 @@ def finish(
         },
     }
     return replace(card, training=training), figures
+
+
+def _share_validation(parts: Sequence[Partition]) -> bool:
+    return all(np.array_equal(part.validation, parts[0].validation) for part in parts)
+
+
+def held_out_rows(parts: Sequence[Partition]) -> np.ndarray:
+    """Indices of the examples that `held_out_logits` answers for, in its order."""
+    return np.concatenate([part.validation for part in (parts[:1] if _share_validation(parts) else parts)])
 
 
 def held_out_logits(
@@ -106,10 +114,9 @@ def held_out_logits(
 
     All members answer together for a part that all held out, else each for its own.
     """
-    shared = all(np.array_equal(part.validation, parts[0].validation) for part in parts)
     groups = (
         [(tuple(networks), parts[0])]
-        if shared
+        if _share_validation(parts)
         else [((network,), part) for network, part in zip(networks, parts, strict=True)]
     )
     answers, labels = [], []
@@ -122,19 +129,8 @@ def held_out_logits(
     return np.concatenate(answers), np.concatenate(labels)
 
 
-def _calibrate(card: Card, logits: np.ndarray, labels: np.ndarray) -> tuple[Card, dict[str, float]]:
-    """Fill temperature, threshold, prevalence and calibration error in."""
-    temperature = fit_temperature(logits, labels)
-    p = softmax(logits / temperature, axis=1)
-    positive = labels == card.positive_index
-    threshold = choose_threshold(p[:, card.positive_index])
-    confidence, hit = (p[:, card.positive_index], positive) if p.shape[1] == 2 else (p, labels)
-    card = replace(
-        card,
-        temperature=temperature,
-        threshold=threshold,
-        prevalence=float(np.mean(positive)),
-        ece=expected_calibration_error(confidence, hit),
-    )
-    figures = classification_figures(logits / temperature, labels, card.positive_index, threshold)
-    return card, {name: value for name, value in figures.items() if math.isfinite(value)}
+def _figures(card: Card, logits: np.ndarray, labels: np.ndarray) -> dict[str, float]:
+    """Figures of merit at the card's threshold; the calibration error is the cross-fitted one."""
+    log_p = np.log(np.maximum(Calibration.of(card).probabilities(logits), 1e-300))
+    figures = classification_figures(log_p, labels, card.positive_index, card.threshold) | {"ece": card.ece}
+    return {name: value for name, value in figures.items() if math.isfinite(value)}

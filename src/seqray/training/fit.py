@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,14 +17,15 @@ from seqray.alphabet import ALPHABETS
 from seqray.card import Card
 from seqray.config import RunConfig
 from seqray.errors import ConfigError, InputError, ModelFileError, SeqrayError
-from seqray.modelfile import save_model
+from seqray.modelfile import TrainedModel, save_model
 from seqray.models.build import build_model
 from seqray.models.sequence import SequenceTransformer
 from seqray.records import LabelledSequence
-from seqray.training.data import SequenceData, encode
+from seqray.training.data import SequenceData, context_numbers, encode
 from seqray.training.finish import finish
 from seqray.training.module import Classifier
 from seqray.training.partition import Partition, data_sha256, partition
+from seqray.training.teacher import check_teacher, taught_targets
 from seqray.training.trainer import BEST, LAST, make_trainer, quiet, run_fit
 from seqray.training.workdir import WorkDir, fingerprint, is_main_process
 
@@ -61,6 +63,7 @@ def train(
     progress: bool = False,
     threads: int | None = None,
     metrics: Mapping[str, Any] | None = None,
+    teacher: TrainedModel | None = None,
 ) -> TrainResult:
     """Train the members, calibrate them together, and save one model file.
 
@@ -86,6 +89,9 @@ def train(
         Threads for torch; its own choice by default. Results are the same for the same seed and threads.
     metrics
         Figures measured elsewhere, by cross-validation for example, for the card.
+    teacher
+        A model whose probabilities on the training sequences are learned beside their labels, see
+        `OptimizerConfig.teacher`: an ensemble can so be distilled into one member.
 
     Raises
     ------
@@ -106,13 +112,17 @@ def train(
         _check_output(Path(out))
     parts = [partition(data, config, classes, member) for member in range(1, config.members + 1)]
     sha256 = data_sha256(data)
-    identity = {"settings": fingerprint(config, parts[0].classes), "data": sha256}
+    context_numbers(data, config.model)  # an unknown one is told before any work
+    identity = {"settings": fingerprint(config, parts[0].classes), "data": sha256, "teacher": ""}
+    if teacher is not None:
+        check_teacher(teacher, config, parts[0].classes)
+        identity["teacher"] = teacher.sha256
     folder = WorkDir(Path(work_dir), identity, tuple(part.sha256() for part in parts), resume)
     with quiet():
         make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
         folder.claim()
         members = [
-            train_member(config, number, data, part, folder, progress=progress)
+            train_member(config, number, data, part, folder, progress=progress, teacher=teacher)
             for number, part in enumerate(parts, 1)
         ]
     networks, results = zip(*members, strict=True)
@@ -150,6 +160,7 @@ def train_member(
     folder: WorkDir,
     *,
     progress: bool = False,
+    teacher: TrainedModel | None = None,
 ) -> tuple[SequenceTransformer, dict[str, Any]]:
     """Train one member, or take it from ``folder`` where it is finished.
 
@@ -158,20 +169,24 @@ def train_member(
     network
         Weights of the best epoch, in evaluation mode on the CPU.
     result
-        ``seed``, ``best_epoch``, ``history``.
+        ``seed``, ``best_epoch``, ``history``, and the ``seconds`` that it took.
     """
     seed = config.seed + number - 1
     result = folder.result(number)
     if result is None:
         train_set = encode(data, parts.labels, parts.train, config)
+        if teacher is not None:
+            train_set.targets = taught_targets(teacher, data, parts, config)
         validation_set = encode(data, parts.labels, parts.validation, config)
         lightning.seed_everything(seed, workers=True, verbose=False)
         positive, weights = parts.classes.index(config.data.positive), class_weights(train_set.labels, config)
         module = Classifier(config, seed, validation_set.labels, positive, weights)
         trainer = make_trainer(config, folder.member(number), progress=progress)
         batches = SequenceData(train_set, validation_set, config, seed)
+        began = time.monotonic()
         run_fit(trainer, module, batches, folder.checkpoint(number, LAST))
         result = {"seed": seed, "best_epoch": best_epoch(module.history, config), "history": module.history}
+        result["seconds"] = round(time.monotonic() - began)  # of this session, where one was resumed
     network = _load_network(config, folder.member(number) / f"{BEST}.ckpt")
     folder.finish(number, result)
     return network, result

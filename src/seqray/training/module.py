@@ -95,7 +95,7 @@ class Classifier(lightning.LightningModule):
         logits = self.network(batch.tokens, batch.mask).logits.float()  # (B, K)
         loss = F.cross_entropy(
             logits,
-            batch.labels,
+            batch.labels if batch.targets is None else batch.targets,
             weight=self.class_weights,  # type: ignore[arg-type]
             label_smoothing=self.config.optimizer.label_smoothing,
         )

@@ -17,7 +17,7 @@ from seqray.io.files import open_output
 
 _RUN, _FINISHED = "run.json", "finished.json"
 # What a card says can be reworded, and members added, without training again.
-_NOT_TRAINING = ("name", "summary", "card", "members")
+_NOT_TRAINING = ("name", "summary", "card", "members", "calibration")
 
 
 def fingerprint(config: RunConfig, classes: tuple[str, ...]) -> str:
@@ -41,7 +41,7 @@ class WorkDir:
     path
         The folder.
     identity
-        Hashes of the ``settings`` and the ``data`` that it belongs to.
+        Hashes of the ``settings``, the ``data`` and the ``teacher``, if any, that it belongs to.
     parts
         For each member a hash of what it learns from and what it holds out.
     resume
@@ -78,7 +78,7 @@ class WorkDir:
         if found is None:
             differing = ["settings"] if any(self.path.glob("member-*")) else []
         else:
-            differing = [key for key, value in self.identity.items() if found.get(key) != value]
+            differing = [key for key, value in self.identity.items() if found.get(key, "") != value]
             shared = zip(self.parts, found.get("parts", [""]), strict=False)  # members may have been added
             differing += ["held-out parts"] if any(mine != other for mine, other in shared) else []
         if differing:

@@ -223,3 +223,19 @@ def test_skipped_records_are_written_as_they_come(tmp_path):
         write(SkippedRecord("d", "empty sequence"))
         write(SkippedRecord("e", "other"))
     assert (tmp_path / "s.tsv").read_text() == "# seqray x\nid\treason\nd\tempty sequence\ne\tother\n"
+
+
+def test_letters_are_told_as_they_stand_in_the_file(tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("label,sequence\na,acGU\nb, TTgg \n")
+    seen = []
+    examples = read_labelled_table(table, DNA, seen.append)
+    assert [e.sequence for e in examples] == ["ACGT", "TTGG"]
+    assert seen == ["acGU", "TTgg"]
+    fasta = tmp_path / "a.fa"
+    fasta.write_text(">x\nac\nGT\n>none\n>y\nTTgg\n")
+    seen, skipped = [], []
+    examples = read_labelled_fastas({"a": fasta}, DNA, seen.append, skipped.append)
+    assert [e.sequence for e in examples] == ["ACGT", "TTGG"]
+    assert seen == ["acGT", "TTgg"]
+    assert [record.id for record in skipped] == ["none"]

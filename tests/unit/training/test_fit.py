@@ -304,7 +304,7 @@ def test_a_run_is_silent_and_its_files_are_plain(motif_task, make_config, tmp_pa
     assert capfd.readouterr() == ("", "")
     assert [str(w.message) for w in recwarn if issubclass(w.category, UserWarning)] == []
     mark = json.loads((tmp_path / "member-1" / "finished.json").read_text())
-    assert set(mark) == {"seed", "best_epoch", "history"}
+    assert set(mark) == {"seed", "best_epoch", "history", "seconds"}
     torch.load(tmp_path / "member-1" / "last.ckpt", weights_only=True)
     table = next((tmp_path / "member-1" / "log").rglob("metrics.csv")).read_text()
     assert "validation_mcc" in table.splitlines()[0]

@@ -1,0 +1,92 @@
+"""``seqray calibrate``: a model and labelled sequences that it has not seen in, a recalibrated model out."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from seqray.cli import options
+from seqray.cli.labelled import add_data_arguments, read_data
+from seqray.errors import InputError, ModelFileError
+
+if TYPE_CHECKING:
+    from seqray.card import Card
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="a shipped model (seqray models) or a model file")
+    add_data_arguments(parser)
+    add("--out", "-o", required=True, metavar="FILE", help="new model file, ends in .safetensors")
+    add(
+        "--method",
+        choices=("temperature", "isotonic"),
+        default="temperature",
+        help="temperature divides the logits by one number (default); isotonic then bends them by a rising "
+        "map, for two classes and some hundred examples or more",
+    )
+    add("--threads", type=options.positive_int, metavar="N", help="processor threads (default: all)")
+    add(
+        "--device", default="auto", metavar="DEVICE", help="auto (a GPU if there is one), cpu, cuda or cuda:N"
+    )
+    add(
+        "--batch-size",
+        type=options.auto_or_positive_int,
+        default="auto",
+        metavar="N|auto",
+        help="sequences at once",
+    )
+    add("--quiet", "-q", action="store_true", help="write nothing but errors to standard error")
+    parser.epilog = (
+        "Examples of split 'train' are left out: give held-out sequences by --test or --validation, or one "
+        "FASTA file a class. The weights of the model stay as they are."
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, calibrate, write; returns the exit status."""
+    from seqray.zoo import locate
+
+    source = locate(args.model)
+    _check_output(args.out, str(source))
+    model = options.open_model(args)
+    data = read_data(args, model.alphabet)
+    from seqray.modelfile import save_model
+    from seqray.recalibrate import recalibrate
+
+    card = recalibrate(model, data, args.method, batch_size=args.batch_size)
+    save_model(args.out, model.networks, card)
+    if not args.quiet:
+        print("\n".join(_summary(card, args.out)), file=sys.stderr)
+    return 0
+
+
+def _check_output(out: str, source: str) -> None:
+    """Refuse what can't be written before the model is loaded."""
+    if not out.endswith(".safetensors"):
+        raise ModelFileError("a model file ends in .safetensors", where=out)
+    if os.path.exists(out) and os.path.samefile(out, source):
+        raise InputError("is the model and would be overwritten", where=out, remedy="name another output")
+    if not os.path.isdir(os.path.dirname(out) or "."):
+        raise InputError("can't be written: its folder does not exist", where=out)
+
+
+def _summary(card: Card, out: str) -> list[str]:
+    facts = card.training["calibrated_on"]
+    counts = ", ".join(f"{n} {name}" for name, n in facts["classes"].items())
+    lines = [
+        f"calibrated on {facts['examples']} sequences ({counts}) by {facts['method']}: "
+        f"ece {facts['ece_before']:.3f} before, {facts['ece_after']:.3f} after; "
+        f"log loss {facts['log_loss_before']:.3f} before, {facts['log_loss_after']:.3f} after "
+        f"(after: {facts['figures']})",
+        f"threshold {card.threshold:.3f}, temperature {card.temperature:.3f}, "
+        f"prevalence {card.prevalence:.3f}",
+        "the card does not list the training sequences: whether any of these are among them can't be known, "
+        "and if so the probabilities are too sure",
+    ]
+    if facts["log_loss_after"] > facts["log_loss_before"]:
+        lines.append("caution: the new probabilities are no better than the old ones")
+    return [*lines, f"wrote {out}"]

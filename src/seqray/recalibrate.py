@@ -1,0 +1,185 @@
+"""Calibrate a trained model anew on labelled sequences that it has not seen; its weights stay as they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from seqray import __version__
+from seqray.calibrate import Calibration, Method, calibrated_card
+from seqray.card import Card
+from seqray.errors import ConfigError, InputError
+from seqray.modelfile import TrainedModel
+from seqray.predict import BatchSize, score_ragged
+from seqray.records import LabelledSequence
+from seqray.training.partition import data_sha256, related_groups
+
+FEWEST = 20
+"""Examples of each class below which a calibration says next to nothing."""
+
+
+def recalibrate(
+    model: TrainedModel,
+    data: Sequence[LabelledSequence],
+    method: Method = "temperature",
+    *,
+    batch_size: BatchSize = "auto",
+) -> Card:
+    """Fit temperature or isotonic map, threshold, prevalence and conformal ranks to held-out examples.
+
+    Parameters
+    ----------
+    model
+        To calibrate; it is not changed.
+    data
+        Labelled sequences. Those of split ``train`` are left out. Their share of the positive class becomes
+        the model's prevalence.
+    method
+        ``temperature``, or ``isotonic`` for two classes.
+    batch_size
+        As in `seqray.predict.predict_records`.
+
+    Returns
+    -------
+    Card
+        For `seqray.modelfile.save_model` with the networks of the model; ``training.calibrated_on`` says on
+        what, and how far off the probabilities were before and are now.
+
+    Raises
+    ------
+    InputError
+        For data that the model was trained on, of other labels or lengths, or too few of a class.
+    ConfigError
+        For a method that the model can't take.
+    """
+    card = model.card
+    if method == "isotonic" and len(card.classes) != 2:
+        raise ConfigError(
+            f"isotonic calibration is for two classes, model '{card.name}' has {len(card.classes)}",
+            remedy="use the method temperature",
+        )
+    refuse_training_data(card, data)
+    used = held_out_part(data)
+    labels = _labels(used, card)
+    texts = [_window(example, card) for example in used]
+    # Without temperature and map a model gives the softmax of its mean log-probabilities.
+    plain = replace(model, card=replace(card, temperature=1.0, isotonic={}))
+    raw = np.log(np.maximum(_scores(plain, used, texts, batch_size), 1e-300))
+    before = Calibration.of(card)
+    fitted, facts = calibrated_card(
+        card, raw, labels, related_groups(used, model.alphabet), method, before=before
+    )
+    counts = np.bincount(labels, minlength=len(card.classes)).tolist()
+    provenance = facts | {
+        "classes": dict(zip(card.classes, counts, strict=True)),
+        "sha256": data_sha256(used),
+        "model_sha256": model.sha256,
+        "note": "figures under 'metrics' and 'validation' were measured before, at the threshold of then",
+    }
+    return replace(
+        fitted,
+        seqray_version=__version__,
+        info=_moved_info(fitted, before),
+        training=card.training | {"calibrated_on": provenance},
+    )
+
+
+def held_out_part(data: Sequence[LabelledSequence]) -> list[LabelledSequence]:
+    """Those of split ``validation``, ``test`` or none.
+
+    Raises
+    ------
+    InputError
+        Where nothing is left.
+    """
+    used = [example for example in data if example.split != "train"]
+    if not used:
+        raise InputError(
+            "all examples are of split 'train'", remedy="give sequences that the model was not trained on"
+        )
+    return used
+
+
+def refuse_training_data(card: Card, data: Sequence[LabelledSequence]) -> None:
+    """Refuse the very data that the card's sha256 is of, under whatever split they are given here.
+
+    Raises
+    ------
+    InputError
+        Where they are; examples that the model was trained on say nothing of its errors. A table that names
+        its own held-out part is taken, since the part named ``train`` is left out.
+    """
+    known = card.training.get("data_sha256")
+    names_its_parts = all(e.split for e in data) and len({e.split for e in data}) > 1
+    versions = [data, *([replace(e, split=split) for e in data] for split in (None, "train"))]
+    if not names_its_parts and any(data_sha256(version) == known for version in versions):
+        raise InputError(
+            f"these are the data that model '{card.name}' was trained on",
+            remedy="give labelled sequences that it has not seen",
+        )
+
+
+def _labels(used: Sequence[LabelledSequence], card: Card) -> np.ndarray:
+    index = {name: i for i, name in enumerate(card.classes)}
+    for example in used:
+        if example.label not in index:
+            raise InputError(
+                f"has the label '{example.label}'",
+                where=f"record '{example.id}'",
+                remedy=f"the classes of model '{card.name}' are {', '.join(card.classes)}",
+            )
+    counts = Counter(example.label for example in used)
+    for name in card.classes:
+        if counts[name] < FEWEST:
+            raise InputError(
+                f"{counts[name]} held-out examples of class '{name}'",
+                remedy=f"calibration needs {FEWEST} or more of each class",
+            )
+    return np.array([index[example.label] for example in used], dtype=np.int64)
+
+
+def _window(example: LabelledSequence, card: Card) -> str:
+    """Letters of the window: where training sequences carried flanks, they are cut off here too."""
+    config = card.training.get("config", {})
+    flank = int(config.get("data", {}).get("flank", 0))
+    n = len(example.sequence)
+    if flank and n == card.window + 2 * flank:
+        return example.sequence[flank : flank + card.window]
+    if n > card.window:
+        raise InputError(
+            f"{n} letters, and the window of model '{card.name}' holds {card.window}",
+            where=f"record '{example.id}'",
+            remedy="cut the sequences",
+        )
+    return example.sequence
+
+
+def _scores(
+    model: TrainedModel, used: Sequence[LabelledSequence], texts: Sequence[str], batch_size: BatchSize
+) -> np.ndarray:
+    """Probabilities (N, K); examples of each context are answered together."""
+    for example, text in zip(used, texts, strict=True):
+        try:
+            model.tokenizer.token_length(len(text))
+        except InputError as error:
+            raise InputError(error.what, where=f"record '{example.id}'") from None
+    p = np.empty((len(used), len(model.card.classes)))
+    names = [example.context if model.card.model.contexts else None for example in used]
+    for name in dict.fromkeys(names):
+        rows = [i for i, other in enumerate(names) if other == name]
+        codes = [model.alphabet.encode(texts[i]) for i in rows]
+        p[rows] = score_ragged(model.with_context(name), codes, batch_size, "fp32")
+    return p
+
+
+def _moved_info(card: Card, before: Calibration) -> dict[str, Any]:
+    """The card's texts; a threshold for scans is moved to where the same windows are called."""
+    threshold = card.info.get("scan_threshold")
+    if not isinstance(threshold, int | float) or len(card.classes) != 2:
+        return card.info
+    moved = Calibration.of(card).moved(float(threshold), before)
+    return card.info | {"scan_threshold": float(f"{moved:.6g}")}

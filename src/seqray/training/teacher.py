@@ -1,0 +1,58 @@
+"""A trained model as teacher: its probabilities are learned beside the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import softmax
+
+from seqray.config import RunConfig
+from seqray.errors import ConfigError
+from seqray.modelfile import TrainedModel
+from seqray.records import LabelledSequence
+from seqray.training.data import encode
+from seqray.training.figures import model_logits
+from seqray.training.partition import Partition
+
+
+def check_teacher(teacher: TrainedModel, config: RunConfig, classes: Sequence[str]) -> None:
+    """Refuse a teacher that reads other letters, shorter windows, or knows other classes.
+
+    Raises
+    ------
+    ConfigError
+        Saying what differs.
+    """
+    card = teacher.card
+    differing = {
+        "alphabet": (card.model.alphabet, config.model.alphabet),
+        "classes": (", ".join(card.classes), ", ".join(classes)),
+    }
+    for what, (his, ours) in differing.items():
+        if his != ours:
+            raise ConfigError(f"the teacher '{card.name}' has the {what} {his}, the data {ours}")
+    if card.model.max_length < config.data.window:
+        raise ConfigError(
+            f"the teacher '{card.name}' reads {card.model.max_length} letters, 'data.window' is "
+            f"{config.data.window}"
+        )
+
+
+def taught_targets(
+    teacher: TrainedModel, data: Sequence[LabelledSequence], parts: Partition, config: RunConfig
+) -> np.ndarray:
+    """Mix the teacher's calibrated probabilities with the labels: float32 (N, K) for the training part.
+
+    The teacher reads the windows as they stand, whatever shift or mask the pupil will see them under.
+
+    References
+    ----------
+    Hinton et al. 2015, Distilling the knowledge in a neural network.
+    """
+    share = config.optimizer.teacher
+    known = encode(data, parts.labels, parts.train, replace(config, model=teacher.card.model))
+    probabilities = softmax(model_logits(teacher, known), axis=1)
+    labels = np.eye(len(parts.classes))[known.labels]
+    return (share * probabilities + (1 - share) * labels).astype(np.float32)

@@ -1,0 +1,269 @@
+"""``seqray calibrate`` from a trained toy model and tables to a model file, and its errors."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from seqray.cli.main import main
+from seqray.modelfile import load_model, save_model
+from seqray.modelheader import read_card
+
+YAML = """
+name: toy
+model: {d_model: 16, layers: 1, heads: 2, max_length: 64}
+data: {window: 40}
+optimizer: {batch_size: 32, learning_rate: 3e-3}
+trainer: {max_epochs: 4, accelerator: cpu}
+card: {scan_threshold: 0.9}
+"""
+
+
+def table(count: int, seed: int, length: int = 40) -> str:
+    """Half of them carry TATAAT, now and then with another letter."""
+    rng = random.Random(seed)
+    rows = ["sequence\tlabel"]
+    for i in range(count):
+        letters = rng.choices("ACGT", k=length)
+        if i % 2:
+            letters[17:23] = "TATAAT"
+            letters[rng.randrange(17, 23)] = rng.choice("ACGT")
+        rows.append(f"{''.join(letters)}\t{'promoter' if i % 2 else 'background'}")
+    return "\n".join(rows) + "\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """A toy model, its training table and a table of fresh examples."""
+    path = tmp_path_factory.mktemp("calibrate")
+    (path / "c.yaml").write_text(YAML)
+    (path / "train.tsv").write_text(table(400, 0))
+    (path / "fresh.tsv").write_text(table(600, 1))
+    words = [
+        "train",
+        "--config",
+        path / "c.yaml",
+        "--train",
+        path / "train.tsv",
+        "--out",
+        path / "m.safetensors",
+    ]
+    threads = torch.get_num_threads()
+    assert main([*map(str, words), "--threads", "1", "--quiet"]) == 0
+    torch.set_num_threads(threads)
+    return path
+
+
+@pytest.fixture
+def calibrate(folder, tmp_path, capfd):
+    """Run the verb on the toy model; gives exit status, the last line told, and the new file."""
+    threads = torch.get_num_threads()
+
+    def run(*words, model=None, out=None):
+        out = tmp_path / "new.safetensors" if out is None else out
+        model = folder / "m.safetensors" if model is None else model
+        status = main(["calibrate", str(model), "--out", str(out), "--threads", "1", *map(str, words)])
+        printed = capfd.readouterr()
+        assert printed.out == ""
+        return status, printed.err, Path(out)
+
+    yield run
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("method", ["temperature", "isotonic"])
+def test_a_model_is_calibrated_and_its_weights_stay(calibrate, folder, method):
+    status, err, out = calibrate("--test", folder / "fresh.tsv", "--method", method)
+    assert status == 0
+    old, new = load_model(folder / "m.safetensors"), load_model(out)  # which runs the self-test
+    before, after = load_file(folder / "m.safetensors"), load_file(out)
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    card = new.card
+    assert card.prevalence == 0.5
+    assert card.format == (2 if method == "isotonic" else 1)
+    assert bool(card.isotonic) == (method == "isotonic")
+    facts = card.training["calibrated_on"]
+    assert (facts["method"], facts["examples"]) == (method, 600)
+    assert facts["classes"] == {"background": 300, "promoter": 300}
+    assert facts["model_sha256"] == old.sha256
+    assert len(facts["sha256"]) == 64
+    assert facts["log_loss_after"] <= facts["log_loss_before"] + 0.01
+    assert card.ece == pytest.approx(facts["ece_after"], rel=1e-5)
+    assert card.training["data_sha256"] == old.card.training["data_sha256"]
+    assert card.domain == old.card.domain
+    lines = err.splitlines()
+    assert lines[0].startswith(
+        f"calibrated on 600 sequences (300 background, 300 promoter) by {method}: ece "
+    )
+    assert lines[-1] == f"wrote {out}"
+    assert any("can't be known" in line for line in lines)
+
+
+def test_a_threshold_for_scans_calls_the_same_windows_as_before(calibrate, folder):
+    from seqray.predict import score_codes
+
+    _, _, out = calibrate("--test", folder / "fresh.tsv", "--method", "isotonic")
+    old, new = load_model(folder / "m.safetensors"), load_model(out)
+    codes = np.random.default_rng(0).integers(0, 4, (400, 40)).astype(np.uint8)
+    codes[::2, 17:23] = [3, 0, 3, 0, 0, 3]
+    was, now = (score_codes(model, codes)[:, model.card.positive_index] for model in (old, new))
+    moved = new.card.info["scan_threshold"]
+    assert moved != old.card.info["scan_threshold"] == 0.9
+    clear = np.abs(was - 0.9) > 1e-4
+    np.testing.assert_array_equal((was >= 0.9)[clear], (now >= moved)[clear])
+
+
+def test_the_sets_of_the_new_model_cover_fresh_sequences(calibrate, folder, tmp_path):
+    _, _, out = calibrate("--validation", folder / "fresh.tsv")
+    lines = table(800, 2).splitlines()[1:]
+    (tmp_path / "more.fa").write_text("".join(f">s{i}\n{line.split()[0]}\n" for i, line in enumerate(lines)))
+    words = [
+        "predict",
+        tmp_path / "more.fa",
+        "--model",
+        out,
+        "--coverage",
+        "0.9",
+        "-q",
+        "-o",
+        tmp_path / "p.tsv",
+    ]
+    assert main(list(map(str, words))) == 0
+    rows = [line.split("\t") for line in (tmp_path / "p.tsv").read_text().splitlines() if line[0] != "#"][1:]
+    for label in ("background", "promoter"):
+        hits = [
+            label in row[-1].split("|") for row, line in zip(rows, lines, strict=True) if line.endswith(label)
+        ]
+        # 300 held-out examples and 400 fresh ones: beta-binomial of mean 0.9, standard deviation 0.023.
+        assert len(hits) == 400
+        assert 0.9 - 4 * 0.023 < np.mean(hits) < 0.9 + 4 * 0.023
+
+
+def test_the_same_run_gives_the_same_bytes_from_a_pipe_packed_or_one_fasta_a_class(
+    calibrate, folder, tmp_path
+):
+    first = calibrate("--test", folder / "fresh.tsv")[2].read_bytes()
+    assert calibrate("--test", folder / "fresh.tsv")[2].read_bytes() == first
+    (tmp_path / "f.tsv.gz").write_bytes(gzip.compress((folder / "fresh.tsv").read_bytes()))
+    assert calibrate("--test", tmp_path / "f.tsv.gz")[2].read_bytes() == first
+    rows = [line.split("\t") for line in table(600, 1).splitlines()[1:]]
+    words = []
+    for label in ("background", "promoter"):
+        text = "".join(f">x{i}\n{s}\n" for i, (s, other) in enumerate(rows) if other == label)
+        (tmp_path / f"{label}.fa").write_text(text)
+        words.append(f"--class={label}={tmp_path / label}.fa")
+    status, _, out = calibrate(*words)
+    assert status == 0
+    card, of_table = read_card(out), read_card(tmp_path / "new.safetensors")
+    assert card.temperature == pytest.approx(of_table.temperature)
+
+
+def test_the_training_part_of_a_table_is_left_out(calibrate, folder, tmp_path):
+    head, *rows = table(300, 5).splitlines()
+    marked = [f"{row}\t{'train' if i < 100 else 'test'}" for i, row in enumerate(rows)]
+    (tmp_path / "marked.tsv").write_text("\n".join([f"{head}\tsplit", *marked]) + "\n")
+    status, _, out = calibrate("--train", tmp_path / "marked.tsv")
+    assert status == 0
+    assert read_card(out).training["calibrated_on"]["examples"] == 200
+
+
+@pytest.mark.parametrize("option", ["--train", "--validation", "--test"])
+def test_the_training_data_are_refused_by_whatever_name(calibrate, folder, option):
+    status, err, out = calibrate(option, folder / "train.tsv")
+    assert status == 2
+    assert "these are the data that model 'toy' was trained on" in err
+    assert not out.exists()
+
+
+def test_data_that_do_not_fit_are_refused_in_one_line(calibrate, folder, tmp_path):
+    cases = {
+        "few.tsv": (table(30, 3), "15 held-out examples of class 'background'"),
+        "long.tsv": (
+            table(100, 3, length=41),
+            "record 'row1': 41 letters, and the window of model 'toy' holds 40",
+        ),
+        "label.tsv": (table(100, 3).replace("background", "other"), "record 'row1': has the label 'other'"),
+        "train.tsv": (
+            table(4, 3)
+            .replace("label", "label\tsplit")
+            .replace("ound\n", "ound\ttrain\n")
+            .replace("oter\n", "oter\ttrain\n"),
+            "all examples are of split 'train'",
+        ),
+    }
+    for name, (content, words) in cases.items():
+        (tmp_path / name).write_text(content)
+        status, err, out = calibrate("--train", tmp_path / name)
+        assert (status, len(err.splitlines())) == (2, 1), err
+        assert words in err
+        assert not out.exists()
+
+
+def test_outputs_that_cannot_be_are_refused(calibrate, folder, tmp_path):
+    data = ("--test", folder / "fresh.tsv")
+    assert "ends in .safetensors" in calibrate(*data, out=tmp_path / "new.bin")[1]
+    assert "would be overwritten" in calibrate(*data, out=folder / "m.safetensors")[1]
+    assert "its folder does not exist" in calibrate(*data, out=tmp_path / "no" / "m.safetensors")[1]
+    assert "no shipped model is called 'nonsense'" in calibrate(*data, model="nonsense")[1]
+    assert "no training data" in calibrate()[1]
+
+
+def test_quiet_says_nothing_and_batches_change_nothing(calibrate, folder):
+    _, err, out = calibrate("--test", folder / "fresh.tsv", "--quiet")
+    assert err == ""
+    temperature = read_card(out).temperature
+    _, _, out = calibrate("--test", folder / "fresh.tsv", "--batch-size", "7", "--device", "cpu")
+    assert read_card(out).temperature == pytest.approx(temperature, rel=1e-4)
+
+
+def test_isotonic_is_refused_for_more_than_two_classes(calibrate, tiny_model, folder, tmp_path):
+    from seqray.config import ModelConfig
+    from seqray.models.build import build_model
+
+    config = ModelConfig(d_model=8, heads=2, layers=1, classes=3, max_length=64)
+    card = replace(
+        tiny_model.card,
+        classes=("a", "b", "promoter"),
+        model=config,
+        window=40,
+        site=None,
+        domain={},
+        name="three",
+    )
+    save_model(tmp_path / "three.safetensors", [build_model(config)], card)
+    rows = [
+        f"{row.split()[0]}\t{'ab'[i % 4 // 2] if i % 2 else 'promoter'}"
+        for i, row in enumerate(table(200, 0).splitlines()[1:])
+    ]
+    (tmp_path / "three.tsv").write_text("\n".join(["sequence\tlabel", *rows]) + "\n")
+    words = ("--test", tmp_path / "three.tsv")
+    status, err, _ = calibrate(*words, "--method", "isotonic", model=tmp_path / "three.safetensors")
+    assert status == 2
+    assert "two classes, model 'three' has 3; use the method temperature" in err
+    status, _, out = calibrate(*words, model=tmp_path / "three.safetensors")
+    assert status == 0
+    assert list(read_card(out).conformal) == ["a", "b", "promoter"]
+
+
+def test_help_names_every_option(capsys):
+    assert main(["calibrate", "--help"]) == 0
+    text = capsys.readouterr().out
+    for option in (
+        "MODEL",
+        "--test TABLE",
+        "--class LABEL=FASTA",
+        "--out",
+        "--method",
+        "--batch-size",
+        "--quiet",
+    ):
+        assert option in text
+    assert "Examples of split 'train' are left out" in text

@@ -1,0 +1,139 @@
+"""Features from every format: the same intervals, written by hand from the formats' definitions."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from seqray.errors import InputError
+from seqray.io.annotation import read_features, select_features
+from seqray.io.tracks import Interval, read_gff3_features
+
+# A contig of 100 letters: a gene on its first ten, one on its last ten on the minus strand.
+FIRST = ("chr1", 0, 10, "+")
+LAST = ("chr1", 90, 100, "-")
+
+GFF3 = """\
+##gff-version 3
+##sequence-region chr1 1 100
+chr1\tx\tgene\t1\t10\t.\t+\t.\tID=one
+chr1\tx\tgene\t91\t100\t.\t-\t.\tID=two%2C;Note=a=b
+chr1\tx\tregion\t1\t100\t.\t?\t.\t.
+##FASTA
+>chr1
+ACGT
+"""
+BED = "track name=x\nchr1\t0\t10\tone\t0\t+\nchr1\t90\t100\ttwo\t0\t-\n"
+SITES = "# from a scan\nid\tcontig\tstart\tend\tstrand\tsite\nx\tchr1\t0\t10\t+\t6\ny\tchr1\t90\t100\t-\t93\n"
+GENBANK = """\
+LOCUS       chr1                     100 bp    DNA     circular BCT 01-JAN-2000
+DEFINITION  Made by hand.
+ACCESSION   chr1
+VERSION     chr1.1
+FEATURES             Location/Qualifiers
+     gene            1..10
+                     /locus_tag="one"
+     gene            complement(91..100)
+                     /gene="two"
+     CDS             join(95..100,1..4)
+     regulatory      21..30
+                     /regulatory_class="promoter"
+ORIGIN
+        1 acgtacgtac acgtacgtac acgtacgtac acgtacgtac acgtacgtac acgtacgtac
+       61 acgtacgtac acgtacgtac acgtacgtac acgtacgtac
+//
+"""
+
+
+def spans(features):
+    return [(f.contig, f.start, f.end, f.strand) for f in features]
+
+
+def write(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def test_gff3_counts_from_1_and_closes(tmp_path):
+    features = read_features(write(tmp_path, "a.txt", GFF3))
+    assert spans(features) == [FIRST, LAST, ("chr1", 0, 100, ".")]
+    assert [f.kind for f in features] == ["gene", "gene", "region"]
+    assert features[1].name == "two,"
+
+
+def test_gff_without_its_first_line_and_compressed(tmp_path):
+    path = tmp_path / "a.gff.gz"
+    path.write_bytes(gzip.compress("\n".join(GFF3.splitlines()[2:4]).encode()))
+    assert spans(read_features(path)) == [FIRST, LAST]
+
+
+def test_bed_counts_from_0_and_does_not_close(tmp_path):
+    features = read_features(write(tmp_path, "a.txt", BED.split("\n", 1)[1]))
+    assert spans(features) == [FIRST, LAST]
+    assert {f.kind for f in features} == {""}
+
+
+def test_bed_with_a_track_line(tmp_path):
+    assert spans(read_features(write(tmp_path, "a.bed", BED))) == [FIRST, LAST]
+
+
+def test_genbank_with_parts_and_regulatory_classes(tmp_path):
+    features = read_features(write(tmp_path, "a.gb", GENBANK))
+    assert [(f.kind, f.start, f.end, f.strand, f.name) for f in features] == [
+        ("gene", 0, 10, "+", "one"),
+        ("gene", 90, 100, "-", "two"),
+        ("CDS", 94, 100, "+", ""),
+        ("CDS", 0, 4, "+", ""),
+        ("promoter", 20, 30, "+", ""),
+    ]
+    assert {f.contig for f in features} == {"chr1.1"}
+
+
+def test_sites_of_a_scan_count_from_0(tmp_path):
+    features = read_features(write(tmp_path, "calls.tsv", SITES))
+    assert features == [
+        Interval("chr1", 6, 7, "x", "+", "TSS"),
+        Interval("chr1", 93, 94, "y", "-", "TSS"),
+    ]
+    plain = read_features(write(tmp_path, "p.tsv", "contig\tposition\nchr1\t0\n"))
+    assert plain == [Interval("chr1", 0, 1, "", ".", "TSS")]
+
+
+def test_an_empty_file_has_no_feature(tmp_path):
+    assert read_features(write(tmp_path, "a.bed", "# nothing\n\n")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (">x\nACGT\n", "is FASTA, no annotation; give GFF3, GenBank, BED or a table of positions"),
+        ("site\tstrand\n1\t+\n", "line 1: needs the columns 'contig' and 'site'"),
+        ("contig\tsite\nchr1\n", "line 2: has 1 cells, the header has 2"),
+        ("contig\tsite\nchr1\t-1\n", "line 2: has '-1' where a position belongs"),
+        ("contig\tsite\tstrand\nchr1\t1\tplus\n", "line 2: has the strand 'plus'; use +, - or ."),
+        ("chr1\t9\t5\n", "line 1: has the empty interval 9-5"),
+        ("a\tb\tc\t5\t2\t.\t+\t.\t.\n", "line 1: has the interval 5-2; GFF3 counts from 1"),
+        ("a\tb\tc\t0\t2\t.\t+\t.\t.\n", "line 1: has the interval 0-2"),
+        ("##gff-version 3\na\tb\tc\t1\t2\t.\t+\t.\t.\na\tb\n", "line 3: has 2 columns; GFF3 needs nine"),
+        ("LOCUS       x   5 bp\nFEATURES   Location\n     gene   x..\n", "can't be parsed"),
+    ],
+)
+def test_what_cannot_be_read(tmp_path, text, message):
+    path = write(tmp_path, "a.txt", text)
+    with pytest.raises(InputError) as error:
+        read_features(path)
+    assert message in str(error.value)
+    assert str(error.value).startswith(str(path))
+
+
+def test_features_are_chosen_by_kind(tmp_path):
+    features = read_gff3_features(write(tmp_path, "a.gff", GFF3))
+    assert len(select_features(features, ("gene", "promoter"), "a.gff")) == 2
+    assert select_features([Interval("a", 0, 1)], ("gene",), "a.bed") == [Interval("a", 0, 1)]
+    with pytest.raises(InputError) as error:
+        select_features(features, ("TSS",), "a.gff")
+    assert str(error.value) == "a.gff: holds no feature of type TSS; it has gene (2), region (1)"
+    with pytest.raises(InputError, match="it has no feature"):
+        select_features([], ("TSS",), "a.gff")

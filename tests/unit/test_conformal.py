@@ -1,0 +1,183 @@
+"""Conformal sets: what is kept of held-out answers, and that the promised share holds."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import softmax
+from scipy.stats import betabinom, binom
+
+from seqray.conformal import MAX_RANKS, Conformal, label_sets
+from seqray.errors import ConfigError, InputError, ModelFileError
+
+CLASSES = ("a", "b", "c")
+
+
+def answers(counts, seed, sharpness=2.0):
+    """Probabilities (N, K) that favour the true class, and the labels; not calibrated at all."""
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(len(counts)), counts)
+    logits = rng.normal(size=(len(labels), len(counts)))
+    logits[np.arange(len(labels)), labels] += 1
+    return softmax(sharpness * logits, axis=1), labels
+
+
+def fit(own, k=0):
+    """A table from the probabilities of the true class of one class, with as many of another."""
+    own = np.asarray(own, dtype=float)
+    p = np.concatenate([np.stack((own, 1 - own), axis=1), np.stack((1 - own, own), axis=1)])
+    return Conformal.fit(p, np.repeat([0, 1], len(own)), ("a", "b"))
+
+
+# --- the rank -------------------------------------------------------------------------------------
+
+
+def test_the_cutoff_is_the_order_statistic_of_the_formula():
+    own = np.arange(1, 20) / 20  # n = 19
+    table = fit(own)
+    for coverage, rank in ((0.9, 2), (0.95, 1), (0.8, 4), (0.5, 10), (0.93, 1)):
+        assert table.cutoffs(coverage)[0] == pytest.approx(own[rank - 1])
+        assert table.cutoffs(coverage)[0] <= own[rank - 1]
+
+
+@given(
+    n=st.integers(1, 3000),
+    percent=st.integers(1, 999),
+    seed=st.integers(0, 3),
+)
+def test_rounding_never_lifts_a_cutoff(n, percent, seed):
+    own = np.sort(np.random.default_rng(seed).beta(8, 1, n))
+    rank = (n + 1) * (1000 - percent) // 1000  # whole numbers: no rounding error
+    table = fit(own)
+    if rank < 1:
+        with pytest.raises(ConfigError):
+            table.cutoffs(percent / 1000)
+        return
+    cutoff = table.cutoffs(percent / 1000)[0]
+    assert cutoff <= own[rank - 1]
+    if n <= MAX_RANKS or rank <= 100:
+        assert cutoff == pytest.approx(own[rank - 1], rel=3e-6)
+    else:
+        assert cutoff >= own[math.floor(0.95 * rank) - 1]
+
+
+def test_the_table_stays_small():
+    table = fit(np.random.default_rng(0).random(200_000))
+    assert all(len(ranks) <= MAX_RANKS for ranks in table.ranks)
+    assert len(json.dumps(table.to_mapping())) < 10_000
+
+
+def test_a_coverage_beyond_the_examples_is_refused_with_the_one_that_is_not():
+    table = fit(np.arange(1, 20) / 20)
+    with pytest.raises(
+        ConfigError, match=r"0\.99 needs 99 held-out examples .* 'a' has 19; ask for 0\.95 or less"
+    ):
+        table.cutoffs(0.99)
+    assert table.cutoffs(0.95).shape == (2,)
+    for coverage in (0.0, 1.0, -1, 2):
+        with pytest.raises(ConfigError, match="the coverage is"):
+            table.cutoffs(coverage)
+
+
+def test_a_class_without_examples_supports_nothing():
+    p, labels = answers((10, 10, 0), 0)
+    with pytest.raises(ConfigError, match="'c' has 0; calibrate on more"):
+        Conformal.fit(p, labels, CLASSES).cutoffs(0.5)
+
+
+# --- coverage -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "coverage"), [(99, 0.8), (99, 0.95), (350, 0.9)])
+def test_over_many_draws_each_class_is_covered_as_often_as_promised(n, coverage):
+    """One fresh sequence for each of many calibration sets: hits are independent, so binomial."""
+    trials, hits, rng = 500, 0, np.random.default_rng(n)
+    for _ in range(trials):
+        own = np.sort(rng.beta(4, 2, n + 1)[rng.permutation(n + 1)][:n])
+        hits += rng.beta(4, 2) >= fit_cutoff(own, coverage)
+    exact = 1 - math.floor((n + 1) * (1 - coverage) + 1e-9) / (n + 1)
+    low = binom.ppf(1e-4, trials, coverage)
+    high = binom.ppf(1 - 1e-4, trials, exact + 0.01)  # a table of 200 ranks gives a little more
+    assert low <= hits <= high
+
+
+def fit_cutoff(own, coverage):
+    p = np.stack((own, 1 - own), axis=1)
+    table = Conformal.fit(np.concatenate([p, p]), np.repeat([0, 1], len(own)), ("a", "b"))
+    return table.cutoffs(coverage)[0]
+
+
+@pytest.mark.parametrize("coverage", [0.7, 0.9, 0.97])
+def test_each_class_is_covered_whatever_its_share(coverage):
+    """One calibration set, many fresh sequences with other shares: beta-binomial counts (Vovk 2012)."""
+    counts, fresh_counts = (2000, 500, 150), (300, 2000, 4000)
+    table = Conformal.fit(*answers(counts, seed=1), CLASSES)
+    p, labels = answers(fresh_counts, seed=2)
+    inside = p >= table.cutoffs(coverage)
+    for k, (n, m) in enumerate(zip(counts, fresh_counts, strict=True)):
+        covered = int(inside[labels == k, k].sum())
+        rank = math.floor((n + 1) * (1 - coverage) + 1e-9)
+        law = betabinom(m, n + 1 - rank, rank)
+        assert covered >= law.ppf(1e-4)
+        assert covered <= law.ppf(1 - 1e-4) + 0.01 * m
+
+
+def test_a_rising_map_of_the_scores_changes_no_set():
+    """So that the sets are the same whatever was fitted to the same held-out data: temperature, isotonic."""
+    from seqray.isotonic import IsotonicMap
+
+    p, labels = answers((400, 400), seed=3)
+    fresh, _ = answers((500, 500), seed=4)
+    bend = IsotonicMap(np.array([-2.0, 0.5, 3.0]), np.array([-5.0, -0.5, 1.0]))
+    plain = label_sets(fresh, Conformal.fit(p, labels, ("a", "b")).cutoffs(0.9), ("a", "b"))
+    table = Conformal.fit(bend.probabilities(p, 1), labels, ("a", "b"))
+    bent = label_sets(bend.probabilities(fresh, 1), table.cutoffs(0.9), ("a", "b"))
+    assert bent == plain
+
+
+def test_sets_are_named_in_the_order_of_the_classes():
+    p = np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8], [0.34, 0.33, 0.33]])
+    assert label_sets(p, np.array([0.2, 0.5, 0.3]), CLASSES) == [("a", "b", "c"), ("c",), ("a", "c")]
+    assert label_sets(p, np.array([0.9, 0.9, 0.9]), CLASSES) == [(), (), ()]
+
+
+# --- the card -------------------------------------------------------------------------------------
+
+
+def test_it_survives_json():
+    table = Conformal.fit(*answers((500, 100, 30), seed=0), CLASSES)
+    again = Conformal.from_mapping(json.loads(json.dumps(table.to_mapping())), CLASSES)
+    assert again.counts == (500, 100, 30)
+    for coverage in (0.5, 0.8, 0.9, 0.95):
+        np.testing.assert_array_equal(again.cutoffs(coverage), table.cutoffs(coverage))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda m: m.pop("b"),
+        lambda m: m["a"].pop("n"),
+        lambda m: m["a"].update(n=3),
+        lambda m: m["a"]["rank"].reverse(),
+        lambda m: m["a"]["probability"].reverse(),
+        lambda m: m["a"].update(rank=[], probability=[]),
+        lambda m: m["a"].update(probability="x"),
+        lambda m: m.update(a=[]),
+    ],
+)
+def test_a_damaged_table_is_refused(damage):
+    mapping = json.loads(json.dumps(Conformal.fit(*answers((50, 50, 50), 0), CLASSES).to_mapping()))
+    damage(mapping)
+    with pytest.raises(ModelFileError, match="'conformal' can't be read"):
+        Conformal.from_mapping(mapping, CLASSES)
+
+
+def test_tables_that_do_not_fit_are_refused():
+    for p, labels in ((np.zeros((3, 2)), [0, 1]), (np.zeros((2, 3)), [0, 1]), (np.zeros(3), [0, 0, 0])):
+        with pytest.raises(InputError):
+            Conformal.fit(p, labels, ("a", "b"))

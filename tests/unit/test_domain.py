@@ -1,0 +1,219 @@
+"""What is flagged: odd composition, improbable sequences, odd lengths; and what the card keeps of it."""
+
+import json
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqray.alphabet import DNA, PROTEIN, reverse_complement_codes
+from seqray.domain import Domain
+from seqray.errors import InputError, ModelFileError
+from seqray.markov import BACK_OFF, MarkovProfile, _chain, _related_folds
+from seqray.words import stack_codes
+
+
+@pytest.mark.parametrize(
+    "sequences", [[], [np.full(5, 4, np.uint8)]], ids=["nothing", "no unambiguous letter"]
+)
+def test_data_without_letters_are_refused(sequences):
+    with pytest.raises(InputError):
+        Domain.fit(sequences, DNA)
+
+
+def windows_like_a_genome(n, length, seed):
+    """Codes of windows whose GC content varies between windows, as in a genome."""
+    rng = np.random.default_rng(seed)
+    gc = rng.normal(0.45, 0.06, (n, 1))
+    strong = rng.random((n, length)) < gc
+    other = rng.random((n, length)) < 0.5
+    return np.where(strong, np.where(other, 1, 2), np.where(other, 0, 3)).astype(np.uint8)
+
+
+TRAINING = windows_like_a_genome(3000, 81, seed=0)
+
+
+@pytest.fixture(scope="module")
+def domain():
+    return Domain.fit(TRAINING, DNA)
+
+
+def test_sequences_like_training_are_rarely_flagged(domain):
+    assert domain.outlying(TRAINING).mean() <= 0.01
+    assert domain.outlying(windows_like_a_genome(5000, 81, seed=1)).mean() <= 0.02
+
+
+@pytest.mark.parametrize(
+    "odd",
+    ["A" * 81, "GC" * 40 + "G", "TA" * 40 + "T", "ACG" * 27, "N" * 81, "AAAAAAAAT" * 9],
+)
+def test_junk_is_flagged(domain, odd):
+    assert domain.flags(DNA.encode(odd)) == ("out-of-domain",)
+
+
+def test_gc_rich_sequence_is_flagged(domain):
+    rng = np.random.default_rng(5)
+    rich = rng.choice(4, p=[0.06, 0.44, 0.44, 0.06], size=(200, 81)).astype(np.uint8)
+    assert domain.outlying(rich).mean() > 0.95
+
+
+def test_a_rare_class_is_not_odd_for_being_rare():
+    rng = np.random.default_rng(9)
+    rare = rng.choice(4, p=[0.4, 0.1, 0.1, 0.4], size=(100, 81)).astype(np.uint8)
+    both, labels = np.concatenate((TRAINING, rare)), [0] * len(TRAINING) + [1] * len(rare)
+    assert Domain.fit(both, DNA, labels).outlying(rare).mean() <= 0.02
+    assert Domain.fit(both, DNA).outlying(rare).mean() > 0.05
+
+
+def test_more_sequences_than_are_judged_at_once(domain):
+    many = np.tile(TRAINING[:700], (20, 1))
+    assert (domain.outlying(many) == np.tile(domain.outlying(TRAINING[:700]), 20)).all()
+    assert domain.outlying([]).shape == (0,)
+
+
+def test_lengths_outside_training_are_named(domain):
+    ordinary = windows_like_a_genome(1, 162, seed=3)[0]
+    assert domain.flags(ordinary[:80]) == ("short",)
+    assert domain.flags(ordinary[:81]) == ()
+    assert domain.flags(ordinary) == ("long",)
+    assert domain.flags(np.zeros(100, np.uint8)) == ("long", "out-of-domain")
+    assert "out-of-domain" in domain.flags(np.zeros(0, np.uint8))
+
+
+def test_a_short_sequence_is_not_odd_for_being_short(domain):
+    assert domain.outlying(windows_like_a_genome(2000, 40, seed=4)).mean() < 0.05
+
+
+def test_one_by_one_and_all_at_once_agree(domain):
+    mixed = [*windows_like_a_genome(20, 81, seed=6), np.zeros(50, np.uint8), DNA.encode("ACGTN")]
+    assert domain.flags_of(mixed) == [domain.flags(codes) for codes in mixed]
+
+
+def test_the_card_carries_the_domain(domain):
+    again = Domain.from_mapping(json.loads(json.dumps(domain.to_mapping())))
+    fresh = windows_like_a_genome(2000, 81, seed=7)
+    assert (again.outlying(fresh) == domain.outlying(fresh)).mean() > 0.999  # limits are rounded
+    assert again.to_mapping() == domain.to_mapping()
+    assert len(json.dumps(domain.to_mapping())) < 40_000
+
+
+def test_protein_is_judged_by_its_letters():
+    rng = np.random.default_rng(8)
+    peptides = [rng.choice(20, size=n).astype(np.uint8) for n in rng.integers(20, 100, 800)]
+    domain = Domain.fit(peptides, PROTEIN)
+    assert domain.outlying(peptides).mean() <= 0.01
+    assert domain.flags(PROTEIN.encode("G" * 40)) == ("out-of-domain",)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda m: m.pop("length"),
+        lambda m: m.update(alphabet="klingon"),
+        lambda m: m["words"][0]["mean"].pop(),
+        lambda m: m["words"][1].update(limit="far"),
+        lambda m: m["chain"].pop("limit"),
+        lambda m: m["chain"]["log_p"].pop(),
+        lambda m: m["chain"].update(order=0, log_p=[-1, -1, -1, -1]),
+    ],
+)
+def test_a_damaged_domain_is_refused(domain, damage):
+    mapping = json.loads(json.dumps(domain.to_mapping()))
+    damage(mapping)
+    with pytest.raises(ModelFileError, match="'domain' can't be read"):
+        Domain.from_mapping(mapping)
+
+
+# --- the Markov chain -----------------------------------------------------------------------------
+
+
+def chain_windows(n, length, seed, sharpness=1.0, chain_seed=0):
+    """Windows of a chain of order 4, which short words hardly show."""
+    table = np.random.default_rng(chain_seed).dirichlet([sharpness] * 4, 256).cumsum(axis=1)
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 4, (n, length)).astype(np.uint8)
+    for i in range(4, length):
+        context = codes[:, i - 4 : i] @ np.array([64, 16, 4, 1])
+        codes[:, i] = (rng.random((n, 1)) > table[context]).sum(axis=1).clip(max=3)
+    return codes
+
+
+def test_the_chain_is_that_of_counting_by_hand():
+    """Order 1 over AAC AAG, written out."""
+    log_p = _chain(stack_codes([DNA.encode("AAC"), DNA.encode("AAG")]), 1, 4)
+    counts = {"A": 4, "C": 1, "G": 1, "T": 0}
+    single = {x: (counts[x] + BACK_OFF / 4) / (6 + BACK_OFF) for x in "ACGT"}
+    pairs = {"AA": 2, "AC": 1, "AG": 1}
+    expected = [
+        np.log((pairs.get(a + b, 0) + BACK_OFF * single[b]) / ((4 if a == "A" else 0) + BACK_OFF))
+        for a, b in product("ACGT", repeat=2)
+    ]
+    np.testing.assert_allclose(log_p / 100, expected, atol=0.005)
+
+
+@given(st.lists(st.text("ACGT", min_size=7, max_size=30), min_size=1, max_size=8), st.integers(1, 5))
+def test_each_context_gives_a_distribution(texts, order):
+    log_p = _chain(stack_codes([DNA.encode(t) for t in texts]), order, 4).reshape(-1, 4)
+    np.testing.assert_allclose(np.exp(log_p / 100).sum(axis=1), 1, atol=0.02)  # rounded to hundredths
+
+
+def test_the_chain_finds_what_composition_cannot():
+    domain = Domain.fit(chain_windows(4000, 81, seed=1), DNA)
+    composition = replace(domain, chain=None)
+    assert domain.outlying(chain_windows(4000, 81, seed=4)).mean() < 0.02
+    strange = chain_windows(1000, 81, seed=2, chain_seed=9)
+    shuffled = np.random.default_rng(0).permuted(chain_windows(1000, 81, seed=3), axis=1)
+    for odd in (strange, shuffled):
+        assert domain.outlying(odd).mean() > 0.9
+        assert composition.outlying(odd).mean() < 0.3
+
+
+def test_copies_in_training_do_not_make_strangers_of_the_rest():
+    """Each sequence three times: a limit from copies that the chain knows would flag all that is new."""
+    once = chain_windows(700, 81, seed=5, sharpness=2.0)
+    domain = Domain.fit(np.concatenate([once, once, reverse_complement_codes(once[:, ::-1])[:, ::-1]]), DNA)
+    assert domain.outlying(chain_windows(3000, 81, seed=6, sharpness=2.0)).mean() < 0.03
+
+
+def test_relatives_fall_into_one_fold():
+    once = chain_windows(60, 81, seed=5)
+    fold = _related_folds(stack_codes(np.concatenate([once, once[:, ::-1], once])), DNA)
+    np.testing.assert_array_equal(fold[:60], fold[120:])
+    assert len(np.unique(fold)) == 5
+
+
+@pytest.mark.parametrize("length", [20, 40, 200, 500])
+def test_a_sequence_is_not_improbable_for_its_length(length):
+    profile = MarkovProfile.fit(stack_codes(chain_windows(2000, 81, seed=1)), np.zeros(2000), DNA, 0.995)
+    assert profile is not None
+    distances = profile.distances(stack_codes(chain_windows(1500, length, seed=2)), 4)
+    assert (distances > profile.limit).mean() < 0.02
+
+
+def test_without_a_whole_word_the_chain_has_no_opinion():
+    domain = Domain.fit(chain_windows(2000, 81, seed=1), DNA)
+    assert domain.chain is not None
+    np.testing.assert_array_equal(
+        domain.chain.distances(stack_codes([DNA.encode("ACG"), DNA.encode("ACGNN" * 5), DNA.encode("")]), 4),
+        0,
+    )
+
+
+def test_few_data_give_a_lower_order_or_no_chain():
+    assert Domain.fit(TRAINING[:49], DNA).chain is None
+    few = Domain.fit(TRAINING[:60], DNA).chain  # 4,860 letters, 4 for each of 4^5 parameters would be 4,096
+    assert few is not None
+    assert few.order == 4
+    assert len(few.log_p) == 4 ** (few.order + 1)
+
+
+def test_a_card_without_a_chain_is_read_and_flags_as_it_did(domain):
+    old = {key: value for key, value in domain.to_mapping().items() if key != "chain"}
+    again = Domain.from_mapping(old)
+    assert again.chain is None
+    assert again.to_mapping() == old
+    fresh = windows_like_a_genome(1000, 81, seed=7)
+    np.testing.assert_array_equal(again.outlying(fresh), replace(domain, chain=None).outlying(fresh))

@@ -1,0 +1,58 @@
+"""What training writes of its calibration: figures that are fair, a map where asked for, ranks for sets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from seqray.alphabet import DNA
+from seqray.calibrate import Calibration, cross_fitted
+from seqray.conformal import Conformal
+from seqray.errors import ConfigError
+from seqray.metrics import expected_calibration_error
+from seqray.modelfile import load_model
+from seqray.training import fit
+from seqray.training.finish import held_out_logits, held_out_rows
+from seqray.training.partition import partition, related_groups
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_the_card_tells_the_error_before_and_after(motif_task, make_config, tmp_path, members):
+    data, config = motif_task(300), make_config(members=members, trainer={"max_epochs": 4})
+    result = fit.train(config, data, None, work_dir=tmp_path)
+    card, facts = result.card, result.card.training["calibration"]
+    parts = [partition(data, config, None, member) for member in range(1, members + 1)]
+    raw, labels = held_out_logits(replace(card, temperature=1.0), result.networks, data, parts, config)
+    rows = held_out_rows(parts)
+    assert [card.classes[k] for k in labels] == [data[i].label for i in rows]
+    assert (facts["method"], facts["examples"]) == ("temperature", len(rows))
+    fair = cross_fitted(raw, labels, related_groups([data[i] for i in rows], DNA), 1, "temperature")
+    assert fair is not None
+    assert card.ece == pytest.approx(expected_calibration_error(fair[:, 1], labels))
+    assert result.validation["ece"] == card.ece
+    p = np.exp(raw) / np.exp(raw).sum(axis=1, keepdims=True)
+    assert facts["ece_before"] == pytest.approx(expected_calibration_error(p[:, 1], labels), rel=1e-4)
+    assert Conformal.from_mapping(card.conformal, card.classes).counts == tuple(np.bincount(labels))
+    assert card.domain["chain"]["order"] >= 3
+
+
+def test_isotonic_on_request_with_the_weights_of_the_same_run(motif_task, make_config, tmp_path):
+    data, config = motif_task(300), make_config(trainer={"max_epochs": 4})
+    plain = fit.train(config, data, tmp_path / "a.safetensors", work_dir=tmp_path / "w")
+    config = replace(config, calibration=replace(config.calibration, method="isotonic"))
+    bent = fit.train(config, data, tmp_path / "b.safetensors", work_dir=tmp_path / "w")  # not trained again
+    card = load_model(tmp_path / "b.safetensors").card
+    assert card == bent.card
+    assert card.format == 2
+    assert card.training["calibration"]["method"] == "isotonic"
+    assert card.temperature == plain.card.temperature
+    found = Calibration.of(card)
+    assert found.isotonic is not None
+    assert bent.validation["auroc"] == pytest.approx(plain.validation["auroc"])  # order is kept
+
+
+def test_isotonic_with_three_classes_is_a_wrong_setting(make_config):
+    with pytest.raises(ConfigError, match=r"'calibration\.method' is temperature for more than two classes"):
+        make_config(model={"classes": 3}, calibration={"method": "isotonic"})
