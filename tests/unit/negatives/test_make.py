@@ -1,0 +1,266 @@
+"""Positives in, negatives out: counts, names, groups and places, each checked by other means."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from seqray.alphabet import DNA, PROTEIN, RNA, reverse_complement
+from seqray.errors import ConfigError, InputError
+from seqray.io.tracks import Interval
+from seqray.negatives.genome import Genome
+from seqray.negatives.make import deal, make_negatives
+from seqray.negatives.recipes import parse_mix
+from seqray.negatives.settings import Ground, NegativeOptions
+from seqray.negatives.sources import Annotation, near_starts
+from seqray.records import LabelledSequence, SequenceRecord
+from seqray.regions import Intervals
+
+WINDOW_ID = re.compile(r"(\w+):(chr\d):(\d+)-(\d+):([+-])")
+DISTANCE = 100
+
+
+def random_letters(n: int, seed: int) -> str:
+    return "".join(random.Random(seed).choices("ACGT", k=n))
+
+
+TEXTS = {"chr1": random_letters(40_000, 1), "chr2": random_letters(10_000, 2)}
+# A gene of 1,400 letters every 2,000, strands ++-- in turn, so that every fourth gap is convergent.
+GENES = [
+    Interval(contig, start, start + 1400, "", "++--"[(start // 2000) % 4], kind)
+    for contig, text in TEXTS.items()
+    for start in range(300, len(text), 2000)
+    for kind in ("gene", "CDS")
+]
+
+
+def positives(n: int = 40) -> list[LabelledSequence]:
+    """Windows of 61 letters upstream of genes, on both strands."""
+    found = []
+    for i in range(n):
+        contig = "chr2" if i % 8 == 7 else "chr1"
+        start = 200 + (i * 977) % (len(TEXTS[contig]) - 300)
+        letters = TEXTS[contig][start : start + 61]
+        found.append(LabelledSequence(letters if i % 2 else reverse_complement(letters), "promoter", f"p{i}"))
+    return found
+
+
+@pytest.fixture(scope="module")
+def ground() -> Ground:
+    genome = Genome.of([SequenceRecord(name, text) for name, text in TEXTS.items()], DNA)
+    near = near_starts([g for g in GENES if g.kind == "gene"], genome, DISTANCE)
+    return Ground(genome, Annotation.of(GENES, genome), near)
+
+
+def options(*recipes: str, **settings) -> NegativeOptions:
+    return NegativeOptions(parse_mix(recipes), **settings)
+
+
+def places(negatives):
+    """Recipe, contig, start, end, strand of each window, from its id."""
+    for example in negatives:
+        recipe, contig, start, end, strand = WINDOW_ID.fullmatch(example.id).groups()
+        yield example, recipe, contig, int(start), int(end), strand
+
+
+def test_ids_say_where_the_letters_stand(ground):
+    made = make_negatives(positives(), options("genome", "coding", "antisense"), DNA, ground)
+    assert len(made.negatives) == 40
+    for example, _, contig, start, end, strand in places(made.negatives):
+        cut = TEXTS[contig][start:end]
+        backwards = "".join({"A": "T", "C": "G", "G": "C", "T": "A"}[letter] for letter in reversed(cut))
+        assert example.sequence == (cut if strand == "+" else backwards)
+        assert example.label == "background"
+
+
+def test_no_window_touches_a_positive_a_start_or_another_window(ground):
+    given = positives()
+    made = make_negatives(given, options("genome", ratio=Fraction(3)), DNA, ground)
+    used = Counter()
+    for _, _, contig, start, end, _ in places(made.negatives):
+        used.update((contig, i) for i in range(start, end))
+    taken = set()
+    for example in given:
+        for contig, text in TEXTS.items():
+            for letters in (example.sequence, reverse_complement(example.sequence)):
+                at = text.find(letters)
+                taken |= {(contig, i) for i in range(at, at + 61) if at >= 0}
+    assert len(taken) > 40 * 50
+    near = set()
+    for gene in GENES:
+        first = gene.start if gene.strand == "+" else gene.end - 1
+        near |= {(gene.contig, i) for i in range(first - DISTANCE, first + DISTANCE + 1)}
+    assert max(used.values()) == 1
+    assert not set(used) & taken
+    assert not set(used) & near
+    assert made.placed == 40
+
+
+def test_recipes_lie_where_they_say(ground):
+    recipes = ("coding", "antisense", "convergent")
+    made = make_negatives(positives(), options(*recipes, gc_bins=0), DNA, ground)
+    kinds = Counter()
+    coding = [g for g in GENES if g.kind == "CDS"]
+    for _, recipe, contig, start, end, strand in places(made.negatives):
+        kinds[recipe] += 1
+        holding = [g.strand for g in coding if g.contig == contig and g.start <= start and end <= g.end]
+        if recipe == "coding":
+            assert holding == [strand]
+        elif recipe == "antisense":
+            assert holding == ["-" if strand == "+" else "+"]
+        else:
+            left = max((g for g in coding if g.contig == contig and g.end <= start), key=lambda g: g.end)
+            right = min((g for g in coding if g.contig == contig and g.start >= end), key=lambda g: g.start)
+            assert (left.strand, right.strand) == ("+", "-")
+    assert kinds == {"coding": 14, "antisense": 13, "convergent": 13}
+
+
+def test_gc_content_is_that_of_the_positives(ground):
+    given = positives()
+    made = make_negatives(given, options("genome"), DNA, ground)
+
+    def histogram(examples):
+        return Counter(sum(c in "GC" for c in e.sequence) * 20 // 61 for e in examples)
+
+    assert histogram(made.negatives) == histogram(given)
+    loose = make_negatives(given, options("genome", gc_bins=0), DNA, ground)
+    assert histogram(loose.negatives) != histogram(given)
+
+
+def test_counts_follow_shares_and_every_positive_serves_equally(ground):
+    mix = ("shuffle=0.5", "substitution=0.3", "genome=0.2")
+    made = make_negatives(positives(30), options(*mix, ratio=Fraction(5, 2)), DNA, ground)
+    assert made.wanted == made.made == {"shuffle": 38, "substitution": 22, "genome": 15}  # of 75
+    assert len({e.id for e in [*made.positives, *made.negatives]}) == 30 + 75
+    dealt = deal(30, made.wanted, np.random.default_rng(0))
+    assert {name: len(rows) for name, rows in dealt.items()} == made.wanted
+    times = Counter(row for rows in dealt.values() for row in rows)
+    assert sorted(times.values()) == [2] * 15 + [3] * 15
+
+
+def test_shuffles_keep_pairs_and_are_named_after_their_positive():
+    given = positives(10)
+    made = make_negatives(given, options("shuffle", ratio=Fraction(2)), DNA)
+    assert [e.id for e in made.negatives[:4]] == [f"shuffle:p{i}:{k}" for i in (0, 1) for k in (1, 2)]
+    by_id = {e.id: e for e in made.positives}
+    for example in made.negatives:
+        parent = by_id[example.id.split(":")[1]]
+        assert Counter(pairwise(example.sequence)) == Counter(pairwise(parent.sequence))
+        assert example.group == parent.group
+        assert example.sequence != parent.sequence
+    assert len({e.sequence for e in made.negatives}) == 20
+    assert len({e.group for e in made.positives}) == 10
+
+
+def test_a_group_is_a_block_of_the_genome(ground):
+    made = make_negatives(positives(), options("genome", block=10_000), DNA, ground)
+    spots = [(e, contig, start) for e, _, contig, start, _, _ in places(made.negatives)]
+    for one, contig, start in spots:
+        for other, contig2, start2 in spots:
+            same = contig == contig2 and start // 10_000 == start2 // 10_000
+            near = contig == contig2 and abs(start - start2) < 61
+            assert (one.group == other.group) or not (same or near)
+    assert len({e.group for e in made.negatives}) >= 4
+
+
+def test_splits_and_contexts_pass_on_and_windows_of_two_splits_share_no_block(ground):
+    given = [
+        LabelledSequence(e.sequence, e.label, e.id, None, ("train", "test", None)[i % 3], f"s{i % 2}")
+        for i, e in enumerate(positives())
+    ]
+    made = make_negatives(given, options("genome", "shuffle", block=2_000), DNA, ground)
+    assert Counter((e.split, e.context) for e in made.negatives).keys() <= {
+        (e.split, e.context) for e in given
+    }
+    shuffles = [e for e in made.negatives if e.id.startswith("shuffle")]
+    parents = {e.id: e for e in given}
+    assert all(e.split == parents[e.id.split(":")[1]].split for e in shuffles)
+    blocks: dict[tuple[str, int], set] = {}
+    windows = [e for e in made.negatives if e.id.startswith("genome")]
+    for example, _, contig, start, end, _ in places(windows):
+        if example.split:
+            for block in {start // 2000, (end - 1) // 2000}:
+                blocks.setdefault((contig, block), set()).add(example.split)
+    assert {len(splits) for splits in blocks.values()} == {1}
+    assert {s for splits in blocks.values() for s in splits} == {"train", "test"}
+
+
+def test_given_groups_reach_the_negatives():
+    given = [LabelledSequence("ACGTTGCATT" * 4, "promoter", f"p{i}", f"family{i}") for i in range(3)]
+    made = make_negatives(given, options("shuffle", "substitution"), DNA)
+    assert [e.group for e in made.positives] == ["family0", "family1", "family2"]
+    assert all(e.group == f"family{e.id.split(':')[1][1:]}" for e in made.negatives)
+
+
+def test_starts_are_avoided_by_the_recipes_named_only(ground):
+    starts = {s: ground.genome.contigs() for s in "+-"}  # everything is near a start
+    near = {s: Intervals.merge(pairs) for s, pairs in starts.items()}
+    everywhere = Ground(ground.genome, ground.annotation, near, frozenset(("genome",)))
+    made = make_negatives(positives(), options("genome", "coding"), DNA, everywhere)
+    assert made.made == {"genome": 0, "coding": 20}
+    assert made.wanted["genome"] == 20
+    both = Ground(ground.genome, ground.annotation, near, frozenset(("genome", "coding")))
+    assert make_negatives(positives(), options("genome", "coding"), DNA, both).made["coding"] == 0
+
+
+def test_the_same_seed_gives_the_same_and_another_does_not(ground):
+    recipes = ("shuffle", "genome", "substitution", "antisense")
+    one, two = (make_negatives(positives(), options(*recipes, seed=5), DNA, ground) for _ in range(2))
+    assert one == two
+    assert one != make_negatives(positives(), options(*recipes, seed=6), DNA, ground)
+
+
+def test_what_has_no_other_order_gives_no_shuffle():
+    given = [
+        LabelledSequence("A" * 30, "promoter", "run"),
+        LabelledSequence("ACGTTGCATTGACCATG", "promoter", "p"),
+    ]
+    made = make_negatives(given, options("shuffle"), DNA)
+    assert made.made == {"shuffle": 1}
+    assert made.negatives[0].id == "shuffle:p:1"
+
+
+def test_protein_and_rna():
+    peptides = [LabelledSequence("GIGKFLHSAKKFGKAFVGEIMNS", "amp", "magainin")]
+    made = make_negatives(peptides, options("shuffle", label="other"), PROTEIN)
+    [negative] = made.negatives
+    assert Counter(negative.sequence) == Counter(peptides[0].sequence)
+    assert Counter(pairwise(negative.sequence)) != Counter(pairwise(peptides[0].sequence))
+    assert negative.label == "other"
+    rna = [LabelledSequence("GGCUAACGUUAGCAUCCGAU" * 2, "x", "r")]
+    made = make_negatives(rna, options("substitution", "shuffle", ratio=Fraction(4)), RNA)
+    assert set("".join(e.sequence for e in made.negatives)) <= set("ACGU")
+
+
+@pytest.mark.parametrize(
+    ("recipe", "alphabet", "message"),
+    [
+        ("genome", DNA, "recipe 'genome' needs a genome; give --genome FILE"),
+        ("coding", DNA, "recipe 'coding' needs a genome"),
+        ("genome", PROTEIN, "recipe 'genome' cuts windows from a genome; protein has none"),
+    ],
+)
+def test_what_a_recipe_lacks(recipe, alphabet, message):
+    given = [LabelledSequence("ACGTTGCA", "promoter", "p")]
+    with pytest.raises(ConfigError) as error:
+        make_negatives(given, options(recipe), alphabet)
+    assert message in str(error.value)
+
+
+def test_other_errors(ground):
+    with pytest.raises(InputError, match="no positive"):
+        make_negatives([], options("shuffle"), DNA)
+    with pytest.raises(
+        ConfigError, match="recipe 'antisense' needs to know the genes; give --annotation FILE"
+    ):
+        make_negatives(positives(), options("antisense"), DNA, Ground(ground.genome))
+    with pytest.raises(ConfigError, match="0 negatives per positive"):
+        make_negatives(positives(), options("shuffle", ratio=Fraction(0)), DNA)
+    with pytest.raises(ConfigError, match="20 segments of a sequence of 8 letters"):
+        make_negatives([LabelledSequence("ACGTTGCA", "p", "p")], options("substitution"), DNA)

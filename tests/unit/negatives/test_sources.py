@@ -1,0 +1,145 @@
+"""Where windows may lie: coding sequence, convergent gaps, letters near starts; by hand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqray.alphabet import DNA
+from seqray.errors import InputError
+from seqray.io.tracks import Interval
+from seqray.negatives.genome import Genome
+from seqray.negatives.sources import (
+    NOTHING,
+    Annotation,
+    Source,
+    clip,
+    convergent_gaps,
+    deal_blocks,
+    near_starts,
+    on_genome,
+    sources_of,
+)
+from seqray.records import SequenceRecord
+from seqray.regions import Intervals
+
+# Two contigs of 100 and 50 letters: the second begins at 101.
+GENOME = Genome.of([SequenceRecord("a", "A" * 100), SequenceRecord("b", "C" * 50, circular=True)], DNA)
+FREE = {"+": NOTHING, "-": NOTHING}
+
+
+def gene(contig, start, end, strand, kind="gene"):
+    return Interval(contig, start, end, "", strand, kind)
+
+
+def test_of_genes_the_5_prime_end_counts_and_of_others_every_letter():
+    features = [gene("a", 20, 40, "+"), gene("a", 50, 71, "-"), gene("a", 80, 83, "+", "promoter")]
+    near = near_starts(features, GENOME, 3)
+    # Letter 20, letter 70 (the first of a gene on the minus strand), letters 80 to 82; 3 more on each side.
+    assert near["+"].pairs() == near["-"].pairs() == [(17, 24), (67, 74), (77, 86)]
+
+
+def test_a_line_of_bed_and_a_feature_without_strand_count_whole():
+    features = [Interval("a", 10, 20), gene("a", 40, 50, ".")]
+    assert near_starts(features, GENOME, 0)["+"].pairs() == [(10, 20), (40, 50)]
+
+
+def test_starts_of_the_same_strand_only():
+    features = [gene("a", 20, 40, "+"), gene("a", 50, 71, "-"), Interval("a", 90, 91)]
+    near = near_starts(features, GENOME, 2, "same")
+    assert near["+"].pairs() == [(18, 23), (88, 93)]
+    assert near["-"].pairs() == [(68, 73), (88, 93)]
+
+
+def test_letters_near_a_start_end_with_the_contig_or_go_round_a_circle():
+    near = near_starts([gene("a", 98, 100, "+"), gene("a", 0, 5, "+"), gene("b", 1, 9, "+")], GENOME, 4)
+    # On b, a circle of 50: letters 47 .. 49 and 0 .. 5; 101 is its letter 0.
+    assert near["+"].pairs() == [(0, 5), (94, 100), (101, 107), (148, 151)]
+
+
+def test_a_feature_across_the_origin_is_cut_in_two():
+    placed = on_genome([gene("b", 45, 55, "-")], GENOME)
+    assert placed["-"] == [(146, 151), (101, 106)]
+
+
+@pytest.mark.parametrize(
+    ("feature", "message"),
+    [
+        (
+            gene("c", 0, 9, "+"),
+            "x.gff: names the contig 'c', which the genome lacks; the genome begins with 'a'",
+        ),
+        (gene("a", 100, 120, "+"), "has a feature at 101-120 of 'a', which has 100 letters; check that"),
+        (gene("a", 10, 120, "+"), "has a feature at 11-120 of 'a'"),
+    ],
+)
+def test_features_of_another_assembly(feature, message):
+    with pytest.raises(InputError) as error:
+        near_starts([feature], GENOME, 1, where="x.gff")
+    assert message in str(error.value)
+
+
+def test_convergent_gaps_by_hand():
+    genes = {"+": [(0, 10), (40, 50)], "-": [(20, 30), (60, 70)], ".": []}
+    # 10-20: towards each other. 30-40: away from each other. 50-60: towards each other.
+    assert convergent_gaps(genes) == [(10, 20), (50, 60)]
+    # Within a longer gene nothing counts; the one that ends last decides.
+    assert convergent_gaps({"+": [(0, 30)], "-": [(5, 10), (40, 50)], ".": []}) == [(30, 40)]
+    # Overlapping and touching ends leave no gap; a gene without a strand says nothing.
+    assert convergent_gaps({"+": [(0, 30)], "-": [(29, 50)], ".": []}) == []
+    assert convergent_gaps({"+": [(0, 30)], "-": [(30, 50)], ".": []}) == []
+    assert convergent_gaps({"+": [(0, 10)], "-": [(40, 50)], ".": [(20, 30)]}) == []
+    assert convergent_gaps({"+": [], "-": [], ".": []}) == []
+
+
+def test_no_gap_reaches_into_the_next_contig():
+    annotation = Annotation.of([gene("a", 0, 90, "+"), gene("b", 10, 20, "-")], GENOME)
+    assert sources_of("convergent", GENOME, FREE, annotation)["+"].parts == []
+
+
+def test_coding_and_antisense_are_opposite_strands_and_leave_out_where_both_code():
+    features = [gene("a", 0, 30, "+", "CDS"), gene("a", 25, 60, "-", "CDS"), gene("a", 0, 61, "+")]
+    annotation = Annotation.of(features, GENOME)
+    coding = sources_of("coding", GENOME, FREE, annotation)
+    antisense = sources_of("antisense", GENOME, FREE, annotation)
+    assert coding["+"].parts == antisense["-"].parts == [(0, 30)]
+    assert coding["-"].parts == antisense["+"].parts == [(25, 60)]
+    assert coding["+"].forbidden.pairs() == antisense["-"].forbidden.pairs() == [(25, 60)]
+    assert coding["-"].forbidden.pairs() == [(0, 30)]
+    # Genes are those annotated as such; without any, coding sequences are taken for genes.
+    assert annotation.genes["+"] == [(0, 61)]
+    assert Annotation.of(features[:2], GENOME).genes["-"] == [(25, 60)]
+
+
+def test_the_genome_recipe_takes_every_contig():
+    avoid = {"+": Intervals.merge([(5, 9)]), "-": NOTHING}
+    sources = sources_of("genome", GENOME, avoid, None)
+    assert sources["+"] == Source([(0, 100), (101, 151)], avoid["+"])
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 50), st.integers(1, 10)).map(lambda p: (p[0], p[0] + p[1])), max_size=5
+    ),
+    st.lists(
+        st.tuples(st.integers(0, 50), st.integers(1, 10)).map(lambda p: (p[0], p[0] + p[1])), max_size=5
+    ),
+)
+def test_clip_keeps_the_letters_in_both(parts, allowed):
+    kept = clip(Source(parts, NOTHING), Intervals.merge(allowed)).parts
+    inside = {i for start, end in allowed for i in range(start, end)}
+    expected = {i for start, end in parts for i in range(start, end)} & inside
+    assert {i for start, end in kept for i in range(start, end)} == expected
+
+
+def test_blocks_are_dealt_in_proportion():
+    shares = {"test": Fraction(1, 5), "train": Fraction(4, 5)}
+    dealt = deal_blocks(GENOME, 10, shares, np.random.default_rng(0))  # 10 and 5 blocks
+    sizes = {split: int((i.ends - i.starts).sum()) for split, i in dealt.items()}
+    assert sizes == {"test": 30, "train": 120}
+    both = Intervals.merge(dealt["test"].pairs() + dealt["train"].pairs())
+    assert both.pairs() == [(0, 100), (101, 151)]
