@@ -1,0 +1,162 @@
+"""Labels and what classifiers say, to an `Evaluation`: figures of all records and of parts, and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from seqray.errors import ConfigError, InputError
+from seqray.evaluation.floor import called
+from seqray.evaluation.mcnemar import mcnemar
+from seqray.evaluation.measure import Records, measure, part_of_answers
+from seqray.evaluation.resampling import FEW_GROUPS, group_numbers
+from seqray.results import Answers, Evaluation
+
+MODEL, AGAINST, FLOOR = "model", "against", "floor"
+COMPARED = (FLOOR, AGAINST)
+SUM_TOLERANCE = 1e-3  # tables carry a few digits
+
+
+def evaluate_scores(
+    labels: Sequence[str] | np.ndarray,
+    probabilities: ArrayLike,
+    classes: Sequence[str],
+    positive: str,
+    threshold: float | None = 0.5,
+    groups: Sequence[object] | np.ndarray | None = None,
+    *,
+    beside: Sequence[Answers] = (),
+    subsets: Mapping[str, np.ndarray] | None = None,
+    draws: int = 1000,
+    seed: int = 0,
+    split: str = "all",
+) -> Evaluation:
+    """Measure probabilities against labels.
+
+    Parameters
+    ----------
+    labels
+        (N,) names of classes.
+    probabilities
+        (N, K), or (N,) of the positive class where there are two.
+    classes
+        Names [K] in the order of the columns.
+    positive
+        The class that figures of two classes are about.
+    threshold
+        Probability of the positive class at and above which it is called; None for that of the highest
+        expected Matthews correlation. Of more than two classes the most probable is called.
+    groups
+        (N,) keys; records of one group are drawn together in the bootstrap.
+    beside
+        What other classifiers say of the same records, such as `seqray.evaluation.floor.floors`.
+    subsets
+        Rows of further parts that get figures of their own.
+    draws, seed
+        Of the bootstrap.
+    split
+        Name of the data, for the tables.
+
+    Raises
+    ------
+    InputError
+        For arrays that don't go together, an unknown label, or scores that are no probabilities.
+    """
+    names = tuple(classes)
+    truth = label_indices(labels, names)
+    scores = np.asarray(probabilities, dtype=np.float64)
+    if scores.ndim == 1 and len(names) == 2:
+        scores = np.stack((scores, 1 - scores) if positive == names[0] else (1 - scores, scores), axis=1)
+    check_probabilities(scores, len(truth), len(names))
+    model = called(MODEL, "the model evaluated", scores, names, positive, threshold)
+    return evaluate_answers(
+        truth, [model, *beside], names, positive, groups, subsets=subsets, draws=draws, seed=seed, split=split
+    )
+
+
+def evaluate_answers(
+    labels: np.ndarray,
+    answers: Sequence[Answers],
+    classes: Sequence[str],
+    positive: str,
+    groups: Sequence[object] | np.ndarray | None = None,
+    *,
+    subsets: Mapping[str, np.ndarray] | None = None,
+    draws: int = 1000,
+    seed: int = 0,
+    split: str = "all",
+    grouping: str = "",
+    notes: Sequence[str] = (),
+) -> Evaluation:
+    """Measure answers, the model's first: see `evaluate_scores`; labels are class indices (N,)."""
+    if positive not in classes:
+        raise ConfigError(f"'{positive}' is not one of the classes {', '.join(classes)}")
+    if groups is not None and len(groups) != len(labels):
+        raise InputError(f"{len(labels)} labels but {len(groups)} groups")
+    records = Records(tuple(classes), positive, labels, groups)
+    versus = [one.source for one in answers if one.source in COMPARED]
+    figures = measure(records, answers, versus=versus, draws=draws, seed=seed)
+    shown = [one for one in answers if one.source in (MODEL, *COMPARED)]
+    for name, rows in (subsets or {}).items():
+        parts = [part_of_answers(one, rows) for one in shown]
+        figures += measure(records.part(rows), parts, subset=name, draws=draws, seed=seed)
+    return Evaluation(
+        records.classes,
+        positive,
+        labels,
+        tuple(answers),
+        tuple(figures),
+        split,
+        {name: len(rows) for name, rows in (subsets or {}).items()},
+        grouping or ("records drawn one by one" if groups is None else "groups as given"),
+        draws,
+        seed,
+        (*notes, *_notes(records)),
+        _disagreements(labels, answers),
+    )
+
+
+def _notes(records: Records) -> list[str]:
+    """What the figures can't say for themselves."""
+    found = []
+    counts = np.bincount(records.labels, minlength=len(records.classes))
+    absent = [name for name, count in zip(records.classes, counts, strict=True) if count == 0]
+    if absent:
+        found.append(f"no record of class {', '.join(absent)}: figures that need it are undefined")
+    groups = len(np.unique(group_numbers(records.groups, len(records.labels))))
+    if groups < FEW_GROUPS:
+        found.append(f"only {groups} groups: intervals are too narrow")
+    return found
+
+
+def _disagreements(labels: np.ndarray, answers: Sequence[Answers]) -> dict[str, tuple[int, int, float]]:
+    """McNemar's test of the model against what it is compared with."""
+    calls = {one.source: one.calls for one in answers}
+    tests = {name: mcnemar(labels, calls[MODEL], calls[name]) for name in COMPARED if name in calls}
+    return {name: (test.first_only, test.second_only, test.p) for name, test in tests.items()}
+
+
+def label_indices(labels: Sequence[str] | np.ndarray, classes: Sequence[str]) -> np.ndarray:
+    """Number labels by the classes: (N,)."""
+    index = {name: k for k, name in enumerate(classes)}
+    unknown = sorted({str(label) for label in labels} - set(index))
+    if unknown:
+        raise InputError(
+            f"the label '{unknown[0]}' is none of the classes {', '.join(classes)}",
+            remedy=f"rename it: --map {unknown[0]}={classes[0]}",
+        )
+    if len(labels) == 0:
+        raise InputError("no record to evaluate")
+    return np.array([index[str(label)] for label in labels], dtype=np.int64)
+
+
+def check_probabilities(scores: np.ndarray, count: int, classes: int) -> None:
+    """Refuse what is not (N, K) probabilities."""
+    if scores.shape != (count, classes):
+        raise InputError(f"probabilities {scores.shape} for {count} records of {classes} classes")
+    if not np.isfinite(scores).all():
+        raise InputError("a probability is not a number")
+    if scores.min() < 0 or scores.max() > 1 or np.abs(scores.sum(axis=1) - 1).max() > SUM_TOLERANCE:
+        raise InputError("probabilities don't lie within 0 to 1 or don't sum to 1")

@@ -1,0 +1,110 @@
+"""The floor learns what is there to learn, and is never judged by a fit that saw the record."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
+from seqray.alphabet import DNA, PROTEIN
+from seqray.baseline import KmerPositionalBaseline
+from seqray.errors import InputError
+from seqray.evaluation.floor import called, floors
+from seqray.records import LabelledSequence
+
+CLASSES = ("background", "promoter")
+
+
+def examples(n, seed, length=30, planted="TATAAT"):
+    rng = np.random.default_rng(seed)
+    found = []
+    for i in range(n):
+        letters = "".join(rng.choice(list("ACGT"), length))
+        label = CLASSES[i % 2]
+        if label == "promoter" and planted:
+            letters = letters[:10] + planted + letters[10 + len(planted) :]
+        found.append(LabelledSequence(letters, label, f"r{i}"))
+    return found
+
+
+def run(test, train=(), alphabet=DNA, classes=CLASSES, groups=None):
+    keys = range(len(test)) if groups is None else groups
+    return {a.source: a for a in floors(test, train, classes, classes[-1], alphabet, list(keys))}
+
+
+def test_the_floor_is_the_baseline_fitted_on_training_data():
+    train, test = examples(80, 1), examples(30, 2)
+    found = run(test, train)
+    model = KmerPositionalBaseline().fit([e.sequence for e in train], [e.label for e in train])
+    expected = model.predict_proba([e.sequence for e in test])
+    np.testing.assert_allclose(found["floor"].scores, expected, atol=1e-8)
+    assert "fitted on 80 training records" in found["floor"].note
+    assert (found["floor"].calls == [i % 2 for i in range(30)]).mean() > 0.9
+
+
+def test_the_composition_rule_is_a_logistic_regression_on_gc():
+    train, test = examples(80, 1), examples(30, 2)
+    share = [[sum(letter in "GC" for letter in e.sequence) / 30] for e in [*train, *test]]
+    scaler = StandardScaler().fit(share[:80])
+    model = LogisticRegression().fit(scaler.transform(share[:80]), [CLASSES.index(e.label) for e in train])
+    expected = model.predict_proba(scaler.transform(share[80:]))
+    found = run(test, train)
+    np.testing.assert_allclose(found["gc"].scores, expected, atol=1e-6)
+    assert set(found) == {"floor", "majority", "gc"}  # one length says nothing
+
+
+def test_length_and_protein():
+    rng = np.random.default_rng(3)
+    test = [
+        LabelledSequence("".join(rng.choice(list("ACDEFGHIKL"), 10 + 8 * (i % 2))), CLASSES[i % 2], f"r{i}")
+        for i in range(40)
+    ]
+    found = run(test, alphabet=PROTEIN)
+    assert set(found) == {"floor", "majority", "length"}
+    assert (found["length"].calls == [i % 2 for i in range(40)]).all()
+
+
+def test_majority_is_the_shares_of_training_and_does_not_rank():
+    train = examples(60, 1)[:50] + [LabelledSequence("ACGT" * 8, "background", f"x{i}") for i in range(50)]
+    found = run(examples(10, 2), train)["majority"]
+    np.testing.assert_allclose(found.scores, np.tile([0.75, 0.25], (10, 1)))
+    assert not found.calls.any()
+    assert len(np.unique(run(examples(11, 2))["majority"].scores[:, 1])) == 1
+
+
+def test_folds_hold_whole_groups_out():
+    """Labels are drawn at random but shared by copies: only a fit that saw a copy can know them."""
+    rng = np.random.default_rng(4)
+    letters = ["".join(rng.choice(list("ACGT"), 30)) for _ in range(60)]
+    labels = rng.permutation([0, 1] * 30)
+    originals = [LabelledSequence(s, CLASSES[k], s) for s, k in zip(letters, labels, strict=True)]
+    test = [*originals, *originals]
+    truth = np.concatenate((labels, labels))
+    apart = run(test, groups=[*range(60)] * 2)["floor"]
+    leaking = run(test, groups=[*range(120)])["floor"]
+    assert "cross-validated by groups in 5 folds" in apart.note
+    assert (apart.scores.argmax(axis=1) == truth).mean() < 0.7
+    assert (leaking.scores.argmax(axis=1) == truth).mean() > 0.75
+
+
+def test_a_class_without_training_data_gets_0_and_unknown_labels_are_left_out():
+    train = [*examples(40, 1), *(LabelledSequence("ACGT" * 7, "other", f"o{i}") for i in range(5))]
+    found = run(examples(6, 2), train, classes=("background", "rare", "promoter"))
+    assert found["floor"].scores[:, 1].tolist() == [0] * 6
+    np.testing.assert_allclose(found["floor"].scores.sum(axis=1), 1)
+    assert found["floor"].threshold is None
+    one = run(examples(6, 2), [e for e in train if e.label == "promoter"])
+    assert one["floor"].scores.tolist() == [[0, 1]] * 6
+
+
+def test_too_few_groups():
+    with pytest.raises(InputError, match="folds from 1 groups"):
+        run(examples(6, 2), groups=["x"] * 6)
+
+
+def test_calls_follow_a_threshold_or_the_highest_expected_correlation():
+    scores = np.array([[0.8, 0.2], [0.3, 0.7], [0.1, 0.9], [0.9, 0.1]])
+    assert called("model", "", scores, CLASSES, "promoter", 0.8).calls.tolist() == [0, 0, 1, 0]
+    assert called("model", "", scores, CLASSES, "background", 0.8).calls.tolist() == [0, 1, 1, 0]
+    chosen = called("floor", "", scores, CLASSES, "promoter")
+    assert chosen.threshold == pytest.approx(0.45)  # halfway between .2 and .7, the widest gap
+    assert chosen.calls.tolist() == [0, 1, 1, 0]

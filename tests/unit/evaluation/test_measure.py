@@ -1,0 +1,203 @@
+"""Intervals cover what they should, differences are paired, and the order of records decides nothing."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics as reference
+
+from seqray.evaluation.measure import Records, measure
+from seqray.evaluation.resampling import (
+    CELLS,
+    group_numbers,
+    interval,
+    p_of_no_difference,
+    weight_blocks,
+)
+from seqray.metrics import binary_metrics, bootstrap_interval
+from seqray.results import Answers
+
+CLASSES = ("background", "promoter")
+
+
+def answers_of(source, scores, threshold=0.5):
+    table = np.stack((1 - scores, scores), axis=1)
+    return Answers(source, source, table, (scores >= threshold).astype(int), threshold=threshold)
+
+
+def simulated(seed, n=200):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 2, n)
+    return labels, np.clip(0.3 * labels + rng.random(n) * 0.7, 0, 1), rng.integers(0, n // 4, n)
+
+
+def by_metric(figures, source="model"):
+    return {figure.metric: figure for figure in figures if figure.source == source}
+
+
+def test_values_are_those_of_the_metrics_and_intervals_those_of_the_bootstrap():
+    labels, scores, groups = simulated(0)
+    records = Records(CLASSES, "promoter", labels, groups)
+    found = by_metric(measure(records, [answers_of("model", scores)], draws=400))
+    expected = binary_metrics(labels, scores, 0.5)
+    assert {name: found[name].value for name in expected} == pytest.approx(expected)
+    low, high = bootstrap_interval(reference.roc_auc_score, labels, scores, groups, n=400)
+    assert found["auroc"].low == pytest.approx(low, abs=0.015)  # other draws of the same bootstrap
+    assert found["auroc"].high == pytest.approx(high, abs=0.015)
+    figure = found["mcc"]
+    assert (figure.n, figure.positives, figure.groups) == (200, labels.sum(), len(set(groups)))
+    assert (figure.subset, figure.label) == ("all", "promoter")
+    assert math.isnan(figure.p)
+
+
+def test_draws_take_whole_groups_as_many_as_there_are():
+    groups = np.array([0, 0, 1, 2, 2, 2])
+    [weights] = weight_blocks(groups, 300, seed=1)
+    assert weights.shape == (300, 6)
+    assert (weights[:, 0] == weights[:, 1]).all()
+    assert (weights[:, 3] == weights[:, 5]).all()
+    assert (weights[:, [0, 2, 3]].sum(axis=1) == 3).all()
+    assert weights[:, 2].mean() == pytest.approx(1, abs=0.2)
+
+
+def test_draws_are_the_same_whatever_is_held_at_once(monkeypatch):
+    groups = np.arange(50)
+    [whole] = weight_blocks(groups, 40, seed=3)
+    monkeypatch.setattr("seqray.evaluation.resampling.CELLS", 50 * 7)
+    parts = list(weight_blocks(groups, 40, seed=3))
+    assert len(parts) == 6
+    assert CELLS > 50 * 7
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+
+
+def test_groups_are_numbered_by_appearance():
+    assert group_numbers(["b", "a", "b"], 3).tolist() == [0, 1, 0]
+    assert group_numbers(None, 3).tolist() == [0, 1, 2]
+
+
+def test_intervals_and_p_on_paper():
+    samples = np.arange(1001) / 1000
+    assert interval(samples) == pytest.approx((0.025, 0.975))
+    assert interval(np.array([np.nan, 2.0])) == (2.0, 2.0)
+    assert all(math.isnan(bound) for bound in interval(np.array([np.nan])))
+    assert p_of_no_difference(np.array([1.0] * 97 + [-1.0] * 2)) == pytest.approx(2 * 3 / 100)
+    assert p_of_no_difference(np.array([0.0, 1.0])) == 1
+    assert math.isnan(p_of_no_difference(np.array([np.nan])))
+
+
+def coverage(grouped: bool, rounds):
+    """How often the interval of a paired difference holds 0, its true value.
+
+    Five records of a group are called alike by each of two classifiers, both right in 70 % of the groups.
+    """
+    held = 0
+    for seed in range(rounds):
+        rng = np.random.default_rng(seed)
+        labels = rng.integers(0, 2, 200)
+        wrong = np.repeat(rng.random((2, 40)) < 0.3, 5, axis=1)
+        calls = np.where(wrong, 1 - labels, labels)
+        answers = [answers_of("model", calls[0] * 0.8), answers_of("floor", calls[1] * 0.8)]
+        groups = np.repeat(np.arange(40), 5) if grouped else None
+        records = Records(CLASSES, "promoter", labels, groups)
+        figures = measure(records, answers, versus=["floor"], draws=100, seed=seed)
+        difference = by_metric(figures, "model-floor")["accuracy"]
+        held += difference.low <= 0 <= difference.high
+    return held / rounds
+
+
+def test_a_paired_interval_over_groups_covers_and_one_over_records_does_not():
+    assert 0.88 <= coverage(grouped=True, rounds=200) <= 0.98
+    assert coverage(grouped=False, rounds=60) < 0.8
+
+
+def test_a_difference_is_that_of_the_figures_and_0_against_itself():
+    labels, scores, groups = simulated(2)
+    other = np.clip(scores + np.random.default_rng(5).normal(0, 0.3, 200), 0, 1)
+    records = Records(CLASSES, "promoter", labels, groups)
+    figures = measure(
+        records, [answers_of("model", scores), answers_of("against", other)], versus=["against"], draws=300
+    )
+    one, two, both = (by_metric(figures, source) for source in ("model", "against", "model-against"))
+    for metric, figure in both.items():
+        assert figure.value == pytest.approx(one[metric].value - two[metric].value)
+        assert 0 < figure.p <= 1
+    assert both["auroc"].low > 0
+    assert both["auroc"].p < 0.05
+    same = measure(
+        records, [answers_of("model", scores), answers_of("floor", scores)], versus=["floor"], draws=50
+    )
+    for figure in by_metric(same, "model-floor").values():
+        assert (figure.value, figure.low, figure.high, figure.p) == (0, 0, 0, 1)
+
+
+def test_pairing_narrows_the_interval_of_a_difference():
+    labels, scores, _ = simulated(3)
+    near = np.clip(scores + np.random.default_rng(5).normal(0, 0.02, 200), 0, 1)
+    figures = measure(
+        Records(CLASSES, "promoter", labels),
+        [answers_of("model", scores), answers_of("floor", near)],
+        versus=["floor"],
+        draws=300,
+    )
+    own, difference = by_metric(figures)["auroc"], by_metric(figures, "model-floor")["auroc"]
+    assert difference.high - difference.low < (own.high - own.low) / 3
+
+
+def test_several_classes_one_against_the_rest_and_their_mean():
+    rng = np.random.default_rng(4)
+    classes, labels = ("a", "b", "c"), rng.integers(0, 3, 150)
+    scores = rng.dirichlet(np.ones(3), 150) + 0.4 * np.eye(3)[labels]
+    scores /= scores.sum(axis=1, keepdims=True)
+    answers = Answers("model", "", scores, scores.argmax(axis=1))
+    found = {(f.label, f.metric): f for f in measure(Records(classes, "a", labels), [answers], draws=0)}
+    calls = scores.argmax(axis=1)
+    assert found["all", "mcc"].value == pytest.approx(reference.matthews_corrcoef(labels, calls))
+    assert found["macro", "f1"].value == pytest.approx(reference.f1_score(labels, calls, average="macro"))
+    expected = reference.roc_auc_score(labels, scores, multi_class="ovr", average="macro")
+    assert found["macro", "auroc"].value == pytest.approx(expected)
+    assert found["b", "auroc"].value == pytest.approx(reference.roc_auc_score(labels == 1, scores[:, 1]))
+    assert found["b", "mcc"].positives == (labels == 1).sum()
+    assert found["all", "mcc"].positives == 0
+    assert math.isnan(found["all", "mcc"].low)
+
+
+def test_one_group_has_no_interval():
+    labels, scores, _ = simulated(6)
+    figures = measure(Records(CLASSES, "promoter", labels, ["x"] * 200), [answers_of("model", scores)])
+    assert all(math.isnan(figure.low) and math.isnan(figure.high) for figure in figures)
+    assert not math.isnan(by_metric(figures)["mcc"].value)
+
+
+def test_scores_that_are_no_probabilities_have_no_calibration():
+    labels, scores, _ = simulated(7)
+    raw = Answers("model", "", np.stack((-9 * scores, 9 * scores), axis=1), (scores > 0.5).astype(int), False)
+    found = by_metric(measure(Records(CLASSES, "promoter", labels), [raw], draws=0))
+    assert not {"brier", "ece", "log_loss"} & set(found)
+    assert found["auroc"].value == pytest.approx(reference.roc_auc_score(labels, scores))
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10_000))
+def test_the_order_of_records_decides_no_value(seed):
+    labels, scores, groups = simulated(seed, n=60)
+    order = np.random.default_rng(seed).permutation(60)
+    one = measure(Records(CLASSES, "promoter", labels, groups), [answers_of("model", scores)], draws=0)
+    other = measure(
+        Records(CLASSES, "promoter", labels[order], groups[order]),
+        [answers_of("model", scores[order])],
+        draws=0,
+    )
+    for a, b in zip(one, other, strict=True):
+        assert (a.metric, a.groups) == (b.metric, b.groups)
+        assert a.value == pytest.approx(b.value, nan_ok=True)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_same_seed_gives_the_same_intervals(seed):
+    labels, scores, groups = simulated(8)
+    records = Records(CLASSES, "promoter", labels, groups)
+    runs = [measure(records, [answers_of("model", scores)], draws=50, seed=s) for s in (seed, seed, seed + 5)]
+    assert [f.low for f in runs[0]] == [f.low for f in runs[1]]
+    assert [f.low for f in runs[0]] != [f.low for f in runs[2]]

@@ -1,0 +1,157 @@
+"""Figures of weighted records against scikit-learn and arithmetic on paper."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn import metrics as reference
+
+from seqray.evaluation.weighted import (
+    METRICS,
+    calibration_error,
+    call_figures,
+    class_figures,
+    probability_figures,
+    rank_figures,
+    table_figures,
+)
+from seqray.metrics import binary_metrics, expected_calibration_error
+
+# At 0.5: two true and one false positive, four true negatives, one false negative.
+LABELS = np.array([1, 1, 1, 0, 0, 0, 0, 0])
+SCORES = np.array([0.9, 0.8, 0.2, 0.7, 0.4, 0.3, 0.1, 0.0])
+
+
+def only(figures):
+    return {name: float(row[0]) for name, row in figures.items()}
+
+
+def random_case(seed, n=120, classes=3):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, classes, n)
+    scores = np.round(rng.dirichlet(np.ones(classes), n), 1) + 0.01  # ties
+    scores /= scores.sum(axis=1, keepdims=True)
+    return labels, scores, rng.integers(0, 4, (5, n)).astype(float)
+
+
+def test_a_table_worked_out_on_paper():
+    calls, ones = (SCORES >= 0.5).astype(int), np.ones((1, 8))
+    measured = only(class_figures(LABELS, SCORES, calls, ones, probabilities=True))
+    assert tuple(measured) == METRICS
+    assert measured["mcc"] == pytest.approx((2 * 4 - 1 * 1) / math.sqrt(3 * 3 * 5 * 5))
+    assert measured["f1"] == pytest.approx(2 / 3)
+    assert measured["sensitivity"] == pytest.approx(2 / 3)
+    assert measured["specificity"] == pytest.approx(4 / 5)
+    assert measured["precision"] == pytest.approx(2 / 3)
+    assert measured["balanced_accuracy"] == pytest.approx((2 / 3 + 4 / 5) / 2)
+    assert measured["accuracy"] == pytest.approx(6 / 8)
+    assert measured["auroc"] == pytest.approx((5 + 5 + 2) / 15)
+    assert measured["auprc"] == pytest.approx((1 / 1 + 2 / 2 + 3 / 6) / 3)
+    assert measured["brier"] == pytest.approx((0.01 + 0.04 + 0.64 + 0.49 + 0.16 + 0.09 + 0.01) / 8)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_weighted_figures_agree_with_scikit_learn(seed):
+    labels, scores, weights = random_case(seed, classes=2)
+    score, calls = scores[:, 1], (scores[:, 1] >= 0.5).astype(int)
+    measured = class_figures(labels, score, calls, weights, probabilities=True)
+    for row, w in enumerate(weights):
+        expected = {
+            "mcc": reference.matthews_corrcoef(labels, calls, sample_weight=w),
+            "f1": reference.f1_score(labels, calls, sample_weight=w),
+            "sensitivity": reference.recall_score(labels, calls, sample_weight=w),
+            "specificity": reference.recall_score(labels, calls, pos_label=0, sample_weight=w),
+            "precision": reference.precision_score(labels, calls, sample_weight=w),
+            "balanced_accuracy": reference.balanced_accuracy_score(labels, calls, sample_weight=w),
+            "accuracy": reference.accuracy_score(labels, calls, sample_weight=w),
+            "auroc": reference.roc_auc_score(labels, score, sample_weight=w),
+            "auprc": reference.average_precision_score(labels, score, sample_weight=w),
+            "brier": reference.brier_score_loss(labels, score, sample_weight=w),
+            "log_loss": reference.log_loss(labels, score, sample_weight=w),
+        }
+        for name, value in expected.items():
+            assert measured[name][row] == pytest.approx(value), name
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whole_number_weights_are_repeated_records(seed):
+    labels, scores, weights = random_case(seed, n=60, classes=2)
+    calls = (scores[:, 1] >= 0.5).astype(int)
+    drawn = class_figures(labels, scores[:, 1], calls, weights[:1], probabilities=True)
+    index = np.repeat(np.arange(60), weights[0].astype(int))
+    repeated = binary_metrics(labels[index], scores[index, 1], 0.5)
+    assert {name: drawn[name][0] for name in repeated} == pytest.approx(repeated)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_figures_of_a_whole_table_agree_with_scikit_learn(seed):
+    labels, scores, weights = random_case(seed)
+    calls = scores.argmax(axis=1)
+    measured = table_figures(labels, scores, calls, weights, probabilities=True)
+    for row, w in enumerate(weights):
+        expected = {
+            "mcc": reference.matthews_corrcoef(labels, calls, sample_weight=w),
+            "accuracy": reference.accuracy_score(labels, calls, sample_weight=w),
+            "balanced_accuracy": reference.balanced_accuracy_score(labels, calls, sample_weight=w),
+            "log_loss": reference.log_loss(labels, scores, sample_weight=w),
+            "brier": np.average(((np.eye(3)[labels] - scores) ** 2).sum(axis=1), weights=w),
+        }
+        assert {name: measured[name][row] for name in expected} == pytest.approx(expected)
+    index = np.repeat(np.arange(len(labels)), weights[0].astype(int))
+    assert measured["ece"][0] == pytest.approx(expected_calibration_error(scores[index], labels[index]))
+
+
+def test_figures_that_need_an_absent_class_are_undefined():
+    positives, ones = np.ones(3, dtype=int), np.ones((1, 3))
+    scores = np.array([0.2, 0.6, 0.9])
+    measured = only(class_figures(positives, scores, (scores > 0.5).astype(int), ones, probabilities=True))
+    for name in ("specificity", "auroc", "balanced_accuracy"):
+        assert math.isnan(measured[name])
+    assert measured["mcc"] == 0
+    assert measured["auprc"] == 1
+    nothing = only(call_figures(np.array([0, 0]), np.array([0, 0]), np.ones((1, 2))))
+    assert all(math.isnan(nothing[name]) for name in ("sensitivity", "precision", "f1"))
+    assert nothing["specificity"] == nothing["accuracy"] == 1
+    assert math.isnan(only(rank_figures(np.zeros(2, dtype=int), scores[:2], np.ones((1, 2))))["auprc"])
+
+
+def test_a_class_absent_from_a_draw_is_left_out_of_the_balanced_accuracy():
+    labels, calls = np.array([0, 0, 1, 2]), np.array([0, 1, 1, 1])
+    weights = np.array([[1.0, 1.0, 1.0, 0.0]])
+    measured = table_figures(labels, np.eye(3)[calls], calls, weights, probabilities=False)
+    assert measured["balanced_accuracy"][0] == pytest.approx((1 / 2 + 1) / 2)
+    assert set(measured) == {"mcc", "balanced_accuracy", "accuracy"}
+
+
+def test_log_loss_of_a_confident_mistake_is_finite():
+    found = only(probability_figures(np.array([1]), np.array([0.0]), np.ones((1, 1))))
+    assert found["log_loss"] == pytest.approx(-math.log(np.finfo(float).eps))
+
+
+def test_calibration_error_of_two_bins():
+    # .9 and .9 in one bin, half of them right: gap .4; .1 alone, wrong as it says: gap .1
+    gaps = calibration_error(np.array([0.9, 0.9, 0.1]), np.array([1.0, 0.0, 0.0]), np.ones((1, 3)))
+    assert gaps[0] == pytest.approx((2 * 0.4 + 1 * 0.1) / 3)
+
+
+@given(st.integers(0, 1000), st.sampled_from([2.0, 5.0, 0.25]))
+def test_neither_order_nor_scale_of_weights_matters(seed, factor):
+    labels, scores, weights = random_case(seed, n=40, classes=2)
+    calls = (scores[:, 1] >= 0.5).astype(int)
+    order = np.random.default_rng(seed).permutation(40)
+    one = class_figures(labels, scores[:, 1], calls, weights, probabilities=True)
+    other = class_figures(
+        labels[order], scores[order, 1], calls[order], weights[:, order] * factor, probabilities=True
+    )
+    for name in METRICS:
+        np.testing.assert_allclose(one[name], other[name], atol=1e-12)
+
+
+@given(st.integers(0, 1000))
+def test_a_ranking_is_all_that_counts_for_the_areas(seed):
+    labels, scores, weights = random_case(seed, n=40, classes=2)
+    one, other = (rank_figures(labels, s, weights) for s in (scores[:, 1], np.exp(5 * scores[:, 1])))
+    for name in one:
+        np.testing.assert_allclose(one[name], other[name])

@@ -1,0 +1,92 @@
+"""The page of an audit: hostile names are text, numbers are there, nothing is fetched."""
+
+import re
+
+import pytest
+
+from seqray.findings import Audit, Figure, Finding, Histogram
+from seqray.report.audit_page import render_audit
+from seqray.report.bars import histogram_rows
+
+HOSTILE = '<script>alert("x")</script>'
+SETTINGS = {"given": "5 random folds", "grouped": "5 folds that keep relatives together", "word": "40"}
+
+
+def made(label: str = "pos", findings=None) -> Audit:
+    figures = [
+        Figure("counts", "all", "*", "sequences", 30),
+        Figure("counts", "all", label, "sequences", 12),
+        Figure("copies", "all", label, "duplicates", 7),
+        Figure("copies", "all", label, "strand_duplicates", 0),
+        Figure("rules", "given", label, "gc_auroc", 0.8765, 0.8, 0.91),
+        Figure("rules", "given", label, "gc_mcc", 0.4321, 0.3, 0.5),
+        Figure("baselines", "grouped", label, "kmer_logistic_auroc", 0.912, 0.9, 0.93),
+    ]
+    histograms = [
+        Histogram("gc", "all", label, (0.0, 0.5, 1.0), (3, 9)),
+        Histogram("identity", "test to train", label, (0.0, 0.5, 1.0), (1, 0)),
+    ]
+    one = Finding("leak", "copies_across", f"copies of {label}", f"effect on {label}", f"drop {label}")
+    return Audit(figures, histograms, [one] if findings is None else findings, SETTINGS)
+
+
+def test_names_are_text():
+    page = render_audit(made(HOSTILE), [HOSTILE], title=HOSTILE)
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;") > 8
+
+
+def test_nothing_is_fetched_and_nothing_runs():
+    page = render_audit(made(), ["seqray 0"])
+    assert "default-src 'none'" in page
+    assert not re.search(r"https?://|<img|<script|<link|@import|url\(h", page)
+
+
+def test_verdicts_come_first_with_effect_and_remedy():
+    page = render_audit(made(), [])
+    verdict, rules = page.index("<section id=verdict"), page.index("<section id=rules")
+    assert (
+        verdict
+        < page.index("Copies of pos.")
+        < page.index("Effect on pos.")
+        < page.index("drop pos.")
+        < rules
+    )
+    assert "leak</span>" in page
+
+
+def test_tables_hold_the_figures():
+    page = render_audit(made(), [])
+    assert "0.876 (0.800 to 0.910)<td>0.432 (0.300 to 0.500)" in page
+    assert "0.912 (0.900 to 0.930)<td>n/a" in page
+    assert "<th scope=col>duplicates" in page
+    assert "strand duplicates" not in page  # there are none
+
+
+def test_a_clean_audit_says_so_and_empty_sections_are_left_out():
+    page = render_audit(Audit([], [], [], {}), [])
+    assert "No leak and no shortcut was found." in page
+    assert "<section id=rules" not in page
+    assert "<section id=provenance" in page
+
+
+def test_bars_are_as_high_as_their_share():
+    [first, second] = [
+        Histogram("gc", "all", name, (0.0, 0.5, 1.0), counts)
+        for name, counts in (("a", (1, 3)), ("b", (4, 0)))
+    ]
+    drawn = histogram_rows([first, second], "GC share")
+    paths = re.findall(r'<path class=bar d="([^"]*)"', drawn)
+    tops = [[float(v) for v in re.findall(r"V([\d.]+)H", path)] for path in paths]
+    base = float(re.search(r"M[\d.]+ ([\d.]+)V", paths[0])[1])
+    heights = [[base - top for top in of_class] for of_class in tops]
+    assert heights[1][0] > 0  # all of b, the full height
+    assert [h / heights[1][0] for h in heights[0]] == [pytest.approx(s, abs=0.01) for s in (0.25, 0.75)]
+    assert len(heights[1]) == 1
+
+
+def test_many_classes_are_drawn_in_part():
+    histograms = [Histogram("gc", "all", f"c{i}", (0.0, 1.0), (1,)) for i in range(30)]
+    page = render_audit(Audit([Figure("counts", "all", "*", "sequences", 30)], histograms, [], SETTINGS), [])
+    assert page.count("<figure>") == 24
+    assert "6 more plots left out" in page
