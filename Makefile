@@ -19,7 +19,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 SEQRAY := $(BIN)/seqray
 STARTED := $(shell date +%s)
 
-.PHONY: help demo test lint types docs workflows bench models clean FORCE
+.PHONY: help demo test lint types docs workflows bench models accuracy clean FORCE
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -95,21 +95,15 @@ demo: $(VENV)/demo.done  ## predict, scan and explain the example sequences with
 	@echo "demo: $$(($$(date +%s) - $(STARTED))) s, the environment included"
 
 # Folder of the public data, see data/README.md: SEQRAY_DATA=... make models
-SETS := ecoli arabidopsis
+ZOO = PATH="$$PWD/$(BIN):$$PATH" $(BIN)/snakemake --snakefile workflows/zoo/workflow/Snakefile \
+	--directory workflows/zoo --cores $(shell nproc 2>/dev/null || echo 1) --rerun-triggers mtime
 
 models: $(VENV)/test.done  ## train the shipped models anew from the public data in SEQRAY_DATA
-	@[ -n "$${SEQRAY_DATA:-}" ] || { echo "name the folder of the data: SEQRAY_DATA=... make models (see data/README.md)" >&2; exit 2; }
-	$(BIN)/python data/verify.py
-	@mkdir -p runs/data
-	@for set in $(SETS); do \
-		name="$$set-promoter"; metrics="benchmarks/results/$$name.card.json"; \
-		set -x; \
-		$(BIN)/python data/prepare.py "$$set" --out "runs/data/$$set.tsv.gz"; \
-		$(SEQRAY) train --config "configs/$$name.yaml" --train "runs/data/$$set.tsv.gz" --metrics "$$metrics" \
-			--work-dir "runs/$$name" --out "src/seqray/zoo_models/$$name.safetensors"; \
-		{ set +x; } 2>/dev/null; \
-	done
+	$(ZOO) models
 	$(SEQRAY) models verify
+
+accuracy: $(VENV)/test.done  ## models, cross-validations and docs/accuracy.md, from SEQRAY_DATA
+	$(ZOO)
 
 bench: $(VENV)/test.done  ## measure speed; with SEQRAY_DATA set, also the scan of the E. coli genome
 	$(BIN)/python benchmarks/throughput.py

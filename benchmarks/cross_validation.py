@@ -8,6 +8,9 @@ Protocols: ``random`` folds are what most papers use; ``grouped`` folds keep the
 40-mers, blocks of the genome) on one side, and are the honest figure. In each fold the epoch, temperature
 and threshold are chosen on a part of the training folds; the test fold is scored once.
 
+Of more than two classes, the figures are those of everything else against the class ``background``, and
+``macro_f1`` is the mean over all classes of F1.
+
 Writes a row per protocol, model and fold, the mean of the folds, and the pooled figure with a 95 % interval
 (bootstrap over groups), and with ``--card`` the figures that a model card shows.
 """
@@ -21,7 +24,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -37,6 +40,7 @@ from seqray.records import LabelledSequence
 from seqray.splits import grouped_folds, random_folds
 
 MODEL, FLOOR = "seqray", "k-mer and position logistic regression"
+BACKGROUND = "background"
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Answer:
-    """Probability of the positive class and the call for each test sequence, for model and floor."""
+    """For each test sequence, by model and floor: score of the positive side, call, and class named."""
 
     protocol: str
     fold: int
@@ -61,6 +65,7 @@ class Answer:
     scores: dict[str, np.ndarray]
     calls: dict[str, np.ndarray]
     seconds: float
+    named: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 def run_fold(task: Task) -> Answer:
@@ -82,8 +87,12 @@ def run_fold(task: Task) -> Answer:
     flank, window = task.config.data.flank, task.config.data.window
     sequences = [task.data[i].sequence[flank : flank + window] for i in task.test]
     codes = np.stack([model.alphabet.encode(s) for s in sequences])
-    p = score_codes(model, codes)[:, result.card.positive_index]
-    floor = floor_scores(task, rest, sequences)
+    p = score_codes(model, codes)
+    q, floor_classes = floor_scores(task, rest, sequences)
+    if len(result.card.classes) > 2:
+        return many_classes(task, p, result.card.classes, q, floor_classes, time.monotonic() - began)
+    p = p[:, result.card.positive_index]
+    floor = q[:, floor_classes.index(task.config.data.positive)]
     return Answer(
         task.protocol,
         task.fold,
@@ -94,15 +103,33 @@ def run_fold(task: Task) -> Answer:
     )
 
 
-def floor_scores(task: Task, rest: Sequence[LabelledSequence], test: Sequence[str]) -> np.ndarray:
-    """Score the test fold with the baseline."""
+def many_classes(
+    task: Task,
+    p: np.ndarray,
+    classes: Sequence[str],
+    q: np.ndarray,
+    floor_classes: Sequence[str],
+    seconds: float,
+) -> Answer:
+    """Answer for more than two classes, those other than the background taken together."""
+    scores, calls, named = {}, {}, {}
+    for who, values, names in ((MODEL, p, classes), (FLOOR, q, floor_classes)):
+        scores[who] = 1 - values[:, list(names).index(BACKGROUND)]
+        named[who] = np.array(names)[values.argmax(axis=1)]
+        calls[who] = named[who] != BACKGROUND
+    return Answer(task.protocol, task.fold, task.test, scores, calls, seconds, named)
+
+
+def floor_scores(
+    task: Task, rest: Sequence[LabelledSequence], test: Sequence[str]
+) -> tuple[np.ndarray, list[str]]:
+    """Score the test fold with the baseline: (N, K) probabilities and the names of the classes."""
     from seqray.baseline import KmerPositionalBaseline
 
     flank, window = task.config.data.flank, task.config.data.window
     baseline = KmerPositionalBaseline()
     baseline.fit([e.sequence[flank : flank + window] for e in rest], [e.label for e in rest])
-    column = list(baseline.classes_).index(task.config.data.positive)
-    return baseline.predict_proba(test)[:, column]
+    return baseline.predict_proba(test), [str(name) for name in baseline.classes_]
 
 
 def make_tasks(config: RunConfig, data: list[LabelledSequence], args: argparse.Namespace) -> list[Task]:
@@ -138,9 +165,18 @@ def measures() -> dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], float
 
 
 def summarise(
-    answers: Sequence[Answer], labels: np.ndarray, groups: np.ndarray, repeats: int
+    answers: Sequence[Answer],
+    labels: np.ndarray,
+    groups: np.ndarray,
+    repeats: int,
+    names: np.ndarray | None = None,
 ) -> list[dict[str, Any]]:
-    """Make the rows of the table for one protocol: folds, their mean, and the pooled figures."""
+    """Make the rows of the table for one protocol: folds, their mean, and the pooled figures.
+
+    ``names`` (N,) are the classes, where the answers name one of more than two.
+    """
+    from sklearn.metrics import f1_score
+
     from seqray.metrics import bootstrap_interval
 
     rows: list[dict[str, Any]] = []
@@ -149,9 +185,11 @@ def summarise(
         for a in answers:
             y = labels[a.test]
             figures = {name: f(y, a.scores[who], a.calls[who]) for name, f in measures().items()}
+            if names is not None:
+                figures["macro_f1"] = float(f1_score(names[a.test], a.named[who], average="macro"))
             folds.append(figures)
             rows.append({"model": who, "fold": str(a.fold + 1), "n": len(y), **figures})
-        mean = {name: float(np.mean([f[name] for f in folds])) for name in measures()}
+        mean = {name: float(np.mean([f[name] for f in folds])) for name in folds[0]}
         rows.append({"model": who, "fold": "mean", "n": len(labels) * repeats, **mean})
         where = np.concatenate([a.test for a in answers])
         calls = np.concatenate([a.calls[who] for a in answers])
@@ -166,6 +204,9 @@ def summarise(
                 lambda t, v, f=f: f(t.astype(bool), v, v.astype(bool)), y, given, groups=g, n=500
             )
             pooled[f"{name}_low"], pooled[f"{name}_high"] = low, high
+        if names is not None:
+            given = np.concatenate([a.named[who] for a in answers])
+            pooled["macro_f1"] = float(f1_score(names[where], given, average="macro"))
         rows.append({"model": who, "fold": "pooled", "n": len(y), **pooled})
     return rows
 
@@ -173,6 +214,7 @@ def summarise(
 def write_table(path: str, rows: Sequence[dict[str, Any]], head: Sequence[str]) -> None:
     """Write the rows as TSV under comment lines."""
     columns = ["set", "protocol", "model", "fold", "n", *measures()]
+    columns += ["macro_f1"] if any("macro_f1" in row for row in rows) else []
     columns += [f"{name}_{side}" for name in measures() for side in ("low", "high")]
     lines = [f"# {line}" for line in head] + ["\t".join(columns)]
     for row in rows:
@@ -238,7 +280,10 @@ def main() -> None:
     config = load_run_config(args.config)
     config = replace(config, members=args.members or config.members)
     data = read_labelled_table(args.train, ALPHABETS[config.model.alphabet])
+    names = np.array([e.label for e in data]) if config.model.classes > 2 else None
     labels = np.array([e.label == config.data.positive for e in data])
+    if names is not None:
+        labels = names != BACKGROUND
     groups = np.array([e.group or f"row{i}" for i, e in enumerate(data)])
     answers: list[Answer] = []
     with ProcessPoolExecutor(args.jobs, mp_context=get_context("spawn")) as pool:
@@ -253,7 +298,7 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     for protocol in args.protocol:
         chosen = [a for a in answers if a.protocol == protocol]
-        for row in summarise(chosen, labels, groups, args.repeats):
+        for row in summarise(chosen, labels, groups, args.repeats, names):
             rows.append({"set": name, "protocol": f"{protocol} folds", **row})
     seconds = sum(a.seconds for a in answers)
     head = [*describe(sys.argv), f"config: {args.config.name}, members: {config.members}, threads a fold: 1"]

@@ -1,4 +1,4 @@
-"""Make labelled tables (sequence, label, id, group, split) from the public files under ``SEQRAY_DATA``.
+"""Make labelled tables from the public files under ``SEQRAY_DATA``.
 
     python data/prepare.py ecoli --out runs/data/ecoli.tsv.gz
 
@@ -13,6 +13,7 @@ arabidopsis          trains the shipped ``arabidopsis-promoter``: TATA and non-T
                      against the big background
 arabidopsis-tata     1497 / 2879 and 5905 / 11459, cross-validated against published figures
 arabidopsis-nontata
+others               see ``data/published_sets.py``: sets with a test part of their own
 ===================  =========================================================================
 """
 
@@ -32,60 +33,21 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
 from ecoli_split import CONTIG, DEV, TEST, overlaps
 from ecoli_truth import Placed, Truth, load_truth
+from grouping import SHARED_WORD, groups_of, read, table
+from published_sets import PUBLISHED
 from seqray.alphabet import DNA, reverse_complement
-from seqray.io.fasta import read_fasta
 from seqray.io.files import open_output
-from seqray.records import LabelledSequence, SequenceRecord
+from seqray.records import LabelledSequence
 from seqray.shuffle import dinucleotide_shuffle
-from seqray.splits import kmer_groups
 
 WINDOW, SITE, FLANK = 81, 60, 3
 BLOCK = 10_000
 """Letters of the genome that stay on one side of a split."""
-SHARED_WORD = 40
-"""Sequences that share a word of this many letters on either strand stay on one side of a split."""
 SEED = 20261120
 RANDOM_PER_START, SHUFFLED_SHARE = 10, 0.25
 
 Window = tuple[int, str]
 """Position of the transcription start (0-based) and strand."""
-
-
-def read(path: Path) -> list[SequenceRecord]:
-    """Records of a published file; its duplicate names are kept apart, its empty record is left out."""
-    return list(read_fasta(path, DNA, duplicates="rename", on_skip=lambda _: None))
-
-
-def groups_of(sequences: Sequence[str], blocks: Sequence[object] | None = None) -> list[str]:
-    """Name the group of each sequence: those that share a word or, where given, a block of the genome."""
-    groups = kmer_groups(sequences, SHARED_WORD)
-    if blocks is not None:
-        groups = join(groups, blocks)
-    return [f"g{group}" for group in groups]
-
-
-def join(groups: Iterable[object], others: Iterable[object]) -> np.ndarray:
-    """Connect what either of two groupings holds together."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    one = np.unique(np.array([str(g) for g in groups]), return_inverse=True)[1]
-    two = np.unique(np.array([str(o) for o in others]), return_inverse=True)[1] + one.max() + 1
-    size = int(two.max()) + 1
-    edges = coo_array((np.ones(len(one), dtype=np.int8), (one, two)), shape=(size, size))
-    return connected_components(edges, directed=False)[1][one]
-
-
-def table(positives: Sequence[SequenceRecord], negatives: Sequence[SequenceRecord]) -> list[LabelledSequence]:
-    """Label two sets of records and group them by shared words; odd lengths are left out."""
-    rows = [(r, "promoter") for r in positives] + [(r, "background") for r in negatives]
-    usual = len(positives[0].sequence)
-    rows = [(record, label) for record, label in rows if len(record.sequence) == usual]
-    groups = groups_of([record.sequence for record, _ in rows])
-    return [
-        LabelledSequence(record.sequence, label, f"{label}-{record.id}", group)
-        for (record, label), group in zip(rows, groups, strict=True)
-    ]
 
 
 def arabidopsis(data: Path, positives: Sequence[str], negatives: str) -> list[LabelledSequence]:
@@ -276,6 +238,7 @@ SETS: dict[str, Callable[[Path], list[LabelledSequence]]] = {
     "arabidopsis": lambda data: arabidopsis(data, [TATA, NON_TATA], BIG),
     "arabidopsis-tata": lambda data: arabidopsis(data, [TATA], SMALL),
     "arabidopsis-nontata": lambda data: arabidopsis(data, [NON_TATA], BIG),
+    **PUBLISHED,
 }
 
 
@@ -285,8 +248,10 @@ def write(path: str, examples: Iterable[LabelledSequence]) -> None:
 
     text = io.StringIO()
     rows = csv.writer(text, delimiter="\t", lineterminator="\n")
-    rows.writerow(["sequence", "label", "id", "group", "split"])
-    rows.writerows((e.sequence, e.label, e.id, e.group or "", e.split or "") for e in examples)
+    rows.writerow(["sequence", "label", "id", "group", "split", "context"])
+    rows.writerows(
+        (e.sequence, e.label, e.id, e.group or "", e.split or "", e.context or "") for e in examples
+    )
     with open_output(path) as handle:
         handle.write(text.getvalue().encode())
 

@@ -1,0 +1,418 @@
+"""The table of accuracy: each set under its official and an honest protocol, published figures beside.
+
+    python benchmarks/accuracy.py                 # scores the models, reads the cross-validations
+    python benchmarks/accuracy.py --quick         # trains and scores two rows in some minutes
+
+Needs the tables of ``data/prepare.py`` in ``runs/data``; those that are missing are made from
+``SEQRAY_DATA``. Sets with a test part of their own are scored by the shipped model, or one in the folder
+``--models``. Sets without are read from ``benchmarks/results/cv_<set>.tsv``, which
+``benchmarks/cross_validation.py`` writes.
+
+``official`` is the published test part, or random folds. ``honest`` leaves out test sequences that share a
+40-mer (peptides: ten residues) with one of training or validation, and those with both labels; or it is
+grouped folds. Intervals: 95 %, bootstrap over groups of related sequences. ``seed_low`` and ``seed_high`` are
+the figures of the weakest and the strongest member alone. The floor is k-mer and position logistic
+regression on the same training part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import precision_recall_curve
+
+from accuracy_sets import FOLDS, QUICK, TEST_SETS, Folds, TestSet
+from machine import describe
+from seqray.alphabet import ALPHABETS
+from seqray.baseline import KmerPositionalBaseline
+from seqray.config import load_run_config
+from seqray.io.files import open_output
+from seqray.io.tables import read_labelled_table
+from seqray.metrics import binary_metrics
+from seqray.modelfile import TrainedModel
+from seqray.models.build import count_parameters
+from seqray.predict import predict_records
+from seqray.records import LabelledSequence, SequenceRecord
+from seqray.zoo import load_model
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+RUNS = Path("runs")
+COLUMNS = (
+    *("set", "protocol", "condition", "n", "measure", "published", "floor", "seqray", "low", "high"),
+    *("seed_low", "seed_high", "seeds", "model", "parameters", "train_seconds", "source"),
+)
+RESAMPLES = 300
+Figures = Callable[[np.ndarray, np.ndarray], float]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Scores of the positive class for some test sequences, by the ensemble, its members and the floor."""
+
+    labels: np.ndarray
+    groups: np.ndarray
+    contexts: np.ndarray
+    ensemble: np.ndarray
+    members: tuple[np.ndarray, ...]
+    floor: np.ndarray
+
+    def take(self, rows: np.ndarray) -> Scored:
+        """Return some of the sequences."""
+        members = tuple(member[rows] for member in self.members)
+        return Scored(
+            self.labels[rows],
+            self.groups[rows],
+            self.contexts[rows],
+            self.ensemble[rows],
+            members,
+            self.floor[rows],
+        )
+
+
+def table_of(name: str) -> list[LabelledSequence]:
+    """Read a prepared set, making it first where it is missing."""
+    path = RUNS / "data" / f"{name}.tsv.gz"
+    if not path.exists():
+        command = [sys.executable, str(ROOT / "data" / "prepare.py"), name, "--out", str(path)]
+        subprocess.run(command, check=True)
+    alphabet = ALPHABETS["protein" if name.startswith("amp") else "dna"]
+    return read_labelled_table(path, alphabet)
+
+
+def scores_of(model: TrainedModel, examples: Sequence[LabelledSequence], *, known: bool) -> np.ndarray:
+    """Probability of the positive class (N,), in the context of each example where ``known``."""
+    scores = np.empty(len(examples))
+    by_context: dict[str | None, list[int]] = defaultdict(list)
+    for i, example in enumerate(examples):
+        by_context[example.context if known else None].append(i)
+    for context, rows in by_context.items():
+        named = model.with_context(context) if model.card.model.contexts else model
+        records = [SequenceRecord(examples[i].id, examples[i].sequence) for i in rows]
+        answers = predict_records(named, records)
+        scores[rows] = [p.probabilities[model.card.positive_index] for p in answers]
+    return scores
+
+
+def floor_of(
+    train: Sequence[LabelledSequence], test: Sequence[LabelledSequence], positive: str, alphabet: str
+) -> np.ndarray:
+    """Score the test by the baseline, one for each context where there are any."""
+    scores = np.empty(len(test))
+    for context in {e.context for e in test}:
+        rows = [i for i, e in enumerate(test) if e.context == context]
+        known = [e for e in train if e.context == context]
+        baseline = KmerPositionalBaseline(
+            kmers=(1, 2) if alphabet == "protein" else (2, 3, 4, 5),
+            positional=(1,) if alphabet == "protein" else (1, 3),
+            alphabet=alphabet,
+        )
+        baseline.fit([e.sequence for e in known], [e.label for e in known])
+        answers = baseline.predict_proba([test[i].sequence for i in rows])
+        scores[rows] = answers[:, list(baseline.classes_).index(positive)]
+    return scores
+
+
+def unrelated(data: Sequence[LabelledSequence], test: Sequence[LabelledSequence]) -> np.ndarray:
+    """Say which test sequences share no group with training or validation and have one label: bool (N,)."""
+    learned = {e.group for e in data if e.split != "test"}
+    labels: dict[str, set[str]] = defaultdict(set)
+    for example in data:
+        labels[example.sequence].add(example.label)
+    return np.array([e.group not in learned and len(labels[e.sequence]) == 1 for e in test])
+
+
+def precision_at_recall(labels: np.ndarray, scores: np.ndarray, recall: float = 0.8) -> float:
+    """Best precision at that recall or more."""
+    precision, found, _ = precision_recall_curve(labels, scores)
+    return float(precision[found >= recall].max())
+
+
+def figure(measure: str, threshold: float) -> Figures:
+    """Look a measure of (labels, scores) up."""
+    if measure == "precision_at_recall_80":
+        return precision_at_recall
+    return lambda labels, scores: binary_metrics(labels, scores, threshold)[measure]
+
+
+def mean_over_contexts(one: Figures, contexts: np.ndarray) -> Figures:
+    """Make the figure the mean of those of each context."""
+
+    def mean(labels: np.ndarray, scores: np.ndarray) -> float:
+        return float(
+            np.mean([one(labels[contexts == c], scores[contexts == c]) for c in np.unique(contexts)])
+        )
+
+    return mean
+
+
+def interval(one: Callable[[np.ndarray], float], groups: np.ndarray) -> tuple[float, float]:
+    """Bootstrap over groups of a function of row indices."""
+    _, inverse = np.unique(groups, return_inverse=True)
+    order = np.argsort(inverse, kind="stable")
+    members = np.split(order, np.cumsum(np.bincount(inverse))[:-1])
+    rng = np.random.default_rng(0)
+    values = []
+    for _ in range(RESAMPLES):
+        drawn = rng.integers(0, len(members), len(members))
+        values.append(one(np.concatenate([members[i] for i in drawn])))
+    low, high = np.nanquantile(values, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def rows_of(
+    scored: Scored, task: TestSet, model: TrainedModel, protocol: str, condition: str, seconds: str
+) -> Iterator[dict[str, Any]]:
+    """Measure one protocol: a row per measure."""
+    if len(np.unique(scored.labels)) < 2:
+        return
+    for measure in task.measures:
+        ours, floors = figure(measure, model.card.threshold), figure(measure, 0.5)
+
+        def of(
+            scores: np.ndarray,
+            rows: np.ndarray | None = None,
+            one: Figures = ours,
+        ) -> float:
+            part = np.arange(len(scores)) if rows is None else rows
+            function = mean_over_contexts(one, scored.contexts[part]) if task.by_context else one
+            return function(scored.labels[part], scores[part])
+
+        alone = [of(member) for member in scored.members]
+        low, high = interval(lambda rows, of=of: of(scored.ensemble, rows), scored.groups)
+        published, source = task.published.get(measure, ("", ""))
+        yield {
+            "set": task.table,
+            "protocol": protocol,
+            "condition": condition,
+            "n": len(scored.labels),
+            "measure": f"mean {measure} of {len(np.unique(scored.contexts))} species"
+            if task.by_context
+            else measure,
+            "published": published,
+            "floor": of(scored.floor, one=floors),
+            "seqray": of(scored.ensemble),
+            "low": low,
+            "high": high,
+            "seed_low": min(alone),
+            "seed_high": max(alone),
+            "seeds": len(alone),
+            "model": model.card.name,
+            "parameters": count_parameters(model.networks[0]),
+            "train_seconds": seconds,
+            "source": source,
+        }
+
+
+def species_rows(scored: Scored, protocol: str, model: TrainedModel) -> Iterator[dict[str, Any]]:
+    """Return AUROC of each context."""
+    one = figure("auroc", 0.5)
+    for context in np.unique(scored.contexts):
+        rows = np.flatnonzero(scored.contexts == context)
+        part = scored.take(rows)
+        if len(np.unique(part.labels)) == 2:
+            yield {
+                "set": "bacteria",
+                "protocol": protocol,
+                "condition": str(context),
+                "n": len(rows),
+                "measure": "auroc",
+                "published": "",
+                "floor": one(part.labels, part.floor),
+                "seqray": one(part.labels, part.ensemble),
+                "model": model.card.name,
+                "seeds": len(part.members),
+            }
+
+
+def measure_test_set(task: TestSet, model: TrainedModel) -> Iterator[dict[str, Any]]:
+    """Score a set by its model: official and honest, with and without what the model may be told."""
+    data = table_of(task.table)
+    test = [e for e in data if e.split == "test"]
+    train = [e for e in table_of(task.trained_on) if e.split != "test"]
+    alone = [TrainedModel(replace(model.card, members=1), (network,)) for network in model.networks]
+    related = unrelated([*train, *test], test)
+    if task.table != task.trained_on:  # groups are named anew in each table
+        related = unrelated(data, test) & ~np.isin([e.sequence for e in test], [e.sequence for e in train])
+    conditions: list[tuple[str, list[LabelledSequence], bool]] = [("", test, True)]
+    if task.by_context:
+        conditions = [("species given", test, True), ("species not given", test, False)]
+    if task.without_first:
+        cut = [
+            replace(e, sequence=e.sequence[1:]) if e.sequence.startswith(task.without_first) else e
+            for e in test
+        ]
+        conditions = [("as published", test, True), (f"initial {task.without_first} removed", cut, True)]
+    floor = floor_of(train, test, model.card.positive, model.card.model.alphabet)
+    for condition, examples, known in conditions:
+        scored = Scored(
+            np.array([e.label == model.card.positive for e in examples]),
+            np.array([e.group or e.id for e in examples]),
+            np.array([e.context or "" for e in examples]),
+            scores_of(model, examples, known=known),
+            tuple(scores_of(member, examples, known=known) for member in alone),
+            floor
+            if examples is test
+            else floor_of(train, examples, model.card.positive, model.card.model.alphabet),
+        )
+        for protocol, part in (("official", scored), ("honest", scored.take(np.flatnonzero(related)))):
+            yield from rows_of(part, task, model, protocol, condition, training_seconds(task.model))
+            if condition == "species given":
+                yield from species_rows(part, protocol, model)
+
+
+def training_seconds(model: str) -> str:
+    """Seconds that the members took together, where their work folder is here."""
+    found = [json.loads(p.read_text()) for p in (RUNS / model).glob("member-*/finished.json")]
+    seconds = [result["seconds"] for result in found if "seconds" in result]
+    return str(sum(seconds)) if seconds and len(seconds) == len(found) else ""
+
+
+def read_folds(task: Folds) -> Iterator[dict[str, Any]]:
+    """Take the rows of a cross-validation that was run before."""
+    path = RESULTS / f"cv_{task.table}.tsv"
+    if not path.exists():
+        print(f"accuracy: {path.name} is missing; run benchmarks/cross_validation.py", file=sys.stderr)
+        return
+    with open(path, encoding="utf-8") as handle:
+        head = [line for line in handle if line.startswith("#")]
+    with open(path, encoding="utf-8") as handle:
+        rows = list(csv.DictReader((line for line in handle if not line.startswith("#")), delimiter="\t"))
+    seconds = [line.rsplit(":", 1)[1].strip() for line in head if "seconds for all folds" in line]
+    for name, protocol in (("random folds", "official"), ("grouped folds", "honest")):
+        chosen = [row for row in rows if row["protocol"] == name]
+        for measure in task.measures:
+            if chosen and measure in chosen[0]:
+                yield fold_row(task, chosen, protocol, name, measure, seconds[0] if seconds else "")
+
+
+def fold_row(
+    task: Folds, rows: Sequence[dict[str, str]], protocol: str, name: str, measure: str, seconds: str
+) -> dict[str, Any]:
+    """Make a row of the mean over folds; the seeds are the folds' own."""
+    ours = [row for row in rows if row["model"] == "seqray"]
+    folds = [float(row[measure]) for row in ours if row["fold"].isdecimal()]
+    [mean] = [row for row in ours if row["fold"] == "mean"]
+    [pooled] = [row for row in ours if row["fold"] == "pooled"]
+    floors = [row for row in rows if row["model"] != "seqray" and row["fold"] == "mean"]
+    published, source = task.published.get(measure, ("", ""))
+    config = load_run_config(ROOT / "configs" / f"{task.config}.yaml")
+    from seqray.models.build import build_model
+
+    return {
+        "set": task.table,
+        "protocol": protocol,
+        "condition": name,
+        "n": pooled["n"],
+        "measure": measure,
+        "published": published,
+        "floor": float(floors[0][measure]) if floors and floors[0][measure] else "",
+        "seqray": float(mean[measure]),
+        "low": float(pooled[f"{measure}_low"]) if pooled.get(f"{measure}_low") else "",
+        "high": float(pooled[f"{measure}_high"]) if pooled.get(f"{measure}_high") else "",
+        "seed_low": min(folds),
+        "seed_high": max(folds),
+        "seeds": len(folds),
+        "model": task.config,
+        "parameters": count_parameters(build_model(config.model)),
+        "train_seconds": seconds,
+        "source": source,
+    }
+
+
+def find_model(name: str, folder: Path | None) -> TrainedModel | None:
+    """Load a model from the folder, or the shipped one; None where there is neither."""
+    from seqray.errors import ModelFileError
+
+    path = None if folder is None else folder / f"{name}.safetensors"
+    try:
+        return load_model(path if path is not None and path.exists() else name)
+    except ModelFileError as error:
+        print(f"accuracy: {error}", file=sys.stderr)
+        return None
+
+
+def train_quickly(task: TestSet) -> TrainedModel:
+    """Train one member on the set's own training part."""
+    data = table_of(task.table)
+    from seqray.training.fit import train
+
+    config = replace(load_run_config(ROOT / "configs" / f"{task.model}.yaml"), members=1)
+    out = RUNS / "quick" / f"{task.table}.safetensors"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    train(config, data, out, work_dir=out.with_suffix(""), progress=sys.stderr.isatty())
+    return load_model(out)
+
+
+def write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Write the table under its provenance."""
+    lines = [f"# {line}" for line in describe(sys.argv)] + ["\t".join(COLUMNS)]
+    for row in rows:
+        cells = (row.get(column, "") for column in COLUMNS)
+        lines.append("\t".join(f"{c:.4f}" if isinstance(c, float) else str(c) for c in cells))
+    with open_output(path) as handle:
+        handle.write(("\n".join(lines) + "\n").encode())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--models", type=Path, help="folder of model files to prefer to the shipped ones")
+    parser.add_argument("--only", nargs="+", help="sets to measure; the others keep their rows")
+    parser.add_argument("--quick", action="store_true", help="train and score two sets anew, one member each")
+    parser.add_argument("--out", type=Path, help="TSV; benchmarks/results/accuracy.tsv by default")
+    args = parser.parse_args()
+    out = args.out or RESULTS / ("accuracy_quick.tsv" if args.quick else "accuracy.tsv")
+    if args.quick:
+        tasks = [task for task in TEST_SETS if task.table in QUICK]
+        rows = [r for t in tasks for r in measure_test_set(replace(t, trained_on=t.table), train_quickly(t))]
+    else:
+        rows = known_rows(out, args.only) + measure_all(args)
+    order = {task.table: i for i, task in enumerate((*TEST_SETS, *FOLDS))}
+    write(out, sorted(rows, key=lambda row: order[row["set"]]))
+    for row in rows:
+        print(
+            row["set"],
+            row["protocol"],
+            row["condition"],
+            row["measure"],
+            row["published"],
+            row["floor"],
+            row["seqray"],
+        )
+
+
+def known_rows(path: Path, only: Sequence[str] | None) -> list[dict[str, Any]]:
+    """Rows of an earlier table that aren't measured anew."""
+    if only is None or not path.exists():
+        return []
+    with open(path, encoding="utf-8") as handle:
+        rows = csv.DictReader((line for line in handle if not line.startswith("#")), delimiter="\t")
+        return [dict(row) for row in rows if row["set"] not in only]
+
+
+def measure_all(args: argparse.Namespace) -> list[dict[str, Any]]:
+    """Score every set, or those of ``--only``."""
+    rows: list[dict[str, Any]] = []
+    for task in (*TEST_SETS, *FOLDS):
+        if args.only is None or task.table in args.only:
+            if isinstance(task, Folds):
+                rows += read_folds(task)
+            elif model := find_model(task.model, args.models):
+                rows += measure_test_set(task, model)
+    return rows
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "2")
+    main()

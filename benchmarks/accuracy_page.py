@@ -1,0 +1,129 @@
+"""Write docs/accuracy.md from benchmarks/results/accuracy.tsv.
+
+python benchmarks/accuracy_page.py
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE, PAGE = ROOT / "benchmarks" / "results" / "accuracy.tsv", ROOT / "docs" / "accuracy.md"
+
+INTRODUCTION = """\
+# Accuracy
+
+Each set under its official protocol (the published test part, or random folds) and under an honest one.
+Honest leaves out test sequences that share a word of 40 letters (peptides: ten residues) with training or
+validation, and those that carry both labels; or it is grouped folds, which keep such relatives together. The
+floor is logistic regression on k-mers and positions, fitted to the same training part: what a score is worth
+is what it has above the floor.
+
+`seqray` is the file that is shipped, or the mean over folds; in brackets a 95 % interval from the bootstrap
+over groups of related sequences. `members` is the range over the members of the file alone, trained from
+different seeds (over folds, where the set is cross-validated). Published figures are those of the sources
+named below, measured by their authors.
+
+Made by `python benchmarks/accuracy.py` and `python benchmarks/accuracy_page.py` from
+[accuracy.tsv](../benchmarks/results/accuracy.tsv), which also holds versions and machine; `make accuracy`
+runs all of it.
+"""
+
+
+def read(path: Path = TABLE) -> tuple[list[str], list[dict[str, str]]]:
+    """Provenance lines and rows of the table."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    head = [line[2:] for line in lines if line.startswith("# ")]
+    body = [line for line in lines if not line.startswith("#")]
+    return head, list(csv.DictReader(body, delimiter="\t"))
+
+
+def page(head: Sequence[str], rows: Sequence[Mapping[str, str]]) -> str:
+    """Lay the page out."""
+    shown = [row for row in rows if row["measure"]]
+    overall = [row for row in shown if row["low"] or row["set"] != "bacteria"]
+    species = [row for row in shown if row not in overall]
+    parts = [INTRODUCTION, *_overall(overall), *_species(species), *_models(overall), *_sources(overall)]
+    machine = [line for line in head if line.startswith(("versions", "machine"))]
+    return "\n".join([*parts, "", *(f"{line[0].upper()}{line[1:]}." for line in machine), ""])
+
+
+def _overall(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    lines = [
+        "| set | protocol | n | measure | published | floor | seqray | members |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        protocol = ", ".join(filter(None, (row["protocol"], row["condition"])))
+        name = row["measure"].replace("_", " ")
+        cells = (row["set"], protocol, row["n"], name, row["published"] or "-", _short(row["floor"]))
+        lines.append(f"| {' | '.join(cells)} | {_with_interval(row)} | {_members(row)} |")
+    return lines
+
+
+def _species(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    if not rows:
+        return []
+    by_name: dict[str, dict[str, Mapping[str, str]]] = {}
+    for row in rows:
+        by_name.setdefault(row["condition"], {})[row["protocol"]] = row
+    lines = ["", "## AUROC of `bacteria-promoter` by species, the species given", ""]
+    lines += ["| species | n | floor | official | honest |", "|---|---|---|---|---|"]
+    for name, found in by_name.items():
+        official, honest = found.get("official"), found.get("honest")
+        cells = (
+            name,
+            official["n"] if official else "-",
+            _short(official["floor"]) if official else "-",
+            _short(official["seqray"]) if official else "-",
+            f"{_short(honest['seqray'])} (n {honest['n']})" if honest else "-",
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def _models(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    lines = ["", "## What was trained", "", "| model or configuration | parameters | members | training |"]
+    lines.append("|---|---|---|---|")
+    seen = set()
+    for row in rows:
+        if row["model"] not in seen:
+            seen.add(row["model"])
+            seconds = f"{row['train_seconds']} s, one thread" if row["train_seconds"] else "not timed"
+            lines.append(f"| {row['model']} | {row['parameters']} | {row['seeds']} | {seconds} |")
+    return lines
+
+
+def _sources(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    lines = ["", "## Sources of the published figures", ""]
+    found: dict[str, set[str]] = {}
+    for row in rows:
+        if row["source"]:
+            found.setdefault(row["source"], set()).add(row["set"])
+    return lines + [f"- {', '.join(sorted(sets))}: {source}" for source, sets in found.items()]
+
+
+def _short(text: str) -> str:
+    return f"{float(text):.3f}" if text else "-"
+
+
+def _with_interval(row: Mapping[str, str]) -> str:
+    value = f"**{_short(row['seqray'])}**"
+    return f"{value} ({_short(row['low'])} to {_short(row['high'])})" if row["low"] else value
+
+
+def _members(row: Mapping[str, str]) -> str:
+    if not row["seed_low"] or row["seed_low"] == row["seed_high"]:
+        return "-"
+    return f"{_short(row['seed_low'])} to {_short(row['seed_high'])}"
+
+
+def main() -> None:
+    PAGE.write_text(page(*read()), encoding="utf-8")
+    print(f"wrote {PAGE.name}")
+
+
+if __name__ == "__main__":
+    main()

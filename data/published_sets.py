@@ -1,0 +1,176 @@
+"""Published sets as they are, each with its official test part where it has one, and groups of relatives.
+
+====================  ===============================================================================
+bacteria              20 prokaryotes of iPro-MP, the species as context; trains ``bacteria-promoter``
+ecoli-sigma           promoters of six sigma factors and non-promoters of *E. coli*, no test part
+mouse-tata            mouse TATA promoters of CNNProm, no test part
+human-core-all        70-bp core promoters of GUE, and its parts without and with a TATA box
+human-core-notata
+human-core-tata
+human-300-tata        the same around the start, 300 bp, with a TATA box
+human-nontata         251 bp, the official test part of a set whose training part can't be had
+amp                   antimicrobial peptides of AMPlify; ``amp-imbalanced`` with its imbalanced test
+====================  ===============================================================================
+
+Groups hold what shares a 40-mer on either strand (peptides: a word of ten residues). The bacterial set comes
+without a validation part; one is held out of its training part by whole groups.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from grouping import groups_of, read, table
+from seqray.alphabet import DNA, PROTEIN
+from seqray.io.fasta import read_fasta
+from seqray.records import LabelledSequence
+from seqray.splits import kmer_groups
+
+PROMOTER, BACKGROUND = "promoter", "background"
+HELD_OUT = 0.05
+SHARED_RESIDUES = 10
+SIGMAS = (24, 28, 32, 38, 54, 70)
+
+
+def grouped(examples: Sequence[LabelledSequence]) -> list[LabelledSequence]:
+    """Name the group of each example, those of all splits together."""
+    groups = groups_of([example.sequence for example in examples])
+    return [replace(e, group=g) for e, g in zip(examples, groups, strict=True)]
+
+
+def with_validation(examples: Sequence[LabelledSequence], share: float = HELD_OUT) -> list[LabelledSequence]:
+    """Mark a share of the training groups as validation; large groups stay in training."""
+    rng = np.random.default_rng(1)
+    train = [e for e in examples if e.split == "train"]
+    sizes: dict[str, int] = {}
+    for e in train:
+        sizes[e.group or ""] = sizes.get(e.group or "", 0) + 1
+    chosen: set[str] = set()
+    held = 0
+    for group in rng.permutation(sorted(sizes)):
+        if sizes[group] <= 20:
+            chosen.add(str(group))
+            held += sizes[group]
+        if held >= share * len(train):
+            break
+    return [
+        replace(e, split="validation") if e.split == "train" and e.group in chosen else e for e in examples
+    ]
+
+
+def bacteria(data: Path) -> list[LabelledSequence]:
+    """Promoters against coding and convergent intergenic sequence of each species, one to two."""
+    folder = data / "ipromp"
+    with open(folder / "species.tsv", encoding="utf-8") as handle:
+        species = [(row["id"], row["species"]) for row in csv.DictReader(handle, delimiter="\t")]
+    examples = []
+    for number, name in species:
+        for split in ("train", "test"):
+            for record in read(folder / f"{number}_{split}.txt.gz"):
+                kind = record.description.split("--")[0].split()
+                negative = bool({"CDS", "Convergent"} & set(kind))
+                label = BACKGROUND if negative else PROMOTER
+                examples.append(
+                    LabelledSequence(record.sequence, label, f"{number}-{record.id}", None, split, name)
+                )
+    return with_validation(grouped(examples), 0.03)
+
+
+def ecoli_sigma(data: Path) -> list[LabelledSequence]:
+    """2860 promoters by their sigma factor against as many non-promoters."""
+    folder = data / "ecoli_promoterlcnn"
+    examples = []
+    for sigma in SIGMAS:
+        for record in read(folder / f"sigma{sigma}promoter.txt.gz"):
+            examples.append(LabelledSequence(record.sequence, f"sigma{sigma}", record.id))
+    for record in read(folder / "negative2860.txt.gz"):
+        examples.append(LabelledSequence(record.sequence, BACKGROUND, record.id))
+    usual = [e for e in examples if len(e.sequence) == 81]
+    return grouped(usual)
+
+
+def mouse_tata(data: Path) -> list[LabelledSequence]:
+    """1255 TATA promoters against 3530 fragments of genes, 251 bp."""
+    folder = data / "umarov2017"
+    return table(read(folder / "Mouse_tata.fa.gz"), read(folder / "Mouse_nonprom.fa.gz"))
+
+
+def _rows(path: Path, label_column: str) -> list[tuple[str, str]]:
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as handle:
+        return [(row["sequence"].upper(), row[label_column]) for row in csv.DictReader(handle)]
+
+
+def gue(name: str) -> Callable[[Path], list[LabelledSequence]]:
+    """Make one of the GUE sets, with its official training, validation and test parts."""
+
+    def make(data: Path) -> list[LabelledSequence]:
+        examples = []
+        for part, split in (("train", "train"), ("dev", "validation"), ("test", "test")):
+            rows = _rows(data / "gue_prom" / f"{name}_{part}.csv.gz", "label")
+            for number, (sequence, label) in enumerate(rows, 1):
+                kind = PROMOTER if label == "1" else BACKGROUND
+                examples.append(LabelledSequence(sequence, kind, f"{part}{number}", None, split))
+        return grouped(examples)
+
+    return make
+
+
+def human_nontata(data: Path) -> list[LabelledSequence]:
+    """4915 non-TATA promoters against 4119 others, 251 bp; many of the others overlap."""
+    rows = _rows(data / "nontata_gb_test" / "human_nontata_promoters_test.csv.gz", "class")
+    examples = [
+        LabelledSequence(DNA.normalize(sequence), PROMOTER if label == "1" else BACKGROUND, f"row{number}")
+        for number, (sequence, label) in enumerate(rows, 1)
+    ]
+    return grouped(examples)
+
+
+def peptides(test: str) -> Callable[[Path], list[LabelledSequence]]:
+    """Make the AMPlify set with one of its two tests: ``balanced`` or ``imbalanced``.
+
+    Of the others 42 % begin with M, of the antimicrobial ones 2 %: mature peptides have lost it. A training
+    sequence that begins with M is therefore there twice, with it and without.
+    """
+
+    def make(data: Path) -> list[LabelledSequence]:
+        folder = data / "amplify"
+        files = (
+            ("amp", "train", "AMPlify_AMP_train_common"),
+            ("other", "train", "AMPlify_non_AMP_train_balanced"),
+            ("amp", "test", "AMPlify_AMP_test_common"),
+            ("other", "test", f"AMPlify_non_AMP_test_{test}"),
+        )
+        examples = [
+            LabelledSequence(record.sequence, label, record.id, None, split)
+            for label, split, file in files
+            for record in read_fasta(folder / f"{file}.fa.gz", PROTEIN, duplicates="rename")
+        ]
+        examples += [
+            replace(e, sequence=e.sequence[1:], id=f"{e.id}-without-M")
+            for e in examples
+            if e.split == "train" and e.sequence.startswith("M")
+        ]
+        groups = kmer_groups([e.sequence for e in examples], SHARED_RESIDUES, alphabet=PROTEIN)
+        return [replace(e, group=f"g{g}") for e, g in zip(examples, groups, strict=True)]
+
+    return make
+
+
+PUBLISHED: dict[str, Callable[[Path], list[LabelledSequence]]] = {
+    "bacteria": bacteria,
+    "ecoli-sigma": ecoli_sigma,
+    "mouse-tata": mouse_tata,
+    "human-core-all": gue("prom_core_all"),
+    "human-core-notata": gue("prom_core_notata"),
+    "human-core-tata": gue("prom_core_tata"),
+    "human-300-tata": gue("prom_300_tata"),
+    "human-nontata": human_nontata,
+    "amp": peptides("balanced"),
+    "amp-imbalanced": peptides("imbalanced"),
+}

@@ -1,0 +1,100 @@
+# Tables, trainings, cross-validations, and what is made of them.
+
+
+rule verify:
+    output:
+        touch(f"{RUNS}/data/verified"),
+    log:
+        f"{RUNS}/logs/verify.log",
+    benchmark:
+        f"{RUNS}/benchmarks/verify.tsv"
+    conda:
+        "../envs/seqray.yaml"
+    params:
+        data=os.path.abspath(DATA),
+        root=ROOT,
+    shell:
+        "cd {params.root:q} && SEQRAY_DATA={params.data:q} python data/verify.py > {log:q} 2>&1"
+
+
+rule prepare:
+    input:
+        f"{RUNS}/data/verified",
+    output:
+        f"{RUNS}/data/{{name}}.tsv.gz",
+    log:
+        f"{RUNS}/logs/prepare/{{name}}.log",
+    benchmark:
+        f"{RUNS}/benchmarks/prepare/{{name}}.tsv"
+    conda:
+        "../envs/seqray.yaml"
+    params:
+        data=os.path.abspath(DATA),
+        root=ROOT,
+    shell:
+        "cd {params.root:q} && python data/prepare.py {wildcards.name:q} --data {params.data:q} --out {output:q} > {log:q} 2>&1"
+
+
+rule train:
+    input:
+        config=f"{ROOT}/configs/{{name}}.yaml",
+        table=lambda wildcards: f"{RUNS}/data/{MODELS[wildcards.name]}.tsv.gz",
+    output:
+        f"{ZOO}/{{name}}.safetensors",
+    log:
+        f"{RUNS}/logs/train/{{name}}.log",
+    benchmark:
+        f"{RUNS}/benchmarks/train/{{name}}.tsv"
+    conda:
+        "../envs/seqray.yaml"
+    threads: config["threads"]
+    params:
+        work=f"{RUNS}/{{name}}",
+        root=ROOT,
+        figures=f"{RESULTS}/{{name}}.card.json",
+    shell:
+        "cd {params.root:q} && seqray train --config {input.config:q} --train {input.table:q} --threads {threads} "
+        '$(test ! -e {params.figures:q} || echo --metrics "{params.figures}") '
+        "--work-dir {params.work:q} --out {output:q} > {log:q} 2>&1"
+
+
+rule cross_validate:
+    input:
+        config=lambda wildcards: f"{ROOT}/configs/{FOLDS[wildcards.name]}.yaml",
+        table=f"{RUNS}/data/{{name}}.tsv.gz",
+    output:
+        f"{RESULTS}/cv_{{name}}.tsv",
+    log:
+        f"{RUNS}/logs/cross_validate/{{name}}.log",
+    benchmark:
+        f"{RUNS}/benchmarks/cross_validate/{{name}}.tsv"
+    conda:
+        "../envs/seqray.yaml"
+    threads: config["threads"]
+    params:
+        work=f"{RUNS}/cv/{{name}}",
+        root=ROOT,
+    shell:
+        "cd {params.root:q} && python benchmarks/cross_validation.py --config {input.config:q} --train {input.table:q} "
+        "--jobs {threads} --work-dir {params.work:q} --out {output:q} > {log:q} 2>&1"
+
+
+rule accuracy:
+    input:
+        expand(f"{ZOO}/{{name}}.safetensors", name=MODELS),
+        expand(f"{RESULTS}/cv_{{name}}.tsv", name=FOLDS),
+        expand(f"{RUNS}/data/{{name}}.tsv.gz", name=config["scored"]),
+    output:
+        table=f"{RESULTS}/accuracy.tsv",
+        page=ROOT / "docs/accuracy.md",
+    log:
+        f"{RUNS}/logs/accuracy.log",
+    benchmark:
+        f"{RUNS}/benchmarks/accuracy.tsv"
+    conda:
+        "../envs/seqray.yaml"
+    threads: config["threads"]
+    params:
+        root=ROOT,
+    shell:
+        "cd {params.root:q} && (python benchmarks/accuracy.py --out {output.table:q} && python benchmarks/accuracy_page.py) > {log:q} 2>&1"
