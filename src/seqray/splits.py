@@ -173,9 +173,24 @@ def leakage(
     """Share of the test sequences that hold a word of ``k`` letters found in a training sequence."""
     if not test:
         raise InputError("no test sequence to check")
-    seen, _ = _keys(train, k, reverse_complement, alphabet)
+    return float(shares_word(train, test, k, reverse_complement, alphabet).mean())
+
+
+def shares_word(
+    train: Sequence[str],
+    test: Sequence[str],
+    k: int = 40,
+    reverse_complement: bool = True,
+    alphabet: Alphabet = DNA,
+) -> np.ndarray:
+    """Tell which of M test sequences hold a word of ``k`` letters found in a training sequence: bool (M,)."""
+    found = np.zeros(len(test), dtype=bool)
+    seen = np.sort(_keys(train, k, reverse_complement, alphabet)[0])
     key, owner = _keys(test, k, reverse_complement, alphabet)
-    return len(np.unique(owner[np.isin(key, seen)])) / len(test)
+    if len(seen):
+        place = np.minimum(np.searchsorted(seen, key), len(seen) - 1)
+        found[owner[seen[place] == key]] = True
+    return found
 
 
 def random_folds(labels: Sequence[Hashable] | np.ndarray, n_folds: int = 5, seed: int = 0) -> np.ndarray:
@@ -222,6 +237,103 @@ def holdout(
     if share > 0.5:
         return ~holdout(labels, groups, 1 - share, seed)
     return grouped_folds(labels, groups, max(2, round(1 / share)), seed) == 0
+
+
+def deal_groups(
+    labels: Sequence[Hashable] | np.ndarray,
+    groups: Sequence[Hashable] | np.ndarray,
+    shares: Sequence[float],
+    seed: int = 0,
+) -> np.ndarray:
+    """Deal whole groups into parts of given shares, each class as evenly as the groups allow.
+
+    Larger groups are dealt first, each to the part that lacks most of its classes; examples that are alone
+    in their group are dealt last and make up what is uneven. In contrast to `grouped_folds` (scikit-learn's
+    StratifiedGroupKFold) the parts may differ in size, and a hundred thousand groups take seconds.
+
+    Parameters
+    ----------
+    labels, groups
+        (N,) class and group of each example.
+    shares
+        Of each of P parts; they are scaled to sum to 1. A share of 0 gives an empty part.
+    seed
+        Decides among groups of one size, and which single examples go where.
+
+    Returns
+    -------
+    int64 (N,)
+        Number of the part, from 0.
+
+    Raises
+    ------
+    InputError
+        For shares that are none, or fewer groups than parts.
+    """
+    y, g, wanted = _as_classes(labels), _as_classes(groups), np.asarray(shares, dtype=np.float64)
+    if len(y) != len(g):
+        raise InputError(f"{len(y)} labels but {len(g)} groups")
+    if wanted.ndim != 1 or not np.isfinite(wanted).all() or (wanted < 0).any() or wanted.sum() <= 0:
+        raise InputError(f"shares of {shares}", remedy="give numbers of 0 or more, not all 0")
+    totals = np.bincount(y)
+    lacking = np.outer(wanted / wanted.sum(), totals)  # (P, K) examples that are still to come
+    rng = np.random.default_rng(seed)
+    part = _deal_large(y, g, lacking, wanted > 0, rng)
+    for k in range(len(totals)):
+        rows = rng.permutation(np.flatnonzero((part < 0) & (y == k)))
+        part[rows] = np.repeat(np.arange(len(wanted)), _apportion(lacking[:, k], len(rows)))
+    parts, groups_there = np.flatnonzero(wanted > 0), int(g.max(initial=-1)) + 1
+    if 0 < groups_there < len(parts):
+        raise InputError(
+            f"{groups_there} groups don't fill {len(parts)} parts",
+            remedy="ask for fewer parts, or for smaller groups",
+        )
+    return _fill_empty(part, g, parts) if len(y) else part
+
+
+def _fill_empty(part: np.ndarray, g: np.ndarray, parts: np.ndarray) -> np.ndarray:
+    """Give a part that got nothing the smallest group of the part that has most groups."""
+    sizes = np.bincount(g)
+    part_of_group = np.empty(len(sizes), dtype=np.int64)
+    part_of_group[g] = part
+    for p in parts:
+        if not (part_of_group == p).any():
+            richest = np.bincount(part_of_group, minlength=int(parts.max()) + 1).argmax()
+            own = np.flatnonzero(part_of_group == richest)
+            part_of_group[own[sizes[own].argmin()]] = p
+    return part_of_group[g]
+
+
+def _deal_large(
+    y: np.ndarray, g: np.ndarray, lacking: np.ndarray, open_parts: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """Deal the groups of two and more, and take them off what the parts lack; -1 for single examples."""
+    sizes = np.bincount(g)
+    part_of_group = np.full(len(sizes), -1, dtype=np.int64)
+    weight = 1 / np.maximum(lacking.sum(axis=0), 1)  # a rare class counts as much as a common one
+    closed = np.where(open_parts, 0.0, -np.inf)
+    rows_of = np.split(np.argsort(g, kind="stable"), np.cumsum(sizes)[:-1]) if len(sizes) else []
+    shuffled = rng.permutation(len(sizes))
+    for group in shuffled[np.argsort(-sizes[shuffled], kind="stable")]:
+        if sizes[group] < 2:
+            break
+        counts = np.bincount(y[rows_of[group]], minlength=lacking.shape[1])
+        # What its classes lack decides, and then what is lacking in all.
+        best = int(
+            np.argmax(lacking @ (counts * weight) + lacking.sum(axis=1) * len(counts) / len(y) + closed)
+        )
+        lacking[best] -= counts
+        part_of_group[group] = best
+    return part_of_group[g] if len(g) else np.empty(0, dtype=np.int64)
+
+
+def _apportion(lacking: np.ndarray, count: int) -> np.ndarray:
+    """Divide ``count`` examples in proportion to what the parts lack, in whole numbers: int64 (P,)."""
+    need = np.maximum(lacking, 0)
+    exact = need * (count / need.sum()) if need.sum() > 0 else np.eye(len(lacking))[lacking.argmax()] * count
+    given = np.floor(exact + 1e-9).astype(np.int64)
+    given[np.argsort(given - exact, kind="stable")[: count - given.sum()]] += 1
+    return given
 
 
 def _as_classes(values: Sequence[Hashable] | np.ndarray) -> np.ndarray:

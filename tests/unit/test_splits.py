@@ -7,7 +7,16 @@ import pytest
 
 from seqray.alphabet import DNA, PROTEIN, reverse_complement
 from seqray.errors import InputError
-from seqray.splits import grouped_folds, holdout, kmer_groups, leakage, position_groups, random_folds
+from seqray.splits import (
+    deal_groups,
+    grouped_folds,
+    holdout,
+    kmer_groups,
+    leakage,
+    position_groups,
+    random_folds,
+    shares_word,
+)
 
 
 def random_sequences(n, length, seed, letters="ACGT"):
@@ -170,3 +179,69 @@ def test_a_held_out_part_is_about_its_share_in_whole_groups(share):
 def test_what_cannot_be_split_is_an_error_in_words(call, words):
     with pytest.raises(InputError, match=words):
         call()
+
+
+# ------------------------------------------------------------------------------------------------ dealing
+
+
+@pytest.mark.parametrize("shares", [(0.8, 0.1, 0.1), (7, 2, 1), (0.5, 0, 0.5), (1, 1, 1, 1, 1)])
+def test_dealt_parts_have_their_shares_of_each_class(shares):
+    rng = np.random.default_rng(1)
+    groups = np.concatenate((rng.integers(0, 200, 900), np.arange(200, 1300)))
+    labels = rng.random(2000) < 0.2
+    part = deal_groups(labels, groups, shares, seed=4)
+    assert all(len(set(part[groups == g])) == 1 for g in np.unique(groups[:900]))
+    for label in (False, True):
+        found = np.bincount(part[labels == label], minlength=len(shares)) / (labels == label).sum()
+        assert found == pytest.approx(np.array(shares) / sum(shares), abs=0.01)
+    assert (part == deal_groups(labels, groups, shares, seed=4)).all()
+    assert (part != deal_groups(labels, groups, shares, seed=5)).any()
+
+
+def test_single_examples_are_dealt_exactly():
+    labels = ["a"] * 50 + ["b"] * 30
+    part = deal_groups(labels, np.arange(80), (0.8, 0.1, 0.1))
+    assert np.bincount(part[:50]).tolist() == [40, 5, 5]
+    assert np.bincount(part[50:]).tolist() == [24, 3, 3]
+
+
+def test_a_large_group_lies_where_most_is_lacking():
+    part = deal_groups(["a"] * 100, [0] * 60 + list(range(1, 41)), (0.7, 0.3))
+    assert set(part[:60]) == {0}
+    assert np.bincount(part).tolist() == [70, 30]
+
+
+def test_no_part_stays_empty_while_there_are_groups():
+    part = deal_groups(["a"] * 24, np.arange(24) // 8, (0.98, 0.01, 0.01))
+    assert sorted(np.bincount(part)) == [8, 8, 8]
+    part = deal_groups(["a", "b"] * 12, np.arange(24) // 2, (0.8, 0.1, 0.1))
+    assert np.bincount(part).tolist() == [20, 2, 2]
+
+
+def test_dealing_nothing():
+    assert deal_groups([], [], (0.5, 0.5)).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("labels", "groups", "shares", "words"),
+    [
+        ([0, 1], [1], (1, 1), "2 labels but 1 groups"),
+        ([0, 1], [1, 2], (0, 0), "shares of"),
+        ([0, 1], [1, 2], (-1, 2), "shares of"),
+        ([0, 1], [1, 2], (float("nan"), 2), "shares of"),
+        ([0, 1], [1, 1], (1, 1), "1 groups don't fill 2 parts"),
+    ],
+)
+def test_what_cannot_be_dealt_is_an_error_in_words(labels, groups, shares, words):
+    with pytest.raises(InputError, match=words):
+        deal_groups(labels, groups, shares)
+
+
+def test_sharing_a_word_is_told_of_each_sequence():
+    train, test = random_sequences(30, 12, seed=1), random_sequences(40, 12, seed=2)
+    seen = set().union(*(words(s, 6, True) for s in train))
+    expected = [bool(words(s, 6, True) & seen) for s in test]
+    assert 0 < sum(expected) < 40
+    assert shares_word(train, test, 6).tolist() == expected
+    assert shares_word([], test).tolist() == [False] * 40
+    assert shares_word(train, []).tolist() == []

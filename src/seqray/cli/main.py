@@ -24,7 +24,12 @@ VERBS = {
     "predict": ("seqray.cli.predict", "classify each record of a FASTA or GenBank file"),
     "scan": ("seqray.cli.scan", "find sites in long sequences, on both strands"),
     "explain": ("seqray.cli.explain", "rank the letters that calls rest on, and check the ranking"),
+    "negatives": ("seqray.cli.negatives", "make negatives, and say what each kind teaches"),
+    "audit": ("seqray.cli.audit", "find what would fool a model in labelled sequences, before training"),
+    "split": ("seqray.cli.split", "divide labelled sequences without dividing relatives, and prove it"),
     "train": ("seqray.cli.train", "train a model on labelled sequences"),
+    "evaluate": ("seqray.cli.evaluate", "measure predictions against labels, beside a floor"),
+    "calibrate": ("seqray.cli.calibrate", "calibrate a model anew on labelled sequences of your own"),
     "models": ("seqray.cli.models", "list, show and verify models"),
 }
 USAGE = """\

@@ -1,0 +1,375 @@
+"""The audit as a whole: it finds planted traps, it is silent on random data, and its counts are right."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seqray.alphabet import DNA, PROTEIN, RNA, Alphabet, reverse_complement
+from seqray.audit.run import audit
+from seqray.errors import InputError
+from seqray.findings import SEVERITIES, Audit
+from seqray.records import LabelledSequence
+
+
+def letters(rng: random.Random, length: int, alphabet: str = "ACGT") -> str:
+    return "".join(rng.choices(alphabet, k=length))
+
+
+def clean(count: int, length: int = 60, seed: int = 0, alphabet: str = "ACGT", classes=("neg", "pos")):
+    """Random sequences of random classes: nothing to find."""
+    rng = random.Random(seed)
+    return [
+        LabelledSequence(letters(rng, length, alphabet), rng.choice(classes), f"s{i}") for i in range(count)
+    ]
+
+
+def divided(examples):
+    """Every fourth row is for testing."""
+    parts = ("train", "train", "validation", "test")
+    return [dataclasses.replace(e, split=parts[i % 4]) for i, e in enumerate(examples)]
+
+
+def quick(examples, alphabet: Alphabet = DNA, **more) -> Audit:
+    """Without baselines and with few resamples."""
+    options: dict = {"baselines": False, "resamples": 100} | more
+    return audit(examples, alphabet, **options)
+
+
+def kinds(found: Audit) -> dict[str, str]:
+    return {finding.kind: finding.severity for finding in found.findings}
+
+
+def value(found: Audit, section: str, split: str, quantity: str, label: str = "*") -> float:
+    [figure] = [
+        f
+        for f in found.figures
+        if (f.section, f.split, f.quantity, f.label) == (section, split, quantity, label)
+    ]
+    return figure.value
+
+
+def what(found: Audit, kind: str) -> str:
+    [finding] = [finding for finding in found.findings if finding.kind == kind]
+    return finding.what
+
+
+# ------------------------------------------------------------------------------------------ no false alarm
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    ("alphabet", "length", "count"),
+    [(DNA, 81, 200), (DNA, 12, 150), (RNA, 40, 60), (PROTEIN, 30, 200), (PROTEIN, 8, 100)],
+)
+def test_random_data_raise_no_alarm(alphabet, length, count, seed):
+    examples = clean(count, length, seed, alphabet.letters)
+    for given_ in (examples, divided(examples)):
+        found = quick(given_, alphabet, seed=seed, resamples=60)
+        assert not found.alarming, found.findings
+
+
+def test_random_data_raise_no_alarm_with_baselines():
+    for examples in (clean(200, 40), divided(clean(240, 40, classes=("a", "b", "c")))):
+        found = audit(examples, DNA, resamples=50)
+        assert not found.alarming, found.findings
+        assert kinds(found)["floor"] == "note"
+
+
+# ------------------------------------------------------------------------------------------ planted traps
+
+
+def test_letter_case_is_found_before_it_is_folded():
+    examples = clean(200)
+    raw = [e.sequence.lower() if e.label == "pos" else e.sequence for e in examples]
+    found = quick(examples, letters=raw)
+    assert kinds(found)["letter_case"] == "shortcut"
+    assert value(found, "rules", "given", "letter_case_auroc") == 1
+    assert value(found, "case", "all", "all_lower", "pos") == 1
+    assert value(found, "case", "all", "all_upper", "neg") == 1
+    assert "first_capital" not in kinds(found)  # told once
+    assert "letter_case" not in kinds(quick(examples))
+
+
+def test_one_capital_letter_at_a_place_is_found():
+    examples = clean(300)
+    rng = random.Random(1)
+    places = [40 if e.label == "pos" else rng.randrange(60) for e in examples]
+    raw = [
+        e.sequence[:p].lower() + e.sequence[p] + e.sequence[p + 1 :].lower()
+        for e, p in zip(examples, places, strict=True)
+    ]
+    assert kinds(quick(examples, letters=raw))["first_capital"] == "shortcut"
+
+
+def overlapping(step: int):
+    """Positives at random; negatives cut from one stretch of DNA every ``step`` letters."""
+    rng = random.Random(2)
+    genome = letters(rng, 81 + 200 * step)
+    negatives = [genome[i * step : i * step + 81] for i in range(200)]
+    positives = [letters(rng, 81) for _ in range(200)]
+    return [LabelledSequence(s, "neg", "n") for s in negatives] + [
+        LabelledSequence(s, "pos", "p") for s in positives
+    ]
+
+
+def test_negatives_that_overlap_each_other_are_found():
+    found = quick(overlapping(30))
+    assert kinds(found)["overlap_within_class"] == "leak"
+    assert "200 of 200 (100 %) of 'neg'" in what(found, "overlap_within_class")
+    assert value(found, "relatives", "all", "sharing", "neg") == 200
+    assert value(found, "relatives", "all", "sharing", "pos") == 0
+    assert "overlap_within_class" not in kinds(quick(overlapping(81)))
+
+
+def test_copies_across_splits_and_double_labels_are_found():
+    examples = divided(clean(400))
+    train = [e for e in examples if e.split == "train"]
+    twins = [dataclasses.replace(e, split="test") for e in train[:5]]
+    turned = [
+        dataclasses.replace(e, split="test", sequence=reverse_complement(e.sequence, DNA)) for e in train[5:8]
+    ]
+    other = {"neg": "pos", "pos": "neg"}
+    doubled = [dataclasses.replace(e, label=other[e.label]) for e in train[8:12]]
+    found = quick([*examples, *twins, *turned, *doubled])
+    assert {
+        k: kinds(found)[k] for k in ("copies_across", "strand_copies_across", "contradicting_labels")
+    } == {
+        "copies_across": "leak",
+        "strand_copies_across": "leak",
+        "contradicting_labels": "caution",
+    }
+    assert "5 of 108 (4.6 %) of test stand in train" in what(found, "copies_across")
+    assert "3 of 108 (2.8 %) of test stand on the other strand in train" in what(
+        found, "strand_copies_across"
+    )
+    assert what(found, "contradicting_labels").startswith("4 sequences (on either strand) in 8 rows")
+    assert value(found, "copies", "train", "duplicates") == 4
+
+
+def test_relatives_without_an_exact_copy_are_found():
+    rng = random.Random(3)
+    examples = divided(clean(300, 80))
+    train = [e for e in examples if e.split == "train"]
+    shifted = [
+        dataclasses.replace(e, split="test", sequence=e.sequence[30:] + letters(rng, 30)) for e in train[:20]
+    ]
+    spaced = [
+        dataclasses.replace(
+            e,
+            split="test",
+            sequence="".join(complement(c) if i % 12 == 0 else c for i, c in enumerate(e.sequence)),
+        )
+        for e in train[20:40]
+    ]
+    found = quick([*examples, *shifted, *spaced])
+    assert kinds(found)["relatives_across"] == "leak"
+    assert (
+        value(found, "relatives", "test to train", "sharing") == 20
+    )  # 50 letters of 80; the others share 11
+    assert kinds(found)["similar_across"] == "leak"  # 73 of 80 letters
+    assert value(found, "identity", "test to train", "at_least_0.9") == pytest.approx(20 / 115)
+    assert "copies_across" not in kinds(found)
+
+
+def complement(letter: str) -> str:
+    return dict(zip("ACGT", "TGCA", strict=True))[letter]
+
+
+def test_the_initial_m_of_whole_proteins_is_found():
+    rng = random.Random(4)
+    whole = [
+        "M" + letters(rng, 29, PROTEIN.letters) if i % 2 else letters(rng, 30, PROTEIN.letters)
+        for i in range(300)
+    ]
+    pieces = [letters(rng, 30, PROTEIN.letters.replace("M", "")) for _ in range(300)]
+    examples = [LabelledSequence(s, "whole", "w") for s in whole] + [
+        LabelledSequence(s, "piece", "p") for s in pieces
+    ]
+    found = quick(examples, PROTEIN)
+    assert kinds(found)["initial_m"] == "shortcut"
+    share = sum(s.startswith("M") for s in whole) / 300
+    assert value(found, "ends", "all", "first_M", "whole") == pytest.approx(share)
+    assert value(found, "rules", "given", "initial_m_auroc") == pytest.approx(0.5 + share / 2)
+    assert f"M in 0 % of 'piece', {100 * share:.0f} % of 'whole'" in what(found, "initial_m")
+
+
+def test_composition_length_and_ambiguity_are_found():
+    rng = random.Random(5)
+    rich = [LabelledSequence(letters(rng, 60, "GGCCAT"), "rich", "r") for _ in range(200)]
+    poor = [LabelledSequence(letters(rng, 60, "AATTGC"), "poor", "p") for _ in range(200)]
+    assert kinds(quick(rich + poor))["gc"] == "shortcut"
+    longer = [dataclasses.replace(e, sequence=e.sequence + "ACGTACG"[: rng.randrange(7)]) for e in clean(200)]
+    masked = [
+        dataclasses.replace(e, sequence=e.sequence[: 70 if e.label == "pos" else 50].ljust(60, "N"))
+        for e in longer
+    ]
+    found = quick(masked)
+    assert {kinds(found)[k] for k in ("ambiguous", "last_letter")} == {"shortcut"}
+    by_length = [
+        dataclasses.replace(e, sequence=e.sequence[: 60 if e.label == "pos" else 55]) for e in clean(200)
+    ]
+    assert kinds(quick(by_length))["length"] == "shortcut"
+
+
+def test_named_groups_that_leak_are_found():
+    examples = divided(clean(200))
+    grouped = [dataclasses.replace(e, group=f"g{i}") for i, e in enumerate(examples)]
+    assert "groups_across" not in kinds(quick(grouped))
+    leaking = [dataclasses.replace(e, group="g0") if i in (0, 1, 3, 7) else e for i, e in enumerate(grouped)]
+    found = quick(leaking)
+    assert kinds(found)["groups_across"] == "leak"
+    assert "1 of train with 2 sequences of test" in what(found, "groups_across")
+    related = [*grouped, dataclasses.replace(grouped[0], group="another")]
+    found = quick(related)
+    assert kinds(found)["groups_related"] == "caution"
+    assert what(found, "groups_related").startswith("2 sequences share")
+
+
+def test_a_context_that_tells_the_class_is_found():
+    examples = [dataclasses.replace(e, context="mouse" if e.label == "pos" else "human") for e in clean(100)]
+    assert kinds(quick(examples))["context"] == "shortcut"
+
+
+def test_rows_sorted_by_class_are_told_for_tables_alone():
+    examples = sorted(clean(200), key=lambda e: e.label)
+    assert kinds(quick(examples))["row_order"] == "note"
+    assert value(quick(examples), "order", "all", "runs") == 2
+    assert "row_order" not in kinds(quick(examples, in_file_order=False))
+
+
+def test_a_split_by_relatives_shows_the_gap_that_a_random_one_hides():
+    rng = random.Random(6)
+    families = [(letters(rng, 60), rng.choice(("neg", "pos"))) for _ in range(40)]
+    examples = [
+        LabelledSequence(mutated(rng, parent, 3), label, "m") for parent, label in families for _ in range(8)
+    ]
+    found = audit(examples, DNA, resamples=100)
+    assert kinds(found)["score_gap"] == "leak"
+    assert value(found, "baselines", "given", "kmer_logistic_mcc") > 0.9
+    assert value(found, "baselines", "grouped", "kmer_logistic_mcc") < 0.6
+
+
+def mutated(rng: random.Random, sequence: str, changes: int) -> str:
+    out = list(sequence)
+    for place in rng.sample(range(len(out)), changes):
+        out[place] = rng.choice("ACGT")
+    return "".join(out)
+
+
+# ------------------------------------------------------------------------------------------------- figures
+
+
+def test_counts_lengths_and_letters_are_those_of_the_data():
+    examples = divided(clean(101, seed=8))
+    examples[0] = dataclasses.replace(examples[0], sequence="ACGN" * 5)
+    found = quick(examples)
+    for split in ("train", "validation", "test"):
+        for label in ("neg", "pos"):
+            chosen = [e.sequence for e in examples if (e.split, e.label) == (split, label)]
+            assert value(found, "counts", split, "sequences", label) == len(chosen)
+            assert value(found, "length", split, "median", label) == np.median([len(s) for s in chosen])
+            assert value(found, "ends", split, "first_A", label) == np.mean([s[0] == "A" for s in chosen])
+            everything = Counter("".join(chosen))
+            known = sum(everything[c] for c in "ACGT")
+            assert value(found, "composition", split, "letter_G", label) == everything["G"] / known
+            by_row = [(s.count("G") + s.count("C")) / (len(s) - s.count("N")) for s in chosen]
+            assert value(found, "composition", split, "gc_mean", label) == pytest.approx(np.mean(by_row))
+            share = np.mean(["N" in s for s in chosen])
+            assert value(found, "ambiguity", split, "with_ambiguous", label) == share
+
+
+def test_histograms_hold_every_sequence_once():
+    examples = divided(clean(101, seed=9))
+    found = quick(examples)
+    for quantity in ("length", "gc"):
+        drawn = [h for h in found.histograms if h.quantity == quantity]
+        assert sum(sum(h.counts) for h in drawn) == 101
+        assert len({h.edges for h in drawn}) == 1
+    tested = sum(e.split == "test" for e in examples)
+    assert sum(sum(h.counts) for h in found.histograms if h.quantity == "identity") == tested
+
+
+COPIES = st.lists(
+    st.tuples(
+        st.sampled_from(["ACGTACGG", "CCGTACGT", "ACGTTGCA", "AAAATTTT", "GGGGATCC"]), st.sampled_from("ab")
+    ),
+    min_size=2,
+    max_size=14,
+).filter(lambda rows: len({label for _, label in rows}) == 2)
+
+
+@given(COPIES, st.randoms(use_true_random=False))
+@settings(max_examples=8)
+def test_order_and_strand_of_the_rows_change_no_count(rows, rng):
+    splits = [rng.choice(("train", "test")) for _ in rows]
+    splits[:2] = ["train", "test"]
+    examples = [LabelledSequence(s, label, "x", split=p) for (s, label), p in zip(rows, splits, strict=True)]
+    turned = [dataclasses.replace(e, sequence=reverse_complement(e.sequence, DNA)) for e in examples]
+    shuffled = rng.sample(turned, len(turned))
+    assert counts(examples) == counts(shuffled)
+
+
+def counts(examples) -> dict:
+    found = quick(examples, resamples=0)
+    return {
+        (f.section, f.split, f.label, f.quantity): f.value
+        for f in found.figures
+        if f.section in ("copies", "relatives", "counts")
+    }
+
+
+def test_the_same_input_and_seed_give_the_same_audit():
+    examples = divided(clean(120))
+    one, other = audit(examples, DNA, resamples=20, seed=1), audit(examples, DNA, resamples=20, seed=1)
+    assert repr(one) == repr(other)
+
+
+def test_findings_come_worst_first_and_rest_on_figures():
+    examples = overlapping(30)
+    found = quick(
+        examples, letters=[e.sequence.lower() if e.label == "pos" else e.sequence for e in examples]
+    )
+    ranks = [SEVERITIES.index(finding.severity) for finding in found.findings]
+    assert ranks == sorted(ranks)
+    assert len(set(ranks)) > 2
+    assert all(finding.what and finding.effect and finding.remedy for finding in found.findings)
+
+
+def test_a_sample_bounds_what_the_baselines_see():
+    found = audit(clean(120, 30), DNA, sample=60, resamples=10)
+    assert value(found, "baselines", "given", "kmer_logistic_n") == 60
+
+
+def test_rare_classes_and_many_classes():
+    examples = [*clean(40), LabelledSequence("ACGT" * 15, "rare", "r")]
+    found = audit(examples, DNA, resamples=10)
+    assert found.settings["given"] == "5 random folds, without classes of fewer than 5"
+    assert {f.label for f in found.figures if f.section == "rules"} == {"neg", "pos"}
+    alone = [LabelledSequence("ACGT" * 15, "a", "x"), LabelledSequence("ACCT" * 15, "b", "y")]
+    assert audit(alone, DNA).settings["given"].startswith("none")
+    three = audit(clean(90, 30, classes=("a", "b", "c")), DNA, resamples=10)
+    labels = {f.label for f in three.figures if f.section == "baselines"}
+    assert labels == {"*", "a", "b", "c"}
+    names = [f"c{i:02}" for i in range(60)]
+    many = audit(
+        [*clean(300, 30, classes=names), *clean(200, 30, seed=1, classes=names[:20])], DNA, resamples=10
+    )
+    assert {f.label for f in many.figures if f.section == "rules"} <= set(names[:20])
+    assert not any(f.section == "baselines" for f in many.figures)
+    assert {f.label for f in many.figures if f.section == "counts"} == {"*", *names}
+
+
+def test_an_audit_needs_two_classes():
+    with pytest.raises(InputError, match="all examples have the label 'neg'; an audit compares two classes"):
+        quick(clean(3, classes=("neg",)))
+    with pytest.raises(InputError, match="no examples"):
+        quick([])
+    with pytest.raises(InputError, match="1 sequences as read but 5 examples"):
+        quick(clean(5, seed=3), letters=["A"])

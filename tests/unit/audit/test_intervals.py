@@ -1,0 +1,68 @@
+"""Weighted figures against scikit-learn on data written out, and intervals against the slow bootstrap."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import matthews_corrcoef, roc_auc_score
+
+from seqray.audit.intervals import auroc_of, mcc_of, measure
+from seqray.metrics import auroc, bootstrap_interval
+
+ROWS = st.lists(
+    st.tuples(st.booleans(), st.integers(0, 4), st.booleans(), st.integers(0, 3)), min_size=1, max_size=30
+)
+
+
+@given(ROWS)
+def test_weights_are_repeats(rows):
+    labels, scores, calls, weights = (np.array(column) for column in zip(*rows, strict=True))
+    y, s, c = (np.repeat(column, weights) for column in (labels, scores, calls))
+    both = len(set(y.tolist())) == 2
+    [area] = auroc_of(labels, scores.astype(float), weights[None].astype(float))
+    [mcc] = mcc_of(labels, calls, weights[None].astype(float))
+    if not both:
+        assert math.isnan(area)
+        assert math.isnan(mcc)
+        return
+    assert area == pytest.approx(roc_auc_score(y, s))
+    assert mcc == pytest.approx(matthews_corrcoef(y, c))
+
+
+def example(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = rng.random(n) < 0.4
+    scores = rng.normal(size=n) + labels
+    return labels, scores, scores > 0.5, rng.integers(0, 80, n)
+
+
+def test_intervals_agree_with_those_of_the_slow_bootstrap():
+    labels, scores, calls, groups = example()
+    found = measure(labels, scores, calls, groups, resamples=1000, seed=3)["auroc"]
+    low, high = bootstrap_interval(auroc, labels, scores, groups, n=250, seed=4)
+    assert found.value == pytest.approx(roc_auc_score(labels, scores))
+    assert found.low == pytest.approx(low, abs=0.015)
+    assert found.high == pytest.approx(high, abs=0.015)
+
+
+def test_copies_widen_the_interval_only_when_their_groups_are_known():
+    labels, scores, calls, _ = example(100)
+    copied = [np.tile(column, 9) for column in (labels, scores, calls)]
+    rows = np.arange(100)
+    known = measure(*copied, np.tile(rows, 9), resamples=400, seed=1)["mcc"]
+    alone = measure(labels, scores, calls, rows, resamples=400, seed=1)["mcc"]
+    naive = measure(*copied, np.arange(900), resamples=400, seed=1)["mcc"]
+    assert (known.low, known.high) == pytest.approx((alone.low, alone.high))
+    assert naive.high - naive.low < 0.5 * (known.high - known.low)
+
+
+def test_one_group_has_no_interval():
+    labels, scores, calls, groups = example()
+    found = measure(labels, scores, calls, np.zeros_like(groups))
+    assert all(math.isnan(m.low) and math.isnan(m.high) and m.value > 0 for m in found.values())
+
+
+def test_the_same_seed_gives_the_same_interval():
+    assert measure(*example(), seed=5) == measure(*example(), seed=5)

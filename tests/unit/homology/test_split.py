@@ -1,0 +1,223 @@
+"""Divisions that keep relatives together, and a proof that equals brute force."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seqray.alphabet import DNA, reverse_complement
+from seqray.errors import InputError
+from seqray.homology.alignment import identity_function
+from seqray.homology.proof import QUANTILES, leaks, proof_lines
+from seqray.homology.relations import Related, RelationOptions, find_relatives, named_groups, parse_places
+from seqray.homology.split import SplitOptions, deal, prove, split_data
+from seqray.records import LabelledSequence
+
+RELATION = RelationOptions(0.8, 20)
+
+
+def family_data(families=12, relatives=2, length=50, changes=4, seed=0):
+    """Labelled families: an ancestor and relatives with so many letters changed."""
+    rng = np.random.default_rng(seed)
+    data = []
+    for family in range(families):
+        ancestor = rng.integers(0, 4, length)
+        for member in range(relatives + 1):
+            codes = ancestor.copy()
+            places = rng.choice(length, changes if member else 0, replace=False)
+            codes[places] = (codes[places] + 1) % 4
+            data.append(LabelledSequence(DNA.decode(codes), "ab"[family % 2], f"{family}.{member}"))
+    return data
+
+
+def singles(labels):
+    return [LabelledSequence("A", label, str(i)) for i, label in enumerate(labels)]
+
+
+def parts_of(division):
+    return [split or fold for split, fold in zip(division.split, division.fold, strict=True)]
+
+
+cases = st.lists(st.tuples(st.integers(0, 9), st.sampled_from("abc")), min_size=12, max_size=60)
+
+
+@settings(max_examples=60)
+@given(cases, st.integers(0, 5), st.sampled_from([0, 2, 3]))
+def test_no_group_is_divided_and_every_example_is_placed(rows, seed, folds):
+    groups, labels = zip(*rows, strict=True)
+    groups = find_relatives(["A"] * len(rows), DNA, RelationOptions(0, 0), {"g": np.array(groups)}).groups
+    if len(set(groups.tolist())) < 3:
+        return
+    division = deal(singles(labels), groups, SplitOptions(folds=folds, seed=seed, shares=(1, 1, 1)))
+    placed = parts_of(division)
+    assert None not in placed
+    for group in set(groups.tolist()):
+        assert len({placed[i] for i in np.flatnonzero(groups == group)}) == 1
+    assert set(placed) == (set(range(1, folds + 1)) if folds else {"train", "validation", "test"})
+
+
+@settings(max_examples=60)
+@given(cases, st.sampled_from(["drop", "join"]), st.integers(0, 3))
+def test_kept_examples_stay_and_their_relatives_never_face_them(rows, relatives, seed):
+    groups, labels = zip(*rows, strict=True)
+    data = [
+        LabelledSequence("A", label, "x", split="test" if i < 4 else None) for i, label in enumerate(labels)
+    ]
+    options = SplitOptions(keep=("test",), relatives=relatives, seed=seed, shares=(1, 0, 1))
+    division = deal(data, np.array(groups), options)
+    assert division.split[:4] == ["test"] * 4
+    near = [group in groups[:4] for group in groups[4:]]
+    if relatives == "drop":
+        assert division.dropped[4:].tolist() == near
+        assert "test" not in division.split[4:]
+    else:
+        assert not division.dropped.any()
+        assert [split == "test" for split in division.split[4:]] == near
+
+
+def test_relatives_of_kept_training_examples_are_learned_from_too():
+    data = [LabelledSequence("A", "a", "x", split="train" if i < 2 else None) for i in range(20)]
+    groups = np.array([0, 1, 0, 0, *range(2, 18)])
+    division = deal(data, groups, SplitOptions(keep=("train",)))
+    assert division.split[:4] == ["train"] * 4
+    assert "train" not in division.split[4:]
+    assert not division.dropped.any()
+
+
+def test_shares_hold_within_each_class():
+    data = singles(["rare"] * 60 + ["common"] * 940)
+    groups = np.concatenate((np.arange(60) // 2, 100 + np.arange(940) // 3))
+    division = deal(data, groups, SplitOptions(shares=(0.7, 0.2, 0.1)))
+    for label, total in (("rare", 60), ("common", 940)):
+        counts = Counter(
+            split for split, example in zip(division.split, data, strict=True) if example.label == label
+        )
+        for name, share in (("train", 0.7), ("validation", 0.2), ("test", 0.1)):
+            assert counts[name] / total == pytest.approx(share, abs=0.02)
+
+
+def test_the_proof_equals_brute_force():
+    data = family_data(changes=14)  # related, but not so much as to be grouped
+    division = deal(data, np.arange(len(data)), SplitOptions(shares=(0.5, 0.2, 0.3)))
+    boundaries = prove(data, division, DNA, SplitOptions(), RELATION)
+    assert [b.name for b in boundaries] == ["test", "validation"]
+    measure = identity_function(DNA)
+    for boundary, others in zip(boundaries, [("train", "validation"), ("train",)], strict=True):
+        rows = [i for i, split in enumerate(division.split) if split == boundary.name]
+        rest = [i for i, split in enumerate(division.split) if split in others]
+        assert (boundary.rows.tolist(), boundary.others.tolist()) == (rows, rest)
+        table = np.array(
+            [
+                [
+                    max(
+                        measure(data[i].sequence, data[j].sequence),
+                        measure(reverse_complement(data[i].sequence, DNA), data[j].sequence),
+                    )
+                    for j in rest
+                ]
+                for i in rows
+            ]
+        )
+        assert boundary.identity == pytest.approx(table.max(axis=1))
+        words = [{data[j].sequence[k : k + 20] for k in range(31)} for j in range(len(data))]
+        words = [found | {reverse_complement(word, DNA) for word in found} for found in words]
+        assert boundary.shared.tolist() == [any(words[i] & words[j] for j in rest) for i in rows]
+        labels = [example.label for example in data]
+        lines = proof_lines(boundary, labels, 0.7)
+        assert [line.label for line in lines] == ["all", "a", "b"]
+        assert lines[0].highest == pytest.approx(table.max())
+        assert table[rows.index(lines[0].row), rest.index(lines[0].nearest)] == pytest.approx(table.max())
+        assert lines[0].quantiles == pytest.approx(np.quantile(table.max(axis=1), QUANTILES))
+        assert lines[0].above == (table.max(axis=1) >= 0.7 - 1e-9).sum()
+        for line in lines[1:]:
+            own = [r for r, i in enumerate(rows) if labels[i] == line.label]
+            assert (line.sequences, line.highest) == (len(own), pytest.approx(table[own].max()))
+            assert line.shared == boundary.shared[own].sum()
+
+
+def test_what_the_groups_missed_is_found_by_the_proof_and_moved():
+    """Groups that know of no relative, as if the search had missed them all."""
+    data = family_data(families=20)
+    blind = Related(np.arange(len(data)))
+    before = deal(data, blind.groups, SplitOptions())
+    assert any(len(leaks(b, 0.8)[0]) for b in prove(data, before, DNA, SplitOptions(), RELATION))
+    division = split_data(data, blind, DNA, SplitOptions(), RELATION)
+    assert division.mended > 0
+    assert not any(len(leaks(boundary, 0.8)[0]) for boundary in division.boundaries)
+    anew = prove(data, division, DNA, SplitOptions(), RELATION)
+    assert [b.name for b in anew] == [b.name for b in division.boundaries]
+    for fresh, kept in zip(anew, division.boundaries, strict=True):
+        assert (fresh.rows == kept.rows).all()
+        assert (fresh.others == kept.others).all()
+        assert kept.identity == pytest.approx(fresh.identity)
+        assert (kept.shared == fresh.shared).all()
+
+
+def test_families_never_cross_and_the_proof_says_so():
+    data = family_data(families=20)
+    related = find_relatives([example.sequence for example in data], DNA, RELATION)
+    for options in (SplitOptions(), SplitOptions(folds=4)):
+        division = split_data(data, related, DNA, options, RELATION)
+        placed = parts_of(division)
+        for family in range(20):
+            assert len({placed[3 * family + member] for member in range(3)}) == 1
+        assert max(boundary.identity.max() for boundary in division.boundaries) < 0.8
+        assert division.mended == 0
+        assert not any(boundary.shared.any() for boundary in division.boundaries)
+
+
+def test_kept_parts_that_leak_are_left_and_told():
+    data = [
+        LabelledSequence(e.sequence, e.label, e.id, split="test" if i % 3 else "train")
+        for i, e in enumerate(family_data())
+    ]
+    related = find_relatives([example.sequence for example in data], DNA, RELATION)
+    options = SplitOptions(keep=("train", "test"))
+    division = split_data(data, related, DNA, options, RELATION)
+    assert division.split == [example.split for example in data]
+    assert len(leaks(division.boundaries[0], 0.8)[0]) == 24
+
+
+def test_kept_test_with_folds_is_measured_against_all_folds():
+    data = [
+        LabelledSequence(e.sequence, e.label, e.id, split="test" if i < 9 else None)
+        for i, e in enumerate(family_data())
+    ]
+    related = find_relatives([example.sequence for example in data], DNA, RELATION)
+    division = split_data(data, related, DNA, SplitOptions(folds=3, keep=("test",)), RELATION)
+    assert [boundary.name for boundary in division.boundaries] == ["fold 1", "fold 2", "fold 3", "test"]
+    assert division.fold[:9] == [None] * 9
+    assert division.boundaries[-1].others.tolist() == list(range(9, 36))
+
+
+def test_a_split_to_keep_must_exist():
+    with pytest.raises(InputError, match="no example is of split 'test'"):
+        deal(family_data(), np.arange(36), SplitOptions(keep=("test",)))
+
+
+# ---------------------------------------------------------------------------------------------- relations
+
+
+def test_relations_are_joined_and_counted():
+    one, two, three = (e.sequence for e in family_data(families=3, relatives=0))
+    sequences = [one, two[:30] + one[:20], three, "T" * 50]
+    found = find_relatives(sequences, DNA, RELATION, {"the same gene": named_groups(["", "x", None, "x"])})
+    assert found.groups.tolist() == [0, 0, 1, 0]
+    assert found.sizes.tolist() == [3, 1]
+    assert list(found.reasons.values()) == [
+        "joins 2 examples in 1 groups, the largest of 2",
+        "joins 0 examples in 0 groups, the largest of 1",
+        "joins 2 examples in 1 groups, the largest of 2",
+    ]
+    assert find_relatives(sequences, DNA, RelationOptions(0, 0)).groups.tolist() == [0, 1, 2, 3]
+
+
+def test_places_in_ids():
+    ids = ["chr1:1234", "NC_000913.3:77:+", "chr2:10-91(-)", "a:b:5:-", "chrX:3-9:+:promoter"]
+    contigs, positions = parse_places(ids)
+    assert contigs == ["chr1", "NC_000913.3", "chr2", "a:b", "chrX"]
+    assert positions.tolist() == [1234, 77, 10, 5, 3]
+    with pytest.raises(InputError, match="id 'gene7': is no place"):
+        parse_places(["chr1:5", "gene7"])
