@@ -39,7 +39,7 @@ from seqray.baseline import KmerPositionalBaseline
 from seqray.config import load_run_config
 from seqray.io.files import open_output
 from seqray.io.tables import read_labelled_table
-from seqray.metrics import binary_metrics
+from seqray.metrics import auprc, auroc, threshold_metrics
 from seqray.modelfile import TrainedModel
 from seqray.models.build import count_parameters
 from seqray.predict import predict_records
@@ -53,7 +53,8 @@ COLUMNS = (
     *("set", "protocol", "condition", "n", "measure", "published", "floor", "seqray", "low", "high"),
     *("seed_low", "seed_high", "seeds", "model", "parameters", "train_seconds", "source"),
 )
-RESAMPLES = 300
+RESAMPLES = 100
+RANKING = {"auroc": auroc, "auprc": auprc}
 Figures = Callable[[np.ndarray, np.ndarray], float]
 
 
@@ -143,16 +144,18 @@ def figure(measure: str, threshold: float) -> Figures:
     """Look a measure of (labels, scores) up."""
     if measure == "precision_at_recall_80":
         return precision_at_recall
-    return lambda labels, scores: binary_metrics(labels, scores, threshold)[measure]
+    if measure in RANKING:
+        return RANKING[measure]
+    return lambda labels, scores: threshold_metrics(labels, scores >= threshold)[measure]
 
 
 def mean_over_contexts(one: Figures, contexts: np.ndarray) -> Figures:
-    """Make the figure the mean of those of each context."""
+    """Make the figure the mean of those of each context, whose numbers are given."""
 
     def mean(labels: np.ndarray, scores: np.ndarray) -> float:
-        return float(
-            np.mean([one(labels[contexts == c], scores[contexts == c]) for c in np.unique(contexts)])
-        )
+        order = np.argsort(contexts, kind="stable")
+        parts = np.split(order, np.flatnonzero(np.diff(contexts[order])) + 1)
+        return float(np.mean([one(labels[part], scores[part]) for part in parts]))
 
     return mean
 
@@ -177,6 +180,7 @@ def rows_of(
     """Measure one protocol: a row per measure."""
     if len(np.unique(scored.labels)) < 2:
         return
+    numbers = np.unique(scored.contexts, return_inverse=True)[1]
     for measure in task.measures:
         ours, floors = figure(measure, model.card.threshold), figure(measure, 0.5)
 
@@ -186,7 +190,7 @@ def rows_of(
             one: Figures = ours,
         ) -> float:
             part = np.arange(len(scores)) if rows is None else rows
-            function = mean_over_contexts(one, scored.contexts[part]) if task.by_context else one
+            function = mean_over_contexts(one, numbers[part]) if task.by_context else one
             return function(scored.labels[part], scores[part])
 
         alone = [of(member) for member in scored.members]
@@ -256,12 +260,13 @@ def measure_test_set(task: TestSet, model: TrainedModel) -> Iterator[dict[str, A
         conditions = [("as published", test, True), (f"initial {task.without_first} removed", cut, True)]
     floor = floor_of(train, test, model.card.positive, model.card.model.alphabet)
     for condition, examples, known in conditions:
+        ensemble = scores_of(model, examples, known=known)
         scored = Scored(
             np.array([e.label == model.card.positive for e in examples]),
             np.array([e.group or e.id for e in examples]),
             np.array([e.context or "" for e in examples]),
-            scores_of(model, examples, known=known),
-            tuple(scores_of(member, examples, known=known) for member in alone),
+            ensemble,
+            tuple(scores_of(member, examples, known=known) for member in alone) if alone[1:] else (ensemble,),
             floor
             if examples is test
             else floor_of(train, examples, model.card.positive, model.card.model.alphabet),

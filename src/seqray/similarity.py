@@ -20,6 +20,7 @@ from seqray.homology.alignment import identity_function, plain_letters
 from seqray.homology.seeds import SeedPlan, make_plan
 from seqray.homology.sketch import ShortWords
 from seqray.homology.words import WordIndex
+from seqray.splits import number_by_appearance
 
 _EXHAUSTIVE_CELLS = 2e7  # of alignment: a fraction of a second; smaller tasks need no words
 _DISTANT = 0.6  # identity that the words of `best_matches` are chosen to find
@@ -58,8 +59,9 @@ def best_matches(
     identity : float64 (M,)
         Identical letters in the best alignment, divided by the known letters of the shorter sequence;
         see `seqray.homology.alignment.identity_function`. 0 where nothing could be aligned. Of relatives
-        this is exact; of sequences without any, it may be a little below what the search of all pairs
-        would find (for windows of 81 letters of DNA, 0.1 to 0.3 in either case).
+        (0.6 and above for windows of 81 letters of DNA) this is what all pairs would give, but for one in a
+        hundred. Below, it is a lower bound: of 4000 unrelated windows the likest has an identity of 0.37 in
+        the median, and the one found by words 0.15.
     index : int64 (M,)
         Its index in ``train``, the first of equals; -1 where nothing could be aligned.
     """
@@ -314,11 +316,3 @@ def merge_groups(*groupings: np.ndarray) -> np.ndarray:
     ends = np.concatenate(left), np.concatenate(right)
     graph = coo_array((np.ones(len(ends[0]), dtype=np.int8), ends), shape=(size, size))
     return number_by_appearance(connected_components(graph, directed=False)[1][:n])
-
-
-def number_by_appearance(labels: np.ndarray) -> np.ndarray:
-    """Number groups from 0 in order of first appearance: int64 (N,)."""
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[inverse]

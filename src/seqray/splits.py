@@ -118,10 +118,11 @@ def kmer_groups(
     n = len(sequences)
     edges = coo_array((np.ones(len(same), dtype=np.int8), (owner[same], owner[same + 1])), shape=(n, n))
     _, labels = connected_components(edges, directed=False)
-    return _number_by_appearance(labels)
+    return number_by_appearance(labels)
 
 
-def _number_by_appearance(labels: np.ndarray) -> np.ndarray:
+def number_by_appearance(labels: np.ndarray) -> np.ndarray:
+    """Number groups from 0 in order of first appearance: int64 (N,)."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))

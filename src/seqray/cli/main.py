@@ -1,7 +1,8 @@
 """The command ``seqray``: a table of verbs that are loaded on use, and one way to end.
 
-Exit status: 0 done; 1 a fault of ours; 2 the input, a setting or a model can't be used; 130 Ctrl-C; 141 the
-reader of standard output went away; 143 SIGTERM. Errors are one line on standard error.
+Exit status: 0 done; 1 a fault of ours; 2 the input, a setting or a model can't be used; 3 a finding
+under --strict; 130 Ctrl-C; 141 the reader of standard output went away; 143 SIGTERM. Errors are one line on
+standard error.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ verbs:
   seqray VERB --help   options of a verb
   seqray --version     version
 
-Exit status: 0 done, 1 a fault of seqray, 2 unusable input or setting, 130 Ctrl-C, 143 terminated."""
+Exit status: 0 done, 1 a fault of seqray, 2 unusable input or setting, 3 a finding under --strict,
+130 Ctrl-C, 143 terminated."""
 
 
 class Terminated(BaseException):

@@ -120,7 +120,8 @@ def split_data(
 
 def _shrunk(before: Division, after: Division, options: SplitOptions) -> bool:
     """Whether moving took so much from a part that dealing anew is better."""
-    sizes = [np.bincount(_bins(division, options) + 1, minlength=4)[1:] for division in (before, after)]
+    bins = 1 + max(len(PARTS), options.folds)
+    sizes = [np.bincount(_bins(d, options) + 1, minlength=bins)[1:] for d in (before, after)]
     return bool((sizes[1] < _SHRUNK * sizes[0]).any())
 
 

@@ -20,7 +20,7 @@ from seqray.words import CodeStack, stack_sequences, word_starts
 Patterns = tuple[tuple[int, ...], ...]
 
 _CHUNK_LETTERS = 1_000_000
-_BLOCK_PRODUCTS = 10_000_000  # entries of a product at once: about 100 MB
+_BLOCK_PRODUCTS = 2_000_000  # entries of a product at once; larger arrays cost page faults each time
 
 
 def word_matrix(stack: CodeStack, patterns: Patterns, letters: int) -> csr_array:
