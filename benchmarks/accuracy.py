@@ -195,7 +195,7 @@ def rows_of(
 
         alone = [of(member) for member in scored.members]
         low, high = interval(lambda rows, of=of: of(scored.ensemble, rows), scored.groups)
-        published, source = task.published.get(measure, ("", ""))
+        published, source = task.published.get(measure, ("", task.remark))
         yield {
             "set": task.table,
             "protocol": protocol,

@@ -85,7 +85,12 @@ def _species(rows: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def _models(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    lines = ["", "## What was trained", "", "| model or configuration | parameters | members | training |"]
+    lines = [
+        "",
+        "## What was trained",
+        "",
+        "| model or configuration | parameters | members or folds | training |",
+    ]
     lines.append("|---|---|---|---|")
     seen = set()
     for row in rows:
