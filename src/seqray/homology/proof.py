@@ -73,6 +73,7 @@ def measure_boundary(
     *,
     word: int,
     both_strands: bool,
+    candidates: int = 5,
 ) -> Boundary:
     """Align each held-out sequence with its likest on the other side; see `seqray.similarity.best_matches`.
 
@@ -88,9 +89,11 @@ def measure_boundary(
         Letters of the word to look for as well; 0 for none.
     both_strands
         Whether the reverse complement counts too.
+    candidates
+        Sequences of the other side that each is aligned with.
     """
     held, rest = [sequences[int(i)] for i in rows], [sequences[int(i)] for i in others]
-    identity, index = best_matches(rest, held, alphabet, both_strands=both_strands)
+    identity, index = best_matches(rest, held, alphabet, both_strands=both_strands, candidates=candidates)
     nearest = np.where(index >= 0, others[index], -1) if len(others) else index
     shared = np.zeros(len(rows), dtype=bool)
     if word and len(rows) and len(others):
@@ -125,7 +128,8 @@ def remeasure(
     shared = np.zeros(len(rows), dtype=bool)
     taken = place[rows[known]]
     identity[known], nearest[known] = old.identity[taken], old.nearest[taken]
-    for asked, side in ((~known, others), (known, np.setdiff1d(others, old.others))):
+    # Against the few that came over, two candidates are enough to find a relative.
+    for asked, side, candidates in ((~known, others, 5), (known, np.setdiff1d(others, old.others), 2)):
         part = measure_boundary(
             old.name,
             old.against,
@@ -135,6 +139,7 @@ def remeasure(
             alphabet,
             word=old.word,
             both_strands=both_strands,
+            candidates=candidates,
         )
         better = part.identity > identity[asked]
         identity[asked] = np.where(better, part.identity, identity[asked])
