@@ -15,6 +15,7 @@ from seqray.errors import InputError, ModelFileError
 
 MAX_KNOTS = 100
 _TINY = 1e-300  # keeps the logarithm of a probability finite
+_STEEPEST = 36.0  # log-odds: beyond, float64 has no number between the probability and 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +98,7 @@ class IsotonicMap:
         """Map a table (N, 2) of probabilities whose column ``positive`` is the positive class."""
         p = np.maximum(probabilities, _TINY)
         mapped = self(np.log(p[:, positive]) - np.log(p[:, 1 - positive]))
+        mapped = np.clip(mapped, -_STEEPEST, _STEEPEST)
         table = np.empty_like(p)
         table[:, positive] = expit(mapped)
         table[:, 1 - positive] = expit(-mapped)
