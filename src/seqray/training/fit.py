@@ -169,7 +169,7 @@ def train_member(
     network
         Weights of the best epoch, in evaluation mode on the CPU.
     result
-        ``seed``, ``best_epoch``, ``history``, and the ``seconds`` that it took.
+        ``seed``, ``best_epoch``, ``history``, and the ``seconds`` that it took since it was last resumed.
     """
     seed = config.seed + number - 1
     result = folder.result(number)
@@ -186,7 +186,7 @@ def train_member(
         began = time.monotonic()
         run_fit(trainer, module, batches, folder.checkpoint(number, LAST))
         result = {"seed": seed, "best_epoch": best_epoch(module.history, config), "history": module.history}
-        result["seconds"] = round(time.monotonic() - began)  # of this session, where one was resumed
+        result["seconds"] = round(time.monotonic() - began)  # since it was last resumed
     network = _load_network(config, folder.member(number) / f"{BEST}.ckpt")
     folder.finish(number, result)
     return network, result
