@@ -127,7 +127,7 @@ def _notes(records: Records) -> list[str]:
         found.append(f"no record of class {', '.join(absent)}: figures that need it are undefined")
     groups = len(np.unique(group_numbers(records.groups, len(records.labels))))
     if groups < FEW_GROUPS:
-        found.append(f"only {groups} groups: intervals are too narrow")
+        found.append(f"only {groups} group{'s' * (groups != 1)}: intervals are too narrow")
     return found
 
 

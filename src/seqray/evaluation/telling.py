@@ -45,6 +45,8 @@ def _differences(evaluation: Evaluation, found: dict[tuple[str, str, str], Figur
     for source, (model, other, p) in evaluation.mcnemar.items():
         parts = [
             f"{metric} {figure.value:+.3f} ({figure.low:+.3f} to {figure.high:+.3f}, p {figure.p:.2g})"
+            if math.isfinite(figure.low)
+            else f"{metric} {figure.value:+.3f} (no interval: too few groups)"
             for metric in DIFFERENCES
             if (figure := found.get(("all", f"model-{source}", metric))) and not math.isnan(figure.value)
         ]
