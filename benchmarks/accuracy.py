@@ -42,7 +42,7 @@ from seqray.io.tables import read_labelled_table
 from seqray.metrics import auprc, auroc, threshold_metrics
 from seqray.modelfile import TrainedModel
 from seqray.models.build import count_parameters
-from seqray.predict import predict_records
+from seqray.prediction import predict_records
 from seqray.records import LabelledSequence, SequenceRecord
 from seqray.zoo import load_model
 

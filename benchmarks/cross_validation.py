@@ -73,7 +73,7 @@ def run_fold(task: Task) -> Answer:
     import torch
 
     from seqray.modelfile import TrainedModel
-    from seqray.predict import score_codes
+    from seqray.prediction import score_codes
     from seqray.training.fit import train
 
     torch.set_num_threads(1)

@@ -50,7 +50,7 @@ from seqray.explanations.methods import METHODS, Knobs
 from seqray.io.files import open_output
 from seqray.metrics import auroc
 from seqray.modelfile import TrainedModel
-from seqray.predict import score_codes
+from seqray.prediction import score_codes
 from seqray.training.fit import train
 from seqray.zoo import load_model
 

@@ -33,7 +33,7 @@ from machine import describe
 from seqray.baseline import KmerPositionalBaseline
 from seqray.io.tables import read_labelled_table
 from seqray.modelfile import TrainedModel
-from seqray.predict import score_codes
+from seqray.prediction import score_codes
 from seqray.records import LabelledSequence
 from seqray.zoo import load_model
 

@@ -27,7 +27,7 @@ from seqray.cli.train import override
 from seqray.config import load_run_config
 from seqray.io.files import open_output
 from seqray.modelfile import TrainedModel
-from seqray.predict import predict_records
+from seqray.prediction import predict_records
 from seqray.records import LabelledSequence, SequenceRecord
 from seqray.results import Prediction
 from seqray.training.fit import train

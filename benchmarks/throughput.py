@@ -2,7 +2,7 @@
 
     python benchmarks/throughput.py --threads 2 --rounds 15
 
-Ours is what ``seqray predict`` and ``scan`` run: `seqray.predict.score_codes`, from letters to calibrated
+Ours is what ``seqray predict`` and ``scan`` run: `seqray.prediction.score_codes`, from letters to calibrated
 probabilities, in micro-batches. BertModel gets ready tokens without padding, as one batch of 64, with its
 default attention (torch's fused kernel). All methods take turns, in another order each round; a figure is
 the median of the rounds, with quartiles. bf16 is a copy in bfloat16 for BertModel, autocast for us. The rows
@@ -36,7 +36,7 @@ from seqray.io.files import open_output
 from seqray.modelfile import TrainedModel
 from seqray.models import kernels
 from seqray.models.build import build_model
-from seqray.predict import Precision, score_codes
+from seqray.prediction import Precision, score_codes
 
 Work = Callable[[], object]
 BERT, OURS, PLAIN = "BertModel", "seqray", "seqray, plain operators"

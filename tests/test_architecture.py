@@ -96,7 +96,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "training/finish.py",
             "training/teacher.py",
             "training/fit.py",
-            "predict.py",
+            "prediction.py",
             "recalibrate.py",
             "regions.py",
             "negatives/__init__.py",
@@ -116,7 +116,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "calls.py",
             "null.py",
             "scantypes.py",
-            "scan.py",
+            "scanning.py",
             "explanations/__init__.py",
             "explanations/seeds.py",
             "explanations/trace.py",
@@ -459,8 +459,8 @@ def test_a_downward_import_passes(file, source):
         ("models/build.py", 3, "import lightning.pytorch as L"),
         ("io/fasta.py", 2, "from seqray.tokens import PAD"),
         ("io/fasta.py", 2, "def f():\n    import torch"),
-        ("predict.py", 5, "import lightning"),
-        ("scan.py", 5, "from matplotlib import pyplot"),
+        ("prediction.py", 5, "import lightning"),
+        ("scanning.py", 5, "from matplotlib import pyplot"),
         ("metrics.py", 2, "from torch import nn"),
         ("config.py", 0, "import pandas"),
     ],
@@ -472,10 +472,10 @@ def test_a_package_in_the_wrong_room_is_found(file, layer, source):
 @pytest.mark.parametrize(
     ("file", "source"),
     [
-        ("scan.py", "print('found')"),
+        ("scanning.py", "print('found')"),
         ("io/files.py", "import sys\nsys.exit(2)"),
         ("config.py", "raise SystemExit(2)"),
-        ("predict.py", "def f(x):\n    assert x"),
+        ("prediction.py", "def f(x):\n    assert x"),
         ("models/build.py", "open('weights')"),
     ],
 )
@@ -487,7 +487,7 @@ def test_a_loud_call_is_found(file, source):
     ("file", "source"),
     [
         ("cli/scan.py", "print('found')\nraise SystemExit(1)"),
-        ("predict.py", "assert isinstance(x, int)"),
+        ("prediction.py", "assert isinstance(x, int)"),
         ("io/files.py", "open('file')"),
     ],
 )

@@ -12,8 +12,8 @@ __version__ = "0.1.0"
 
 _HOME = {
     "load_model": "seqray.zoo",
-    "predict_records": "seqray.predict",
-    "scan_records": "seqray.scan",
+    "predict_records": "seqray.prediction",
+    "scan_records": "seqray.scanning",
     "explain": "seqray.explanations.run",
     "explain_records": "seqray.explanations.run",
     "evaluate_scores": "seqray.evaluation.run",

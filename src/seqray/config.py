@@ -81,8 +81,11 @@ class ModelConfig:
         Applied to embeddings, attention output and feed-forward output while training.
     positions
         ``sinusoidal``, ``learned`` or ``rotary``.
+    position_gain
+        A trained factor for each letter position and channel, for data whose sites stand at a fixed index:
+        ``none``, ``shared``, or ``context``, which adds one for each context.
     max_length
-        Longest input in letters (a learned table has that many rows; others use it as a limit only).
+        Longest input in letters (learned tables have that many rows; others use it as a limit only).
     stem
         Optional convolutional stem.
     contexts
@@ -102,6 +105,7 @@ class ModelConfig:
     activation: Literal["relu", "gelu"] = "gelu"
     dropout: float = 0.1
     positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
+    position_gain: Literal["none", "shared", "context"] = "none"
     max_length: int = 1024
     stem: StemConfig | None = None
     contexts: tuple[str, ...] = ()
@@ -111,6 +115,11 @@ class ModelConfig:
         _require(len(set(self.contexts)) == len(self.contexts), "model.contexts", "repeats a name")
         _require(self.classes >= 2, "model.classes", "is 2 or more")
         _require(self.layers >= 1, "model.layers", "is 1 or more")
+        _require(
+            self.position_gain != "context" or bool(self.contexts),
+            "model.position_gain",
+            "is context only with 'model.contexts'",
+        )
         _require(self.heads >= 1, "model.heads", "is 1 or more")
         _require(
             self.d_model >= self.heads and self.d_model % self.heads == 0,

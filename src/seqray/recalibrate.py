@@ -14,7 +14,7 @@ from seqray.calibrate import Calibration, Method, calibrated_card
 from seqray.card import Card
 from seqray.errors import ConfigError, InputError
 from seqray.modelfile import TrainedModel
-from seqray.predict import BatchSize, score_ragged
+from seqray.prediction import BatchSize, score_ragged
 from seqray.records import LabelledSequence
 from seqray.training.partition import data_sha256, related_groups
 
@@ -41,7 +41,7 @@ def recalibrate(
     method
         ``temperature``, or ``isotonic`` for two classes.
     batch_size
-        As in `seqray.predict.predict_records`.
+        As in `seqray.prediction.predict_records`.
 
     Returns
     -------

@@ -121,7 +121,9 @@ def test_five_million_letters_on_one_line_can_be_scanned(tiny_model_file, tmp_pa
 
 
 def test_a_fault_late_in_the_file_leaves_nothing(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("seqray.predict.CHUNK_RECORDS", 100)  # most rows are written before the fault is met
+    monkeypatch.setattr(
+        "seqray.prediction.CHUNK_RECORDS", 100
+    )  # most rows are written before the fault is met
     path = tmp_path / "in.fa"
     letters = np.random.default_rng(0).choice(list("ACGT"), (250, 20))
     path.write_text("".join(f">r{i}\n{''.join(row)}\n" for i, row in enumerate(letters)) + ">bad\nAC*GT\n")

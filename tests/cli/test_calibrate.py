@@ -108,7 +108,7 @@ def test_a_model_is_calibrated_and_its_weights_stay(calibrate, folder, method):
 
 
 def test_a_threshold_for_scans_calls_the_same_windows_as_before(calibrate, folder):
-    from seqray.predict import score_codes
+    from seqray.prediction import score_codes
 
     _, _, out = calibrate("--test", folder / "fresh.tsv", "--method", "isotonic")
     old, new = load_model(folder / "m.safetensors"), load_model(out)

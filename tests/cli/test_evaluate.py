@@ -15,7 +15,7 @@ from scipy.stats import binomtest
 from sklearn import metrics as reference
 
 from seqray.cli.main import main
-from seqray.predict import predict_records
+from seqray.prediction import predict_records
 from seqray.records import SequenceRecord
 
 CLASSES = ("promoter", "background")

@@ -20,7 +20,7 @@ from seqray.cli.options import Progress
 from seqray.conformal import Conformal
 from seqray.io.tables import format_number
 from seqray.modelfile import save_model
-from seqray.predict import predict_records
+from seqray.prediction import predict_records
 from seqray.records import SequenceRecord
 
 RNG = np.random.default_rng(9)

@@ -15,7 +15,7 @@ import pytest
 from seqray.alphabet import DNA, reverse_complement
 from seqray.cli.main import main
 from seqray.io.tracks import read_gff3_calls
-from seqray.predict import score_codes
+from seqray.prediction import score_codes
 
 WINDOW, SITE = 20, 12  # of the tiny model
 

@@ -7,10 +7,11 @@ import math
 
 import pytest
 import torch
+import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqray.models.positions import LearnedPositions, rotary_angles, rotate, sinusoidal
+from seqray.models.positions import LearnedPositions, PositionGain, rotary_angles, rotate, sinusoidal
 
 
 def encoding_by_formula(position: float, width: int) -> list[float]:
@@ -114,3 +115,34 @@ def test_learned_positions_are_the_first_rows_of_their_table():
 def test_more_tokens_than_learned_positions_are_refused():
     with pytest.raises(ValueError, match="10 tokens exceed the 9 learned positions"):
         LearnedPositions(9, 4)(10)
+
+
+@torch.no_grad()
+def test_the_gain_by_its_definition():
+    """1 + what all share + what the context adds, for each letter and channel; context 0 adds nothing."""
+    torch.manual_seed(0)
+    gain = PositionGain(contexts=2, letters=5, d_model=3)
+    gain.table.copy_(torch.randn(3, 5, 3))
+    factors = gain(torch.tensor([0, 2, 1]), letters=4)
+    assert factors.shape == (3, 4, 3)
+    for sequence, context in enumerate([0, 2, 1]):
+        for letter in range(4):
+            own = gain.table[context, letter] if context else 0.0
+            expected = 1 + gain.table[0, letter] + own
+            torch.testing.assert_close(factors[sequence, letter], expected)
+    assert PositionGain(contexts=0, letters=5, d_model=3)(torch.tensor([0, 0]), letters=4).shape == (1, 4, 3)
+    with pytest.raises(ValueError, match="6 letters exceed the 5"):
+        gain(torch.tensor([0]), letters=6)
+
+
+@torch.no_grad()
+def test_a_gain_makes_uniform_attention_a_position_weight_matrix():
+    """sum over i of w[i, letter i] needs a product of place and letter: one-hot letters with gain w."""
+    weights = torch.tensor([[0.5, -1.0, 2.0], [3.0, 0.25, -2.0]])  # (places, letters)
+    gain = PositionGain(contexts=0, letters=2, d_model=3)
+    gain.table[0] = weights - 1
+    factors = gain(torch.tensor([0]), letters=2)
+    for first in range(3):
+        for second in range(3):
+            letters = F.one_hot(torch.tensor([[first, second]]), 3).float()
+            assert (letters * factors).sum() == weights[0, first] + weights[1, second]

@@ -25,6 +25,8 @@ SHAPES: dict[str, dict[str, Any]] = {
     "grouped": {"kv_heads": 1},
     "stem": {"stem": STEM},
     "stem, learned": {"stem": STEM, "positions": "learned"},
+    "gain": {"position_gain": "shared"},
+    "stem, gain": {"stem": STEM, "position_gain": "shared"},
     "stem, rotary, relu": {"stem": STEM, "positions": "rotary", "activation": "relu"},
 }
 

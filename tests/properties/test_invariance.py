@@ -12,7 +12,7 @@ from seqray.card import Card
 from seqray.config import ModelConfig, StemConfig
 from seqray.modelfile import TrainedModel
 from seqray.models.build import build_model
-from seqray.predict import predict_records, score_codes
+from seqray.prediction import predict_records, score_codes
 from seqray.records import SequenceRecord
 
 TOLERANCE = 1e-5

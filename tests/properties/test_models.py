@@ -27,6 +27,7 @@ configs = st.builds(
     kv_heads=st.sampled_from([None, 1, 2]),
     layers=st.integers(1, 3),
     positions=positions,
+    position_gain=st.sampled_from(["none", "shared"]),
     activation=st.sampled_from(["relu", "gelu"]),
     max_length=st.just(LONGEST),
     stem=stems,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from seqray.alphabet import DNA, reverse_complement
 from seqray.records import SequenceRecord
-from seqray.scan import Detector, Listeners, ScanOptions, scan_sequences
+from seqray.scanning import Detector, Listeners, ScanOptions, scan_sequences
 
 WINDOW, SITE = 15, 4
 WEIGHTS = np.random.default_rng(1).normal(size=(WINDOW, 5))

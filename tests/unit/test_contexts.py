@@ -16,7 +16,7 @@ from seqray.errors import ConfigError
 from seqray.explanations.run import ExplainOptions, explain_records
 from seqray.modelfile import TrainedModel, load_model, save_model
 from seqray.models.build import build_model
-from seqray.predict import predict_records, score_codes
+from seqray.prediction import predict_records, score_codes
 from seqray.records import SequenceRecord
 from seqray.tokens import CLS, context_index, make_tokenizer
 

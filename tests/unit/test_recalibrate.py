@@ -15,7 +15,7 @@ from seqray.config import ModelConfig
 from seqray.errors import InputError
 from seqray.modelfile import TrainedModel
 from seqray.models.build import build_model
-from seqray.predict import predict_records
+from seqray.prediction import predict_records
 from seqray.recalibrate import held_out_part, recalibrate, refuse_training_data
 from seqray.records import LabelledSequence, SequenceRecord
 from seqray.training.partition import data_sha256

@@ -82,7 +82,7 @@ def _predictions(
     args: argparse.Namespace, model: TrainedModel, skipped: options.SkipLog
 ) -> Iterator[Prediction]:
     from seqray.io.files import display_name
-    from seqray.predict import predict_records
+    from seqray.prediction import predict_records
 
     return predict_records(
         model,

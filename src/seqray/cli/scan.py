@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from seqray.io.staging import Staging
     from seqray.modelfile import TrainedModel
     from seqray.regions import Region
-    from seqray.scan import ScanOptions, ScanResult
+    from seqray.scanning import ScanOptions, ScanResult
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -180,7 +180,7 @@ def _scan(
 ) -> tuple[ScanResult, int]:
     """Scan into the staging area; returns the result and the number of records skipped."""
     from seqray.cli import scan_outputs
-    from seqray.scan import Listeners, as_detector, scan_sequences
+    from seqray.scanning import Listeners, as_detector, scan_sequences
 
     detector = as_detector(model, batch_size=args.batch_size, precision=args.precision)
     facts = scan_outputs.settings_facts(detector, settings)

@@ -9,7 +9,7 @@ import numpy as np
 
 from seqray.errors import ConfigError
 from seqray.modelfile import TrainedModel
-from seqray.predict import predict_records
+from seqray.prediction import predict_records
 from seqray.records import LabelledSequence, SequenceRecord
 from seqray.results import Floats, Prediction
 from seqray.tokens import context_index
@@ -34,12 +34,12 @@ def model_probabilities(
     watch
         Sees the predictions as they come.
     settings
-        Of `seqray.predict.predict_records`.
+        Of `seqray.prediction.predict_records`.
 
     Raises
     ------
     InputError, ConfigError
-        As `seqray.predict.predict_records`.
+        As `seqray.prediction.predict_records`.
     """
     probabilities = np.empty((len(examples), len(model.card.classes)))
     contexts = [known_context(model, example.context) if use_context else None for example in examples]

@@ -16,7 +16,7 @@ from seqray.explanations.trace import AttentionTrace, trace
 from seqray.modelfile import TrainedModel
 from seqray.models.attention import MultiHeadAttention
 from seqray.models.sequence import SequenceTransformer
-from seqray.predict import arithmetic, micro_batch
+from seqray.prediction import arithmetic, micro_batch
 from seqray.results import HeadFigures
 
 Codes = npt.NDArray[np.uint8]

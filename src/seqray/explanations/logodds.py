@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from seqray.modelfile import TrainedModel
-from seqray.predict import arithmetic, filled_up, micro_batch
+from seqray.prediction import arithmetic, filled_up, micro_batch
 
 Floats = npt.NDArray[np.float64]
 

@@ -22,7 +22,7 @@ from seqray.explanations.trace import trace
 from seqray.modelfile import TrainedModel
 from seqray.models.layers import ConvolutionalStem
 from seqray.models.sequence import SequenceTransformer
-from seqray.predict import arithmetic, micro_batch
+from seqray.prediction import arithmetic, micro_batch
 
 Codes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float64]
@@ -142,7 +142,7 @@ def _before_stem(question: Question, tokens: Tensor, relevance: Tensor, knobs: K
     stem = question.network.embedding
     if knobs.spread == "span" or not isinstance(stem, ConvolutionalStem):
         return relevance
-    return spread(relevance, stem, tokens)
+    return spread(relevance, stem, tokens, question.network.position_gain(tokens))
 
 
 def _input_x_gradient(question: Question, tokens: Tensor, _: Knobs) -> Tensor:

@@ -25,7 +25,7 @@ from seqray.explanations.verdict import conclude
 from seqray.modelfile import TrainedModel
 from seqray.models.build import build_model
 from seqray.models.sequence import SequenceTransformer
-from seqray.predict import arithmetic, called_labels, checked_records, micro_batch, score_codes
+from seqray.prediction import arithmetic, called_labels, checked_records, micro_batch, score_codes
 from seqray.records import SequenceRecord
 from seqray.results import Explanation, Faithfulness, HeadFigures, Place
 

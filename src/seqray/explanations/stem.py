@@ -16,7 +16,7 @@ from seqray.tokens import FIRST_LETTER
 
 
 @torch.no_grad()
-def spread(relevance: Tensor, stem: ConvolutionalStem, tokens: Tensor) -> Tensor:
+def spread(relevance: Tensor, stem: ConvolutionalStem, tokens: Tensor, gain: Tensor | None = None) -> Tensor:
     """Spread relevance over the letters that each token has read.
 
     Parameters
@@ -27,13 +27,15 @@ def spread(relevance: Tensor, stem: ConvolutionalStem, tokens: Tensor) -> Tensor
         That made the T tokens.
     tokens
         (B, 1 + N) letter tokens with CLS first, none padded.
+    gain
+        (B or 1, N, D) factors of their positions, where the model has them.
 
     Returns
     -------
     Tensor
         (B, 1 + N) with the same sums; CLS keeps its own.
     """
-    weights, letters = sensitivities(stem, tokens[:, 1:])  # (B, T, F), (T, F)
+    weights, letters = sensitivities(stem, tokens[:, 1:], gain)  # (B, T, F), (T, F)
     shares = weights / weights.sum(dim=-1, keepdim=True)
     body = relevance[:, 1:, None] * shares
     count = tokens.shape[1] - 1
@@ -42,7 +44,9 @@ def spread(relevance: Tensor, stem: ConvolutionalStem, tokens: Tensor) -> Tensor
     return torch.cat((relevance[:, :1], result), dim=1)
 
 
-def sensitivities(stem: ConvolutionalStem, letters: Tensor) -> tuple[Tensor, Tensor]:
+def sensitivities(
+    stem: ConvolutionalStem, letters: Tensor, gain: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """How much each token changes when one of the letters that it reads becomes the mean letter.
 
     Letters further apart than a token's field are not seen together by any token: every F-th letter is
@@ -52,6 +56,8 @@ def sensitivities(stem: ConvolutionalStem, letters: Tensor) -> tuple[Tensor, Ten
     ----------
     letters
         (B, N) tokens.
+    gain
+        (B or 1, N, D) factors of their positions, where the model has them.
 
     Returns
     -------
@@ -62,14 +68,14 @@ def sensitivities(stem: ConvolutionalStem, letters: Tensor) -> tuple[Tensor, Ten
     count, field, reach = letters.shape[1], stem.field, (stem.field - stem.stride) // 2
     vectors = stem.letters(letters)  # (B, N, width)
     mean = stem.letters.weight[FIRST_LETTER:].mean(dim=0)
-    whole, _ = stem.read(vectors, None)
+    whole, _ = stem.read(vectors, None, gain)
     lowest = torch.arange(whole.shape[1], device=letters.device) * stem.stride - reach  # (T,)
     places = lowest[:, None] + torch.arange(field, device=letters.device)  # (T, F)
     changes = whole.new_zeros(*whole.shape[:2], field)
     for turn in range(min(field, count)):
         changed = vectors.clone()
         changed[:, turn::field] = mean
-        difference = (stem.read(changed, None)[0] - whole).float().norm(dim=-1)  # (B, T)
+        difference = (stem.read(changed, None, gain)[0] - whole).float().norm(dim=-1)  # (B, T)
         changes.scatter_(2, ((turn - lowest) % field).expand_as(difference)[..., None], difference[..., None])
     inside = (places >= 0) & (places < count)
     own = (places >= lowest[:, None] + reach) & (places < lowest[:, None] + reach + stem.stride) & inside

@@ -38,17 +38,21 @@ class TokenEmbedding(nn.Module):
         super().__init__()
         self.table = nn.Embedding(vocabulary, d_model)
 
-    def forward(self, tokens: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        return self.table(tokens), mask
+    def forward(
+        self, tokens: Tensor, mask: Tensor | None, gain: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        x = self.table(tokens)
+        return x if gain is None else x * gain.to(x.dtype), mask
 
 
 class ConvolutionalStem(nn.Module):
     """Local detectors before attention: letters (B, N) to tokens (B, T, D), T = ceil(N / stride).
 
     Parallel convolutions of several widths over a narrow letter embedding, concatenated to D channels;
-    then residual convolutions; then each ``stride`` neighbours are merged into one token by a linear map,
-    so that token i stands for letters [i·stride, (i+1)·stride). Letters that are padding are set to zero
-    before each convolution, as the convolution's own border is: padding changes nothing.
+    then residual convolutions; then a factor for each position, where there is one; then each ``stride``
+    neighbours are merged into one token by a linear map, so that token i stands for letters
+    [i·stride, (i+1)·stride). Letters that are padding are set to zero before each convolution, as the
+    convolution's own border is: padding changes nothing.
     """
 
     def __init__(self, vocabulary: int, d_model: int, config: StemConfig, activation: str) -> None:
@@ -68,12 +72,16 @@ class ConvolutionalStem(nn.Module):
         reach = max(config.kernels) // 2 + config.depth * (RESIDUAL_KERNEL // 2)
         self.field = config.stride + 2 * reach  # letters that a token reads
 
-    def forward(self, letters: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """Letter tokens (B, N) and mask (B, N) to vectors (B, T, D) and their mask (B, T)."""
-        return self.read(self.letters(letters), mask)
+    def forward(
+        self, letters: Tensor, mask: Tensor | None, gain: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """Letter tokens (B, N), mask (B, N), gain (B or 1, N, D) to vectors (B, T, D), their mask (B, T)."""
+        return self.read(self.letters(letters), mask, gain)
 
-    def read(self, vectors: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """Embedded letters (B, N, width) and mask (B, N) to vectors (B, T, D) and their mask (B, T)."""
+    def read(
+        self, vectors: Tensor, mask: Tensor | None, gain: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """The same from embedded letters (B, N, width)."""
         count = vectors.shape[1]
         real = None if mask is None else mask[:, :, None].to(self.merge.weight.dtype)  # (B, N, 1)
 
@@ -84,6 +92,8 @@ class ConvolutionalStem(nn.Module):
         x = self.activation(torch.cat([detector(x) for detector in self.detectors], dim=-1))  # (B, N, D)
         for convolution in self.residual:
             x = x + self.activation(convolution(hide_padding(x)))
+        if gain is not None:
+            x = x * gain.to(x.dtype)
         x = F.pad(hide_padding(x), (0, 0, 0, -count % self.stride))
         x = x.unflatten(1, (-1, self.stride)).flatten(2)  # (B, T·s, D) -> (B, T, s·D)
         return self.merge(x), None if mask is None else mask[:, :: self.stride]

@@ -7,6 +7,7 @@ Sources: Vaswani et al. 2017, section 3.5 (sinusoidal); Su et al. 2021, "RoForme
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 
@@ -44,6 +45,29 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     even, odd = x.float().unflatten(-1, (-1, 2)).unbind(-1)
     turned = torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1)
     return turned.flatten(-2).to(x.dtype)
+
+
+class PositionGain(nn.Module):
+    """A trained factor for each letter position and channel, and one more for each context.
+
+    An added vector can't make the same letter count for one thing here and for another there; a product can,
+    as in a position weight matrix. Uniform attention over such products is a linear model of letters at
+    positions, which a plain transformer has to build from its feed-forward layers.
+    """
+
+    def __init__(self, contexts: int, letters: int, d_model: int) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.zeros(1 + contexts, letters, d_model))  # that of all, then their own
+
+    def forward(self, context: Tensor, letters: int) -> Tensor:
+        """Factors (B or 1, N, D) for N letters of sequences whose contexts (B,) count from 1; 0 is none."""
+        if letters > self.table.shape[1]:
+            raise ValueError(f"{letters} letters exceed the {self.table.shape[1]} with a gain")
+        shared = 1 + self.table[:1, :letters]
+        if len(self.table) == 1:
+            return shared
+        own = F.pad(self.table[1:, :letters].flatten(1), (0, 0, 1, 0))
+        return shared + F.embedding(context, own).unflatten(1, (letters, -1))
 
 
 class LearnedPositions(nn.Module):

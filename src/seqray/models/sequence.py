@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from seqray.config import ModelConfig
 from seqray.models.layers import Block, ClassificationHead, ConvolutionalStem, TokenEmbedding
 from seqray.models.output import AttentionStep, ModelOutput
-from seqray.models.positions import LearnedPositions, rotary_angles, sinusoidal
+from seqray.models.positions import LearnedPositions, PositionGain, rotary_angles, sinusoidal
 
 
 class SequenceTransformer(nn.Module):
@@ -42,6 +42,8 @@ class SequenceTransformer(nn.Module):
             if stem
             else TokenEmbedding(vocabulary, width)
         )
+        gained = {"none": None, "shared": 0, "context": len(config.contexts)}[config.position_gain]
+        self.gain = None if gained is None else PositionGain(gained, config.max_length, width)
         longest = 1 + math.ceil(config.max_length / self.embedding.stride)
         self.positions = LearnedPositions(longest, width) if config.positions == "learned" else None
         self.dropout = nn.Dropout(config.dropout)
@@ -96,25 +98,31 @@ class SequenceTransformer(nn.Module):
         self, tokens: Tensor, mask: Tensor | None = None, coordinates: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None, Tensor]:
         """Vectors (B, T, D) with CLS first, their mask and coordinates; T = 1 + ceil((L - 1) / stride)."""
-        if coordinates is not None and self.positions is not None:
-            raise ValueError("learned positions take no coordinates; use sinusoidal or rotary ones")
-        x, letter_mask = self.embedding(tokens[:, 1:], None if mask is None else mask[:, 1:])
+        if coordinates is not None and (self.positions is not None or self.gain is not None):
+            raise ValueError("learned positions and gains take no coordinates; use sinusoidal or rotary ones")
+        x, letter_mask = self.embedding(
+            tokens[:, 1:], None if mask is None else mask[:, 1:], self.position_gain(tokens)
+        )
         x = torch.cat((self.cls.to(x.dtype).expand(len(x), 1, -1), x), dim=1)  # (B, T, D)
         if mask is not None and letter_mask is not None:
             mask = torch.cat((mask[:, :1], letter_mask), dim=1)
         coordinates = self._coordinates(coordinates, x)
         if self.contexts is not None:
-            x = x + self._context(self.contexts, tokens[:, 0])[:, None].to(x.dtype)
+            table = F.pad(self.contexts, (0, 0, 1, 0))
+            x = x + F.embedding(self._context(tokens), table)[:, None].to(x.dtype)
         if self.positions is not None:
             x = x + self.positions(x.shape[1]).to(x.dtype)
         elif self.config.positions == "sinusoidal":
             x = x + sinusoidal(coordinates, self.config.d_model).to(x.dtype)
         return self.dropout(x), mask, coordinates
 
-    def _context(self, table: Tensor, first: Tensor) -> Tensor:
-        """Vector of the context that the token in front names, 0 for none: (B,) -> (B, D)."""
-        index = (first - self.vocabulary + 1).clamp(min=0)
-        return F.embedding(index, F.pad(table, (0, 0, 1, 0)))
+    def position_gain(self, tokens: Tensor) -> Tensor | None:
+        """Factors (B or 1, N, D) of the letters of tokens (B, 1 + N); None where the model has none."""
+        return None if self.gain is None else self.gain(self._context(tokens), tokens.shape[1] - 1)
+
+    def _context(self, tokens: Tensor) -> Tensor:
+        """Number of the context that the token in front names, from 1, 0 for none: (B, L) -> (B,)."""
+        return (tokens[:, 0] - self.vocabulary + 1).clamp(min=0)
 
     def _coordinates(self, coordinates: Tensor | None, x: Tensor) -> Tensor:
         if coordinates is None:

@@ -17,7 +17,7 @@ from seqray.evaluation.floor import called
 from seqray.evaluation.run import evaluate_scores
 from seqray.evaluation.score import known_context, model_probabilities
 from seqray.evaluation.telling import summary
-from seqray.predict import predict_records
+from seqray.prediction import predict_records
 from seqray.records import LabelledSequence, SequenceRecord
 
 CLASSES = ("background", "promoter")

@@ -11,7 +11,7 @@ import torch
 from seqray.config import from_mapping
 from seqray.errors import ConfigError, InputError
 from seqray.modelfile import TrainedModel, load_model
-from seqray.predict import score_codes
+from seqray.prediction import score_codes
 from seqray.training import fit
 from seqray.training.data import context_numbers, encode
 from seqray.training.partition import partition

@@ -1,4 +1,4 @@
-"""Records to predictions: `seqray.predict`."""
+"""Records to predictions: `seqray.prediction`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from seqray.config import ModelConfig, StemConfig
 from seqray.errors import ConfigError, InputError
 from seqray.modelfile import TrainedModel
 from seqray.models.build import build_model
-from seqray.predict import (
+from seqray.prediction import (
     ACTIVATION_BYTES,
     filled_up,
     micro_batch,
@@ -209,8 +209,8 @@ def test_impossible_settings_are_refused_before_anything_is_read(card, settings,
 
 
 def test_records_are_read_some_at_a_time(tiny_model, monkeypatch):
-    monkeypatch.setattr("seqray.predict.CHUNK_RECORDS", 4)
-    monkeypatch.setattr("seqray.predict.CHUNK_LETTERS", 45)
+    monkeypatch.setattr("seqray.prediction.CHUNK_RECORDS", 4)
+    monkeypatch.setattr("seqray.prediction.CHUNK_LETTERS", 45)
     read = []
 
     def endless():

@@ -19,7 +19,7 @@ from seqray.card import Card
 from seqray.errors import ConfigError, InputError
 from seqray.modelfile import TrainedModel
 from seqray.null import BlockSampler, NullScores
-from seqray.predict import score_codes
+from seqray.prediction import score_codes
 from seqray.records import SequenceRecord
 from seqray.regions import Intervals, NamesWanted, RegionSet
 from seqray.results import SkippedRecord

@@ -12,7 +12,7 @@ from seqray.errors import ConfigError, InputError
 from seqray.modelfile import TrainedModel
 from seqray.records import SequenceRecord
 from seqray.regions import parse_region
-from seqray.scan import Detector, Listeners, ScanOptions, as_detector, scan_sequences
+from seqray.scanning import Detector, Listeners, ScanOptions, as_detector, scan_sequences
 
 PAIRS = str.maketrans("ACGTN", "TGCAN")
 
