@@ -277,3 +277,12 @@ def test_words_of_letters(alphabet):
     assert model(torch.tensor([[1, 4, top - 1]])).logits.shape == (1, 3)
     with pytest.raises(IndexError):
         model(torch.tensor([[1, top]]))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_head_reads_the_final_state_of_cls(shape):
+    model = network(**SHAPES[shape])
+    tokens = random_tokens(3, 40)
+    states = model.states(tokens)
+    assert states.shape == (3, 1 + math.ceil(40 / model.embedding.stride), D)
+    torch.testing.assert_close(model.head(states[:, 0]), model(tokens).logits)

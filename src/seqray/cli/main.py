@@ -28,6 +28,7 @@ VERBS = {
     "negatives": ("seqray.cli.negatives", "make negatives, and say what each kind teaches"),
     "audit": ("seqray.cli.audit", "find what would fool a model in labelled sequences, before training"),
     "split": ("seqray.cli.split", "divide labelled sequences without dividing relatives, and prove it"),
+    "pretrain": ("seqray.cli.pretrain", "learn from sequences without labels, to begin a training with"),
     "train": ("seqray.cli.train", "train a model on labelled sequences"),
     "evaluate": ("seqray.cli.evaluate", "measure predictions against labels, beside a floor"),
     "calibrate": ("seqray.cli.calibrate", "calibrate a model anew on labelled sequences of your own"),

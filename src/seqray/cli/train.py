@@ -42,6 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME|FILE",
         help="model whose probabilities are learned beside the labels, to distil an ensemble into one member",
     )
+    add(
+        "--init",
+        metavar="NAME|FILE",
+        help="begin with the weights of seqray pretrain, or of a model of the same shape",
+    )
     add("--metrics", metavar="JSON", help="figures measured elsewhere, for the card")
     add("--threads", type=positive_int, metavar="N", help="processor threads (default: all)")
     add(
@@ -58,10 +63,12 @@ def run(args: argparse.Namespace) -> int:
     config = configure(args)
     data = read_data(args, ALPHABETS[config.model.alphabet])
     metrics = read_metrics(args.metrics) if args.metrics else None
+    from seqray.pretrained import load_start
     from seqray.training import fit, workdir  # here, because they take seconds to load
-    from seqray.zoo import load_model
+    from seqray.zoo import load_model, locate
 
     teacher = load_model(args.teacher) if args.teacher else None
+    start = load_start(locate(args.init)) if args.init else None
     folder = Path(args.work_dir or f"{args.out}.training")
     try:
         result = fit.train(
@@ -74,6 +81,7 @@ def run(args: argparse.Namespace) -> int:
             threads=args.threads,
             metrics=metrics,
             teacher=teacher,
+            start=start,
         )
     except KeyboardInterrupt:
         again = " without --no-resume" if args.no_resume else ""

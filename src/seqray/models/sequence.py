@@ -83,9 +83,7 @@ class SequenceTransformer(nn.Module):
             Take the explicit path through all blocks and return their weights.
         """
         x, mask, coordinates = self.embed(tokens, mask, coordinates)
-        rotation = None
-        if self.config.positions == "rotary":
-            rotation = rotary_angles(coordinates, self.config.d_model // self.config.heads)
+        rotation = self._rotation(coordinates)
         steps = []
         for number, block in enumerate(self.blocks, start=1):
             cls_only = number == len(self.blocks) and not return_attention
@@ -93,6 +91,19 @@ class SequenceTransformer(nn.Module):
             if weights is not None:
                 steps.append(AttentionStep("sequence", weights, mask))
         return ModelOutput(self.head(x[:, 0]), tuple(steps))
+
+    def states(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Final state of every token, CLS first, (B, T, D): what is pre-trained."""
+        x, mask, coordinates = self.embed(tokens, mask)
+        rotation = self._rotation(coordinates)
+        for block in self.blocks:
+            x, _ = block(x, mask, rotation)
+        return x
+
+    def _rotation(self, coordinates: Tensor) -> tuple[Tensor, Tensor] | None:
+        if self.config.positions != "rotary":
+            return None
+        return rotary_angles(coordinates, self.config.d_model // self.config.heads)
 
     def embed(
         self, tokens: Tensor, mask: Tensor | None = None, coordinates: Tensor | None = None
@@ -103,7 +114,7 @@ class SequenceTransformer(nn.Module):
         x, letter_mask = self.embedding(
             tokens[:, 1:], None if mask is None else mask[:, 1:], self.position_gain(tokens)
         )
-        x = torch.cat((self.cls.to(x.dtype).expand(len(x), 1, -1), x), dim=1)  # (B, T, D)
+        x = torch.cat((self.cls.to(x.dtype).expand(x.shape[0], 1, -1), x), dim=1)  # (B, T, D)
         if mask is not None and letter_mask is not None:
             mask = torch.cat((mask[:, :1], letter_mask), dim=1)
         coordinates = self._coordinates(coordinates, x)

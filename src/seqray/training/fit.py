@@ -20,6 +20,7 @@ from seqray.errors import ConfigError, InputError, ModelFileError, SeqrayError
 from seqray.modelfile import TrainedModel, save_model
 from seqray.models.build import build_model
 from seqray.models.sequence import SequenceTransformer
+from seqray.pretrained import StartingWeights, check_start
 from seqray.records import LabelledSequence
 from seqray.training.data import SequenceData, context_numbers, encode
 from seqray.training.finish import finish
@@ -64,6 +65,7 @@ def train(
     threads: int | None = None,
     metrics: Mapping[str, Any] | None = None,
     teacher: TrainedModel | None = None,
+    start: StartingWeights | None = None,
 ) -> TrainResult:
     """Train the members, calibrate them together, and save one model file.
 
@@ -92,6 +94,8 @@ def train(
     teacher
         A model whose probabilities on the training sequences are learned beside their labels, see
         `OptimizerConfig.teacher`: an ensemble can so be distilled into one member.
+    start
+        Weights that every member begins with, from pre-training or another model; the head begins anew.
 
     Raises
     ------
@@ -109,20 +113,23 @@ def train(
     if threads is not None:
         torch.set_num_threads(threads)
     if out is not None:
-        _check_output(Path(out))
+        check_output(Path(out))
     parts = [partition(data, config, classes, member) for member in range(1, config.members + 1)]
     sha256 = data_sha256(data)
     context_numbers(data, config.model)  # an unknown one is told before any work
-    identity = {"settings": fingerprint(config, parts[0].classes), "data": sha256, "teacher": ""}
+    identity = {"settings": fingerprint(config, parts[0].classes), "data": sha256, "teacher": "", "start": ""}
     if teacher is not None:
         check_teacher(teacher, config, parts[0].classes)
         identity["teacher"] = teacher.sha256
+    if start is not None:
+        check_start(start, config.model)
+        identity["start"] = start.sha256
     folder = WorkDir(Path(work_dir), identity, tuple(part.sha256() for part in parts), resume)
     with quiet():
         make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
         folder.claim()
         members = [
-            train_member(config, number, data, part, folder, progress=progress, teacher=teacher)
+            train_member(config, number, data, part, folder, progress=progress, teacher=teacher, start=start)
             for number, part in enumerate(parts, 1)
         ]
     networks, results = zip(*members, strict=True)
@@ -132,7 +139,7 @@ def train(
     return TrainResult(card, networks, figures, tuple(result["history"] for result in results))
 
 
-def _check_output(out: Path) -> None:
+def check_output(out: Path) -> None:
     """Refuse a place where the model can't be written before hours go into it."""
     if out.suffix != ".safetensors":
         raise ModelFileError("a model file ends in .safetensors", where=str(out))
@@ -161,6 +168,7 @@ def train_member(
     *,
     progress: bool = False,
     teacher: TrainedModel | None = None,
+    start: StartingWeights | None = None,
 ) -> tuple[SequenceTransformer, dict[str, Any]]:
     """Train one member, or take it from ``folder`` where it is finished.
 
@@ -181,6 +189,8 @@ def train_member(
         lightning.seed_everything(seed, workers=True, verbose=False)
         positive, weights = parts.classes.index(config.data.positive), class_weights(train_set.labels, config)
         module = Classifier(config, seed, validation_set.labels, positive, weights)
+        if start is not None:
+            module.begin_with(start)
         trainer = make_trainer(config, folder.member(number), progress=progress)
         batches = SequenceData(train_set, validation_set, config, seed)
         began = time.monotonic()

@@ -16,6 +16,7 @@ from seqray.config import RunConfig
 from seqray.errors import SeqrayError
 from seqray.models.build import build_model
 from seqray.models.sequence import SequenceTransformer
+from seqray.pretrained import StartingWeights, begin_with
 from seqray.training.data import LabelledBatch
 from seqray.training.figures import classification_figures
 
@@ -82,6 +83,11 @@ class Classifier(lightning.LightningModule):
         self._figures: dict[str, float] = {}
         weights = None if class_weights is None else torch.tensor(class_weights, dtype=torch.float32)
         self.register_buffer("class_weights", weights, persistent=False)
+
+    def begin_with(self, start: StartingWeights) -> None:
+        """Take over weights of before, in the network and its average."""
+        for network in filter(None, (self.network, self.average)):
+            begin_with(network, start)
 
     @property
     def best_guess(self) -> SequenceTransformer:

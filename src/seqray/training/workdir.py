@@ -21,10 +21,25 @@ _NOT_TRAINING = ("name", "summary", "card", "members", "calibration")
 
 
 def fingerprint(config: RunConfig, classes: tuple[str, ...]) -> str:
-    """Hash every setting that changes the weights of a member, and the order of the classes."""
-    settings = {key: value for key, value in to_mapping(config).items() if key not in _NOT_TRAINING}
+    """Hash every setting that changes the weights of a member, and the order of the classes.
+
+    One that stands at its default isn't counted: a version that adds settings resumes what an earlier began.
+    """
+    settings = _unlike(to_mapping(config), to_mapping(RunConfig()))
+    settings = {key: value for key, value in settings.items() if key not in _NOT_TRAINING}
     text = json.dumps([settings, list(classes)], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _unlike(settings: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    """What differs from the defaults, section by section."""
+    differing = {key: value for key, value in settings.items() if value != defaults.get(key)}
+    return {
+        key: _unlike(value, defaults[key])
+        if isinstance(value, dict) and isinstance(defaults.get(key), dict)
+        else value
+        for key, value in differing.items()
+    }
 
 
 def is_main_process() -> bool:

@@ -1,0 +1,83 @@
+"""Masked letters to be guessed: batches for pre-training.
+
+References
+----------
+Devlin et al. 2019, "BERT", section 3.1: of the chosen tokens 80 % become MASK, 10 % another letter, and 10 %
+stay, so that no token can be trusted and none is useless.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from seqray.tokens import FIRST_LETTER, MASK
+from seqray.training.data import BatchKey, EncodedSet
+
+IGNORED = -100  # the index that `torch.nn.functional.cross_entropy` leaves out
+_MASKED, _CHANGED = 0.8, 0.1
+
+
+class MaskedBatch(NamedTuple):
+    """Tokens (B, 1 + N) with letters hidden, mask (B, 1 + N) or None, and the hidden letters (B, N).
+
+    ``hidden`` holds letter codes, -100 where nothing is to be guessed; ``rows`` (B,) are those of the data.
+    """
+
+    tokens: Tensor
+    mask: Tensor | None
+    hidden: Tensor
+    rows: Tensor
+
+
+def hide(
+    tokens: np.ndarray, share: float, letters: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Choose known letters and hide them; at least one of each sequence that has any.
+
+    Parameters
+    ----------
+    tokens
+        (B, N) int64 of letters; special and unknown ones are never chosen.
+    share
+        Probability of each letter to be chosen.
+    letters
+        Number of letters of the alphabet.
+
+    Returns
+    -------
+    changed, hidden
+        (B, N) tokens to read, and letter codes to guess, -100 elsewhere.
+    """
+    known = tokens >= FIRST_LETTER
+    draw = np.where(known, rng.random(tokens.shape), 2.0)
+    chosen = draw < share
+    first = draw.argmin(axis=1)  # a sequence of which chance chose nothing gives its lowest draw
+    rows = np.flatnonzero(~chosen.any(axis=1) & known.any(axis=1))
+    chosen[rows, first[rows]] = True
+    hidden = np.where(chosen, tokens - FIRST_LETTER, IGNORED)
+    fate = rng.random(tokens.shape)
+    other = FIRST_LETTER + rng.integers(letters, size=tokens.shape)
+    changed = np.where(chosen & (fate < _MASKED), MASK, tokens)
+    changed = np.where(chosen & (fate >= _MASKED) & (fate < _MASKED + _CHANGED), other, changed)
+    return changed, hidden
+
+
+class MaskedSource(Dataset[MaskedBatch]):
+    """Hands out batches by their key, hidden by chance that depends on (seed, epoch, batch, rank) alone."""
+
+    def __init__(self, data: EncodedSet, share: float, seed: int, rank: int = 0) -> None:
+        self.data, self.share, self.seed, self.rank = data, share, seed, rank
+
+    def __getitem__(self, key: BatchKey) -> MaskedBatch:
+        epoch, number, indices = key
+        batch = self.data.batch(indices)
+        rng = np.random.default_rng((self.seed, epoch, number, self.rank))
+        tokens = batch.tokens.numpy()
+        body, hidden = hide(tokens[:, 1:], self.share, self.data.tokenizer.alphabet.unknown, rng)
+        tokens = np.concatenate((tokens[:, :1], body), axis=1)  # (B, N) -> (B, 1 + N)
+        return MaskedBatch(torch.from_numpy(tokens), batch.mask, torch.from_numpy(hidden), batch.rows)

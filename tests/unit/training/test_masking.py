@@ -1,0 +1,58 @@
+"""Hidden letters: what is chosen, what becomes of it, and what must be guessed."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqray.alphabet import ALPHABETS
+from seqray.config import ModelConfig
+from seqray.tokens import FIRST_LETTER, MASK, PAD, UNK, make_tokenizer
+from seqray.training.data import EncodedSet
+from seqray.training.masking import IGNORED, MaskedSource, hide
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    share=st.floats(0.01, 0.9),
+    size=st.tuples(st.integers(1, 6), st.integers(1, 50)),
+)
+def test_only_chosen_letters_change_and_each_is_to_be_guessed(seed, share, size):
+    rng = np.random.default_rng(seed)
+    tokens = rng.choice([PAD, UNK, 4, 5, 6, 7], size=size)
+    changed, hidden = hide(tokens, share, 4, rng)
+    chosen = hidden != IGNORED
+    assert (
+        tokens[chosen] == hidden[chosen] + FIRST_LETTER
+    ).all()  # what is to be guessed is what stood there
+    assert (changed[~chosen] == tokens[~chosen]).all()
+    assert (tokens[chosen] >= FIRST_LETTER).all()  # never padding, never an unknown letter
+    assert (chosen.any(axis=1) == (tokens >= FIRST_LETTER).any(axis=1)).all()
+
+
+def test_the_shares_are_those_of_the_paper():
+    rng = np.random.default_rng(0)
+    tokens = rng.integers(4, 8, size=(400, 1000))
+    changed, hidden = hide(tokens, 0.15, 4, rng)
+    chosen = hidden != IGNORED
+    kept = (changed == tokens) & chosen
+    assert abs(chosen.mean() - 0.15) < 0.005
+    assert abs((changed[chosen] == MASK).mean() - 0.8) < 0.01
+    # A tenth stays, and of the tenth that is drawn anew a quarter is drawn as it was.
+    assert abs(kept.sum() / chosen.sum() - (0.1 + 0.1 / 4)) < 0.01
+
+
+def test_a_batch_hides_the_same_letters_every_time_it_is_asked_for():
+    tokenizer = make_tokenizer(ModelConfig())
+    data = EncodedSet(["ACGTNACGTA" * 3, "ACGT"], np.zeros(2, dtype=np.int64), tokenizer)
+    source = MaskedSource(data, 0.3, seed=5)
+    key = (0, 0, np.array([0, 1]))
+    first, second = source[key], source[key]
+    assert (first.tokens == second.tokens).all()
+    assert (first.hidden == second.hidden).all()
+    other = source[(1, 0, np.array([0, 1]))]
+    assert (other.hidden != first.hidden).any()
+    assert first.mask is not None
+    assert (first.hidden[~first.mask[:, 1:]] == IGNORED).all()
+    assert ALPHABETS["dna"].decode(data.windows()[1]) == "ACGT"

@@ -1,0 +1,136 @@
+"""Pre-training on sequences whose hidden letters can be known, and training that begins with it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from seqray.config import ModelConfig, OptimizerConfig, RunConfig, StemConfig
+from seqray.errors import ConfigError, InputError, ModelFileError
+from seqray.models.build import build_model
+from seqray.pretrained import begin_with, check_start, load_pretrained, load_start, save_pretrained
+from seqray.records import LabelledSequence
+from seqray.training.fit import train
+from seqray.training.pretrain import cut, pretrain
+
+
+def settings(**model):
+    shape = {"d_model": 32, "layers": 1, "heads": 2, "max_length": 24, "dropout": 0.0, **model}
+    return RunConfig(
+        model=ModelConfig(**shape),
+        data=replace(RunConfig().data, window=24),
+        optimizer=OptimizerConfig(learning_rate=3e-3, batch_size=32),
+        trainer={"max_epochs": 6, "accelerator": "cpu"},
+    )
+
+
+def repeats(count, rng):
+    """Each a word of six letters over and over: any hidden letter stands elsewhere, too."""
+    return ["".join(rng.choices("ACGT", k=6)) * 4 for _ in range(count)]
+
+
+@pytest.mark.parametrize("stem", [None, StemConfig(kernels=(13,), stride=3)], ids=["letters", "stem"])
+def test_it_learns_what_repeats_tell_and_the_floor_does_not(tmp_path, stem):
+    config = settings(stem=stem)
+    config = replace(config, trainer=config.trainer | {"max_epochs": 12})
+    result = pretrain(config, repeats(1500, random.Random(0)), None, work_dir=tmp_path, threads=1)
+    facts = result.facts
+    assert facts["floor_loss"] == pytest.approx(np.log(4), abs=0.02)  # four letters, equally often
+    assert facts["floor_accuracy"] == pytest.approx(0.25, abs=0.05)
+    assert facts["accuracy"] > 0.6
+    assert facts["loss"] < 1.0
+
+
+def test_an_interrupted_run_goes_on_and_ends_the_same(tmp_path):
+    sequences = repeats(80, random.Random(1))
+    whole = pretrain(settings(), sequences, None, work_dir=tmp_path / "a", threads=1)
+    short = settings()
+    again = pretrain(short, sequences, None, work_dir=tmp_path / "a", threads=1)
+    assert again.facts == whole.facts
+    with pytest.raises(InputError, match="other data"):
+        pretrain(short, sequences[1:], None, work_dir=tmp_path / "a", threads=1)
+
+
+def test_weights_survive_the_file_and_the_head_begins_anew(tmp_path):
+    torch.manual_seed(0)
+    config = ModelConfig(d_model=16, layers=2, heads=2, contexts=("a",), position_gain="context")
+    network, other = build_model(config), build_model(replace(config, contexts=("a", "b"), classes=3))
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.add_(torch.randn_like(parameter))
+    before = {name: value.clone() for name, value in other.state_dict().items()}
+    path = tmp_path / "weights.safetensors"
+    save_pretrained(path, network, {"loss": 1.0})
+    start = load_pretrained(path)
+    assert start.facts == {"loss": 1.0}
+    check_start(start, other.config)
+    begin_with(other, start)
+    for name, value in other.state_dict().items():
+        own = name.startswith(("head.", "contexts", "gain."))
+        assert torch.equal(value, before[name] if own else network.state_dict()[name]), name
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"d_model": 32}, "'model.d_model' 16, the settings 32"),
+        ({"stem": StemConfig()}, "'model.stem' None"),
+        ({"positions": "rotary"}, "'model.positions' sinusoidal"),
+    ],
+)
+def test_weights_of_another_shape_are_refused(tmp_path, change, message):
+    config = ModelConfig(d_model=16, layers=1, heads=2)
+    path = tmp_path / "weights.safetensors"
+    save_pretrained(path, build_model(config), {})
+    with pytest.raises(ConfigError, match=message):
+        check_start(load_start(path), replace(config, **change))
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path):
+    path = tmp_path / "weights.safetensors"
+    with pytest.raises(ModelFileError, match="does not exist"):
+        load_pretrained(path)
+    path.write_bytes(b"nothing")
+    with pytest.raises(ModelFileError, match="can't be read"):
+        load_pretrained(path)
+
+
+def test_training_begins_with_the_weights(tmp_path):
+    """With a learning rate of next to nothing, they are what it ends with, too."""
+    torch.manual_seed(1)
+    config = settings()
+    network = build_model(config.model)
+    path = tmp_path / "weights.safetensors"
+    save_pretrained(path, network, {})
+    rng = random.Random(3)
+    data = [
+        LabelledSequence("".join(rng.choices(letters, k=24)), label, f"{label}{i}")
+        for label, letters in (("promoter", "AACGT"), ("background", "ACGGT"))
+        for i in range(12)
+    ]
+    slow = replace(
+        config, optimizer=replace(config.optimizer, learning_rate=1e-12), trainer={"max_epochs": 1}
+    )
+    result = train(slow, data, None, work_dir=tmp_path / "run", start=load_start(path), threads=1)
+    torch.testing.assert_close(result.networks[0].blocks.state_dict(), network.blocks.state_dict())
+    with pytest.raises(InputError, match="other start"):
+        train(slow, data, None, work_dir=tmp_path / "run", threads=1)
+
+
+def test_windows_cover_a_record_and_a_short_rest_takes_letters_before_it():
+    assert cut("ACGTACGTAC", 4) == ["ACGT", "ACGT", "GTAC"]
+    assert cut("ACGTACGTA", 5) == ["ACGTA", "ACGTA"]
+    assert cut("ACGTACGTA", 8) == ["ACGTACGT"]  # the one letter left is less than a quarter of a window
+    assert cut("ACG", 8) == ["ACG"]
+
+
+def test_too_few_windows_and_words_are_refused(tmp_path):
+    with pytest.raises(InputError, match="1 different windows are too few"):
+        pretrain(settings(), ["A" * 240], None, work_dir=tmp_path)
+    words = settings(tokenizer="kmer", k=3)
+    with pytest.raises(ConfigError, match="character tokenizer"):
+        pretrain(words, ["ACGT" * 60], None, work_dir=tmp_path)
