@@ -36,6 +36,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "io/fasta.py",
             "io/genbank.py",
             "io/sequences.py",
+            "io/delimited.py",
             "io/tables.py",
             "io/predictions.py",
             "io/evaluation.py",

@@ -312,7 +312,7 @@ def test_shares():
         ),
         (["--identity", "2"], "'2' is not a number between 0 and 1"),
         (["--keep", "test"], "no example is of split 'test', which is to be kept"),
-        (["--group-by", "gene"], "data.tsv: needs one column 'gene', found sequence, label, id"),
+        (["--group-by", "gene"], "data.tsv: line 1: needs one column 'gene', found sequence, label, id"),
         (["--positions", "id"], "id '0.0': is no place such as chr1:1234:+; name the columns instead"),
         (["--positions", "contig"], "--positions is 'contig'; write id, or two columns CONTIG,POSITION"),
         (["--positions", "label,id"], "example 1: '0.0' in column 'id' is no position"),

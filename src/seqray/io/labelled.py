@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from seqray.errors import InputError
-from seqray.io.files import open_input, open_output
-from seqray.io.tables import _cells, _data_lines, _read_header, comment_lines
+from seqray.io.delimited import read_rows
+from seqray.io.files import open_output
+from seqray.io.tables import comment_lines
 from seqray.records import LabelledSequence
 
 COLUMNS = ("sequence", "label", "id", "group", "split")
@@ -75,11 +76,4 @@ def read_column(path: str | Path, name: str) -> list[str]:
         raise InputError(
             f"the column '{name}' can't be read from standard input", remedy="save the table to a file"
         )
-    with open_input(path) as handle:
-        lines = _data_lines(handle, path)
-        columns, delimiter = _read_header(lines, path)
-        if columns.count(name.lower()) != 1:
-            found = f"needs one column '{name}', found {', '.join(columns)}"
-            raise InputError(found, where=str(path))
-        place = columns.index(name.lower())
-        return [_cells(line, delimiter, f"{path}: line {number}")[place] for number, line in lines]
+    return [row[name.lower()] for _, row in read_rows(path, (name.lower(),), "name a column that it has")]

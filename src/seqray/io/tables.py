@@ -2,70 +2,30 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import seqray
 from seqray.alphabet import Alphabet
 from seqray.errors import InputError
+from seqray.io.delimited import read_rows
 from seqray.io.fasta import OnLetters, OnSkip, read_fasta
-from seqray.io.files import open_input, open_output
+from seqray.io.files import open_output
 from seqray.records import LabelledSequence
 from seqray.results import Prediction, SkippedRecord
 
+REQUIRED = ("sequence", "label")
+REMEDY = "name the columns sequence,label[,id,group,split,context]"
 SPLITS = ("train", "validation", "test")
 PARQUET_ROWS = 10_000  # rows of a row group: bounds memory
 
 
 # ---------------------------------------------------------------------------------------------- reading
-
-
-def _data_lines(handle: BinaryIO, path: str | Path) -> Iterator[tuple[int, str]]:
-    """Number (from 1) and text of each line that is neither blank nor a ``#`` comment."""
-    text = io.TextIOWrapper(handle, encoding="utf-8-sig", newline=None)
-    try:
-        for number, line in enumerate(text, start=1):
-            if line.strip() and not line.startswith("#"):
-                if "\0" in line:
-                    raise InputError(
-                        "holds NUL bytes, so it is no text table", where=f"{path}: line {number}"
-                    )
-                yield number, line.rstrip("\n")
-    except UnicodeDecodeError:
-        raise InputError("is not text in UTF-8", where=str(path), remedy="give a TSV or CSV table") from None
-
-
-def _cells(line: str, delimiter: str, where: str) -> list[str]:
-    try:
-        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, strict=True))]
-    except csv.Error as error:
-        raise InputError(f"is not a row of a table ({error})", where=where) from None
-
-
-def _read_header(lines: Iterator[tuple[int, str]], path: str | Path) -> tuple[list[str], str]:
-    """Column names in lower case, and the delimiter."""
-    number, line = next(lines, (0, ""))
-    if not number:
-        raise InputError(
-            "holds no table", where=str(path), remedy="give a header with 'sequence' and 'label'"
-        )
-    delimiter = "\t" if "\t" in line else ","
-    columns = [name.lower() for name in _cells(line, delimiter, f"{path}: line {number}")]
-    for required in ("sequence", "label"):
-        if columns.count(required) != 1:
-            raise InputError(
-                f"needs one column '{required}', found {', '.join(columns)}",
-                where=f"{path}: line {number}",
-                remedy="name the columns sequence,label[,id,group,split,context]",
-            )
-    return columns, delimiter
 
 
 def _example(row: Mapping[str, str], number: int, where: str, alphabet: Alphabet) -> LabelledSequence:
@@ -116,18 +76,10 @@ def read_labelled_table(
         unknown split or letter, and for a table without rows.
     """
     examples: list[LabelledSequence] = []
-    with open_input(path) as handle:
-        lines = _data_lines(handle, path)
-        columns, delimiter = _read_header(lines, path)
-        for number, line in lines:
-            where = f"{path}: line {number}"
-            cells = _cells(line, delimiter, where)
-            if len(cells) != len(columns):
-                raise InputError(f"has {len(cells)} cells, the header has {len(columns)}", where=where)
-            row = dict(zip(columns, cells, strict=True))
-            examples.append(_example(row, len(examples) + 1, where, alphabet))
-            if on_letters is not None:
-                on_letters(row["sequence"])
+    for where, row in read_rows(path, REQUIRED, REMEDY):
+        examples.append(_example(row, len(examples) + 1, where, alphabet))
+        if on_letters is not None:
+            on_letters(row["sequence"])
     if not examples:
         raise InputError("holds a header but no examples", where=str(path))
     return examples
@@ -270,17 +222,19 @@ def write_predictions(
         handle.write(("\t".join(prediction_columns(classes, sets)) + "\n").encode())
         for p in predictions:
             probabilities = "\t".join(map(format_number, p.probabilities))
-            row = f"{p.id}\t{p.length}\t{p.label}\t{probabilities}\t{_flag_text(p)}"
-            handle.write(f"{row}\t{_set_text(p)}\n".encode() if sets else f"{row}\n".encode())
+            row = f"{p.id}\t{p.length}\t{p.label}\t{probabilities}\t{flag_text(p)}"
+            handle.write(f"{row}\t{set_text(p)}\n".encode() if sets else f"{row}\n".encode())
             count += 1
     return count
 
 
-def _flag_text(p: Prediction) -> str:
+def flag_text(p: Prediction) -> str:
+    """Flags of a prediction as a cell."""
     return ",".join(p.flags) or "."
 
 
-def _set_text(p: Prediction) -> str:
+def set_text(p: Prediction) -> str:
+    """Classes of a prediction's set as a cell."""
     return "|".join(p.label_set or ()) or "-"
 
 
@@ -314,7 +268,7 @@ def _write_parquet(
 def _parquet_row(p: Prediction, sets: bool) -> tuple[Any, ...]:
     # The same digits as in a TSV: a table says the same in both formats.
     probabilities = (float(format_number(value)) for value in p.probabilities)
-    return (p.id, p.length, p.label, *probabilities, _flag_text(p), *([_set_text(p)] if sets else []))
+    return (p.id, p.length, p.label, *probabilities, flag_text(p), *([set_text(p)] if sets else []))
 
 
 @contextmanager
