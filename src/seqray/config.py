@@ -56,10 +56,18 @@ class StemConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelConfig:
-    """The shape of a `SequenceTransformer`; letters in brackets are those of the docs.
+    """The shape of a `SequenceTransformer` or `AxialTransformer`; letters in brackets are those of the docs.
 
     Attributes
     ----------
+    kind
+        ``sequence`` reads single sequences, ``alignment`` alignments by axial attention. The latter has the
+        character tokenizer, multi-head attention, no stem, no contexts and no gain.
+    tied
+        Of ``alignment``: whether all rows share the weights of row attention.
+    max_rows, row_choice
+        Of ``alignment``: most rows that the model reads, the query counted, and which ones, see
+        `seqray.alignment_rows.choose_rows`.
     alphabet
         Letters that the model reads.
     tokenizer, k
@@ -85,7 +93,7 @@ class ModelConfig:
         A trained factor for each letter position and channel, for data whose sites stand at a fixed index:
         ``none``, ``shared``, or ``context``, which adds one for each context.
     max_length
-        Longest input in letters (learned tables have that many rows; others use it as a limit only).
+        Longest input in letters or columns (learned tables have that many rows, others take it as a limit).
     stem
         Optional convolutional stem.
     contexts
@@ -109,8 +117,15 @@ class ModelConfig:
     max_length: int = 1024
     stem: StemConfig | None = None
     contexts: tuple[str, ...] = ()
+    kind: Literal["sequence", "alignment"] = "sequence"
+    tied: bool = True
+    max_rows: int = 64
+    row_choice: Literal["diverse", "random"] = "diverse"
 
     def __post_init__(self) -> None:
+        _require(self.max_rows >= 1, "model.max_rows", "is 1 or more")
+        if self.kind == "alignment":
+            self._check_alignment()
         _require(all(self.contexts), "model.contexts", "are names, none of them empty")
         _require(len(set(self.contexts)) == len(self.contexts), "model.contexts", "repeats a name")
         _require(self.classes >= 2, "model.classes", "is 2 or more")
@@ -153,6 +168,14 @@ class ModelConfig:
                 "model.stem.kernels",
                 "must divide 'model.d_model' by their number",
             )
+
+    def _check_alignment(self) -> None:
+        why = "goes with 'model.kind: sequence' only"
+        _require(self.tokenizer == "character", "model.tokenizer", f"'kmer' {why}")
+        _require(self.kv_heads in (None, self.heads), "model.kv_heads", f"below 'model.heads' {why}")
+        _require(self.stem is None, "model.stem", why)
+        _require(not self.contexts, "model.contexts", why)
+        _require(self.position_gain == "none", "model.position_gain", why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

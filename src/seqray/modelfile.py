@@ -23,19 +23,21 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as serialize
 from torch import Tensor
 
+from seqray.alignment_tokens import AlignmentTokenizer
 from seqray.alphabet import ALPHABETS, Alphabet
 from seqray.card import Card, card_to_json
+from seqray.columns import decode_columns, encode_columns, missing_code
 from seqray.errors import ModelFileError
 from seqray.io.files import open_output
 from seqray.modelheader import CARD_KEY, CHECKSUM_KEY, Header, read_card, read_header
-from seqray.models.build import build_model
-from seqray.models.sequence import SequenceTransformer
+from seqray.models.build import Network, build_network
 from seqray.tokens import Tokenizer, context_index, make_tokenizer
 
 __all__ = ["TrainedModel", "load_model", "read_card", "save_model"]
 
 SELF_TEST_TOLERANCE = 1e-4  # absolute and relative: float32 on another processor stays far below
 _SELF_TEST_SEED = 20_240_229
+_SELF_TEST_COLUMNS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +57,7 @@ class TrainedModel:
     """
 
     card: Card
-    networks: tuple[SequenceTransformer, ...]
+    networks: tuple[Network, ...]
     sha256: str = ""
     context: str | None = None
 
@@ -97,22 +99,23 @@ class TrainedModel:
         return replace(self, context=full)
 
     @torch.inference_mode()
-    def logits(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
+    def logits(self, tokens: Tensor, *masks: Tensor | None) -> Tensor:
         """Return calibrated logits: the mean over members of log-probabilities, divided by the temperature.
 
         Parameters
         ----------
         tokens
-            (B, L) int64 with CLS first, on the device of the model.
-        mask
-            (B, L) bool, True at real tokens; None where nothing is padded.
+            (B, L) int64 with CLS first, or (B, R, C) of alignments, on the device of the model.
+        masks
+            (B, L) bool, True at real tokens, or those of rows (B, R) and columns (B, C); None where nothing
+            is padded.
 
         Returns
         -------
         Tensor
             (B, K) float32; its softmax is the calibrated probability.
         """
-        members = [torch.log_softmax(net(tokens, mask).logits.float(), dim=-1) for net in self.networks]
+        members = [torch.log_softmax(net(tokens, *masks).logits.float(), dim=-1) for net in self.networks]
         return torch.stack(members).mean(dim=0) / self.card.temperature
 
 
@@ -120,10 +123,14 @@ def make_self_test(model: TrainedModel, count: int = 4) -> dict[str, list]:
     """Make synthetic sequences and the logits that the model gives for them.
 
     The letters are drawn at random from a fixed seed: full windows, one of them with an ambiguous letter, and
-    a half window. A model that knows contexts gets the last sequence once more, in the last of them.
+    a half window. A model that knows contexts gets the last sequence once more, in the last of them. A model
+    of alignments gets alignments, a line a row.
     """
     rng = np.random.default_rng(_SELF_TEST_SEED)
     alphabet, window = model.alphabet, model.card.window
+    if model.card.model.kind == "alignment":
+        texts = [_made_alignment(model, rows, rng) for rows in range(1, count + 1)]
+        return {"sequences": texts, "logits": _logits_of(model, texts)}
     codes = rng.integers(0, len(alphabet.letters), size=(count, window)).astype(np.uint8)
     codes[-1, window // 3] = alphabet.unknown
     sequences = [alphabet.decode(row) for row in codes]
@@ -136,19 +143,31 @@ def make_self_test(model: TrainedModel, count: int = 4) -> dict[str, list]:
     return {"sequences": sequences, "contexts": contexts, "logits": logits}
 
 
+def _made_alignment(model: TrainedModel, rows: int, rng: np.random.Generator) -> str:
+    """Letters, gaps and missing data at random: rows of up to 60 columns, a line each."""
+    size = (min(rows, model.card.model.max_rows), min(model.card.window, _SELF_TEST_COLUMNS))
+    codes = rng.integers(0, missing_code(model.alphabet) + 1, size=size).astype(np.uint8)
+    return "\n".join(decode_columns(row, model.alphabet) for row in codes)
+
+
 def _logits_of(
     model: TrainedModel, sequences: Sequence[str], contexts: Sequence[str | None] = ()
 ) -> list[list[float]]:
     rows = []
     for sequence, context in itertools.zip_longest(sequences, contexts):
-        tokenizer = model.with_context(context).tokenizer
-        tokens = torch.from_numpy(np.asarray(tokenizer.encode(sequence), dtype=np.int64))
+        if model.card.model.kind == "alignment":
+            lines = sequence.encode().split(b"\n")
+            codes = encode_columns(lines, [str(i) for i in range(len(lines))], model.alphabet, "self-test")
+            encoded = AlignmentTokenizer(model.alphabet).encode(codes)
+        else:
+            encoded = model.with_context(context).tokenizer.encode(sequence)
+        tokens = torch.from_numpy(np.asarray(encoded, dtype=np.int64))
         logits = model.logits(tokens[None].to(model.device))[0]
         rows.append([float(f"{value:.8g}") for value in logits.tolist()])
     return rows
 
 
-def save_model(path: str | Path, networks: Sequence[SequenceTransformer], card: Card) -> Card:
+def save_model(path: str | Path, networks: Sequence[Network], card: Card) -> Card:
     """Write a model file, by way of a temporary file beside it.
 
     Parameters
@@ -184,7 +203,7 @@ def save_model(path: str | Path, networks: Sequence[SequenceTransformer], card: 
     return card
 
 
-def _file_bytes(networks: Sequence[SequenceTransformer], card: Card) -> bytes:
+def _file_bytes(networks: Sequence[Network], card: Card) -> bytes:
     tensors = _named_tensors(networks)
     card_json = card_to_json(card)
     draft = serialize(tensors)
@@ -194,7 +213,7 @@ def _file_bytes(networks: Sequence[SequenceTransformer], card: Card) -> bytes:
     return serialize(tensors, {CARD_KEY: json.dumps(signed, sort_keys=True, separators=(",", ":"))})
 
 
-def _named_tensors(networks: Sequence[SequenceTransformer]) -> dict[str, Tensor]:
+def _named_tensors(networks: Sequence[Network]) -> dict[str, Tensor]:
     tensors = {}
     for i, network in enumerate(networks):
         for name, value in sorted(network.state_dict().items()):
@@ -233,13 +252,13 @@ def load_model(path: str | Path) -> TrainedModel:
     return model
 
 
-def _build_members(header: Header, content: bytes, where: str) -> tuple[SequenceTransformer, ...]:
+def _build_members(header: Header, content: bytes, where: str) -> tuple[Network, ...]:
     try:
         tensors = load_tensors(content)
     except (SafetensorError, ValueError, RuntimeError) as error:
         raise ModelFileError(f"can't be read ({str(error).splitlines()[0]})", where=where) from None
     with torch.random.fork_rng(devices=[]):
-        networks = tuple(build_model(header.card.model) for _ in range(header.card.members))
+        networks = tuple(build_network(header.card.model) for _ in range(header.card.members))
     states = [network.state_dict() for network in networks]
     expected = {
         f"member.{i}.{name}": value for i, state in enumerate(states) for name, value in state.items()

@@ -7,7 +7,7 @@ so neighbours, order and batch size change no probability by more than float32 r
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Literal
 
@@ -86,28 +86,45 @@ def predict_records(
     InputError
         For a record longer than the window or too short for one token.
     """
-    card = model.card
-    _check_settings(card, threshold, prior, batch_size)
+    check_settings(model.card, threshold, prior, batch_size)
     if device is not None:
         model.to(device)
-    limit = card.threshold if threshold is None else threshold
-    domain = Domain.from_mapping(card.domain) if card.domain else None
-    cutoffs = None if coverage is None else coverage_cutoffs(card, coverage)
+    answer = answerer(model, threshold, prior, coverage)
 
     def answers() -> Iterator[Prediction]:
         for chunk in _chunks(checked_records(records, model, source)):
             codes = [model.alphabet.encode(record.sequence) for record in chunk]
             probabilities = score_ragged(model, codes, batch_size, precision)
-            sets = _sets(probabilities, cutoffs, card)
-            if prior is not None:
-                probabilities = reweight(probabilities, card.positive_index, card.prevalence, prior)
-            labels = called_labels(probabilities, card, limit)
-            flags = _flags(codes, model, domain)
-            rows = zip(chunk, labels, probabilities.tolist(), flags, sets, strict=True)
-            for record, label, row, reasons, label_set in rows:
-                yield Prediction(record.id, len(record), label, tuple(row), reasons, label_set)
+            yield from answer([record.id for record in chunk], codes, probabilities)
 
     return answers()
+
+
+Answerer = Callable[[Sequence[str], Sequence[npt.NDArray[np.uint8]], Floats], Iterator[Prediction]]
+
+
+def answerer(
+    model: TrainedModel, threshold: float | None, prior: float | None, coverage: float | None
+) -> Answerer:
+    """From ids, letter codes and calibrated probabilities (N, K) to predictions; see `predict_records`."""
+    card = model.card
+    limit = card.threshold if threshold is None else threshold
+    domain = Domain.from_mapping(card.domain) if card.domain else None
+    cutoffs = None if coverage is None else coverage_cutoffs(card, coverage)
+
+    def answer(
+        ids: Sequence[str], codes: Sequence[npt.NDArray[np.uint8]], probabilities: Floats
+    ) -> Iterator[Prediction]:
+        sets = _sets(probabilities, cutoffs, card)
+        if prior is not None:
+            probabilities = reweight(probabilities, card.positive_index, card.prevalence, prior)
+        labels = called_labels(probabilities, card, limit)
+        flags = _flags(codes, model, domain)
+        rows = zip(ids, codes, labels, probabilities.tolist(), flags, sets, strict=True)
+        for identifier, letters, label, row, reasons, label_set in rows:
+            yield Prediction(identifier, len(letters), label, tuple(row), reasons, label_set)
+
+    return answer
 
 
 def score_codes(
@@ -140,7 +157,7 @@ def score_codes(
             part = codes[start : start + size]
             tokens = torch.from_numpy(tokenizer.encode_codes(filled_up(part, size)))
             probabilities[start : start + size] = _probabilities(model, tokens.to(device))[: len(part)]
-    return _bent(probabilities, model.card)
+    return bent(probabilities, model.card)
 
 
 def filled_up(codes: npt.NDArray[np.uint8], size: int) -> npt.NDArray[np.uint8]:
@@ -198,7 +215,7 @@ def _activation_bytes(config: ModelConfig, letters: int) -> int:
     return 4 * max(widest, stem)
 
 
-def _check_settings(card: Card, threshold: float | None, prior: float | None, batch_size: BatchSize) -> None:
+def check_settings(card: Card, threshold: float | None, prior: float | None, batch_size: BatchSize) -> None:
     if threshold is not None and not 0 <= threshold <= 1:
         raise ConfigError(f"the threshold is {threshold:g}", remedy="give a probability between 0 and 1")
     if threshold is not None and len(card.classes) > 2:
@@ -272,7 +289,7 @@ def score_ragged(
                 rows = group[bucket]
                 batch = collate([tokens[i] for i in rows]).to(device)
                 probabilities[rows] = _probabilities(model, batch.tokens, batch.mask)
-    return _bent(probabilities, model.card)
+    return bent(probabilities, model.card)
 
 
 def _one_length_or_rest(lengths: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
@@ -288,7 +305,7 @@ def _probabilities(model: TrainedModel, tokens: Tensor, mask: Tensor | None = No
     return torch.softmax(model.logits(tokens, mask).double(), dim=-1).cpu().numpy()
 
 
-def _bent(probabilities: Floats, card: Card) -> Floats:
+def bent(probabilities: Floats, card: Card) -> Floats:
     """Apply the card's isotonic map, where it has one."""
     if not card.isotonic:
         return probabilities

@@ -22,12 +22,14 @@ from seqray.config import ModelConfig, from_mapping, to_mapping
 from seqray.errors import ConfigError, ModelFileError
 from seqray.io.files import open_output
 from seqray.modelfile import load_model
-from seqray.models.sequence import SequenceTransformer
+from seqray.models.build import Network
 
 PRETRAINED_KEY = "seqray_pretrained"
 FORMAT = 1
 # What must be the same for the weights to mean the same. Dropout, say, may differ.
 _SAME = (
+    "kind",
+    "tied",
     "alphabet",
     "tokenizer",
     "k",
@@ -65,7 +67,7 @@ class StartingWeights:
     sha256: str
 
 
-def save_pretrained(path: str | Path, network: SequenceTransformer, facts: Mapping[str, Any]) -> None:
+def save_pretrained(path: str | Path, network: Network, facts: Mapping[str, Any]) -> None:
     """Write the weights of a network, but for its head, by way of a temporary file.
 
     Raises
@@ -165,7 +167,7 @@ def check_start(start: StartingWeights, config: ModelConfig) -> None:
         )
 
 
-def begin_with(network: SequenceTransformer, start: StartingWeights) -> None:
+def begin_with(network: Network, start: StartingWeights) -> None:
     """Give a network the weights; head, contexts and gain keep their own start."""
     kept = {name: value for name, value in network.state_dict().items() if name.startswith(_OWN)}
     learned = {name: value for name, value in start.tensors.items() if not name.startswith(_OWN)}

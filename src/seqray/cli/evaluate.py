@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seqray.cli import options
+from seqray.cli.alignments import add_label_arguments
 from seqray.cli.labelled import add_data_arguments
 from seqray.errors import ConfigError, InputError
 
@@ -23,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--model", "-m", metavar="NAME|FILE", help="model to evaluate on labelled data")
     add_data_arguments(parser)
+    add_label_arguments(parser)
     _add_prediction_arguments(parser)
     _add_measuring_arguments(parser)
     _add_output_arguments(parser)

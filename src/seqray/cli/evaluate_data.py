@@ -9,6 +9,7 @@ from typing import Any
 
 from seqray.alphabet import Alphabet
 from seqray.cli import labelled
+from seqray.cli.alignments import read_labelled
 from seqray.errors import ConfigError, InputError
 from seqray.records import LabelledSequence
 from seqray.results import Answers
@@ -53,7 +54,12 @@ class Material:
     notes: list[str] = field(default_factory=list)
 
 
-def read_data(args: argparse.Namespace, alphabet: Alphabet, notes: list[str]) -> list[LabelledSequence]:
+def read_data(
+    args: argparse.Namespace, alphabet: Alphabet, notes: list[str], kind: str = "sequence"
+) -> list[Any]:
+    """Labelled sequences, or alignments, which have the same fields."""
+    if kind == "alignment":
+        return read_labelled(args, alphabet)
     skipped: list[str] = []
     data = labelled.read_data(args, alphabet, on_skip=lambda record: skipped.append(record.id))
     if skipped:

@@ -63,7 +63,7 @@ def _from_model(args: argparse.Namespace) -> Material:
     if args.alphabet and args.alphabet != model.alphabet.name:
         raise ConfigError(f"--alphabet is {args.alphabet}, but the model reads {model.alphabet.name}")
     notes: list[str] = []
-    data = renamed(read_data(args, model.alphabet, notes), args.map)
+    data = renamed(read_data(args, model.alphabet, notes, model.card.model.kind), args.map)
     examples, train, split = choose_split(data, args.split)
     card = model.card
     check_labels(examples, card.classes)

@@ -7,9 +7,10 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from seqray.cli import options
+from seqray.cli.alignments import add_row_arguments, open_alignments, refuse_row_options, wanted_rows
 
 if TYPE_CHECKING:
     from seqray.card import Card
@@ -46,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="add the column 'set': the classes that can't be ruled out, which hold the true one of a record "
         "with at least this probability, whatever its class",
     )
+    add_row_arguments(parser)
     options.add_common_arguments(parser)
 
 
@@ -81,19 +83,23 @@ def run(args: argparse.Namespace) -> int:
 def _predictions(
     args: argparse.Namespace, model: TrainedModel, skipped: options.SkipLog
 ) -> Iterator[Prediction]:
+    from seqray.alignment_prediction import predict_alignments
     from seqray.io.files import display_name
     from seqray.prediction import predict_records
 
-    return predict_records(
-        model,
-        options.open_records(args, model.alphabet, skipped),
-        batch_size=args.batch_size,
-        threshold=args.threshold,
-        prior=args.prior,
-        coverage=args.coverage,
-        precision=args.precision,
-        source=display_name(args.input),
-    )
+    settings: dict[str, Any] = {
+        "batch_size": args.batch_size,
+        "threshold": args.threshold,
+        "prior": args.prior,
+        "coverage": args.coverage,
+        "precision": args.precision,
+    }
+    if model.card.model.kind == "alignment":
+        alignments = open_alignments(args, model.alphabet, skipped)
+        return predict_alignments(model, alignments, rows=wanted_rows(args), **settings)
+    refuse_row_options(args)
+    records = options.open_records(args, model.alphabet, skipped)
+    return predict_records(model, records, source=display_name(args.input), **settings)
 
 
 def _counted(predictions: Iterable[Prediction], seen: Counter[str]) -> Iterator[Prediction]:

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from seqray.alphabet import ALPHABETS
+from seqray.cli.alignments import add_label_arguments, queries, read_labelled
 from seqray.cli.labelled import add_data_arguments, read_data
 from seqray.cli.options import positive_int, whole_number
 from seqray.config import RunConfig, from_mapping, load_run_config, to_mapping
 from seqray.errors import ConfigError, InputError
+from seqray.records import Example
 
 if TYPE_CHECKING:
     from seqray.training.fit import TrainResult
@@ -29,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--config", required=True, metavar="YAML", help="settings of the model and its training")
     add_data_arguments(parser)
+    add_label_arguments(parser)
     add("--out", "-o", required=True, metavar="FILE", help="model file, ends in .safetensors")
     add("--work-dir", metavar="DIR", help="checkpoints and logs (default: OUT.training)")
     add("--no-resume", action="store_true", help="start afresh where DIR holds an earlier run")
@@ -61,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Train, save, and sum up on stderr; returns the exit status."""
     config = configure(args)
-    data = read_data(args, ALPHABETS[config.model.alphabet])
+    data = training_data(args, config)
     metrics = read_metrics(args.metrics) if args.metrics else None
     from seqray.pretrained import load_start
     from seqray.training import fit, workdir  # here, because they take seconds to load
@@ -90,6 +93,20 @@ def run(args: argparse.Namespace) -> int:
     if not args.quiet and workdir.is_main_process():
         print("\n".join(summary(result, args.out)), file=sys.stderr)
     return 0
+
+
+def training_data(args: argparse.Namespace, config: RunConfig) -> Sequence[Example]:
+    """Read sequences, or alignments where the model reads them or ``--query-only`` asks for their queries."""
+    alphabet = ALPHABETS[config.model.alphabet]
+    if config.model.kind == "sequence" and not (args.query_only or args.alignment_labels):
+        return read_data(args, alphabet)
+    if config.model.kind == "sequence" and not args.query_only:
+        raise ConfigError(
+            "--alignment-labels is for models that read alignments",
+            remedy="set 'model.kind: alignment', or add --query-only to learn from the first rows",
+        )
+    alignments = read_labelled(args, alphabet)
+    return alignments if config.model.kind == "alignment" else queries(alignments, config.data.window)
 
 
 def configure(args: argparse.Namespace) -> RunConfig:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from seqray.alignment_prediction import predict_alignments
 from seqray.errors import ConfigError
 from seqray.modelfile import TrainedModel
 from seqray.prediction import predict_records
-from seqray.records import LabelledSequence, SequenceRecord
+from seqray.records import Alignment, Example, SequenceRecord
 from seqray.results import Floats, Prediction
 from seqray.tokens import context_index
 
@@ -19,7 +20,7 @@ Watch = Callable[[Iterable[Prediction]], Iterator[Prediction]]
 
 def model_probabilities(
     model: TrainedModel,
-    examples: Sequence[LabelledSequence],
+    examples: Sequence[Example],
     *,
     use_context: bool = True,
     watch: Watch = iter,
@@ -41,6 +42,11 @@ def model_probabilities(
     InputError, ConfigError
         As `seqray.prediction.predict_records`.
     """
+    if model.card.model.kind == "alignment":
+        alignments = [example for example in examples if isinstance(example, Alignment)]
+        settings.pop("source", None)
+        answers = watch(predict_alignments(model, alignments, **settings))
+        return np.array([prediction.probabilities for prediction in answers])
     probabilities = np.empty((len(examples), len(model.card.classes)))
     contexts = [known_context(model, example.context) if use_context else None for example in examples]
     for name in dict.fromkeys(contexts):

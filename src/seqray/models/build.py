@@ -2,23 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from torch import nn
 
 from seqray.alphabet import ALPHABETS
 from seqray.config import ModelConfig
+from seqray.errors import ConfigError
+from seqray.models.alignment import AxialTransformer
 from seqray.models.sequence import SequenceTransformer
 
 SPECIAL_TOKENS = 4  # PAD, CLS, MASK, UNK come before the letters or words, see seqray.tokens
+GAP_TOKENS = 2  # gap and missing data come after the letters, see seqray.alignment_tokens
+
+Network = SequenceTransformer | AxialTransformer
+
+NETWORKS: Mapping[str, Callable[[ModelConfig, int], Network]] = {
+    "sequence": SequenceTransformer,
+    "alignment": AxialTransformer,
+}
 
 
 def vocabulary_size(config: ModelConfig) -> int:
-    """Distinct tokens: the special ones and every letter, or every word of k letters."""
-    return SPECIAL_TOKENS + len(ALPHABETS[config.alphabet].letters) ** config.k
+    """Distinct tokens: the special ones, every letter or every word of k letters, and gaps in alignments."""
+    letters = len(ALPHABETS[config.alphabet].letters) ** config.k
+    return SPECIAL_TOKENS + letters + (GAP_TOKENS if config.kind == "alignment" else 0)
+
+
+def build_network(config: ModelConfig) -> Network:
+    """Make the network of a kind with fresh weights (seed torch beforehand for repeatable ones)."""
+    return NETWORKS[config.kind](config, vocabulary_size(config))
 
 
 def build_model(config: ModelConfig) -> SequenceTransformer:
-    """Make a network with fresh weights (seed torch beforehand for repeatable ones)."""
-    return SequenceTransformer(config, vocabulary_size(config))
+    """`build_network` for code that reads single sequences.
+
+    Raises
+    ------
+    ConfigError
+        For a model of alignments.
+    """
+    network = build_network(config)
+    if not isinstance(network, SequenceTransformer):
+        raise ConfigError(f"'model.kind' is {config.kind}", remedy="choose a model that reads sequences")
+    return network
 
 
 def count_parameters(model: nn.Module) -> int:

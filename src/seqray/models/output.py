@@ -14,11 +14,13 @@ class AttentionStep:
     Attributes
     ----------
     axis
-        The axis along which tokens attend to each other: ``sequence``.
+        The axis along which tokens attend to each other: ``sequence``; in an alignment ``column`` (over the
+        rows of each column) or ``row`` (over the columns of each row).
     weights
-        (B, H, L, L): share of each key (last axis) in the output of each query; rows sum to 1.
+        Share of each key (last axis) in the output of each query; rows sum to 1. ``sequence``: (B, H, L, L);
+        ``column``: (B, C, H, R, R); ``row``: (B, R, H, C, C), or (B, 1, H, C, C) where rows are tied.
     mask
-        (B, L) bool, True at real tokens; None where nothing is padded.
+        (B, L), (B, R) or (B, C) bool, True at real keys; None where nothing is padded.
     """
 
     axis: str
@@ -28,7 +30,7 @@ class AttentionStep:
 
 @dataclass(frozen=True, slots=True)
 class ModelOutput:
-    """Logits (B, K) and, where asked for, one `AttentionStep` a layer, first layer first."""
+    """Logits (B, K) and, where asked for, an `AttentionStep` for each attention layer, first layer first."""
 
     logits: Tensor
     attention: tuple[AttentionStep, ...] = ()

@@ -8,7 +8,7 @@ sees exactly what an uninterrupted one would have seen.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import lightning
 import numpy as np
@@ -17,10 +17,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from seqray.batches import PAD, length_buckets
-from seqray.config import AugmentConfig, ModelConfig, RunConfig
-from seqray.errors import InputError
-from seqray.records import LabelledSequence
-from seqray.tokens import CLS, Tokenizer, make_tokenizer
+from seqray.config import AugmentConfig, RunConfig
+from seqray.tokens import CLS, Tokenizer
 from seqray.training.augment import Changes, cut_windows, mask_tokens
 from seqray.words import CodeStack, stack_sequences
 
@@ -32,16 +30,51 @@ BatchKey = tuple[int, int, np.ndarray]  # epoch, number within the epoch, indice
 
 
 class LabelledBatch(NamedTuple):
-    """Tokens (B, L), mask (B, L) or None, class indices (B,) and rows of the data set (B,).
+    """Tokens (B, L), class indices (B,) and rows of the data set (B,).
 
-    ``targets`` (B, K) are probabilities to learn in place of the labels.
+    ``masks`` are what the network takes beside the tokens: of sequences (B, L), of alignments those of rows
+    (B, R) and columns (B, C); None where nothing is padded. ``targets`` (B, K) are probabilities to learn in
+    place of the labels.
     """
 
     tokens: Tensor
-    mask: Tensor | None
+    masks: tuple[Tensor | None, ...]
     labels: Tensor
     rows: Tensor
     targets: Tensor | None = None
+
+
+class Examples(Protocol):
+    """Encoded examples of any kind.
+
+    Attributes
+    ----------
+    labels
+        (N,) class indices.
+    lengths
+        (N,) size of each, by which batches of similar size are made.
+    targets
+        (N, K) float32 probabilities to learn in place of the labels, or None.
+    """
+
+    labels: np.ndarray
+    lengths: np.ndarray
+    targets: np.ndarray | None
+
+    def __len__(self) -> int: ...
+
+    def windows(self) -> list[np.ndarray]:
+        """Codes of every example's letters, uint8 (n,) each; of an alignment those of the query."""
+        ...
+
+    def batch(
+        self,
+        indices: np.ndarray,
+        augment: AugmentConfig | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> LabelledBatch:
+        """Make a batch of those examples, changed at random where ``augment`` and ``rng`` are given."""
+        ...
 
 
 class EncodedSet:
@@ -115,7 +148,7 @@ class EncodedSet:
         mask = self._pad(tokens, lengths)
         labels, rows = torch.from_numpy(self.labels[indices]), torch.from_numpy(indices)
         targets = None if self.targets is None else torch.from_numpy(self.targets[indices])
-        return LabelledBatch(torch.from_numpy(tokens), mask, labels, rows, targets)
+        return LabelledBatch(torch.from_numpy(tokens), (mask,), labels, rows, targets)
 
     def _pad(self, tokens: np.ndarray, lengths: np.ndarray) -> Tensor | None:
         if (lengths == lengths[0]).all():
@@ -127,41 +160,11 @@ class EncodedSet:
         return torch.from_numpy(mask)
 
 
-def encode(
-    data: Sequence[LabelledSequence], labels: np.ndarray, rows: np.ndarray, config: RunConfig
-) -> EncodedSet:
-    """Encode those rows of the data; ``labels`` (N,) are the class indices of all."""
-    sequences = [data[i].sequence for i in rows]
-    contexts = context_numbers([data[i] for i in rows], config.model)
-    return EncodedSet(sequences, labels[rows], make_tokenizer(config.model), config.data.flank, contexts)
-
-
-def context_numbers(data: Sequence[LabelledSequence], config: ModelConfig) -> np.ndarray | None:
-    """Number of each example's context, -1 without one: int64 (N,); None for a model without contexts.
-
-    Raises
-    ------
-    InputError
-        For an example of a context that the settings don't name.
-    """
-    if not config.contexts:
-        return None
-    numbers = {name: i for i, name in enumerate(config.contexts)}
-    for example in data:
-        if example.context is not None and example.context not in numbers:
-            raise InputError(
-                f"has the context '{example.context}'",
-                where=f"record '{example.id}'",
-                remedy="name it in 'model.contexts'",
-            )
-    return np.array([-1 if e.context is None else numbers[e.context] for e in data], dtype=np.int64)
-
-
 class BatchSource(Dataset[LabelledBatch]):
     """Hands out whole batches by their key."""
 
     def __init__(
-        self, data: EncodedSet, augment: AugmentConfig | None = None, seed: int = 0, rank: int = 0
+        self, data: Examples, augment: AugmentConfig | None = None, seed: int = 0, rank: int = 0
     ) -> None:
         self.data, self.augment, self.seed, self.rank = data, augment, seed, rank
 
@@ -251,7 +254,7 @@ class SequenceData(lightning.LightningDataModule):
         Of the member.
     """
 
-    def __init__(self, train: EncodedSet, validation: EncodedSet, config: RunConfig, seed: int) -> None:
+    def __init__(self, train: Examples, validation: Examples, config: RunConfig, seed: int) -> None:
         super().__init__()
         self.train, self.validation, self.config, self.seed = train, validation, config, seed
 

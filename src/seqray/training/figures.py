@@ -8,7 +8,7 @@ from scipy.special import log_softmax
 
 from seqray.metrics import binary_metrics, expected_calibration_error, threshold_metrics
 from seqray.modelfile import TrainedModel
-from seqray.training.data import EncodedSet, ValidationOrder
+from seqray.training.data import Examples, ValidationOrder
 
 
 def classification_figures(
@@ -34,12 +34,12 @@ def classification_figures(
     return loss | macro | {"ece": expected_calibration_error(p, labels)}
 
 
-def model_logits(model: TrainedModel, data: EncodedSet) -> np.ndarray:
+def model_logits(model: TrainedModel, data: Examples) -> np.ndarray:
     """Logits of the unchanged windows, in float32 as `predict` computes them: float64 (N, K)."""
     result = np.empty((len(data), len(model.card.classes)))
     for _, _, indices in ValidationOrder(data.lengths):
         batch = data.batch(indices)
-        mask = None if batch.mask is None else batch.mask.to(model.device)
+        masks = [None if mask is None else mask.to(model.device) for mask in batch.masks]
         with torch.inference_mode():
-            result[indices] = model.logits(batch.tokens.to(model.device), mask).double().cpu().numpy()
+            result[indices] = model.logits(batch.tokens.to(model.device), *masks).double().cpu().numpy()
     return result

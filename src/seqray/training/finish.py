@@ -18,10 +18,9 @@ from seqray.card import Card
 from seqray.config import RunConfig, to_mapping
 from seqray.domain import Domain
 from seqray.modelfile import TrainedModel
-from seqray.models.build import count_parameters
-from seqray.models.sequence import SequenceTransformer
-from seqray.records import LabelledSequence
-from seqray.training.data import encode
+from seqray.models.build import Network, count_parameters
+from seqray.records import Example
+from seqray.training.encode import encode
 from seqray.training.figures import classification_figures, model_logits
 from seqray.training.partition import Partition, related_groups
 from seqray.training.trainer import on_gpu
@@ -32,9 +31,9 @@ _ELSEWHERE = ("name", "summary", "card", "model")
 
 def finish(
     config: RunConfig,
-    networks: Sequence[SequenceTransformer],
+    networks: Sequence[Network],
     results: Sequence[Mapping[str, Any]],
-    data: Sequence[LabelledSequence],
+    data: Sequence[Example],
     parts: Sequence[Partition],
     sha256: str,
     metrics: Mapping[str, Any] | None = None,
@@ -105,8 +104,8 @@ def held_out_rows(parts: Sequence[Partition]) -> np.ndarray:
 
 def held_out_logits(
     card: Card,
-    networks: Sequence[SequenceTransformer],
-    data: Sequence[LabelledSequence],
+    networks: Sequence[Network],
+    data: Sequence[Example],
     parts: Sequence[Partition],
     config: RunConfig,
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -18,11 +18,11 @@ from seqray.card import Card
 from seqray.config import RunConfig
 from seqray.errors import ConfigError, InputError, ModelFileError, SeqrayError
 from seqray.modelfile import TrainedModel, save_model
-from seqray.models.build import build_model
-from seqray.models.sequence import SequenceTransformer
+from seqray.models.build import Network, build_network
 from seqray.pretrained import StartingWeights, check_start
-from seqray.records import LabelledSequence
-from seqray.training.data import SequenceData, context_numbers, encode
+from seqray.records import Example
+from seqray.training.data import SequenceData
+from seqray.training.encode import context_numbers, encode
 from seqray.training.finish import finish
 from seqray.training.module import Classifier
 from seqray.training.partition import Partition, data_sha256, partition
@@ -48,14 +48,14 @@ class TrainResult:
     """
 
     card: Card
-    networks: tuple[SequenceTransformer, ...]
+    networks: tuple[Network, ...]
     validation: dict[str, float]
     history: tuple[list[dict[str, float]], ...]
 
 
 def train(
     config: RunConfig,
-    data: Sequence[LabelledSequence],
+    data: Sequence[Example],
     out: Path | None,
     *,
     work_dir: Path,
@@ -162,14 +162,14 @@ def class_weights(labels: np.ndarray, config: RunConfig) -> np.ndarray | None:
 def train_member(
     config: RunConfig,
     number: int,
-    data: Sequence[LabelledSequence],
+    data: Sequence[Example],
     parts: Partition,
     folder: WorkDir,
     *,
     progress: bool = False,
     teacher: TrainedModel | None = None,
     start: StartingWeights | None = None,
-) -> tuple[SequenceTransformer, dict[str, Any]]:
+) -> tuple[Network, dict[str, Any]]:
     """Train one member, or take it from ``folder`` where it is finished.
 
     Returns
@@ -209,12 +209,12 @@ def best_epoch(history: Sequence[Mapping[str, float]], config: RunConfig) -> int
     return int(max(history, key=lambda row: sign * row[name])["epoch"])
 
 
-def _load_network(config: RunConfig, path: Path) -> SequenceTransformer:
+def _load_network(config: RunConfig, path: Path) -> Network:
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)["state_dict"]
     except FileNotFoundError:
         raise SeqrayError("training left no checkpoint", where=str(path)) from None
     prefix = "average." if config.optimizer.ema > 0 else "network."
-    network = build_model(config.model)
+    network = build_network(config.model)
     network.load_state_dict({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
     return network.eval()

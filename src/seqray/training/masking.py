@@ -80,4 +80,4 @@ class MaskedSource(Dataset[MaskedBatch]):
         tokens = batch.tokens.numpy()
         body, hidden = hide(tokens[:, 1:], self.share, self.data.tokenizer.alphabet.unknown, rng)
         tokens = np.concatenate((tokens[:, :1], body), axis=1)  # (B, N) -> (B, 1 + N)
-        return MaskedBatch(torch.from_numpy(tokens), batch.mask, torch.from_numpy(hidden), batch.rows)
+        return MaskedBatch(torch.from_numpy(tokens), batch.masks[0], torch.from_numpy(hidden), batch.rows)

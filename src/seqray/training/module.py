@@ -14,8 +14,7 @@ from torch import Tensor, nn
 
 from seqray.config import RunConfig
 from seqray.errors import SeqrayError
-from seqray.models.build import build_model
-from seqray.models.sequence import SequenceTransformer
+from seqray.models.build import Network, build_network
 from seqray.pretrained import StartingWeights, begin_with
 from seqray.training.data import LabelledBatch
 from seqray.training.figures import classification_figures
@@ -42,7 +41,7 @@ def rate_factor(step: int, steps: int, warmup: float) -> float:
 
 
 class Classifier(lightning.LightningModule):
-    """A `SequenceTransformer` in training.
+    """A network in training.
 
     Parameters
     ----------
@@ -74,8 +73,8 @@ class Classifier(lightning.LightningModule):
     ) -> None:
         super().__init__()
         self.config, self.seed, self.positive = config, seed, positive
-        self.network = build_model(config.model)
-        self.average: SequenceTransformer | None = None
+        self.network = build_network(config.model)
+        self.average: Network | None = None
         if config.optimizer.ema > 0:
             self.average = copy.deepcopy(self.network).requires_grad_(False)
         self.history: list[dict[str, float]] = []
@@ -90,7 +89,7 @@ class Classifier(lightning.LightningModule):
             begin_with(network, start)
 
     @property
-    def best_guess(self) -> SequenceTransformer:
+    def best_guess(self) -> Network:
         """The network that is validated and saved: the average where there is one."""
         return self.network if self.average is None else self.average
 
@@ -98,7 +97,7 @@ class Classifier(lightning.LightningModule):
         # Dropout depends on the step alone, not on what ran before it: a resumed run repeats it exactly.
         key = (self.seed, self.current_epoch, number, self.global_rank)
         torch.manual_seed(int(np.random.SeedSequence(key).generate_state(1)[0]))
-        logits = self.network(batch.tokens, batch.mask).logits.float()  # (B, K)
+        logits = self.network(batch.tokens, *batch.masks).logits.float()  # (B, K)
         loss = F.cross_entropy(
             logits,
             batch.labels if batch.targets is None else batch.targets,
@@ -122,7 +121,7 @@ class Classifier(lightning.LightningModule):
             self._update_average(self.average)
 
     @torch.no_grad()
-    def _update_average(self, average: SequenceTransformer) -> None:
+    def _update_average(self, average: Network) -> None:
         # The early steps are forgotten sooner: otherwise the random start would weigh on short runs.
         steps = self.global_step
         decay = min(self.config.optimizer.ema, (1 + steps) / (10 + steps))
@@ -134,7 +133,7 @@ class Classifier(lightning.LightningModule):
         self._logits = torch.full(shape, -torch.inf, device=self.device)
 
     def validation_step(self, batch: LabelledBatch, _: int) -> None:
-        self._logits[batch.rows] = self.best_guess(batch.tokens, batch.mask).logits.float()
+        self._logits[batch.rows] = self.best_guess(batch.tokens, *batch.masks).logits.float()
 
     def on_validation_epoch_end(self) -> None:
         # Each process holds the rows that it computed; the others are -inf.

@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from seqray.alphabet import ALPHABETS, Alphabet, reverse_complement
 from seqray.config import RunConfig
 from seqray.errors import ConfigError, InputError
-from seqray.records import LabelledSequence
+from seqray.records import Alignment, Example
 from seqray.splits import holdout
 from seqray.tokens import make_tokenizer
 
@@ -59,7 +59,7 @@ class Partition:
 
 
 def partition(
-    data: Sequence[LabelledSequence],
+    data: Sequence[Example],
     config: RunConfig,
     classes: Sequence[str] | None = None,
     member: int = 1,
@@ -91,7 +91,7 @@ def partition(
     names = check_classes(Counter(data[i].label for i in rows), config, classes)
     check_lengths([data[i] for i in rows], config)
     index = {name: i for i, name in enumerate(names)}
-    labels = np.array([index.get(example.label, -1) for example in data], dtype=np.int64)
+    labels = np.array([index.get(example.label or "", -1) for example in data], dtype=np.int64)
     groups = related_groups([data[i] for i in rows], ALPHABETS[config.model.alphabet])
     chosen = np.array([data[i].split == "validation" for i in rows])
     if not chosen.any():
@@ -111,7 +111,7 @@ def partition(
     return result
 
 
-def _split_of(example: LabelledSequence) -> str:
+def _split_of(example: Example) -> str:
     split = example.split or "train"
     if split not in SPLITS:
         raise InputError(
@@ -143,8 +143,10 @@ def check_classes(counts: Counter[str], config: RunConfig, classes: Sequence[str
     return names
 
 
-def check_lengths(data: Sequence[LabelledSequence], config: RunConfig) -> None:
+def check_lengths(data: Sequence[Example], config: RunConfig) -> None:
     """Refuse sequences that don't fit the window, its flanks or the tokenizer."""
+    if config.model.kind == "alignment":
+        return  # alignments are cut to the window by `seqray.alignment_rows.fit`
     window, flank = config.data.window, config.data.flank
     tokenizer = make_tokenizer(config.model)
     for example in data:
@@ -165,7 +167,7 @@ def check_lengths(data: Sequence[LabelledSequence], config: RunConfig) -> None:
             raise InputError("holds no letters", where=where)
 
 
-def related_groups(data: Sequence[LabelledSequence], alphabet: Alphabet) -> np.ndarray:
+def related_groups(data: Sequence[Example], alphabet: Alphabet) -> np.ndarray:
     """Number the examples so that relatives share a number: int64 (N,).
 
     Relatives are examples of one group, copies, and (nucleotides) copies on the other strand, directly or
@@ -232,14 +234,17 @@ def hold_out(labels: np.ndarray, groups: np.ndarray, share: float, seed: int) ->
     return held
 
 
-def data_sha256(data: Sequence[LabelledSequence]) -> str:
+def data_sha256(data: Sequence[Example]) -> str:
     """Hash the content in its order: sequence, label, group, split and context, but not the identifier.
 
     The order counts because training depends on it.
     """
     digest = hashlib.sha256()
     for example in data:
-        row = [example.sequence, example.label, example.group or "", example.split or ""]
+        letters = example.sequence
+        if isinstance(example, Alignment):
+            letters = hashlib.sha256(repr(example.codes.shape).encode() + example.codes.tobytes()).hexdigest()
+        row = [letters, example.label or "", example.group or "", example.split or ""]
         row += [example.context] if example.context else []
         digest.update(("\t".join(row) + "\n").encode())
     return digest.hexdigest()

@@ -11,8 +11,8 @@ from scipy.special import softmax
 from seqray.config import RunConfig
 from seqray.errors import ConfigError
 from seqray.modelfile import TrainedModel
-from seqray.records import LabelledSequence
-from seqray.training.data import encode
+from seqray.records import Example
+from seqray.training.encode import encode
 from seqray.training.figures import model_logits
 from seqray.training.partition import Partition
 
@@ -41,7 +41,7 @@ def check_teacher(teacher: TrainedModel, config: RunConfig, classes: Sequence[st
 
 
 def taught_targets(
-    teacher: TrainedModel, data: Sequence[LabelledSequence], parts: Partition, config: RunConfig
+    teacher: TrainedModel, data: Sequence[Example], parts: Partition, config: RunConfig
 ) -> np.ndarray:
     """Mix the teacher's calibrated probabilities with the labels: float32 (N, K) for the training part.
 

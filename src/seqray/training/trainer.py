@@ -48,6 +48,7 @@ _RESERVED = frozenset(
 _NOISE = (
     r".*does not have many workers.*",
     r".*GPU available but not used.*",
+    r".*srun.* command is available on your system.*",
     r".*Checkpoint directory .* exists and is not empty.*",
     r".*The number of training batches .* is smaller than the logging interval.*",
     r".*`isinstance\(treespec, LeafSpec\)` is deprecated.*",

@@ -26,21 +26,21 @@ def test_a_ragged_batch_holds_what_the_tokenizer_gives_each_sequence(tokenizer):
     data = EncodedSet(sequences, np.arange(12), tokenizer)
     rows = np.array([3, 0, 11, 7])
     batch = data.batch(rows)
-    assert batch.mask is not None
+    assert batch.masks[0] is not None
     for i, row in enumerate(rows):
         expected = tokenizer.encode(sequences[row])
-        assert batch.tokens[i][batch.mask[i]].tolist() == expected.tolist()
-        assert batch.mask[i].tolist() == [True] * len(expected) + [False] * (
+        assert batch.tokens[i][batch.masks[0][i]].tolist() == expected.tolist()
+        assert batch.masks[0][i].tolist() == [True] * len(expected) + [False] * (
             batch.tokens.shape[1] - len(expected)
         )
-        assert (batch.tokens[i][~batch.mask[i]] == PAD).all()
+        assert (batch.tokens[i][~batch.masks[0][i]] == PAD).all()
     assert batch.labels.tolist() == batch.rows.tolist() == rows.tolist()
 
 
 def test_equal_lengths_need_no_mask():
     data = EncodedSet(["ACGT", "GGNT"], np.array([0, 1]), TOKENIZERS[0])
     batch = data.batch(np.array([1, 0]))
-    assert batch.mask is None
+    assert batch.masks[0] is None
     assert batch.tokens.tolist() == [[1, 6, 6, 3, 7], [1, 4, 5, 6, 7]]
 
 

@@ -36,13 +36,13 @@ def repeats(count, rng):
 @pytest.mark.parametrize("stem", [None, StemConfig(kernels=(13,), stride=3)], ids=["letters", "stem"])
 def test_it_learns_what_repeats_tell_and_the_floor_does_not(tmp_path, stem):
     config = settings(stem=stem)
-    config = replace(config, trainer=config.trainer | {"max_epochs": 12})
-    result = pretrain(config, repeats(1500, random.Random(0)), None, work_dir=tmp_path, threads=1)
+    config = replace(config, trainer=config.trainer | {"max_epochs": 15})
+    result = pretrain(config, repeats(600, random.Random(0)), None, work_dir=tmp_path, threads=1)
     facts = result.facts
     assert facts["floor_loss"] == pytest.approx(np.log(4), abs=0.02)  # four letters, equally often
     assert facts["floor_accuracy"] == pytest.approx(0.25, abs=0.05)
-    assert facts["accuracy"] > 0.6
-    assert facts["loss"] < 1.0
+    assert facts["accuracy"] > 0.4
+    assert facts["loss"] < 1.3
 
 
 def test_an_interrupted_run_goes_on_and_ends_the_same(tmp_path):

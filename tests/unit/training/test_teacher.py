@@ -13,7 +13,7 @@ from seqray.errors import ConfigError, InputError
 from seqray.modelfile import TrainedModel, load_model
 from seqray.prediction import score_codes
 from seqray.training import fit
-from seqray.training.data import context_numbers, encode
+from seqray.training.encode import context_numbers, encode
 from seqray.training.partition import partition
 from seqray.training.teacher import taught_targets
 from seqray.words import stack_sequences

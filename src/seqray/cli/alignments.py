@@ -1,0 +1,113 @@
+"""Alignments on the command line: how they are read, labelled and cut."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from seqray.alphabet import Alphabet
+from seqray.cli.labelled import SPLIT_TABLES
+from seqray.cli.options import positive_int
+from seqray.errors import ConfigError, InputError, NoRecordsError
+from seqray.records import Alignment, LabelledSequence
+
+if TYPE_CHECKING:
+    from seqray.io.fasta import OnSkip
+
+
+def add_row_arguments(parser: argparse.ArgumentParser) -> None:
+    """What a model of alignments reads."""
+    group = parser.add_argument_group("alignments, for models that read them")
+    group.add_argument(
+        "--rows",
+        type=positive_int,
+        metavar="N",
+        help="read N rows at most, the query counted (default: the model's)",
+    )
+    group.add_argument(
+        "--query-only", action="store_true", help="read the first row alone, to see what the others add"
+    )
+
+
+def add_label_arguments(parser: argparse.ArgumentParser) -> None:
+    """Labels of alignments."""
+    group = parser.add_argument_group("alignments, for models that read them")
+    group.add_argument(
+        "--alignment-labels",
+        metavar="TABLE",
+        help="labels of the alignments that the file --train (or --test) holds: columns id, label[, group, "
+        "split]; without it --train is a table with the columns file, label[, id, group, split]",
+    )
+    group.add_argument(
+        "--query-only", action="store_true", help="take the first row alone, to see what the others add"
+    )
+
+
+def wanted_rows(args: argparse.Namespace) -> int | None:
+    """Most rows to read, as asked; None for the model's own number."""
+    if args.query_only and args.rows not in (None, 1):
+        raise ConfigError("--query-only and --rows disagree", remedy="give one of them")
+    return 1 if args.query_only else args.rows
+
+
+def refuse_row_options(args: argparse.Namespace) -> None:
+    """Say so where options for alignments are given to a model of sequences."""
+    for name in ("rows", "query_only", "alignment_labels"):
+        if getattr(args, name, None):
+            option = "--" + name.replace("_", "-")
+            raise ConfigError(f"{option} is for models that read alignments, and this one reads sequences")
+
+
+def open_alignments(args: argparse.Namespace, alphabet: Alphabet, skipped: OnSkip) -> Iterator[Alignment]:
+    """Read the alignments of ``args.input`` under the options on duplicates, skips and empty files."""
+    from seqray.io.alignments import read_alignments
+
+    args.records = 0
+    try:
+        for alignment in read_alignments(
+            args.input, alphabet, duplicates=args.duplicates, on_skip=None if args.strict else skipped
+        ):
+            args.records += 1
+            yield alignment
+    except NoRecordsError as error:
+        if not args.allow_empty:
+            raise InputError(
+                error.what, where=error.where, remedy="--allow-empty gives an empty output instead"
+            ) from None
+
+
+def read_labelled(args: argparse.Namespace, alphabet: Alphabet) -> list[Alignment]:
+    """Read what ``--train``, ``--validation`` and ``--test`` name as labelled alignments.
+
+    Raises
+    ------
+    InputError
+        Where none is given, FASTA files of classes are, or a file can't be used.
+    """
+    from seqray.io.labelled_alignments import read_labelled_alignments, read_labelled_stockholm
+
+    if args.class_files or args.test_class_files:
+        raise InputError("--class takes sequences, not alignments", remedy="give --train TABLE")
+    if not any((args.train, *(getattr(args, split) for split in SPLIT_TABLES))):
+        raise InputError(
+            "no training data", remedy="give --train TABLE, or --train FILE --alignment-labels TABLE"
+        )
+    data: list[Alignment] = []
+    for split in (None, *SPLIT_TABLES):
+        for path in args.train if split is None else getattr(args, split):
+            if args.alignment_labels:
+                found, _ = read_labelled_stockholm(path, args.alignment_labels, alphabet)
+            else:
+                found = read_labelled_alignments(path, alphabet)
+            data += found if split is None else [replace(one, split=split) for one in found]
+    args.records = len(data)
+    return [one.take_rows([0]) for one in data] if args.query_only else data
+
+
+def queries(data: list[Alignment], window: int) -> list[LabelledSequence]:
+    """First rows without their gaps, cut to the window: what a model of sequences learns from alignments."""
+    return [
+        LabelledSequence(one.sequence[:window], one.label or "", one.id, one.group, one.split) for one in data
+    ]

@@ -1,0 +1,283 @@
+"""Attention along one axis of an alignment at a time: (B, R, C, D), so R·C·(R + C) scores instead of (R·C)².
+
+- `ColumnAttention`: in each column, every row attends to all rows.
+- `RowAttention`: in each row, every column attends to all columns; each row with weights of its own, or all
+  rows with the same (tied) weights.
+
+Tied weights are softmax(Σ_r Q_r K_rᵀ / √(R' E)), where the sum runs over the R' rows that are really there.
+The sum over rows and features is one inner product of width R·E, so rows are folded into the width of a head
+and any kernel of attention does the rest.
+
+Each class takes one of three paths with the same result, to rounding: the fused kernel of torch; on the CPU
+without gradients, some lines at a time, so that nothing but the output is as large as the input; and the
+explicit one, which returns its weights.
+
+Source: Ho et al. 2019, "Axial Attention in Multidimensional Transformers"; tied rows: Rao et al. 2021, "MSA
+Transformer", section 3.1.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from seqray.models.attention import MultiHeadAttention, scaled_dot_product
+from seqray.models.kernels import fused_attention, takes_short_cuts
+
+Rotation = tuple[Tensor, Tensor]
+
+CELLS_AT_ONCE = 4096  # projected at a time: their queries, keys and values stay in the cache
+
+
+class ColumnAttention(nn.Module):
+    """In each column, every row attends to all rows.
+
+    Parameters
+    ----------
+    d_model, heads
+        Width D and number of heads H.
+    """
+
+    axis = "column"
+
+    def __init__(self, d_model: int, heads: int) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(d_model, heads)
+
+    def forward(
+        self,
+        x: Tensor,
+        row_mask: Tensor | None = None,
+        *,
+        query_only: bool = False,
+        need_weights: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend.
+
+        Parameters
+        ----------
+        x
+            (B, R, C, D).
+        row_mask
+            (B, R) bool, True at real rows, one at least; None where all are.
+        query_only
+            Compute the output of row 0 alone.
+        need_weights
+            Take the explicit path and return the weights.
+
+        Returns
+        -------
+        output, weights
+            (B, Rq, C, D), where Rq is R, or 1 with ``query_only``; and (B, C, H, Rq, R) or None.
+        """
+        lines = x.transpose(1, 2)  # (B, R, C, D) -> (B, C, R, D)
+        output, weights = _along(self.attention, lines, row_mask, None, query_only, need_weights)
+        return output.transpose(1, 2), weights
+
+
+class RowAttention(nn.Module):
+    """In each row, every column attends to all columns.
+
+    Parameters
+    ----------
+    d_model, heads
+        Width D and number of heads H.
+    tied
+        Whether all rows of an alignment share their weights.
+    """
+
+    axis = "row"
+
+    def __init__(self, d_model: int, heads: int, tied: bool) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(d_model, heads)
+        self.tied = tied
+
+    def forward(
+        self,
+        x: Tensor,
+        row_mask: Tensor | None = None,
+        column_mask: Tensor | None = None,
+        rotation: Rotation | None = None,
+        *,
+        cls_only: bool = False,
+        need_weights: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend.
+
+        Parameters
+        ----------
+        x
+            (B, R, C, D).
+        row_mask, column_mask
+            (B, R) and (B, C) bool, True at real rows and columns, one of each at least; None where all are.
+            Untied rows need no row mask, for a row reads itself alone.
+        rotation
+            Of rotary positions of the columns, (1, 1, C, E/2) each.
+        cls_only
+            Compute the output of column 0 alone, and of row 0 where rows are tied.
+        need_weights
+            Take the explicit path and return the weights.
+
+        Returns
+        -------
+        output, weights
+            (B, R, C, D), or (B, R, 1, D) with ``cls_only``, (B, 1, 1, D) where tied; and weights
+            (B, R, H, Cq, C), or (B, 1, H, Cq, C) where tied, or None.
+        """
+        if not self.tied:
+            return _along(self.attention, x, column_mask, rotation, cls_only, need_weights)
+        if not need_weights and _in_parts(x) and self._map_is_small(x, cls_only):
+            parts = [
+                self._tied_in_parts(alignment, _of(row_mask, b), _of(column_mask, b), rotation, cls_only)
+                for b, alignment in enumerate(x)
+            ]
+            return torch.stack(parts), None
+        return self._tied(x, row_mask, column_mask, rotation, cls_only, need_weights)
+
+    def fold(
+        self, x: Tensor, row_mask: Tensor | None, rotation: Rotation | None, cls_only: bool = False
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of tied rows: (B, H, Cq, R·E), (B, H, C, R·E) and the same.
+
+        Queries of padded rows are zero, and the others are scaled so that 1/√(R E), which kernels divide by,
+        becomes 1/√(R' E).
+        """
+        rows, flat = x.shape[1], x.flatten(0, 1).contiguous()
+        q, k, v = (
+            part.unflatten(0, (-1, rows))  # (B·R, H, C, E) -> (B, R, H, C, E)
+            for part in self.attention.project(flat, rotation, first_query_only=cls_only)
+        )
+        if row_mask is not None:
+            share = row_mask * (rows / row_mask.sum(dim=1, keepdim=True)).sqrt()  # (B, R)
+            q = q * share[:, :, None, None, None].to(q.dtype)
+        return _folded(q), _folded(k), _folded(v)
+
+    def _tied(
+        self,
+        x: Tensor,
+        row_mask: Tensor | None,
+        column_mask: Tensor | None,
+        rotation: Rotation | None,
+        cls_only: bool,
+        need_weights: bool,
+    ) -> tuple[Tensor, Tensor | None]:
+        q, k, v = self.fold(x, row_mask, rotation, cls_only)
+        if cls_only:
+            v = v[..., : self.attention.head_width]  # of row 0
+        weights = None
+        if need_weights:
+            mask = None if column_mask is None else column_mask[:, None, None, :]  # (B, 1, 1, C)
+            heads, weights = scaled_dot_product(q, k, v, mask)
+            weights = weights[:, None]  # (B, 1, H, Cq, C)
+        else:
+            heads = fused_attention(q, k, v, column_mask)
+        heads = heads.unflatten(-1, (-1, self.attention.head_width))  # (B, H, C, R·E) -> (B, H, C, R, E)
+        return self._join(heads.permute(0, 3, 2, 1, 4)), weights  # (B, R, C, H, E)
+
+    def _join(self, heads: Tensor) -> Tensor:
+        """Output matrix on heads side by side: (B, R, C, H, E) -> (B, R, C, D)."""
+        B, R, C = heads.shape[:3]
+        return self.attention.out(heads.reshape(B * R, C, -1)).unflatten(0, (B, R))
+
+    def _map_is_small(self, x: Tensor, cls_only: bool) -> bool:
+        """Whether the C×C weights of all heads take no more than the projections, so memory grows as R·C."""
+        R, C, D = x.shape[1:]
+        return self.attention.heads * C * (1 if cls_only else C) <= 4 * R * C * D
+
+    def _tied_in_parts(
+        self,
+        x: Tensor,
+        row_mask: Tensor | None,
+        column_mask: Tensor | None,
+        rotation: Rotation | None,
+        cls_only: bool,
+    ) -> Tensor:
+        """One alignment (R, C, D), real rows only, some at a time: their scores are summed up.
+
+        Padded rows of the output are zero.
+        """
+        real = x.contiguous() if row_mask is None else x[row_mask]  # row 0 is always real
+        scores: Tensor | None = None
+        values = []
+        step = max(1, CELLS_AT_ONCE // x.shape[1])
+        for rows in real.split(step):
+            q, k, v = self.attention.project(rows, rotation, first_query_only=cls_only)  # (r, H, C, E)
+            q, k, v = (part.permute(1, 2, 0, 3).flatten(2) for part in (q, k, v))  # (H, C, r·E)
+            q = q * (len(real) * self.attention.head_width) ** -0.5
+            k = k.transpose(1, 2)
+            scores = torch.bmm(q, k) if scores is None else scores.baddbmm_(q, k)
+            values.append(v)
+        assert isinstance(scores, Tensor)
+        if column_mask is not None:
+            scores = scores.masked_fill(~column_mask, float("-inf"))
+        weights = scores.softmax(dim=-1)  # (H, Cq, C)
+        if cls_only:
+            return self._unfold(weights @ values[0][..., : self.attention.head_width])
+        output = torch.cat([self._unfold(weights @ part) for part in values])
+        if row_mask is None:
+            return output
+        padded = torch.zeros_like(x)
+        padded[row_mask] = output
+        return padded
+
+    def _unfold(self, heads: Tensor) -> Tensor:
+        """(H, C, r·E) -> (r, C, D), through the output matrix."""
+        heads = heads.unflatten(-1, (-1, self.attention.head_width)).permute(2, 1, 0, 3)  # (r, C, H, E)
+        return self._join(heads[None])[0]
+
+
+def _in_parts(x: Tensor) -> bool:
+    """Whether to go by parts: on the CPU, without gradients; not in half precision, where sums lose."""
+    return takes_short_cuts(x) and x.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
+
+
+def _of(mask: Tensor | None, b: int) -> Tensor | None:
+    return None if mask is None or bool(mask[b].all()) else mask[b]
+
+
+def _folded(part: Tensor) -> Tensor:
+    return part.permute(0, 2, 3, 1, 4).flatten(3)  # (B, R, H, C, E) -> (B, H, C, R·E)
+
+
+def _along(
+    attention: MultiHeadAttention,
+    lines: Tensor,
+    mask: Tensor | None,
+    rotation: Rotation | None,
+    first_only: bool,
+    need_weights: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """Attention within each line of (B, N, L, D), keys masked by (B, L): (B, N, Lq, D) and its weights."""
+    B, N, L, _ = lines.shape
+    if not need_weights and _in_parts(lines):
+        return _some_lines_at_a_time(attention, lines, mask, rotation, first_only), None
+    key_mask = None if mask is None else mask.repeat_interleave(N, dim=0)  # (B·N, L)
+    flat = lines.reshape(B * N, L, -1).contiguous()
+    output, weights = attention(
+        flat, key_mask, rotation, first_query_only=first_only, need_weights=need_weights
+    )
+    return output.unflatten(0, (B, N)), None if weights is None else weights.unflatten(0, (B, N))
+
+
+def _some_lines_at_a_time(
+    attention: MultiHeadAttention,
+    lines: Tensor,
+    mask: Tensor | None,
+    rotation: Rotation | None,
+    first_only: bool,
+) -> Tensor:
+    """`_along` with projections that stay in the cache; each alignment of the batch by itself."""
+    B, N, L, D = lines.shape
+    step = max(1, CELLS_AT_ONCE // L)
+    output = lines.new_empty(B, N, 1 if first_only else L, D)
+    for b in range(B):
+        real = _of(mask, b)
+        real = None if real is None else real.expand(1, 1, 1, L)
+        for start in range(0, N, step):
+            part = lines[b, start : start + step].contiguous()  # strided queries keep the fused kernel away
+            q, k, v = attention.project(part, rotation, first_query_only=first_only)
+            heads = F.scaled_dot_product_attention(q, k, v, attn_mask=real)
+            output[b, start : start + step] = attention.out(heads.transpose(1, 2).flatten(2))
+    return output

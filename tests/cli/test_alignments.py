@@ -1,0 +1,111 @@
+"""Alignments through the verbs ``train``, ``predict`` and ``evaluate``, and wrong combinations."""
+
+from __future__ import annotations
+
+import random
+
+import pandas as pd
+import pytest
+
+from seqray.cli.main import main
+
+YAML = """
+name: families
+model: {kind: alignment, alphabet: rna, d_model: 16, layers: 1, heads: 2, max_rows: 4, max_length: 20}
+data: {window: 20, positive: paired, validation: 0.2}
+optimizer: {batch_size: 16, learning_rate: 5e-3}
+trainer: {max_epochs: 8, accelerator: cpu}
+"""
+
+
+def stockholm(rng: random.Random, name: str, label: str) -> str:
+    """Family `paired`: rows are copies of the query; `other`: rows are anything. The query tells nothing."""
+    query = "".join(rng.choices("ACGU", k=16))
+    rows = [query] + [query if label == "paired" else "".join(rng.choices("ACGU", k=16)) for _ in range(3)]
+    lines = "".join(f"s{i} {row}\n" for i, row in enumerate(rows))
+    return f"# STOCKHOLM 1.0\n#=GF AC {name}\n{lines}//\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder, rng = tmp_path_factory.mktemp("alignments"), random.Random(0)
+    for part, count in (("train", 240), ("test", 60)):
+        names = [(f"{part}{i}", ("paired", "other")[i % 2]) for i in range(count)]
+        (folder / f"{part}.sto").write_text("".join(stockholm(rng, *name) for name in names))
+        rows = "".join(f"{name}\t{label}\n" for name, label in names)
+        (folder / f"{part}.tsv").write_text("id\tlabel\n" + rows)
+    (folder / "c.yaml").write_text(YAML)
+    train = ["train", "--config", str(folder / "c.yaml"), "--train", str(folder / "train.sto"), "--quiet"]
+    labels = ["--alignment-labels", str(folder / "train.tsv"), "--threads", "1"]
+    assert main([*train, *labels, "--out", str(folder / "m.safetensors")]) == 0
+    return folder
+
+
+def evaluated(folder, *more):
+    words = ["evaluate", "--model", str(folder / "m.safetensors"), "--test", str(folder / "test.sto")]
+    words += ["--alignment-labels", str(folder / "test.tsv"), "--quiet", "--out", str(folder / "e.tsv")]
+    assert main([*words, *more]) == 0
+    return pd.read_csv(folder / "e.tsv", sep="\t", comment="#")
+
+
+def test_predict_writes_a_row_an_alignment(folder):
+    words = ["predict", str(folder / "test.sto"), "--model", str(folder / "m.safetensors"), "--quiet"]
+    assert main([*words, "--out", str(folder / "p.tsv")]) == 0
+    table = pd.read_csv(folder / "p.tsv", sep="\t", comment="#")
+    assert list(table["id"]) == [f"test{i}" for i in range(60)]
+    assert (table["length"] == 16).all()  # of the query
+    truth = [("paired", "other")[i % 2] for i in range(60)]
+    assert (table["label"] == truth).mean() > 0.8
+
+
+def test_an_alignment_alone_gets_the_score_that_it_gets_among_others(folder):
+    lines = (folder / "test.sto").read_text().split("//\n")
+    (folder / "one.sto").write_text(lines[7] + "//\n")
+    for name, out in (("one", "q1"), ("test", "q2")):
+        words = ["predict", str(folder / f"{name}.sto"), "--model", str(folder / "m.safetensors"), "--quiet"]
+        assert main([*words, "--out", str(folder / f"{out}.tsv")]) == 0
+    one, all_ = (pd.read_csv(folder / f"{out}.tsv", sep="\t", comment="#") for out in ("q1", "q2"))
+    assert one["p_paired"][0] == pytest.approx(all_.set_index("id")["p_paired"]["test7"], abs=1e-5)
+
+
+def test_evaluate_measures_it_and_the_query_alone_is_worth_nothing(folder):
+    table = evaluated(folder)
+    auroc = table[(table["metric"] == "auroc") & (table["source"] == "model")]
+    assert float(auroc["value"].iloc[0]) > 0.9
+    floor = table[(table["metric"] == "auroc") & (table["source"] == "floor")]  # words of the query
+    assert floor.empty or abs(float(floor["value"].iloc[0]) - 0.5) < 0.25
+    whole = ["predict", str(folder / "test.sto"), "--model", str(folder / "m.safetensors"), "--quiet"]
+    assert main([*whole, "--query-only", "--out", str(folder / "alone.tsv")]) == 0
+    alone = pd.read_csv(folder / "alone.tsv", sep="\t", comment="#")
+    truth = [("paired", "other")[i % 2] for i in range(60)]
+    assert abs((alone["label"] == truth).mean() - 0.5) < 0.2
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--rows", "3", "--query-only"], "--query-only and --rows disagree"),
+    ],
+)
+def test_what_disagrees_is_one_line(folder, words, message, capsys):
+    predict = ["predict", str(folder / "test.sto"), "--model", str(folder / "m.safetensors"), "--quiet"]
+    assert main([*predict, *words]) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_options_for_alignments_are_refused_by_a_model_of_sequences(folder, capsys):
+    (folder / "s.fa").write_text(">a\n" + "ACGT" * 20 + "\n")
+    assert (
+        main(["predict", str(folder / "s.fa"), "--model", "ecoli-promoter", "--query-only", "--quiet"]) == 2
+    )
+    assert "--query-only is for models that read alignments" in capsys.readouterr().err
+
+
+def test_sequences_learn_from_the_queries_of_alignments(folder):
+    yaml = YAML.replace("kind: alignment, ", "").replace("max_rows: 4, ", "")
+    (folder / "q.yaml").write_text(yaml.replace("max_epochs: 8", "max_epochs: 1"))
+    train = ["train", "--config", str(folder / "q.yaml"), "--train", str(folder / "train.sto"), "--quiet"]
+    labels = ["--alignment-labels", str(folder / "train.tsv"), "--query-only", "--threads", "1"]
+    assert main([*train, *labels, "--out", str(folder / "q.safetensors")]) == 0

@@ -1,0 +1,367 @@
+"""Readers of alignments: small files made by hand or by Biopython, and what is wrong with bad ones."""
+
+from __future__ import annotations
+
+import gzip
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from Bio import AlignIO
+from Bio.Align import MultipleSeqAlignment
+from Bio.Seq import Seq
+from Bio.SeqRecord import SeqRecord
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqray.alphabet import DNA, PROTEIN, RNA
+from seqray.errors import InputError, NoRecordsError
+from seqray.io.alignments import read_alignments
+from seqray.records import Alignment
+
+STOCKHOLM = """# STOCKHOLM 1.0
+#=GF AC   RF90001
+#=GF ID   one
+#=GF TP   Gene; rRNA;
+#=GF CC   first line
+#=GF CC   second line
+#=GS a/1-4 OS  nowhere
+
+a/1-4         AC-G
+#=GR a/1-4 SS ....
+b             .C~g
+#=GC SS_cons  <-->
+#=GC RF       xx.x
+
+a/1-4         UU
+b             U?
+#=GC SS_cons  ()
+//
+# STOCKHOLM 1.0
+#=GF ID   two
+
+q  NNRY
+//
+"""
+
+
+def write(path: Path, text: str | bytes) -> Path:
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def read_one(path: Path, alphabet=RNA, **options) -> Alignment:
+    [alignment] = read_alignments(path, alphabet, **options)
+    return alignment
+
+
+def texts(alignment: Alignment) -> list[str]:
+    return [alignment.text(row) for row in range(alignment.rows)]
+
+
+def test_stockholm(tmp_path):
+    one, two = read_alignments(write(tmp_path / "x.sto", STOCKHOLM), RNA)
+    assert (one.id, two.id) == ("RF90001", "two")
+    assert one.names == ("a/1-4", "b")
+    assert texts(one) == ["AC-GUU", "-C~GU~"]
+    assert one.ss_cons == "<-->()"
+    assert one.metadata["TP"] == "Gene; rRNA;"
+    assert one.metadata["CC"] == "first line\nsecond line"
+    assert (one.label, one.group) == (None, None)
+    assert one.query() == "ACGUU"
+    assert one.query_positions().tolist() == [0, 1, -1, 2, 3, 4]
+    assert texts(two) == ["NNNN"]
+    assert two.ss_cons is None
+
+
+def test_codes_keep_gaps_and_missing_data_apart(tmp_path):
+    path = write(tmp_path / "x.fa", ">a\nACGUTN-._~?\n>b\nacgutRYSWKM\n")
+    assert read_one(path).codes.tolist() == [
+        [0, 1, 2, 3, 3, 4, 5, 5, 5, 6, 6],
+        [0, 1, 2, 3, 3, 4, 4, 4, 4, 4, 4],
+    ]
+
+
+@pytest.mark.parametrize("ending", ["\r\n", "\r"])
+def test_other_line_ends_and_a_byte_order_mark(tmp_path, ending):
+    text = STOCKHOLM.split("//")[0] + "//\n"
+    plain = read_one(write(tmp_path / "a.sto", text))
+    other = read_one(write(tmp_path / "b.sto", b"\xef\xbb\xbf" + text.replace("\n", ending).encode()))
+    assert texts(other) == texts(plain)
+    assert other.metadata == plain.metadata
+
+
+def test_notes_in_latin_1(tmp_path):
+    text = STOCKHOLM.replace("first line", "Universität Zürich").encode("latin-1")
+    one, _ = read_alignments(write(tmp_path / "x.sto", text), RNA)
+    assert one.metadata["CC"].startswith("Universität Zürich")
+
+
+def test_gzip(tmp_path):
+    path = tmp_path / "x.sto.gz"
+    path.write_bytes(gzip.compress(STOCKHOLM.encode()))
+    assert [a.id for a in read_alignments(path, RNA)] == ["RF90001", "two"]
+
+
+def test_alignments_come_one_at_a_time(tmp_path):
+    """The second alignment is broken; the first is there before anybody notices."""
+    path = write(tmp_path / "x.sto", STOCKHOLM.replace("NNRY", "NN RY"))
+    reader = read_alignments(path, RNA)
+    assert next(reader).id == "RF90001"
+    with pytest.raises(InputError, match="line 22 is no row"):
+        next(reader)
+
+
+A3M = ">q\nMKV-LA\n>b some words\nM-VacdKLA\n>\nMK.g.V-L-\n>ss_pred\nCCCCCC\n"
+
+
+def test_a3m_without_insertions(tmp_path):
+    alignment = read_one(write(tmp_path / "fam.a3m", A3M), PROTEIN)
+    assert alignment.id == "fam"
+    assert alignment.names == ("q", "b", "row_3")
+    assert texts(alignment) == ["MKV-LA", "M-VKLA", "MKV-L-"]
+
+
+def test_a3m_with_insertions(tmp_path):
+    """One column is needed before V, three before the fourth column."""
+    alignment = read_one(write(tmp_path / "fam.a3m", A3M), PROTEIN, insertions="keep")
+    assert texts(alignment) == ["MK-V----LA", "M--VACDKLA", "MKGV----L-"]
+
+
+def test_a3m_is_known_by_its_content(tmp_path):
+    assert texts(read_one(write(tmp_path / "x.fasta", A3M), PROTEIN)) == ["MKV-LA", "M-VKLA", "MKV-L-"]
+
+
+def test_small_letters_in_fasta_are_columns_and_in_a3m_insertions(tmp_path):
+    text = ">a\nACgu\n>b\nACGU\n"
+    assert texts(read_one(write(tmp_path / "x.fasta", text))) == ["ACGU", "ACGU"]
+    with pytest.raises(InputError, match="row 'b' has 4 columns, the first row has 2"):
+        read_one(write(tmp_path / "x.a3m", text))
+
+
+def test_wrapped_fasta_with_comments(tmp_path):
+    path = write(tmp_path / "x.afa", "; made by hand\n\n>a one\nAC -\nGU\n\n>b\nACA\nGU\n")
+    assert texts(read_one(path)) == ["AC-GU", "ACAGU"]
+
+
+def test_clustal(tmp_path):
+    text = (
+        "CLUSTAL W (1.83) multiple sequence alignment\n\n\n"
+        "a      ACGU-ACGUA 9\nb      ACGUUACGUA 10\n       **** *****\n\n"
+        "a      CC-- 11\nb      CCGG 14\n       **  \n"
+    )
+    alignment = read_one(write(tmp_path / "x.aln", text))
+    assert alignment.names == ("a", "b")
+    assert texts(alignment) == ["ACGU-ACGUACC--", "ACGUUACGUACCGG"]
+
+
+PHYLIP = {
+    "relaxed": " 2 12\na_long_name_here ACGUACGUACGU\nb ACGUAC--ACGU\n",
+    "in turns": "2 12\na  ACGUAC\nb  ACGUAC\n\nGUACGU\n--AC GU\n",
+    "one by one": "2 12\na  ACGUAC\nGUACGU\nb  ACGUAC\n--ACGU\n",
+    "strict": "2 12\nname one  ACGUACGUACGU\nname two  ACGUAC--ACGU\n",
+    "strict in turns": "2 12\nname one  ACGUAC\nname two  ACGUAC\nGUACGU\n--ACGU\n",
+}
+
+
+@pytest.mark.parametrize("layout", PHYLIP)
+def test_phylip(tmp_path, layout):
+    assert texts(read_one(write(tmp_path / "x.phy", PHYLIP[layout]))) == ["ACGUACGUACGU", "ACGUAC--ACGU"]
+
+
+# --- round trips through the writers of Biopython ---------------------------------------------------------
+
+names = st.lists(
+    st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,8}", fullmatch=True), min_size=1, max_size=6, unique=True
+)
+
+
+@st.composite
+def alignments(draw) -> tuple[list[str], list[str]]:
+    found = draw(names.filter(lambda n: "CLUSTAL" not in n))
+    columns = draw(st.integers(1, 130))
+    row = st.text("ACGU-", min_size=columns, max_size=columns)
+    rows = ["A" + draw(row) for _ in found]  # no row of gaps alone, which Biopython's writers refuse
+    return found, rows
+
+
+@pytest.mark.parametrize(
+    ("form", "suffix"),
+    [
+        ("stockholm", ".sto"),
+        ("fasta", ".fa"),
+        ("clustal", ".aln"),
+        ("phylip", ".phy"),
+        ("phylip-relaxed", ".phy"),
+        ("phylip-sequential", ".phy"),
+    ],
+)
+@given(alignments())
+def test_what_biopython_writes_is_read(tmp_path_factory, form, suffix, made):
+    found, rows = made
+    path = tmp_path_factory.mktemp("made") / f"x{suffix}"
+    records = [SeqRecord(Seq(row), id=name, description="") for name, row in zip(found, rows, strict=True)]
+    AlignIO.write(MultipleSeqAlignment(records), path, form)
+    alignment = read_one(path)
+    assert list(alignment.names) == found
+    assert texts(alignment) == rows
+
+
+match_states = st.sampled_from("ACDEFGHIKLMNPQRSTVWY-")
+
+
+@given(
+    st.integers(1, 30).flatmap(
+        lambda n: st.lists(
+            st.lists(st.tuples(st.text("acdefg", max_size=3), match_states), min_size=n, max_size=n),
+            min_size=1,
+            max_size=5,
+        )
+    )
+)
+def test_insertions_removed_and_kept_agree(tmp_path_factory, made):
+    """Each row is a list of (insertion, column); kept, all letters are there and columns stay in line."""
+    made[0][0] = ("", "M")
+    path = tmp_path_factory.mktemp("made") / "x.a3m"
+    rows = ["".join(inserted + column for inserted, column in row) for row in made]
+    path.write_text("".join(f">{i}\n{row}\n" for i, row in enumerate(rows)))
+    removed = read_one(path, PROTEIN)
+    assert texts(removed) == ["".join(column for _, column in row) for row in made]
+    kept = read_one(path, PROTEIN, insertions="keep")
+    longest = [max(len(row[i][0]) for row in made) for i in range(len(made[0]))]
+    expected = [
+        "".join(ins.upper().ljust(room, "-") + col for (ins, col), room in zip(row, longest, strict=True))
+        for row in made
+    ]
+    assert texts(kept) == expected
+
+
+# --- what is unusual or wrong ----------------------------------------------------------------------------
+
+
+def test_one_row_copies_and_shared_names_are_fine(tmp_path):
+    assert texts(read_one(write(tmp_path / "x.fa", ">a\nACGU\n"))) == ["ACGU"]
+    twice = read_one(write(tmp_path / "y.fa", ">a\nACGU\n>a\nACGU\n"))
+    assert twice.names == ("a", "a")
+    assert texts(twice) == ["ACGU", "ACGU"]
+
+
+def test_ten_thousand_rows(tmp_path):
+    rows = np.random.default_rng(0).choice(list("ACGU-"), (10_000, 40))
+    path = write(tmp_path / "x.fa", "".join(f">r{i}\n{''.join(row)}\n" for i, row in enumerate(rows)))
+    alignment = read_one(path)
+    assert alignment.codes.shape == (10_000, 40)
+    assert alignment.text(9_999) == "".join(rows[-1])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("ragged.fa", ">a\nACGU\n>b\nAC\n", ["row 'b' has 2 columns, the first row has 4", "align"]),
+        ("ragged.sto", "# STOCKHOLM 1.0\na ACGU\nb AC\n//\n", ["record 'ragged'", "row 'b' has 2"]),
+        ("letter.fa", ">a\nACGU\n>b\nAC!U\n", ["row 'b'", "unknown letter '!' at column 3"]),
+        ("gaps.fa", ">a\n----\n>b\n~~..\n", ["no letters", "remove"]),
+        ("rows.sto", "# STOCKHOLM 1.0\n#=GF ID x\n//\n", ["record 'x'", "no rows"]),
+        ("empty.fa", ">a\n>b\nAC\n", ["row 'a' is empty"]),
+        ("twice.sto", "# STOCKHOLM 1.0\na AC\na AC\n//\n", ["line 3", "'a' occurs twice in one block"]),
+        ("cut.sto", "# STOCKHOLM 1.0\na AC\n", ["ends in line 2 without '//'"]),
+        ("head.sto", "# STOCKHOLM 1.0\na AC\n//\na AC\n//\n", ["line 4 begins no alignment"]),
+        ("same.sto", 2 * "# STOCKHOLM 1.0\n#=GF ID x\na AC\n//\n", ["'x'", "occurs more than once"]),
+        ("ss.sto", "# STOCKHOLM 1.0\na AC\n#=GC SS_cons ...\n//\n", ["SS_cons has 3 signs", "2 columns"]),
+        ("nul.fa", b">a\nAC\0U\n", ["binary"]),
+        ("short.phy", "3 4\na ACGU\n", ["3 rows are announced, 1 lines follow"]),
+        ("bad.phy", "2 4\na ACGU\nb ACG\n", ["no layout of PHYLIP gives 2 rows of 4 columns"]),
+        ("bad.aln", "CLUSTAL\n\na AC 7\nb AC\n", ["not valid Clustal"]),
+        ("x.gff", "##gff-version 3\n", ["is GFF, not an alignment", "Stockholm"]),
+        ("x.txt", "hello\n", ["no format that is known"]),
+        ("protein.fa", ">a\nMKVLAEEFWHIL\n>b\nMKVLAEEFWHIL\n", ["looks like protein"]),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(tmp_path, name, text, words):
+    path = write(tmp_path / name, text)
+    with pytest.raises(InputError) as caught:
+        list(read_alignments(path, RNA))
+    message = str(caught.value)
+    assert "\n" not in message
+    assert all(word in message for word in [str(path), *words]), message
+
+
+def test_nucleotides_are_no_protein(tmp_path):
+    path = write(tmp_path / "x.fa", ">a\n" + "ACGT" * 10 + "\n>b\n" + "AC--" * 10 + "\n")
+    with pytest.raises(InputError, match="looks like nucleotides"):
+        read_one(path, PROTEIN)
+    assert read_one(path, DNA).rows == 2
+
+
+@pytest.mark.parametrize("name", ["x.fa", "x.sto", "x.a3m"])
+def test_an_empty_file_holds_no_alignments(tmp_path, name):
+    with pytest.raises(NoRecordsError):
+        list(read_alignments(write(tmp_path / name, "\n\n"), RNA))
+
+
+def test_alignments_without_rows_can_be_passed_over(tmp_path):
+    text = "# STOCKHOLM 1.0\n#=GF ID x\n//\n# STOCKHOLM 1.0\n#=GF ID y\na AC\n//\n"
+    skipped = []
+    found = list(read_alignments(write(tmp_path / "x.sto", text), RNA, on_skip=skipped.append))
+    assert [a.id for a in found] == ["y"]
+    assert [(s.id, s.reason) for s in skipped] == [("x", "no rows")]
+
+
+def test_a_format_can_be_named(tmp_path):
+    path = write(tmp_path / "x.txt", A3M)
+    assert texts(read_one(path, PROTEIN, form="a3m"))[0] == "MKV-LA"
+    with pytest.raises(InputError, match="choose one of"):
+        read_one(path, PROTEIN, form="nexus")
+
+
+# --- the record ------------------------------------------------------------------------------------------
+
+
+def alignment(**changes) -> Alignment:
+    given = {"id": "a", "names": ("q", "b"), "codes": np.array([[0, 5, 1], [6, 2, 3]], dtype=np.uint8)}
+    return Alignment(**{**given, "alphabet": RNA, "ss_cons": "(.)", "metadata": {"TP": "x"}, **changes})
+
+
+def test_an_alignment_can_not_be_changed():
+    codes = np.zeros((2, 3), dtype=np.uint8)
+    made = alignment(codes=codes)
+    codes[:] = 3
+    assert made.codes.max() == 0
+    with pytest.raises(ValueError, match="read-only"):
+        made.codes[0, 0] = 1
+    with pytest.raises(TypeError):
+        made.metadata["TP"] = "y"
+    with pytest.raises(AttributeError):
+        made.id = "b"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"codes": np.zeros((0, 3), dtype=np.uint8), "names": ()},
+        {"codes": np.zeros(3, dtype=np.uint8)},
+        {"codes": np.full((2, 3), 7, dtype=np.uint8)},
+        {"names": ("q",)},
+        {"ss_cons": "()"},
+    ],
+)
+def test_an_alignment_checks_itself(changes):
+    with pytest.raises(ValueError):
+        alignment(**changes)
+
+
+def test_rows_and_columns_are_taken():
+    made = alignment()
+    rows = made.take_rows([1])
+    assert (rows.names, texts(rows), rows.ss_cons) == (("b",), ["~GU"], "(.)")
+    columns = made.take_columns([0, 2])
+    assert (texts(columns), columns.ss_cons, columns.metadata) == (["AC", "~U"], "()", {"TP": "x"})
+    assert made.query() == "AC"
+
+
+def test_an_alignment_can_be_sent_to_another_process():
+    made = alignment()
+    copy = pickle.loads(pickle.dumps(made))
+    assert texts(copy) == texts(made)
+    assert (copy.id, copy.names, copy.metadata, copy.ss_cons) == ("a", ("q", "b"), {"TP": "x"}, "(.)")

@@ -1,0 +1,80 @@
+"""Labelled alignments from a table of files, and from one file with a table of labels."""
+
+from __future__ import annotations
+
+import pytest
+
+from seqray.alphabet import ALPHABETS
+from seqray.errors import InputError
+from seqray.io.labelled_alignments import read_labelled_alignments, read_labelled_stockholm
+
+RNA = ALPHABETS["rna"]
+STOCKHOLM = """\
+# STOCKHOLM 1.0
+#=GF AC A1
+x ACGU-
+y ACGUU
+//
+# STOCKHOLM 1.0
+#=GF AC A2
+x GGGG
+//
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "many.sto").write_text(STOCKHOLM)
+    (tmp_path / "one.fa").write_text(">q\nAC-GU\n>r\nACCGU\n")
+    return tmp_path
+
+
+def test_a_table_names_files_relative_to_itself(folder):
+    (folder / "t.tsv").write_text(
+        "file\tlabel\tid\tgroup\tsplit\none.fa\ttRNA\tmine\tg1\ttrain\nmany.sto\trRNA\tA2\t\ttest\n"
+    )
+    first, second = read_labelled_alignments(folder / "t.tsv", RNA)
+    assert (first.id, first.label, first.group, first.split) == ("mine", "tRNA", "g1", "train")
+    assert first.sequence == "ACGU"  # the query without its gaps
+    assert (second.id, second.label, second.group, second.split) == ("A2", "rRNA", None, "test")
+
+
+def test_one_file_is_labelled_by_the_ids_of_a_table(folder):
+    (folder / "labels.csv").write_text("id,label,group\nA1,tRNA,c\n")
+    examples, unlabelled = read_labelled_stockholm(folder / "many.sto", folder / "labels.csv", RNA)
+    assert [(e.id, e.label, e.group, e.rows) for e in examples] == [("A1", "tRNA", "c", 2)]
+    assert unlabelled == 1
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("file\tlabel\nmany.sto\tx\n", r"line 2: many.sto holds 2 alignments"),
+        ("file\tlabel\tid\nmany.sto\tx\tA9\n", "none with the id 'A9'"),
+        ("file\tlabel\none.fa\t\n", "line 2: has no label"),
+        ("file\tlabel\n\tx\n", "line 2: names no file"),
+        ("file\tlabel\tsplit\none.fa\tx\tdev\n", "has the split 'dev'"),
+        ("file\tlabel\n", "holds a header but no alignments"),
+        ("path\tlabel\n", "needs one column 'file'"),
+        ("file\tlabel\nnone.fa\tx\n", "none.fa"),
+    ],
+)
+def test_a_table_that_cannot_be_read_says_where(folder, table, message):
+    (folder / "t.tsv").write_text(table)
+    with pytest.raises(InputError) as caught:
+        read_labelled_alignments(folder / "t.tsv", RNA)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ("id,label\nA1,x\nA1,y\n", "line 3: names 'A1' a second time"),
+        ("id,label\nA1,x\nA7,y\n", "line 3: names 'A7', which"),
+    ],
+)
+def test_labels_that_do_not_fit_the_file_say_where(folder, labels, message):
+    (folder / "labels.csv").write_text(labels)
+    with pytest.raises(InputError) as caught:
+        read_labelled_stockholm(folder / "many.sto", folder / "labels.csv", RNA)
+    assert message in str(caught.value)

@@ -1,0 +1,104 @@
+"""Rows and columns that a model reads: which, and how much they count."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from seqray.alignment_rows import choose_columns, choose_rows, fit, row_weights
+from seqray.alphabet import RNA
+from seqray.records import Alignment
+
+LETTERS = RNA.unknown + 1
+some_codes = arrays(np.uint8, st.tuples(st.integers(1, 12), st.integers(1, 90)), elements=st.integers(0, 6))
+
+
+@given(some_codes, st.integers(1, 14), st.sampled_from(["diverse", "random"]), st.integers(0, 3))
+def test_the_query_stays_and_rows_keep_their_order(codes, depth, choice, seed):
+    rows = choose_rows(codes, depth, choice, seed)
+    assert rows[0] == 0
+    assert len(rows) == min(depth, len(codes))
+    assert (np.diff(rows) > 0).all()
+    assert rows.tolist() == choose_rows(codes, depth, choice, seed).tolist()
+
+
+def test_random_rows_depend_on_the_seed_and_all_are_drawn():
+    codes = np.zeros((8, 3), dtype=np.uint8)
+    drawn = [tuple(choose_rows(codes, 4, "random", seed).tolist()) for seed in range(200)]
+    assert len(set(drawn)) > 20
+    counts = np.bincount(np.concatenate(drawn), minlength=8)
+    assert counts[0] == 200
+    # each of 7 rows is drawn with probability 3/7: 86 times of 200, with a standard deviation of 7
+    assert (np.abs(counts[1:] - 200 * 3 / 7) < 35).all()
+
+
+def test_the_most_different_rows_by_hand():
+    """From 0000: 1111 differs most; then 2200 with 2 + 4 against 4 and 4; then 0011 with 8 against 7."""
+    codes = np.array([[0, 0, 0, 0], [0, 0, 0, 1], [1, 1, 1, 1], [0, 0, 1, 1], [2, 2, 0, 0]], dtype=np.uint8)
+    assert choose_rows(codes, 2).tolist() == [0, 2]
+    assert choose_rows(codes, 3).tolist() == [0, 2, 4]
+    assert choose_rows(codes, 4).tolist() == [0, 2, 3, 4]
+
+
+def test_copies_of_the_query_are_chosen_last():
+    codes = np.zeros((50, 6), dtype=np.uint8)
+    codes[37], codes[45] = 1, 2
+    assert choose_rows(codes, 3).tolist() == [0, 37, 45]
+
+
+@pytest.mark.parametrize(("depth", "choice"), [(0, "diverse"), (3, "best")])
+def test_a_depth_of_none_or_an_unknown_choice_is_an_error(depth, choice):
+    with pytest.raises(ValueError):
+        choose_rows(np.zeros((2, 2), dtype=np.uint8), depth, choice)
+
+
+def weights_in_loops(codes: np.ndarray, identity: float) -> list[float]:
+    counts = []
+    for a in codes:
+        count = 0
+        for b in codes:
+            either = [(x, y) for x, y in zip(a, b, strict=True) if x < LETTERS or y < LETTERS]
+            same = sum(x == y for x, y in either)
+            count += 10 * same >= round(10 * identity) * len(either)
+        counts.append(1 / count)
+    return counts
+
+
+@given(some_codes, st.sampled_from([0.2, 0.5, 0.8, 1.0]))
+def test_weights_against_plain_loops(codes, identity):
+    expected = weights_in_loops(codes, identity)
+    np.testing.assert_allclose(row_weights(codes, LETTERS, identity), expected)
+
+
+def test_weights_at_the_limit_by_hand():
+    """Of ten letters eight are the same as in row 0 (80 %), then seven; gaps make no row alike."""
+    a = [0] * 10
+    rows = np.array([a, [*a[:8], 1, 1], [*a[:7], 2, 2, 2], [5] * 10], dtype=np.uint8)
+    assert row_weights(rows, LETTERS).tolist() == [1 / 2, 1 / 2, 1, 1]
+    assert row_weights(np.repeat(rows, 3, axis=0), LETTERS).sum() == pytest.approx(3)
+
+
+def test_weights_without_the_bit_count_of_numpy_2(monkeypatch):
+    codes = np.random.default_rng(0).integers(0, 7, (30, 130)).astype(np.uint8)
+    expected = row_weights(codes, LETTERS, 0.3)
+    monkeypatch.delattr(np, "bitwise_count", raising=False)
+    assert row_weights(codes, LETTERS, 0.3).tolist() == expected.tolist()
+
+
+def test_columns_with_the_fewest_letters_go_first():
+    codes = np.array([[0, 5, 1, 5, 2], [0, 5, 5, 1, 2], [0, 6, 5, 5, 4]], dtype=np.uint8)
+    assert choose_columns(codes, LETTERS, 9).tolist() == [0, 2, 3, 4]  # column 1 is empty
+    assert choose_columns(codes, LETTERS, 3).tolist() == [0, 2, 4]
+    assert choose_columns(codes, LETTERS, 1).tolist() == [0]
+
+
+def test_an_alignment_is_cut_to_what_a_model_reads():
+    codes = np.array([[0, 5, 1], [0, 3, 1], [1, 5, 2]], dtype=np.uint8)
+    alignment = Alignment("a", ("q", "b", "c"), codes, RNA, ss_cons="(.)")
+    cut = fit(alignment, 2, 9)
+    assert cut.names == ("q", "c")
+    assert cut.codes.tolist() == [[0, 1], [1, 2]]  # nothing stands in column 1 of these two rows
+    assert cut.ss_cons == "()"

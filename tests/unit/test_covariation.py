@@ -1,0 +1,152 @@
+"""Column pairs: by hand, by scikit-learn, and on a stem made on purpose."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.metrics import mutual_info_score
+
+from seqray.covariation import (
+    average_product,
+    base_pairs,
+    best_pairs,
+    covariation,
+    coverage,
+    mutual_information,
+    pairs_from_maps,
+    precision,
+)
+
+
+def test_average_product_by_hand():
+    """Means 2, 3 and 4 over the other columns; their mean 3; so 1 - 2·3/3 and so on."""
+    scores = np.array([[9.0, 1, 3], [1, 9.0, 5], [3, 5, 9.0]])
+    expected = np.array([[0, 1 - 2, 3 - 8 / 3], [1 - 2, 0, 5 - 4], [3 - 8 / 3, 5 - 4, 0]])
+    np.testing.assert_allclose(average_product(scores), expected)
+
+
+def test_what_is_a_product_of_two_columns_vanishes_but_for_the_diagonal():
+    flat = np.full((6, 6), 2.5)
+    np.testing.assert_allclose(average_product(flat), 0, atol=1e-12)
+    np.testing.assert_allclose(average_product(np.zeros((4, 4))), 0)
+    assert average_product(np.array([[3.0]])).tolist() == [[0.0]]
+
+
+def test_maps_are_corrected_one_by_one_and_averaged():
+    maps = np.random.default_rng(0).random((5, 7, 7))
+    expected = np.mean([average_product(m + m.T) for m in maps], axis=0)
+    np.testing.assert_allclose(pairs_from_maps(maps), expected)
+    np.testing.assert_allclose(pairs_from_maps(maps), pairs_from_maps(maps.swapaxes(1, 2)))
+
+
+def test_mutual_information_by_hand():
+    """A and U pair in half of the rows, C and G in the other: one bit, that is log 2."""
+    codes = np.array([[0, 3, 0], [0, 3, 1], [1, 2, 0], [1, 2, 1]], dtype=np.uint8)
+    information = mutual_information(codes, 4)
+    np.testing.assert_allclose(information, [[0, math.log(2), 0], [math.log(2), 0, 0], [0, 0, 0]], atol=1e-12)
+
+
+def test_mutual_information_is_that_of_scikit_learn():
+    codes = np.random.default_rng(0).integers(0, 4, (60, 9)).astype(np.uint8)
+    codes[:, 4] = (codes[:, 2] + (codes[:, 3] > 1)) % 4
+    expected = np.array([[mutual_info_score(a, b) for a in codes.T] for b in codes.T])
+    np.fill_diagonal(expected, 0)
+    np.testing.assert_allclose(mutual_information(codes, 4), expected, atol=1e-12)
+
+
+def test_rows_with_a_gap_in_either_column_are_left_out():
+    codes = np.random.default_rng(1).integers(0, 7, (80, 5)).astype(np.uint8)
+    result = mutual_information(codes, 4)
+    for i in range(5):
+        for j in range(i):
+            both = (codes[:, i] < 4) & (codes[:, j] < 4)
+            assert result[i, j] == pytest.approx(mutual_info_score(codes[both, i], codes[both, j]))
+    assert mutual_information(np.full((3, 2), 5, dtype=np.uint8), 4).tolist() == [[0, 0], [0, 0]]
+
+
+def test_a_weight_of_two_is_a_row_twice():
+    codes = np.random.default_rng(2).integers(0, 4, (20, 6)).astype(np.uint8)
+    weights = np.random.default_rng(3).integers(1, 4, 20)
+    np.testing.assert_allclose(
+        mutual_information(codes, 4, weights), mutual_information(codes.repeat(weights, axis=0), 4)
+    )
+
+
+def test_large_alignments_are_done_in_parts(monkeypatch):
+    codes = np.random.default_rng(4).integers(0, 5, (30, 11)).astype(np.uint8)
+    whole = mutual_information(codes, 4)
+    monkeypatch.setattr("seqray.covariation._CELLS_AT_ONCE", 1)
+    np.testing.assert_allclose(mutual_information(codes, 4), whole)
+
+
+def test_pseudocounts_shrink():
+    codes = np.array([[0, 3], [1, 2]], dtype=np.uint8)
+    # counts 1 + 1 twice and 1 fourteen times of 18; margins 5, 5, 4, 4 of 18
+    p = 2 / 18 * math.log((2 / 18) / (5 / 18 * 5 / 18)) * 2
+    p += 2 * (1 / 18) * math.log((1 / 18) / (5 / 18 * 5 / 18))
+    p += 8 * (1 / 18) * math.log((1 / 18) / (5 / 18 * 4 / 18))
+    p += 4 * (1 / 18) * math.log((1 / 18) / (4 / 18 * 4 / 18))
+    assert mutual_information(codes, 4, pseudocount=1)[0, 1] == pytest.approx(p)
+
+
+def test_coverage_by_hand():
+    codes = np.array([[0, 5, 1], [2, 3, 4], [1, 1, 1]], dtype=np.uint8)  # 4 is N, 5 a gap
+    np.testing.assert_allclose(coverage(codes, 4) * 3, [[3, 2, 2], [2, 2, 1], [2, 1, 2]])
+    np.testing.assert_allclose(coverage(codes, 4, [2, 1, 1])[0] * 4, [4, 2, 3])
+
+
+def test_columns_of_few_rows_do_not_outshine_a_stem():
+    """Columns 2 and 3 have letters in two rows only, whose information is log 2 by chance."""
+    rng = np.random.default_rng(8)
+    codes = np.full((40, 6), 5, dtype=np.uint8)
+    codes[:, [0, 1, 4]] = rng.integers(0, 2, (40, 3))
+    codes[:, 5] = np.where(rng.random(40) < 0.9, codes[:, 0], 1 - codes[:, 0])
+    codes[:2, 2:4] = [[0, 1], [2, 3]]
+    assert best_pairs(average_product(mutual_information(codes, 4)), 1).tolist() == [[2, 3]]
+    assert best_pairs(covariation(codes, 4), 1).tolist() == [[0, 5]]
+
+
+@pytest.mark.parametrize(
+    ("structure", "pairs"),
+    [
+        ("", []),
+        (":::...", []),
+        ("((..))", [(0, 5), (1, 4)]),
+        ("<<[..]>>", [(0, 7), (1, 6), (2, 5)]),
+        ("(((,,<<__>>,,)))", [(0, 15), (1, 14), (2, 13), (5, 10), (6, 9)]),
+        ("((AA))aa", [(0, 5), (1, 4), (2, 7), (3, 6)]),
+        ("{-}~_:", [(0, 2)]),
+    ],
+)
+def test_base_pairs_of_a_structure(structure, pairs):
+    assert base_pairs(structure).tolist() == [list(pair) for pair in pairs]
+
+
+@pytest.mark.parametrize(("structure", "word"), [("(()", "never"), (".)", "nothing"), ("a", "nothing")])
+def test_a_bracket_without_its_partner_is_an_error(structure, word):
+    with pytest.raises(ValueError, match=word):
+        base_pairs(structure)
+
+
+def test_best_pairs_and_their_precision():
+    scores = np.zeros((5, 5))
+    scores[0, 1], scores[0, 4], scores[1, 3] = 9, 8, 7
+    scores += scores.T
+    assert best_pairs(scores, 2).tolist() == [[0, 1], [0, 4]]
+    assert best_pairs(scores, 2, separation=2).tolist() == [[0, 4], [1, 3]]
+    assert precision(scores, np.array([[4, 0]]), 2, separation=2) == 0.5
+    assert math.isnan(precision(scores, np.array([[4, 0]]), 2, separation=5))
+
+
+def test_a_stem_is_found_above_the_background():
+    """Columns 0-4 pair with 15-11; half of the rows share four columns, which thus covary, too."""
+    rng = np.random.default_rng(7)
+    codes = rng.integers(0, 4, (200, 16)).astype(np.uint8)
+    codes[:100, 6:10] = codes[0, 6:10]
+    truth = np.array([[i, 15 - i] for i in range(5)])
+    for left, right in truth:
+        codes[:, right] = 3 - codes[:, left]
+    scores = average_product(mutual_information(codes, 4))
+    assert precision(scores, truth, 5) == 1.0

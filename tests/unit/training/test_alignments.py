@@ -1,0 +1,109 @@
+"""Alignments in training: what a batch holds, and a task that only the other rows can solve."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from seqray.alphabet import ALPHABETS
+from seqray.columns import encode_columns
+from seqray.config import AugmentConfig, DataConfig, ModelConfig, OptimizerConfig, RunConfig
+from seqray.errors import ConfigError
+from seqray.modelfile import TrainedModel, check_self_test, load_model
+from seqray.records import Alignment, LabelledSequence
+from seqray.tokens import CLS, MASK, PAD
+from seqray.training.alignments import AlignmentSet
+from seqray.training.fit import train
+
+RNA = ALPHABETS["rna"]
+
+
+def alignment(rows, label="a", name="x", **more):
+    lines = [row.encode() for row in rows]
+    names = [f"r{i}" for i in range(len(rows))]
+    return Alignment(name, tuple(names), encode_columns(lines, names, RNA, name), RNA, label, **more)
+
+
+def settings(**model):
+    shape = {"kind": "alignment", "alphabet": "rna", "d_model": 16, "layers": 1, "heads": 2, "max_rows": 4}
+    return RunConfig(
+        model=ModelConfig(**{**shape, "max_length": 12, "dropout": 0.0, **model}),
+        data=DataConfig(window=12, positive="b", validation=0.2),
+        optimizer=OptimizerConfig(learning_rate=5e-3, batch_size=16),
+        trainer={"max_epochs": 12, "accelerator": "cpu"},
+    )
+
+
+def test_a_batch_is_padded_on_both_axes_and_unchanged_rows_are_the_fitted_ones():
+    data = AlignmentSet(
+        [alignment(["ACGU", "AC-U"]), alignment(["ACGUA", "ACGUA", "ACGUC"])], np.array([0, 1]), settings()
+    )
+    batch = data.batch(np.array([0, 1]))
+    row_mask, column_mask = batch.masks
+    assert row_mask is not None
+    assert column_mask is not None
+    assert batch.tokens.shape == (2, 3, 6)
+    assert row_mask.tolist() == [[True, True, False], [True] * 3]
+    assert column_mask.tolist() == [[True] * 5 + [False], [True] * 6]
+    assert (batch.tokens[0, :, 0] == torch.tensor([CLS, CLS, PAD])).all()
+    assert batch.tokens[0, 1].tolist() == [
+        CLS,
+        4,
+        5,
+        8,
+        7,
+        PAD,
+    ]  # A C gap U: the gap comes after four letters
+    assert data.lengths.tolist() == [8, 15]
+    assert [RNA.decode(codes) for codes in data.windows()] == ["ACGU", "ACGUA"]
+
+
+def test_training_draws_other_rows_each_time_but_always_the_query():
+    rows = ["".join(random.Random(i).choices("ACGU", k=10)) for i in range(30)]
+    data = AlignmentSet([alignment(rows)], np.array([0]), settings())
+    rng = np.random.default_rng(0)
+    seen = set()
+    for _ in range(20):
+        tokens = data.batch(np.array([0]), AugmentConfig(mask=0.0), rng).tokens
+        assert tokens.shape[1] == 4
+        assert tokens[0, 0].tolist() == data.tokenizer.encode(data.alignments[0].codes[:1])[0].tolist()
+        seen.update(tuple(row) for row in tokens[0].tolist())
+    assert len(seen) > 15
+    masked = data.batch(np.array([0]), AugmentConfig(mask=0.5), rng).tokens
+    assert (masked == MASK).any()
+    assert (masked[:, :, 0] == CLS).all()
+
+
+def task(count, rng):
+    """Class b: every other row is the query; class a: any sequence. Queries tell nothing."""
+    data = []
+    for i in range(count):
+        query = "".join(rng.choices("ACGU", k=12))
+        label = "ab"[i % 2]
+        others = [query if label == "b" else "".join(rng.choices("ACGU", k=12)) for _ in range(3)]
+        data.append(alignment([query, *others], label, f"n{i}"))
+    return data
+
+
+def test_it_learns_what_stands_in_the_other_rows_and_reads_its_file_again(tmp_path):
+    config = settings()
+    result = train(config, task(300, random.Random(0)), tmp_path / "m.safetensors", work_dir=tmp_path / "w")
+    assert result.validation["mcc"] > 0.75
+    model = load_model(tmp_path / "m.safetensors")
+    assert model.card.model.kind == "alignment"
+    assert check_self_test(model) < 1e-4
+    alone = [a.take_rows([0]) for a in task(200, random.Random(1))]
+    queries = AlignmentSet(alone, np.array([0, 1] * 100), config)
+    logits = TrainedModel(model.card, model.networks).logits(queries.batch(np.arange(200)).tokens)
+    called = logits.argmax(dim=1).numpy()
+    assert abs((called == np.array([0, 1] * 100)).mean() - 0.5) < 0.1  # the query alone tells nothing
+
+
+def test_sequences_are_no_alignments(tmp_path):
+    rng = random.Random(0)
+    data = [LabelledSequence("".join(rng.choices("ACGU", k=12)), "ab"[i % 2], f"x{i}") for i in range(40)]
+    with pytest.raises(ConfigError, match="the examples are sequences"):
+        train(settings(), data, None, work_dir=tmp_path)
