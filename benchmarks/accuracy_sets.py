@@ -86,8 +86,8 @@ TEST_SETS = (
     ),
     TestSet(
         table="human-core-tata",
-        model="human-core-promoter",
-        trained_on="human-core-all",
+        model="human-core-tata-promoter",
+        trained_on="human-core-tata",
         measures=("mcc", "auroc"),
         published={"mcc": (0.782, GUE), "auroc": (0.810, FROZEN)},
     ),

@@ -11,6 +11,9 @@ and threshold are chosen on a part of the training folds; the test fold is score
 Of more than two classes, the figures are those of everything else against the class ``background``, and
 ``macro_f1`` is the mean over all classes of F1.
 
+With ``--init`` every network begins with the weights of ``seqray pretrain``; ``--share`` leaves out most of
+the training folds, to see what that is worth where labels are few.
+
 Writes a row per protocol, model and fold, the mean of the folds, and the pooled figure with a 95 % interval
 (bootstrap over groups), and with ``--card`` the figures that a model card shows.
 """
@@ -53,6 +56,8 @@ class Task:
     fold: int
     test: np.ndarray
     work_dir: Path
+    init: str | None = None
+    share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,7 @@ def run_fold(task: Task) -> Answer:
 
     from seqray.modelfile import TrainedModel
     from seqray.prediction import score_codes
+    from seqray.pretrained import load_start
     from seqray.training.fit import train
 
     torch.set_num_threads(1)
@@ -82,7 +88,11 @@ def run_fold(task: Task) -> Answer:
     rest = [replace(e, split=None) for i, e in enumerate(task.data) if i not in held_out]
     if task.protocol == "random":
         rest = [replace(e, group=None) for e in rest]
-    result = train(task.config, rest, None, work_dir=task.work_dir)
+    if task.share < 1:
+        order = np.random.default_rng(task.config.seed).permutation(len(rest))
+        rest = [rest[i] for i in np.sort(order[: round(task.share * len(rest))])]
+    start = load_start(task.init) if task.init else None
+    result = train(task.config, rest, None, work_dir=task.work_dir, start=start)
     model = TrainedModel(result.card, result.networks)
     flank, window = task.config.data.flank, task.config.data.window
     sequences = [task.data[i].sequence[flank : flank + window] for i in task.test]
@@ -146,7 +156,18 @@ def make_tasks(config: RunConfig, data: list[LabelledSequence], args: argparse.N
                 number = repeat * args.folds + fold
                 work = args.work_dir / f"{protocol}-{number}"
                 seeded = replace(config, seed=config.seed + 100 * number)
-                tasks.append(Task(seeded, data, protocol, number, np.flatnonzero(folds == fold), work))
+                tasks.append(
+                    Task(
+                        seeded,
+                        data,
+                        protocol,
+                        number,
+                        np.flatnonzero(folds == fold),
+                        work,
+                        args.init,
+                        args.share,
+                    )
+                )
     return tasks
 
 
@@ -269,6 +290,8 @@ def main() -> None:
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, help="folds at a time, a thread each"
     )
+    parser.add_argument("--init", help="weights to begin with, of seqray pretrain or a model")
+    parser.add_argument("--share", type=float, default=1.0, help="share of the training folds to learn from")
     parser.add_argument("--work-dir", type=Path, help="checkpoints; runs/cv/<table> by default")
     parser.add_argument("--out", help="TSV; benchmarks/results/cv_<table>.tsv by default")
     parser.add_argument("--card", help="JSON for seqray train --metrics; figures are added to it")

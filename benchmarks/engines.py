@@ -1,0 +1,157 @@
+"""Which engine is fastest where: torch, ONNX Runtime and OpenVINO, for ``predict`` and ``scan``.
+
+    python benchmarks/engines.py --threads 1 --rounds 9
+
+Shipped models of 81 and 251 letters. ``predict`` is `seqray.prediction.score_ragged` on sequences of unequal
+lengths, so that batches are padded and masked; ``scan`` is `score_codes` on overlapping windows of one random
+sequence. Both from letter codes to calibrated probabilities, by batches of the size told. All engines take
+turns, in another order each round; a figure is the median of the rounds, with quartiles. Float32 throughout,
+but for the rows that say bf16. Seconds are those of the processor, all threads together, which other programs
+on the machine change little. Start is the time from a loaded model to the first answer, measured once: it
+holds making the graph, which torch does not need.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from machine import ROOT, describe
+from seqray.engines import Engine, with_engine
+from seqray.io.files import open_output
+from seqray.modelfile import TrainedModel
+from seqray.prediction import Precision, score_codes, score_ragged
+from seqray.zoo import load_model
+
+MODELS = ("ecoli-promoter", "arabidopsis-promoter")
+BATCHES = (1, 64, 512)
+COUNTS = {1: 64, 64: 1024, 512: 1024}  # sequences of a turn
+RUNS: tuple[tuple[Engine, Precision], ...] = (
+    ("torch", "fp32"),
+    ("onnx", "fp32"),
+    ("openvino", "fp32"),
+    ("torch", "bf16"),
+    ("openvino", "bf16"),
+)
+Work = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One engine in one place: quartiles of its sequences per CPU second, and the seconds to an answer."""
+
+    model: str
+    work: str
+    batch: int
+    engine: str
+    precision: str
+    low: float
+    median: float
+    high: float
+    start: float
+
+
+def windows(window: int, count: int) -> np.ndarray:
+    """Overlapping windows of one random sequence: (count, W) codes, a view."""
+    codes = np.random.default_rng(0).integers(0, 4, 10 * count + window).astype(np.uint8)
+    return np.lib.stride_tricks.sliding_window_view(codes, window)[: 10 * count : 10]
+
+
+def unequal(window: int, count: int) -> list[np.ndarray]:
+    """Random sequences between two thirds of the window and all of it."""
+    rng = np.random.default_rng(1)
+    return [rng.integers(0, 4, n).astype(np.uint8) for n in rng.integers(2 * window // 3, window + 1, count)]
+
+
+def works(model: TrainedModel, batch: int, precision: Precision) -> dict[str, Work]:
+    """Return the two kinds of work of one engine."""
+    window, count = model.card.window, COUNTS[batch]
+    ragged, strided = unequal(window, count), windows(window, count)
+    return {
+        "predict": lambda: score_ragged(model, ragged, batch, precision),
+        "scan": lambda: score_codes(model, strided, batch_size=batch, precision=precision),
+    }
+
+
+def measure(name: str, rounds: int) -> list[Row]:
+    """Let the engines take turns on one model."""
+    plain = load_model(name)
+    models: dict[tuple[Engine, Precision], TrainedModel] = {}
+    starts: dict[tuple[Engine, Precision], float] = {}
+    for key in RUNS:
+        began = time.process_time()
+        models[key] = with_engine(plain, *key)
+        score_codes(models[key], windows(plain.card.window, 1), precision=key[1])
+        starts[key] = time.process_time() - began
+    table = []
+    for batch in BATCHES:
+        for work in ("predict", "scan"):
+            turns = {key: works(models[key], batch, key[1])[work] for key in RUNS}
+            for key, seconds in _take_turns(turns, rounds).items():
+                low, median, high = (COUNTS[batch] / t for t in reversed(statistics.quantiles(seconds, n=4)))
+                table.append(Row(name, work, batch, *key, low, median, high, starts[key]))
+    return table
+
+
+def _take_turns(
+    turns: dict[tuple[Engine, Precision], Work], rounds: int
+) -> dict[tuple[Engine, Precision], list[float]]:
+    for work in turns.values():
+        work()
+    seconds: dict[tuple[Engine, Precision], list[float]] = {key: [] for key in turns}
+    order, shuffle = list(turns), random.Random(0)
+    for _ in range(rounds):
+        shuffle.shuffle(order)
+        for key in order:
+            start = time.process_time()
+            turns[key]()
+            seconds[key].append(time.process_time() - start)
+    return seconds
+
+
+def lines(rows: list[Row]) -> list[str]:
+    """Lay the table out, with the speed relative to torch in float32 at the same place."""
+    columns = ("model", "work", "batch", "engine", "precision", "sequences_per_cpu_s", "q25", "q75")
+    table = ["\t".join((*columns, "times_torch_fp32", "start_cpu_s"))]
+    for row in rows:
+        place = (row.model, row.work, row.batch)
+        [rival] = [r for r in rows if (r.model, r.work, r.batch, r.engine, r.precision) == (*place, *RUNS[0])]
+        figures = [f"{value:.4g}" for value in (row.median, row.low, row.high)]
+        ratio, start = f"{row.median / rival.median:.2f}", f"{row.start:.2f}"
+        table.append("\t".join([*map(str, place), row.engine, row.precision, *figures, ratio, start]))
+    return table
+
+
+def main() -> None:
+    """Measure both models."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=9, help="turns of each engine")
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "engines.tsv")
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    from importlib.metadata import version
+
+    packages = ", ".join(f"{name} {version(name)}" for name in ("onnx", "onnxruntime", "openvino"))
+    threads = f"threads: {arguments.threads}; medians and quartiles of {arguments.rounds} interleaved rounds"
+    notes = [*describe(["engines.py", *sys.argv[1:]]), f"engines: {packages}", threads]
+    rows = [row for name in MODELS for row in measure(name, arguments.rounds)]
+    text = [*(f"# {note}" for note in notes), *lines(rows)]
+    with open_output(arguments.out) as handle:
+        handle.write(("\n".join(text) + "\n").encode())
+    print("\n".join(text))
+
+
+if __name__ == "__main__":
+    main()
