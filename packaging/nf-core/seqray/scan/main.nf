@@ -1,0 +1,57 @@
+process SEQRAY_SCAN {
+    tag "$meta.id"
+    label 'process_medium'
+
+    conda "${moduleDir}/environment.yml"
+    container "seqray:0.1.0"
+
+    input:
+    tuple val(meta), path(sequences)
+    val   shipped_model
+    path  model_file
+
+    output:
+    tuple val(meta), path("*.gff3.gz")     , emit: gff
+    tuple val(meta), path("*.calls.tsv.gz"), emit: tsv
+    tuple val(meta), path("*.skipped.tsv") , emit: skipped
+    tuple val(meta), path("*.bw")          , emit: bigwig, optional: true
+    path "versions.yml"                    , emit: versions
+
+    when:
+    task.ext.when == null || task.ext.when
+
+    script:
+    def args   = task.ext.args ?: ''
+    def prefix = task.ext.prefix ?: "${meta.id}"
+    def model  = model_file ? "./${model_file}" : shipped_model
+    """
+    seqray scan \\
+        ${sequences} \\
+        --model ${model} \\
+        --out ${prefix}.gff3.gz \\
+        --out ${prefix}.calls.tsv.gz \\
+        --skipped ${prefix}.skipped.tsv \\
+        --allow-empty \\
+        --threads ${task.cpus} \\
+        --quiet \\
+        ${args}
+
+    cat <<-END_VERSIONS > versions.yml
+    "${task.process}":
+        seqray: \$(seqray --version | sed 's/^seqray //')
+    END_VERSIONS
+    """
+
+    stub:
+    def prefix = task.ext.prefix ?: "${meta.id}"
+    """
+    echo '' | gzip > ${prefix}.gff3.gz
+    echo '' | gzip > ${prefix}.calls.tsv.gz
+    touch ${prefix}.skipped.tsv
+
+    cat <<-END_VERSIONS > versions.yml
+    "${task.process}":
+        seqray: \$(seqray --version | sed 's/^seqray //')
+    END_VERSIONS
+    """
+}
