@@ -13,9 +13,9 @@ method makes its own projections, so each does a column step and a row step from
   anything here: ``pip install axial-attention==0.6.1``.
 
 Each measurement is a process of its own, in which the C library keeps freed memory, as in ``seqray predict``.
-Methods take turns on a shape, and rounds go over all shapes again. Seconds are medians over all calls, of wall
-and of CPU time; a busy machine disturbs the latter less. Memory is the largest resident size during the calls
-over that before them: the output counts, the input doesn't.
+Methods take turns on a shape, and rounds go over all shapes again. Seconds are medians over all calls, of
+wall and of CPU time; a busy machine disturbs the latter less. Memory is the largest resident size during the
+calls over that before them: the output counts, the input doesn't.
 ``by_rows`` and ``by_columns`` are the exponents of seconds ~ R^a C^b, ``by_cells`` that of memory ~ (R·C)^c,
 by least squares over the shapes of at least 4096 cells.
 """

@@ -1,0 +1,113 @@
+"""`seqray.predict`, `scan` and `explain` say what the command line writes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import seqray
+from seqray.cli.main import main
+from seqray.errors import ConfigError, InputError
+from seqray.io.explanations import EXPLANATION_COLUMNS
+from seqray.io.tracks import CALL_COLUMNS
+
+RNG = np.random.default_rng(2)
+SHORT = {f"r{i}": "".join(RNG.choice(list("ACGT"), 20 - i % 4)) for i in range(10)} | {"n": "ACGTNNACGTACGT"}
+LONG = {f"c{i}": "".join(RNG.choice(list("ACGT"), 300 + i)) for i in range(2)}
+
+
+def written(tmp_path, words, sequences) -> pd.DataFrame:
+    """Table that a verb writes for these sequences."""
+    source, out = tmp_path / "in.fa", tmp_path / "out.tsv"
+    source.write_text("".join(f">{name}\n{letters}\n" for name, letters in sequences.items()))
+    assert main([words[0], str(source), *map(str, words[1:]), "--quiet", "-o", str(out)]) == 0
+    return pd.read_csv(out, sep="\t", comment="#", keep_default_na=False)
+
+
+def same(frame: pd.DataFrame, table: pd.DataFrame) -> bool:
+    """Whether all cells agree, numbers to the six digits that a table carries; ``.`` is nan."""
+
+    def cell(a, b):
+        if isinstance(a, float):
+            return (b == "." and math.isnan(a)) or math.isclose(a, float(b), rel_tol=1e-5, abs_tol=1e-9)
+        return str(a) == str(b) or (a is pd.NA and b == ".")
+
+    if list(frame.columns) != list(table.columns) or len(frame) != len(table):
+        return False
+    return all(
+        cell(a, b) for name in frame.columns for a, b in zip(frame[name].tolist(), table[name], strict=True)
+    )
+
+
+@pytest.mark.parametrize("settings", [{}, {"threshold": 0.9}, {"prior": 0.01}])
+def test_predict_is_the_table_of_the_verb(settings, tiny_model, tiny_model_file, tmp_path):
+    words = [word for name, value in settings.items() for word in (f"--{name}", value)]
+    table = written(tmp_path, ["predict", "-m", tiny_model_file, *words], SHORT)
+    assert same(seqray.predict(tiny_model, SHORT, **settings), table)
+    assert same(seqray.predict(tiny_model_file, pd.Series(SHORT), **settings), table)
+
+
+def test_sets_come_with_a_coverage(tmp_path):
+    letters = {"a": "ACGT" * 20}
+    table = written(tmp_path, ["predict", "-m", "bacteria-promoter", "--coverage", 0.9], letters)
+    assert same(seqray.predict("bacteria-promoter", letters, coverage=0.9), table)
+
+
+def test_scan_is_the_table_of_the_verb(tiny_model, tiny_model_file, tmp_path):
+    table = written(tmp_path, ["scan", "-m", tiny_model_file, "--threshold", 0.6, "--strand", "plus"], LONG)
+    frame = seqray.scan(tiny_model, LONG, threshold=0.6, strand="plus")
+    assert len(frame)
+    assert same(frame, table)
+    assert frame.attrs["threshold"] == 0.6
+    assert frame.attrs["letters"] == 601
+    assert frame.attrs["expected_false_calls"] > 0
+    assert frame.attrs["skipped"] == {}
+    quick = seqray.scan(tiny_model, LONG, threshold=0.6, null_mb=0)
+    assert quick.attrs["expected_false_calls"] is None
+
+
+def test_explain_is_the_table_of_the_verb(tiny_model, tiny_model_file, tmp_path):
+    words = ["explain", "-m", tiny_model_file, "--no-check", "--shuffles", 3]
+    words += ["--method", "rollout", "--method", "ism"]
+    table = written(tmp_path, words, SHORT)
+    frame = seqray.explain(tiny_model, SHORT, ["rollout", "ism"], shuffles=3)
+    assert same(frame, table)
+    top = seqray.explain(tiny_model, SHORT, top=2, shuffles=0)
+    assert sorted(top["rank"]) == sorted([1, 2] * len(SHORT))
+
+
+def test_nothing_gives_frames_of_no_rows_with_all_columns(tiny_model):
+    assert list(seqray.predict(tiny_model, []).columns)[:3] == ["id", "length", "label"]
+    assert list(seqray.scan(tiny_model, []).columns) == list(CALL_COLUMNS)
+    assert list(seqray.explain(tiny_model, []).columns) == list(EXPLANATION_COLUMNS)
+    assert all(len(f(tiny_model, [])) == 0 for f in (seqray.predict, seqray.scan, seqray.explain))
+
+
+def test_a_short_contig_is_skipped_and_named(tiny_model):
+    with pytest.warns(UserWarning, match="skipped 1 sequences: 'short'"):
+        frame = seqray.scan(tiny_model, {"short": "ACGT", **LONG}, threshold=0.6, null_mb=0)
+    assert frame.attrs["skipped"] == {"short": "4 letters, shorter than the window of 20"}
+    pd.testing.assert_frame_equal(frame, seqray.scan(tiny_model, LONG, threshold=0.6, null_mb=0))
+    with pytest.raises(InputError, match="shorter than the window"):
+        seqray.scan(tiny_model, {"short": "ACGT"}, strict=True)
+
+
+def test_contigs_need_names_that_differ(tiny_model):
+    records = [seqray.SequenceRecord("a", "ACGT" * 10)] * 2
+    assert seqray.predict(tiny_model, [r.sequence[:20] for r in records])["id"].is_unique
+    with pytest.raises(InputError, match="'a': the name occurs twice"):
+        seqray.scan(tiny_model, records)
+
+
+def test_settings_are_checked(tiny_model):
+    with pytest.raises(TypeError, match="unknown setting 'strnd'; known are stride"):
+        seqray.scan(tiny_model, LONG, strnd="plus")
+    with pytest.raises(TypeError, match="unknown setting 'methods'"):
+        seqray.explain(tiny_model, SHORT, methods=("ism",))
+    with pytest.raises(ConfigError, match="context"):
+        seqray.predict(tiny_model, SHORT, context="bacteria")
+    with pytest.raises(ConfigError, match="no class 'x'"):
+        seqray.explain(tiny_model, SHORT, target="x")

@@ -1,0 +1,278 @@
+"""The graph is the network, for any shape, batch and calibration; engines answer as torch does."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import seqray
+from seqray import engines, onnxgraph
+from seqray.card import Card
+from seqray.config import ModelConfig, StemConfig
+from seqray.engines import with_engine
+from seqray.errors import ConfigError, InputError, ModelFileError
+from seqray.export import export_onnx
+from seqray.isotonic import IsotonicMap
+from seqray.modelfile import TrainedModel, load_model, save_model
+from seqray.models.build import build_model, build_network
+from seqray.prediction import predict_records, score_codes
+from seqray.records import SequenceRecord
+
+WINDOW = 23
+RNG = np.random.default_rng(5)
+
+
+def random_model(members=1, context=None, **settings) -> TrainedModel:
+    config = ModelConfig(d_model=8, layers=2, heads=2, max_length=WINDOW, dropout=0.0, **settings)
+    networks = []
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        for _ in range(members):
+            networks.append(build_model(config))
+            with torch.no_grad():
+                for name, parameter in networks[-1].named_parameters():
+                    parameter.normal_(1.0 if "norm.weight" in name else 0.0, 0.6)
+    classes = tuple("abc"[: config.classes])
+    card = Card(
+        name="m", classes=classes, positive="a", window=WINDOW, model=config, members=members, temperature=1.7
+    )
+    return TrainedModel(card, tuple(networks)).with_context(context)
+
+
+def session(model: TrainedModel, **settings) -> onnxruntime.InferenceSession:
+    graph = onnxgraph.make_graph(model, **settings)
+    onnx.checker.check_model(graph, full_check=True)
+    return onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+
+
+def padded(model: TrainedModel, lengths: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Tokens and mask of random sequences; what is padded holds random tokens, which must not count."""
+    tokens = torch.from_numpy(RNG.integers(0, model.tokenizer.vocab_size, (len(lengths), 1 + max(lengths))))
+    tokens[:, 0] = model.tokenizer.first
+    return tokens, torch.arange(1 + max(lengths)) <= torch.tensor(lengths)[:, None]
+
+
+SHAPES = {
+    "plain": {},
+    "relu, three classes": {"activation": "relu", "classes": 3},
+    "three members": {"members": 3},
+    "words": {"tokenizer": "kmer", "k": 3},
+    "protein": {"alphabet": "protein"},
+    "learned": {"positions": "learned"},
+    "rotary": {"positions": "rotary"},
+    "rotary, shared keys": {"positions": "rotary", "kv_heads": 1},
+    "wide": {"d_ff": 20},
+    "stem": {"stem": StemConfig(kernels=(3, 5), stride=3, depth=2)},
+    "stem of stride 1": {"stem": StemConfig(kernels=(7,), stride=1, depth=0)},
+    "stem, rotary": {"stem": StemConfig(kernels=(3,), stride=4, depth=1), "positions": "rotary"},
+    "contexts": {"contexts": ("x", "y"), "context": "y"},
+    "contexts, none given": {"contexts": ("x", "y")},
+    "gain": {"position_gain": "shared"},
+    "gain by context": {"position_gain": "context", "contexts": ("x", "y"), "context": "x"},
+    "gain in a stem": {
+        "position_gain": "context",
+        "contexts": ("x",),
+        "context": "x",
+        "stem": StemConfig(kernels=(3,), stride=2, depth=1),
+    },
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_graph_gives_the_logits_of_torch(shape):
+    model = random_model(**SHAPES[shape])
+    run, unmasked = session(model), session(model, masked=False)
+    for lengths in ([WINDOW - 2] * 3, [9, 3, 21, 4], [5], [1], [2, 1]):
+        tokens, mask = padded(model, lengths)
+        expected = model.logits(tokens, mask).numpy()
+        logits, p = run.run(["logits", "probabilities"], {"tokens": tokens.numpy(), "mask": mask.numpy()})
+        assert len(lengths) == 1 or expected.std(axis=0).max() > 0.003  # the sequences do matter
+        np.testing.assert_allclose(logits, expected, atol=1e-5, rtol=1e-5)
+        np.testing.assert_allclose(p, torch.softmax(torch.from_numpy(expected), -1).numpy(), atol=1e-6)
+        if mask.all():
+            [logits] = unmasked.run(["logits"], {"tokens": tokens.numpy()})
+            np.testing.assert_allclose(logits, expected, atol=1e-5, rtol=1e-5)
+
+
+@settings(max_examples=15)
+@given(st.lists(st.integers(1, WINDOW), min_size=1, max_size=6), st.integers(0, 5))
+def test_a_sequence_is_answered_alike_in_any_company(lengths, place):
+    run, model = GRAPH
+    tokens, mask = padded(model, lengths)
+    [together] = run.run(["logits"], {"tokens": tokens.numpy(), "mask": mask.numpy()})
+    row = place % len(lengths)
+    alone = tokens[row : row + 1, : 1 + lengths[row]].numpy()
+    [single] = run.run(["logits"], {"tokens": alone, "mask": np.ones(alone.shape, dtype=bool)})
+    np.testing.assert_allclose(together[row], single[0], atol=1e-5)
+
+
+_STEMMED = random_model(stem=StemConfig(kernels=(3, 5), stride=3, depth=1), members=2)
+GRAPH = (session(_STEMMED), _STEMMED)
+
+
+@pytest.mark.parametrize(("shares", "after"), [([0.2, 0.5, 0.8], [-3.0, 0.0, 0.4]), ([0.5], [1.1])])
+@pytest.mark.parametrize("positive", ["a", "b"])
+def test_the_isotonic_map_is_part_of_the_graph(shares, after, positive):
+    model = random_model()
+    codes = RNG.integers(0, 4, (200, WINDOW)).astype(np.uint8)
+    tokens = model.tokenizer.encode_codes(codes)
+    plain = model.logits(torch.from_numpy(tokens)).numpy()
+    index = "ab".index(positive)
+    bend = IsotonicMap(np.quantile(plain[:, index] - plain[:, 1 - index], shares), np.array(after))
+    card = replace(model.card, format=2, isotonic=bend.to_mapping(), positive=positive)
+    model = TrainedModel(card, model.networks)
+    inputs = {"tokens": tokens, "mask": np.ones(tokens.shape, dtype=bool)}
+    logits, p = session(model).run(["logits", "probabilities"], inputs)
+    odds = logits[:, index] - logits[:, 1 - index]
+    np.testing.assert_allclose(p[:, index], 1 / (1 + np.exp(-bend(odds))), atol=1e-5)
+    np.testing.assert_allclose(p, score_codes(model, codes), atol=1e-4)  # steep between close knots
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stored(tmp_path) -> TrainedModel:
+    model = random_model(members=2, contexts=("x", "y"))
+    path = tmp_path / "m.safetensors"
+    save_model(path, model.networks, model.card)
+    return load_model(path)
+
+
+def test_a_file_carries_what_a_user_of_it_needs(stored, tmp_path):
+    out = tmp_path / "m.onnx"
+    assert export_onnx(stored, out) < 1e-4
+    facts = {entry.key: entry.value for entry in onnx.load(out).metadata_props}
+    card = json.loads(facts["seqray_card"])
+    assert (card["classes"], card["window"]) == (["a", "b"], WINDOW)
+    assert facts["seqray_model_sha256"] == stored.sha256
+    rules = json.loads(facts["seqray_tokens"])
+    run = onnxruntime.InferenceSession(out, providers=["CPUExecutionProvider"])
+    letters = "ACGTTGNACGTA"
+    tokens = [
+        rules["first_letter"] + rules["letters"].index(c) if c != "N" else rules["UNK"] for c in letters
+    ]
+    for context in (None, "x", "y"):
+        row = np.array([[rules["contexts"].get(context, rules["CLS"]), *tokens]])
+        [p] = run.run(["probabilities"], {"tokens": row, "mask": np.ones(row.shape, dtype=bool)})
+        [expected] = predict_records(stored.with_context(context), [SequenceRecord("r", letters)])
+        np.testing.assert_allclose(p[0], expected.probabilities, atol=1e-6)
+
+
+def test_the_same_model_gives_the_same_bytes(stored, tmp_path):
+    paths = [tmp_path / name for name in ("a.onnx", "b.onnx")]
+    for path in paths:
+        export_onnx(stored, path)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+def test_a_graph_that_answers_differently_is_not_written(stored, tmp_path, monkeypatch):
+    other = random_model(members=2, contexts=("x", "y"))
+    with torch.no_grad():
+        other.networks[1].head.linear.bias[0] += 0.01
+    graph = onnxgraph.make_graph(other)
+    monkeypatch.setattr(onnxgraph, "make_graph", lambda *_, **__: graph)
+    with pytest.raises(ModelFileError, match="can't be exported: the graph differs by"):
+        export_onnx(stored, tmp_path / "m.onnx")
+    assert not (tmp_path / "m.onnx").exists()
+
+
+def test_a_name_of_another_end_is_refused(stored, tmp_path):
+    with pytest.raises(InputError, match="does not name an ONNX file"):
+        export_onnx(stored, tmp_path / "m.pb")
+
+
+# --- engines --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ["onnx", "openvino"])
+def test_an_engine_predicts_and_scans_as_torch_does(engine, tiny_model):
+    letters = [RNG.choice(list("ACGTN"), int(n), p=[0.24] * 4 + [0.04]) for n in RNG.integers(4, 21, 60)]
+    records = [SequenceRecord(f"r{i}", "".join(row)) for i, row in enumerate(letters)]
+    changed = with_engine(tiny_model, engine)
+    for found, expected in zip(
+        predict_records(changed, records), predict_records(tiny_model, records), strict=True
+    ):
+        assert replace(found, probabilities=()) == replace(expected, probabilities=())
+        assert found.probabilities == pytest.approx(expected.probabilities, abs=1e-5)
+    genome = {"g": "".join(RNG.choice(list("ACGT"), 500))}
+    found, expected = (seqray.scan(tiny_model, genome, threshold=0.6, engine=e) for e in (engine, "torch"))
+    assert len(expected)
+    assert found.drop(columns="score").equals(expected.drop(columns="score"))
+    np.testing.assert_allclose(found["score"], expected["score"], atol=1e-5)
+
+
+@pytest.mark.parametrize("engine", ["onnx", "openvino"])
+def test_an_engine_knows_contexts(engine, stored):
+    changed = with_engine(stored, engine)
+    for context in (None, "x", "y"):
+        records = [SequenceRecord("r", "ACGTACGTAC")]
+        [found] = predict_records(changed.with_context(context), records)
+        [expected] = predict_records(stored.with_context(context), records)
+        assert found.probabilities == pytest.approx(expected.probabilities, abs=1e-5)
+
+
+def test_torch_is_the_model_itself(tiny_model):
+    assert with_engine(tiny_model, "torch") is tiny_model
+
+
+def test_openvino_rounds_only_when_asked(tiny_model):
+    codes = RNG.integers(0, 4, (200, 20)).astype(np.uint8)
+    exact = score_codes(tiny_model, codes)
+    assert np.abs(score_codes(with_engine(tiny_model, "openvino"), codes) - exact).max() < 1e-5
+    rounded = score_codes(with_engine(tiny_model, "openvino", "bf16"), codes)
+    assert np.abs(rounded - exact).max() < 0.05
+
+
+def test_a_model_of_alignments_is_refused(tmp_path):
+    config = ModelConfig(
+        kind="alignment", alphabet="protein", d_model=8, heads=2, layers=1, max_length=WINDOW
+    )
+    card = Card(name="rows", classes=("a", "b"), positive="a", window=WINDOW, model=config)
+    model = TrainedModel(card, (build_network(config),))
+    for refused in (lambda: with_engine(model, "onnx"), lambda: export_onnx(model, tmp_path / "m.onnx")):
+        with pytest.raises(ConfigError, match="model 'rows' reads alignments"):
+            refused()
+    with pytest.raises(ConfigError, match="model 'rows' reads alignments"):
+        seqray.predict(model, ["MKV"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_an_engine_cannot_do_is_told(tiny_model):
+    with pytest.raises(ConfigError, match="fp32 only"):
+        with_engine(tiny_model, "onnx", "bf16")
+    with pytest.raises(ConfigError, match="unknown engine 'tensorrt'"):
+        with_engine(tiny_model, "tensorrt")
+
+
+def test_an_engine_that_answers_differently_is_refused(stored, monkeypatch):
+    other = random_model(members=2, contexts=("x", "y"))
+    with torch.no_grad():
+        other.networks[0].head.linear.bias[0] += 0.1
+    monkeypatch.setattr(
+        engines, "build_graph", lambda model, masked: onnxgraph.make_graph(other, masked=masked)
+    )
+    with pytest.raises(ModelFileError, match="engine 'onnx': fails its self-test"):
+        with_engine(stored, "onnx")
+
+
+@pytest.mark.parametrize(
+    ("engine", "package", "extra"),
+    [("onnx", "onnxruntime", "onnx"), ("onnx", "onnx", "onnx"), ("openvino", "openvino", "openvino")],
+)
+def test_a_missing_package_is_named_with_its_extra(engine, package, extra, tiny_model, monkeypatch):
+    for name in [n for n in sys.modules if n == "seqray.onnxgraph" or n.split(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delattr("seqray.onnxgraph", raising=False)
+    with pytest.raises(ConfigError, match=rf"'{package}' is not installed.*pip install 'seqray\[{extra}\]'"):
+        with_engine(tiny_model, engine)

@@ -1,0 +1,347 @@
+"""`seqray.SequenceClassifier` among scikit-learn's tools."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from Bio.Seq import Seq
+from Bio.SeqRecord import SeqRecord
+from sklearn.base import clone, is_classifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import NotFittedError, SkipTestWarning
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+
+import seqray
+from seqray import SequenceClassifier
+from seqray.config import RunConfig, from_mapping
+from seqray.errors import ConfigError, InputError
+from seqray.modelfile import TrainedModel, save_model
+from seqray.prediction import predict_records
+from seqray.records import SequenceRecord
+
+SMALL = {"d_model": 8, "layers": 1, "heads": 2, "epochs": 1, "device": "cpu", "threads": 1}
+RNG = np.random.default_rng(1)
+
+
+def made_up(count: int, classes=("other", "site"), length: int = 12) -> tuple[list[str], np.ndarray]:
+    """Sequences that tell their class by the letters of their first half."""
+    y = np.array([classes[i % len(classes)] for i in range(count)])
+    letters = dict(zip(classes, ("AC", "GT", "AT"), strict=False))
+    half = length // 2
+    X = ["".join([*RNG.choice(list(letters[c]), half), *RNG.choice(list("ACGT"), half)]) for c in y]
+    return X, y
+
+
+X, Y = made_up(80)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> SequenceClassifier:
+    return SequenceClassifier(**SMALL | {"epochs": 6, "d_model": 16}, learning_rate=0.01).fit(X, Y)
+
+
+# --- the conventions of scikit-learn --------------------------------------------------------------
+
+
+class OnNumbers(SequenceClassifier):
+    """Numbers as letters, so that scikit-learn's checks, which know nothing but tables, can run.
+
+    Each number of a row is written with six amino acids for its digits. One epoch of a tiny network makes
+    little of that: how well it does is not asked.
+    """
+
+    def _text(self, X):
+        from sklearn.utils.validation import validate_data
+
+        table = validate_data(self, X, reset=not hasattr(self, "model_") or self._fitting, dtype=float)
+        numbers = (1000 * np.clip(np.asarray(table) + 500, 0, 999.999)).astype(int)  # six digits
+        digits = numbers[..., None] // 10 ** np.arange(6) % 10  # (N, features, 6)
+        return ["".join(row.ravel()) for row in np.array(list("ACDEFGHIKL"))[digits]]
+
+    _fitting = False
+
+    def fit(self, X, y, groups=None):
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None")
+        self._fitting = True
+        try:
+            text = self._text(X)
+        finally:
+            del self._fitting
+        return super().fit(text, y, groups)
+
+    def predict_proba(self, X):
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        return super().predict_proba(self._text(X))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.one_d_array, tags.input_tags.string = True, False, False
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+# No check is expected to fail.
+@parametrize_with_checks([OnNumbers(alphabet="protein", **SMALL)])
+def test_scikit_learn_finds_what_it_expects(estimator, check):
+    check(estimator)
+
+
+def test_its_tags_say_that_it_reads_text_in_one_dimension():
+    estimator = SequenceClassifier()
+    tags = estimator.__sklearn_tags__()
+    assert (tags.input_tags.string, tags.input_tags.one_d_array, tags.input_tags.two_d_array) == (
+        True,
+        True,
+        False,
+    )
+    assert is_classifier(estimator)
+    with pytest.warns(SkipTestWarning):  # its tables are no sequences, hence OnNumbers
+        check_estimator(estimator)
+
+
+def test_parameters_survive_a_clone():
+    config = RunConfig()
+    estimator = SequenceClassifier(config, d_model=32, members=2, threshold="model")
+    copy = clone(estimator)
+    assert copy.get_params() == estimator.get_params()
+    assert copy.config is not None
+    assert copy.set_params(d_model=16).d_model == 16
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+def test_it_learns_and_answers_as_the_library_does(fitted):
+    fresh, truth = made_up(60)
+    assert fitted.score(fresh, truth) > 0.9
+    p = fitted.predict_proba(fresh)
+    records = [SequenceRecord(str(i), letters) for i, letters in enumerate(fresh)]
+    expected = np.array([answer.probabilities for answer in predict_records(fitted.model_, records)])
+    np.testing.assert_allclose(p, expected, atol=1e-6)
+    assert list(fitted.classes_) == list(fitted.model_.card.classes) == ["other", "site"]
+    odds = np.log(p[:, 1]) - np.log(p[:, 0])
+    np.testing.assert_allclose(fitted.decision_function(fresh), odds, atol=1e-9)
+    assert (fitted.predict(fresh) == np.where(odds > 0, "site", "other")).all()
+
+
+@pytest.mark.parametrize("threshold", [0.9, 0.02, "model"])
+@pytest.mark.parametrize("positive", [None, "other"])
+def test_a_threshold_moves_calls_and_scores_together(threshold, positive):
+    classifier = SequenceClassifier(**SMALL, positive=positive, threshold=threshold).fit(X, Y)
+    fresh, _ = made_up(40)
+    card = classifier.model_.card
+    limit = card.threshold if threshold == "model" else threshold
+    assert card.positive == (positive or "site")
+    p = classifier.predict_proba(fresh)[:, list(classifier.classes_).index(card.positive)]
+    called = np.where(p >= limit, card.positive, "other" if card.positive == "site" else "site")
+    assert (classifier.predict(fresh) == called).all()
+    assert (classifier.classes_[(classifier.decision_function(fresh) > 0).astype(int)] == called).all()
+    if threshold == "model":
+        frame = seqray.predict(classifier.model_, fresh)
+        assert (frame["label"] == called).all()
+
+
+def test_three_classes_and_labels_that_are_numbers():
+    sequences, y = made_up(90, classes=(3, 1, 20))
+    classifier = SequenceClassifier(**SMALL).fit(sequences, y)
+    assert classifier.classes_.tolist() == [1, 3, 20]
+    assert classifier.model_.card.classes == ("1", "3", "20")
+    p = classifier.predict_proba(sequences)
+    assert p.shape == classifier.decision_function(sequences).shape == (90, 3)
+    assert (classifier.predict(sequences) == classifier.classes_[p.argmax(axis=1)]).all()
+    assert classifier.predict(sequences).dtype == y.dtype
+
+
+def test_every_way_to_hold_sequences_is_answered_alike(fitted):
+    expected = fitted.predict_proba(X)
+    ways = [np.array(X), np.array(X, dtype=object), pd.Series(X, index=range(5, 85)), tuple(X), iter(X)]
+    ways += [[SeqRecord(Seq(x.lower()), id="r") for x in X], [SequenceRecord("r", x) for x in X]]
+    for way in ways:
+        np.testing.assert_array_equal(fitted.predict_proba(way), expected)
+
+
+def test_no_sequences_have_no_answers(fitted):
+    assert fitted.predict_proba([]).shape == (0, 2)
+    assert fitted.predict([]).shape == (0,)
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+
+def test_settings_come_from_a_file_a_shipped_model_or_an_object(tmp_path):
+    path = tmp_path / "run.yaml"
+    path.write_text("model: {d_model: 24, layers: 2, heads: 3}\ndata: {window: 12, positive: site}\n")
+    trained = SequenceClassifier(path, layers=1, epochs=1, device="cpu", threads=1).fit(X, Y).model_.card
+    assert (trained.model.d_model, trained.model.layers, trained.model.heads) == (24, 1, 3)
+    config = from_mapping(
+        RunConfig, {"name": "mine", "model": {"d_model": 6, "heads": 1}, "data": {"window": 12}}
+    )
+    card = SequenceClassifier(config, epochs=1, device="cpu").fit(X, Y).model_.card
+    assert (card.name, card.model.d_model, card.positive) == ("mine", 6, "site")
+    settings = SequenceClassifier("ecoli-promoter")._settings()
+    shipped = seqray.load_model("ecoli-promoter").card
+    assert settings.model == shipped.model
+    assert settings.optimizer.learning_rate == shipped.training["config"]["optimizer"]["learning_rate"]
+
+
+def test_training_sequences_may_carry_flanks_and_be_scored_with_them():
+    config = from_mapping(RunConfig, {"data": {"window": 8, "flank": 2}, "augment": {"shift": 2}})
+    classifier = SequenceClassifier(config, **SMALL).fit(X, Y)
+    inner = [x[2:10] for x in X]
+    np.testing.assert_array_equal(classifier.predict_proba(X), classifier.predict_proba(inner))
+    assert classifier.fit(inner, Y).model_.card.training["config"]["data"]["flank"] == 0
+
+
+def test_the_same_seed_gives_the_same_model_and_leaves_random_states_alone():
+    for seed in (random.seed, np.random.seed, torch.manual_seed):
+        seed(0)
+    expected = random.random(), np.random.random(), float(torch.rand(1))
+    for seed in (random.seed, np.random.seed, torch.manual_seed):
+        seed(0)
+    threads = torch.get_num_threads()
+    one = SequenceClassifier(**SMALL, seed=4).fit(X, Y)
+    assert (random.random(), np.random.random(), float(torch.rand(1))) == expected
+    assert torch.get_num_threads() == threads
+    same, other = (SequenceClassifier(**SMALL, seed=seed).fit(X, Y) for seed in (4, 5))
+    assert one.model_.sha256 == same.model_.sha256 != other.model_.sha256
+
+
+def test_relatives_are_held_out_together():
+    """Labels by group and letters by chance: held-out groups that leaked would be learned by heart."""
+    groups = np.arange(80) // 8
+    held = []
+    for shuffled in (None, groups):
+        card = SequenceClassifier(**SMALL, validation=0.3).fit(X, Y, groups=shuffled).model_.card
+        held.append(card.training["held_out"])
+        assert card.training["related_validation"] == 0
+    assert held[1] % 8 == 0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "y", "words"),
+    [
+        ({}, ["a"] * 80, "two classes or more"),
+        ({}, np.linspace(0, 1, 80), "Unknown label type: continuous"),
+        ({}, Y[:79], "inconsistent numbers of samples"),
+    ],
+)
+def test_labels_that_are_no_classes_are_refused(parameters, y, words):
+    with pytest.raises(ValueError, match=words):
+        SequenceClassifier(**SMALL | parameters).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"heads": 3}, "'model.d_model'"),
+        ({"members": 9}, "'members'"),
+        ({"device": "gpu0"}, "unknown device 'gpu0'"),
+        ({"config": from_mapping(RunConfig, {"model": {"kind": "alignment"}})}, "'model.kind' is alignment"),
+        ({"config": "no-such.yaml"}, "no-such.yaml: can't be read"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(parameters, words):
+    with pytest.raises(ConfigError, match=words):
+        SequenceClassifier(**SMALL | parameters).fit(X, Y)
+
+
+def test_what_cannot_be_read_is_refused(fitted):
+    with pytest.raises(InputError, match="'sequence_1': unknown letter"):
+        fitted.predict(["ACGT!"])
+    with pytest.raises(InputError, match="at most 12"):
+        fitted.predict(["ACGT" * 4])
+    with pytest.raises(ValueError, match="2 dimensions"):
+        fitted.predict(np.array([X]))
+    with pytest.raises(ValueError, match="one sequence or path"):
+        fitted.predict("ACGT")
+    with pytest.raises(NotFittedError):
+        SequenceClassifier().predict(X)
+    with pytest.raises(ConfigError, match="'threshold' is 1\\.5"):
+        clone(fitted).set_params(threshold=1.5, epochs=1).fit(X, Y).predict(X)
+
+
+# --- company --------------------------------------------------------------------------------------
+
+
+def test_a_pipeline_hands_it_sequences():
+    upper = FunctionTransformer(lambda rows: [row.replace(" ", "") for row in rows])
+    spaced = [" ".join(x) for x in X]
+    pipeline = make_pipeline(upper, SequenceClassifier(**SMALL)).fit(spaced, Y)
+    plain = SequenceClassifier(**SMALL).fit(X, Y)
+    np.testing.assert_array_equal(pipeline.predict_proba(spaced), plain.predict_proba(X))
+    words = make_pipeline(CountVectorizer(analyzer="char", ngram_range=(1, 2)), LogisticRegression())
+    assert words.fit(X, Y).predict(X).shape == pipeline.predict(spaced).shape  # a floor takes the same X
+
+
+def test_cross_validation_by_groups():
+    groups = np.arange(80) // 4
+    scores = cross_validate(
+        SequenceClassifier(**SMALL),
+        X,
+        Y,
+        groups=groups,
+        cv=GroupKFold(2),
+        scoring="roc_auc",
+        error_score="raise",
+    )
+    assert scores["test_score"].shape == (2,)
+
+
+def test_a_grid_search_sets_parameters_and_refits():
+    search = GridSearchCV(
+        SequenceClassifier(**SMALL), {"d_model": np.array([4, 8])}, cv=2, error_score="raise"
+    )
+    search.fit(pd.Series(X), Y)
+    assert search.best_estimator_.model_.card.model.d_model == search.best_params_["d_model"]
+
+
+def test_another_calibration_may_wrap_it():
+    wrapped = CalibratedClassifierCV(SequenceClassifier(**SMALL), cv=2).fit(X, Y)
+    np.testing.assert_allclose(wrapped.predict_proba(X).sum(axis=1), 1)
+
+
+# --- keeping --------------------------------------------------------------------------------------
+
+
+def test_a_pickle_holds_the_bytes_of_the_model_file(fitted, tmp_path):
+    fitted.save(tmp_path / "m.safetensors")
+    content = (tmp_path / "m.safetensors").read_bytes()
+    text = pickle.dumps(fitted)
+    assert content in text
+    assert b"seqray.models" not in text  # no network is pickled
+    again = pickle.loads(text)
+    assert isinstance(again.model_, TrainedModel)
+    assert again.model_.sha256 == fitted.model_.sha256
+    np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
+    assert pickle.loads(pickle.dumps(SequenceClassifier(d_model=8))).get_params()["d_model"] == 8
+
+
+def test_a_saved_model_answers_alike_elsewhere(fitted, tmp_path):
+    path = tmp_path / "m.safetensors"
+    fitted.save(path)
+    frame = seqray.predict(path, X)
+    np.testing.assert_allclose(frame[["p_other", "p_site"]], fitted.predict_proba(X), atol=1e-9)
+    save_model(tmp_path / "again.safetensors", fitted.model_.networks, fitted.model_.card)
+    assert path.read_bytes() == (tmp_path / "again.safetensors").read_bytes()
+
+
+def test_nothing_is_warned_of_or_printed(capfd):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.filterwarnings("ignore", ".*srun.*")
+        SequenceClassifier(**SMALL).fit(X, Y)
+    assert capfd.readouterr().out == ""

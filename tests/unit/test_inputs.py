@@ -1,0 +1,117 @@
+"""Whatever holds sequences becomes the same records."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pysam
+import pytest
+from Bio import SeqIO
+from Bio.Seq import Seq
+from Bio.SeqRecord import SeqRecord
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqray.alphabet import DNA, PROTEIN
+from seqray.errors import InputError
+from seqray.inputs import as_records
+from seqray.records import SequenceRecord
+
+LETTERS = {"one": "ACGTTGCA", "two": "GGGAACC"}
+
+
+def pairs(sequences, **settings):
+    return [(r.id, r.sequence) for r in as_records(sequences, DNA, **settings)]
+
+
+@pytest.fixture
+def fasta(tmp_path):
+    path = tmp_path / "x.fa"
+    path.write_text("".join(f">{name} text\n{letters.lower()}\n" for name, letters in LETTERS.items()))
+    return path
+
+
+def aligned(letters: str, *, reverse: bool) -> pysam.AlignedSegment:
+    """A read of these letters; a reverse one is stored on the other strand, as in a BAM file."""
+    read = pysam.AlignedSegment()
+    read.query_name, read.is_reverse = "one", reverse
+    read.query_sequence = str(Seq(letters).reverse_complement()) if reverse else letters
+    return read
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda path: LETTERS,
+        lambda path: {name: Seq(letters) for name, letters in LETTERS.items()},
+        lambda path: pd.Series(LETTERS),
+        lambda path: [SeqRecord(Seq(letters), id=name) for name, letters in LETTERS.items()],
+        lambda path: (SequenceRecord(name, letters) for name, letters in LETTERS.items()),
+        lambda path: SeqIO.parse(path, "fasta"),
+        lambda path: SeqIO.to_dict(SeqIO.parse(path, "fasta")),
+        lambda path: pysam.FastxFile(str(path)),
+        lambda path: pysam.FastaFile(str(path)),
+        lambda path: path,
+        str,
+    ],
+)
+def test_every_way_to_hold_sequences_gives_the_same_records(make, fasta):
+    assert pairs(make(fasta)) == list(LETTERS.items())
+
+
+def test_nameless_sequences_are_numbered():
+    numbered = [("sequence_1", "ACG"), ("sequence_2", "TT")]
+    assert pairs(["ACG", "TT"]) == pairs([Seq("ACG"), SeqRecord(Seq("uu"))]) == numbered
+    assert pairs(pd.Series(["ACG", "TT"]).to_numpy()) == numbered
+
+
+@pytest.mark.parametrize("one", ["acg", Seq("acg"), SeqRecord(Seq("acg"))])
+def test_a_single_sequence_is_a_list_of_one(one):
+    assert pairs(one) == [("sequence_1", "ACG")]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_read_is_taken_as_it_was_sequenced(reverse):
+    assert pairs(aligned("AACGT", reverse=reverse)) == [("one", "AACGT")]
+    assert pairs([aligned("AACGT", reverse=reverse)]) == [("one", "AACGT")]
+
+
+def test_a_circle_and_its_soft_masks_are_noted():
+    record = SeqRecord(Seq("ACgtACg"), id="c", annotations={"topology": "circular"})
+    [found] = as_records(record, DNA, soft_masks=True)
+    assert (found.circular, found.soft_masked, found.sequence) == (True, ((2, 4), (6, 7)), "ACGTACG")
+    [plain] = as_records(record, DNA)
+    assert plain.soft_masked == ()
+
+
+def test_records_keep_what_they_carry():
+    record = SequenceRecord("r", "ACGT", "text", ((0, 2),), True)
+    assert list(as_records([record], DNA)) == [record]
+    assert pairs([SequenceRecord("r", "ACGU")]) == [("r", "ACGT")]
+
+
+@given(st.dictionaries(st.text(min_size=1), st.text("acgtACGTnN", min_size=1), max_size=5))
+def test_case_carries_no_meaning_and_order_is_kept(sequences):
+    assert pairs(sequences) == [(name, letters.upper()) for name, letters in sequences.items()]
+
+
+@pytest.mark.parametrize(
+    ("sequences", "words"),
+    [
+        ({"a": "ACGX!"}, "record 'a': unknown letter"),
+        (["ACGT", float("nan")], "record 'sequence_2': is a float, not a sequence"),
+        ({"a": None}, "record 'a': has no sequence"),
+        ([aligned("", reverse=False)], "read 'one': has no sequence"),
+        ({"a": Seq(None, 5)}, "record 'a': has a length but no letters"),
+        (b"ACGT", "a bytes was given"),
+        (5, "a int was given"),
+        (pd.DataFrame({"s": ["ACGT"]}), "give the column"),
+        ("no-such-file.fa", "no such file"),
+    ],
+)
+def test_what_holds_no_sequences_is_refused(sequences, words):
+    with pytest.raises(InputError, match=words):
+        pairs(sequences)
+
+
+def test_the_alphabet_decides():
+    assert [r.sequence for r in as_records(["mkv*"], PROTEIN)] == ["MKV"]
