@@ -18,142 +18,13 @@ from seqray.calls import CallTable
 from seqray.card import Card
 from seqray.errors import ConfigError, InputError
 from seqray.modelfile import TrainedModel
-from seqray.null import BlockSampler, NullScores
 from seqray.prediction import score_codes
 from seqray.records import SequenceRecord
-from seqray.regions import Intervals, NamesWanted, RegionSet
-from seqray.results import SkippedRecord
 from seqray.scantypes import Detector, Listeners, Profile, ScanOptions, ScanResult
-from seqray.sweep import Sweep
-from seqray.windows import ContigWindows, WindowRule
+from seqray.scanwork import ScanWork, settle, within_parts
+from seqray.sweep import join
 
 __all__ = ["Detector", "Listeners", "Profile", "ScanOptions", "ScanResult", "scan_records", "scan_sequences"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
-# Windows per contig that are compared with the model's training data: a share to 2 per cent or better.
-_WINDOWS_COMPARED = 500
-
-
-class _Scan:
-    """One scan under way: what has been found and counted so far."""
-
-    def __init__(self, detector: Detector, options: ScanOptions, listeners: Listeners) -> None:
-        self.detector = detector
-        self.options = options
-        self.listeners = listeners
-        unknown = detector.alphabet.unknown
-        self.rule = WindowRule(
-            detector.window, detector.anchor, options.stride, options.max_ambiguous, unknown
-        )
-        self.sweep = Sweep(
-            self._count_and_score,
-            options.lowest_threshold(detector.threshold),
-            options.margin,
-            options.min_distance,
-            max(1, options.piece // options.stride),
-        )
-        self.sampler = BlockSampler(int(options.null_mb * 1e6), detector.window, unknown, options.seed)
-        self.calls = CallTable(detector.label, detector.window)
-        self.contigs = self.letters = self.windows = 0
-        self.positions = 0  # summed over the strands
-        self.compared = self.unlike = 0
-
-    def _count_and_score(self, codes: Codes) -> npt.NDArray[np.floating]:
-        scores = self.detector.score(codes)
-        self.windows += len(codes)
-        if self.listeners.on_windows is not None:
-            self.listeners.on_windows(self.windows)
-        return scores
-
-    def add(self, record: SequenceRecord, parts: Intervals, circular: bool) -> None:
-        """Scan one contig: sites within ``parts``."""
-        codes = self.detector.alphabet.encode(record.sequence)
-        length = len(codes)
-        masked = Intervals.merge(record.soft_masked) if self.options.skip_soft_masked else None
-        # Peaks just outside the parts are needed to know which ones within are suppressed.
-        halo = 2 * (self.options.min_distance + self.options.stride)
-        scored = parts.widened(halo, length, circular=circular)
-        windows = ContigWindows(codes, self.rule, circular=circular, parts=scored, masked=masked)
-        self.contigs += 1
-        self.letters += length
-        if self.listeners.on_contig is not None:
-            self.listeners.on_contig(record.id, length)
-        strands = [(s, *self._strand(record.id, windows, s, parts)) for s in self.options.strands]
-        self.calls.add(record.id, length, circular, strands)
-        if self.options.null_mb:
-            self.sampler.offer(codes, scored.widened(self.rule.window, length, circular=circular), masked)
-        self._compare(windows, parts)
-
-    def _strand(
-        self, contig: str, windows: ContigWindows, strand: str, parts: Intervals
-    ) -> tuple[Ints, Ints, Floats]:
-        """Starts, sites and scores of the calls on one strand."""
-
-        def on_piece(starts: Ints, scores: Floats) -> None:
-            sites, gaps = windows.sites(starts, strand), windows.gaps(starts)
-            self.positions += _positions(sites, gaps, scores, parts, windows.length)
-            if self.listeners.on_profile is not None:
-                scores = np.where(parts.contains(sites), scores, np.nan)
-                self.listeners.on_profile(Profile(contig, windows.length, strand, sites, gaps, scores))
-
-        starts, scores = self.sweep.peaks(windows, strand, on_piece)
-        sites = windows.sites(starts, strand)
-        inside = parts.contains(sites)
-        return starts[inside], sites[inside], scores[inside]
-
-    def _compare(self, windows: ContigWindows, parts: Intervals) -> None:
-        """Compare windows spread evenly over the parts with the model's training data."""
-        if self.detector.outlying is not None:
-            codes = windows.at_sites(parts.spread(_WINDOWS_COMPARED))
-            self.compared += len(codes)
-            self.unlike += int(np.count_nonzero(self.detector.outlying(codes)))
-
-    def scan_null(self) -> NullScores | None:
-        """Scan the shuffled blocks in the very same way; None where there is nothing to scan."""
-        scores, positions = [np.empty(0)], 0
-        for block in self.sampler.shuffled():
-            windows = ContigWindows(block, self.rule)
-            for strand in self.options.strands:
-                scores.append(self.sweep.peaks(windows, strand)[1])
-            positions += len(block) - self.rule.window + 1
-        return NullScores(np.concatenate(scores), positions) if positions else None
-
-    def finish(self) -> ScanResult:
-        """Scan shuffled sequence, settle the threshold and hand over the calls."""
-        null = self.scan_null()
-        positions = self.positions // len(self.options.strands)
-        threshold: float | None = self.sweep.threshold
-        if self.options.fdr is not None:
-            scores = self.calls.scores
-            threshold = null.threshold_for(self.options.fdr, scores, positions) if null else None
-        return ScanResult(
-            calls=self.calls.reaching(np.inf if threshold is None else threshold),
-            threshold=threshold,
-            false_calls=None if null is None or threshold is None else null.at(threshold, positions),
-            contigs=self.contigs,
-            letters=self.letters,
-            positions=positions,
-            windows=self.windows,
-            unlike=self.unlike / self.compared if self.compared else None,
-        )
-
-
-def _positions(sites: Ints, gaps: Ints, scores: Floats, parts: Intervals, length: int) -> int:
-    """Count the positions within ``parts`` that the scored windows stand for."""
-    known = ~np.isnan(scores)
-    first, last = sites[known], sites[known] + gaps[known]
-    beyond = np.maximum(last - length, 0)  # across the origin of a circle
-    ends = parts.covered(np.minimum(last, length)) + parts.covered(beyond)
-    return int((ends - parts.covered(first)).sum())
-
-
-def _skip(record: SequenceRecord, window: int, listeners: Listeners) -> None:
-    reason = f"{len(record)} letters, shorter than the window of {window}"
-    if listeners.on_skip is None:
-        raise InputError(reason, where=f"record '{record.id}'", remedy="remove it, or don't use --strict")
-    listeners.on_skip(SkippedRecord(record.id, reason))
 
 
 def scan_sequences(
@@ -186,23 +57,16 @@ def scan_sequences(
         For a contig shorter than the window where nobody listens for it, and for names in the options that
         no contig bears or parts that lie beyond a contig's end.
     """
-    scan = _Scan(detector, options, listeners)
-    regions = None if options.regions is None else RegionSet(options.regions)
-    circles = NamesWanted((name, "--circular-id") for name in options.circular_ids)
-    for record in records:
-        circles.see(record.id)
-        everything = Intervals.merge([(0, len(record))])
-        parts = regions.parts_of(record.id, len(record)) if regions is not None else everything
-        if parts is None:
-            continue
-        if len(record) < detector.window:
-            _skip(record, detector.window, listeners)
-            continue
-        scan.add(record, parts, options.circular or record.circular or record.id in options.circular_ids)
-    circles.check()
-    if regions is not None:
-        regions.check()
-    return scan.finish()
+    work = ScanWork(detector, options, listeners)
+    calls = CallTable(detector.label, detector.window)
+    for contig, windows in work.contigs(records):
+        rows = []
+        for strand in options.strands:
+            pieces = [piece for _, piece in work.pieces(contig, windows, strand, listeners.on_profile)]
+            peaks = join(windows, strand, pieces, options.min_distance)
+            rows.append(within_parts(contig, windows, strand, peaks))
+        calls.add(contig.name, contig.length, contig.circular, rows)
+    return settle(calls, work.sweep_null(), work.counts, options, work.sweep.threshold)
 
 
 def _scan_threshold(card: Card) -> float:

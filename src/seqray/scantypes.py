@@ -13,7 +13,7 @@ from seqray.alphabet import Alphabet, Codes
 from seqray.calls import CallTable
 from seqray.errors import ConfigError
 from seqray.null import LETTERS_PER_MB, FalseCalls
-from seqray.regions import Region
+from seqray.regions import Intervals, Region
 from seqray.results import SkippedRecord
 from seqray.windows import Scorer
 
@@ -142,6 +142,62 @@ class Detector:
     def anchor(self) -> int:
         """Index of the site within the window; the middle where the model has none."""
         return self.window // 2 if self.site is None else self.site
+
+
+@dataclass(frozen=True, slots=True)
+class Contig:
+    """A sequence that is scanned, without its letters.
+
+    Attributes
+    ----------
+    name, length, circular
+        As in the input.
+    parts
+        Where sites are called; None for everywhere.
+    """
+
+    name: str
+    length: int
+    circular: bool
+    parts: Intervals | None = None
+
+    @property
+    def scanned(self) -> Intervals:
+        """Where sites are called."""
+        return Intervals.merge([(0, self.length)]) if self.parts is None else self.parts
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Which share of the work of a scan is done: ``number`` (from 1) of ``total``."""
+
+    number: int = 1
+    total: int = 1
+
+    def __post_init__(self) -> None:
+        _require(1 <= self.number <= self.total, "shard", "is I/N with I from 1 to N")
+
+
+@dataclass(slots=True)
+class ScanCounts:
+    """What a scan, or a share of one, has counted.
+
+    Attributes
+    ----------
+    contigs, letters, null_positions
+        Of everything, in every share alike.
+    positions, windows, compared, unlike
+        Of this share alone: positions are summed over the strands; of the windows ``compared`` with the
+        training data, so many were ``unlike`` them.
+    """
+
+    contigs: int = 0
+    letters: int = 0
+    null_positions: int = 0
+    positions: int = 0
+    windows: int = 0
+    compared: int = 0
+    unlike: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,41 +50,25 @@ class WindowRule:
     unknown: int
 
 
-class ContigWindows:
-    """All windows of one contig.
+class Grid:
+    """Where the windows of one contig lie; its letters aren't needed for that.
 
     Parameters
     ----------
-    codes
-        (L,) codes with L >= W.
+    length
+        Letters of the contig [L >= W].
     rule
         What a window is.
     circular
         Whether windows run across the origin.
-    parts
-        Only windows whose site lies in here are scored.
-    masked
-        Windows whose site lies in here aren't scored.
     """
 
-    def __init__(
-        self,
-        codes: Codes,
-        rule: WindowRule,
-        *,
-        circular: bool = False,
-        parts: Intervals | None = None,
-        masked: Intervals | None = None,
-    ) -> None:
-        self.length = len(codes)
+    def __init__(self, length: int, rule: WindowRule, *, circular: bool = False) -> None:
+        self.length = length
         self.circular = circular
         self.rule = rule
         self.last = self.length - 1 if circular else self.length - rule.window
         self.points = -(-self.last // rule.stride) + 1 if not circular else -(-self.length // rule.stride)
-        self._parts = parts
-        self._masked = masked
-        unrolled = np.concatenate((codes, codes[: rule.window - 1])) if circular else codes
-        self._view = np.lib.stride_tricks.sliding_window_view(unrolled, rule.window)
 
     def offset(self, strand: str) -> int:
         """Distance from the start of a window to its site on the plus strand."""
@@ -127,6 +111,39 @@ class ContigWindows:
         if self.circular:
             return near % self.length, np.ones(near.shape, dtype=bool)
         return np.clip(near, 0, self.last), (near >= 0) & (near <= self.last)
+
+
+class ContigWindows(Grid):
+    """All windows of one contig, with their letters.
+
+    Parameters
+    ----------
+    codes
+        (L,) codes with L >= W.
+    rule
+        What a window is.
+    circular
+        Whether windows run across the origin.
+    parts
+        Only windows whose site lies in here are scored.
+    masked
+        Windows whose site lies in here aren't scored.
+    """
+
+    def __init__(
+        self,
+        codes: Codes,
+        rule: WindowRule,
+        *,
+        circular: bool = False,
+        parts: Intervals | None = None,
+        masked: Intervals | None = None,
+    ) -> None:
+        super().__init__(len(codes), rule, circular=circular)
+        self._parts = parts
+        self._masked = masked
+        unrolled = np.concatenate((codes, codes[: rule.window - 1])) if circular else codes
+        self._view = np.lib.stride_tricks.sliding_window_view(unrolled, rule.window)
 
     def score(self, starts: Ints, strand: str, scorer: Scorer) -> Floats:
         """Score windows given by their starts.

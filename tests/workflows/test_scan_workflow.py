@@ -1,4 +1,4 @@
-"""The scan workflow run by Snakemake itself: outputs, a second run, the sheet and the settings checked."""
+"""The scan workflow run by Snakemake itself: outputs, a second run, a report, as a module, wrong settings."""
 
 from __future__ import annotations
 
@@ -13,8 +13,13 @@ import pytest
 import yaml
 
 from seqray.alphabet import DNA
+from seqray.cli.main import main
 
 ROOT = Path(__file__).parents[2] / "workflows" / "scan"
+SETTINGS = {
+    "scan": {"stride": 5, "threshold": 0.3, "track": "bedgraph", "shards": 3},
+    "explain": {"calls": 2},
+}
 SHEET = "sample\tfasta\tcircular\nalpha\tdata/alpha.fa\nbeta\tdata/beta.fa\tyes\n"
 
 
@@ -25,8 +30,8 @@ def snakemake(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
         "XDG_CACHE_HOME": str(folder / "cache"),
         "OMP_NUM_THREADS": "1",
     }
-    snakefile = str(ROOT / "workflow" / "Snakefile")
-    words = [sys.executable, "-m", "snakemake", "--snakefile", snakefile, "--directory", str(folder)]
+    snakefile = [] if "--snakefile" in arguments else ["--snakefile", str(ROOT / "workflow" / "Snakefile")]
+    words = [sys.executable, "-m", "snakemake", *snakefile, "--directory", str(folder)]
     return subprocess.run([*words, *arguments], capture_output=True, text=True, env=environment, timeout=900)
 
 
@@ -40,7 +45,12 @@ def make_project(folder: Path, model: Path, sheet: str = SHEET, **settings: obje
     """Lay out what a user edits: the configuration, the sheet and two files of sequences."""
     (folder / "config").mkdir(parents=True)
     (folder / "data").mkdir()
-    config = {"samples": "config/samples.tsv", "model": str(model), "resources": {"threads": 1}, **settings}
+    config = {
+        "samples": "config/samples.tsv",
+        "models": [str(model)],
+        "resources": {"threads": 1},
+        **settings,
+    }
     (folder / "config" / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     (folder / "config" / "samples.tsv").write_text(sheet, encoding="utf-8")
     write_fasta(folder / "data" / "alpha.fa", {"one": 400, "two": 300, "tiny": 5}, seed=1)
@@ -56,8 +66,7 @@ def read_table(path: Path) -> list[dict[str, str]]:
 @pytest.fixture(scope="module")
 def finished(tiny_model_file, tmp_path_factory) -> Path:
     """A project after its first run."""
-    scan = {"stride": 5, "threshold": 0.3, "track": "bedgraph"}
-    folder = make_project(tmp_path_factory.mktemp("project") / "run", tiny_model_file, scan=scan)
+    folder = make_project(tmp_path_factory.mktemp("project") / "run", tiny_model_file, **SETTINGS)
     done = snakemake(folder, "--cores", "1")
     assert done.returncode == 0, done.stderr
     return folder
@@ -65,7 +74,7 @@ def finished(tiny_model_file, tmp_path_factory) -> Path:
 
 def test_every_sample_has_its_results(finished):
     for sample in ("alpha", "beta"):
-        folder = finished / "results" / sample
+        folder = finished / "results" / sample / "tiny"
         calls = read_table(folder / "calls.tsv")
         features = [
             line for line in (folder / "calls.gff3").read_text().splitlines() if "\tpromoter\t" in line
@@ -76,14 +85,32 @@ def test_every_sample_has_its_results(finished):
             "score.plus.bedgraph",
             "score.minus.bedgraph",
         }
-        assert (finished / "results" / "logs" / "scan" / f"{sample}.log").read_text()
-        assert read_table(finished / "results" / "benchmarks" / "scan" / f"{sample}.tsv")
-    skipped = read_table(finished / "results" / "alpha" / "skipped.tsv")
+        assert (finished / "results" / "logs" / "scan" / sample / "tiny" / "1-of-3.log").read_text()
+        assert read_table(finished / "results" / "benchmarks" / "scan" / sample / "tiny" / "1-of-3.tsv")
+        best = sorted(calls, key=lambda call: -float(call["score"]))[:2]
+        explained = [row["record"] for row in read_table(folder / "explanations.tsv")]
+        assert list(dict.fromkeys(explained)) == [call["id"] for call in best]
+        assert "</html>" in (folder / "explanations.html").read_text()
+    skipped = read_table(finished / "results" / "alpha" / "tiny" / "skipped.tsv")
     assert [row["id"] for row in skipped] == ["tiny"]
+    assert not list((finished / "results").rglob("*.shard"))
+
+
+def test_the_results_are_those_of_the_single_command(finished, tiny_model_file, tmp_path, monkeypatch):
+    for sample, options in (("alpha", []), ("beta", ["--circular"])):
+        folder = tmp_path / sample
+        folder.mkdir()
+        words = ["scan", str(finished / "data" / f"{sample}.fa"), "--model", str(tiny_model_file)]
+        words += ["--stride", "5", "--threshold", "0.3", *options, "--threads", "1"]
+        words += ["--out", str(folder / "calls.gff3"), "--out", str(folder / "calls.tsv")]
+        words += ["--skipped", str(folder / "skipped.tsv"), "--track", str(folder / "score.bedgraph")]
+        assert main(words) == 0
+        for path in folder.iterdir():
+            assert path.read_bytes() == (finished / "results" / sample / "tiny" / path.name).read_bytes()
 
 
 def test_the_sheet_reaches_the_scan(finished):
-    alpha, beta = ((finished / "results" / s / "calls.gff3").read_text() for s in ("alpha", "beta"))
+    alpha, beta = ((finished / "results" / s / "tiny" / "calls.gff3").read_text() for s in ("alpha", "beta"))
     assert "Is_circular=true" in beta
     assert "Is_circular=true" not in alpha
     assert "--stride 5" in alpha
@@ -96,7 +123,9 @@ def test_the_summary_has_a_row_per_sample(finished):
         ("beta", "1", "250"),
     ]
     for row in rows:
-        calls = read_table(finished / "results" / row["sample"] / "calls.tsv")
+        assert read_table(finished / "results" / row["sample"] / "summary.tsv") == [row]
+        assert row["model"] == "tiny"
+        calls = read_table(finished / "results" / row["sample"] / "tiny" / "calls.tsv")
         assert int(row["calls"]) == len(calls)
         assert float(row["threshold"]) == 0.3
         low, rate, high = (float(row[f"false_calls_per_mb{end}"]) for end in ("_low", "", "_high"))
@@ -115,11 +144,11 @@ def test_a_second_run_does_nothing(finished):
 
 
 def test_a_run_elsewhere_gives_the_same_bytes(finished, tiny_model_file, tmp_path):
-    scan = {"stride": 5, "threshold": 0.3, "track": "bedgraph"}
-    other = make_project(tmp_path / "elsewhere", tiny_model_file, scan=scan)
-    done = snakemake(other, "--cores", "2")
+    other = make_project(tmp_path / "elsewhere", tiny_model_file, **SETTINGS)
+    done = snakemake(other, "--cores", "2", "--set-scatter", "shards=1")
     assert done.returncode == 0, done.stderr
-    for name in ("summary.tsv", "alpha/calls.gff3", "alpha/calls.tsv", "beta/score.plus.bedgraph"):
+    names = ("calls.gff3", "calls.tsv", "score.plus.bedgraph", "explanations.tsv", "explanations.html")
+    for name in ("summary.tsv", "summary.html", *(f"{s}/tiny/{n}" for s in ("alpha", "beta") for n in names)):
         assert (other / "results" / name).read_bytes() == (finished / "results" / name).read_bytes()
 
 
@@ -135,6 +164,7 @@ def test_a_run_elsewhere_gives_the_same_bytes(finished, tiny_model_file, tmp_pat
         ({"sheet": "sample\nalpha\n"}, "'fasta' is a required property"),
         ({"sheet": "sample\tfasta\n"}, "the sheet has no rows"),
         ({"sheet": "sample\tfasta\na\tdata/none.fa\n"}, "data/none.fa"),
+        ({"models": ["a/x.safetensors", "b/x.safetensors"]}, "two models of the configuration"),
         ({"samples": "config/none.tsv"}, "config/none.tsv: the sheet can't be read"),
     ],
 )
@@ -151,6 +181,51 @@ def test_an_empty_section_takes_the_defaults(tmp_path, tiny_model_file):
     done = snakemake(folder, "--cores", "1", "--dry-run", "--printshellcmds")
     assert done.returncode == 0, done.stderr
     assert "--stride 10 --threads 1" in done.stdout + done.stderr
+
+
+def test_one_report_shows_summary_calls_and_explanations(finished, tmp_path):
+    page = tmp_path / "report.html"
+    done = snakemake(finished, "--cores", "1", "--report", str(page))
+    assert done.returncode == 0, done.stderr
+    text = page.read_text(encoding="utf-8")
+    for words in (
+        "Sites that models find in genomes",
+        "Explanations of the top calls",
+        "Summary",
+        "calls.gff3",
+    ):
+        assert words in text
+
+
+MODULE = """
+configfile: "config/other.yaml"
+
+module scan:
+    snakefile: {snakefile!r}
+    config: config["scan"]
+
+use rule * from scan as scan_*
+
+rule all:
+    default_target: True
+    input: rules.scan_all.input
+    output: "count.txt"
+    log: "count.log"
+    shell: "grep -c promoter results/alpha/tiny/calls.tsv > {{output}} 2> {{log}}"
+"""
+
+
+def test_another_workflow_takes_it_as_a_module(tmp_path, tiny_model_file):
+    folder = make_project(tmp_path / "module", tiny_model_file, **SETTINGS)
+    settings = yaml.safe_load((folder / "config" / "config.yaml").read_text())
+    (folder / "config" / "other.yaml").write_text(yaml.safe_dump({"scan": settings}))
+    (folder / "config" / "config.yaml").unlink()
+    (folder / "Snakefile").write_text(MODULE.format(snakefile=str(ROOT / "workflow" / "Snakefile")))
+    done = snakemake(folder, "--cores", "1", "--dry-run", "--snakefile", str(folder / "Snakefile"))
+    assert done.returncode == 0, done.stderr
+    counts = dict(line.split()[:2] for line in done.stdout.splitlines() if line.startswith("scan_"))
+    assert counts["scan_scan"] == "6"
+    assert counts["scan_gather"] == counts["scan_explain"] == "2"
 
 
 def test_the_linter_is_content():

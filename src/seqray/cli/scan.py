@@ -7,7 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from seqray.cli import options
+from seqray.cli import options, scan_shards
 from seqray.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -15,38 +15,23 @@ if TYPE_CHECKING:
     from seqray.io.staging import Staging
     from seqray.modelfile import TrainedModel
     from seqray.regions import Region
-    from seqray.scanning import ScanOptions, ScanResult
+    from seqray.scanning import Detector, ScanOptions, ScanResult
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options."""
     options.add_input_arguments(parser)
-    _add_output_arguments(parser.add_argument_group("output; all files appear together, or none"))
+    output = parser.add_argument_group("output; all files appear together, or none")
+    options.add_scan_outputs(output)
+    output.add_argument(
+        "--shard",
+        type=scan_shards.parse_shard,
+        metavar="I/N",
+        help="do the I-th of N shares of the scan and write it to --out FILE.shard, for 'seqray gather'",
+    )
     _add_calling_arguments(parser.add_argument_group("calling"))
     _add_sequence_arguments(parser.add_argument_group("sequences"))
     options.add_common_arguments(parser)
-
-
-def _add_output_arguments(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--out",
-        "-o",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="calls as .gff3, .bed or .tsv (+ .gz); may be repeated (default: TSV on stdout)",
-    )
-    group.add_argument(
-        "--format", choices=("gff3", "bed", "tsv"), help="format where a name doesn't tell, as '-'"
-    )
-    group.add_argument(
-        "--track",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="score of every window at its site, a file per strand: x.bw gives x.plus.bw and x.minus.bw; "
-        ".bw or .bedgraph[.gz]; may be repeated",
-    )
 
 
 def _add_calling_arguments(group: argparse._ArgumentGroup) -> None:
@@ -122,11 +107,19 @@ def run(args: argparse.Namespace) -> int:
     from seqray.io.scores import track_paths
     from seqray.io.staging import Staging
 
-    outputs = scan_outputs.plan_outputs(args.out, args.format)
+    args.command = scan_shards.recorded_command(args.command)
+    if args.shard:
+        scan_shards.check_arguments(args)
+    outputs = [] if args.shard else scan_outputs.plan_outputs(args.out, args.format)
     tracks = [str(path) for track in args.track for path in track_paths(track).values()]
-    options.check_files(args.input, [*(output.path for output in outputs), *tracks, args.skipped])
+    planned = args.out if args.shard else [output.path for output in outputs]
+    options.check_files(args.input, [*planned, *tracks, args.skipped])
     settings = _settings(args)
     model = options.open_model(args)
+    if args.shard:
+        windows, skips = scan_shards.write_share(args, model, _detector(args, model), settings)
+        scan_shards.tell(args, windows, skips, time.monotonic() - started)
+        return 0
     with Staging() as staging:
         result, skipped = _scan(args, model, settings, outputs, staging)
     if not args.quiet:
@@ -171,6 +164,12 @@ def _regions(args: argparse.Namespace) -> tuple[Region, ...] | None:
     return tuple(parts)
 
 
+def _detector(args: argparse.Namespace, model: TrainedModel) -> Detector:
+    from seqray.scanning import as_detector
+
+    return as_detector(model, batch_size=args.batch_size, precision=args.precision)
+
+
 def _scan(
     args: argparse.Namespace,
     model: TrainedModel,
@@ -180,9 +179,9 @@ def _scan(
 ) -> tuple[ScanResult, int]:
     """Scan into the staging area; returns the result and the number of records skipped."""
     from seqray.cli import scan_outputs
-    from seqray.scanning import Listeners, as_detector, scan_sequences
+    from seqray.scanning import Listeners, scan_sequences
 
-    detector = as_detector(model, batch_size=args.batch_size, precision=args.precision)
+    detector = _detector(args, model)
     facts = scan_outputs.settings_facts(detector, settings)
     lines = options.provenance(args, model, facts)
     call_paths = [staging.path(output.path) for output in outputs]  # what can't be written shows itself now

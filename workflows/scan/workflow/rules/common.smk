@@ -4,7 +4,7 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-for section in ("scan", "resources"):
+for section in ("scan", "explain", "resources"):
     if config.get(section) is None:  # a YAML section with nothing below it
         config[section] = {}
 
@@ -37,19 +37,40 @@ def read_samples(path):
     return samples
 
 
+def read_models(models):
+    """Models by the name of their results: a shipped model's own, or a file's without folder and end."""
+    named = {
+        Path(str(model)).name.removesuffix(".safetensors"): model for model in models
+    }
+    if len(named) < len(models):
+        raise WorkflowError("two models of the configuration have the same name")
+    return named
+
+
 SAMPLES = read_samples(config["samples"])
+MODELS = read_models(config["models"])
 OUTDIR = config["outdir"]
-MODEL = config["model"]
 TRACK = {"none": None, "bedgraph": "bedgraph", "bigwig": "bw"}[config["scan"]["track"]]
+EXPLANATIONS = expand(
+    f"{OUTDIR}/{{sample}}/{{model}}/explanations.html",
+    sample=SAMPLES if config["explain"]["calls"] else [],
+    model=MODELS,
+)
 
 
 wildcard_constraints:
     sample=r"[A-Za-z0-9._-]+",
+    model=r"[A-Za-z0-9._-]+",
 
 
-def model_file():
-    """The model as an input of the scan, where it's a file; a shipped one comes with the program."""
-    return [MODEL] if Path(MODEL).suffix == ".safetensors" else []
+def model_file(wildcards):
+    """The model as an input, where it's a file; a shipped one comes with the program."""
+    model = MODELS[wildcards.model]
+    return [model] if Path(model).suffix == ".safetensors" else []
+
+
+def model_name(wildcards):
+    return MODELS[wildcards.model]
 
 
 def sequences(wildcards):
@@ -58,8 +79,17 @@ def sequences(wildcards):
 
 def track_files():
     """The files that one --track option writes."""
-    name = f"{OUTDIR}/{{sample}}/score"
+    name = f"{OUTDIR}/{{sample}}/{{model}}/score"
     return [f"{name}.{strand}.{TRACK}" for strand in ("plus", "minus")] if TRACK else []
+
+
+def track_option(wildcards):
+    folder = f"{OUTDIR}/{wildcards.sample}/{wildcards.model}"
+    return f"--track {folder}/score.{TRACK}" if TRACK else ""
+
+
+def empty_option():
+    return "--allow-empty" if config["scan"]["allow_empty"] else ""
 
 
 def scan_options(wildcards):
@@ -71,8 +101,9 @@ def scan_options(wildcards):
             options.append(f"--{name} {settings[name]}")
     if SAMPLES[wildcards.sample]["circular"] == "yes":
         options.append("--circular")
-    if settings["allow_empty"]:
-        options.append("--allow-empty")
-    if TRACK:
-        options.append(f"--track {OUTDIR}/{wildcards.sample}/score.{TRACK}")
-    return " ".join(options)
+    return " ".join([*options, empty_option()]).strip()
+
+
+def share(wildcards):
+    """Which shard of how many: 2-of-8 is written 2/8 by seqray."""
+    return wildcards.scatteritem.replace("-of-", "/")

@@ -1,16 +1,16 @@
+# Each scan is done in shards, pieces of its contigs, and gathered to the bytes of the whole scan.
+
+
 rule scan:
     input:
         fasta=sequences,
-        model=model_file(),
+        model=model_file,
     output:
-        gff3=f"{OUTDIR}/{{sample}}/calls.gff3",
-        tsv=f"{OUTDIR}/{{sample}}/calls.tsv",
-        skipped=f"{OUTDIR}/{{sample}}/skipped.tsv",
-        tracks=track_files(),
+        temp(f"{OUTDIR}/shards/{{sample}}/{{model}}/{{scatteritem}}.shard"),
     log:
-        f"{OUTDIR}/logs/scan/{{sample}}.log",
+        f"{OUTDIR}/logs/scan/{{sample}}/{{model}}/{{scatteritem}}.log",
     benchmark:
-        f"{OUTDIR}/benchmarks/scan/{{sample}}.tsv"
+        f"{OUTDIR}/benchmarks/scan/{{sample}}/{{model}}/{{scatteritem}}.tsv"
     conda:
         "../envs/seqray.yaml"
     threads: config["resources"]["threads"]
@@ -18,9 +18,41 @@ rule scan:
         mem_mb=config["resources"]["mem_mb"],
         runtime=config["resources"]["runtime"],
     params:
-        model=MODEL,
+        model=model_name,
         options=scan_options,
+        share=share,
     shell:
         "seqray scan {input.fasta:q} --model {params.model:q} {params.options} --threads {threads}"
-        " --out {output.gff3:q} --out {output.tsv:q}"
-        " --skipped {output.skipped:q} > {log:q} 2>&1"
+        " --shard {params.share} --out {output:q} > {log:q} 2>&1"
+
+
+rule gather:
+    input:
+        gather.shards(
+            f"{OUTDIR}/shards/{{{{sample}}}}/{{{{model}}}}/{{scatteritem}}.shard"
+        ),
+    output:
+        gff3=report(
+            f"{OUTDIR}/{{sample}}/{{model}}/calls.gff3",
+            caption="../report/calls.rst",
+            category="Calls",
+            labels={"sample": "{sample}", "model": "{model}", "file": "GFF3"},
+        ),
+        tsv=f"{OUTDIR}/{{sample}}/{{model}}/calls.tsv",
+        skipped=f"{OUTDIR}/{{sample}}/{{model}}/skipped.tsv",
+        tracks=track_files(),
+    log:
+        f"{OUTDIR}/logs/gather/{{sample}}/{{model}}.log",
+    benchmark:
+        f"{OUTDIR}/benchmarks/gather/{{sample}}/{{model}}.tsv"
+    conda:
+        "../envs/seqray.yaml"
+    threads: 1
+    resources:
+        mem_mb=config["resources"]["mem_mb"],
+        runtime=config["resources"]["runtime"],
+    params:
+        track=track_option,
+    shell:
+        "seqray gather {input:q} --out {output.gff3:q} --out {output.tsv:q} --skipped {output.skipped:q}"
+        " {params.track} > {log:q} 2>&1"

@@ -1,8 +1,44 @@
+rule summary_of_sample:
+    input:
+        expand(f"{OUTDIR}/{{{{sample}}}}/{{model}}/calls.tsv", model=MODELS),
+    output:
+        table=f"{OUTDIR}/{{sample}}/summary.tsv",
+        page=report(
+            f"{OUTDIR}/{{sample}}/summary.html",
+            caption="../report/summary.rst",
+            category="Summary",
+            labels={"sample": "{sample}"},
+        ),
+    log:
+        f"{OUTDIR}/logs/summary/{{sample}}.log",
+    benchmark:
+        f"{OUTDIR}/benchmarks/summary/{{sample}}.tsv"
+    conda:
+        "../envs/seqray.yaml"
+    threads: 1
+    resources:
+        mem_mb=500,
+        runtime=5,
+    params:
+        named=lambda wildcards, input: [
+            f"{wildcards.sample}={table}" for table in input
+        ],
+    shell:
+        "seqray summary {params.named:q} --out {output.table:q} --html {output.page:q}"
+        " --title 'Calls in {wildcards.sample}' > {log:q} 2>&1"
+
+
 rule summary:
     input:
-        tables=expand(f"{OUTDIR}/{{sample}}/calls.tsv", sample=SAMPLES),
+        expand(f"{OUTDIR}/{{sample}}/{{model}}/calls.tsv", sample=SAMPLES, model=MODELS),
     output:
-        summary=f"{OUTDIR}/summary.tsv",
+        table=f"{OUTDIR}/summary.tsv",
+        page=report(
+            f"{OUTDIR}/summary.html",
+            caption="../report/summary.rst",
+            category="Summary",
+            labels={"sample": "all"},
+        ),
     log:
         f"{OUTDIR}/logs/summary.log",
     benchmark:
@@ -14,6 +50,10 @@ rule summary:
         mem_mb=500,
         runtime=5,
     params:
-        samples=list(SAMPLES),
-    script:
-        "../scripts/summarize.py"
+        named=lambda wildcards, input: [
+            f"{sample}={table}"
+            for sample, table in zip([s for s in SAMPLES for _ in MODELS], input)
+        ],
+    shell:
+        "seqray summary {params.named:q} --out {output.table:q} --html {output.page:q}"
+        " --title 'Calls in all samples' > {log:q} 2>&1"

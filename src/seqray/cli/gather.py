@@ -1,0 +1,122 @@
+"""``seqray gather``: the shards of one scan make the bytes that the whole scan would have written."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from seqray.cli import options
+from seqray.errors import InputError
+
+if TYPE_CHECKING:
+    from seqray.cli.scan_outputs import Output
+    from seqray.io.shards import ShardFile
+    from seqray.io.staging import Staging
+    from seqray.scantypes import ScanOptions, ScanResult
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the options."""
+    parser.add_argument(
+        "shards",
+        nargs="+",
+        metavar="SHARD",
+        help="every file that 'seqray scan --shard I/N' wrote, in any order",
+    )
+    options.add_scan_outputs(parser.add_argument_group("output; all files appear together, or none"))
+    parser.add_argument("--skipped", metavar="FILE", help="write skipped records and reasons to a TSV")
+    parser.add_argument(
+        "--quiet", "-q", action="store_true", help="write nothing but errors to standard error"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read the shards, put them together, write."""
+    started = time.monotonic()
+    from seqray.cli import scan_outputs
+    from seqray.io.scores import track_paths
+    from seqray.io.shards import ShardFile
+    from seqray.io.staging import Staging
+    from seqray.shards import check_shards
+
+    outputs = scan_outputs.plan_outputs(args.out, args.format)
+    tracks = [str(path) for track in args.track for path in track_paths(track).values()]
+    for shard in args.shards:
+        options.check_files(shard, [*(output.path for output in outputs), *tracks, args.skipped])
+    with ExitStack() as stack, Staging() as staging:
+        files = [stack.enter_context(ShardFile(shard)) for shard in args.shards]
+        check_shards(files)
+        settings = _settings(files[0])
+        result = _gather(args, files, settings, outputs, staging)
+    args.records = result.contigs
+    if not args.quiet:
+        for caution in scan_outputs.cautions(result, settings):
+            print(f"seqray: caution: {caution}", file=sys.stderr)
+        seconds = time.monotonic() - started
+        count = len(files[0].header["skipped"])
+        print(f"{scan_outputs.summary(result, count)}, {seconds:.1f} s", file=sys.stderr)
+    return 0
+
+
+def _settings(file: ShardFile) -> ScanOptions:
+    from seqray.scantypes import ScanOptions
+
+    return ScanOptions(**file.header["options"])
+
+
+def _lines(args: argparse.Namespace, header: dict[str, Any], extra: dict[str, str]) -> list[str]:
+    """The header that the whole scan would have written, with the outputs of this command."""
+    from seqray.cli.scan_shards import divide_words
+    from seqray.io.tables import provenance_lines
+
+    command = [*header["command"], *divide_words(args.command)[1]]
+    name, checksum = header["model"]
+    return provenance_lines(command, name, checksum, header["alphabet"], header["facts"] | extra)
+
+
+def _gather(
+    args: argparse.Namespace,
+    files: Sequence[ShardFile],
+    settings: ScanOptions,
+    outputs: Sequence[Output],
+    staging: Staging,
+) -> ScanResult:
+    from seqray.cli import scan_outputs
+    from seqray.scantypes import Listeners
+    from seqray.shards import gather, skipped_of
+
+    header = files[0].header
+    _check_version(files[0])
+    lines = _lines(args, header, {})
+    call_paths = [staging.path(output.path) for output in outputs]
+    skip_path = args.skipped and staging.path(args.skipped)
+    with (
+        options.SkipLog(skip_path, lines, quiet=True) as skipped,
+        scan_outputs.Tracks(args.track, staging, lines, header["track name"]) as tracks,
+    ):
+        for record in skipped_of(files[0]):
+            skipped(record)
+        listeners = Listeners(
+            on_contig=tracks.begin if args.track else None,
+            on_profile=tracks.add if args.track else None,
+        )
+        result = gather(files, settings, listeners)
+    lines = _lines(args, header, scan_outputs.result_facts(result, settings))
+    for path, output in zip(call_paths, outputs, strict=True):
+        scan_outputs.write_calls(path, output.format, result.calls, lines)
+    return result
+
+
+def _check_version(file: ShardFile) -> None:
+    from seqray import __version__
+
+    if file.header["version"] != __version__:
+        raise InputError(
+            f"was written by seqray {file.header['version']}, and this is {__version__}",
+            where=file.path,
+            remedy="gather with the version that scanned",
+        )

@@ -1,0 +1,50 @@
+"""``seqray summary``: a row for each of several tables of calls or evaluations, as a table and as a page."""
+
+from __future__ import annotations
+
+import argparse
+
+from seqray.errors import InputError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the options."""
+    parser.add_argument(
+        "tables",
+        nargs="+",
+        metavar="NAME=TABLE",
+        help="a .tsv of 'seqray scan' or 'gather', or of 'seqray evaluate', all of one kind; NAME is its row",
+    )
+    parser.add_argument("--out", "-o", default="-", metavar="FILE", help="TSV (default: standard output)")
+    parser.add_argument("--html", metavar="FILE", help="the same as a page for the browser")
+    parser.add_argument("--title", default="Summary", metavar="TEXT", help="heading of the page")
+    parser.add_argument(
+        "--quiet", "-q", action="store_true", help="write nothing but errors to standard error"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read the tables, write the summary."""
+    from seqray.cli.options import check_files
+    from seqray.io.files import open_output
+    from seqray.io.staging import Staging
+    from seqray.io.summaries import summarize, write_summary
+
+    rows = []
+    for word in args.tables:
+        name, equals, path = word.partition("=")
+        if not (name and equals and path):
+            raise InputError(f"'{word}' names no table", remedy="write NAME=TABLE")
+        check_files(path, [args.out, args.html])
+        rows.append({"sample": name} | summarize(path))
+        if list(rows[-1]) != list(rows[0]):
+            raise InputError("is a table of another kind than the first", where=path)
+    args.records = len(rows)
+    with Staging() as staging:
+        write_summary(staging.path(args.out), rows)
+        if args.html:
+            from seqray.report.summary_page import render_summary
+
+            with open_output(staging.path(args.html)) as handle:
+                handle.write(render_summary(args.title, rows).encode())
+    return 0

@@ -1,0 +1,153 @@
+"""Shards of a scan, gathered: the bytes of the whole scan, whatever the number of shards."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from seqray.cli.main import main
+from seqray.cli.scan_shards import divide_words
+
+TRACKS = ("score.plus.bedgraph", "score.minus.bedgraph", "score.plus.bw", "score.minus.bw")
+OUTPUTS = ("calls.gff3", "calls.tsv", "calls.bed", "skipped.tsv", *TRACKS)
+
+
+def letters(length, seed=0):
+    return "".join(random.Random(seed).choices("ACGT", k=length))
+
+
+@pytest.fixture(scope="module")
+def genome(tmp_path_factory):
+    """Contigs of two pieces, of one, of too few letters, of unknown letters, and a repeat of equal scores."""
+    path = tmp_path_factory.mktemp("genome") / "genome.fa"
+    contigs = {
+        "long": letters(60_000) + "ACGT" * 12_000 + letters(12_345, seed=1),
+        "tiny": "ACGT",
+        "ring": letters(1501, seed=2),
+        "gaps": letters(300, seed=3) + "N" * 100 + letters(300, seed=4),
+    }
+    path.write_text("".join(f">{name}\n{sequence}\n" for name, sequence in contigs.items()))
+    return path
+
+
+def outputs_in(folder: Path) -> list[str]:
+    words = ["--skipped", str(folder / "skipped.tsv")]
+    for name in ("calls.gff3", "calls.tsv", "calls.bed"):
+        words += ["--out", str(folder / name)]
+    return [*words, "--track", str(folder / "score.bedgraph"), "--track", str(folder / "score.bw")]
+
+
+def run(*words):
+    assert main([str(word) for word in words]) == 0
+
+
+def scan_words(genome, model, *more):
+    return ["scan", genome, "--model", model, "--threads", "1", *more]
+
+
+SETTINGS = {
+    "threshold": ["--threshold", "0.55", "--stride", "3", "--null-mb", "0.02"],
+    "fdr": ["--fdr", "0.9", "--null-mb", "0.05", "--circular-id", "ring"],
+    "parts": ["--threshold", "0.5", "--region", "long:55000-62000", "--region", "ring:1-40", "--circular"],
+    "one strand": ["--strand", "minus", "--null-mb", "0", "--min-distance", "200", "--threshold", "0.5"],
+}
+
+
+@pytest.mark.parametrize(("name", "total"), [("threshold", 5), ("fdr", 3), ("parts", 2), ("one strand", 20)])
+def test_gathered_shards_are_the_whole_scan(genome, tiny_model_file, tmp_path, name, total):
+    words = scan_words(genome, tiny_model_file, *SETTINGS[name])
+    whole, parts, gathered = (tmp_path / folder for folder in ("whole", "parts", "gathered"))
+    for folder in (whole, parts, gathered):
+        folder.mkdir()
+    run(*words, *outputs_in(whole))
+    shards = [parts / f"{number}.shard" for number in range(1, total + 1)]
+    for number, shard in enumerate(shards, start=1):
+        run(*words, "--shard", f"{number}/{total}", "--out", shard, "--quiet")
+    run("gather", *reversed(shards), *outputs_in(gathered))
+    assert {path.name for path in whole.iterdir()} == set(OUTPUTS)
+    for file in OUTPUTS:
+        assert (gathered / file).read_bytes() == (whole / file).read_bytes(), file
+    assert (whole / "calls.tsv").read_text().count("\n") > 20
+
+
+def test_a_shard_has_the_same_bytes_each_time(genome, tiny_model_file, tmp_path):
+    words = scan_words(genome, tiny_model_file, "--null-mb", "0.01", "--shard", "2/7")
+    for name in ("a.shard", "b.shard"):
+        run(*words, "--out", tmp_path / name)
+    assert (tmp_path / "a.shard").read_bytes() == (tmp_path / "b.shard").read_bytes()
+
+
+def test_an_empty_file_in_shards(tiny_model_file, tmp_path):
+    empty = tmp_path / "none.fa"
+    empty.write_text("")
+    for number in (1, 2):
+        shard = tmp_path / f"{number}.shard"
+        run(*scan_words(empty, tiny_model_file, "--allow-empty"), "--shard", f"{number}/2", "--out", shard)
+    run("gather", tmp_path / "2.shard", tmp_path / "1.shard", "--out", tmp_path / "calls.tsv")
+    run(
+        *scan_words(empty, tiny_model_file, "--allow-empty"), "--out", tmp_path / "whole" / ".." / "calls.bed"
+    )
+    rows = [line for line in (tmp_path / "calls.tsv").read_text().splitlines() if line[0] != "#"]
+    assert [row.split("\t")[0] for row in rows] == ["id"]
+
+
+@pytest.fixture(scope="module")
+def shards(genome, tiny_model_file, tmp_path_factory):
+    """Three shards of one scan, and one of another."""
+    folder = tmp_path_factory.mktemp("shards")
+    for name, number, threshold in (("1", 1, 0.5), ("2", 2, 0.5), ("3", 3, 0.5), ("other", 3, 0.6)):
+        words = scan_words(genome, tiny_model_file, "--null-mb", "0", "--threshold", threshold)
+        run(*words, "--shard", f"{number}/3", "--out", folder / f"{name}.shard")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("names", "parts"),
+    [
+        (["1.shard", "3.shard"], ["1 of 3 shards are missing: 2/3"]),
+        (["1.shard", "2.shard", "2.shard", "3.shard"], ["is shard 2/3, and so is"]),
+        (["1.shard", "2.shard", "other.shard"], ["other.shard", "another scan", "the same command"]),
+        (["1.shard", "none.shard"], ["none.shard: no such file"]),
+        (["cut.shard"], ["cut.shard", "is no shard of a scan, or is cut short"]),
+        (["words.shard"], ["words.shard", "is no shard of a scan"]),
+        (["model.safetensors"], ["is no shard of a scan"]),
+    ],
+)
+def test_shards_that_do_not_belong_together_are_refused(
+    shards, tiny_model_file, tmp_path, capfd, names, parts
+):
+    (tmp_path / "cut.shard").write_bytes((shards / "1.shard").read_bytes()[:-9])
+    (tmp_path / "words.shard").write_text("not a shard\n")
+    (tmp_path / "model.safetensors").write_bytes(tiny_model_file.read_bytes())
+    files = [tmp_path / name if (tmp_path / name).exists() else shards / name for name in names]
+    assert main(["gather", *map(str, files), "--out", str(tmp_path / "calls.tsv")]) == 2
+    out, err = capfd.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert all(part in err for part in parts)
+    assert not (tmp_path / "calls.tsv").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (["--shard", "0/3", "--out", "x.shard"], ["'0/3' is not I/N"]),
+        (["--shard", "4/3", "--out", "x.shard"], ["'4/3' is not I/N"]),
+        (["--shard", "1/3"], ["--shard needs one output", "give --out FILE.shard"]),
+        (["--shard", "1/3", "--out", "x.tsv"], ["give --out FILE.shard"]),
+        (["--shard", "1/3", "--out", "x.shard", "--track", "x.bw"], ["give --track to 'seqray gather'"]),
+    ],
+)
+def test_a_share_that_makes_no_sense_is_refused(genome, tiny_model_file, capfd, words, parts):
+    assert main(["scan", str(genome), "--model", str(tiny_model_file), *words]) == 2
+    err = capfd.readouterr().err
+    assert err.count("\n") == 1
+    assert all(part in err for part in parts)
+
+
+def test_outputs_stand_last_in_the_command_on_record():
+    words = "seqray scan -ox.bed a.fa --out=y.tsv -q --shard 1/2 -m m --skipped s.tsv --stride 5 --debug"
+    settings, outputs = divide_words(words.split())
+    assert settings == ["seqray", "scan", "a.fa", "-m", "m", "--stride", "5"]
+    assert outputs == ["-ox.bed", "--out=y.tsv", "--skipped", "s.tsv"]

@@ -1,0 +1,95 @@
+# Reads and checks the configuration and the sheet of labelled sets.
+import csv
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+for section in ("options", "resources"):
+    if config.get(section) is None:  # a YAML section with nothing below it
+        config[section] = {}
+
+# Once without defaults: filling them in fails on a section of the wrong type before it can be reported.
+validate(config, schema="../schemas/config.schema.yaml", set_default=False)
+validate(config, schema="../schemas/config.schema.yaml")
+
+
+def read_sets(path):
+    """Rows of the sheet by the name of the set, each checked against the schema."""
+    try:
+        with open(path, newline="", encoding="utf-8") as handle:
+            lines = (
+                line for line in handle if line.strip() and not line.startswith("#")
+            )
+            rows = list(
+                csv.DictReader(lines, delimiter="\t", restkey="beyond the header")
+            )
+    except OSError as error:
+        raise WorkflowError(f"{path}: the sheet can't be read ({error.strerror})")
+    sets = {}
+    for row in rows:
+        row = {column: cell for column, cell in row.items() if cell}
+        validate(row, schema="../schemas/sets.schema.yaml")
+        if row["set"] in sets:
+            raise WorkflowError(f"{path}: the set '{row['set']}' has two rows")
+        sets[row["set"]] = row
+    if not sets:
+        raise WorkflowError(f"{path}: the sheet has no rows")
+    return sets
+
+
+SETS = read_sets(config["sets"])
+CONFIGS = config["configs"]
+SEEDS = config["seeds"]
+OUTDIR = config["outdir"]
+RUN = f"{OUTDIR}/{{set}}/{{config}}/seed-{{seed}}"
+REFERENCE = next(iter(CONFIGS))
+
+EXPLANATIONS = expand(
+    f"{RUN}/explanations.html",
+    set=[name for name, row in SETS.items() if "explain" in row],
+    config=CONFIGS,
+    seed=SEEDS,
+)
+COMPARISONS = expand(
+    f"{RUN}/comparison.html",
+    set=SETS,
+    config=[name for name in CONFIGS if name != REFERENCE],
+    seed=SEEDS,
+)
+
+
+wildcard_constraints:
+    set=r"[A-Za-z0-9._-]+",
+    config=r"[A-Za-z0-9._-]+",
+    seed=r"\d+",
+
+
+def table_of(wildcards):
+    return SETS[wildcards.set]["table"]
+
+
+def calibration_of(wildcards):
+    return SETS[wildcards.set].get("calibrate", [])
+
+
+def explained_of(wildcards):
+    return SETS[wildcards.set]["explain"]
+
+
+def model_path(name, of, seed):
+    """The calibrated model where the set brings sequences to calibrate on, else the one that training gave."""
+    file = "calibrated" if "calibrate" in SETS[name] else "model"
+    return f"{OUTDIR}/{name}/{of}/seed-{seed}/{file}.safetensors"
+
+
+def final_model(wildcards):
+    return model_path(wildcards.set, wildcards.config, wildcards.seed)
+
+
+def reference_model(wildcards):
+    return model_path(wildcards.set, REFERENCE, wildcards.seed)
+
+
+def named_tables(wildcards, input):
+    """Each table with the name of its row: set, configuration and seed."""
+    return [f"{Path(*Path(table).parts[-4:-1])}={table}" for table in input]
