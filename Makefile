@@ -19,10 +19,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 SEQRAY := $(BIN)/seqray
 STARTED := $(shell date +%s)
 
-.PHONY: help demo test lint types docs workflows bench models accuracy clean FORCE
+.PHONY: help demo test test-slurm lint types docs rerun package workflows bench models accuracy clean FORCE
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # --- environment -------------------------------------------------------------------------------------
 
@@ -52,6 +52,11 @@ $(VENV)/test.done: $(VENV)/demo.done
 $(VENV)/dev.done: $(VENV)/test.done
 	@echo "installing what development needs"
 	@$(PIP) -c constraints.txt -e '.[dev]'
+	@touch $@
+
+$(VENV)/docs.done: $(VENV)/demo.done
+	@echo "installing what the site needs"
+	@$(PIP) -c constraints.txt -e '.[docs]'
 	@touch $@
 
 # --- use ---------------------------------------------------------------------------------------------
@@ -114,6 +119,14 @@ bench: $(VENV)/test.done  ## measure speed; with SEQRAY_DATA set, also the scan 
 
 test: $(VENV)/test.done  ## run all tests
 	@OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest
+	@OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest --doctest-modules src/seqray
+
+# Needs root and, on Debian, installs Slurm; it runs for some minutes.
+test-slurm: $(VENV)/test.done  ## run the scan workflow through a one-node Slurm, with a job killed in mid-run
+	@command -v slurmctld > /dev/null || { apt-get update && \
+		apt-get install -y --no-install-recommends slurm-wlm slurm-wlm-basic-plugins munge; }
+	@$(PIP) -c constraints.txt snakemake-executor-plugin-slurm
+	timeout 3600 $(BIN)/python tests/slurm/run.py --folder "$$(mktemp -d)/slurm"
 
 lint: $(VENV)/dev.done  ## style: ruff and snakefmt
 	$(BIN)/ruff check .
@@ -123,11 +136,19 @@ lint: $(VENV)/dev.done  ## style: ruff and snakefmt
 types: $(VENV)/dev.done  ## static types: pyright
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
-docs: $(VENV)/test.done  ## run the commands that the pages show, and write what they print below them
+docs: $(VENV)/docs.done  ## build the site from docs/, the package and the model cards, into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo 'docs: open site/index.html'
+
+rerun: $(VENV)/test.done  ## run the commands that the pages show, and write what they print below them
 	$(BIN)/python docs/rerun.py
 
+package: $(VENV)/dev.done  ## build sdist and wheel into dist/, and try the wheel in an environment of its own
+	packaging/try_wheel.sh $(BIN)/python '$(TORCH)'
+
 workflows: $(VENV)/test.done  ## lint and dry-run the Snakemake workflows
-	@for workflow in workflows/*/; do \
+	@for workflow in $(dir $(wildcard workflows/*/workflow/)); do \
+		workflow="$${workflow%workflow/}"; \
 		set -x; \
 		PATH="$$PWD/$(BIN):$$PATH" $(BIN)/snakemake --snakefile "$${workflow}workflow/Snakefile" \
 			--directory "$${workflow}.test" --lint; \
@@ -137,5 +158,5 @@ workflows: $(VENV)/test.done  ## lint and dry-run the Snakemake workflows
 	done
 
 clean:  ## remove the environment and everything that targets made
-	rm -rf $(VENV) demo dist build .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo dist build site .pytest_cache .ruff_cache .hypothesis
 	find src tests benchmarks data workflows -name __pycache__ -prune -exec rm -rf {} +

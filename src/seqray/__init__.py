@@ -12,10 +12,15 @@ __version__ = "0.1.0"
 
 _HOME = {
     "load_model": "seqray.zoo",
+    "SequenceClassifier": "seqray.estimator",
+    "predict": "seqray.api",
+    "scan": "seqray.api",
+    "explain": "seqray.api",
     "predict_records": "seqray.prediction",
     "scan_records": "seqray.scanning",
-    "explain": "seqray.explanations.run",
     "explain_records": "seqray.explanations.run",
+    "ExplainOptions": "seqray.explanations.run",
+    "ScanOptions": "seqray.scantypes",
     "evaluate_scores": "seqray.evaluation.run",
     "read_fasta": "seqray.io.fasta",
     "read_genbank": "seqray.io.genbank",

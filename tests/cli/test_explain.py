@@ -11,11 +11,11 @@ import pyBigWig
 import pytest
 import torch
 
-import seqray
 from seqray.alphabet import DNA, reverse_complement
 from seqray.cli.explain import METHODS as OFFERED
 from seqray.cli.main import main
 from seqray.explanations.methods import METHODS
+from seqray.explanations.run import ExplainOptions, explain_records
 from seqray.io.explanations import CHECK_COLUMNS, EXPLANATION_COLUMNS, HEAD_COLUMNS, ScoreTrack, ranks
 from seqray.io.tables import format_number
 from seqray.io.tracks import write_gff3
@@ -63,7 +63,7 @@ def test_the_table_is_what_the_library_says(explain, source, tiny_model):
     assert list(rows[0]) == list(EXPLANATION_COLUMNS)
     expected = []
     for method in ("rollout", "ism"):
-        expected += seqray.explain(tiny_model, RECORDS, method=method, shuffles=3)
+        expected += explain_records(tiny_model, RECORDS, ExplainOptions(methods=(method,), shuffles=3))
     by_key = {(e.id, e.method): e for e in expected}
     assert len(rows) == 2 * sum(len(r) for r in RECORDS)
     for row in rows:
@@ -171,7 +171,7 @@ def test_calls_are_explained_in_their_place(explain, genome, tiny_model, tmp_pat
     assert (status, "3 records" in err) == (0, True)
     windows = [GENOME[7:27], reverse_complement(GENOME[40:60]), reverse_complement((GENOME * 2)[80:100])]
     records = [SequenceRecord(f"promoter_{i}", w) for i, w in enumerate(windows, 1)]
-    expected = {e.id: e for e in seqray.explain(tiny_model, records, shuffles=0)}
+    expected = {e.id: e for e in explain_records(tiny_model, records, ExplainOptions(shuffles=0))}
     rows = table(out)
     assert len(rows) == 60
     tracks = {s: pyBigWig.open(str(tmp_path / f"t.{w}.bw")) for s, w in (("+", "plus"), ("-", "minus"))}

@@ -23,7 +23,7 @@ from seqray.config import (
     to_mapping,
 )
 from seqray.errors import ConfigError
-from seqray.models.build import build_model, count_parameters
+from seqray.models.build import build_network, count_parameters
 from seqray.training.trainer import trainer_settings
 
 CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
@@ -32,7 +32,7 @@ CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
 def test_every_configuration_of_the_repository_parses_and_builds(path):
     config = load_run_config(path)
-    assert count_parameters(build_model(config.model)) > 1000
+    assert count_parameters(build_network(config.model)) > 1000
     assert trainer_settings(config)["max_epochs"] >= 1
     assert from_mapping(RunConfig, to_mapping(config)) == config
 

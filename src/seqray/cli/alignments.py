@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from seqray.alphabet import Alphabet
-from seqray.cli.labelled import SPLIT_TABLES
 from seqray.cli.options import positive_int
 from seqray.errors import ConfigError, InputError, NoRecordsError
-from seqray.records import Alignment, LabelledSequence
 
 if TYPE_CHECKING:
+    from seqray.alphabet import Alphabet
     from seqray.io.fasta import OnSkip
+    from seqray.records import Alignment, LabelledSequence
 
 
 def add_row_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,6 +85,7 @@ def read_labelled(args: argparse.Namespace, alphabet: Alphabet) -> list[Alignmen
     InputError
         Where none is given, FASTA files of classes are, or a file can't be used.
     """
+    from seqray.cli.labelled import SPLIT_TABLES  # here, for it loads numpy, which 'predict --help' must not
     from seqray.io.labelled_alignments import read_labelled_alignments, read_labelled_stockholm
 
     if args.class_files or args.test_class_files:
@@ -108,6 +108,8 @@ def read_labelled(args: argparse.Namespace, alphabet: Alphabet) -> list[Alignmen
 
 def queries(data: list[Alignment], window: int) -> list[LabelledSequence]:
     """First rows without their gaps, cut to the window: what a model of sequences learns from alignments."""
+    from seqray.records import LabelledSequence
+
     return [
         LabelledSequence(one.sequence[:window], one.label or "", one.id, one.group, one.split) for one in data
     ]

@@ -62,6 +62,12 @@ def _add_question_arguments(group: argparse._ArgumentGroup) -> None:
         metavar="FILE",
         help="calls of 'seqray scan' as GFF3: SEQUENCES is the genome, each call is explained in its place",
     )
+    group.add_argument(
+        "--best-calls",
+        type=options.positive_int,
+        metavar="N",
+        help="with --calls: the N calls of highest score only, from the highest down",
+    )
 
 
 def _add_output_arguments(group: argparse._ArgumentGroup) -> None:
@@ -247,7 +253,7 @@ def _records(
     if not calls and not args.allow_empty:
         remedy = "--allow-empty gives an empty output instead"
         raise InputError("holds no calls of 'seqray scan'", where=args.calls, remedy=remedy)
-    return cut_calls(records, calls, model.alphabet, model.card.window, args.calls)
+    return cut_calls(records, calls, model.alphabet, model.card.window, args.calls, args.best_calls)
 
 
 def _check(

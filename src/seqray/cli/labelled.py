@@ -60,7 +60,7 @@ def read_data(
     on_letters: OnLetters | None = None,
     on_skip: OnSkip | None = None,
 ) -> list[LabelledSequence]:
-    """Read what `add_data_arguments` took.
+    """Read what `add_data_arguments` took, and count it for the line on resources.
 
     Parameters
     ----------
@@ -84,12 +84,14 @@ def read_data(
         test_files = class_paths("--test-class", args.test_class_files)
         data = read_labelled_fastas(files, alphabet, on_letters, on_skip)
         test = read_labelled_fastas(test_files, alphabet, on_letters, on_skip)
+        args.records = len(data) + len(test)
         return [*data, *(replace(example, split="test") for example in test)]
     data = [e for table in args.train for e in read_labelled_table(table, alphabet, on_letters)]
     for split in SPLIT_TABLES:
         for table in getattr(args, split):
             examples = read_labelled_table(table, alphabet, on_letters)
             data += [replace(example, split=split) for example in examples]
+    args.records = len(data)
     return data
 
 

@@ -15,15 +15,19 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from typing import Any, NoReturn
 
 from seqray import __version__
+from seqray.cli import telling
 from seqray.errors import ConfigError, SeqrayError
 
 VERBS = {
     "predict": ("seqray.cli.predict", "classify each record of a FASTA or GenBank file"),
     "scan": ("seqray.cli.scan", "find sites in long sequences, on both strands"),
+    "gather": ("seqray.cli.gather", "put the shards of one scan together"),
+    "summary": ("seqray.cli.summary", "sum up several scans or evaluations, a row each"),
     "explain": ("seqray.cli.explain", "rank the letters that calls rest on, and check the ranking"),
     "negatives": ("seqray.cli.negatives", "make negatives, and say what each kind teaches"),
     "audit": ("seqray.cli.audit", "find what would fool a model in labelled sequences, before training"),
@@ -32,7 +36,9 @@ VERBS = {
     "train": ("seqray.cli.train", "train a model on labelled sequences"),
     "evaluate": ("seqray.cli.evaluate", "measure predictions against labels, beside a floor"),
     "calibrate": ("seqray.cli.calibrate", "calibrate a model anew on labelled sequences of your own"),
+    "export": ("seqray.cli.export", "write a model as a file that other programs run"),
     "models": ("seqray.cli.models", "list, show and verify models"),
+    "completion": ("seqray.cli.completion", "print a script that completes words in your shell"),
 }
 USAGE = """\
 usage: seqray VERB [OPTIONS]
@@ -88,6 +94,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit status. Help and a wrong use of options end here too; nothing exits from within.
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    with telling.json_lines(words):
+        return _end(words)
+
+
+def _end(words: list[str]) -> int:
+    """Run a verb, and turn whatever ends it into an exit status."""
     debug = "--debug" in words
     try:
         with _terminable():
@@ -145,19 +157,37 @@ def _dispatch(words: list[str]) -> int:
 
 
 def _run_verb(verb: str, words: list[str]) -> int:
-    name, summary = VERBS[verb]
-    module: Any = import_module(name)
+    resources = telling.Resources()
+    module: Any = import_module(VERBS[verb][0])
+    # A verb with subcommands would look for these before the subcommand only.
+    everywhere = [word for word in words if word in telling.EVERYWHERE]
+    args = parser_of(verb).parse_args([*everywhere, *(w for w in words if w not in telling.EVERYWHERE)])
+    telling.check_telling(args)
+    args.command = ("seqray", verb, *words)
+    args.verbs = {name: (VERBS[name][1], partial(_add_arguments, name)) for name in VERBS}
+    args.records = None  # counted by what reads them
+    if args.verbose:
+        telling.tell_versions(args.command)
+    status = int(module.run(args))
+    sys.stdout.flush()  # a reader that went away shows itself here, not in the interpreter's last breath
+    if not args.quiet and getattr(module, "TELLS_RESOURCES", True):
+        resources.tell(args.records, args.verbose)
+    return status
+
+
+def _add_arguments(verb: str, parser: argparse.ArgumentParser) -> None:
+    import_module(VERBS[verb][0]).add_arguments(parser)
+    telling.add_telling_arguments(parser)
+
+
+def parser_of(verb: str) -> Parser:
+    """The parser of one verb, with what all verbs have in common."""
+    summary = VERBS[verb][1]
     parser = Parser(
         prog=f"seqray {verb}", description=f"{summary[0].upper()}{summary[1:]}.", allow_abbrev=False
     )
-    module.add_arguments(parser)
-    parser.add_argument("--debug", action="store_true", help="show where an error was raised")
-    # A verb with subcommands would look for --debug before the subcommand only.
-    args = parser.parse_args([word for word in words if word != "--debug"])
-    args.command = ("seqray", verb, *words)
-    status = module.run(args)
-    sys.stdout.flush()  # a reader that went away shows itself here, not in the interpreter's last breath
-    return int(status)
+    _add_arguments(verb, parser)
+    return parser
 
 
 @contextmanager

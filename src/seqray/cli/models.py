@@ -13,6 +13,7 @@ from seqray.errors import ConfigError, ModelFileError
 from seqray.io.files import sha256
 from seqray.modelheader import read_card
 
+TELLS_RESOURCES = False
 COLUMNS = ("name", "window", "classes", "members", "size", "measured", "summary")
 
 

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -73,6 +73,29 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_scan_outputs(group: argparse._ArgumentGroup) -> None:
+    """What a scan writes, whole or gathered."""
+    group.add_argument(
+        "--out",
+        "-o",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="calls as .gff3, .bed or .tsv (+ .gz); may be repeated (default: TSV on stdout)",
+    )
+    group.add_argument(
+        "--format", choices=("gff3", "bed", "tsv"), help="format where a name doesn't tell, as '-'"
+    )
+    group.add_argument(
+        "--track",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="score of every window at its site, a file per strand: x.bw gives x.plus.bw and x.minus.bw; "
+        ".bw or .bedgraph[.gz]; may be repeated",
+    )
+
+
 def add_common_arguments(parser: argparse.ArgumentParser, *, precision: bool = True) -> None:
     """How records are read, where it is computed (and how exactly), and what is told."""
     records = parser.add_argument_group("records")
@@ -104,6 +127,13 @@ def add_common_arguments(parser: argparse.ArgumentParser, *, precision: bool = T
             default="auto",
             metavar="N|auto",
             help="sequences at once",
+        )
+        compute.add_argument(
+            "--engine",
+            choices=("torch", "onnx", "openvino"),
+            default="torch",
+            help="what computes; others need an extra: pip install 'seqray[onnx]' or 'seqray[openvino]' "
+            "(default: torch)",
         )
     parser.add_argument(
         "--quiet", "-q", action="store_true", help="write nothing but errors to standard error"
@@ -143,7 +173,7 @@ def open_model(args: argparse.Namespace) -> TrainedModel:
     Raises
     ------
     ConfigError
-        For a device that isn't there.
+        For a device or an engine that isn't there.
     ModelFileError
         As `seqray.zoo.load_model`.
     """
@@ -154,8 +184,18 @@ def open_model(args: argparse.Namespace) -> TrainedModel:
 
     if args.threads:
         torch.set_num_threads(args.threads)
-    model = load_model(args.model).to(_device(args.device))
-    return model.with_context(getattr(args, "context", None))  # not every verb asks for one
+    engine = getattr(args, "engine", "torch")  # not every verb asks for one, nor for a context
+    on_cpu = engine != "torch" and args.device == "auto"
+    model = load_model(args.model).to("cpu" if on_cpu else _device(args.device))
+    model = model.with_context(getattr(args, "context", None))
+    if getattr(args, "verbose", False):
+        about = f"model {model.card.name} sha256:{model.sha256}, torch {torch.__version__}"
+        print(f"seqray: {about}, {torch.get_num_threads()} threads, {model.device}", file=sys.stderr)
+    if engine == "torch":
+        return model
+    from seqray.engines import with_engine
+
+    return with_engine(model, engine, args.precision)
 
 
 def _device(name: str) -> str:
@@ -175,19 +215,27 @@ def _device(name: str) -> str:
 
 
 def open_records(
-    args: argparse.Namespace, alphabet: Alphabet, skipped: SkipLog, *, soft_masks: bool = False
+    args: argparse.Namespace,
+    alphabet: Alphabet,
+    skipped: Callable[[SkippedRecord], None],
+    *,
+    soft_masks: bool = False,
 ) -> Iterator[SequenceRecord]:
     """Read ``SEQUENCES`` under the options on duplicates, skipped records and empty files."""
     from seqray.io.sequences import read_sequences
 
+    records = read_sequences(
+        args.input,
+        alphabet,
+        duplicates=args.duplicates,
+        soft_masks=soft_masks,
+        on_skip=None if args.strict else skipped,
+    )
+    args.records = 0
     try:
-        yield from read_sequences(
-            args.input,
-            alphabet,
-            duplicates=args.duplicates,
-            soft_masks=soft_masks,
-            on_skip=None if args.strict else skipped,
-        )
+        for record in records:
+            args.records += 1
+            yield record
     except NoRecordsError as error:
         if not args.allow_empty:
             remedy = "--allow-empty gives an empty output instead"

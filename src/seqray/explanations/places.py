@@ -17,6 +17,7 @@ def cut_calls(
     alphabet: Alphabet,
     window: int,
     source: str = "",
+    best: int | None = None,
 ) -> tuple[list[SequenceRecord], list[Place]]:
     """Cut the window of each call out of its contig, read on the call's strand.
 
@@ -32,11 +33,13 @@ def cut_calls(
         Letters that the model reads.
     source
         Name of the file of calls, for errors.
+    best
+        Take the calls of highest score only, at most so many; of equal scores the first ones.
 
     Returns
     -------
     records, places
-        In the order of the calls; a record bears the name that `seqray scan` gives the call.
+        In the order of the calls, or with ``best`` from the highest score down; a record bears the name that `seqray scan` gives the call.
 
     Raises
     ------
@@ -44,6 +47,8 @@ def cut_calls(
         For a call of another length, on a contig that isn't there, or beyond its end.
     """
     named = list(call_ids(calls))
+    if best is not None:
+        named = sorted(named, key=lambda pair: -pair[1].score)[:best]
     for name, call in named:
         if call.end - call.start != window:
             raise InputError(

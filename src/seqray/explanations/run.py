@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -326,29 +326,3 @@ def _wrong_network(model: TrainedModel) -> SequenceTransformer:
         network = build_model(model.card.model).to(model.device)
         network.requires_grad_(False).eval()
         return network
-
-
-def explain(
-    model: TrainedModel, records: Iterable[SequenceRecord], method: str = "rollout", **settings: Any
-) -> list[Explanation]:
-    """Explain records by one method: the short way to `explain_records`.
-
-    Parameters
-    ----------
-    model, records
-        As for `explain_records`.
-    method
-        Its name.
-    **settings
-        Of `ExplainOptions`.
-
-    Examples
-    --------
-    >>> import seqray
-    >>> model = seqray.load_model("ecoli-promoter")
-    >>> records = seqray.read_fasta("data/example/promoters.fa", model.alphabet)
-    >>> explanations = seqray.explain(model, records, method="ism", shuffles=0)
-    >>> len(explanations[0].scores)
-    81
-    """
-    return list(explain_records(model, records, ExplainOptions(methods=(method,), **settings)))

@@ -208,12 +208,6 @@ def test_the_network_of_the_control_is_made_without_touching_other_generators(ti
     assert all(torch.equal(one[name], two[name]) for name in one)
 
 
-def test_the_short_way_for_one_method(tiny_model):
-    records = random_records([20, 8])
-    found = seqray.explain(tiny_model, records, method="grad-rollout", target="background", shuffles=0)
-    assert [(e.method, e.target) for e in found] == [("grad-rollout", "background")] * 2
-
-
 def test_checks_name_every_method_and_the_reference(tiny_model):
     found = check(tiny_model, random_records([20, 12] * 3), ExplainOptions(methods=("rollout", "occlusion")))
     assert set(found.verdicts) == {"rollout", "occlusion", "ism"}
