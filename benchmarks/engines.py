@@ -34,7 +34,7 @@ from seqray.zoo import load_model
 
 MODELS = ("ecoli-promoter", "arabidopsis-promoter")
 BATCHES = (1, 64, 512)
-COUNTS = {1: 64, 64: 1024, 512: 1024}  # sequences of a turn
+COUNTS = {1: 32, 64: 256, 512: 512}  # sequences of a turn
 RUNS: tuple[tuple[Engine, Precision], ...] = (
     ("torch", "fp32"),
     ("onnx", "fp32"),

@@ -99,7 +99,8 @@ def test_a_model_is_calibrated_and_its_weights_stay(calibrate, folder, method):
     assert card.ece == pytest.approx(facts["ece_after"], rel=1e-5)
     assert card.training["data_sha256"] == old.card.training["data_sha256"]
     assert card.domain == old.card.domain
-    lines = err.splitlines()
+    *lines, resources = err.splitlines()
+    assert resources.startswith("seqray: resources: ")
     assert lines[0].startswith(
         f"calibrated on 600 sequences (300 background, 300 promoter) by {method}: ece "
     )

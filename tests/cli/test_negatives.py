@@ -128,7 +128,8 @@ def test_a_mix_with_its_header_and_what_it_teaches(seqray, tmp_path):
     assert "# id of a window: recipe:contig:start-end:strand, 0-based, half-open" in head
     # Genes begin at 300, 1800 .. 27300.
     assert "# starts: 19 (gene); windows keep 200 letters away from those of both strands" in head
-    told = err.splitlines()
+    *told, resources = err.splitlines()
+    assert resources.startswith("seqray: resources: ")
     assert told[0].startswith("seqray: shuffle: 12 negatives; teaches real sequence against shuffled")
     assert told[1].startswith("seqray: genome: 12 negatives; teaches the signal against the rest")
     assert len(told) == 2

@@ -140,7 +140,7 @@ def test_a_pipe_works_as_input_and_output(tiny_model_file, predict, source):
         check=True,
     )
     assert rows(done.stdout.decode()) == expected
-    assert len(done.stderr.splitlines()) == 1  # the summary: no progress without a terminal
+    assert len(done.stderr.splitlines()) == 2  # summary and resources: no progress without a terminal
 
 
 # --- options --------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def test_skipped_records_are_told_and_written(predict, tmp_path):
         ["id", "reason"],
         *([f"s{i}", "empty sequence"] for i in range(5)),
     ]
-    *told, summary = err.splitlines()
+    *told, summary, _ = err.splitlines()
     assert told == [
         *(f"seqray: skipped record 's{i}': empty sequence" for i in range(3)),
         "seqray: skipped 2 more",

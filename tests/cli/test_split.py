@@ -85,7 +85,8 @@ def test_families_stay_together_and_shares_hold(table, tmp_path, capsys):
     assert lines[1].startswith("seqray: test against train and validation: highest identity 0.")
     assert "; 0 of 18 at 0.8 or above; 0 share a word of 40 letters" in lines[1]
     assert lines[2].startswith("seqray: validation against train: ")
-    assert len(lines) == 3
+    assert lines[3].startswith("seqray: resources: ")
+    assert len(lines) == 4
 
 
 def test_the_table_is_read_back_and_says_what_made_it(table, tmp_path):
