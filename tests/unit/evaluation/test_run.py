@@ -183,7 +183,7 @@ def test_each_context_is_scored_by_itself(monkeypatch):
     known = ("E. coli", "B. subtilis")
 
     def model(context=None):
-        card = SimpleNamespace(classes=CLASSES, model=SimpleNamespace(contexts=known))
+        card = SimpleNamespace(classes=CLASSES, model=SimpleNamespace(contexts=known, kind="sequence"))
         return SimpleNamespace(card=card, context=context, with_context=model)
 
     def answers(reader, records, **settings):
