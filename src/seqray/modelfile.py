@@ -27,10 +27,11 @@ from seqray.alignment_tokens import AlignmentTokenizer
 from seqray.alphabet import ALPHABETS, Alphabet
 from seqray.card import Card, card_to_json
 from seqray.columns import decode_columns, encode_columns, missing_code
-from seqray.errors import ModelFileError
+from seqray.errors import ConfigError, ModelFileError
 from seqray.io.files import open_output
 from seqray.modelheader import CARD_KEY, CHECKSUM_KEY, Header, read_card, read_header
 from seqray.models.build import Network, build_network
+from seqray.models.sequence import SequenceTransformer
 from seqray.tokens import Tokenizer, context_index, make_tokenizer
 
 __all__ = ["TrainedModel", "load_model", "read_card", "save_model"]
@@ -79,6 +80,20 @@ class TrainedModel:
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.networks[0].parameters()).device
+
+    @property
+    def readers(self) -> tuple[SequenceTransformer, ...]:
+        """The members of a model of sequences.
+
+        Raises
+        ------
+        ConfigError
+            For a model of alignments.
+        """
+        members = tuple(one for one in self.networks if isinstance(one, SequenceTransformer))
+        if len(members) < len(self.networks):
+            raise ConfigError(f"model '{self.card.name}' reads alignments; this is for models of sequences")
+        return members
 
     def to(self, device: torch.device | str) -> TrainedModel:
         """Move the networks to a device, in place; returns the model itself."""

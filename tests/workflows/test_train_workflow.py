@@ -97,7 +97,7 @@ def test_one_report_shows_it_all(finished, tmp_path):
     [
         ("config.yaml", "seeds: [1]", "seeds: []", "[] should be non-empty"),
         ("config.yaml", "seeds:", "seed:", "'seed' was unexpected"),
-        ("sets.tsv", "set\ttable", "set\ttabel", "'table' is a required property"),
+        ("sets.tsv", "set\ttable", "set\ttabel", "'tabel' was unexpected"),
         ("sets.tsv", "labelled", "none", "data/none.tsv"),
     ],
 )

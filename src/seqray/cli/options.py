@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from seqray.alphabet import Alphabet
+    from seqray.engines import Engine
     from seqray.modelfile import TrainedModel
     from seqray.records import SequenceRecord
     from seqray.results import SkippedRecord
@@ -184,7 +185,7 @@ def open_model(args: argparse.Namespace) -> TrainedModel:
 
     if args.threads:
         torch.set_num_threads(args.threads)
-    engine = getattr(args, "engine", "torch")  # not every verb asks for one, nor for a context
+    engine: Engine = getattr(args, "engine", "torch")  # not every verb asks for one, nor for a context
     on_cpu = engine != "torch" and args.device == "auto"
     model = load_model(args.model).to("cpu" if on_cpu else _device(args.device))
     model = model.with_context(getattr(args, "context", None))

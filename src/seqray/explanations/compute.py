@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 
 def member_effects(model: TrainedModel, codes: Codes, target: int) -> Floats:
     """Effects of all substitutions by each member: (M, N, n, A)."""
-    return np.stack([effects(Question(model, network, target), codes) for network in model.networks])
+    return np.stack([effects(Question(model, network, target), codes) for network in model.readers])
 
 
 def member_scores(
@@ -42,7 +42,7 @@ def member_scores(
     if method == "ism" and known_effects is not None:
         return loss_of_letters(known_effects)
     compute = find_method(method).compute
-    chosen = model.networks if networks is None else networks
+    chosen = model.readers if networks is None else networks
     return np.stack([compute(Question(model, network, target), codes, knobs) for network in chosen])
 
 

@@ -37,7 +37,7 @@ def head_figures(model: TrainedModel, groups: Sequence[tuple[Codes, int]]) -> tu
         Letter codes (N, n) of records of one length, with the class explained.
     """
     figures = []
-    for number, network in enumerate(model.networks, start=1):
+    for number, network in enumerate(model.readers, start=1):
         found = [_describe(Question(model, network, target), codes) for codes, target in groups if len(codes)]
         if not found:
             return ()

@@ -39,7 +39,8 @@ def cut_calls(
     Returns
     -------
     records, places
-        In the order of the calls, or with ``best`` from the highest score down; a record bears the name that `seqray scan` gives the call.
+        In the order of the calls, or with ``best`` from the highest score down; a record bears the name that
+        `seqray scan` gives the call.
 
     Raises
     ------

@@ -313,7 +313,7 @@ def _attention(model: TrainedModel, codes: Codes) -> Floats:
 
 def _attention_of_members(model: TrainedModel, tokens: torch.Tensor, letters: int) -> Floats:
     members = []
-    for network in model.networks:
+    for network in model.readers:
         rows = attention_of_cls(trace(network, tokens)).double().cpu().numpy()  # (N, layers, H, T)
         members.append(to_letters(rows, model.tokenizer, network.embedding.stride, letters))
     return np.mean(members, axis=0)
