@@ -78,6 +78,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "tensors",
         (
+            "devices.py",
             "batches.py",
             "models/__init__.py",
             "models/output.py",

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from seqray.engines import Engine, with_engine
-from seqray.errors import ConfigError, InputError
+from seqray.errors import InputError
 from seqray.explanations.run import ExplainOptions, explain_records
 from seqray.frames import call_frame, explanation_frame, prediction_frame
 from seqray.inputs import as_records
@@ -213,11 +213,7 @@ def _opened(
     model: Model, context: str | None, device: str | None, engine: Engine, precision: Precision
 ) -> TrainedModel:
     loaded = model if isinstance(model, TrainedModel) else load_model(model)
-    if loaded.card.model.kind != "sequence":
-        raise ConfigError(
-            f"model '{loaded.card.name}' reads {loaded.card.model.kind}s",
-            remedy="give a model that reads sequences",
-        )
+    loaded.check_reads_sequences()
     if device is not None:
         loaded.to(device)
     if context is not None:

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from seqray.alphabet import ALPHABETS
 from seqray.config import RunConfig, from_mapping, load_run_config, to_mapping
+from seqray.devices import torch_device, trainer_device
 from seqray.errors import ConfigError
 from seqray.inputs import as_records
 from seqray.modelfile import TrainedModel, load_model, read_card, save_model
@@ -211,7 +212,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         if self.epochs is not None:
             mapping["trainer"]["max_epochs"] = _plain(self.epochs)
         mapping |= {n: _plain(getattr(self, n)) for n in ("members", "seed") if getattr(self, n) is not None}
-        mapping["trainer"] |= _trainer_device(self.device)
+        mapping["trainer"] |= trainer_device(self.device)
         settings = from_mapping(RunConfig, mapping)
         if settings.model.kind != "sequence":
             raise ConfigError(f"'model.kind' is {settings.model.kind}", remedy="X are sequences")
@@ -238,7 +239,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return calibrated probabilities (N, K), in the order of `classes_`."""
         check_is_fitted(self)
-        model = self.model_.to(_device(self.device))
+        model = self.model_.to(torch_device(self.device))
         records = _without_flanks(as_records(_one_dimensional(X), model.alphabet), model)
         codes = [model.alphabet.encode(record.sequence) for record in checked_records(records, model, "")]
         with _threads(self.threads):
@@ -339,19 +340,6 @@ def _base_settings(config: str | Path | RunConfig | None) -> RunConfig:
 def _plain(value: Any) -> Any:
     """Python's own number for one of numpy, as grids of parameters hold them."""
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _device(name: str) -> str:
-    return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
-
-
-def _trainer_device(name: str) -> dict[str, Any]:
-    kind, _, number = name.partition(":")
-    if name == "auto":
-        return {}
-    if kind not in ("cpu", "cuda") or (number and not number.isdecimal()):
-        raise ConfigError(f"unknown device '{name}'", remedy="give auto, cpu, cuda or cuda:N")
-    return {"accelerator": kind, "devices": [int(number)] if number else 1}
 
 
 @contextmanager

@@ -73,7 +73,14 @@ class TrainedModel:
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """Turns letters into the tokens of the networks."""
+        """Turns letters into the tokens of the networks.
+
+        Raises
+        ------
+        ConfigError
+            For a model of alignments.
+        """
+        self.check_reads_sequences()
         return make_tokenizer(self.card.model, self.context)
 
     @property
@@ -90,10 +97,21 @@ class TrainedModel:
         ConfigError
             For a model of alignments.
         """
-        members = tuple(one for one in self.networks if isinstance(one, SequenceTransformer))
-        if len(members) < len(self.networks):
-            raise ConfigError(f"model '{self.card.name}' reads alignments; this is for models of sequences")
-        return members
+        self.check_reads_sequences()
+        return tuple(one for one in self.networks if isinstance(one, SequenceTransformer))
+
+    def check_reads_sequences(self) -> None:
+        """Refuse a model of alignments.
+
+        Raises
+        ------
+        ConfigError
+            Naming the model.
+        """
+        if self.card.model.kind == "alignment":
+            raise ConfigError(
+                f"model '{self.card.name}' reads alignments", remedy="give a model that reads sequences"
+            )
 
     def to(self, device: torch.device | str) -> TrainedModel:
         """Move the networks to a device, in place; returns the model itself."""

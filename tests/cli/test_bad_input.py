@@ -209,9 +209,9 @@ def test_one_file_can_not_be_two_outputs(run, source, tmp_path):
 @pytest.mark.parametrize(
     ("words", "parts"),
     [
-        (("--device", "gpu"), ("--device is 'gpu'", "use auto, cpu, cuda or cuda:N")),
-        (("--device", "cuda:"), ("--device is 'cuda:'",)),
-        (("--device", "cuda:999"), ("--device is 'cuda:999'", "use --device cpu")),
+        (("--device", "gpu"), ("unknown device 'gpu'", "give auto, cpu, cuda or cuda:N")),
+        (("--device", "cuda:"), ("unknown device 'cuda:'",)),
+        (("--device", "cuda:999"), ("the device is 'cuda:999'", "use the device cpu")),
         (("--batch-size", "many"), ("--batch-size: 'many' is not a whole number",)),
         (("--threshold", "-1"), ("--threshold",)),
     ],

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from seqray.cli.main import main
-from seqray.cli.train import device_settings, override
+from seqray.cli.train import override
 from seqray.config import RunConfig
+from seqray.devices import trainer_device
 from seqray.errors import ConfigError
 from seqray.modelfile import load_model
 from seqray.modelheader import read_card
@@ -133,13 +134,13 @@ def test_overrides_are_read_as_yaml_and_checked():
 
 
 def test_devices():
-    assert device_settings("auto") == {}
-    assert device_settings("cpu") == {"accelerator": "cpu", "devices": 1}
-    assert device_settings("cuda") == {"accelerator": "cuda", "devices": 1}
-    assert device_settings("cuda:3") == {"accelerator": "cuda", "devices": [3]}
+    assert trainer_device("auto") == {}
+    assert trainer_device("cpu") == {"accelerator": "cpu", "devices": 1}
+    assert trainer_device("cuda") == {"accelerator": "cuda", "devices": 1}
+    assert trainer_device("cuda:3") == {"accelerator": "cuda", "devices": [3]}
     for name in ("gpu0", "cuda:", "cuda:x", "cpu:1"):
         with pytest.raises(ConfigError, match="unknown device"):
-            device_settings(name)
+            trainer_device(name)
 
 
 @pytest.mark.parametrize(

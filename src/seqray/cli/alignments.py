@@ -106,6 +106,22 @@ def read_labelled(args: argparse.Namespace, alphabet: Alphabet) -> list[Alignmen
     return [one.take_rows([0]) for one in data] if args.query_only else data
 
 
+def reads_alignments(args: argparse.Namespace, kind: str) -> bool:
+    """Whether the labelled examples are alignments: for a model of them, or for the queries alone.
+
+    Raises
+    ------
+    ConfigError
+        Where a model of sequences is given alignments without ``--query-only``.
+    """
+    if kind == "sequence" and args.alignment_labels and not args.query_only:
+        raise ConfigError(
+            "--alignment-labels is for models that read alignments, and this one reads sequences",
+            remedy="choose another model, or add --query-only to take the first rows",
+        )
+    return kind == "alignment" or args.query_only
+
+
 def queries(data: list[Alignment], window: int) -> list[LabelledSequence]:
     """First rows without their gaps, cut to the window: what a model of sequences learns from alignments."""
     from seqray.records import LabelledSequence

@@ -6,8 +6,6 @@ import argparse
 import re
 from collections.abc import Callable, Mapping
 
-from seqray.errors import ConfigError
-
 SHELLS = ("bash", "zsh", "fish")
 _FILES = re.compile(r"FILE|TABLE|FASTA|SEQUENCES|SHARD|YAML|JSON|BED|POSITIVES|MODEL")
 
@@ -25,10 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the script."""
-    try:
-        import shtab
-    except ImportError:
-        raise ConfigError("the package 'shtab' is not installed", remedy="pip install shtab") from None
+    import shtab
 
     parser = whole_parser(args.verbs)
     print(shtab.complete(parser, shell=args.shell), end="\n" if args.shell == "fish" else "")

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from seqray.alphabet import Alphabet
+from seqray.alphabet import ALPHABETS, Alphabet
+from seqray.card import Card
 from seqray.cli import labelled
-from seqray.cli.alignments import read_labelled
+from seqray.cli.alignments import queries, read_labelled, reads_alignments
 from seqray.errors import ConfigError, InputError
 from seqray.records import LabelledSequence
 from seqray.results import Answers
@@ -54,12 +55,17 @@ class Material:
     notes: list[str] = field(default_factory=list)
 
 
-def read_data(
-    args: argparse.Namespace, alphabet: Alphabet, notes: list[str], kind: str = "sequence"
-) -> list[Any]:
-    """Labelled sequences, or alignments, which have the same fields."""
-    if kind == "alignment":
-        return read_labelled(args, alphabet)
+def read_for(args: argparse.Namespace, card: Card, notes: list[str]) -> list[Any]:
+    """What a model reads: labelled sequences, or alignments, which have the same fields."""
+    alphabet = ALPHABETS[card.model.alphabet]
+    if not reads_alignments(args, card.model.kind):
+        return read_data(args, alphabet, notes)
+    alignments = read_labelled(args, alphabet)
+    return alignments if card.model.kind == "alignment" else queries(alignments, card.window)
+
+
+def read_data(args: argparse.Namespace, alphabet: Alphabet, notes: list[str]) -> list[LabelledSequence]:
+    """Labelled sequences; those without letters are noted and left out."""
     skipped: list[str] = []
     data = labelled.read_data(args, alphabet, on_skip=lambda record: skipped.append(record.id))
     if skipped:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqray.cli import options
-from seqray.cli.evaluate_data import Material, check_labels, choose_split, read_data, renamed
+from seqray.cli.evaluate_data import Material, check_labels, choose_split, read_for, renamed
 from seqray.cli.evaluate_tables import from_predictions, table_answers
 from seqray.errors import ConfigError
 from seqray.io.predictions import read_prediction_table, rows_by_id
@@ -59,11 +59,11 @@ def _check_ways(args: argparse.Namespace) -> None:
 
 
 def _from_model(args: argparse.Namespace) -> Material:
-    model = options.open_model(args)
+    model = options.open_model(args, alignments=True)
     if args.alphabet and args.alphabet != model.alphabet.name:
         raise ConfigError(f"--alphabet is {args.alphabet}, but the model reads {model.alphabet.name}")
     notes: list[str] = []
-    data = renamed(read_data(args, model.alphabet, notes, model.card.model.kind), args.map)
+    data = renamed(read_for(args, model.card, notes), args.map)
     examples, train, split = choose_split(data, args.split)
     card = model.card
     check_labels(examples, card.classes)
@@ -152,7 +152,7 @@ def _against(args: argparse.Namespace, material: Material) -> Answers:
         raise ConfigError(
             "--against a model needs sequences", remedy="give --labels a column 'sequence', or a table"
         )
-    model = options.open_model(argparse.Namespace(**{**vars(args), "model": args.against}))
+    model = options.open_model(argparse.Namespace(**{**vars(args), "model": args.against}), alignments=True)
     if set(model.card.classes) != set(material.classes) or model.alphabet != material.alphabet:
         raise ConfigError(
             f"model '{model.card.name}' tells {', '.join(model.card.classes)} apart, "

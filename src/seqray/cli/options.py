@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from seqray.errors import ConfigError, InputError, NoRecordsError
+from seqray.errors import InputError, NoRecordsError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -168,13 +167,13 @@ def check_files(source: str, outputs: Iterable[str | None]) -> None:
         seen.add(key)
 
 
-def open_model(args: argparse.Namespace) -> TrainedModel:
-    """Load ``--model`` onto ``--device``, with ``--threads`` set.
+def open_model(args: argparse.Namespace, *, alignments: bool = False) -> TrainedModel:
+    """Load ``--model`` onto ``--device``, with ``--threads`` set; ``alignments``: it may read those.
 
     Raises
     ------
     ConfigError
-        For a device or an engine that isn't there.
+        For a device or an engine that isn't there, or a model of alignments where sequences are meant.
     ModelFileError
         As `seqray.zoo.load_model`.
     """
@@ -183,11 +182,15 @@ def open_model(args: argparse.Namespace) -> TrainedModel:
     locate(args.model)  # a misspelt name is told before torch is loaded
     import torch
 
+    from seqray.devices import torch_device
+
     if args.threads:
         torch.set_num_threads(args.threads)
     engine: Engine = getattr(args, "engine", "torch")  # not every verb asks for one, nor for a context
     on_cpu = engine != "torch" and args.device == "auto"
-    model = load_model(args.model).to("cpu" if on_cpu else _device(args.device))
+    model = load_model(args.model).to("cpu" if on_cpu else torch_device(args.device))
+    if not alignments:
+        model.check_reads_sequences()
     model = model.with_context(getattr(args, "context", None))
     if getattr(args, "verbose", False):
         about = f"model {model.card.name} sha256:{model.sha256}, torch {torch.__version__}"
@@ -197,22 +200,6 @@ def open_model(args: argparse.Namespace) -> TrainedModel:
     from seqray.engines import with_engine
 
     return with_engine(model, engine, args.precision)
-
-
-def _device(name: str) -> str:
-    import torch
-
-    present = torch.cuda.device_count()
-    if name == "auto":
-        return "cuda" if present else "cpu"
-    match = re.fullmatch(r"cpu|cuda(?::([0-9]{1,3}))?", name)
-    if match is None:
-        raise ConfigError(f"--device is '{name}'", remedy="use auto, cpu, cuda or cuda:N")
-    if name != "cpu" and int(match[1] or 0) >= present:
-        raise ConfigError(
-            f"--device is '{name}', and {present} GPUs are seen here", remedy="use --device cpu"
-        )
-    return name
 
 
 def open_records(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 OUTPUT_OPTIONS = ("--out", "-o", "--track", "--format", "--skipped")
 _SHARD_OPTIONS = ("--shard",)
-_TELLING = ("--quiet", "-q", "--verbose", "-v", "--log-json", "--debug")
+_TELLING = ("--quiet", "-q", "--verbose", "--log-json", "--debug")
 GATHERED = ("strand", "threshold", "fdr", "min_distance")
 """Options of a scan that putting shards together needs."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from seqray.alphabet import ALPHABETS
-from seqray.cli.alignments import add_label_arguments, queries, read_labelled
+from seqray.cli.alignments import add_label_arguments, queries, read_labelled, reads_alignments
 from seqray.cli.labelled import add_data_arguments, read_data
 from seqray.cli.options import positive_int, whole_number
 from seqray.config import RunConfig, from_mapping, load_run_config, to_mapping
@@ -33,12 +33,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data_arguments(parser)
     add_label_arguments(parser)
     add("--out", "-o", required=True, metavar="FILE", help="model file, ends in .safetensors")
-    add("--work-dir", metavar="DIR", help="checkpoints and logs (default: OUT.training)")
-    add("--no-resume", action="store_true", help="start afresh where DIR holds an earlier run")
-    add(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="setting that overrides YAML's: a.b=1"
-    )
-    add("--seed", type=whole_number, metavar="N", help="seed of the first member")
     add("--members", type=positive_int, metavar="N", help="networks in the file, 1 to 5")
     add(
         "--teacher",
@@ -51,6 +45,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="begin with the weights of seqray pretrain, or of a model of the same shape",
     )
     add("--metrics", metavar="JSON", help="figures measured elsewhere, for the card")
+    add_run_arguments(parser)
+
+
+def add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what training and pre-training have in common."""
+    add = parser.add_argument
+    add("--work-dir", metavar="DIR", help="checkpoints and logs (default: OUT.training)")
+    add("--no-resume", action="store_true", help="start afresh where DIR holds an earlier run")
+    add(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="setting that overrides YAML's: a.b=1"
+    )
+    add("--seed", type=whole_number, metavar="N", help="seed of the first member")
     add("--threads", type=positive_int, metavar="N", help="processor threads (default: all)")
     add(
         "--device",
@@ -98,13 +104,8 @@ def run(args: argparse.Namespace) -> int:
 def training_data(args: argparse.Namespace, config: RunConfig) -> Sequence[Example]:
     """Read sequences, or alignments where the model reads them or ``--query-only`` asks for their queries."""
     alphabet = ALPHABETS[config.model.alphabet]
-    if config.model.kind == "sequence" and not (args.query_only or args.alignment_labels):
+    if not reads_alignments(args, config.model.kind):
         return read_data(args, alphabet)
-    if config.model.kind == "sequence" and not args.query_only:
-        raise ConfigError(
-            "--alignment-labels is for models that read alignments",
-            remedy="set 'model.kind: alignment', or add --query-only to learn from the first rows",
-        )
     alignments = read_labelled(args, alphabet)
     return alignments if config.model.kind == "alignment" else queries(alignments, config.data.window)
 
@@ -116,7 +117,9 @@ def configure(args: argparse.Namespace) -> RunConfig:
         config = replace(config, seed=args.seed)
     if args.members is not None:
         config = replace(config, members=args.members)
-    return replace(config, trainer=config.trainer | device_settings(args.device))
+    from seqray.devices import trainer_device  # here, for it loads torch
+
+    return replace(config, trainer=config.trainer | trainer_device(args.device))
 
 
 def override(config: RunConfig, assignments: Sequence[str]) -> RunConfig:
@@ -143,18 +146,6 @@ def override(config: RunConfig, assignments: Sequence[str]) -> RunConfig:
         except yaml.YAMLError:
             raise ConfigError(f"the value of '--set {assignment}' is not valid YAML") from None
     return from_mapping(RunConfig, mapping)
-
-
-def device_settings(name: str) -> dict[str, Any]:
-    """Turn a device's name into settings of the trainer."""
-    kind, _, number = name.partition(":")
-    if name == "auto":
-        return {}
-    if name in ("cpu", "cuda"):
-        return {"accelerator": name, "devices": 1}
-    if kind == "cuda" and number.isdecimal():
-        return {"accelerator": "cuda", "devices": [int(number)]}
-    raise ConfigError(f"unknown device '{name}'", remedy="give auto, cpu, cuda or cuda:N")
 
 
 def read_metrics(path: str) -> dict[str, Any]:
