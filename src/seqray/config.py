@@ -62,7 +62,7 @@ class ModelConfig:
     ----------
     kind
         ``sequence`` reads single sequences, ``alignment`` alignments by axial attention. The latter has the
-        character tokenizer, multi-head attention, no stem, no contexts and no gain.
+        character tokenizer, multi-head attention, no stem that merges letters, no contexts and no gain.
     tied
         Of ``alignment``: whether all rows share the weights of row attention.
     max_rows, row_choice
@@ -95,7 +95,7 @@ class ModelConfig:
     max_length
         Longest input in letters or columns (learned tables have that many rows, others take it as a limit).
     stem
-        Optional convolutional stem.
+        Optional convolutional stem; of ``alignment`` along each row.
     contexts
         Names of what else may be known of a sequence, such as its species. The vector of the one that is
         given is added to every token; without one nothing is added.
@@ -173,7 +173,7 @@ class ModelConfig:
         why = "goes with 'model.kind: sequence' only"
         _require(self.tokenizer == "character", "model.tokenizer", f"'kmer' {why}")
         _require(self.kv_heads in (None, self.heads), "model.kv_heads", f"below 'model.heads' {why}")
-        _require(self.stem is None, "model.stem", why)
+        _require(self.stem is None or self.stem.stride == 1, "model.stem.stride", f"above 1 {why}")
         _require(not self.contexts, "model.contexts", why)
         _require(self.position_gain == "none", "model.position_gain", why)
 
@@ -227,18 +227,27 @@ class AugmentConfig:
         Probability of reading the other strand; only where the class does not depend on the strand.
     hide_context
         Probability that the context of a sequence is withheld, so that the model also learns to do without.
+    rows
+        Of alignments: most rows to read while training; None for all that the model reads. Fewer are faster.
+    query
+        Of alignments: probability that another row takes the place of the query, for any member of a family
+        is of its class.
     """
 
     shift: int = 0
     mask: float = 0.0
     reverse_complement: float = 0.0
     hide_context: float = 0.0
+    rows: int | None = None
+    query: float = 0.0
 
     def __post_init__(self) -> None:
         _require(self.shift >= 0, "augment.shift", "is 0 or more")
         _require(0 <= self.mask < 1, "augment.mask", "lies in [0, 1)")
         _require(0 <= self.reverse_complement <= 1, "augment.reverse_complement", "lies in [0, 1]")
         _require(0 <= self.hide_context <= 1, "augment.hide_context", "lies in [0, 1]")
+        _require(self.rows is None or self.rows >= 1, "augment.rows", "is 1 or more")
+        _require(0 <= self.query <= 1, "augment.query", "lies in [0, 1]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,9 @@ import random
 import pandas as pd
 import pytest
 
+import seqray
 from seqray.cli.main import main
+from seqray.errors import ConfigError
 
 YAML = """
 name: families
@@ -97,6 +99,42 @@ def test_what_disagrees_is_one_line(folder, words, message, capsys):
     err = capsys.readouterr().err
     assert message in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("verb", ["scan", "calibrate"])
+def test_verbs_for_sequences_refuse_a_model_of_alignments(folder, verb, capsys):
+    (folder / "long.fa").write_text(">a\n" + "ACGU" * 20 + "\n")
+    model = str(folder / "m.safetensors")
+    words = [str(folder / "long.fa"), "--model", model, "--out", str(folder / "c.gff3")]
+    if verb == "calibrate":
+        words = [model, "--train", str(folder / "train.tsv"), "--out", str(folder / "c.safetensors")]
+    assert main([verb, *words]) == 2
+    error = "model 'families' reads alignments; give a model that reads sequences"
+    assert capsys.readouterr().err == f"seqray: error: {error}\n"
+
+
+def test_the_library_refuses_a_model_of_alignments_where_sequences_are_meant(folder):
+    with pytest.raises(ConfigError, match="reads alignments"):
+        seqray.scan(str(folder / "m.safetensors"), ["ACGU" * 20])
+
+
+def test_evaluate_of_sequences_takes_the_queries_where_asked(folder, capsys):
+    words = ["evaluate", "--model", "ecoli-promoter", "--test", str(folder / "test.sto"), "--quiet"]
+    words += ["--alignment-labels", str(folder / "test.tsv"), "--out", str(folder / "x.tsv")]
+    assert main(words) == 2
+    assert "--alignment-labels is for models that read alignments" in capsys.readouterr().err
+    renamed = ["--map", "paired=promoter", "--map", "other=background"]
+    assert main([*words, "--query-only", *renamed]) == 0
+    assert len(pd.read_csv(folder / "x.tsv", sep="\t", comment="#"))
+
+
+def test_pretraining_reads_alignments_and_training_begins_with_it(folder, capsys):
+    config = ["--config", str(folder / "c.yaml"), "--set", "trainer.max_epochs=1", "--threads", "1"]
+    weights = str(folder / "w.safetensors")
+    assert main(["pretrain", str(folder / "train.sto"), *config, "--out", weights]) == 0
+    assert "learned from 240 alignments, 15360 letters" in capsys.readouterr().err  # 240 of 4 by 16
+    data = ["--train", str(folder / "train.sto"), "--alignment-labels", str(folder / "train.tsv"), "--quiet"]
+    assert main(["train", *config, *data, "--init", weights, "--out", str(folder / "i.safetensors")]) == 0
 
 
 def test_options_for_alignments_are_refused_by_a_model_of_sequences(folder, capsys):

@@ -36,7 +36,7 @@ def test_weights_are_written_and_begun_with(files, capsys):
     err = capsys.readouterr().err
     assert "skipped record 'empty'" in err
     assert "learned from 50 windows, 2000 letters" in err
-    assert load_pretrained(files / "w.safetensors").facts["windows"] == 50
+    assert load_pretrained(files / "w.safetensors").facts["examples"] == 50
 
     train = ["train", "--config", str(files / "c.yaml"), "--train", str(files / "data.tsv"), "--quiet"]
     init = ["--init", str(files / "w.safetensors"), "--out", str(files / "m.safetensors")]

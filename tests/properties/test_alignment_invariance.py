@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from seqray.alignment_tokens import AlignmentTokenizer
 from seqray.alphabet import RNA
 from seqray.batches import collate_alignments
-from seqray.config import ModelConfig
+from seqray.config import ModelConfig, StemConfig
 from seqray.models.alignment import AxialTransformer
 from seqray.models.build import build_network
 
@@ -23,9 +23,9 @@ TOKENIZER = AlignmentTokenizer(RNA)
 
 @functools.cache
 def network(tied: bool, positions: str = "sinusoidal") -> AxialTransformer:
-    config = ModelConfig(
-        kind="alignment", alphabet="rna", d_model=16, layers=2, heads=2, tied=tied, positions=positions
-    )
+    stem = StemConfig(kernels=(3, 5), depth=1) if tied else None  # with and without
+    shape = {"d_model": 16, "layers": 2, "heads": 2, "stem": stem, "positions": positions}
+    config = ModelConfig(kind="alignment", alphabet="rna", tied=tied, **shape)
     with torch.random.fork_rng():
         torch.manual_seed(3)
         made = build_network(config).eval()

@@ -1,4 +1,4 @@
-"""``seqray pretrain``: sequences without labels in, weights for ``seqray train --init`` out."""
+"""``seqray pretrain``: sequences or alignments without labels in, weights for ``seqray train --init`` out."""
 
 from __future__ import annotations
 
@@ -8,37 +8,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seqray.alphabet import ALPHABETS
-from seqray.cli.options import SkipLog, check_files, positive_int, probability, whole_number
-from seqray.cli.train import INTERRUPTED, configure
+from seqray.cli.options import SkipLog, check_files, probability
+from seqray.cli.train import INTERRUPTED, add_run_arguments, configure
+from seqray.io.alignments import read_alignments
 from seqray.io.fasta import read_fasta
 
 if TYPE_CHECKING:
     from seqray.config import RunConfig
+    from seqray.records import Alignment
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     add = parser.add_argument
-    add("input", nargs="+", metavar="FASTA", help="sequences, plain or compressed; several files are joined")
+    add(
+        "input",
+        nargs="+",
+        metavar="FILE",
+        help="FASTA, or alignments for a model that reads them; plain or compressed; files are joined",
+    )
     add("--config", required=True, metavar="YAML", help="settings of the model and its training")
     add("--out", "-o", required=True, metavar="FILE", help="weights, end in .safetensors")
     add(
         "--share", type=probability, default=0.15, metavar="P", help="share of letters to hide (default 0.15)"
     )
-    add("--work-dir", metavar="DIR", help="checkpoints and logs (default: OUT.training)")
-    add("--no-resume", action="store_true", help="start afresh where DIR holds an earlier run")
-    add(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="setting that overrides YAML's: a.b=1"
-    )
-    add("--seed", type=whole_number, metavar="N", help="seed of the run")
-    add("--threads", type=positive_int, metavar="N", help="processor threads (default: all)")
-    add(
-        "--device",
-        default="auto",
-        metavar="DEVICE",
-        help="auto (YAML's, else a GPU if there is one), cpu, cuda or cuda:N",
-    )
-    add("--quiet", "-q", action="store_true", help="no progress bar and no summary")
+    add_run_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -48,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     out = Path(args.out)
     for source in args.input:
         check_files(source, [args.out])
-    sequences = read_sequences(args, config)
+    data = read_unlabelled(args, config)
     from seqray.training.fit import check_output
     from seqray.training.pretrain import pretrain
     from seqray.training.workdir import is_main_process
@@ -58,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         result = pretrain(
             config,
-            sequences,
+            data,
             out,
             work_dir=folder,
             share=args.share,
@@ -70,14 +64,21 @@ def run(args: argparse.Namespace) -> int:
         print(f"seqray: interrupted; the same command resumes from {folder}", file=sys.stderr)
         return INTERRUPTED
     if not args.quiet and is_main_process():
-        print("\n".join(summary(result.facts, args.out)), file=sys.stderr)
+        unit = "alignments" if config.model.kind == "alignment" else "windows"
+        print("\n".join(summary(result.facts, args.out, unit)), file=sys.stderr)
     return 0
 
 
-def read_sequences(args: argparse.Namespace, config: RunConfig) -> list[str]:
-    """Letters of the records of all files; records without letters are told and left out."""
+def read_unlabelled(args: argparse.Namespace, config: RunConfig) -> list[str] | list[Alignment]:
+    """Letters of the records of all files, or alignments; what holds no letters is told and left out."""
     alphabet = ALPHABETS[config.model.alphabet]
     with SkipLog(None, [], quiet=args.quiet) as skipped:
+        if config.model.kind == "alignment":
+            return [
+                alignment
+                for source in args.input
+                for alignment in read_alignments(source, alphabet, duplicates="keep", on_skip=skipped)
+            ]
         return [
             record.sequence
             for source in args.input
@@ -85,14 +86,14 @@ def read_sequences(args: argparse.Namespace, config: RunConfig) -> list[str]:
         ]
 
 
-def summary(facts: dict[str, Any], out: str) -> list[str]:
+def summary(facts: dict[str, Any], out: str, unit: str) -> list[str]:
     """Say what was learned, beside what the shares of the letters alone give."""
     ours, floor = (
         f"loss {facts[prefix + 'loss']:.4f} nats, accuracy {facts[prefix + 'accuracy']:.3f}"
         for prefix in ("", "floor_")
     )
     return [
-        f"learned from {facts['windows']} windows, {facts['letters']} letters; best epoch: {facts['epochs']}",
-        f"hidden letters of held-out windows: {ours} (shares of the letters alone: {floor})",
+        f"learned from {facts['examples']} {unit}, {facts['letters']} letters; best epoch: {facts['epochs']}",
+        f"hidden letters of held-out {unit}: {ours} (shares of the letters alone: {floor})",
         f"wrote {out}; begin with it by seqray train --init {out}",
     ]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from seqray.config import ModelConfig
 from seqray.models.axial import ColumnAttention, RowAttention
-from seqray.models.layers import ClassificationHead, FeedForward
+from seqray.models.layers import ClassificationHead, ConvolutionalStem, FeedForward
 from seqray.models.output import AttentionStep, ModelOutput
 from seqray.models.positions import LearnedPositions, rotary_angles, sinusoidal
 
@@ -61,12 +62,41 @@ class AxialBlock(nn.Module):
         return x + self.dropout(changed), (by_column, by_row)
 
 
+class CellEmbedding(nn.Module):
+    """A trained vector for each cell; with a stem also what stands around it in its row.
+
+    The stem reads one row at a time, gaps as letters of their own, and keeps one vector a column.
+    """
+
+    stride = 1
+
+    def __init__(self, config: ModelConfig, vocabulary: int) -> None:
+        super().__init__()
+        self.table = nn.Embedding(vocabulary, config.d_model)
+        self.stem = (
+            ConvolutionalStem(vocabulary, config.d_model, config.stem, config.activation)
+            if config.stem
+            else None
+        )
+
+    def forward(self, tokens: Tensor, column_mask: Tensor | None = None) -> Tensor:
+        """(B, R, C) with CLS in column 0, and the mask (B, C), to (B, R, C, D)."""
+        x = self.table(tokens)
+        if self.stem is None:
+            return x
+        B, R, C = tokens.shape
+        real = None if column_mask is None else column_mask[:, None, 1:].expand(B, R, C - 1).flatten(0, 1)
+        around, _ = self.stem(tokens[:, :, 1:].flatten(0, 1), real)  # (B·R, C - 1, D)
+        return x + F.pad(around.unflatten(0, (B, R)), (0, 0, 1, 0))
+
+
 class AxialTransformer(nn.Module):
     """Tokens (B, R, C), the query in row 0 and CLS in column 0, to logits (B, K).
 
-    Embedding, positions of the columns, a learned mark on row 0, pre-norm blocks of column attention, row
-    attention and feed-forward layer, and a head on the final state of CLS of the query. The other rows have
-    no order: nothing tells them apart but their letters, so to permute them changes nothing.
+    Embedding (with a convolutional stem along the rows, where asked for), positions of the columns, a learned
+    mark on row 0, pre-norm blocks of column attention, row attention and feed-forward layer, and a head on
+    the final state of CLS of the query. The other rows have no order: nothing tells them apart but their
+    letters, so to permute them changes nothing.
 
     The head reads CLS of the query, not the mean over rows: column attention carries there what the other
     rows have found, it may learn to pass over copies, and an explanation begins at one cell.
@@ -84,7 +114,7 @@ class AxialTransformer(nn.Module):
         self.config = config
         self.vocabulary = vocabulary
         width = config.d_model
-        self.embedding = nn.Embedding(vocabulary, width)
+        self.embedding = CellEmbedding(config, vocabulary)
         self.query = nn.Parameter(torch.randn(width) * 0.02)
         self.positions = (
             LearnedPositions(1 + config.max_length, width) if config.positions == "learned" else None
@@ -124,7 +154,7 @@ class AxialTransformer(nn.Module):
             Take the explicit path through all blocks and return their weights, a column step and a row step
             for each block.
         """
-        x, rotation = self.embed(tokens)
+        x, rotation = self.embed(tokens, column_mask)
         steps = []
         for number, block in enumerate(self.blocks, start=1):
             cls_only = number == len(self.blocks) and not return_attention
@@ -141,14 +171,16 @@ class AxialTransformer(nn.Module):
         self, tokens: Tensor, row_mask: Tensor | None = None, column_mask: Tensor | None = None
     ) -> Tensor:
         """Final state of every token: (B, R, C) to (B, R, C, D), for masked pre-training."""
-        x, rotation = self.embed(tokens)
+        x, rotation = self.embed(tokens, column_mask)
         for block in self.blocks:
             x, _ = block(x, row_mask, column_mask, rotation)
         return x
 
-    def embed(self, tokens: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor] | None]:
+    def embed(
+        self, tokens: Tensor, column_mask: Tensor | None = None
+    ) -> tuple[Tensor, tuple[Tensor, Tensor] | None]:
         """Vectors (B, R, C, D), and the rotation of rotary positions."""
-        x = self.embedding(tokens)
+        x = self.embedding(tokens, column_mask)
         columns = torch.arange(tokens.shape[2], device=tokens.device, dtype=torch.float32)  # CLS at 0
         rotation = None
         if self.config.positions == "rotary":

@@ -16,13 +16,16 @@ from seqray.records import Alignment
 from seqray.tokens import FIRST_LETTER, MASK
 from seqray.training.data import LabelledBatch
 
+_SHALLOWER = 1 / 3  # share of the draws with fewer rows than there could be
+
 
 class AlignmentSet:
     """Alignments with their classes.
 
-    While training, each batch draws other rows of the alignments that are deeper than the model reads: what a
-    family looks like, not one choice of its members, is then learned. Without random changes the rows are
-    those that `seqray.alignment_rows.fit` picks, as in prediction.
+    While training, each batch draws other rows of the alignments that are deeper than is read: what a family
+    looks like, not one choice of its members, is then learned; and in a third of the draws fewer, so that
+    shallow alignments are known, too. Without random changes the rows are those that
+    `seqray.alignment_rows.fit` picks, as in prediction.
 
     Parameters
     ----------
@@ -59,6 +62,12 @@ class AlignmentSet:
         letters = self.tokenizer.alphabet.unknown
         return [a.codes[0][a.codes[0] <= letters][: self.columns] for a in self.alignments]
 
+    def letter_counts(self) -> np.ndarray:
+        """How often each letter of the alphabet stands in what is read without random changes: int64 (A,)."""
+        size = self.tokenizer.alphabet.unknown
+        counts = (np.bincount(codes.ravel(), minlength=size)[:size] for codes in self._fitted)
+        return np.sum(list(counts), axis=0)
+
     def batch(
         self,
         indices: np.ndarray,
@@ -78,8 +87,13 @@ class AlignmentSet:
     def _changed(self, index: int, augment: AugmentConfig, rng: np.random.Generator) -> np.ndarray:
         """Tokens (R, 1 + C) of other rows than the last time, with letters masked."""
         codes, letters = self.alignments[index].codes, self.tokenizer.alphabet.unknown + 1
-        chosen = choose_rows(codes, self.rows, "random", seed=int(rng.integers(1 << 31)))
-        codes = codes[chosen]
+        if rng.random() < augment.query:
+            query = int(rng.integers(len(codes)))
+            codes = codes[[query, *range(query), *range(query + 1, len(codes))]]
+        depth = min(self.rows, augment.rows or self.rows)
+        if rng.random() < _SHALLOWER:
+            depth = int(rng.integers(1, depth + 1))
+        codes = codes[choose_rows(codes, depth, "random", seed=int(rng.integers(1 << 31)))]
         columns = choose_columns(codes, letters, self.columns)
         tokens = self.tokenizer.encode(codes[:, columns] if len(columns) else codes[:, :1])
         masked = (rng.random(tokens.shape) < augment.mask) & (tokens >= FIRST_LETTER)

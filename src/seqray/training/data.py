@@ -67,6 +67,10 @@ class Examples(Protocol):
         """Codes of every example's letters, uint8 (n,) each; of an alignment those of the query."""
         ...
 
+    def letter_counts(self) -> np.ndarray:
+        """How often each letter of the alphabet occurs: int64 (A,)."""
+        ...
+
     def batch(
         self,
         indices: np.ndarray,
@@ -123,6 +127,11 @@ class EncodedSet:
         """Codes of every window as it stands, uint8 (n,) each."""
         starts = self.begin + self.flank
         return [self.stack.codes[s : s + n] for s, n in zip(starts, self.lengths, strict=True)]
+
+    def letter_counts(self) -> np.ndarray:
+        """How often each letter of the alphabet occurs: int64 (A,)."""
+        size = self.tokenizer.alphabet.unknown
+        return np.bincount(self.stack.codes, minlength=size)[:size]
 
     def batch(
         self,
@@ -241,7 +250,7 @@ class ValidationOrder(Sampler[BatchKey]):
         return iter((0, number, indices) for number, indices in enumerate(self._batches))
 
 
-class SequenceData(lightning.LightningDataModule):
+class TrainingData(lightning.LightningDataModule):
     """Training and validation batches of one member.
 
     Parameters
@@ -261,16 +270,23 @@ class SequenceData(lightning.LightningDataModule):
     def _place(self) -> tuple[int, int]:
         return (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
 
-    def train_dataloader(self) -> DataLoader[LabelledBatch]:
+    def train_dataloader(self) -> DataLoader[Any]:
         rank, world = self._place()
         size = self.config.optimizer.batch_size
         order = TrainingOrder(self.train.lengths, size, self.seed, rank, world)
-        source = BatchSource(self.train, self.config.augment, self.seed, rank)
-        return DataLoader(source, batch_size=None, sampler=order, collate_fn=_as_it_is)
+        return DataLoader(self.training_source(rank), batch_size=None, sampler=order, collate_fn=_as_it_is)
 
-    def val_dataloader(self) -> DataLoader[LabelledBatch]:
+    def val_dataloader(self) -> DataLoader[Any]:
         order = ValidationOrder(self.validation.lengths, *self._place())
-        return DataLoader(BatchSource(self.validation), batch_size=None, sampler=order, collate_fn=_as_it_is)
+        return DataLoader(self.validation_source(), batch_size=None, sampler=order, collate_fn=_as_it_is)
+
+    def training_source(self, rank: int) -> Dataset[Any]:
+        """What hands out the batches of a process by their key."""
+        return BatchSource(self.train, self.config.augment, self.seed, rank)
+
+    def validation_source(self) -> Dataset[Any]:
+        """The same for validation, without random changes."""
+        return BatchSource(self.validation)
 
 
 def _as_it_is(batch: Any) -> Any:

@@ -21,7 +21,7 @@ from seqray.modelfile import TrainedModel, save_model
 from seqray.models.build import Network, build_network
 from seqray.pretrained import StartingWeights, check_start
 from seqray.records import Example
-from seqray.training.data import SequenceData
+from seqray.training.data import TrainingData
 from seqray.training.encode import context_numbers, encode
 from seqray.training.finish import finish
 from seqray.training.module import Classifier
@@ -192,7 +192,7 @@ def train_member(
         if start is not None:
             module.begin_with(start)
         trainer = make_trainer(config, folder.member(number), progress=progress)
-        batches = SequenceData(train_set, validation_set, config, seed)
+        batches = TrainingData(train_set, validation_set, config, seed)
         began = time.monotonic()
         run_fit(trainer, module, batches, folder.checkpoint(number, LAST))
         result = {"seed": seed, "best_epoch": best_epoch(module.history, config), "history": module.history}

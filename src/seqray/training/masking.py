@@ -15,21 +15,23 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from seqray.config import AugmentConfig
 from seqray.tokens import FIRST_LETTER, MASK
-from seqray.training.data import BatchKey, EncodedSet
+from seqray.training.data import BatchKey, Examples
 
 IGNORED = -100  # the index that `torch.nn.functional.cross_entropy` leaves out
 _MASKED, _CHANGED = 0.8, 0.1
 
 
 class MaskedBatch(NamedTuple):
-    """Tokens (B, 1 + N) with letters hidden, mask (B, 1 + N) or None, and the hidden letters (B, N).
+    """Tokens (B, 1 + N) with letters hidden, the masks of the network, and the hidden letters (B, N).
 
-    ``hidden`` holds letter codes, -100 where nothing is to be guessed; ``rows`` (B,) are those of the data.
+    Of alignments (B, R, 1 + C) and (B, R, C). ``hidden`` holds letter codes, -100 where nothing is to be
+    guessed; ``rows`` (B,) are those of the data.
     """
 
     tokens: Tensor
-    mask: Tensor | None
+    masks: tuple[Tensor | None, ...]
     hidden: Tensor
     rows: Tensor
 
@@ -42,7 +44,7 @@ def hide(
     Parameters
     ----------
     tokens
-        (B, N) int64 of letters; special and unknown ones are never chosen.
+        (B, N) int64; only letters are chosen, no special tokens, unknown letters or gaps.
     share
         Probability of each letter to be chosen.
     letters
@@ -53,7 +55,7 @@ def hide(
     changed, hidden
         (B, N) tokens to read, and letter codes to guess, -100 elsewhere.
     """
-    known = tokens >= FIRST_LETTER
+    known = (tokens >= FIRST_LETTER) & (tokens < FIRST_LETTER + letters)
     draw = np.where(known, rng.random(tokens.shape), 2.0)
     chosen = draw < share
     first = draw.argmin(axis=1)  # a sequence of which chance chose nothing gives its lowest draw
@@ -70,14 +72,24 @@ def hide(
 class MaskedSource(Dataset[MaskedBatch]):
     """Hands out batches by their key, hidden by chance that depends on (seed, epoch, batch, rank) alone."""
 
-    def __init__(self, data: EncodedSet, share: float, seed: int, rank: int = 0) -> None:
-        self.data, self.share, self.seed, self.rank = data, share, seed, rank
+    def __init__(
+        self,
+        data: Examples,
+        share: float,
+        augment: AugmentConfig | None = None,
+        seed: int = 0,
+        rank: int = 0,
+    ) -> None:
+        self.data, self.share, self.augment, self.seed, self.rank = data, share, augment, seed, rank
+        self.letters = len(data.letter_counts())
 
     def __getitem__(self, key: BatchKey) -> MaskedBatch:
         epoch, number, indices = key
-        batch = self.data.batch(indices)
         rng = np.random.default_rng((self.seed, epoch, number, self.rank))
+        batch = self.data.batch(indices, self.augment, rng)
         tokens = batch.tokens.numpy()
-        body, hidden = hide(tokens[:, 1:], self.share, self.data.tokenizer.alphabet.unknown, rng)
-        tokens = np.concatenate((tokens[:, :1], body), axis=1)  # (B, N) -> (B, 1 + N)
-        return MaskedBatch(torch.from_numpy(tokens), batch.masks[0], torch.from_numpy(hidden), batch.rows)
+        body = tokens[..., 1:]
+        lines = body.reshape(-1, body.shape[-1])  # of an alignment (B, R, C) -> (B·R, C)
+        changed, hidden = (part.reshape(body.shape) for part in hide(lines, self.share, self.letters, rng))
+        tokens = np.concatenate((tokens[..., :1], changed), axis=-1)
+        return MaskedBatch(torch.from_numpy(tokens), batch.masks, torch.from_numpy(hidden), batch.rows)

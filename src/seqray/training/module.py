@@ -40,6 +40,17 @@ def rate_factor(step: int, steps: int, warmup: float) -> float:
     return FINAL_RATE + (1 - FINAL_RATE) * 0.5 * (1 + math.cos(math.pi * progress))
 
 
+def scheduled_adamw(network: nn.Module, config: RunConfig, steps: int) -> dict[str, Any]:
+    """AdamW with the schedule of `rate_factor` over that many steps, in the form that Lightning takes."""
+    settings = config.optimizer
+    groups = parameter_groups(network, settings.weight_decay)
+    optimizer = torch.optim.AdamW(groups, lr=settings.learning_rate, foreach=True)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: rate_factor(step, steps, settings.warmup)
+    )
+    return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+
 class Classifier(lightning.LightningModule):
     """A network in training.
 
@@ -161,11 +172,4 @@ class Classifier(lightning.LightningModule):
         self.history = list(checkpoint["history"])
 
     def configure_optimizers(self) -> Any:
-        settings = self.config.optimizer
-        groups = parameter_groups(self.network, settings.weight_decay)
-        optimizer = torch.optim.AdamW(groups, lr=settings.learning_rate, foreach=True)
-        steps = int(self.trainer.estimated_stepping_batches)
-        schedule = torch.optim.lr_scheduler.LambdaLR(
-            optimizer, lambda step: rate_factor(step, steps, settings.warmup)
-        )
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+        return scheduled_adamw(self.network, self.config, int(self.trainer.estimated_stepping_batches))

@@ -1,4 +1,4 @@
-"""Pre-training on sequences without labels: hidden letters are guessed from what stands around them."""
+"""Pre-training without labels: hidden letters are guessed from what stands around them."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.utils.data import DataLoader
+from torch.utils.data import Dataset
 
 from seqray.alphabet import ALPHABETS
-from seqray.config import RunConfig, StoppingConfig
+from seqray.config import AugmentConfig, RunConfig, StoppingConfig
 from seqray.errors import ConfigError, InputError, SeqrayError
-from seqray.models.build import build_model, count_parameters
-from seqray.models.sequence import SequenceTransformer
+from seqray.models.build import Network, build_network, count_parameters
 from seqray.pretrained import save_pretrained
-from seqray.records import LabelledSequence
-from seqray.tokens import make_tokenizer
-from seqray.training.data import EncodedSet, TrainingOrder, ValidationOrder
+from seqray.records import Alignment, Example, LabelledSequence
+from seqray.training.data import Examples, TrainingData
+from seqray.training.encode import encode
 from seqray.training.masking import IGNORED, MaskedBatch, MaskedSource
-from seqray.training.module import parameter_groups, rate_factor
+from seqray.training.module import scheduled_adamw
 from seqray.training.partition import data_sha256
 from seqray.training.trainer import BEST, LAST, make_trainer, quiet, run_fit
 from seqray.training.workdir import WorkDir, fingerprint, is_main_process
 
 HELD_OUT = 0.05
+FEWEST = 20  # windows or alignments
 SHORTEST = 0.25  # of a window: what is left at the end of a record is taken from there on
 
 
@@ -43,16 +43,16 @@ class PretrainResult:
     network
         Weights of the best epoch; its head has learned nothing.
     facts
-        ``loss`` (nats a letter) and ``accuracy`` on held-out windows, ``floor_loss`` and ``floor_accuracy``
+        ``loss`` (nats a letter) and ``accuracy`` on what is held out, ``floor_loss`` and ``floor_accuracy``
         of guessing by the shares of the letters alone, counts, epochs.
     """
 
-    network: SequenceTransformer
+    network: Network
     facts: dict[str, Any]
 
 
 class MaskedLetters(lightning.LightningModule):
-    """A `SequenceTransformer` with a linear map from each token to the letters that it stands for.
+    """A network with a linear map from each token to the letters that it stands for.
 
     Parameters
     ----------
@@ -65,22 +65,22 @@ class MaskedLetters(lightning.LightningModule):
     def __init__(self, config: RunConfig, seed: int) -> None:
         super().__init__()
         self.config, self.seed = config, seed
-        self.network = build_model(config.model)
+        self.network = build_network(config.model)
         self.letters = len(ALPHABETS[config.model.alphabet].letters)
         self.guess = nn.Linear(config.model.d_model, self.network.embedding.stride * self.letters)
         self.history: list[dict[str, float]] = []
 
-    def forward(self, tokens: Tensor, mask: Tensor | None) -> Tensor:
-        """Tokens (B, 1 + N) and their mask to scores (B, N, letters)."""
-        states = self.network.states(tokens, mask)[:, 1:]  # (B, T, D)
-        scores = self.guess(states).unflatten(2, (-1, self.letters))  # (B, T, s, letters)
-        return scores.flatten(1, 2)[:, : tokens.shape[1] - 1]  # (B, T·s, letters) -> (B, N, letters)
+    def forward(self, tokens: Tensor, *masks: Tensor | None) -> Tensor:
+        """Tokens (..., 1 + N) and their masks to scores (..., N, letters)."""
+        states = self.network.states(tokens, *masks)[..., 1:, :]  # (..., T, D)
+        scores = self.guess(states).unflatten(-1, (-1, self.letters))  # (..., T, s, letters)
+        return scores.flatten(-3, -2)[..., : tokens.shape[-1] - 1, :]  # (..., T·s, letters)
 
     def training_step(self, batch: MaskedBatch, number: int) -> Tensor:
         key = (self.seed, self.current_epoch, number, self.global_rank)
         torch.manual_seed(int(np.random.SeedSequence(key).generate_state(1)[0]))
-        scores = self(batch.tokens, batch.mask).float()
-        loss = F.cross_entropy(scores.flatten(0, 1), batch.hidden.flatten(), ignore_index=IGNORED)
+        scores = self(batch.tokens, *batch.masks).float()
+        loss = F.cross_entropy(scores.flatten(0, -2), batch.hidden.flatten(), ignore_index=IGNORED)
         self.log("train_loss", loss, on_step=False, on_epoch=True, sync_dist=True, batch_size=len(batch.rows))
         return loss
 
@@ -88,7 +88,7 @@ class MaskedLetters(lightning.LightningModule):
         self._sums = torch.zeros(3, dtype=torch.float64)  # loss, right guesses, guesses
 
     def validation_step(self, batch: MaskedBatch, _: int) -> None:
-        scores, hidden = self(batch.tokens, batch.mask).float().flatten(0, 1), batch.hidden.flatten()
+        scores, hidden = self(batch.tokens, *batch.masks).float().flatten(0, -2), batch.hidden.flatten()
         loss = F.cross_entropy(scores, hidden, ignore_index=IGNORED, reduction="sum")
         asked = hidden != IGNORED
         right = (scores.argmax(dim=1) == hidden)[asked].sum()
@@ -117,42 +117,23 @@ class MaskedLetters(lightning.LightningModule):
         self.history = list(checkpoint["history"])
 
     def configure_optimizers(self) -> Any:
-        settings = self.config.optimizer
-        groups = parameter_groups(self, settings.weight_decay)
-        optimizer = torch.optim.AdamW(groups, lr=settings.learning_rate, foreach=True)
-        steps = int(self.trainer.estimated_stepping_batches)
-        schedule = torch.optim.lr_scheduler.LambdaLR(
-            optimizer, lambda step: rate_factor(step, steps, settings.warmup)
-        )
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+        return scheduled_adamw(self, self.config, int(self.trainer.estimated_stepping_batches))
 
 
-class MaskedData(lightning.LightningDataModule):
-    """Training and held-out windows with letters hidden; the held-out ones always the same letters."""
+class MaskedData(TrainingData):
+    """Batches with letters hidden; those that are held out always the same letters."""
 
-    def __init__(self, train: EncodedSet, validation: EncodedSet, config: RunConfig, share: float) -> None:
-        super().__init__()
-        self.train, self.validation, self.config, self.share = train, validation, config, share
+    def __init__(self, train: Examples, validation: Examples, config: RunConfig, share: float) -> None:
+        super().__init__(train, validation, config, config.seed)
+        self.share = share
 
-    def _place(self) -> tuple[int, int]:
-        return (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
+    def training_source(self, rank: int) -> Dataset[Any]:
+        # No letter is changed but those to guess; alignments are still read by other rows each time.
+        unchanged = AugmentConfig(rows=self.config.augment.rows, query=self.config.augment.query)
+        return MaskedSource(self.train, self.share, unchanged, self.seed, rank)
 
-    def train_dataloader(self) -> DataLoader[MaskedBatch]:
-        rank, world = self._place()
-        order = TrainingOrder(
-            self.train.lengths, self.config.optimizer.batch_size, self.config.seed, rank, world
-        )
-        source = MaskedSource(self.train, self.share, self.config.seed, rank)
-        return DataLoader(source, batch_size=None, sampler=order, collate_fn=_as_it_is)
-
-    def val_dataloader(self) -> DataLoader[MaskedBatch]:
-        order = ValidationOrder(self.validation.lengths, *self._place())
-        source = MaskedSource(self.validation, self.share, self.config.seed + 1)
-        return DataLoader(source, batch_size=None, sampler=order, collate_fn=_as_it_is)
-
-
-def _as_it_is(batch: Any) -> Any:
-    return batch
+    def validation_source(self) -> Dataset[Any]:
+        return MaskedSource(self.validation, self.share, seed=self.seed + 1)
 
 
 def cut(sequence: str, window: int) -> list[str]:
@@ -170,7 +151,7 @@ def cut(sequence: str, window: int) -> list[str]:
 
 def pretrain(
     config: RunConfig,
-    sequences: Sequence[str],
+    data: Sequence[str] | Sequence[Alignment],
     out: Path | None,
     *,
     work_dir: Path,
@@ -185,8 +166,9 @@ def pretrain(
     ----------
     config
         Settings of the run; ``model``, ``data.window``, ``optimizer``, ``trainer`` and ``seed`` count.
-    sequences
-        Validated letters, cut into windows of ``data.window``. A twentieth of the windows is held out.
+    data
+        Alignments for a model that reads them; else validated letters, cut into windows of ``data.window``.
+        A twentieth of the alignments, or windows, is held out.
     out
         The file; None saves nothing.
     work_dir
@@ -201,7 +183,7 @@ def pretrain(
     ConfigError
         For a k-mer model: overlapping words tell each other's letters.
     InputError
-        For fewer than 20 windows, or a ``work_dir`` of another run.
+        For fewer than 20 windows or alignments, or a ``work_dir`` of another run.
     """
     if config.model.tokenizer != "character":
         raise ConfigError("pre-training is for the character tokenizer ('model.tokenizer')")
@@ -209,20 +191,18 @@ def pretrain(
         raise ConfigError(f"the share of hidden letters is {share}", remedy="give one between 0 and 1")
     if threads is not None:
         torch.set_num_threads(threads)
-    windows = sorted({piece for sequence in sequences for piece in cut(sequence, config.data.window)})
-    if len(windows) < 20:
-        raise InputError(
-            f"{len(windows)} different windows are too few to learn from", remedy="give 20 or more"
-        )
+    examples = _examples(data, config.data.window)
+    if len(examples) < FEWEST:
+        what = "alignments" if config.model.kind == "alignment" else "different windows"
+        raise InputError(f"{len(examples)} {what} are too few to learn from", remedy=f"give {FEWEST} or more")
     config = replace(config, stopping=StoppingConfig(monitor="loss", patience=config.stopping.patience))
-    order = np.random.default_rng(config.seed).permutation(len(windows))
-    held = max(1, round(HELD_OUT * len(windows)))
-    train_set, held_out = (
-        _encode([windows[i] for i in rows], config) for rows in (order[held:], order[:held])
-    )
+    order = np.random.default_rng(config.seed).permutation(len(examples))
+    held = max(1, round(HELD_OUT * len(examples)))
+    none = np.zeros(len(examples), dtype=np.int64)  # labels, which there are none of
+    train_set, held_out = (encode(examples, none, rows, config) for rows in (order[held:], order[:held]))
     identity = {
         "settings": fingerprint(config, ("pre-training", str(share))),
-        "data": data_sha256([LabelledSequence(sequence, "", "") for sequence in windows]),
+        "data": data_sha256(examples),
     }
     folder = WorkDir(Path(work_dir), identity, ("",), resume)
     with quiet():
@@ -230,8 +210,8 @@ def pretrain(
         lightning.seed_everything(config.seed, workers=True, verbose=False)
         module = MaskedLetters(config, config.seed)
         trainer = make_trainer(config, folder.member(1), progress=progress)
-        data = MaskedData(train_set, held_out, config, share)
-        run_fit(trainer, module, data, folder.checkpoint(1, LAST))
+        batches = MaskedData(train_set, held_out, config, share)
+        run_fit(trainer, module, batches, folder.checkpoint(1, LAST))
     best = torch.load(folder.member(1) / f"{BEST}.ckpt", map_location="cpu", weights_only=True)
     module.load_state_dict(best["state_dict"])
     figures = min(module.history, key=lambda row: row["loss"])
@@ -239,8 +219,8 @@ def pretrain(
         **{name: float(f"{figures[name]:.6g}") for name in ("loss", "accuracy")},
         **_floor(train_set, held_out),
         "epochs": int(figures["epoch"]),
-        "windows": len(windows),
-        "letters": int(train_set.lengths.sum() + held_out.lengths.sum()),
+        "examples": len(examples),
+        "letters": int(train_set.letter_counts().sum() + held_out.letter_counts().sum()),
         "share": share,
         "parameters": count_parameters(module.network),
         "data_sha256": identity["data"],
@@ -250,15 +230,18 @@ def pretrain(
     return PretrainResult(module.network.eval(), facts)
 
 
-def _encode(windows: Sequence[str], config: RunConfig) -> EncodedSet:
-    return EncodedSet(windows, np.zeros(len(windows), dtype=np.int64), make_tokenizer(config.model))
+def _examples(data: Sequence[str] | Sequence[Alignment], window: int) -> Sequence[Example]:
+    """Alignments as they are; sequences as windows, each once, in an order that is not that of the input."""
+    alignments = [one for one in data if isinstance(one, Alignment)]
+    if alignments:
+        return alignments
+    windows = {piece for sequence in data if isinstance(sequence, str) for piece in cut(sequence, window)}
+    return [LabelledSequence(letters, "", "") for letters in sorted(windows)]
 
 
-def _floor(train: EncodedSet, held_out: EncodedSet) -> dict[str, float]:
+def _floor(train: Examples, held_out: Examples) -> dict[str, float]:
     """Loss and accuracy of guessing every letter by its share in training."""
-    size = train.tokenizer.alphabet.unknown
-    seen = np.bincount(train.stack.codes, minlength=size + 1)[:size] + 1.0
-    asked = np.bincount(held_out.stack.codes, minlength=size + 1)[:size]
+    seen, asked = train.letter_counts() + 1.0, held_out.letter_counts()
     shares = asked / asked.sum()
     return {
         "floor_loss": float(f"{-(shares * np.log(seen / seen.sum())).sum():.6g}"),

@@ -7,8 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqray.alphabet import ALPHABETS
-from seqray.config import ModelConfig
+from seqray.columns import encode_columns
+from seqray.config import AugmentConfig, ModelConfig, RunConfig
+from seqray.records import Alignment
 from seqray.tokens import FIRST_LETTER, MASK, PAD, UNK, make_tokenizer
+from seqray.training.alignments import AlignmentSet
 from seqray.training.data import EncodedSet
 from seqray.training.masking import IGNORED, MaskedSource, hide
 
@@ -20,15 +23,16 @@ from seqray.training.masking import IGNORED, MaskedSource, hide
 )
 def test_only_chosen_letters_change_and_each_is_to_be_guessed(seed, share, size):
     rng = np.random.default_rng(seed)
-    tokens = rng.choice([PAD, UNK, 4, 5, 6, 7], size=size)
+    tokens = rng.choice([PAD, UNK, 4, 5, 6, 7, 8, 9], size=size)  # 8 and 9: gap and missing data
     changed, hidden = hide(tokens, share, 4, rng)
     chosen = hidden != IGNORED
     assert (
         tokens[chosen] == hidden[chosen] + FIRST_LETTER
     ).all()  # what is to be guessed is what stood there
     assert (changed[~chosen] == tokens[~chosen]).all()
-    assert (tokens[chosen] >= FIRST_LETTER).all()  # never padding, never an unknown letter
-    assert (chosen.any(axis=1) == (tokens >= FIRST_LETTER).any(axis=1)).all()
+    letters = (tokens >= FIRST_LETTER) & (tokens < FIRST_LETTER + 4)
+    assert letters[chosen].all()  # never padding, an unknown letter or a gap
+    assert (chosen.any(axis=1) == letters.any(axis=1)).all()
 
 
 def test_the_shares_are_those_of_the_paper():
@@ -47,12 +51,29 @@ def test_a_batch_hides_the_same_letters_every_time_it_is_asked_for():
     tokenizer = make_tokenizer(ModelConfig())
     data = EncodedSet(["ACGTNACGTA" * 3, "ACGT"], np.zeros(2, dtype=np.int64), tokenizer)
     source = MaskedSource(data, 0.3, seed=5)
+    assert source.letters == 4
     key = (0, 0, np.array([0, 1]))
     first, second = source[key], source[key]
     assert (first.tokens == second.tokens).all()
     assert (first.hidden == second.hidden).all()
     other = source[(1, 0, np.array([0, 1]))]
     assert (other.hidden != first.hidden).any()
-    assert first.mask is not None
-    assert (first.hidden[~first.mask[:, 1:]] == IGNORED).all()
+    (mask,) = first.masks
+    assert mask is not None
+    assert (first.hidden[~mask[:, 1:]] == IGNORED).all()
     assert ALPHABETS["dna"].decode(data.windows()[1]) == "ACGT"
+
+
+def test_letters_of_every_row_of_an_alignment_are_hidden_and_its_gaps_are_not():
+    rows = [b"AC-GU.ACGU" * 3] * 3 + [b"ACAGUCACGU" * 3]
+    names = tuple("abcd")
+    codes = encode_columns(rows, names, ALPHABETS["rna"], "x")
+    settings = RunConfig(model=ModelConfig(kind="alignment", alphabet="rna", max_rows=4))
+    data = AlignmentSet([Alignment("x", names, codes, ALPHABETS["rna"])], np.zeros(1, np.int64), settings)
+    assert data.letter_counts().tolist() == [27, 27, 24, 24]
+    batch = MaskedSource(data, 0.3, AugmentConfig(), seed=1)[(0, 0, np.array([0]))]
+    assert batch.hidden.shape == (1, 4, 30)
+    chosen = batch.hidden.numpy()[0] != IGNORED
+    assert chosen.any(axis=1).all()
+    assert (codes[chosen] == batch.hidden.numpy()[0][chosen]).all()
+    assert (codes[chosen] < 4).all()

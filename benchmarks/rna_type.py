@@ -1,0 +1,230 @@
+"""Type of RNA from a seed alignment of Rfam, by clan: floors, single sequences, alignments, and ablations.
+
+    python data/rna_type.py --out runs/data/rna-type.tsv
+    python benchmarks/rna_type.py --labels runs/data/rna-type.tsv
+
+Five folds, whole clans on one side. On each, with the same training families:
+
+- ``length + composition`` of the first row, by a random forest;
+- ``k-mers of the first row`` (`seqray.baseline`), and ``k-mers of all rows``: words of 1 to 4 letters, mean
+  over the rows, by a logistic regression;
+- ``single sequence``: the network of the configuration as a model of sequences, on the first row;
+- ``alignment``: the axial network, whole, and with the rows cut to 1, 2, 4, 8 where it predicts;
+- ``alignment, columns shuffled``: trained and tested on alignments whose columns stand in random order, all
+  rows alike. What is left is composition, conservation and depth.
+
+Epoch and temperature of each network are chosen on a part of its training folds. Writes macro-F1 and Matthews
+correlation over all folds together with 95 % intervals (bootstrap over clans), and the difference of each
+network to the axial one (paired bootstrap).
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score, matthews_corrcoef
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from machine import describe
+from seqray.alignment_prediction import predict_alignments
+from seqray.alphabet import RNA
+from seqray.baseline import KmerPositionalBaseline
+from seqray.cli.alignments import queries
+from seqray.config import RunConfig, load_run_config
+from seqray.io.files import open_output
+from seqray.io.labelled_alignments import read_labelled_stockholm
+from seqray.modelfile import TrainedModel
+from seqray.prediction import predict_records
+from seqray.records import Alignment, SequenceRecord
+from seqray.splits import grouped_folds
+from seqray.training.fit import train
+
+DEPTHS = (1, 2, 4, 8)
+COMPOSITION, FIRST_ROW, ALL_ROWS = "length + composition", "k-mers of the first row", "k-mers of all rows"
+SINGLE, AXIAL, SHUFFLED = "single sequence", "alignment", "alignment, columns shuffled"
+RESAMPLES = 1000
+
+Calls = dict[str, list[str]]
+
+
+def composition(data: Sequence[Alignment]) -> np.ndarray:
+    """Length, its logarithm and shares of the letters of the first rows: (N, 6)."""
+    rows = [one.sequence for one in data]
+    return np.array([[len(s), np.log(len(s)), *(s.count(c) / len(s) for c in "ACGU")] for s in rows])
+
+
+def mean_words(data: Sequence[Alignment]) -> np.ndarray:
+    """Frequencies of words of 1 to 4 letters, mean over the rows: (N, 340)."""
+    words = ["".join(word) for k in (1, 2, 3, 4) for word in itertools.product("ACGU", repeat=k)]
+    counter = CountVectorizer(analyzer="char", ngram_range=(1, 4), lowercase=False, vocabulary=words)
+    means = []
+    for one in data:
+        rows = [RNA.decode(row[row <= RNA.unknown]) for row in one.codes]
+        counts = np.asarray(counter.transform(rows).todense(), dtype=np.float64)
+        means.append((counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)).mean(axis=0))
+    return np.array(means)
+
+
+def shuffled(data: Sequence[Alignment]) -> list[Alignment]:
+    """Columns in random order, another one for each alignment."""
+    rng = np.random.default_rng(0)
+    return [one.take_columns(rng.permutation(one.columns)) for one in data]
+
+
+def floors(rest: Sequence[Alignment], test: Sequence[Alignment], window: int) -> Calls:
+    """Calls of the cheap classifiers."""
+    labels = [one.label for one in rest]
+    forest = RandomForestClassifier(500, min_samples_leaf=2, class_weight="balanced", random_state=0)
+    linear = make_pipeline(
+        StandardScaler(), LogisticRegression(C=0.01, class_weight="balanced", max_iter=1000)
+    )
+    words = KmerPositionalBaseline(alphabet="rna")
+    words.fit([one.sequence[:window] for one in rest], np.array(labels))
+    return {
+        COMPOSITION: list(forest.fit(composition(rest), labels).predict(composition(test))),
+        FIRST_ROW: list(words.predict([one.sequence[:window] for one in test])),
+        ALL_ROWS: list(linear.fit(mean_words(rest), labels).predict(mean_words(test))),
+    }
+
+
+def single(config: RunConfig, rest: Sequence[Alignment], test: Sequence[Alignment], work: Path) -> Calls:
+    """Calls of the network as a model of sequences."""
+    model = replace(config.model, kind="sequence")
+    augment = replace(config.augment, rows=None, query=0.0)
+    settings = replace(config, model=model, augment=augment)
+    result = train(settings, queries(list(rest), config.data.window), None, work_dir=work)
+    records = [SequenceRecord(one.id, one.sequence[: config.data.window], RNA) for one in test]
+    trained = TrainedModel(result.card, result.networks)
+    return {SINGLE: [answer.label for answer in predict_records(trained, records)]}
+
+
+def axial(
+    config: RunConfig,
+    rest: Sequence[Alignment],
+    test: Sequence[Alignment],
+    work: Path,
+    name: str,
+    depths: Sequence[int],
+) -> Calls:
+    """Calls of the axial network, and of the same network with fewer rows."""
+    result = train(config, list(rest), None, work_dir=work)
+    trained = TrainedModel(result.card, result.networks)
+
+    def calls(rows: int | None) -> list[str]:
+        return [answer.label for answer in predict_alignments(trained, test, rows=rows)]
+
+    return {name: calls(None), **{f"{name}, {depth} rows": calls(depth) for depth in depths}}
+
+
+def run_fold(config: RunConfig, data: Sequence[Alignment], test: np.ndarray, work: Path) -> Calls:
+    """Everything on one fold; kept in a file, so that a second run goes on where the first one ended."""
+    kept = work / "calls.json"
+    calls: Calls = json.loads(kept.read_text()) if kept.exists() else {}
+    held = [data[i] for i in np.flatnonzero(test)]
+    rest = [replace(data[i], split=None) for i in np.flatnonzero(~test)]
+    mixed_rest, mixed_held = shuffled(rest), shuffled(held)
+    steps: dict[str, Callable[[], Calls]] = {
+        COMPOSITION: lambda: floors(rest, held, config.data.window),
+        SINGLE: lambda: single(config, rest, held, work / "single"),
+        AXIAL: lambda: axial(config, rest, held, work / "axial", AXIAL, DEPTHS),
+        SHUFFLED: lambda: axial(config, mixed_rest, mixed_held, work / "shuffled", SHUFFLED, ()),
+    }
+    for name, step in steps.items():
+        if name not in calls:
+            began = time.monotonic()
+            calls |= step()
+            work.mkdir(parents=True, exist_ok=True)
+            kept.write_text(json.dumps({key: [str(c) for c in value] for key, value in calls.items()}))
+            print(f"{work.name} {name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+    return calls
+
+
+def macro_f1(truth: np.ndarray, calls: np.ndarray) -> float:
+    return float(f1_score(truth, calls, average="macro"))
+
+
+def mcc(truth: np.ndarray, calls: np.ndarray) -> float:
+    return float(matthews_corrcoef(truth, calls))
+
+
+def summarise(truth: np.ndarray, groups: np.ndarray, calls: dict[str, np.ndarray]) -> list[dict[str, Any]]:
+    """Figures over all folds, with intervals over resampled clans, and differences to the axial network."""
+    keys, owner = np.unique(groups, return_inverse=True)
+    members = [np.flatnonzero(owner == i) for i in range(len(keys))]
+    rng = np.random.default_rng(0)
+    draws = [
+        np.concatenate([members[i] for i in rng.integers(len(keys), size=len(keys))])
+        for _ in range(RESAMPLES)
+    ]
+    drawn = {
+        name: {f: np.array([f(truth[d], answer[d]) for d in draws]) for f in (macro_f1, mcc)}
+        for name, answer in calls.items()
+    }
+    rows = []
+    for name, answer in calls.items():
+        row: dict[str, Any] = {"model": name, "n": len(truth)}
+        for f in (macro_f1, mcc):
+            row[f.__name__] = f(truth, answer)
+            row[f"{f.__name__}_low"], row[f"{f.__name__}_high"] = np.percentile(drawn[name][f], (2.5, 97.5))
+        gain = drawn[AXIAL][macro_f1] - drawn[name][macro_f1]
+        row["alignment_gain"] = macro_f1(truth, calls[AXIAL]) - row["macro_f1"]
+        row["gain_low"], row["gain_high"] = np.percentile(gain, (2.5, 97.5))
+        rows.append(row)
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    add = parser.add_argument
+    add("--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="default: SEQRAY_DATA")
+    add("--labels", type=Path, default=Path("runs/data/rna-type.tsv"))
+    add("--config", type=Path, default=Path("configs/rna-family-type.yaml"))
+    add("--folds", type=int, default=5)
+    add("--only", type=int, action="append", help="compute this fold and write no table; may be repeated")
+    add("--work-dir", type=Path, default=Path("runs/rna_type"))
+    add("--out", default="benchmarks/results/rna_type.tsv")
+    args = parser.parse_args()
+    if args.data is None:
+        parser.error("name the folder of the public files by --data or SEQRAY_DATA")
+    torch.set_num_threads(1)
+    config = load_run_config(args.config)
+    data, _ = read_labelled_stockholm(args.data / "rfam_seed" / "seed.sto.gz", args.labels, RNA)
+    truth, groups = np.array([one.label for one in data]), np.array([one.group for one in data])
+    folds = grouped_folds(truth, groups, args.folds, seed=0)
+    began = time.monotonic()
+    found: dict[str, np.ndarray] = {}
+    for fold in args.only or range(args.folds):
+        for name, calls in run_fold(config, data, folds == fold, args.work_dir / f"fold{fold}").items():
+            found.setdefault(name, np.empty(len(data), dtype=truth.dtype))[folds == fold] = calls
+    if args.only:
+        return
+    rows = summarise(truth, groups, found)
+    head = [*describe(sys.argv), f"config: {args.config.name}; one thread"]
+    head += [f"families: {len(data)}, clans: {len(np.unique(groups))}, folds: {args.folds}"]
+    head += [f"seconds of this run: {time.monotonic() - began:.0f}"]
+    columns = list(rows[0])
+    lines = [*(f"# {line}" for line in head), "\t".join(columns)]
+    for row in rows:
+        cells = (row[column] for column in columns)
+        lines.append("\t".join(f"{c:.4f}" if isinstance(c, float) else str(c) for c in cells))
+    with open_output(args.out) as handle:
+        handle.write(("\n".join(lines) + "\n").encode())
+
+
+if __name__ == "__main__":
+    main()
