@@ -117,8 +117,9 @@ bench: $(VENV)/test.done  ## measure speed; with SEQRAY_DATA set, also the scan 
 
 # --- development -------------------------------------------------------------------------------------
 
+# A process for each core; the tests of a file stay together, for they share what they have trained.
 test: $(VENV)/test.done  ## run all tests
-	@OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest
+	@OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 	@OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest --doctest-modules src/seqray
 
 # Needs root and, on Debian, installs Slurm; it runs for some minutes.

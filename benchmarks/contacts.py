@@ -1,0 +1,204 @@
+"""Pairs of columns: base pairs of Rfam's consensus structures, contacts of Pfam domains, and who finds them.
+
+    python benchmarks/contacts.py
+
+Rows of the table:
+
+- base pairs: the seed alignments with a consensus structure (``SS_cons``) of ten pairs or more. Scores: the
+  row-attention maps of a model (symmetrised, average-product corrected), here the shipped rna-family-type,
+  which learned types and no structure; mutual information with the same correction; the same with columns
+  weighted by how many rows have letters in both, `seqray.covariation.covariation`; and chance.
+- contacts: 20 domains whose alignment and structure are known; residues are in contact where their C-beta
+  atoms (C-alpha of glycine) are at most 8 Å apart. Scores: as above; the maps are those of a network that
+  ``seqray pretrain`` taught to guess hidden residues of these alignments (``--weights``), where one is named.
+
+Pairs lie at least 4 (base pairs) or 6 (contacts) columns apart. Precision is that of the L/5 and L best
+pairs, L the letters of the query; figures are means over alignments with 95 % intervals by bootstrap.
+
+Source of the measure: Rao et al. 2021, "MSA Transformer", section 4.1; of 8 Å: CASP.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from Bio.Align import PairwiseAligner
+from Bio.PDB.PDBParser import PDBParser
+from Bio.PDB.Polypeptide import is_aa
+from Bio.SeqUtils import seq1
+
+from machine import describe
+from seqray.alignment_rows import choose_rows, row_weights
+from seqray.alignment_tokens import AlignmentTokenizer
+from seqray.alphabet import PROTEIN, RNA
+from seqray.config import load_run_config
+from seqray.covariation import (
+    average_product,
+    base_pairs,
+    covariation,
+    mutual_information,
+    pairs_from_maps,
+    precision,
+)
+from seqray.explanations.axial_rollout import tied_maps
+from seqray.explanations.axial_trace import trace_alignment
+from seqray.io.alignments import read_alignments
+from seqray.io.files import open_output
+from seqray.models.alignment import AxialTransformer
+from seqray.models.build import build_network
+from seqray.pretrained import begin_with, load_start
+from seqray.records import Alignment
+from seqray.zoo import load_model
+
+CONTACT, APART = 8.0, 6  # Å, columns
+STEM_APART, FEWEST_PAIRS = 4, 10
+DEEPEST, WIDEST = 2000, 400  # rows that covariation reads, and columns of the largest alignment
+
+
+class Known(NamedTuple):
+    """An alignment, its true pairs of columns (P, 2), and how far apart pairs are looked for."""
+
+    alignment: Alignment
+    pairs: np.ndarray
+    apart: int
+
+
+def families(path: Path) -> Iterator[Known]:
+    """Seed alignments with a consensus structure of enough pairs."""
+    for alignment in read_alignments(path, RNA):
+        if not alignment.ss_cons or alignment.columns > WIDEST:
+            continue
+        pairs = base_pairs(alignment.ss_cons)
+        pairs = pairs[pairs[:, 1] - pairs[:, 0] >= STEM_APART]
+        if len(pairs) >= FEWEST_PAIRS:
+            yield Known(alignment, pairs, STEM_APART)
+
+
+def domains(folder: Path) -> Iterator[Known]:
+    """Protein families whose first rows are brought together with the chain of a structure."""
+    with open(folder / "domains.csv", encoding="utf-8") as handle:
+        rows = list(csv.DictReader(line for line in handle if not line.startswith("#")))
+    for row in rows:
+        files = list(folder.glob(f"{row['pfam_id']}.align*.fa.gz"))
+        chains = list((folder / "structures").glob(f"{row['pdb_id'].upper()}_*.pdb.gz"))
+        if files and chains:
+            alignment = next(iter(read_alignments(files[0], PROTEIN)))
+            yield on_structure(alignment, chains[0])
+
+
+def on_structure(alignment: Alignment, chain: Path) -> Known:
+    """Cut an alignment to the row that fits the chain best, its columns, and their contacts."""
+    with gzip.open(chain, "rt") as handle:
+        model = next(iter(PDBParser(QUIET=True).get_structure("x", handle)))
+    residues = [r for r in next(iter(model)) if is_aa(r, standard=True) and ("CB" in r or "CA" in r)]
+    letters = "".join(seq1(r.get_resname()) for r in residues)
+    atoms = np.array([(r["CB"] if "CB" in r else r["CA"]).coord for r in residues])
+    aligner = PairwiseAligner(mode="local", match_score=2, mismatch_score=-1, gap_score=-2)
+    rows = [PROTEIN.decode(row[row < PROTEIN.unknown]) for row in alignment.codes]
+    best = max(range(len(rows)), key=lambda i: aligner.score(rows[i], letters) if rows[i] else 0)
+    matched = aligner.align(rows[best], letters)[0]
+    columns_of_row = np.flatnonzero(alignment.codes[best] < PROTEIN.unknown)
+    columns, places = [], []
+    for (a, b), (c, _) in zip(*matched.aligned, strict=True):
+        columns += columns_of_row[a:b].tolist()
+        places += range(c, c + b - a)
+    order = np.array([best, *(i for i in range(alignment.rows) if i != best)])
+    names = tuple(alignment.names[i] for i in order)
+    cut = Alignment(alignment.id, names, alignment.codes[order][:, columns], PROTEIN)
+    distance = np.linalg.norm(atoms[places][:, None] - atoms[places][None], axis=-1)
+    apart = np.subtract.outer(np.arange(len(places)), np.arange(len(places))).T  # column j - column i
+    return Known(cut, np.argwhere((distance <= CONTACT) & (apart >= APART)), APART)
+
+
+def attention(network: AxialTransformer, alignment: Alignment) -> np.ndarray:
+    """Scores of pairs (C, C) by the maps of row attention; columns past the model's longest get none."""
+    depth, longest = network.config.max_rows, network.config.max_length
+    codes = alignment.codes[choose_rows(alignment.codes, depth)][:, :longest]
+    tokens = torch.from_numpy(AlignmentTokenizer(alignment.alphabet).encode(codes)[None])
+    maps = tied_maps(trace_alignment(network, tokens))[0].flatten(0, 1)  # (layers * heads, C, C)
+    scores = np.full((alignment.columns,) * 2, -np.inf)
+    scores[: codes.shape[1], : codes.shape[1]] = pairs_from_maps(maps.numpy())
+    return scores
+
+
+def measured(known: Known, network: AxialTransformer | None, seed: int) -> dict[str, tuple[float, float]]:
+    """Precision of the L/5 and L best pairs of each way to score."""
+    alignment, letters = known.alignment, known.alignment.alphabet.unknown
+    codes = alignment.codes[:DEEPEST]
+    weights = row_weights(codes, letters + 1)
+    scores = {
+        "mutual information, corrected": average_product(mutual_information(codes, letters, weights)),
+        "covariation (weighted by rows)": covariation(codes, letters, weights),
+        "chance": np.random.default_rng(seed).random((alignment.columns,) * 2),
+    }
+    if network is not None:
+        scores["row attention"] = attention(network, alignment)
+    length = len(alignment.sequence)
+    return {
+        name: tuple(precision(matrix, known.pairs, max(1, n), known.apart) for n in (length // 5, length))
+        for name, matrix in scores.items()
+    }
+
+
+def table(task: str, found: Sequence[dict[str, tuple[float, float]]]) -> list[str]:
+    """Means over alignments, with intervals."""
+    rng = np.random.default_rng(0)
+    draws = rng.integers(len(found), size=(1000, len(found)))
+    lines = []
+    for name in found[0]:
+        cells = [task, name, str(len(found))]
+        for column in (0, 1):
+            values = np.array([one[name][column] for one in found])
+            low, high = np.percentile(values[draws].mean(axis=1), (2.5, 97.5))
+            cells += [f"{figure:.4f}" for figure in (values.mean(), low, high)]
+        lines.append("\t".join(cells))
+    return lines
+
+
+def protein_network(weights: Path, config: Path) -> AxialTransformer:
+    """The network that ``seqray pretrain`` wrote, with the settings that it had."""
+    network = build_network(load_run_config(config).model)
+    assert isinstance(network, AxialTransformer)
+    begin_with(network, load_start(weights))
+    return network.eval()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    add = parser.add_argument
+    add("--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="default: SEQRAY_DATA")
+    add("--model", default="rna-family-type", help="model of RNA alignments")
+    add("--weights", type=Path, help="of seqray pretrain on the alignments of the domains")
+    add("--config", type=Path, default=Path("configs/pfam-pretraining.yaml"), help="settings of the weights")
+    add("--out", default="benchmarks/results/contacts.tsv")
+    args = parser.parse_args()
+    if args.data is None:
+        parser.error("name the folder of the public files by --data or SEQRAY_DATA")
+    torch.set_num_threads(1)
+    (reader,) = load_model(args.model).networks[:1]
+    assert isinstance(reader, AxialTransformer)
+    pairs = [
+        measured(known, reader, i)
+        for i, known in enumerate(families(args.data / "rfam_seed" / "seed.sto.gz"))
+    ]
+    learned = protein_network(args.weights, args.config) if args.weights else None
+    contacts = [measured(known, learned, i) for i, known in enumerate(domains(args.data / "pfam_domains"))]
+    columns = [f"{name}{part}" for name in ("top_l5", "top_l") for part in ("", "_low", "_high")]
+    head = [*describe(sys.argv), f"base pairs: {args.model}; contacts: {args.weights or 'no network'}"]
+    lines = [*(f"# {line}" for line in head), "\t".join(["task", "scores", "alignments", *columns])]
+    lines += [*table("base pairs", pairs), *table("contacts", contacts)]
+    with open_output(args.out) as handle:
+        handle.write(("\n".join(lines) + "\n").encode())
+
+
+if __name__ == "__main__":
+    main()
