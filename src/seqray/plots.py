@@ -7,7 +7,7 @@ the same bytes with the same version of matplotlib.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -26,6 +26,7 @@ from matplotlib.transforms import Affine2D
 from seqray.alignment_results import AlignmentExplanation, AlignmentScores
 from seqray.alphabet import Alphabet
 from seqray.errors import ConfigError
+from seqray.explanations.column_pairs import PairTable
 from seqray.io.files import open_output
 from seqray.results import Curve, Explanation, Faithfulness, Floats, Motif
 
@@ -282,11 +283,8 @@ def _place_axis(axes: Axes, origin: int, length: int) -> None:
 
 # ------------------------------------------------------------------------------------------ alignments
 
-ShownAlignment = tuple[AlignmentExplanation, Set[tuple[int, int]] | None]
-"""An explanation with its pairs, and the 0-based columns that the structure pairs, if it has one."""
 
-
-def plot_alignments(path: str | Path, shown: Sequence[ShownAlignment]) -> None:
+def plot_alignments(path: str | Path, shown: Sequence[tuple[AlignmentExplanation, PairTable]]) -> None:
     """Draw each alignment's profile of columns, a track for each method, and the map of its pairs.
 
     Parameters
@@ -294,7 +292,7 @@ def plot_alignments(path: str | Path, shown: Sequence[ShownAlignment]) -> None:
     path
         ``.png``, ``.svg`` or ``.pdf``.
     shown
-        At most 20 alignments are drawn, and the figure says how many are left out.
+        Explanations with their pairs. At most 20 are drawn, and the figure says how many are left out.
 
     Raises
     ------
@@ -315,15 +313,15 @@ def plot_alignments(path: str | Path, shown: Sequence[ShownAlignment]) -> None:
     _save(figure, path, kind)
 
 
-def _alignment_panels(e: AlignmentExplanation, structure: Set[tuple[int, int]] | None) -> list[_Panel]:
+def _alignment_panels(e: AlignmentExplanation, found: PairTable) -> list[_Panel]:
     panels = [
         _Panel(_GAP_INCHES, 0.6, lambda axes, s=s: _draw_columns(axes, e, s, labels=s is e.scores[-1]))
         for s in e.scores
     ]
     title = f"{e.id}   {e.target} {e.probability:.3f}"
-    panels[0] = panels[0]._replace(above=_HEAD_INCHES, draw=_with_title(panels[0].draw, title))
+    panels[0] = panels[0]._replace(above=1.5 * _HEAD_INCHES, draw=_with_title(panels[0].draw, title))
     if (pairs := e.pairs) is not None:
-        panels.append(_Panel(_HEAD_INCHES, _MAP_INCHES, lambda axes: _draw_pairs(axes, e, pairs, structure)))
+        panels.append(_Panel(_HEAD_INCHES, _MAP_INCHES, lambda axes: _draw_pairs(axes, e, pairs, found)))
     return panels
 
 
@@ -340,18 +338,17 @@ def _draw_columns(axes: Axes, e: AlignmentExplanation, found: AlignmentScores, l
         axes.set_xlabel("column of the alignment", fontsize=7)
 
 
-def _draw_pairs(
-    axes: Axes, e: AlignmentExplanation, pairs: Floats, structure: Set[tuple[int, int]] | None
-) -> None:
+def _draw_pairs(axes: Axes, e: AlignmentExplanation, pairs: Floats, found: PairTable) -> None:
     """Scores above the diagonal; the pairs of the structure below it."""
+    far = e.columns - e.columns[:, None] >= found.separation
     size = e.alignment.columns
     full = np.full((size, size), np.nan)
-    full[np.ix_(e.columns, e.columns)] = np.triu(np.maximum(pairs, 0))
+    full[np.ix_(e.columns, e.columns)] = np.where(far, np.maximum(pairs, 0), 0)
     edge = (0.5, size + 0.5, size + 0.5, 0.5)
     axes.imshow(full, cmap="Purples", extent=edge, interpolation="nearest", aspect="equal")
     axes.set_anchor("W")
-    if structure:
-        known = np.array(sorted(structure)) + 1
+    if found.structure:
+        known = np.array(sorted(found.structure)) + 1
         axes.scatter(known[:, 0], known[:, 1], s=4, color=GREEN, linewidths=0, label="SS_cons")
         axes.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     axes.set_xlabel("column of the alignment", fontsize=7)

@@ -55,7 +55,8 @@ def refuse_row_options(args: argparse.Namespace) -> None:
     """Say so where options for alignments are given to a model of sequences."""
     names = ("rows", "query_only", "alignment_labels", "row_profile", "pairs", "best_pairs", "separation")
     for name in names:
-        if getattr(args, name, None) not in (None, False):
+        given = getattr(args, name, None)
+        if given is not None and given is not False:  # --best-pairs 0 is given
             option = "--" + name.replace("_", "-")
             raise ConfigError(f"{option} is for models that read alignments, and this one reads sequences")
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import chain, islice
 from pathlib import Path
 
 from seqray.alignment_results import AlignmentExplanation
@@ -136,6 +137,8 @@ def _explain(
     kept: _Kept,
 ) -> None:
     """Write the tables, keeping what the other outputs need."""
+    source = iter(explanations)
+    first = list(islice(source, 1))  # a file that can't be read leaves no header on standard output
     with ExitStack() as stack:
         progress = stack.enter_context(options.Progress("alignments explained", quiet=args.quiet))
 
@@ -144,7 +147,7 @@ def _explain(
 
         columns, rows = table(outputs.table, COLUMN_COLUMNS), table(outputs.row_profile, ROW_COLUMNS)
         pairs = table(outputs.pairs, PAIR_COLUMNS)
-        for explanation in explanations:
+        for explanation in chain(first, source):
             kept.offer(explanation)
             progress.show(kept.count)
             if columns:
@@ -200,7 +203,7 @@ def _write_rest(
     if outputs.plot:
         from seqray.plots import plot_alignments
 
-        plot_alignments(staged[outputs.plot], [(one, table.structure) for one, table in kept.shown])
+        plot_alignments(staged[outputs.plot], kept.shown)
     if outputs.html:
         report = AlignmentReport(
             title=f"{model.card.name}: which columns the calls rest on",

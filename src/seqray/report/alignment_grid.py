@@ -29,7 +29,7 @@ STYLE = (
     ".ss { font-size: 13px; text-anchor: middle; fill: #1d4f91; "
     'font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; } '
     ".share { fill: #6a4fb3; } .support { fill: #2166ac; } .oppose { fill: #d97706; } "
-    ".swatch td { border: 0; padding: 1px 12px; }"
+    ".ranks { align-items: flex-start; } .swatch td { border: 0; padding: 1px 12px; }"
 )
 _STEPS = 7  # of relevance
 _PALEST, _STRONGEST = 0.10, 0.72
@@ -38,7 +38,7 @@ _OTHER: Colour = (0x8A, 0x94, 0xA0)
 _ROW = 15  # px, as all below
 _AXIS, _STRUCTURE, _SPACE = 22, 18, 6
 _SHARES_HIGH, _SIGNED_HIGH = 26, 18
-_ROW_BARS = 64  # width of the bars of rows
+_ROW_BARS = 78  # width of the bars of rows
 _LONGEST_NAME = 21
 
 
@@ -169,7 +169,7 @@ class _Drawing:
     def _bars_of(self, found: AlignmentScores) -> str:
         scores, largest = found.rows[: self.rows], reach(found.rows)
         zero = _ROW_BARS // 2 if found.signed else 0
-        title = f"<text class=tick x=0 y=-6>rows, {escape(found.method)}</text>"
+        title = f"<text class=tick x=0 y=-6>{escape(found.method)}</text>"
         bars = ""
         for r, score in enumerate(scores.tolist()):
             if np.isfinite(score):

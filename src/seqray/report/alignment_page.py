@@ -13,10 +13,9 @@ from seqray.explanations.column_pairs import PairTable
 from seqray.report import alignment_grid, pair_map
 from seqray.report.alignment_grid import MOST_ROWS, alignment_panel, colour_key, line_width
 from seqray.report.document import document
-from seqray.report.levels import reach
 from seqray.report.overview import check_table, curve_figures, verdicts
 from seqray.report.records import ranking
-from seqray.report.text import count, decimals_for, escape, fixed, name, table
+from seqray.report.text import count, escape, fixed, name, number, table
 from seqray.report.tracks import BAR_DEFINITIONS
 from seqray.results import Faithfulness
 
@@ -123,18 +122,20 @@ def _reading(report: AlignmentReport) -> str:
 def _alignment(e: AlignmentExplanation, pairs: PairTable, card: Card, width: int) -> str:
     parts = (
         f"<p class=facts>{' <span class=dot>·</span> '.join(_told(e))}</p>",
-        _probabilities(e, card),
         alignment_panel(e, width),
         _rest(e),
-        f"<div class=ranks>{''.join(_ranks(e, found) for found in e.scores)}"
+        f"<div class=ranks>{_probabilities(e, card)}{''.join(_ranks(e, found) for found in e.scores)}"
         f"{pair_map.pair_ranks(e, pairs)}</div>",
-        f"<div class=figures>{pair_map.pair_map(e, pairs)}</div>",
+        pair_map.pair_map(e, pairs),
     )
-    return f"<article class=record>{''.join(parts)}</article>"
+    return f"<article>{''.join(parts)}</article>"
 
 
 def _told(e: AlignmentExplanation) -> list[str]:
-    facts = [f"called <b>{escape(e.label)}</b>", f"explained: {escape(e.target)}"]
+    facts = [
+        f"called <b>{escape(e.label)}</b>",
+        f"explained: {escape(e.target)}, probability {_bar(e.probability)}",
+    ]
     described = e.alignment.metadata.get("DE") or e.alignment.metadata.get("ID")
     facts += [escape(" ".join(described.split()))] if described else []
     size = f"{count(e.alignment.rows, 'row')}, {count(e.alignment.columns, 'column')}"
@@ -148,7 +149,7 @@ def _probabilities(e: AlignmentExplanation, card: Card) -> str:
     rows = [[escape(card.classes[i]), _bar(e.probabilities[i])] for i in order[:MOST_CLASSES]]
     rest = sum(e.probabilities[i] for i in order[MOST_CLASSES:])
     rows += [["all others", _bar(rest)]] if len(order) > MOST_CLASSES else []
-    return table(["class", "probability"], rows, " class=checks")
+    return table(["class", "probability"], rows, "", "classes")
 
 
 def _bar(share: float) -> str:
@@ -174,11 +175,10 @@ def _rest(e: AlignmentExplanation) -> str:
 
 def _ranks(e: AlignmentExplanation, found: AlignmentScores) -> str:
     places, letters = e.alignment.query_positions(), e.alignment.text(0)
-    decimals = decimals_for(reach(found.columns))
     rows = []
     for rank, index in enumerate(ranking(found.columns), start=1):
         column = int(e.columns[index])
-        query = str(places[column] + 1) if places[column] >= 0 else "-"
-        score = fixed(float(found.columns[index]), decimals)
+        query = str(places[column] + 1) if places[column] >= 0 else pair_map.NO_PLACE
+        score = number(float(found.columns[index]))
         rows.append([str(rank), str(column + 1), query, escape(letters[column]), score])
     return table(["rank", "column", "query", "letter", "score"], rows, "", escape(found.method))

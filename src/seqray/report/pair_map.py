@@ -15,7 +15,11 @@ TOP = 12  # pairs in the table, and marked on the map
 _LEFT, _TOP_SPACE, _RIGHT, _BOTTOM = 40, 24, 8, 8
 _DARKEST = (0x2B, 0x1B, 0x5A)
 _MOST_TICKS = 8
-STYLE = ".best { fill: none; stroke: #d97706; stroke-width: 1.6; } .paired { fill: none; stroke: #0f7f86; }"
+NO_PLACE = "gap"  # in place of a position, where the query has no letter
+STYLE = (
+    ".pairs { margin-top: 28px; } .paired { fill: none; stroke: #0f7f86; } "
+    ".best { fill: none; stroke: #d97706; stroke-width: 1.6; }"
+)
 
 
 def pair_map(explanation: AlignmentExplanation, found: PairTable) -> str:
@@ -36,8 +40,8 @@ def pair_map(explanation: AlignmentExplanation, found: PairTable) -> str:
     body = image + frame + _ticks(e, slot) + _structure(e, found, slot) + _best(e, found.best[:TOP], slot)
     box = f"{-_LEFT} {-_TOP_SPACE} {_LEFT + SIZE + _RIGHT} {_TOP_SPACE + SIZE + _BOTTOM}"
     return (
-        "<figure><figcaption><b>Pairs of columns.</b> Above the diagonal row attention, below it covariation"
-        f"{'; circles: pairs of SS_cons' if found.structure else ''}; squares: the best "
+        "<figure class=pairs><figcaption><b>Pairs of columns.</b> Above the diagonal row attention, below it "
+        f"covariation{'; circles: pairs of SS_cons' if found.structure else ''}; squares: the best "
         f"{min(TOP, len(found.best))}; white where columns are fewer than {found.separation} apart."
         f'</figcaption><svg class=plot viewBox="{box}" width={_LEFT + SIZE + _RIGHT} role=img '
         f'aria-label="Scores of the pairs of columns">{body}</svg></figure>'
@@ -95,7 +99,7 @@ def _told(e: AlignmentExplanation, pair: ColumnPair) -> str:
 def _place(e: AlignmentExplanation, column: int) -> str:
     """Position and letter of the query in a column of the file."""
     place = int(e.alignment.query_positions()[column])
-    return f"{place + 1} {e.alignment.text(0)[column]}" if place >= 0 else "-"
+    return f"{place + 1} {e.alignment.text(0)[column]}" if place >= 0 else NO_PLACE
 
 
 def pair_ranks(explanation: AlignmentExplanation, found: PairTable) -> str:
