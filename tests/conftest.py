@@ -14,7 +14,7 @@ from seqray.calibrate import Domain
 from seqray.card import Card
 from seqray.config import ModelConfig
 from seqray.modelfile import TrainedModel, load_model, save_model
-from seqray.models.build import build_model
+from seqray.models.build import build_model, build_network
 from seqray.tokens import CharacterTokenizer
 
 # A busy machine must not fail a test; nothing is left on the disk.
@@ -56,6 +56,49 @@ def tiny_model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("models") / "tiny.safetensors"
     save_model(path, [network], card)
     return path
+
+
+ALIGNED_COLUMNS, ALIGNED_ROWS = 24, 5
+
+
+@pytest.fixture(scope="session")
+def alignment_model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two members that read 5 rows and 24 columns of RNA at most; random weights large enough to disagree."""
+    config = ModelConfig(
+        kind="alignment",
+        alphabet="rna",
+        d_model=12,
+        heads=3,
+        layers=2,
+        classes=3,
+        dropout=0.0,
+        max_rows=ALIGNED_ROWS,
+        max_length=ALIGNED_COLUMNS,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(11)
+        networks = [build_network(config) for _ in range(2)]
+        with torch.no_grad():
+            for parameter in (p for network in networks for p in network.parameters()):
+                parameter.add_(0.4 * torch.randn_like(parameter))
+    card = Card(
+        name="tiny-alignments",
+        classes=("tRNA", "miRNA", "riboswitch"),
+        positive="miRNA",
+        window=ALIGNED_COLUMNS,
+        model=config,
+        members=2,
+        temperature=1.5,
+    )
+    path = tmp_path_factory.mktemp("alignment-models") / "tiny.safetensors"
+    save_model(path, networks, card)
+    return path
+
+
+@pytest.fixture(scope="session")
+def alignment_model(alignment_model_file: Path) -> TrainedModel:
+    """The model of `alignment_model_file`."""
+    return load_model(alignment_model_file)
 
 
 @pytest.fixture(scope="session")

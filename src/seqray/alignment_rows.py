@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seqray.alphabet import Codes
+from seqray.errors import InputError
 from seqray.records import Alignment
 
 Choice = Literal["diverse", "random"]
@@ -172,10 +173,36 @@ def choose_columns(codes: Codes, letters: int, budget: int) -> Indices:
     return kept.astype(np.int64)
 
 
+def choose(
+    alignment: Alignment, depth: int, budget: int, choice: Choice = "diverse", seed: int = 0
+) -> tuple[Indices, Indices]:
+    """Choose what a model reads: first rows, then the columns that those have letters in.
+
+    Returns
+    -------
+    rows, columns
+        Indices in the alignment, ascending; see `choose_rows` and `choose_columns`.
+
+    Raises
+    ------
+    InputError
+        Where these rows have no letter at all.
+    """
+    rows = choose_rows(alignment.codes, depth, choice, seed)
+    columns = choose_columns(alignment.codes[rows], alignment.alphabet.unknown + 1, budget)
+    if not len(columns):
+        raise InputError(
+            f"the rows that are read ({len(rows)} of {alignment.rows}) have no letters",
+            where=f"alignment '{alignment.id}'",
+            remedy="put a row with letters first, for it is always read, or remove the alignment",
+        )
+    return rows, columns
+
+
 def fit(
     alignment: Alignment, depth: int, budget: int, choice: Choice = "diverse", seed: int = 0
 ) -> Alignment:
-    """Cut an alignment to what a model reads: first its rows, then the columns that those have letters in."""
-    cut = alignment.take_rows(choose_rows(alignment.codes, depth, choice, seed))
-    columns = choose_columns(cut.codes, alignment.alphabet.unknown + 1, budget)
+    """Cut an alignment to what a model reads, see `choose`."""
+    rows, columns = choose(alignment, depth, budget, choice, seed)
+    cut = alignment.take_rows(rows)
     return cut if len(columns) == cut.columns else cut.take_columns(columns)

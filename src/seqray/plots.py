@@ -1,4 +1,4 @@
-"""Figures of explanations, faithfulness and motifs, as PNG, SVG or PDF.
+"""Figures of explanations, alignments, faithfulness and motifs, as PNG, SVG or PDF.
 
 Figures are made without pyplot, so nothing global is changed and no display is needed. The same input gives
 the same bytes with the same version of matplotlib.
@@ -23,8 +23,10 @@ from matplotlib.path import Path as Outline
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import Affine2D
 
+from seqray.alignment_results import AlignmentExplanation, AlignmentScores
 from seqray.alphabet import Alphabet
 from seqray.errors import ConfigError
+from seqray.explanations.column_pairs import PairTable
 from seqray.io.files import open_output
 from seqray.results import Curve, Explanation, Faithfulness, Floats, Motif
 
@@ -34,6 +36,7 @@ _LETTER_INCHES = 0.11
 _LEFT_INCHES, _RIGHT_INCHES, _FOOT_INCHES = 1.5, 0.2, 0.4
 _HEAD_INCHES, _GAP_INCHES = 0.5, 0.08  # above a record, above a further track
 _DOTS_PER_INCH = 150
+_COLUMN_INCHES, _MAP_INCHES = 0.05, 4.0  # a column of an alignment, and a map of its pairs
 _LONGEST_INCHES = 100.0  # wider, matplotlib's PNG exceeds 2^16 dots
 
 # Okabe and Ito (2008): told apart with every common form of colour blindness.
@@ -276,6 +279,80 @@ def _place_axis(axes: Axes, origin: int, length: int) -> None:
     axes.set_xticks(np.arange(start, origin + length, step))
     if origin:
         axes.axvline(0, color=_GREY, linewidth=0.5, linestyle=":")
+
+
+# ------------------------------------------------------------------------------------------ alignments
+
+
+def plot_alignments(path: str | Path, shown: Sequence[tuple[AlignmentExplanation, PairTable]]) -> None:
+    """Draw each alignment's profile of columns, a track for each method, and the map of its pairs.
+
+    Parameters
+    ----------
+    path
+        ``.png``, ``.svg`` or ``.pdf``.
+    shown
+        Explanations with their pairs. At most 20 are drawn, and the figure says how many are left out.
+
+    Raises
+    ------
+    ConfigError
+        For another ending.
+    InputError
+        Where the file can't be written.
+    """
+    kind = check_figure_path(path)
+    panels = [panel for one in shown[:MOST_RECORDS] for panel in _alignment_panels(*one)]
+    longest = max((one.alignment.columns for one, _ in shown[:MOST_RECORDS]), default=20)
+    width = min(_LONGEST_INCHES, max(6.0, _LEFT_INCHES + _RIGHT_INCHES + _COLUMN_INCHES * longest))
+    figure = _stack(panels, width)
+    left_out = len(shown) - MOST_RECORDS
+    if left_out > 0:
+        text = f"{left_out} more {'alignment is' if left_out == 1 else 'alignments are'} not shown"
+        figure.text(0.99, 0.002, text, ha="right", va="bottom", fontsize=8)
+    _save(figure, path, kind)
+
+
+def _alignment_panels(e: AlignmentExplanation, found: PairTable) -> list[_Panel]:
+    panels = [
+        _Panel(_GAP_INCHES, 0.6, lambda axes, s=s: _draw_columns(axes, e, s, labels=s is e.scores[-1]))
+        for s in e.scores
+    ]
+    title = f"{e.id}   {e.target} {e.probability:.3f}"
+    panels[0] = panels[0]._replace(above=1.5 * _HEAD_INCHES, draw=_with_title(panels[0].draw, title))
+    if (pairs := e.pairs) is not None:
+        panels.append(_Panel(_HEAD_INCHES, _MAP_INCHES, lambda axes: _draw_pairs(axes, e, pairs, found)))
+    return panels
+
+
+def _draw_columns(axes: Axes, e: AlignmentExplanation, found: AlignmentScores, labels: bool) -> None:
+    scores = np.nan_to_num(e.by_column(found))
+    colours = np.where(scores < 0, VERMILION, BLUE)
+    axes.bar(np.arange(1, len(scores) + 1), scores, width=0.9, color=colours.tolist(), linewidth=0)
+    axes.axhline(0, color=_GREY, linewidth=0.5)
+    axes.set_ylim(*_limits(scores))
+    axes.set_xlim(0.4, len(scores) + 0.6)
+    axes.set_ylabel(found.method, fontsize=7, rotation=0, ha="right", va="center")
+    axes.tick_params(labelbottom=labels)
+    if labels:
+        axes.set_xlabel("column of the alignment", fontsize=7)
+
+
+def _draw_pairs(axes: Axes, e: AlignmentExplanation, pairs: Floats, found: PairTable) -> None:
+    """Scores above the diagonal; the pairs of the structure below it."""
+    far = e.columns - e.columns[:, None] >= found.separation
+    size = e.alignment.columns
+    full = np.full((size, size), np.nan)
+    full[np.ix_(e.columns, e.columns)] = np.where(far, np.maximum(pairs, 0), 0)
+    edge = (0.5, size + 0.5, size + 0.5, 0.5)
+    axes.imshow(full, cmap="Purples", extent=edge, interpolation="nearest", aspect="equal")
+    axes.set_anchor("W")
+    if found.structure:
+        known = np.array(sorted(found.structure)) + 1
+        axes.scatter(known[:, 0], known[:, 1], s=4, color=GREEN, linewidths=0, label="SS_cons")
+        axes.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    axes.set_xlabel("column of the alignment", fontsize=7)
+    axes.set_ylabel("pairs", fontsize=7, rotation=0, ha="right", va="center")
 
 
 # ------------------------------------------------------------------------------------- faithfulness

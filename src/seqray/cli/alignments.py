@@ -53,8 +53,10 @@ def wanted_rows(args: argparse.Namespace) -> int | None:
 
 def refuse_row_options(args: argparse.Namespace) -> None:
     """Say so where options for alignments are given to a model of sequences."""
-    for name in ("rows", "query_only", "alignment_labels"):
-        if getattr(args, name, None):
+    names = ("rows", "query_only", "alignment_labels", "row_profile", "pairs", "best_pairs", "separation")
+    for name in names:
+        given = getattr(args, name, None)
+        if given is not None and given is not False:  # --best-pairs 0 is given
             option = "--" + name.replace("_", "-")
             raise ConfigError(f"{option} is for models that read alignments, and this one reads sequences")
 

@@ -1,4 +1,4 @@
-"""``seqray explain``: which letters a call rests on, ranked, and whether the ranking is worth believing."""
+"""``seqray explain``: which letters or columns a call rests on, ranked, and whether to believe that."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seqray.cli import options
+from seqray.cli.alignments import add_row_arguments, refuse_row_options
 from seqray.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_output_arguments(parser.add_argument_group("output; all files appear together, or none"))
     _add_check_arguments(parser.add_argument_group("checks"))
     _add_method_arguments(parser.add_argument_group("settings of single methods"))
+    add_row_arguments(parser)
+    _add_alignment_outputs(parser.add_argument_group("output for models of alignments"))
     options.add_common_arguments(parser, precision=False)
 
 
@@ -43,7 +46,8 @@ def _add_question_arguments(group: argparse._ArgumentGroup) -> None:
         default=[],
         choices=METHODS,
         metavar="METHOD",
-        help=f"{', '.join(METHODS)}; may be repeated (default: rollout)",
+        help=f"{', '.join(METHODS)}; for alignments rollout, grad-rollout and occlusion; may be repeated "
+        "(default: rollout)",
     )
     group.add_argument(
         "--class",
@@ -116,9 +120,9 @@ def _add_check_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--check-records",
         type=options.positive_int,
-        default=200,
         metavar="N",
-        help="records that the checks use, drawn evenly from those called the class (default: 200)",
+        help="records that the checks use, drawn evenly from those called the class (default: 200, or 40 "
+        "alignments)",
     )
     group.add_argument(
         "--shuffles",
@@ -163,9 +167,27 @@ def _add_method_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--block",
         type=options.positive_int,
-        default=10,
         metavar="N",
-        help="occlusion: letters hidden at a time (default: 10)",
+        help="occlusion: letters or columns hidden at a time (default: 10 letters, 1 column)",
+    )
+
+
+def _add_alignment_outputs(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--row-profile", metavar="FILE", help="a TSV of what each row of an alignment adds")
+    group.add_argument(
+        "--pairs", metavar="FILE", help="a TSV of the pairs of columns that row attention puts together"
+    )
+    group.add_argument(
+        "--best-pairs",
+        type=options.whole_number,
+        metavar="N",
+        help="pairs of each alignment in the table; 0: all (default: as many as columns are read)",
+    )
+    group.add_argument(
+        "--separation",
+        type=options.positive_int,
+        metavar="N",
+        help="least distance of the two columns of a pair (default: 4)",
     )
 
 
@@ -181,7 +203,12 @@ def run(args: argparse.Namespace) -> int:
     options.check_files(args.input, [*outputs.paths(), args.skipped])
     if args.calls == "-":
         raise InputError("calls are read from a file", where="standard input")
-    model = options.open_model(args)
+    model = options.open_model(args, alignments=True)
+    if model.card.model.kind == "alignment":
+        from seqray.cli.explain_alignments import run_alignments
+
+        return run_alignments(args, model, outputs, started)
+    refuse_row_options(args)
     settings = _settings(args)
     gathered = Gathered(args, settings)
     with Staging() as staging:
@@ -201,7 +228,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _settings(args: argparse.Namespace) -> ExplainOptions:
-    from seqray.explanations.methods import Knobs
+    from seqray.explanations.methods import BLOCK, Knobs
     from seqray.explanations.run import ExplainOptions
 
     return ExplainOptions(
@@ -213,7 +240,11 @@ def _settings(args: argparse.Namespace) -> ExplainOptions:
         attention=bool(args.html),
         seed=args.seed,
         knobs=Knobs(
-            residual=args.residual, heads=args.fuse, steps=args.steps, block=args.block, spread=args.spread
+            residual=args.residual,
+            heads=args.fuse,
+            steps=args.steps,
+            block=args.block or BLOCK,
+            spread=args.spread,
         ),
     )
 

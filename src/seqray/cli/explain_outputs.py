@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seqray.errors import InputError
-from seqray.explanations.sample import Reservoir
+from seqray.explanations.sample import CHECKED_RECORDS, Reservoir
 from seqray.io.explanations import ScoreTrack, write_checks, write_heads
 from seqray.io.files import open_output
 from seqray.io.scores import track_paths
@@ -38,6 +38,8 @@ class Outputs:
     motifs: tuple[str, ...]
     tracks: dict[str, tuple[str, ...]]
     """By method."""
+    row_profile: str | None = None
+    pairs: str | None = None
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Outputs:
@@ -51,6 +53,8 @@ class Outputs:
         _expect(args.out, (".tsv", ".tsv.gz"), standard_output=True)
         _expect(args.html, (".html", ".htm"))
         _expect(args.plot, PLOT_ENDS)
+        for path in (args.row_profile, args.pairs):
+            _expect(path, (".tsv", ".tsv.gz"))
         for path in args.motifs:
             _expect(path, MOTIF_ENDS)
         faithfulness = args.faithfulness
@@ -69,13 +73,14 @@ class Outputs:
             args.heads,
             tuple(args.motifs),
             tracks,
+            args.row_profile,
+            args.pairs,
         )
 
     def stage(self, staging: Staging) -> dict[str, Path]:
         """Where each of them waits; what can't be written shows itself here."""
-        single = (self.table, self.faithfulness, self.html, self.plot, self.heads)
         tracks = [path for paths in self.tracks.values() for path in paths]
-        names = [*filter(None, single), *self.motifs, *tracks]
+        names = [*self._single(), *self.motifs, *tracks]
         return {name: Path(staging.path(name)) for name in names}
 
     def paths(self) -> list[str]:
@@ -83,8 +88,19 @@ class Outputs:
         tracks = [
             str(p) for paths in self.tracks.values() for path in paths for p in track_paths(path).values()
         ]
-        single = (self.table, self.faithfulness, self.html, self.plot, self.heads)
-        return [*filter(None, single), *self.motifs, *tracks]
+        return [*self._single(), *self.motifs, *tracks]
+
+    def _single(self) -> list[str]:
+        files = (
+            self.table,
+            self.faithfulness,
+            self.html,
+            self.plot,
+            self.heads,
+            self.row_profile,
+            self.pairs,
+        )
+        return [file for file in files if file]
 
 
 def _expect(path: str | None, ends: Sequence[str], *, standard_output: bool = False) -> None:
@@ -120,8 +136,9 @@ class Gathered:
         self._first = settings.methods[0]
         self._most_shown = args.html_records if args.html or args.plot else 0
         self._motifs_wanted = bool(args.motifs or args.html)
-        self._called: Reservoir[SequenceRecord] = Reservoir(args.check_records, args.seed)
-        self._any: Reservoir[SequenceRecord] = Reservoir(args.check_records, args.seed)
+        most = args.check_records or CHECKED_RECORDS
+        self._called: Reservoir[SequenceRecord] = Reservoir(most, args.seed)
+        self._any: Reservoir[SequenceRecord] = Reservoir(most, args.seed)
 
     def watch(self, explanations: Iterable[Explanation], progress: Progress) -> Iterator[Explanation]:
         """Pass explanations on and keep what is needed."""

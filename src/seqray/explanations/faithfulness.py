@@ -81,8 +81,8 @@ def curves(codes: Codes, ranks: npt.NDArray[np.int64], score: Callable[[Codes], 
 
 
 def random_ranks(codes: Codes, draw: int) -> npt.NDArray[np.int64]:
-    """Random ranks of each record's letters: (N, n)."""
-    return np.stack([generator_for(row, _RANDOM_KEY, draw).permutation(len(row)) for row in codes])
+    """Random ranks of each record's letters, or of each alignment's columns: (N, ..., n) to (N, n)."""
+    return np.stack([generator_for(row, _RANDOM_KEY, draw).permutation(row.shape[-1]) for row in codes])
 
 
 def areas(values: Floats) -> Floats:
@@ -140,10 +140,32 @@ def measure(
     score
         Codes (M, n) to log-odds (M,).
     """
+    draws = [random_ranks(codes, draw) for draw in range(RANDOM_RANKINGS)]
+    gather(evidence, by_member, by_chance, lambda ranks: curves(codes, ranks, score), draws)
+
+
+def gather(
+    evidence: Evidence,
+    by_member: dict[str, Floats],
+    by_chance: dict[str, Floats],
+    curves_of: Callable[[npt.NDArray[np.int64]], dict[str, Floats]],
+    draws: Sequence[npt.NDArray[np.int64]],
+) -> None:
+    """Add to the evidence what rankings of N records with as many things to rank each do to the log-odds.
+
+    Parameters
+    ----------
+    by_member, by_chance
+        As of `measure`.
+    curves_of
+        Ranks (N, n) to the curves (N, S) of each kind.
+    draws
+        Random ranks (N, n), some times.
+    """
     means = {method: scores.mean(axis=0) for method, scores in by_member.items()}
     for method, scores in means.items():
-        evidence.add_curves(method, curves(codes, ranks_of(scores), score))
-    chance = [curves(codes, random_ranks(codes, draw), score) for draw in range(RANDOM_RANKINGS)]
+        evidence.add_curves(method, curves_of(ranks_of(scores)))
+    chance = [curves_of(ranks) for ranks in draws]
     evidence.add_curves("random", {kind: np.mean([c[kind] for c in chance], axis=0) for kind in KINDS})
     for method, scores in means.items():
         for other in means:

@@ -7,10 +7,35 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from seqray.errors import ConfigError
 from seqray.modelfile import TrainedModel
 from seqray.prediction import arithmetic, filled_up, micro_batch
 
 Floats = npt.NDArray[np.float64]
+
+CALLED = "called"
+"""In place of a class: the one that each record is called."""
+
+
+def class_explained(model: TrainedModel, target: str | None, label: str) -> int:
+    """Index of the class explained for a record that is called ``label``.
+
+    Parameters
+    ----------
+    target
+        Name of a class; `CALLED` for the one that the record is called; the positive one if None.
+
+    Raises
+    ------
+    ConfigError
+        For a class that the model doesn't have.
+    """
+    classes = model.card.classes
+    name = label if target == CALLED else (target or model.card.positive)
+    if name not in classes:
+        known = ", ".join((*classes, CALLED))
+        raise ConfigError(f"model '{model.card.name}' has no class '{name}'", remedy=f"known are {known}")
+    return classes.index(name)
 
 
 def log_odds(logits: Tensor, target: int, temperature: float = 1.0) -> Tensor:

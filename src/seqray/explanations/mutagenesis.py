@@ -79,7 +79,7 @@ def occlusion(
 
 def _occlude(codes: Codes, score: Score, block: int, references: int) -> Floats:
     rng = generator_for(codes)
-    starts = _stretches(len(codes), block)
+    starts = stretches(len(codes), block)
     falls = np.zeros(len(starts))
     before = float(score(codes[None])[0])
     at_once = max(1, AT_ONCE // len(codes))
@@ -98,7 +98,7 @@ def _occlude(codes: Codes, score: Score, block: int, references: int) -> Floats:
     return total / covered
 
 
-def _stretches(length: int, block: int) -> npt.NDArray[np.int64]:
+def stretches(length: int, block: int) -> npt.NDArray[np.int64]:
     """Starts of stretches that cover every letter."""
     last = length - block
     return np.unique(np.append(np.arange(0, last + 1, max(1, block // 2)), last))

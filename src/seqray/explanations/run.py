@@ -16,7 +16,7 @@ from seqray.explanations.compute import mean_scores, member_effects, member_scor
 from seqray.explanations.faithfulness import Evidence, measure
 from seqray.explanations.heads import head_figures
 from seqray.explanations.letters import to_letters
-from seqray.explanations.logodds import ensemble_score
+from seqray.explanations.logodds import CALLED, class_explained, ensemble_score
 from seqray.explanations.methods import Knobs, find_method
 from seqray.explanations.rollout import attention_of_cls
 from seqray.explanations.significance import SHUFFLES, p_values, q_values
@@ -32,10 +32,8 @@ from seqray.results import Explanation, Faithfulness, HeadFigures, Place
 Codes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float64]
 
-CALLED = "called"
 CHUNK_RECORDS = 128
 MAX_MUTATED = 500  # letters; every substitution of a longer record would cost too much to be a reference
-CHECKED_RECORDS = 200
 _WRONG_WEIGHTS_SEED = 20_261_121
 
 
@@ -131,7 +129,7 @@ def explain_records(
         For a record longer than the window or too short for one token.
     """
     chosen = options or ExplainOptions()
-    _target_index(model, chosen.target, model.card.positive)
+    class_explained(model, chosen.target, model.card.positive)
     return _explain_numbered(model, enumerate(checked_records(records, model, source)), chosen, places)
 
 
@@ -202,16 +200,6 @@ def reference_method(letters: int) -> str:
     return "ism" if letters <= MAX_MUTATED else "occlusion"
 
 
-def _target_index(model: TrainedModel, target: str | None, label: str) -> int:
-    """Index of the class explained for a record that is called ``label``."""
-    classes = model.card.classes
-    name = label if target == CALLED else (target or model.card.positive)
-    if name not in classes:
-        known = ", ".join((*classes, CALLED))
-        raise ConfigError(f"model '{model.card.name}' has no class '{name}'", remedy=f"known are {known}")
-    return classes.index(name)
-
-
 def _read(
     model: TrainedModel, chunk: Sequence[tuple[int, SequenceRecord]], options: ExplainOptions
 ) -> list[_Item]:
@@ -223,7 +211,7 @@ def _read(
         probabilities = score_codes(model, np.stack([encoded[i] for i in rows]))
         labels = called_labels(probabilities, model.card, model.card.threshold)
         for i, label, row in zip(rows, labels, probabilities, strict=True):
-            target = _target_index(model, options.target, label)
+            target = class_explained(model, options.target, label)
             number, record = chunk[i]
             items[i] = _Item(number, record, encoded[i], label, target, float(row[target]))
     return [items[i] for i in range(len(chunk))]

@@ -8,6 +8,9 @@ import numpy as np
 
 T = TypeVar("T")
 
+CHECKED_RECORDS, CHECKED_ALIGNMENTS = 200, 40
+"""Most that the checks of rankings use; an alignment takes an answer of the model for each of its columns."""
+
 
 class Reservoir(Generic[T]):
     """Keeps ``size`` of the things offered, each with the same chance (Vitter 1985, algorithm R).

@@ -16,7 +16,9 @@ KEPT_LIMIT = 0.5
 """Rank correlation with random weights from which on a ranking is said to come from the architecture."""
 
 
-def conclude(evidence: Evidence, reference: str, target: str, seed: int = 0) -> Faithfulness:
+def conclude(
+    evidence: Evidence, reference: str, target: str, seed: int = 0, *, deed: str = "replacing the letters"
+) -> Faithfulness:
     """Sum the evidence up.
 
     Parameters
@@ -29,6 +31,8 @@ def conclude(evidence: Evidence, reference: str, target: str, seed: int = 0) -> 
         Name of the class explained, for the sentences.
     seed
         Of the bootstrap over records.
+    deed
+        What was done in the order of the ranks, for the sentences.
 
     Returns
     -------
@@ -54,7 +58,7 @@ def conclude(evidence: Evidence, reference: str, target: str, seed: int = 0) -> 
         Curve(method, kind, SHARES, *_mean_interval(values, draws))
         for (method, kind), values in evidence.curves.items()
     )
-    verdicts = {method: _verdict(method, checks, target, count) for method in gains}
+    verdicts = {method: _verdict(method, checks, target, count, deed) for method in gains}
     return Faithfulness(tuple(checks), lines, verdicts)
 
 
@@ -94,7 +98,7 @@ def _ratio_interval(above: Floats, below: Floats, draws: npt.NDArray[np.int64]) 
     return float(above.sum() / below.sum()), float(low), float(high)
 
 
-def _verdict(method: str, checks: list[Check], target: str, count: int) -> str:
+def _verdict(method: str, checks: list[Check], target: str, count: int, deed: str) -> str:
     figures = {(c.measure, c.against): c for c in checks if c.method == method}
     deletion, insertion = (figures[f"{kind}_gain", "random"] for kind in KINDS)
     wins = [check.low > 0 for check in (deletion, insertion)]
@@ -108,7 +112,7 @@ def _verdict(method: str, checks: list[Check], target: str, count: int) -> str:
         judgement = "does not beat random rankings"
     records = f"{count} record{'s' if count != 1 else ''}"
     text = (
-        f"{method} {judgement} on {records}: replacing the letters that it ranks first lowers the log-odds "
+        f"{method} {judgement} on {records}: {deed} that it ranks first lowers the log-odds "
         f"of {target} by {_figure(deletion)} more than random order does, putting them back first raises it "
         f"by {_figure(insertion)} more (mean over the curve, 95 % interval)."
     )

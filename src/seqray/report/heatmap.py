@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import struct
-import zlib
-
 import numpy as np
 
 from seqray.report.axis import map_axis
 from seqray.report.levels import reach, scaled
 from seqray.report.lines import GUTTER, MARGIN, SLOT
+from seqray.report.picture import SHADES, picture, shades_to
 from seqray.report.text import number
 from seqray.results import Floats
 
-_SHADES = 15
 _DARKEST = (0x2B, 0x1B, 0x5A)
 _ROW = 14  # px
 _TOP = 22
@@ -35,11 +31,11 @@ def attention_map(attention: Floats, width: int, site: int | None) -> str:
     """
     layers, heads, letters = attention.shape
     high, wide = layers * heads * _ROW, width * SLOT
-    picture = f'<image href="{_picture(attention)}" width={wide} height={high} preserveAspectRatio=none />'
+    image = f'<image href="{_picture(attention)}" width={wide} height={high} preserveAspectRatio=none />'
     box = f"{-GUTTER} {-_TOP} {GUTTER + wide + MARGIN} {_TOP + high + _BOTTOM}"
     return (
         f'<svg class="row map" viewBox="{box}" role=img '
-        f'aria-label="Attention of CLS to each letter, a row for each layer and head">{picture}'
+        f'aria-label="Attention of CLS to each letter, a row for each layer and head">{image}'
         f"{_row_labels(layers, heads)}{map_axis(letters, site)}{_site(letters, wide, high, site)}"
         f"<text class=tick x=0 y={high + 20}>white 0, darkest {number(reach(attention))}; share of the "
         "attention of CLS, mean over members; heads from top to bottom</text></svg>\n"
@@ -66,26 +62,5 @@ def _site(letters: int, wide: int, high: int, site: int | None) -> str:
 
 
 def _picture(attention: Floats) -> str:
-    cells = scaled(attention, _SHADES).clip(min=0).reshape(-1, attention.shape[-1]).astype(np.uint8)
-    return "data:image/png;base64," + base64.b64encode(_png(cells)).decode("ascii")
-
-
-def _png(cells: np.ndarray) -> bytes:
-    """PNG of (rows, columns) shades 0 to 15, two a byte."""
-    rows, columns = cells.shape
-    padded = np.pad(cells, ((0, 0), (0, columns % 2)))
-    packed = (padded[:, ::2] << 4 | padded[:, 1::2]).astype(np.uint8)
-    lines = b"".join(b"\0" + row.tobytes() for row in packed)
-    header = struct.pack(">IIBBBBB", columns, rows, 4, 3, 0, 0, 0)
-    chunks = ((b"IHDR", header), (b"PLTE", _palette()), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in chunks)
-
-
-def _palette() -> bytes:
-    return bytes(
-        round(255 + (dark - 255) * shade / _SHADES) for shade in range(_SHADES + 1) for dark in _DARKEST
-    )
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    cells = scaled(attention, SHADES).clip(min=0).reshape(-1, attention.shape[-1])
+    return picture(cells.astype(np.uint8), shades_to(_DARKEST))

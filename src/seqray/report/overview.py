@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
+from types import MappingProxyType
 
 import numpy as np
 
@@ -49,15 +50,19 @@ _KINDS = {
 
 def verdict_section(faithfulness: Faithfulness | None) -> str:
     """Say in words, first of all, whether the rankings are worth believing."""
+    return _section("verdict", "Are the rankings worth believing?", verdicts(faithfulness, _CUE, UNCHECKED))
+
+
+def verdicts(faithfulness: Faithfulness | None, cue: str, unchecked: str) -> str:
+    """List the verdicts below a cue on how to read them, or say that there are none."""
     if faithfulness is None:
-        return _section("verdict", "Are the rankings worth believing?", f'<p class="warn">{UNCHECKED}</p>')
+        return f'<p class="warn">{unchecked}</p>'
     items = "".join(
         f"<div class=verdict><dt>{escape(method)}{_badge(faithfulness.checks, method)}"
         f"<dd>{escape(text)}</div>"
         for method, text in faithfulness.verdicts.items()
     )
-    body = f"<p class=lead>{_CUE}</p><dl class=verdicts>{items}</dl>"
-    return _section("verdict", "Are the rankings worth believing?", body)
+    return f"<p class=lead>{cue}</p><dl class=verdicts>{items}</dl>"
 
 
 def _badge(checks: Sequence[Check], method: str) -> str:
@@ -79,7 +84,7 @@ def set_section(data: ReportData, longest: int) -> str:
     """Curves, checks, motifs and heads of the whole set; each where it is given."""
     parts = []
     if data.faithfulness is not None:
-        parts += [_curves(data.faithfulness.curves), _checks(data.faithfulness.checks)]
+        parts += [curve_figures(data.faithfulness.curves), check_table(data.faithfulness.checks)]
     parts += [_motifs(data.motifs, data.site, longest), _heads(data.heads)]
     body = "".join(parts)
     return _section("set", "The whole set", body) if body else ""
@@ -97,7 +102,16 @@ def line_shades(methods: Sequence[str]) -> dict[str, str]:
     return shades | {"random": "kr"}
 
 
-def _curves(curves: Sequence[Curve]) -> str:
+def curve_figures(curves: Sequence[Curve], deeds: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Draw the curves of all methods.
+
+    Parameters
+    ----------
+    curves
+        Of both kinds.
+    deeds
+        What was done along the x axis, by kind; to letters where not given.
+    """
     if not curves:
         return ""
     shades = line_shades([curve.method for curve in curves])
@@ -109,20 +123,24 @@ def _curves(curves: Sequence[Curve]) -> str:
         for method in shown
     )
     kinds = list(dict.fromkeys(curve.kind for curve in curves))
-    plots = "".join(_curve_figure(kind, [c for c in curves if c.kind == kind], shades) for kind in kinds)
+    plots = "".join(
+        _curve_figure(kind, [c for c in curves if c.kind == kind], shades, deeds.get(kind, ""))
+        for kind in kinds
+    )
     note = "<p class=note>Lines are means over the records, bands their 95 % bootstrap intervals.</p>"
     return (
         f"<h3>Deletion and insertion</h3><div class=figures>{plots}</div><ul class=legend>{legend}</ul>{note}"
     )
 
 
-def _curve_figure(kind: str, curves: Sequence[Curve], shades: dict[str, str]) -> str:
+def _curve_figure(kind: str, curves: Sequence[Curve], shades: dict[str, str], deed: str) -> str:
     title, axis, hint = _KINDS.get(kind, (kind, "letters", ""))
-    plot = curve_plot(curves, shades, f"share of {axis}", f"{title} curves")
+    plot = curve_plot(curves, shades, f"share of {deed or axis}", f"{title} curves")
     return f"<figure><figcaption><b>{escape(title)}.</b> {hint}</figcaption>{plot}</figure>"
 
 
-def _checks(checks: Sequence[Check]) -> str:
+def check_table(checks: Sequence[Check]) -> str:
+    """List the figures of the checks."""
     if not checks:
         return ""
     head = ("method", "measure", "against", "value", "95 % interval", "records")

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from seqray.alphabet import DNA, Alphabet
+from seqray.alignment_results import AlignmentExplanation, AlignmentScores
+from seqray.alphabet import DNA, RNA, Alphabet
 from seqray.card import Card
 from seqray.config import ModelConfig
+from seqray.records import Alignment
 from seqray.report.data import ReportData
 from seqray.results import Check, Curve, Explanation, Faithfulness, HeadFigures, Motif, Place
 
@@ -166,3 +168,50 @@ def make_report() -> Callable[..., ReportData]:
         return ReportData(**{**settings, **more})
 
     return make
+
+
+def made_alignment(
+    rows: int = 6,
+    columns: int = 30,
+    *,
+    read_rows: int | None = None,
+    read_columns: int | None = None,
+    alphabet: Alphabet = RNA,
+    seed: int = 0,
+    **more: Any,
+) -> AlignmentExplanation:
+    """An alignment explained by two methods; the first rows and columns are read, all if not said."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, alphabet.unknown + 3, (rows, columns)).astype(np.uint8)
+    codes[0] = rng.integers(0, 4, columns)
+    ss_cons = ("(" * (columns // 3)).ljust(columns - columns // 3, ".") + ")" * (columns // 3)
+    names = tuple(f"row{r}" for r in range(rows))
+    alignment = Alignment("RF1", names, codes, alphabet, ss_cons=ss_cons, metadata={"DE": "made up"})
+    kept = np.arange(rows)[:read_rows], np.arange(columns)[:read_columns]
+    grid = rng.random(tuple(map(len, kept)))
+    signed, of_rows = rng.normal(size=grid.shape[1]), rng.normal(size=len(grid))
+    of_rows[0] = np.nan
+    scores = (
+        AlignmentScores("rollout", False, grid.sum(axis=0), grid.sum(axis=1), grid),
+        AlignmentScores("occlusion", True, signed, of_rows),
+    )
+    pairs = rng.random((len(kept[1]),) * 2)
+    settings: dict[str, Any] = {
+        "record": 0,
+        "alignment": alignment,
+        "label": "tRNA",
+        "target": "tRNA",
+        "probabilities": (0.1, 0.7, 0.2),
+        "probability": 0.7,
+        "rows": kept[0],
+        "columns": kept[1],
+        "scores": scores,
+        "pairs": pairs + pairs.T,
+    }
+    return AlignmentExplanation(**{**settings, **more})
+
+
+@pytest.fixture(scope="session")
+def explained() -> Callable[..., AlignmentExplanation]:
+    """Make the explanation of an alignment; see `made_alignment`."""
+    return made_alignment

@@ -8,6 +8,10 @@ from html import unescape
 
 import pytest
 
+from seqray.card import Card
+from seqray.config import ModelConfig
+from seqray.explanations.column_pairs import pair_table
+from seqray.report.alignment_page import AlignmentReport, render_alignments
 from seqray.report.page import render_report
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -15,6 +19,13 @@ HOSTILE = (
     "<script>document.title='owned'</script>",
     '"><img src=x onerror="document.title=1">',
     "</script><svg onload=\"document.title='owned'\">",
+)
+CARD = Card(
+    name="made-up",
+    classes=("miRNA", "tRNA", "none"),
+    positive="tRNA",
+    window=500,
+    model=ModelConfig(kind="alignment", alphabet="rna", classes=3),
 )
 PROBE = """<script>
 const visible = (element) => getComputedStyle(element).display !== "none";
@@ -92,3 +103,19 @@ def test_the_policy_lets_the_page_run_and_nothing_else(hostile_page, tmp_path):
     page = dump(hostile_page.replace("</body>", foreign), tmp_path)
     assert re.search(r'<html lang="en" class="js"', page)
     assert "<title>Safe &amp; sound</title>" in page
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium, chromium-browser or google-chrome on this machine")
+def test_the_page_of_alignments_shows_names_as_text(explained, tmp_path):
+    e = explained(3, 20)
+    alignment = replace(e.alignment, id=HOSTILE[0], names=HOSTILE, metadata={"DE": HOSTILE[1]})
+    e = replace(e, alignment=alignment, label=HOSTILE[2], target=HOSTILE[1])
+    shown = [(e, pair_table(e, None))]
+    page = render_alignments(AlignmentReport("Safe & sound", shown, CARD, HOSTILE))
+    page = dump(without_policy(page), tmp_path)
+    assert re.search(r"<title>([^<]*)</title>", page)[1] == "Safe &amp; sound"
+    assert unescape(re.search(r'<h2 id="r0-title"><bdi>([^<]*)</bdi>', page)[1]) == HOSTILE[0]
+    assert "<img" not in page
+    drawn = re.findall(r"<rect[^>]*><title>([^<]*)</title>", page)
+    assert sum(title.startswith("column ") for title in drawn) == 20
+    assert sum(title.startswith("columns ") for title in drawn) == 12

@@ -1,0 +1,354 @@
+"""Explanations of alignments against plain loops, products of matrices, and alignments changed by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from seqray.alignment_prediction import predict_alignments
+from seqray.alignment_tokens import AlignmentTokenizer
+from seqray.alphabet import RNA
+from seqray.errors import ConfigError, InputError
+from seqray.explanations.alignment_methods import AlignmentKnobs
+from seqray.explanations.alignments import (
+    AlignmentOptions,
+    check_alignments,
+    explain_alignments,
+    hiding_curves,
+)
+from seqray.explanations.column_pairs import pair_table, structure_of
+from seqray.explanations.faithfulness import SHARES
+from seqray.explanations.hiding import AlignmentQuestion, leave_rows_out, occlude_columns
+from seqray.records import Alignment
+from seqray.tokens import MASK
+
+METHODS = ("rollout", "grad-rollout", "occlusion")
+GAP, MISSING = 5, 6
+
+
+def made(
+    rows: int, columns: int, seed: int = 0, *, top: int = MISSING, ss_cons: str | None = None
+) -> Alignment:
+    codes = np.random.default_rng(seed).integers(0, top + 1, (rows, columns)).astype(np.uint8)
+    codes[0, 0] = 0  # a letter of the query
+    return Alignment(f"a{seed}", tuple(f"s{r}" for r in range(rows)), codes, RNA, ss_cons=ss_cons)
+
+
+def log_odds(model, network, tokens, target):
+    """Of one alignment of tokens, from the probabilities of one network."""
+    with torch.no_grad():
+        logits = network(torch.from_numpy(tokens)[None]).logits[0].double() / model.card.temperature
+    p = torch.softmax(logits, dim=0)[target].item()
+    return np.log(p / (1 - p))
+
+
+def explain(model, *alignments, **options):
+    return list(explain_alignments(model, alignments, AlignmentOptions(**options)))
+
+
+def questions(model, alignment, target=1):
+    tokens = AlignmentTokenizer(RNA).encode(alignment.codes)
+    return [AlignmentQuestion(model, network, target, tokens) for network in model.networks]
+
+
+# --- the reference: columns hidden and rows left out ------------------------------------------------------
+
+
+def test_occlusion_of_columns_is_a_plain_loop(alignment_model):
+    alignment = made(4, 9)
+    [explained] = explain(alignment_model, alignment, methods=("occlusion",), target="tRNA")
+    expected = np.zeros(9)
+    for network in alignment_model.networks:
+        tokens = AlignmentTokenizer(RNA).encode(alignment.codes)
+        before = log_odds(alignment_model, network, tokens, 0)
+        for column in range(9):
+            changed = tokens.copy()
+            changed[:, 1 + column] = MASK
+            expected[column] += (before - log_odds(alignment_model, network, changed, 0)) / 2
+    assert explained.scores[0].columns == pytest.approx(expected, abs=1e-5)
+    assert explained.scores[0].grid is None
+
+
+def test_occlusion_of_rows_is_the_answer_without_them(alignment_model):
+    alignment = made(5, 7, seed=3)
+    [explained] = explain(alignment_model, alignment, methods=("occlusion",))
+    expected = np.zeros(5)
+    for network in alignment_model.networks:
+        tokens = AlignmentTokenizer(RNA).encode(alignment.codes)
+        before = log_odds(alignment_model, network, tokens, 1)
+        for row in range(1, 5):
+            without = np.delete(tokens, row, axis=0)
+            expected[row] += (before - log_odds(alignment_model, network, without, 1)) / 2
+    assert np.isnan(explained.scores[0].rows[0])
+    assert explained.scores[0].rows[1:] == pytest.approx(expected[1:], abs=1e-5)
+
+
+def test_a_query_alone_has_columns_and_no_row_to_leave_out(alignment_model):
+    [explained] = explain(alignment_model, made(1, 6), methods=METHODS)
+    assert [s.rows.shape for s in explained.scores] == [(1,)] * 3
+    assert np.isnan(explained.scores[2].rows).all()
+    assert explained.scores[0].rows == pytest.approx([1.0])
+
+
+def test_blocks_are_means_over_the_stretches_that_hold_a_column(alignment_model):
+    alignment = made(3, 7, seed=1)
+    question = questions(alignment_model, alignment)[0]
+    tokens = question.tokens
+    before = log_odds(alignment_model, question.network, tokens, 1)
+    falls = {}
+    for start in (0, 2, 3):  # stretches of 4, half of it apart, and the last that fits
+        changed = tokens.copy()
+        changed[:, 1 + start : 5 + start] = MASK
+        falls[start] = before - log_odds(alignment_model, question.network, changed, 1)
+    expected = [np.mean([f for s, f in falls.items() if s <= c < s + 4]) for c in range(7)]
+    assert occlude_columns(question, 4) == pytest.approx(expected, abs=1e-5)
+    assert np.ptp(occlude_columns(question, 99)) == 0  # one stretch of all columns
+
+
+def test_few_at_a_time_is_the_same(alignment_model, monkeypatch):
+    question = questions(alignment_model, made(5, 12))[0]
+    expected = occlude_columns(question), leave_rows_out(question)
+    monkeypatch.setattr("seqray.explanations.hiding.TOKENS_AT_ONCE", 1)
+    assert occlude_columns(question) == pytest.approx(expected[0], abs=1e-5)
+    assert leave_rows_out(question)[1:] == pytest.approx(expected[1][1:], abs=1e-5)
+
+
+# --- rollouts ---------------------------------------------------------------------------------------------
+
+
+def test_rollout_is_the_product_over_all_cells_mean_over_members(alignment_model):
+    alignment, residual = made(3, 5, seed=2), 0.3
+    [explained] = explain(
+        alignment_model, alignment, methods=("rollout",), knobs=AlignmentKnobs(residual=residual)
+    )
+    tokens = torch.from_numpy(AlignmentTokenizer(RNA).encode(alignment.codes))[None]
+    expected = np.zeros((3, 5))
+    for network in alignment_model.networks:
+        total = np.zeros((3, 6))
+        total[0, 0] = 1
+        flow = total.ravel()
+        with torch.no_grad():
+            steps = network(tokens, return_attention=True).attention
+        for step in reversed(steps):
+            full = np.zeros((18, 18))  # from each of 3 x 6 cells to each
+            weights = step.weights[0].double().mean(dim=1).numpy()  # (lines or 1, L, L)
+            for r in range(3):
+                for c in range(6):
+                    if step.axis == "column":
+                        full[r * 6 + c, [s * 6 + c for s in range(3)]] = weights[c][r]
+                    else:
+                        full[r * 6 + c, [r * 6 + d for d in range(6)]] = weights[0][c]
+            flow = residual * flow + (1 - residual) * flow @ full
+        grid = flow.reshape(3, 6)[:, 1:]
+        expected += grid / grid.sum() / 2
+    found = explained.scores[0]
+    assert found.grid == pytest.approx(expected, abs=1e-6)
+    assert found.columns == pytest.approx(expected.sum(axis=0), abs=1e-6)
+    assert found.rows == pytest.approx(expected.sum(axis=1), abs=1e-6)
+
+
+def test_only_rollout_is_the_same_for_every_class(alignment_model):
+    alignment = made(4, 8, seed=5)
+    one, two = (
+        explain(alignment_model, alignment, methods=METHODS, target=name)[0] for name in ("tRNA", "miRNA")
+    )
+    same = [np.allclose(a.columns, b.columns) for a, b in zip(one.scores, two.scores, strict=True)]
+    assert same == [True, False, False]
+
+
+def test_neighbours_change_nothing(alignment_model):
+    alignments = [made(*shape, seed=seed) for seed, shape in enumerate([(2, 5), (5, 20), (1, 9)])]
+    together = explain(alignment_model, *alignments, methods=METHODS, pairs=True)
+    for number, (alignment, one) in enumerate(zip(alignments, together, strict=True)):
+        [alone] = explain(alignment_model, alignment, methods=METHODS, pairs=True)
+        assert (one.record, one.id) == (number, alignment.id)
+        assert one.probabilities == pytest.approx(alone.probabilities, abs=1e-6)
+        assert one.pairs == pytest.approx(alone.pairs, abs=1e-6)
+        for a, b in zip(one.scores, alone.scores, strict=True):
+            np.testing.assert_allclose(a.columns, b.columns, atol=1e-6)
+
+
+def test_the_call_is_that_of_predict(alignment_model):
+    alignments = [made(3, 12, seed) for seed in range(4)]
+    explained = explain(alignment_model, *alignments, target="called")
+    for e, prediction in zip(explained, predict_alignments(alignment_model, alignments), strict=True):
+        assert (e.label, e.target) == (prediction.label, prediction.label)
+        assert e.probabilities == pytest.approx(prediction.probabilities, abs=1e-5)
+        assert e.probability == max(e.probabilities)
+
+
+# --- coordinates ------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=25)
+@given(
+    arrays(
+        np.uint8, st.tuples(st.integers(1, 9), st.integers(1, 34)), elements=st.sampled_from([0, 3, 4, 5, 6])
+    )
+)
+def test_scores_stand_in_the_columns_of_the_file(alignment_model, codes):
+    codes[0, 0] = 2
+    alignment = Alignment("a", tuple(f"s{r}" for r in range(len(codes))), codes, RNA)
+    [explained] = explain(alignment_model, alignment)
+    scores = explained.by_column(explained.scores[0])
+    lettered = (codes[explained.rows] <= 4).any(axis=0)
+    assert len(explained.rows) == min(5, len(codes))
+    assert explained.rows[0] == 0
+    assert np.isfinite(scores).sum() == min(24, lettered.sum())
+    assert not np.isfinite(scores[~lettered]).any()
+    # What was read, put together as an alignment of its own, has the same scores in the same order.
+    own = alignment.take_rows(explained.rows).take_columns(explained.columns)
+    [again] = explain(alignment_model, own)
+    assert again.columns.tolist() == list(range(own.columns))
+    np.testing.assert_allclose(scores[np.isfinite(scores)], again.scores[0].columns, atol=1e-6)
+    rows = explained.by_row(explained.scores[0])
+    assert np.flatnonzero(np.isfinite(rows)).tolist() == explained.rows.tolist()
+
+
+def test_columns_without_letters_in_the_rows_read_move_nothing(alignment_model):
+    alignment = made(4, 10, top=3)
+    wide = np.full((4, 13), GAP, dtype=np.uint8)
+    kept = [0, 1, 3, 4, 5, 7, 8, 9, 10, 12]
+    wide[:, kept] = alignment.codes
+    [narrow] = explain(alignment_model, alignment, methods=METHODS)
+    [broad] = explain(alignment_model, Alignment("w", alignment.names, wide, RNA), methods=METHODS)
+    for a, b in zip(narrow.scores, broad.scores, strict=True):
+        np.testing.assert_allclose(broad.by_column(b)[kept], a.columns, atol=1e-6)
+        assert np.isnan(np.delete(broad.by_column(b), kept)).all()
+
+
+def test_rows_that_are_not_asked_for_are_not_read(alignment_model):
+    [explained] = explain(alignment_model, made(9, 6), rows=2)
+    assert len(explained.rows) == 2
+    [query] = explain(alignment_model, made(9, 6, top=3), rows=1)
+    assert query.rows.tolist() == [0]
+
+
+# --- pairs ------------------------------------------------------------------------------------------------
+
+
+def test_pairs_are_the_maps_made_symmetric_and_corrected(alignment_model):
+    alignment = made(4, 8, seed=7)
+    [explained] = explain(alignment_model, alignment, pairs=True)
+    tokens = torch.from_numpy(AlignmentTokenizer(RNA).encode(alignment.codes))[None]
+    expected = []
+    for network in alignment_model.networks:
+        with torch.no_grad():
+            steps = network(tokens, return_attention=True).attention
+        for step in (s for s in steps if s.axis == "row"):
+            for head in range(3):
+                m = step.weights[0, 0, head, 1:, 1:].double().numpy()
+                s = m + m.T
+                np.fill_diagonal(s, np.nan)
+                mean = np.nanmean(s, axis=0)
+                expected.append(s - np.outer(mean, mean) / np.nanmean(s))
+    off = ~np.eye(8, dtype=bool)
+    assert explained.pairs[off] == pytest.approx(np.mean(expected, axis=0)[off], abs=1e-6)
+
+
+def test_the_table_of_pairs_is_sorted_and_far_apart(alignment_model):
+    alignment = made(5, 12, seed=4, top=3, ss_cons="((.<...>.)).")
+    [explained] = explain(alignment_model, alignment, pairs=True)
+    structure = structure_of(alignment)
+    assert structure == {(0, 10), (1, 9), (3, 7)}
+    table = pair_table(explained, structure, separation=3)
+    assert len(table.best) == 12
+    every = pair_table(explained, structure, count=99, separation=3)
+    expected = sorted(
+        ((-explained.pairs[i, j], i, j) for i in range(12) for j in range(i + 3, 12)), key=lambda one: one
+    )
+    assert [(p.left, p.right) for p in every.best] == [(i, j) for _, i, j in expected]
+    assert [p.score for p in every.best] == [-score for score, _, _ in expected]
+    assert {(p.left, p.right) for p in every.best if p.paired} == structure
+    assert all(p.covariation == every.covariation[p.left, p.right] for p in every.best)
+
+
+def test_distance_is_counted_in_columns_of_the_file(alignment_model):
+    codes = np.full((2, 9), GAP, dtype=np.uint8)
+    codes[:, [0, 4, 8]] = [[0, 1, 2], [0, 1, 3]]
+    [explained] = explain(alignment_model, Alignment("g", ("a", "b"), codes, RNA), pairs=True)
+    assert explained.columns.tolist() == [0, 4, 8]
+    assert {(p.left, p.right) for p in pair_table(explained, None, 9, 4).best} == {(0, 4), (4, 8), (0, 8)}
+    assert [(p.left, p.right, p.paired) for p in pair_table(explained, None, 9, 5).best] == [(0, 8, None)]
+    assert pair_table(explained, None, 9, 9).best == ()
+
+
+def test_pairs_need_pairs(alignment_model):
+    [explained] = explain(alignment_model, made(2, 5))
+    with pytest.raises(ValueError, match="without pairs"):
+        pair_table(explained, None)
+
+
+# --- checks -----------------------------------------------------------------------------------------------
+
+
+def test_curves_hide_and_show_columns_in_the_order_of_the_ranks(alignment_model):
+    alignment = made(3, 8, seed=9)
+    asked = questions(alignment_model, alignment)
+    ranks = np.array([3, 0, 1, 2, 7, 6, 5, 4])
+    found = hiding_curves(asked, ranks)
+    for kind in ("deletion", "insertion"):
+        for step, share in enumerate(SHARES):
+            first = ranks < round(share * 8)
+            hidden = first if kind == "deletion" else ~first
+            values = []
+            for question in asked:
+                tokens = question.tokens.copy()
+                tokens[:, 1:][:, hidden] = MASK
+                values.append(log_odds(alignment_model, question.network, tokens, 1))
+            assert found[kind][0, step] == pytest.approx(np.mean(values), abs=1e-5)
+
+
+def test_occlusion_beats_random_and_is_what_rollout_is_held_against(alignment_model):
+    found = check_alignments(alignment_model, [made(4, 20, seed) for seed in range(6)])
+    figures = {(c.method, c.measure, c.against): c for c in found.checks}
+    assert figures["occlusion", "deletion_gain", "random"].low > 0
+    assert figures["rollout", "share_of_reference", "occlusion"].records == 6
+    assert np.isfinite(figures["rollout", "stability", "members"].value)
+    assert "hiding the columns" in found.verdicts["rollout"]
+    assert {c.method for c in found.curves} == {"rollout", "occlusion", "random"}
+
+
+def test_no_alignment_gives_no_verdict(alignment_model):
+    assert check_alignments(alignment_model, []).verdicts == {}
+
+
+# --- what can't be done -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"methods": ()}, "one method or more"),
+        ({"methods": ("rollout", "rollout")}, "each once"),
+        ({"methods": ("ism",)}, "doesn't explain alignments"),
+        ({"rows": 0}, "rows are 0"),
+        ({"target": "rRNA"}, "no class 'rRNA'"),
+    ],
+)
+def test_wrong_options_are_named(alignment_model, options, message):
+    with pytest.raises(ConfigError, match=message):
+        explain(alignment_model, **options)
+
+
+@pytest.mark.parametrize("settings", [{"residual": 1.0}, {"block": 0}])
+def test_wrong_knobs_are_named(settings):
+    with pytest.raises(ConfigError):
+        AlignmentKnobs(**settings)
+
+
+def test_a_model_of_sequences_is_refused(tiny_model):
+    for work in (explain_alignments, check_alignments):
+        with pytest.raises(ConfigError, match="reads sequences"):
+            work(tiny_model, [])
+
+
+def test_rows_without_letters_are_an_error_that_names_the_alignment(alignment_model):
+    codes = np.array([[GAP, MISSING], [0, 1]], dtype=np.uint8)
+    with pytest.raises(InputError, match="alignment 'empty': the rows that are read") as caught:
+        explain(alignment_model, Alignment("empty", ("q", "s"), codes, RNA), rows=1)
+    assert "(1 of 2) have no letters" in str(caught.value)

@@ -1,0 +1,125 @@
+"""Tables of explained alignments: every number stands in the coordinates of the file and of the query."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from seqray.alignment_results import AlignmentExplanation, AlignmentScores, ColumnPair
+from seqray.alphabet import RNA
+from seqray.io.alignment_explanations import (
+    COLUMN_COLUMNS,
+    PAIR_COLUMNS,
+    ROW_COLUMNS,
+    column_lines,
+    open_table,
+    pair_lines,
+    row_lines,
+)
+from seqray.records import Alignment
+
+LETTERS = "ACGUN-~"
+
+
+def explained(codes, rows, columns, scores, row_scores, signed=False, names=None):
+    names = names or tuple(f"s{r}" for r in range(len(codes)))
+    found = AlignmentScores("occlusion" if signed else "rollout", signed, scores, row_scores)
+    alignment = Alignment("a", names, codes, RNA)
+    return AlignmentExplanation(
+        0, alignment, "x", "y", (0.2, 0.8), 0.8, np.array(rows), np.array(columns), (found,)
+    )
+
+
+def cells(lines, header):
+    return [dict(zip(header, line.rstrip("\n").split("\t"), strict=True)) for line in lines]
+
+
+BY_HAND = np.array([[5, 0, 6, 3, 5, 1], [2, 0, 5, 3, 4, 1], [2, 5, 5, 2, 5, 1]], dtype=np.uint8)
+
+
+def test_columns_by_hand():
+    e = explained(BY_HAND, [0, 2], [0, 1, 3, 5], np.array([0.25, -0.5, 0.25, 0]), np.array([np.nan, 1]), True)
+    assert [line.rstrip("\n").split("\t") for line in column_lines(e)] == [
+        ["a", "1", ".", "-", "occlusion", "y", "0.25", "1", "+", "0.666667", "1"],
+        ["a", "2", "1", "A", "occlusion", "y", "-0.5", "4", "-", "0.666667", "1"],
+        ["a", "3", ".", "~", "occlusion", "y", ".", ".", ".", "0", "."],
+        ["a", "4", "2", "U", "occlusion", "y", "0.25", "2", "+", "1", "0.540852"],
+        ["a", "5", ".", "-", "occlusion", "y", ".", ".", ".", "0.333333", "."],
+        ["a", "6", "3", "C", "occlusion", "y", "0", "3", "0", "1", "1"],
+    ]
+    assert [line.split("\t")[1] for line in column_lines(e, top=2)] == ["1", "4"]
+    assert [line.rstrip("\n").split("\t") for line in row_lines(e)] == [
+        ["a", "1", "s0", "occlusion", "y", ".", ".", ".", "yes"],
+        ["a", "2", "s1", "occlusion", "y", ".", ".", ".", "no"],
+        ["a", "3", "s2", "occlusion", "y", "1", "1", "+", "yes"],
+    ]
+
+
+def test_pairs_by_hand():
+    e = explained(BY_HAND, [0], [1, 3, 4, 5], np.zeros(4), np.zeros(1))
+    pairs = [
+        ColumnPair(1, 5, 0.5, -0.25, True),
+        ColumnPair(3, 4, 0.125, 0, False),
+        ColumnPair(0, 2, 0, 0, None),
+    ]
+    assert [line.rstrip("\n").split("\t") for line in pair_lines(e, pairs)] == [
+        ["a", "2", "6", "1", "3", "A", "C", "0.5", "1", "-0.25", "yes"],
+        ["a", "4", "5", "2", ".", "U", "-", "0.125", "2", "0", "no"],
+        ["a", "1", "3", ".", ".", "-", "~", "0", "3", "0", "."],
+    ]
+
+
+def test_names_keep_to_their_cell():
+    e = explained(BY_HAND, [0], [0], np.ones(1), np.ones(1), names=("a\tb", "  ", "c\nd"))
+    assert [row["name"] for row in cells(row_lines(e), ROW_COLUMNS)] == ["a b", ".", "c d"]
+
+
+@given(
+    arrays(np.uint8, st.tuples(st.integers(1, 5), st.integers(1, 15)), elements=st.integers(0, 6)), st.data()
+)
+def test_positions_count_the_letters_of_the_query(codes, data):
+    size = codes.shape[1]
+    columns = sorted(data.draw(st.sets(st.integers(0, size - 1), min_size=1)))
+    scores = np.array(
+        data.draw(st.lists(st.integers(-3, 3), min_size=len(columns), max_size=len(columns))), float
+    )
+    rows = cells(column_lines(explained(codes, [0], columns, scores, np.ones(1), True)), COLUMN_COLUMNS)
+    assert [int(row["column"]) for row in rows] == list(range(1, size + 1))
+    text = "".join(LETTERS[code] for code in codes[0])
+    assert "".join(row["letter"] for row in rows) == text
+    query = text.replace("-", "").replace("~", "")
+    for row in rows:
+        if row["query_position"] == ".":
+            assert row["letter"] in "-~"
+        else:
+            assert query[int(row["query_position"]) - 1] == row["letter"]
+    assert [int(r["query_position"]) for r in rows if r["query_position"] != "."] == list(
+        range(1, len(query) + 1)
+    )
+    read = [row for row in rows if row["rank"] != "."]
+    assert [int(row["column"]) - 1 for row in read] == columns
+    by_rank = sorted(read, key=lambda row: int(row["rank"]))
+    assert [int(row["rank"]) for row in by_rank] == list(range(1, len(columns) + 1))
+    order = [(-float(row["score"]), int(row["column"])) for row in by_rank]
+    assert order == sorted(order)
+
+
+def test_a_table_begins_with_its_provenance(tmp_path):
+    with open_table(tmp_path / "t.tsv", PAIR_COLUMNS, ["made\nup"]) as write:
+        write(["1\n", "2\n"])
+        write([])
+    assert (tmp_path / "t.tsv").read_text() == "# made up\n" + "\t".join(PAIR_COLUMNS) + "\n1\n2\n"
+
+
+def test_nothing_is_left_of_a_table_that_fails(tmp_path):
+    def fail():
+        with open_table(tmp_path / "t.tsv", ROW_COLUMNS, []) as write:
+            write(["1\n"])
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,208 @@
+"""The page of alignments as text and pictures: all sections, nothing from outside, names that stay text."""
+
+from __future__ import annotations
+
+import base64
+import re
+import zlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from seqray.alignment_results import AlignmentExplanation, AlignmentScores
+from seqray.alphabet import PROTEIN, RNA
+from seqray.card import Card
+from seqray.config import ModelConfig
+from seqray.explanations.column_pairs import pair_table, structure_of
+from seqray.records import Alignment
+from seqray.report.alignment_grid import alignment_panel, cell_relevance, line_width
+from seqray.report.alignment_page import AlignmentReport, render_alignments
+from seqray.report.picture import colour_of_hex, mixed, picture, shades_to
+from seqray.results import Check, Curve, Faithfulness
+
+HOSTILE = (
+    "<script>document.title='owned'</script>",
+    '"><img src=x onerror="document.title=1">',
+    "</script></title></style><svg onload=alert(1)>",
+)
+CARD = Card(
+    name="made-up",
+    classes=("miRNA", "tRNA", "<i>x</i>"),
+    positive="tRNA",
+    window=500,
+    model=ModelConfig(kind="alignment", alphabet="rna", classes=3),
+)
+
+
+def report(*items, **more):
+    shown = [(e, pair_table(e, structure_of(e.alignment))) for e in items]
+    return AlignmentReport("Alignments", shown, CARD, ["seqray explain x"], **more)
+
+
+def checked():
+    shares = np.linspace(0, 1, 3)
+    curves = [
+        Curve(method, kind, shares, shares, shares - 1, shares + 1)
+        for method in ("rollout", "random")
+        for kind in ("deletion", "insertion")
+    ]
+    checks = tuple(Check("rollout", f"{k}_gain", "random", 1, 0.5, 2, 9) for k in ("deletion", "insertion"))
+    return Faithfulness(checks, tuple(curves), {"rollout": "rollout beats random rankings"})
+
+
+def test_every_section_is_there(explained):
+    page = render_alignments(report(explained(), explained(seed=1), faithfulness=checked(), omitted=3))
+    headings = re.findall(r"<h2 id=[^>]+>(.*?)</h2>", page)
+    assert headings == [
+        "Are the rankings worth believing?",
+        "The whole set",
+        "How to read the alignments",
+        "<bdi>RF1</bdi>",
+        "<bdi>RF1</bdi>",
+        "Model card",
+        "Provenance",
+    ]
+    for text in (
+        "2 alignments on this page; 3 alignments are left out",
+        "columns hidden, highest rank first",
+    ):
+        assert text in page
+    for text in ("SS_cons", "position in the query", "best pairs of columns", "made up", "read 6 × 30"):
+        assert page.count(text) >= 2
+
+
+def test_nothing_comes_from_outside_and_nothing_runs(explained):
+    page = render_alignments(report(explained(), faithfulness=checked()))
+    assert "<script" not in page
+    assert "default-src 'none'" in page
+    assert set(re.findall(r'(?:href|src)="?([^#"> ]{5})', page)) == {"data:"}
+    assert "://" not in page
+
+
+def test_without_checks_and_without_alignments_it_says_so():
+    page = render_alignments(report())
+    assert "unchecked (--no-check)" in page
+    assert "0 alignments on this page" in page
+
+
+def test_each_column_tells_its_place_and_scores(explained):
+    e = explained(3, 12, read_columns=10)
+    page = alignment_panel(e, 40)
+    titles = re.findall(r"<rect x=(\d+) y=0 [^>]*><title>([^<]*)</title>", page)
+    assert len(titles) == 10
+    for i, (x, title) in enumerate(titles):
+        assert int(x) == 12 * i
+        letter = "ACGU"[e.alignment.codes[0, i]]
+        assert title.startswith(f"column {i + 1}; query {i + 1} {letter}; rollout ")
+
+
+def test_columns_passed_over_are_marked_and_ticks_count_the_query(explained):
+    e = explained(2, 50)
+    codes = e.alignment.codes.copy()
+    codes[0, :15] = 5  # the query begins at the sixteenth column
+    columns = np.array([0, 1, *range(15, 50)])
+    few = tuple(replace(s, columns=np.ones(37), rows=np.ones(2), grid=None) for s in e.scores)
+    e = replace(e, alignment=replace(e.alignment, codes=codes), columns=columns, scores=few)
+    page = alignment_panel(e, 40)
+    ticks = re.findall(r'<text class="tick mid" x=(\d+) y=11>(\d+)</text>', page)
+    # The tenth letter of the query stands in column 25, which is the twelfth of those that were read.
+    assert ticks == [(str(12 * (2 + p - 1) + 6), str(p)) for p in (10, 20, 30)]
+    assert '<path class=skipped d="M24 20v-5"/>' in page
+    assert "column 1; no letter in the query;" in page
+
+
+def test_long_alignments_are_wrapped_and_rows_counted(explained):
+    e = explained(50, 200, read_rows=40, read_columns=190)
+    page = render_alignments(report(e))
+    assert line_width(190) == 70
+    assert page.count("<div class=line>") == 3
+    assert "10 more rows that the model read; 10 rows of the file that it didn't read; 10 columns" in page
+    assert page.count("row30</text>") == 0
+    assert len(re.findall(r">row29<title>row 30: row29</title>", page)) == 3
+
+
+@given(st.integers(1, 3000))
+def test_lines_are_of_a_readable_width(columns):
+    assert 40 <= line_width(columns) <= 80
+
+
+def test_relevance_of_cells_is_the_root_of_the_share_of_the_largest(explained):
+    e = explained()
+    grid = e.scores[0].grid
+    assert cell_relevance(e) == pytest.approx(np.sqrt(grid / grid.max()))
+    only = replace(e, scores=e.scores[1:])
+    expected = np.sqrt(np.abs(e.scores[1].columns) / np.abs(e.scores[1].columns).max())
+    assert cell_relevance(only) == pytest.approx(np.tile(expected, (6, 1)))
+    none = replace(e, scores=(replace(e.scores[0], grid=np.zeros((6, 30))),))
+    assert cell_relevance(none).max() == 0
+
+
+def decoded(address: str) -> tuple[np.ndarray, list[tuple[int, ...]]]:
+    """Cells and palette of a picture, read by the rules of the PNG specification."""
+    data, chunks, at = base64.b64decode(address.partition(",")[2]), {}, 8
+    while at < len(data):
+        size = int.from_bytes(data[at : at + 4], "big")
+        chunks[data[at + 4 : at + 8]] = data[at + 8 : at + 8 + size]
+        at += 12 + size
+    wide, high = (int.from_bytes(chunks[b"IHDR"][i : i + 4], "big") for i in (0, 4))
+    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), dtype=np.uint8).reshape(high, -1)[:, 1:]
+    if chunks[b"IHDR"][8] == 4:
+        rows = np.stack([rows >> 4, rows & 15], axis=-1).reshape(high, -1)[:, :wide]
+    palette = chunks[b"PLTE"]
+    return rows, [tuple(palette[i : i + 3]) for i in range(0, len(palette), 3)]
+
+
+@given(
+    arrays(np.uint8, st.tuples(st.integers(1, 6), st.integers(1, 9)), elements=st.integers(0, 15)),
+    st.booleans(),
+)
+def test_pictures_hold_their_cells(cells, many):
+    palette = [(i, 2 * i, 255 - i) for i in range(40 if many else 16)]
+    found, colours = decoded(picture(cells, palette))
+    assert found.tolist() == cells.tolist()
+    assert colours == palette
+
+
+def test_colours_by_hand():
+    assert colour_of_hex("#1f4e9e") == (31, 78, 158)
+    assert mixed((0, 100, 255), 0.5) == (128, 178, 255)
+    assert (shades_to((10, 20, 30))[0], shades_to((10, 20, 30))[-1]) == ((255, 255, 255), (10, 20, 30))
+
+
+@pytest.mark.parametrize("alphabet", [RNA, PROTEIN])
+def test_letters_are_coloured_gaps_are_white_and_missing_data_grey(alphabet):
+    letter, gap = 0, alphabet.unknown + 1
+    codes = np.array([[letter, letter, gap, gap + 1, alphabet.unknown]], dtype=np.uint8)
+    grid = np.array([[1.0, 0.0, 1.0, 1.0, 1.0]])
+    scores = (AlignmentScores("rollout", False, grid[0], np.ones(1), grid),)
+    e = AlignmentExplanation(
+        0, Alignment("a", ("q",), codes, alphabet), "x", "x", (1.0,), 1.0, np.arange(1), np.arange(5), scores
+    )
+    panel = alignment_panel(e, 40)
+    cells, palette = decoded(re.search(r'<image href="([^"]+)"', panel)[1])
+    strong, pale, white, grey, other = (palette[cell] for cell in cells[0])
+    assert white == (255, 255, 255)
+    assert max(grey) - min(grey) < 16
+    assert len({strong, pale, white, grey, other}) == 5
+    assert sum(strong) < sum(pale)
+    assert '<path class=gaps d="M28 8h4"/>' in panel
+    text = alphabet.letters[0] * 2 + "~" + alphabet.unknown_letter
+    assert f'<text class=seq x="6 18 42 54" y=12>{text}</text>' in panel
+
+
+@pytest.fixture
+def hostile_page(explained):
+    e = explained(3, 20)
+    alignment = replace(e.alignment, id=HOSTILE[0], names=HOSTILE, metadata={"DE": HOSTILE[1]})
+    e = replace(e, alignment=alignment, label=HOSTILE[2], target=HOSTILE[1])
+    return render_alignments(replace(report(e), title=HOSTILE[2], provenance=HOSTILE))
+
+
+def test_names_are_escaped(hostile_page):
+    assert "<img" not in hostile_page
+    assert "<script" not in hostile_page
+    assert 'onload="' not in hostile_page
