@@ -86,10 +86,10 @@ def families(path: Path) -> Iterator[Known]:
 def domains(folder: Path) -> Iterator[Known]:
     """Protein families whose first rows are brought together with the chain of a structure."""
     with open(folder / "domains.csv", encoding="utf-8") as handle:
-        rows = list(csv.DictReader(line for line in handle if not line.startswith("#")))
-    for row in rows:
-        files = list(folder.glob(f"{row['pfam_id']}.align*.fa.gz"))
-        chains = list((folder / "structures").glob(f"{row['pdb_id'].upper()}_*.pdb.gz"))
+        rows = list(csv.reader(line for line in handle if line.strip() and not line.startswith("#")))
+    for accession, _, _, structure, *_ in rows:
+        files = list(folder.glob(f"{accession}.align*.fa.gz"))
+        chains = list((folder / "structures").glob(f"{structure.upper()}_*.pdb.gz"))
         if files and chains:
             alignment = next(iter(read_alignments(files[0], PROTEIN)))
             yield on_structure(alignment, chains[0])

@@ -1,0 +1,90 @@
+"""The scan workflow on the E. coli genome, beside the single command on the same cores.
+
+    python benchmarks/scan_workflow.py --cores 2
+
+Seconds of the workflow (shards, gathering, summary and the explanations of the best calls), of a second run
+that finds nothing to do, and of ``seqray scan`` alone; and whether the calls are the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import yaml
+
+from machine import ROOT, describe
+from seqray.io.files import open_output
+
+WORKFLOW = ROOT / "workflows" / "scan"
+GENOME = "ecoli_genome/GCF_000005845.2_ASM584v2_genomic.fna.gz"
+JOBS = re.compile(r"^total\s+([0-9]+)", re.MULTILINE)
+
+
+def timed(command: list[str], folder: Path) -> tuple[float, str]:
+    """Run a command to its end: seconds, and what it told."""
+    began = time.monotonic()
+    done = subprocess.run(
+        command, cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    if done.returncode:
+        sys.exit(f"{' '.join(command)} failed:\n{done.stdout[-2000:]}")
+    return time.monotonic() - began, done.stdout
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    add = parser.add_argument
+    add("--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="default: SEQRAY_DATA")
+    add("--model", default="ecoli-promoter")
+    add("--cores", type=int, default=os.cpu_count() or 1)
+    add("--shards", type=int, default=4)
+    add("--out", default="benchmarks/results/scan_workflow.tsv")
+    args = parser.parse_args()
+    if args.data is None:
+        parser.error("name the folder of the public files by --data or SEQRAY_DATA")
+    genome = (args.data / GENOME).resolve()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shutil.copytree(WORKFLOW / "config", folder / "config")
+        (folder / "config" / "samples.tsv").write_text(f"sample\tfasta\ngenome\t{genome}\n")
+        settings = yaml.safe_load((folder / "config" / "config.yaml").read_text())
+        settings["models"], settings["scan"]["shards"] = [args.model], args.shards
+        settings["resources"]["threads"] = 1  # as many shards run as there are cores
+        (folder / "config" / "config.yaml").write_text(yaml.safe_dump(settings))
+        snakefile = str(WORKFLOW / "workflow" / "Snakefile")
+        command = ["snakemake", "--snakefile", snakefile, "--cores", str(args.cores)]
+        first, told = timed(command, folder)
+        again, rest = timed(command, folder)
+        jobs = JOBS.search(told)
+        alone = ["seqray", "scan", str(genome), "--model", args.model, "--threads", str(args.cores)]
+        single, _ = timed([*alone, "--out", "calls.gff3", "--quiet"], folder)
+        calls = folder / "results" / "genome" / args.model / "calls.gff3"
+        same = body(calls) == body(folder / "calls.gff3")
+        rows = [
+            ("workflow", first, jobs[1] if jobs else "?", "yes" if same else "no"),
+            ("workflow again", again, "0" if "Nothing to be done" in rest else "?", "."),
+            ("seqray scan", single, "1", "."),
+        ]
+    lines = [f"# {line}" for line in describe(sys.argv)]
+    lines.append(f"# cores: {args.cores}, shards: {args.shards}; model: {args.model}")
+    lines.append("run\tseconds\tjobs\tcalls_as_of_seqray_scan")
+    lines += [f"{run}\t{seconds:.1f}\t{number}\t{equal}" for run, seconds, number, equal in rows]
+    with open_output(args.out) as handle:
+        handle.write(("\n".join(lines) + "\n").encode())
+
+
+def body(path: Path) -> bytes:
+    """Calls without the line that names the command, which differs."""
+    return b"\n".join(line for line in path.read_bytes().split(b"\n") if not line.startswith(b"# command"))
+
+
+if __name__ == "__main__":
+    main()
