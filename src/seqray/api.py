@@ -213,7 +213,7 @@ def _opened(
     model: Model, context: str | None, device: str | None, engine: Engine, precision: Precision
 ) -> TrainedModel:
     loaded = model if isinstance(model, TrainedModel) else load_model(model)
-    if loaded.card.model.kind != "sequence":
+    if loaded.card.model.kind == "alignment":
         raise ConfigError(
             f"model '{loaded.card.name}' reads {loaded.card.model.kind}s",
             remedy="give a model that reads sequences",

@@ -152,7 +152,7 @@ def _against(args: argparse.Namespace, material: Material) -> Answers:
         raise ConfigError(
             "--against a model needs sequences", remedy="give --labels a column 'sequence', or a table"
         )
-    model = options.open_model(argparse.Namespace(**{**vars(args), "model": args.against}))
+    model = options.open_model(argparse.Namespace(**{**vars(args), "model": args.against, "backbone": None}))
     if set(model.card.classes) != set(material.classes) or model.alphabet != material.alphabet:
         raise ConfigError(
             f"model '{model.card.name}' tells {', '.join(model.card.classes)} apart, "

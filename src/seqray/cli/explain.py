@@ -265,7 +265,8 @@ def _check(
     sample = gathered.sample()
     with options.Progress("records checked", quiet=args.quiet) as progress:
         faithfulness = None if args.no_check else check(model, progress.watch(sample), settings)
-        return faithfulness, heads(model, sample, settings) if args.heads or args.html else ()
+        shown = args.html and model.card.model.backbone is None  # a page does without what can't be had
+        return faithfulness, heads(model, sample, settings) if args.heads or shown else ()
 
 
 def _facts(args: argparse.Namespace, model: TrainedModel, settings: ExplainOptions) -> dict[str, str]:

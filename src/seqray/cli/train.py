@@ -32,6 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--config", required=True, metavar="YAML", help="settings of the model and its training")
     add_data_arguments(parser)
     add_label_arguments(parser)
+    add(
+        "--backbone",
+        metavar="DIR",
+        help="directory of a Hugging Face encoder to train a classifier on ('model.kind: backbone')",
+    )
     add("--out", "-o", required=True, metavar="FILE", help="model file, ends in .safetensors")
     add("--work-dir", metavar="DIR", help="checkpoints and logs (default: OUT.training)")
     add("--no-resume", action="store_true", help="start afresh where DIR holds an earlier run")
@@ -98,9 +103,9 @@ def run(args: argparse.Namespace) -> int:
 def training_data(args: argparse.Namespace, config: RunConfig) -> Sequence[Example]:
     """Read sequences, or alignments where the model reads them or ``--query-only`` asks for their queries."""
     alphabet = ALPHABETS[config.model.alphabet]
-    if config.model.kind == "sequence" and not (args.query_only or args.alignment_labels):
+    if config.model.kind != "alignment" and not (args.query_only or args.alignment_labels):
         return read_data(args, alphabet)
-    if config.model.kind == "sequence" and not args.query_only:
+    if config.model.kind != "alignment" and not args.query_only:
         raise ConfigError(
             "--alignment-labels is for models that read alignments",
             remedy="set 'model.kind: alignment', or add --query-only to learn from the first rows",
@@ -112,11 +117,29 @@ def training_data(args: argparse.Namespace, config: RunConfig) -> Sequence[Examp
 def configure(args: argparse.Namespace) -> RunConfig:
     """Read the settings and lay those of the command line over them."""
     config = override(load_run_config(args.config), args.set)
+    if args.backbone is not None:
+        config = on_backbone(config, args.backbone)
     if args.seed is not None:
         config = replace(config, seed=args.seed)
     if args.members is not None:
         config = replace(config, members=args.members)
     return replace(config, trainer=config.trainer | device_settings(args.device))
+
+
+def on_backbone(config: RunConfig, path: str) -> RunConfig:
+    """Name the directory of the encoder in the settings.
+
+    Raises
+    ------
+    ConfigError
+        For settings of another kind of model.
+    """
+    if config.model.backbone is None:
+        raise ConfigError(
+            f"--backbone is given, and 'model.kind' is {config.model.kind}",
+            remedy="write 'kind: backbone' in the section 'model'",
+        )
+    return replace(config, model=replace(config.model, backbone=replace(config.model.backbone, path=path)))
 
 
 def override(config: RunConfig, assignments: Sequence[str]) -> RunConfig:
