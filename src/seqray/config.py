@@ -21,6 +21,9 @@ from seqray.errors import ConfigError
 
 T = TypeVar("T")
 
+# What of `ModelConfig` a model on a backbone has; its directory settles the rest.
+BACKBONE_SETTINGS = ("kind", "backbone", "alphabet", "classes", "dropout", "max_length")
+
 
 def _require(condition: bool, key: str, rule: str) -> None:
     if not condition:
@@ -227,8 +230,7 @@ class ModelConfig:
             )
 
     def _check_backbone(self) -> None:
-        free = ("kind", "backbone", "alphabet", "classes", "dropout", "max_length")
-        settled = [f.name for f in dataclasses.fields(self) if f.name not in free]
+        settled = [f.name for f in dataclasses.fields(self) if f.name not in BACKBONE_SETTINGS]
         _refuse_set(self, "model", settled, "is settled by the backbone; leave it out")
         if self.backbone is None:  # its directory may be named on the command line alone
             object.__setattr__(self, "backbone", BackboneConfig())

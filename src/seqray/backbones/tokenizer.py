@@ -74,10 +74,9 @@ class BackboneTokenizer(Tokenizer):
 
     def _known_letters(self) -> dict[int, str]:
         """Find how letters are written: as they are, or with T and U exchanged."""
-        missing = [letter for letter in self.alphabet.letters if not self._knows(letter)]
-        fold = {
-            letter: _SWAP[letter] for letter in missing if letter in _SWAP and self.alphabet.is_nucleotide
-        }
+        alphabet = self.alphabet
+        missing = [letter for letter in alphabet.letters if not self._knows(letter)]
+        fold = {letter: _SWAP[letter] for letter in missing if letter in _SWAP and alphabet.is_nucleotide}
         for letter in missing:
             if letter not in fold or not self._knows(fold[letter]):
                 raise ConfigError(

@@ -182,6 +182,10 @@ def run(args: argparse.Namespace) -> int:
     if args.calls == "-":
         raise InputError("calls are read from a file", where="standard input")
     model = options.open_model(args)
+    if args.heads:
+        from seqray.explanations.heads import check_heads
+
+        check_heads(model)
     settings = _settings(args)
     gathered = Gathered(args, settings)
     with Staging() as staging:

@@ -42,11 +42,7 @@ def head_figures(model: TrainedModel, groups: Sequence[tuple[Codes, int]]) -> tu
     ConfigError
         For a model on a backbone.
     """
-    if model.card.model.backbone is not None:
-        raise ConfigError(
-            f"model '{model.card.name}' stands on a backbone, whose heads can't be silenced one by one",
-            remedy="leave --heads out",
-        )
+    check_heads(model)
     figures = []
     for number, network in enumerate(model.readers, start=1):
         found = [_describe(Question(model, network, target), codes) for codes, target in groups if len(codes)]
@@ -58,6 +54,21 @@ def head_figures(model: TrainedModel, groups: Sequence[tuple[Codes, int]]) -> tu
             for head, values in enumerate(heads, start=1):
                 figures.append(HeadFigures(number, layer, head, *(float(value) for value in values)))
     return tuple(figures)
+
+
+def check_heads(model: TrainedModel) -> None:
+    """Refuse a model whose heads can't be described.
+
+    Raises
+    ------
+    ConfigError
+        For a model on a backbone.
+    """
+    if model.card.model.backbone is not None:
+        raise ConfigError(
+            f"model '{model.card.name}' stands on a backbone, whose heads can't be silenced one by one",
+            remedy="leave the figures of heads out",
+        )
 
 
 def _describe(question: Question, codes: Codes) -> Floats:

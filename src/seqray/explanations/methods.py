@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -149,13 +149,9 @@ def _rollout(question: Question, tokens: Tensor, knobs: Knobs) -> Tensor:
 
 
 def _value_rollout(question: Question, tokens: Tensor, knobs: Knobs) -> Tensor:
+    check_methods(question.model, ["value-rollout"])
     network = question.network
-    if isinstance(network, BackboneClassifier):
-        name = question.model.card.name
-        raise ConfigError(
-            f"value-rollout needs values that the backbone of model '{name}' does not show",
-            remedy="use rollout or grad-rollout",
-        )
+    assert isinstance(network, SequenceTransformer)
     relevance = value_rollout(trace(network, tokens), residual=knobs.residual)
     return _before_stem(network, tokens, relevance, knobs)
 
@@ -244,3 +240,18 @@ def find_method(name: str) -> Method:
     if name not in METHODS:
         raise ConfigError(f"unknown method '{name}'", remedy=f"known are {', '.join(METHODS)}")
     return METHODS[name]
+
+
+def check_methods(model: TrainedModel, names: Iterable[str]) -> None:
+    """Refuse a method that can't be had of this kind of model.
+
+    Raises
+    ------
+    ConfigError
+        For the value-rollout of a model on a backbone.
+    """
+    if model.card.model.backbone is not None and "value-rollout" in names:
+        raise ConfigError(
+            f"value-rollout needs values that the backbone of model '{model.card.name}' does not show",
+            remedy="use rollout or grad-rollout",
+        )

@@ -17,7 +17,7 @@ from seqray.explanations.compute import mean_scores, member_effects, member_scor
 from seqray.explanations.faithfulness import Evidence, measure
 from seqray.explanations.heads import head_figures
 from seqray.explanations.logodds import ensemble_score
-from seqray.explanations.methods import Knobs, find_method, letters_of
+from seqray.explanations.methods import Knobs, check_methods, find_method, letters_of
 from seqray.explanations.rollout import attention_of_cls
 from seqray.explanations.significance import SHUFFLES, p_values, q_values
 from seqray.explanations.trace import trace
@@ -127,12 +127,13 @@ def explain_records(
     Raises
     ------
     ConfigError
-        For a class that the model doesn't have.
+        For a class that the model doesn't have, or a method that can't be had of it.
     InputError
         For a record longer than the window or too short for one token.
     """
     chosen = options or ExplainOptions()
     _target_index(model, chosen.target, model.card.positive)
+    check_methods(model, chosen.methods)
     return _explain_numbered(model, enumerate(checked_records(records, model, source)), chosen, places)
 
 
