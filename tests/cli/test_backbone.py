@@ -83,8 +83,8 @@ def test_a_backbone_goes_through_the_verbs(seqray, files):
     status, _, told = seqray("predict", "in.fa", *model)
     assert status == 2
     assert told == (
-        f"seqray: error: {files / 'bb'}: the directory of the backbone does not exist; name the directory where "
-        "it lies now by --backbone DIR or the variable SEQRAY_BACKBONE\n"
+        f"seqray: error: {files / 'bb'}: the directory of the backbone does not exist; name the directory "
+        "where it lies now by --backbone DIR or the variable SEQRAY_BACKBONE\n"
     )
     assert seqray("predict", "in.fa", *moved, "--out", "p.tsv") == (0, "", "")
     table = pd.read_csv("p.tsv", sep="\t", comment="#")
@@ -197,7 +197,7 @@ def test_without_the_extra_the_line_names_it(package, seqray, monkeypatch):
 
 def test_other_models_load_none_of_it():
     code = (
-        "import sys, seqray.api, seqray.training.fit, seqray.cli.main; seqray.load_model('ecoli-promoter');"
+        "import sys, seqray.api, seqray.cli.main; seqray.api.predict('ecoli-promoter', 'ACGT' * 20);"
         "print(sorted({'transformers', 'peft', 'tokenizers', 'accelerate'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
