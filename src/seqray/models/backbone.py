@@ -20,6 +20,7 @@ class BackboneClassifier(nn.Module):
 
     Its parameters, and so what is optimized, counted and saved, are those that are trained: the head, and of
     the encoder what asks for gradients. The rest of the encoder moves along between devices and is not saved.
+    Dropout within the encoder is on while training, unless it is frozen.
 
     Parameters
     ----------
@@ -52,12 +53,6 @@ class BackboneClassifier(nn.Module):
         """The encoder, with its adapters where it has some."""
         return self._held[0]
 
-    def train(self, mode: bool = True) -> BackboneClassifier:
-        """Switch dropout on or off; a frozen encoder keeps it off."""
-        super().train(mode)
-        self.encoder.train(mode and self.settings.tuning != "frozen")
-        return self
-
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> BackboneClassifier:
         super()._apply(fn, recurse)
         self.encoder._apply(fn)  # after the shared parameters, which then stay as they are
@@ -85,6 +80,10 @@ class BackboneClassifier(nn.Module):
         self, tokens: Tensor, *, return_attention: bool = False
     ) -> tuple[Tensor, tuple[AttentionStep, ...]]:
         """Final states (B, L, D) and, where asked for, the attention of each layer, first layer first."""
+        # Lightning sets the mode of registered parts one by one, so that of the encoder is settled here.
+        mode = self.training and self.settings.tuning != "frozen"
+        if self.encoder.training != mode:
+            self.encoder.train(mode)
         real = tokens != PAD
         inputs = {"input_ids": torch.where(real, tokens - 1, self.pad), "attention_mask": real.long()}
         if not return_attention:

@@ -123,7 +123,6 @@ def test_a_step_of_training_leaves_the_encoder_as_it_was(tuning, on_backbone, ba
     for parameter in network.parameters():
         parameter.requires_grad_(True)
     network.train()
-    assert network.encoder.training == (tuning == "lora")
     optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
     batch = collate([model.tokenizer.encode(s) for s in SEQUENCES["bpe"]])
     network(batch.tokens).logits[:, 0].sum().backward()
@@ -154,3 +153,19 @@ def test_members_answer_together(on_backbone):
     tokens = torch.from_numpy(one.tokenizer.encode("ACGTTGCA"))[None]
     logs = [torch.log_softmax(net(tokens).logits, dim=-1) for net in both.networks]
     torch.testing.assert_close(both.logits(tokens), (logs[0] + logs[1]) / 2)
+
+
+@pytest.mark.parametrize("tuning", ["frozen", "lora"])
+def test_dropout_within_the_encoder_is_for_training_it(tuning, on_backbone):
+    network = copy.deepcopy(on_backbone("bpe", tuning).networks[0])
+    assert network.encoder.config.hidden_dropout_prob == 0.1
+    tokens = torch.tensor([[2, 21, 14, 3]])
+    with torch.no_grad():
+        quiet = network.encode(tokens)[0]
+        network.training = True  # as Lightning puts a part back after validation
+        first, second = (network.encode(tokens)[0] for _ in range(2))
+        network.training = False
+        again = network.encode(tokens)[0]
+    assert torch.equal(again, quiet)
+    assert torch.equal(first, second) == (tuning == "frozen")
+    assert torch.equal(first, quiet) == (tuning == "frozen")
