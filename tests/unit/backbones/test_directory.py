@@ -148,3 +148,10 @@ def test_targets_of_lora_are_linear_maps(copy):
     assert sorted(network.adapters) == [
         f"encoder/layer/{i}/attention/self/key/lora_{m}/default/weight" for i in range(2) for m in "AB"
     ]
+
+
+def test_without_cls_the_mean_is_read(copy):
+    edit(copy / "tokenizer.json", post_processor=None)
+    assert completed(on(copy)).backbone.pooling == "mean"
+    with pytest.raises(ConfigError, match="pooling' is cls, and the tokenizer puts no CLS in front"):
+        completed(on(copy, pooling="cls"))

@@ -169,3 +169,11 @@ def test_dropout_within_the_encoder_is_for_training_it(tuning, on_backbone):
     assert torch.equal(again, quiet)
     assert torch.equal(first, second) == (tuning == "frozen")
     assert torch.equal(first, quiet) == (tuning == "frozen")
+
+
+@pytest.mark.parametrize("tuning", ["frozen", "lora"])
+def test_the_whole_network_moves_and_stays_one(tuning, on_backbone):
+    network = copy.deepcopy(on_backbone("bpe", tuning).networks[0]).double()  # moves as to another device
+    inside = dict(network.encoder.named_parameters())
+    assert {value.dtype for value in [*inside.values(), *network.parameters()]} == {torch.float64}
+    assert all(value is inside[name.replace("/", ".")] for name, value in network.adapters.items())

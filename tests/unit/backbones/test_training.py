@@ -16,6 +16,7 @@ from seqray.pretrained import StartingWeights
 from seqray.records import LabelledSequence
 from seqray.training import fit
 from seqray.training.module import Classifier
+from seqray.training.pretrain import pretrain
 
 
 def task(count, length=40, seed=0):
@@ -121,22 +122,12 @@ def test_settings_that_mean_nothing_are_refused(settings, tmp_path):
     start = StartingWeights(config.model, {}, {}, "")
     with pytest.raises(ConfigError, match="begins with the weights of its directory"):
         fit.train(config, task(40), None, work_dir=tmp_path, start=start)
-    with pytest.raises(ConfigError, match="pooling' is cls, and the tokenizer puts no CLS") as caught:
-        raise_without_cls(settings)
-    assert "\n" not in str(caught.value)
 
 
-def raise_without_cls(settings):
-    """A tokenizer without CLS is that of the directory with its template taken out."""
-    from seqray.backbones import complete
-
-    config = settings("frozen", backbone={"pooling": "cls"}).model
-    tokenizer = complete.load_tokenizer(config.backbone, config.alphabet)
-    first, tokenizer.starts_with_cls = tokenizer.starts_with_cls, False
-    try:
-        complete.completed(config)
-    finally:
-        tokenizer.starts_with_cls = first
+def test_pretraining_is_for_own_networks(settings, tmp_path):
+    with pytest.raises(ConfigError, match="pre-training is for seqray's own networks"):
+        pretrain(settings("frozen"), ["ACGT" * 300], None, work_dir=tmp_path)
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_window_with_too_many_tokens_names_its_record(settings, tmp_path):
