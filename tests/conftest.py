@@ -1,7 +1,9 @@
-"""Fixtures for all tests: a random model so small that it answers at once."""
+"""Fixtures for all tests: random models so small that they answer at once."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +12,13 @@ import torch
 from hypothesis import settings
 
 from seqray.alphabet import DNA
+from seqray.backbones.complete import completed
 from seqray.calibrate import Domain
 from seqray.card import Card
-from seqray.config import ModelConfig
+from seqray.config import ModelConfig, from_mapping
 from seqray.modelfile import TrainedModel, load_model, save_model
-from seqray.models.build import build_model, build_network
+from seqray.models.build import build_model
+from seqray.networks import build_network
 from seqray.tokens import CharacterTokenizer
 
 # A busy machine must not fail a test; nothing is left on the disk.
@@ -105,3 +109,86 @@ def alignment_model(alignment_model_file: Path) -> TrainedModel:
 def tiny_model(tiny_model_file: Path) -> TrainedModel:
     """The model of `tiny_model_file`."""
     return load_model(tiny_model_file)
+
+
+@pytest.fixture(scope="session")
+def backbones(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Directories of encoders with random weights: ``esm`` as ESM-2, ``kmer`` as the Nucleotide Transformer,
+    ``bpe`` as a BERT on DNA with a learned vocabulary."""
+    folder = tmp_path_factory.mktemp("backbones")
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        special = ["<cls>", "<pad>", "<eos>", "<unk>"]
+        _esm(folder / "esm", [*special, *"LAGVSERTIDPKQNFYMHWCXBUZO", "<mask>"], "rotary", end="<eos>")
+        words = ["".join(word) for word in product("ACGT", repeat=6)]
+        _esm(folder / "kmer", ["<unk>", "<pad>", "<mask>", "<cls>", *words, *"ACGTN"], "absolute", end=None)
+        _bert(folder / "bpe")
+    return {path.name: path for path in folder.iterdir()}
+
+
+SHAPE = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "max_position_embeddings": 64,
+    "initializer_range": 0.3,  # large enough that letters matter
+}
+
+
+def _esm(path: Path, vocabulary: list[str], positions: str, end: str | None) -> None:
+    from transformers import EsmConfig, EsmForMaskedLM, EsmTokenizer
+
+    path.mkdir()
+    (path / "vocab.txt").write_text("\n".join(vocabulary))
+    EsmTokenizer(str(path / "vocab.txt"), eos_token=end).save_pretrained(path)
+    config = EsmConfig(
+        vocab_size=len(vocabulary),
+        pad_token_id=vocabulary.index("<pad>"),
+        mask_token_id=vocabulary.index("<mask>"),
+        position_embedding_type=positions,
+        token_dropout=True,
+        emb_layer_norm_before=False,
+        **SHAPE,
+    )
+    EsmForMaskedLM(config).save_pretrained(path)
+
+
+def _bert(path: Path) -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+    names = {"unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "pad": "[PAD]", "mask": "[MASK]"}
+    words = Tokenizer(models.BPE(unk_token="[UNK]"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    texts = ["".join("ACGT"[c] for c in row) for row in random_codes(50, 200, seed=5)]
+    words.train_from_iterator(
+        texts, trainers.BpeTrainer(vocab_size=60, special_tokens=list(names.values()), show_progress=False)
+    )
+    words.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
+    )
+    fast = PreTrainedTokenizerFast(tokenizer_object=words, **{f"{k}_token": v for k, v in names.items()})
+    fast.save_pretrained(path)
+    BertModel(BertConfig(vocab_size=60, pad_token_id=3, **SHAPE)).save_pretrained(path)
+
+
+@pytest.fixture(scope="session")
+def on_backbone(backbones: dict[str, Path]) -> Callable[..., TrainedModel]:
+    """Make a model of windows of 40 letters on one of the `backbones`, its head and adapters at random."""
+
+    def make(kind: str, tuning: str = "frozen", **settings: object) -> TrainedModel:
+        alphabet = "protein" if kind == "esm" else "dna"
+        backbone = {"path": str(backbones[kind]), "tuning": tuning, **settings}
+        mapping = {"kind": "backbone", "alphabet": alphabet, "max_length": 40, "backbone": backbone}
+        config = completed(from_mapping(ModelConfig, mapping))
+        with torch.random.fork_rng():
+            torch.manual_seed(11)
+            network = build_network(config)
+            with torch.no_grad():
+                for parameter in network.parameters():
+                    parameter.normal_(0, 0.5)
+        card = Card(name=kind, classes=("no", "yes"), positive="yes", window=40, model=config)
+        return TrainedModel(card, (network,))
+
+    return make

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from seqray import __version__
-from seqray.config import ModelConfig, from_mapping, to_mapping
+from seqray.config import BACKBONE_SETTINGS, ModelConfig, from_mapping, to_mapping
 from seqray.errors import ConfigError, ModelFileError
 
 CARD_FORMAT = 2  # the newest that is read; 2 for cards with an isotonic map
@@ -182,6 +182,8 @@ def headline(card: Card) -> str:
 def describe(card: Card) -> list[str]:
     """Lay a card out for people, one fact a line; number tables are left out, their sizes told."""
     mapping = card_to_mapping(card)
+    if card.model.backbone is not None:
+        mapping["model"] = {name: mapping["model"][name] for name in BACKBONE_SETTINGS}
     mapping["isotonic"] = {"knots": len(card.isotonic["before"])} if "before" in card.isotonic else {}
     mapping["conformal"] = {
         name: f"{part['n']} held-out examples"

@@ -10,7 +10,7 @@ import dataclasses
 import difflib
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -21,10 +21,20 @@ from seqray.errors import ConfigError
 
 T = TypeVar("T")
 
+# What of `ModelConfig` a model on a backbone has; its directory settles the rest.
+BACKBONE_SETTINGS = ("kind", "backbone", "alphabet", "classes", "dropout", "max_length")
+
 
 def _require(condition: bool, key: str, rule: str) -> None:
     if not condition:
         raise ConfigError(f"'{key}' {rule}")
+
+
+def _refuse_set(settings: Any, section: str, names: Iterable[str], rule: str) -> None:
+    """Refuse the first of these settings that doesn't stand at its default."""
+    defaults = {f.name: f.default for f in dataclasses.fields(settings)}
+    for name in names:
+        _require(getattr(settings, name) == defaults[name], f"{section}.{name}", rule)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +65,47 @@ class StemConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BackboneConfig:
+    """An encoder that others trained, in a directory as Hugging Face's transformers writes it.
+
+    Attributes
+    ----------
+    path
+        The directory; relative to where the command runs.
+    tuning
+        What is trained beside the head: nothing (``frozen``), low-rank additions to some matrices (``lora``)
+        or the whole encoder (``full``).
+    rank, alpha
+        Of ``lora``: the additions are alpha / rank times a product of two matrices of that rank.
+    targets
+        Of ``lora``: names of the linear maps that are added to; those of query and value by default.
+    pooling
+        What the head reads: the final state of CLS (``cls``) or the mean over the letters' tokens (``mean``);
+        ``auto`` is CLS where the tokenizer adds one.
+    name, files, width
+        Filled in by training: the directory's name, the sha256 of each file that decides what it computes,
+        and the size of its states. Another directory is refused; where ``files`` are given, by training too.
+    """
+
+    path: str = ""
+    tuning: Literal["frozen", "lora", "full"] = "frozen"
+    rank: int = 8
+    alpha: float = 16.0
+    targets: tuple[str, ...] = ()
+    pooling: Literal["auto", "cls", "mean"] = "auto"
+    name: str = ""
+    files: dict[str, str] = field(default_factory=dict)
+    width: int = 0
+
+    def __post_init__(self) -> None:
+        _require(self.rank >= 1, "model.backbone.rank", "is 1 or more")
+        _require(self.alpha > 0, "model.backbone.alpha", "is above 0")
+        _require(all(self.targets), "model.backbone.targets", "are names, none of them empty")
+        if self.tuning != "lora":
+            _refuse_set(self, "model.backbone", ("rank", "alpha", "targets"), "goes with 'tuning: lora' only")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelConfig:
     """The shape of a `SequenceTransformer` or `AxialTransformer`; letters in brackets are those of the docs.
 
@@ -63,6 +114,11 @@ class ModelConfig:
     kind
         ``sequence`` reads single sequences, ``alignment`` alignments by axial attention. The latter has the
         character tokenizer, multi-head attention, no stem that merges letters, no contexts and no gain.
+        ``backbone`` reads single sequences with an encoder that others trained: it settles tokens and shape,
+        so that only ``backbone``, ``alphabet``, ``classes``, ``dropout`` (before the head) and ``max_length``
+        remain to be set.
+    backbone
+        Of ``backbone``: which encoder, and what of it is trained.
     tied
         Of ``alignment``: whether all rows share the weights of row attention.
     max_rows, row_choice
@@ -117,12 +173,17 @@ class ModelConfig:
     max_length: int = 1024
     stem: StemConfig | None = None
     contexts: tuple[str, ...] = ()
-    kind: Literal["sequence", "alignment"] = "sequence"
+    kind: Literal["sequence", "alignment", "backbone"] = "sequence"
     tied: bool = True
     max_rows: int = 64
     row_choice: Literal["diverse", "random"] = "diverse"
+    backbone: BackboneConfig | None = None
 
     def __post_init__(self) -> None:
+        if self.kind == "backbone":
+            self._check_backbone()
+        else:
+            _require(self.backbone is None, "model.backbone", "goes with 'model.kind: backbone' only")
         _require(self.max_rows >= 1, "model.max_rows", "is 1 or more")
         if self.kind == "alignment":
             self._check_alignment()
@@ -168,6 +229,12 @@ class ModelConfig:
                 "model.stem.kernels",
                 "must divide 'model.d_model' by their number",
             )
+
+    def _check_backbone(self) -> None:
+        settled = [f.name for f in dataclasses.fields(self) if f.name not in BACKBONE_SETTINGS]
+        _refuse_set(self, "model", settled, "is settled by the backbone; leave it out")
+        if self.backbone is None:  # its directory may be named on the command line alone
+            object.__setattr__(self, "backbone", BackboneConfig())
 
     def _check_alignment(self) -> None:
         why = "goes with 'model.kind: sequence' only"
@@ -357,6 +424,11 @@ class RunConfig:
             self.calibration.method == "temperature" or self.model.classes == 2,
             "calibration.method",
             f"is temperature for more than two classes ('model.classes' is {self.model.classes})",
+        )
+        _require(
+            self.augment.mask == 0 or self.model.kind != "backbone",
+            "augment.mask",
+            "goes with seqray's own tokenizers only, not with 'model.kind: backbone'",
         )
         _require(
             bool(self.name) and not set(self.name) & set("/\\ \t\n"), "name", "is one word without slashes"

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from seqray.errors import ConfigError
-from seqray.export import build_graph, missing
+from seqray.errors import ConfigError, missing_package
+from seqray.export import build_graph
 from seqray.modelfile import TrainedModel, check_self_test, make_self_test
 from seqray.prediction import Precision
 
@@ -94,7 +94,7 @@ def _onnx_runtime(precision: Precision) -> Callable[[bytes], Run]:
     try:
         import onnxruntime
     except ModuleNotFoundError:
-        raise missing("onnxruntime", "onnx") from None
+        raise missing_package("onnxruntime", "onnx") from None
 
     def start(content: bytes) -> Run:
         options = onnxruntime.SessionOptions()
@@ -110,7 +110,7 @@ def _openvino(precision: Precision) -> Callable[[bytes], Run]:
     try:
         import openvino
     except ModuleNotFoundError:
-        raise missing("openvino", "openvino") from None
+        raise missing_package("openvino", "openvino") from None
     return partial(_start_openvino, openvino, precision)
 
 

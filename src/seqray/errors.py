@@ -51,3 +51,10 @@ class ModelFileError(SeqrayError):
     """A model file is missing, damaged, unsafe or made by a newer seqray."""
 
     exit_code = 2
+
+
+def missing_package(package: str, extra: str) -> ConfigError:
+    """Say which extra a package comes with."""
+    return ConfigError(
+        f"the package '{package}' is not installed", remedy=f"install it: pip install 'seqray[{extra}]'"
+    )

@@ -214,7 +214,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         mapping |= {n: _plain(getattr(self, n)) for n in ("members", "seed") if getattr(self, n) is not None}
         mapping["trainer"] |= trainer_device(self.device)
         settings = from_mapping(RunConfig, mapping)
-        if settings.model.kind != "sequence":
+        if settings.model.kind == "alignment":
             raise ConfigError(f"'model.kind' is {settings.model.kind}", remedy="X are sequences")
         return settings
 

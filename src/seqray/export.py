@@ -11,23 +11,16 @@ import torch
 
 from seqray.batches import collate
 from seqray.card import card_to_json
-from seqray.errors import ConfigError, InputError, ModelFileError
+from seqray.errors import InputError, ModelFileError, missing_package
 from seqray.io.files import open_output
 from seqray.modelfile import SELF_TEST_TOLERANCE, TrainedModel
-from seqray.tokens import CLS, FIRST_LETTER, PAD, UNK
+from seqray.tokens import CLS, FIRST_LETTER, PAD, UNK, make_tokenizer
 
 if TYPE_CHECKING:
     import onnx
 
 FORMATS = ("onnx",)
 _WIDEST = 64  # letters of the shortest sequence are a few, of the longest the window
-
-
-def missing(package: str, extra: str) -> ConfigError:
-    """Say which extra a package comes with."""
-    return ConfigError(
-        f"the package '{package}' is not installed", remedy=f"install it: pip install 'seqray[{extra}]'"
-    )
 
 
 def build_graph(model: TrainedModel, *, masked: bool = True) -> onnx.ModelProto:
@@ -43,7 +36,7 @@ def build_graph(model: TrainedModel, *, masked: bool = True) -> onnx.ModelProto:
     except ModuleNotFoundError as error:
         if error.name != "onnx":
             raise
-        raise missing("onnx", "onnx") from None
+        raise missing_package("onnx", "onnx") from None
     return make_graph(model, masked=masked)
 
 
@@ -91,6 +84,7 @@ def export_onnx(model: TrainedModel, path: str | Path) -> float:
 
 def _metadata(model: TrainedModel) -> dict[str, str]:
     settings = model.card.model
+    beyond = make_tokenizer(settings).vocab_size
     tokens = {
         "tokenizer": settings.tokenizer,
         "k": settings.k,
@@ -99,7 +93,7 @@ def _metadata(model: TrainedModel) -> dict[str, str]:
         "CLS": CLS,
         "PAD": PAD,
         "UNK": UNK,
-        "contexts": {name: model.tokenizer.vocab_size + i for i, name in enumerate(settings.contexts)},
+        "contexts": {name: beyond + i for i, name in enumerate(settings.contexts)},
     }
     return {
         "seqray_card": card_to_json(model.card),
@@ -126,7 +120,7 @@ def check_graph(model: TrainedModel, content: bytes) -> float:
     try:
         import onnxruntime
     except ModuleNotFoundError:
-        raise missing("onnxruntime", "onnx") from None
+        raise missing_package("onnxruntime", "onnx") from None
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     largest = 0.0
     for tokens, mask in _check_batches(model):

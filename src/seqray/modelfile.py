@@ -11,6 +11,7 @@ import copy
 import hashlib
 import itertools
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,14 +26,16 @@ from torch import Tensor
 
 from seqray.alignment_tokens import AlignmentTokenizer
 from seqray.alphabet import ALPHABETS, Alphabet
+from seqray.backbones.directory import BACKBONE_VARIABLE
 from seqray.card import Card, card_to_json
 from seqray.columns import decode_columns, encode_columns, missing_code
 from seqray.errors import ConfigError, ModelFileError
 from seqray.io.files import open_output
 from seqray.modelheader import CARD_KEY, CHECKSUM_KEY, Header, read_card, read_header
-from seqray.models.build import Network, build_network
-from seqray.models.sequence import SequenceTransformer
-from seqray.tokens import Tokenizer, context_index, make_tokenizer
+from seqray.models.alignment import AxialTransformer
+from seqray.networks import Network, SequenceNetwork, build_network
+from seqray.tokenization import tokenizer_for
+from seqray.tokens import Tokenizer, context_index
 
 __all__ = ["TrainedModel", "load_model", "read_card", "save_model"]
 
@@ -81,7 +84,7 @@ class TrainedModel:
             For a model of alignments.
         """
         self.check_reads_sequences()
-        return make_tokenizer(self.card.model, self.context)
+        return tokenizer_for(self.card.model, self.context)
 
     @property
     def device(self) -> torch.device:
@@ -89,7 +92,7 @@ class TrainedModel:
         return next(self.networks[0].parameters()).device
 
     @property
-    def readers(self) -> tuple[SequenceTransformer, ...]:
+    def readers(self) -> tuple[SequenceNetwork, ...]:
         """The members of a model of sequences.
 
         Raises
@@ -98,7 +101,7 @@ class TrainedModel:
             For a model of alignments.
         """
         self.check_reads_sequences()
-        return tuple(one for one in self.networks if isinstance(one, SequenceTransformer))
+        return tuple(one for one in self.networks if not isinstance(one, AxialTransformer))
 
     def check_reads_sequences(self) -> None:
         """Refuse a model of alignments.
@@ -262,18 +265,28 @@ def _checksum(card_json: str, data: bytes | memoryview) -> str:
     return digest.hexdigest()
 
 
-def load_model(path: str | Path) -> TrainedModel:
+def load_model(path: str | Path, backbone: str | Path | None = None) -> TrainedModel:
     """Load a model file onto the CPU and check it.
 
     Nothing in the file runs and no network is asked. The random state of torch is left as it was.
+
+    Parameters
+    ----------
+    path
+        The file.
+    backbone
+        Where the directory lies now that a model with a backbone stands on; by default what the environment
+        variable ``SEQRAY_BACKBONE`` names, else where it lay in training.
 
     Raises
     ------
     ModelFileError
         For a file that is missing, foreign (a pickle is refused unread), damaged, of a newer format, with
         tensors that don't fit the card, or that fails its self-test.
+    ConfigError
+        For a backbone that is missing or another one, or given to a model that stands on none.
     """
-    header = read_header(path)
+    header = _with_backbone(read_header(path), backbone)
     content = Path(path).read_bytes()
     if _checksum(header.card_json, memoryview(content)[header.data_start :]) != header.checksum:
         raise ModelFileError(
@@ -283,6 +296,18 @@ def load_model(path: str | Path) -> TrainedModel:
     model = TrainedModel(header.card, networks, hashlib.sha256(content).hexdigest())
     check_self_test(model, str(path))
     return model
+
+
+def _with_backbone(header: Header, place: str | Path | None) -> Header:
+    """Put the place of a backbone's directory into the card, where it isn't the recorded one."""
+    model = header.card.model
+    if model.backbone is None:
+        if place is not None:
+            raise ConfigError(f"model '{header.card.name}' stands on no backbone", remedy="leave it out")
+        return header
+    place = place or os.environ.get(BACKBONE_VARIABLE) or model.backbone.path
+    known = replace(model.backbone, path=str(Path(place).resolve()))
+    return replace(header, card=replace(header.card, model=replace(model, backbone=known)))
 
 
 def _build_members(header: Header, content: bytes, where: str) -> tuple[Network, ...]:

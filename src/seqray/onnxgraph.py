@@ -100,13 +100,14 @@ def make_graph(model: TrainedModel, *, masked: bool = True) -> onnx.ModelProto:
     Raises
     ------
     ConfigError
-        For a model of alignments.
+        For a model of alignments, or on a backbone.
     """
     g = _Builder()
     members = []
     for network in model.networks:
         if not isinstance(network, SequenceTransformer):
-            what = f"model '{model.card.name}' reads alignments, for which there is no graph"
+            kind = "stands on a backbone" if model.card.model.backbone else "reads alignments"
+            what = f"model '{model.card.name}' {kind}, for which there is no graph"
             raise ConfigError(what, remedy="use torch, or a model that reads sequences")
         logits = _network(g, network, "tokens", "mask" if masked else None)
         members.append(g.op("LogSoftmax", logits, axis=-1))

@@ -206,6 +206,8 @@ def micro_batch(config: ModelConfig, letters: int, device: torch.device | str = 
 
 def _activation_bytes(config: ModelConfig, letters: int) -> int:
     """Size of the largest float32 tensor that one sequence makes on its way."""
+    if config.backbone is not None:
+        return 4 * (letters + 2) * 4 * config.backbone.width  # at most a token a letter, 4 D wide inside
     stride = config.stem.stride if config.stem else 1
     tokens = 1 + math.ceil(letters / stride)
     head_width = config.d_model // config.heads
@@ -249,7 +251,7 @@ def checked_records(
         if len(record) == 0:
             raise InputError("has no letters", where=where)
         try:
-            tokenizer.token_length(len(record))
+            tokenizer.check(record.sequence)
         except InputError as error:
             raise InputError(error.what, where=where, remedy=error.remedy) from None
         yield record

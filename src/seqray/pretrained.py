@@ -22,7 +22,7 @@ from seqray.config import ModelConfig, from_mapping, to_mapping
 from seqray.errors import ConfigError, ModelFileError
 from seqray.io.files import open_output
 from seqray.modelfile import load_model
-from seqray.models.build import Network
+from seqray.networks import Network
 
 PRETRAINED_KEY = "seqray_pretrained"
 FORMAT = 1
@@ -153,6 +153,8 @@ def check_start(start: StartingWeights, config: ModelConfig) -> None:
     ConfigError
         Naming the first setting that differs.
     """
+    if config.kind == "backbone":
+        raise ConfigError("'model.kind: backbone' begins with the weights of its directory, not with others")
     for name in _SAME:
         theirs, ours = getattr(start.config, name), getattr(config, name)
         if theirs != ours:

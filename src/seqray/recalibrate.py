@@ -164,7 +164,7 @@ def _scores(
     """Probabilities (N, K); examples of each context are answered together."""
     for example, text in zip(used, texts, strict=True):
         try:
-            model.tokenizer.token_length(len(text))
+            model.tokenizer.check(text)
         except InputError as error:
             raise InputError(error.what, where=f"record '{example.id}'") from None
     p = np.empty((len(used), len(model.card.classes)))

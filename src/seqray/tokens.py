@@ -1,8 +1,8 @@
 """Letters to tokens and back: one token a letter, or one per overlapping k-mer.
 
-Every tokenizer puts CLS in front; its final state is what the classifier reads. Where a model knows contexts
+These tokenizers put CLS in front; its final state is what the classifier reads. Where a model knows contexts
 (species, for example), the token in front says which: CLS for none, ``vocab_size + i`` for the i-th.
-`Tokenizer.spans` says which letters a token stands for, so that explanations can be told in letters.
+`OwnTokenizer.spans` says which letters a token stands for, so that explanations can be told in letters.
 """
 
 from __future__ import annotations
@@ -27,35 +27,68 @@ _MAX_VOCABULARY = 1 << 20
 
 
 class Tokenizer(ABC):
-    """Letters (n) to tokens (1 + T), CLS first.
+    """Letters to tokens; PAD fills rows up.
 
     Attributes
     ----------
     alphabet
         Letters that are read.
+    """
+
+    alphabet: Alphabet
+
+    def encode(self, sequence: str) -> Tokens:
+        """Tokens of one sequence of n letters, shape (L,).
+
+        Raises
+        ------
+        InputError
+            For a letter outside the alphabet, or a sequence that `check` refuses.
+        """
+        return self.encode_codes(self.alphabet.encode(sequence))
+
+    @abstractmethod
+    def encode_codes(
+        self, codes: npt.NDArray[np.uint8], lengths: npt.NDArray[np.integer] | None = None
+    ) -> Tokens:
+        """Tokens of letter codes: shape (..., n) becomes (..., L).
+
+        Parameters
+        ----------
+        codes
+            Letter codes.
+        lengths
+            (...,) letters of each row; what stands behind them may be encoded too, and `mask` tells it. All
+            n by default.
+        """
+
+    @abstractmethod
+    def check(self, sequence: str) -> None:
+        """Refuse a sequence that makes fewer or more tokens than can be read.
+
+        Raises
+        ------
+        InputError
+        """
+
+    @abstractmethod
+    def mask(self, tokens: Tokens, lengths: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
+        """Tell which of the tokens (B, L) of sequences with so many letters (B,) are real."""
+
+
+class OwnTokenizer(Tokenizer):
+    """Letters (n) to tokens (1 + T), CLS first; the number of letters alone decides the number of tokens.
+
+    Attributes
+    ----------
     vocab_size
         Number of token values, the four special ones included, contexts not.
     first
         The token in front: CLS, or that of a context.
     """
 
-    alphabet: Alphabet
     vocab_size: int
     first: int = CLS
-
-    def encode(self, sequence: str) -> Tokens:
-        """Tokens of one sequence of n letters, shape (1 + T,).
-
-        Raises
-        ------
-        InputError
-            For a letter outside the alphabet, or a sequence too short for one token.
-        """
-        return self.encode_codes(self.alphabet.encode(sequence))
-
-    @abstractmethod
-    def encode_codes(self, codes: npt.NDArray[np.uint8]) -> Tokens:
-        """Tokens of letter codes: shape (..., n) becomes (..., 1 + T)."""
 
     @abstractmethod
     def decode(self, tokens: npt.ArrayLike) -> str:
@@ -75,6 +108,14 @@ class Tokenizer(ABC):
     def token_length(self, n_letters: int) -> int:
         """Number of tokens of a sequence of that many letters, CLS included: 1 + T."""
 
+    def check(self, sequence: str) -> None:
+        self.token_length(len(sequence))
+
+    def mask(self, tokens: Tokens, lengths: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
+        sizes, inverse = np.unique(lengths, return_inverse=True)
+        real = np.array([self.token_length(int(n)) for n in sizes])[inverse]
+        return np.arange(tokens.shape[1]) < real[:, None]
+
     def _with_first(self, body: npt.NDArray[np.integer]) -> Tokens:
         tokens = np.empty((*body.shape[:-1], body.shape[-1] + 1), dtype=np.int64)
         tokens[..., 0] = self.first
@@ -88,7 +129,7 @@ class Tokenizer(ABC):
         return array[(array != CLS) & (array != PAD) & (array < self.vocab_size)]
 
 
-class CharacterTokenizer(Tokenizer):
+class CharacterTokenizer(OwnTokenizer):
     """One token a letter: token 4 + c for letter code c, UNK for an ambiguous letter.
 
     Parameters
@@ -104,7 +145,9 @@ class CharacterTokenizer(Tokenizer):
         self._codes = np.full(self.vocab_size, alphabet.unknown, dtype=np.uint8)  # by token
         self._codes[FIRST_LETTER:] = np.arange(alphabet.unknown)
 
-    def encode_codes(self, codes: npt.NDArray[np.uint8]) -> Tokens:
+    def encode_codes(
+        self, codes: npt.NDArray[np.uint8], lengths: npt.NDArray[np.integer] | None = None
+    ) -> Tokens:
         return self._with_first(self._tokens[codes])
 
     def decode(self, tokens: npt.ArrayLike) -> str:
@@ -118,7 +161,7 @@ class CharacterTokenizer(Tokenizer):
         return 1 + n_letters
 
 
-class KmerTokenizer(Tokenizer):
+class KmerTokenizer(OwnTokenizer):
     """One token per overlapping k-mer, stride 1; a k-mer with an ambiguous letter is UNK.
 
     The k-mer of codes c_1 ... c_k is token 4 + sum c_j n^(k-j), with n canonical letters.
@@ -146,7 +189,9 @@ class KmerTokenizer(Tokenizer):
         self.k = k
         self.vocab_size = FIRST_LETTER + words
 
-    def encode_codes(self, codes: npt.NDArray[np.uint8]) -> Tokens:
+    def encode_codes(
+        self, codes: npt.NDArray[np.uint8], lengths: npt.NDArray[np.integer] | None = None
+    ) -> Tokens:
         count = self.token_length(codes.shape[-1]) - 1
         index = np.zeros((*codes.shape[:-1], count), dtype=np.int64)
         unknown = np.zeros(index.shape, dtype=bool)
@@ -178,8 +223,10 @@ class KmerTokenizer(Tokenizer):
         return 1 + n_letters - self.k + 1
 
 
-def make_tokenizer(config: ModelConfig, context: str | None = None) -> Tokenizer:
+def make_tokenizer(config: ModelConfig, context: str | None = None) -> OwnTokenizer:
     """Build the tokenizer that a model's settings name, for sequences of one context or of none.
+
+    That of a backbone is made by `seqray.tokenization.tokenizer_for`, which calls this for all others.
 
     Raises
     ------

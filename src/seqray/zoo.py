@@ -54,15 +54,22 @@ def _suggestion(name: str) -> str:
     return f"{shipped}; a model of your own is given by its path"
 
 
-def load_model(name_or_path: str | Path) -> TrainedModel:
+def load_model(name_or_path: str | Path, backbone: str | Path | None = None) -> TrainedModel:
     """Load a shipped model by name, or a model file by path, and check it.
+
+    Parameters
+    ----------
+    name_or_path
+        See `locate`.
+    backbone
+        Directory of the encoder that the model stands on, where it has moved since training.
 
     Raises
     ------
-    ModelFileError
+    ModelFileError, ConfigError
         As `locate` and `seqray.modelfile.load_model`.
     """
     path = locate(name_or_path)
     from seqray.modelfile import load_model as load_file  # torch is loaded only once a model is
 
-    return load_file(path)
+    return load_file(path, backbone)

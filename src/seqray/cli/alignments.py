@@ -116,7 +116,7 @@ def reads_alignments(args: argparse.Namespace, kind: str) -> bool:
     ConfigError
         Where a model of sequences is given alignments without ``--query-only``.
     """
-    if kind == "sequence" and args.alignment_labels and not args.query_only:
+    if kind != "alignment" and args.alignment_labels and not args.query_only:
         raise ConfigError(
             "--alignment-labels is for models that read alignments, and this one reads sequences",
             remedy="choose another model, or add --query-only to take the first rows",

@@ -19,6 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     add = parser.add_argument
     add("model", metavar="MODEL", help="a shipped model (seqray models) or a model file")
+    options.add_backbone_argument(parser)
     add_data_arguments(parser)
     add("--out", "-o", required=True, metavar="FILE", help="new model file, ends in .safetensors")
     add(

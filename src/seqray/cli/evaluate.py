@@ -23,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options."""
     add = parser.add_argument
     add("--model", "-m", metavar="NAME|FILE", help="model to evaluate on labelled data")
+    options.add_backbone_argument(parser)
     add_data_arguments(parser)
     add_label_arguments(parser)
     _add_prediction_arguments(parser)

@@ -152,7 +152,8 @@ def _against(args: argparse.Namespace, material: Material) -> Answers:
         raise ConfigError(
             "--against a model needs sequences", remedy="give --labels a column 'sequence', or a table"
         )
-    model = options.open_model(argparse.Namespace(**{**vars(args), "model": args.against}), alignments=True)
+    other = argparse.Namespace(**{**vars(args), "model": args.against, "backbone": None})
+    model = options.open_model(other, alignments=True)
     if set(model.card.classes) != set(material.classes) or model.alphabet != material.alphabet:
         raise ConfigError(
             f"model '{model.card.name}' tells {', '.join(model.card.classes)} apart, "

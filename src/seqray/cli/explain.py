@@ -209,6 +209,10 @@ def run(args: argparse.Namespace) -> int:
 
         return run_alignments(args, model, outputs, started)
     refuse_row_options(args)
+    if args.heads:
+        from seqray.explanations.heads import check_heads
+
+        check_heads(model)
     settings = _settings(args)
     gathered = Gathered(args, settings)
     with Staging() as staging:
@@ -228,7 +232,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _settings(args: argparse.Namespace) -> ExplainOptions:
-    from seqray.explanations.methods import BLOCK, Knobs
+    from seqray.explanations.methods import Knobs
+    from seqray.explanations.mutagenesis import BLOCK
     from seqray.explanations.run import ExplainOptions
 
     return ExplainOptions(
@@ -296,7 +301,8 @@ def _check(
     sample = gathered.sample()
     with options.Progress("records checked", quiet=args.quiet) as progress:
         faithfulness = None if args.no_check else check(model, progress.watch(sample), settings)
-        return faithfulness, heads(model, sample, settings) if args.heads or args.html else ()
+        shown = args.html and model.card.model.backbone is None  # a page does without what can't be had
+        return faithfulness, heads(model, sample, settings) if args.heads or shown else ()
 
 
 def _facts(args: argparse.Namespace, model: TrainedModel, settings: ExplainOptions) -> dict[str, str]:

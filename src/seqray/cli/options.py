@@ -71,6 +71,16 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="what the sequences are, such as their species; 'seqray models show' lists what a model knows",
     )
+    add_backbone_argument(parser)
+
+
+def add_backbone_argument(parser: argparse.ArgumentParser) -> None:
+    """Where the encoder lies that a model stands on."""
+    parser.add_argument(
+        "--backbone",
+        metavar="DIR",
+        help="directory of the encoder that the model stands on, where it has moved since training",
+    )
 
 
 def add_scan_outputs(group: argparse._ArgumentGroup) -> None:
@@ -188,7 +198,8 @@ def open_model(args: argparse.Namespace, *, alignments: bool = False) -> Trained
         torch.set_num_threads(args.threads)
     engine: Engine = getattr(args, "engine", "torch")  # not every verb asks for one, nor for a context
     on_cpu = engine != "torch" and args.device == "auto"
-    model = load_model(args.model).to("cpu" if on_cpu else torch_device(args.device))
+    device = "cpu" if on_cpu else torch_device(args.device)
+    model = load_model(args.model, args.backbone).to(device)
     if not alignments:
         model.check_reads_sequences()
     model = model.with_context(getattr(args, "context", None))

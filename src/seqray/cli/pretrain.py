@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Pre-train, save, and sum up on stderr; returns the exit status."""
-    args.members = None
+    args.members = args.backbone = None
     config = configure(args)
     out = Path(args.out)
     for source in args.input:

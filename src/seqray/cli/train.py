@@ -32,6 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--config", required=True, metavar="YAML", help="settings of the model and its training")
     add_data_arguments(parser)
     add_label_arguments(parser)
+    add(
+        "--backbone",
+        metavar="DIR",
+        help="directory of a Hugging Face encoder to train a classifier on ('model.kind: backbone')",
+    )
     add("--out", "-o", required=True, metavar="FILE", help="model file, ends in .safetensors")
     add("--members", type=positive_int, metavar="N", help="networks in the file, 1 to 5")
     add(
@@ -113,6 +118,8 @@ def training_data(args: argparse.Namespace, config: RunConfig) -> Sequence[Examp
 def configure(args: argparse.Namespace) -> RunConfig:
     """Read the settings and lay those of the command line over them."""
     config = override(load_run_config(args.config), args.set)
+    if args.backbone is not None:
+        config = on_backbone(config, args.backbone)
     if args.seed is not None:
         config = replace(config, seed=args.seed)
     if args.members is not None:
@@ -120,6 +127,22 @@ def configure(args: argparse.Namespace) -> RunConfig:
     from seqray.devices import trainer_device  # here, for it loads torch
 
     return replace(config, trainer=config.trainer | trainer_device(args.device))
+
+
+def on_backbone(config: RunConfig, path: str) -> RunConfig:
+    """Name the directory of the encoder in the settings.
+
+    Raises
+    ------
+    ConfigError
+        For settings of another kind of model.
+    """
+    if config.model.backbone is None:
+        raise ConfigError(
+            f"--backbone is given, and 'model.kind' is {config.model.kind}",
+            remedy="write 'kind: backbone' in the section 'model'",
+        )
+    return replace(config, model=replace(config.model, backbone=replace(config.model.backbone, path=path)))
 
 
 def override(config: RunConfig, assignments: Sequence[str]) -> RunConfig:

@@ -29,7 +29,8 @@ from seqray.explanations.logodds import CALLED, class_explained
 from seqray.explanations.verdict import conclude
 from seqray.modelfile import TrainedModel
 from seqray.models.alignment import AxialTransformer
-from seqray.models.build import Network, build_network
+from seqray.models.build import build_network
+from seqray.networks import Network
 from seqray.prediction import called_labels
 from seqray.records import Alignment
 from seqray.results import Faithfulness

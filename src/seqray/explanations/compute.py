@@ -10,7 +10,7 @@ import numpy.typing as npt
 from seqray.explanations.methods import Knobs, Question, effects, find_method
 from seqray.explanations.mutagenesis import loss_of_letters
 from seqray.modelfile import TrainedModel
-from seqray.models.sequence import SequenceTransformer
+from seqray.networks import SequenceNetwork
 
 Codes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float64]
@@ -27,7 +27,7 @@ def member_scores(
     target: int,
     method: str,
     knobs: Knobs,
-    networks: Sequence[SequenceTransformer] | None = None,
+    networks: Sequence[SequenceNetwork] | None = None,
     known_effects: Floats | None = None,
 ) -> Floats:
     """Scores of all letters by each member: (N, n) codes to (M, N, n).

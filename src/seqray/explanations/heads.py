@@ -10,6 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from seqray.errors import ConfigError
 from seqray.explanations.methods import Question
 from seqray.explanations.rollout import weight_slices
 from seqray.explanations.trace import AttentionTrace, trace
@@ -35,7 +36,13 @@ def head_figures(model: TrainedModel, groups: Sequence[tuple[Codes, int]]) -> tu
         The model.
     groups
         Letter codes (N, n) of records of one length, with the class explained.
+
+    Raises
+    ------
+    ConfigError
+        For a model on a backbone.
     """
+    check_heads(model)
     figures = []
     for number, network in enumerate(model.readers, start=1):
         found = [_describe(Question(model, network, target), codes) for codes, target in groups if len(codes)]
@@ -49,9 +56,25 @@ def head_figures(model: TrainedModel, groups: Sequence[tuple[Codes, int]]) -> tu
     return tuple(figures)
 
 
+def check_heads(model: TrainedModel) -> None:
+    """Refuse a model whose heads can't be described.
+
+    Raises
+    ------
+    ConfigError
+        For a model on a backbone.
+    """
+    if model.card.model.backbone is not None:
+        raise ConfigError(
+            f"model '{model.card.name}' stands on a backbone, whose heads can't be silenced one by one",
+            remedy="leave the figures of heads out",
+        )
+
+
 def _describe(question: Question, codes: Codes) -> Floats:
     """Entropy, distance, CLS mass and importance: (layers, H, 4), means over the records."""
     model, network = question.model, question.network
+    assert isinstance(network, SequenceTransformer)
     size = micro_batch(model.card.model, codes.shape[1], model.device)
     shape: list[Floats] = []
     with arithmetic(model.device, "fp32"):

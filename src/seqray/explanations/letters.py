@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
-from seqray.tokens import Tokenizer
+from seqray.tokens import OwnTokenizer
 
 Floats = npt.NDArray[np.float64]
 
 
-def to_letters(scores: npt.ArrayLike, tokenizer: Tokenizer, stride: int, letters: int) -> Floats:
+def to_letters(scores: npt.ArrayLike, tokenizer: OwnTokenizer, stride: int, letters: int) -> Floats:
     """Spread scores of a network's tokens evenly over the letters that they stand for.
 
     Parameters
@@ -40,6 +42,33 @@ def to_letters(scores: npt.ArrayLike, tokenizer: Tokenizer, stride: int, letters
     width = int((ends - starts).max())  # of every token alike
     for offset in range(width):
         result[..., offset : offset + count] += tokens / width
+    return result
+
+
+def spread_over_spans(
+    scores: npt.NDArray[np.floating], spans: Sequence[npt.NDArray[np.int64]], letters: int
+) -> Floats:
+    """Spread scores of tokens evenly over the letters that each stands for, sequence by sequence.
+
+    Parameters
+    ----------
+    scores
+        (N, ..., L) of N sequences, padded at the end.
+    spans
+        For each sequence the half-open letter interval of each token, (L_i, 2); empty for special tokens,
+        whose scores are left out.
+    letters
+        Length n of every sequence.
+
+    Returns
+    -------
+    array of float64, shape (N, ..., n)
+    """
+    result = np.zeros((*scores.shape[:-1], letters))
+    for i, places in enumerate(spans):
+        for token in np.flatnonzero(places[:, 1] > places[:, 0]):
+            start, end = places[token]
+            result[i, ..., start:end] += scores[i, ..., token, None] / (end - start)
     return result
 
 

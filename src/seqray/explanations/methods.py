@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -11,18 +11,23 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from seqray.backbones.tokenizer import BackboneTokenizer
 from seqray.errors import ConfigError
+from seqray.explanations import backbones
 from seqray.explanations.gradients import STEPS, input_x_gradient, integrated_gradients
-from seqray.explanations.letters import shares, to_letters
+from seqray.explanations.letters import shares, spread_over_spans, to_letters
 from seqray.explanations.logodds import log_odds, score
 from seqray.explanations.mutagenesis import BLOCK, loss_of_letters, occlusion, substitution_effects
 from seqray.explanations.rollout import RESIDUAL, Fusion, grad_rollout, rollout, value_rollout
 from seqray.explanations.stem import spread
 from seqray.explanations.trace import trace
 from seqray.modelfile import TrainedModel
+from seqray.models.backbone import BackboneClassifier
 from seqray.models.layers import ConvolutionalStem
 from seqray.models.sequence import SequenceTransformer
+from seqray.networks import SequenceNetwork
 from seqray.prediction import arithmetic, micro_batch
+from seqray.tokens import OwnTokenizer
 
 Codes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float64]
@@ -32,7 +37,7 @@ class Question(NamedTuple):
     """What is explained: the log-odds of class ``target`` by one ``network`` of a ``model``."""
 
     model: TrainedModel
-    network: SequenceTransformer
+    network: SequenceNetwork
     target: int
 
     def of_logits(self, logits: Tensor) -> Tensor:
@@ -108,7 +113,6 @@ Batchwise = Callable[[Question, Tensor, Knobs], Tensor]
 
 def _by_batches(question: Question, codes: Codes, knobs: Knobs, compute: Batchwise) -> Floats:
     model = question.model
-    stride = question.network.embedding.stride
     size = micro_batch(model.card.model, codes.shape[1], model.device)
     result = np.empty(codes.shape)
     with arithmetic(model.device, "fp32"):
@@ -116,41 +120,78 @@ def _by_batches(question: Question, codes: Codes, knobs: Knobs, compute: Batchwi
             part = codes[start : start + size]
             tokens = torch.from_numpy(model.tokenizer.encode_codes(part)).to(model.device)
             scores = compute(question, tokens, knobs).double().cpu().numpy()
-            merged = stride if scores.shape[1] < tokens.shape[1] else 1
-            result[start : start + size] = to_letters(scores, model.tokenizer, merged, codes.shape[1])
+            merged = scores.shape[1] < tokens.shape[1]
+            result[start : start + size] = letters_of(question.network, model, part, scores, merged=merged)
     return result
 
 
+def letters_of(
+    network: SequenceNetwork, model: TrainedModel, codes: Codes, scores: Floats, *, merged: bool = True
+) -> Floats:
+    """Carry scores (N, ..., L) of the tokens of codes (N, n) to the letters: (N, ..., n).
+
+    ``merged`` says whether they are those behind the stem, where the network has one.
+    """
+    tokenizer = model.tokenizer
+    if isinstance(network, BackboneClassifier):
+        assert isinstance(tokenizer, BackboneTokenizer)
+        return spread_over_spans(scores, [tokenizer.spans(row) for row in codes], codes.shape[1])
+    assert isinstance(tokenizer, OwnTokenizer)
+    return to_letters(scores, tokenizer, network.embedding.stride if merged else 1, codes.shape[1])
+
+
 def _rollout(question: Question, tokens: Tensor, knobs: Knobs) -> Tensor:
-    relevance = rollout(trace(question.network, tokens), residual=knobs.residual, heads=knobs.heads)
-    return _before_stem(question, tokens, relevance, knobs)
+    network = question.network
+    if isinstance(network, BackboneClassifier):
+        return backbones.rollout(network, tokens, knobs.residual, knobs.heads)
+    relevance = rollout(trace(network, tokens), residual=knobs.residual, heads=knobs.heads)
+    return _before_stem(network, tokens, relevance, knobs)
 
 
 def _value_rollout(question: Question, tokens: Tensor, knobs: Knobs) -> Tensor:
-    relevance = value_rollout(trace(question.network, tokens), residual=knobs.residual)
-    return _before_stem(question, tokens, relevance, knobs)
+    check_methods(question.model, ["value-rollout"])
+    network = question.network
+    assert isinstance(network, SequenceTransformer)
+    relevance = value_rollout(trace(network, tokens), residual=knobs.residual)
+    return _before_stem(network, tokens, relevance, knobs)
 
 
 def _grad_rollout(question: Question, tokens: Tensor, knobs: Knobs) -> Tensor:
-    traced = trace(question.network, tokens, gradients=True)
+    network = question.network
+    if isinstance(network, BackboneClassifier):
+        return backbones.grad_rollout(network, tokens, knobs.residual, question.of_logits)
+    traced = trace(network, tokens, gradients=True)
     relevance = grad_rollout(traced, question.of_logits(traced.logits), residual=knobs.residual)
-    return _before_stem(question, tokens, relevance, knobs)
+    return _before_stem(network, tokens, relevance, knobs)
 
 
-def _before_stem(question: Question, tokens: Tensor, relevance: Tensor, knobs: Knobs) -> Tensor:
+def _before_stem(network: SequenceTransformer, tokens: Tensor, relevance: Tensor, knobs: Knobs) -> Tensor:
     """Carry relevance (B, 1 + T) through the stem, where there is one that reads more than its stride."""
-    stem = question.network.embedding
+    stem = network.embedding
     if knobs.spread == "span" or not isinstance(stem, ConvolutionalStem):
         return relevance
-    return spread(relevance, stem, tokens, question.network.position_gain(tokens))
+    return spread(relevance, stem, tokens, network.position_gain(tokens))
 
 
 def _input_x_gradient(question: Question, tokens: Tensor, _: Knobs) -> Tensor:
-    return input_x_gradient(question.network, tokens, question.of_logits)
+    network = question.network
+    if isinstance(network, BackboneClassifier):
+        return backbones.input_x_gradient(network, tokens, _letter_tokens(question), question.of_logits)
+    return input_x_gradient(network, tokens, question.of_logits)
 
 
 def _integrated_gradients(question: Question, tokens: Tensor, knobs: Knobs) -> Tensor:
-    return integrated_gradients(question.network, tokens, question.of_logits, knobs.steps)
+    network = question.network
+    if isinstance(network, BackboneClassifier):
+        letters = _letter_tokens(question)
+        return backbones.integrated_gradients(network, tokens, letters, question.of_logits, knobs.steps)
+    return integrated_gradients(network, tokens, question.of_logits, knobs.steps)
+
+
+def _letter_tokens(question: Question) -> Tensor:
+    tokenizer = question.model.tokenizer
+    assert isinstance(tokenizer, BackboneTokenizer)
+    return torch.from_numpy(tokenizer.letter_tokens).to(question.model.device)
 
 
 def _shares_of(compute: Batchwise) -> Callable[[Question, Codes, Knobs], Floats]:
@@ -199,3 +240,18 @@ def find_method(name: str) -> Method:
     if name not in METHODS:
         raise ConfigError(f"unknown method '{name}'", remedy=f"known are {', '.join(METHODS)}")
     return METHODS[name]
+
+
+def check_methods(model: TrainedModel, names: Iterable[str]) -> None:
+    """Refuse a method that can't be had of this kind of model.
+
+    Raises
+    ------
+    ConfigError
+        For the value-rollout of a model on a backbone.
+    """
+    if model.card.model.backbone is not None and "value-rollout" in names:
+        raise ConfigError(
+            f"value-rollout needs values that the backbone of model '{model.card.name}' does not show",
+            remedy="use rollout or grad-rollout",
+        )

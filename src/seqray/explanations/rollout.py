@@ -18,7 +18,7 @@ Rows of F are made to sum to 1, so that relevance is never made or lost.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
 import torch
@@ -52,17 +52,12 @@ def rollout(traced: Trace, *, residual: float = RESIDUAL, heads: Fusion = "mean"
     -----
     Padding gets 0. CLS and other special tokens are still in; see `seqray.explanations.letters`.
     """
-    steps: dict[Fusion, Step] = {
-        "mean": _mean_step,
-        "max": _mixed(lambda weights, _: weights.amax(dim=1)),
-        "min": _mixed(lambda weights, _: weights.amin(dim=1)),
-    }
-    return _roll(traced, [steps[heads]] * len(traced.layers), residual)
+    return _roll(traced, [fuse(heads)] * len(traced.layers), residual)
 
 
 def value_rollout(traced: Trace, *, residual: float = RESIDUAL) -> Tensor:
     """Relevance by the length of what a key adds to the output, value and output matrix counted: (B, T)."""
-    return _roll(traced, [_mixed(_norms(layer)) for layer in traced.layers], residual)
+    return _roll(traced, [fused(_norms(layer)) for layer in traced.layers], residual)
 
 
 def grad_rollout(traced: Trace, target: Tensor, *, residual: float = RESIDUAL) -> Tensor:
@@ -84,7 +79,7 @@ def grad_rollout(traced: Trace, target: Tensor, *, residual: float = RESIDUAL) -
     if len(heads) < len(traced.layers):
         raise ValueError("the forward pass was traced without gradients")
     slopes = torch.autograd.grad(target.sum(), heads)
-    steps = [_mixed(_positive(layer, slope)) for layer, slope in zip(traced.layers, slopes, strict=True)]
+    steps = [fused(_positive(layer, slope)) for layer, slope in zip(traced.layers, slopes, strict=True)]
     return _roll(traced, steps, residual)
 
 
@@ -103,15 +98,17 @@ def _roll(traced: Trace, steps: Sequence[Step], residual: float) -> Tensor:
     relevance = first.x.new_zeros(first.x.shape[:2], dtype=torch.float32)  # (B, T)
     relevance[:, 0] = 1.0
     for layer, step in zip(reversed(traced.layers), reversed(steps), strict=True):
-        relevance = pull_back(relevance, layer, step, residual)
+        relevance = pull_back(relevance, weight_slices(layer), step, residual)
     return relevance
 
 
-def pull_back(relevance: Tensor, layer: AttentionTrace, step: Step, residual: float) -> Tensor:
-    """Carry relevance (B, T) of the outputs of a layer to its inputs: (B, T)."""
+def pull_back(
+    relevance: Tensor, slices: Iterable[tuple[Tensor, slice]], step: Step, residual: float
+) -> Tensor:
+    """Carry relevance (B, T) of the outputs of a layer to its inputs: (B, T); see `weight_slices`."""
     arrived = torch.zeros_like(relevance)
     kept = residual * relevance
-    for weights, rows in weight_slices(layer):
+    for weights, rows in slices:
         asked = relevance[:, rows]
         reached, idle = step(weights, rows, asked)
         arrived += reached
@@ -159,7 +156,17 @@ def _mean_step(weights: Tensor, _: slice, asked: Tensor) -> tuple[Tensor, None]:
     return torch.bmm(row, weights.reshape(B, H * c, T))[:, 0], None
 
 
-def _mixed(mix: Callable[[Tensor, slice], Tensor]) -> Step:
+def fuse(heads: Fusion) -> Step:
+    """The step of a layer whose heads are made one by their mean, largest or smallest weight."""
+    steps: dict[Fusion, Step] = {
+        "mean": _mean_step,
+        "max": fused(lambda weights, _: weights.amax(dim=1)),
+        "min": fused(lambda weights, _: weights.amin(dim=1)),
+    }
+    return steps[heads]
+
+
+def fused(mix: Callable[[Tensor, slice], Tensor]) -> Step:
     """A step by a non-negative mix of the heads (B, c, T), its rows made to sum to 1."""
 
     def step(weights: Tensor, rows: slice, asked: Tensor) -> tuple[Tensor, Tensor]:

@@ -12,19 +12,20 @@ import numpy.typing as npt
 import torch
 
 from seqray.errors import ConfigError
+from seqray.explanations.backbones import pooled_attention
 from seqray.explanations.compute import mean_scores, member_effects, member_scores
 from seqray.explanations.faithfulness import Evidence, measure
 from seqray.explanations.heads import head_figures
-from seqray.explanations.letters import to_letters
 from seqray.explanations.logodds import CALLED, class_explained, ensemble_score
-from seqray.explanations.methods import Knobs, find_method
+from seqray.explanations.methods import Knobs, check_methods, find_method, letters_of
 from seqray.explanations.rollout import attention_of_cls
 from seqray.explanations.significance import SHUFFLES, p_values, q_values
 from seqray.explanations.trace import trace
 from seqray.explanations.verdict import conclude
 from seqray.modelfile import TrainedModel
+from seqray.models.backbone import BackboneClassifier
 from seqray.models.build import build_model
-from seqray.models.sequence import SequenceTransformer
+from seqray.networks import SequenceNetwork
 from seqray.prediction import arithmetic, called_labels, checked_records, micro_batch, score_codes
 from seqray.records import SequenceRecord
 from seqray.results import Explanation, Faithfulness, HeadFigures, Place
@@ -124,12 +125,13 @@ def explain_records(
     Raises
     ------
     ConfigError
-        For a class that the model doesn't have.
+        For a class that the model doesn't have, or a method that can't be had of it.
     InputError
         For a record longer than the window or too short for one token.
     """
     chosen = options or ExplainOptions()
     class_explained(model, chosen.target, model.card.positive)
+    check_methods(model, chosen.methods)
     return _explain_numbered(model, enumerate(checked_records(records, model, source)), chosen, places)
 
 
@@ -294,23 +296,29 @@ def _attention(model: TrainedModel, codes: Codes) -> Floats:
     parts = []
     with arithmetic(model.device, "fp32"):
         for start in range(0, len(codes), size):
-            tokens = torch.from_numpy(model.tokenizer.encode_codes(codes[start : start + size]))
-            parts.append(_attention_of_members(model, tokens.to(model.device), codes.shape[1]))
+            parts.append(_attention_of_members(model, codes[start : start + size]))
     return np.concatenate(parts)
 
 
-def _attention_of_members(model: TrainedModel, tokens: torch.Tensor, letters: int) -> Floats:
+def _attention_of_members(model: TrainedModel, codes: Codes) -> Floats:
+    tokens = torch.from_numpy(model.tokenizer.encode_codes(codes)).to(model.device)
     members = []
     for network in model.readers:
-        rows = attention_of_cls(trace(network, tokens)).double().cpu().numpy()  # (N, layers, H, T)
-        members.append(to_letters(rows, model.tokenizer, network.embedding.stride, letters))
+        rows = (
+            pooled_attention(network, tokens)
+            if isinstance(network, BackboneClassifier)
+            else attention_of_cls(trace(network, tokens))
+        )  # (N, layers, H, T)
+        members.append(letters_of(network, model, codes, rows.double().cpu().numpy()))
     return np.mean(members, axis=0)
 
 
-def _wrong_network(model: TrainedModel) -> SequenceTransformer:
+def _wrong_network(model: TrainedModel) -> SequenceNetwork:
     """A network of the model's shape with random weights."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(_WRONG_WEIGHTS_SEED)  # a GPU's generator is left alone
+        if isinstance(model.networks[0], BackboneClassifier):
+            return model.networks[0].fresh()
         network = build_model(model.card.model).to(model.device)
         network.requires_grad_(False).eval()
         return network

@@ -30,7 +30,15 @@ def vocabulary_size(config: ModelConfig) -> int:
 
 
 def build_network(config: ModelConfig) -> Network:
-    """Make the network of a kind with fresh weights (seed torch beforehand for repeatable ones)."""
+    """Make the network of a kind with fresh weights (seed torch beforehand for repeatable ones).
+
+    Raises
+    ------
+    ConfigError
+        For a classifier on a backbone, which `seqray.networks.build_network` makes.
+    """
+    if config.kind not in NETWORKS:
+        raise ConfigError(f"'model.kind' is {config.kind}", remedy=f"choose {' or '.join(NETWORKS)}")
     return NETWORKS[config.kind](config, vocabulary_size(config))
 
 

@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 
 from seqray.batches import PAD, length_buckets
 from seqray.config import AugmentConfig, RunConfig
-from seqray.tokens import CLS, Tokenizer
+from seqray.tokens import CLS, OwnTokenizer, Tokenizer
 from seqray.training.augment import Changes, cut_windows, mask_tokens
 from seqray.words import CodeStack, stack_sequences
 
@@ -145,11 +145,13 @@ class EncodedSet:
             changes = Changes.draw(rng, len(indices), augment)
         unknown = self.tokenizer.alphabet.unknown
         codes, lengths = cut_windows(self.stack, self.begin, indices, self.flank, changes, unknown)
-        tokens = self.tokenizer.encode_codes(codes)  # (B, W) -> (B, L)
+        tokens = self.tokenizer.encode_codes(codes, lengths)  # (B, W) -> (B, L)
         if augment is not None and rng is not None and augment.mask > 0:
+            assert isinstance(self.tokenizer, OwnTokenizer)  # by the checks of the settings
             masked = rng.random(codes.shape) < augment.mask
             tokens = mask_tokens(tokens, masked, self.tokenizer.spans(codes.shape[1]))
         if self.contexts is not None:
+            assert isinstance(self.tokenizer, OwnTokenizer)
             contexts = self.contexts[indices]
             if augment is not None and rng is not None:
                 contexts = np.where(rng.random(len(indices)) < augment.hide_context, -1, contexts)
@@ -162,9 +164,7 @@ class EncodedSet:
     def _pad(self, tokens: np.ndarray, lengths: np.ndarray) -> Tensor | None:
         if (lengths == lengths[0]).all():
             return None
-        sizes, inverse = np.unique(lengths, return_inverse=True)
-        real = np.array([self.tokenizer.token_length(int(n)) for n in sizes])[inverse]
-        mask = np.arange(tokens.shape[1]) < real[:, None]
+        mask = self.tokenizer.mask(tokens, lengths)
         tokens[~mask] = PAD
         return torch.from_numpy(mask)
 

@@ -9,7 +9,7 @@ import numpy as np
 from seqray.config import ModelConfig, RunConfig
 from seqray.errors import ConfigError, InputError
 from seqray.records import Alignment, Example
-from seqray.tokens import make_tokenizer
+from seqray.tokenization import tokenizer_for
 from seqray.training.alignments import AlignmentSet
 from seqray.training.data import EncodedSet, Examples
 
@@ -20,7 +20,7 @@ def encode(data: Sequence[Example], labels: np.ndarray, rows: np.ndarray, config
         return AlignmentSet([_alignment(data[i]) for i in rows], labels[rows], config)
     sequences = [data[i].sequence for i in rows]
     contexts = context_numbers([data[i] for i in rows], config.model)
-    return EncodedSet(sequences, labels[rows], make_tokenizer(config.model), config.data.flank, contexts)
+    return EncodedSet(sequences, labels[rows], tokenizer_for(config.model), config.data.flank, contexts)
 
 
 def context_numbers(data: Sequence[Example], config: ModelConfig) -> np.ndarray | None:

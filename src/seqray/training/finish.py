@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib.metadata import version
 from typing import Any
 
 import lightning
@@ -18,7 +19,8 @@ from seqray.card import Card
 from seqray.config import RunConfig, to_mapping
 from seqray.domain import Domain
 from seqray.modelfile import TrainedModel
-from seqray.models.build import Network, count_parameters
+from seqray.models.build import count_parameters
+from seqray.networks import Network
 from seqray.records import Example
 from seqray.training.encode import encode
 from seqray.training.figures import classification_figures, model_logits
@@ -88,6 +90,7 @@ def finish(
             "seqray": __version__,
             "torch": torch.__version__,
             "lightning": lightning.__version__,
+            **({"transformers": version("transformers")} if config.model.backbone else {}),
         },
     }
     return replace(card, training=training), figures

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,12 @@ import numpy as np
 import torch
 
 from seqray.alphabet import ALPHABETS
+from seqray.backbones.complete import completed
 from seqray.card import Card
 from seqray.config import RunConfig
 from seqray.errors import ConfigError, InputError, ModelFileError, SeqrayError
 from seqray.modelfile import TrainedModel, save_model
-from seqray.models.build import Network, build_network
+from seqray.networks import Network, build_network
 from seqray.pretrained import StartingWeights, check_start
 from seqray.records import Example
 from seqray.training.data import TrainingData
@@ -114,6 +115,7 @@ def train(
         torch.set_num_threads(threads)
     if out is not None:
         check_output(Path(out))
+    config = replace(config, model=completed(config.model))
     parts = [partition(data, config, classes, member) for member in range(1, config.members + 1)]
     sha256 = data_sha256(data)
     context_numbers(data, config.model)  # an unknown one is told before any work

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from seqray.config import RunConfig
 from seqray.errors import SeqrayError
-from seqray.models.build import Network, build_network
+from seqray.networks import Network, build_network
 from seqray.pretrained import StartingWeights, begin_with
 from seqray.training.data import LabelledBatch
 from seqray.training.figures import classification_figures

@@ -17,7 +17,7 @@ from seqray.config import RunConfig
 from seqray.errors import ConfigError, InputError
 from seqray.records import Alignment, Example
 from seqray.splits import holdout
-from seqray.tokens import make_tokenizer
+from seqray.tokenization import tokenizer_for
 
 SPLITS = ("train", "validation", "test")
 
@@ -148,7 +148,7 @@ def check_lengths(data: Sequence[Example], config: RunConfig) -> None:
     if config.model.kind == "alignment":
         return  # alignments are cut to the window by `seqray.alignment_rows.fit`
     window, flank = config.data.window, config.data.flank
-    tokenizer = make_tokenizer(config.model)
+    tokenizer = tokenizer_for(config.model)
     for example in data:
         length, where = len(example.sequence), f"record '{example.id}'"
         if flank and length != window + 2 * flank:
@@ -160,7 +160,7 @@ def check_lengths(data: Sequence[Example], config: RunConfig) -> None:
                 f"holds {length} letters, more than 'data.window' ({window})", where=where, remedy=remedy
             )
         try:
-            tokenizer.token_length(length - 2 * flank)
+            tokenizer.check(example.sequence[flank : length - flank])
         except InputError as error:
             raise InputError(error.what, where=where) from None
         if length == 0:

@@ -181,10 +181,12 @@ def pretrain(
     Raises
     ------
     ConfigError
-        For a k-mer model: overlapping words tell each other's letters.
+        For a k-mer model: overlapping words tell each other's letters; and for one on a backbone.
     InputError
         For fewer than 20 windows or alignments, or a ``work_dir`` of another run.
     """
+    if config.model.backbone is not None:
+        raise ConfigError("pre-training is for seqray's own networks, not for 'model.kind: backbone'")
     if config.model.tokenizer != "character":
         raise ConfigError("pre-training is for the character tokenizer ('model.tokenizer')")
     if not 0 < share < 1:

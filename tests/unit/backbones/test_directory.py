@@ -1,0 +1,157 @@
+"""Which directories are used, which are refused, and how one is known again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+
+import pytest
+from safetensors.torch import load_file, save_file
+
+from seqray.backbones.complete import completed
+from seqray.backbones.directory import checksums, find_directory
+from seqray.backbones.encoder import build_backbone, load_encoder
+from seqray.config import BackboneConfig, ModelConfig
+from seqray.errors import ConfigError
+
+
+@pytest.fixture
+def copy(backbones, tmp_path):
+    """A directory of its own to spoil."""
+    path = tmp_path / "bpe"
+    shutil.copytree(backbones["bpe"], path)
+    return path
+
+
+def on(path, **settings):
+    return ModelConfig(kind="backbone", backbone=BackboneConfig(path=str(path), **settings))
+
+
+def edit(path, **values):
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+def test_the_card_gets_the_facts_of_the_directory(copy):
+    (copy / "README.md").write_text("decides nothing")
+    known = completed(on(copy)).backbone
+    assert (known.path, known.name, known.width, known.pooling) == (str(copy), "bpe", 16, "cls")
+    assert known.files == {
+        name: hashlib.sha256((copy / name).read_bytes()).hexdigest()
+        for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
+    }
+
+
+def test_another_place_is_the_same_backbone_and_another_file_is_not(copy, tmp_path):
+    known = completed(on(copy)).backbone
+    copy.rename(tmp_path / "moved")
+    with pytest.raises(
+        ConfigError, match=r"bpe: the directory of the backbone does not exist; name .*--backbone"
+    ):
+        find_directory(known)
+    moved = BackboneConfig(path=str(tmp_path / "moved"), files=known.files)
+    assert find_directory(moved) == tmp_path / "moved"
+    edit(tmp_path / "moved" / "tokenizer_config.json", model_max_length=20)
+    with pytest.raises(
+        ConfigError, match=r"is not the backbone of the model: tokenizer_config\.json has the sha256"
+    ):
+        find_directory(moved)
+    (tmp_path / "moved" / "tokenizer_config.json").unlink()
+    with pytest.raises(ConfigError, match=r"lacks tokenizer_config\.json, which the model was trained with"):
+        find_directory(moved)
+
+
+def test_a_weight_that_changes_is_seen(copy):
+    known = completed(on(copy)).backbone
+    tensors = load_file(copy / "model.safetensors")
+    tensors["embeddings.LayerNorm.bias"][0] += 1e-3
+    save_file(tensors, copy / "model.safetensors", {"format": "pt"})
+    with pytest.raises(ConfigError, match=r"model\.safetensors has the sha256"):
+        find_directory(known)
+
+
+def test_shards_are_weights(copy):
+    tensors = load_file(copy / "model.safetensors")
+    names = sorted(tensors)
+    halves = {"a.safetensors": names[::2], "b.safetensors": names[1::2]}
+    for file, part in halves.items():
+        save_file({name: tensors[name] for name in part}, copy / file, {"format": "pt"})
+    (copy / "model.safetensors").unlink()
+    index = {"metadata": {}, "weight_map": {name: file for file, part in halves.items() for name in part}}
+    (copy / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert {"a.safetensors", "b.safetensors", "model.safetensors.index.json"} < checksums(copy).keys()
+    loaded = dict(load_encoder(copy).named_parameters())
+    assert (loaded["embeddings.word_embeddings.weight"] == tensors["embeddings.word_embeddings.weight"]).all()
+    (copy / "b.safetensors").unlink()
+    with pytest.raises(ConfigError, match=r"b\.safetensors: is missing; copy the whole directory"):
+        find_directory(on(copy, files={"config.json": ""}).backbone)
+
+
+def test_what_could_run_code_is_refused(copy):
+    edit(copy / "config.json", auto_map={"AutoModel": "modeling.Model"})
+    (copy / "modeling.py").write_text("raise RuntimeError('must never run')")
+    with pytest.raises(
+        ConfigError, match=r"needs code of its own \('auto_map' in config\.json\), which seqray never"
+    ):
+        completed(on(copy))
+    edit(copy / "config.json", auto_map=None)
+
+
+def test_pickles_are_refused_with_the_remedy(copy):
+    (copy / "model.safetensors").rename(copy / "pytorch_model.bin")
+    with pytest.raises(
+        ConfigError, match=r"pickled weights only \(pytorch_model\.bin\).*; convert them to model"
+    ):
+        completed(on(copy))
+    (copy / "pytorch_model.bin").unlink()
+    with pytest.raises(ConfigError, match=r"holds no model\.safetensors; give"):
+        completed(on(copy))
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"is_decoder": True}, "is no encoder but holds a decoder"),
+        ({"hidden_size": None}, r"config\.json tells no 'hidden_size'"),
+        ({"model_type": "no-such-type"}, "transformers can't load"),
+        ({"num_hidden_layers": 3}, "the weights lack 16 tensors of the encoder, such as 'encoder.layer.2."),
+        ({"vocab_size": 61}, "transformers can't load the encoder"),
+    ],
+)
+def test_settings_that_fit_no_encoder_are_refused(change, error, copy):
+    edit(copy / "config.json", **change)
+    with pytest.raises(ConfigError, match=error) as caught:
+        build_backbone(completed(on(copy)))
+    assert "\n" not in str(caught.value)
+
+
+def test_other_directories_are_refused(copy, tmp_path):
+    with pytest.raises(ConfigError, match=r"'model\.backbone\.path' names no directory"):
+        completed(ModelConfig(kind="backbone"))
+    with pytest.raises(ConfigError, match=r"holds no config\.json"):
+        completed(on(tmp_path))
+    (copy / "adapter_config.json").write_text("{}")
+    with pytest.raises(ConfigError, match="holds adapters of peft, not a whole encoder"):
+        completed(on(copy))
+    (copy / "adapter_config.json").unlink()
+    (copy / "config.json").write_text("no json")
+    with pytest.raises(ConfigError, match=r"config\.json: can't be read"):
+        completed(on(copy))
+
+
+def test_targets_of_lora_are_linear_maps(copy):
+    with pytest.raises(
+        ConfigError, match=r"names 'q_proj', and the encoder has no such linear map; it has dense"
+    ):
+        build_backbone(completed(on(copy, tuning="lora", targets=("q_proj",))))
+    network = build_backbone(completed(on(copy, tuning="lora", rank=2, targets=("key",))))
+    assert sorted(network.adapters) == [
+        f"encoder/layer/{i}/attention/self/key/lora_{m}/default/weight" for i in range(2) for m in "AB"
+    ]
+
+
+def test_without_cls_the_mean_is_read(copy):
+    edit(copy / "tokenizer.json", post_processor=None)
+    assert completed(on(copy)).backbone.pooling == "mean"
+    with pytest.raises(ConfigError, match="pooling' is cls, and the tokenizer puts no CLS in front"):
+        completed(on(copy, pooling="cls"))

@@ -1,0 +1,106 @@
+"""Model files on a backbone: head and adapters, and the checksums of what they stand on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+
+import seqray
+from seqray.api import predict
+from seqray.card import describe
+from seqray.engines import with_engine
+from seqray.errors import ConfigError, ModelFileError
+from seqray.export import export_onnx
+from seqray.modelfile import load_model, read_card, save_model
+
+CODES = np.random.default_rng(0).integers(0, 4, (6, 40)).astype(np.uint8)
+
+
+@pytest.fixture
+def moved(backbones, on_backbone, tmp_path, monkeypatch):
+    """A model file whose backbone has since moved from ``before`` to ``after``."""
+    monkeypatch.delenv("SEQRAY_BACKBONE", raising=False)
+    shutil.copytree(backbones["bpe"], tmp_path / "before")
+    model = on_backbone("bpe", "lora", path=str(tmp_path / "before"))
+    save_model(tmp_path / "m.safetensors", model.networks, model.card)
+    (tmp_path / "before").rename(tmp_path / "after")
+    return tmp_path / "m.safetensors", tmp_path / "after"
+
+
+@pytest.mark.parametrize(("kind", "tuning"), [("esm", "frozen"), ("kmer", "lora"), ("bpe", "full")])
+def test_a_file_gives_the_model_that_was_saved(kind, tuning, on_backbone, tmp_path):
+    model, path = on_backbone(kind, tuning), tmp_path / "m.safetensors"
+    card = save_model(path, model.networks, model.card)
+    state = torch.get_rng_state()
+    loaded = load_model(path)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert loaded.card == card
+    assert len(card.self_test["sequences"]) == 4
+    tokens = torch.from_numpy(model.tokenizer.encode_codes(CODES))
+    assert torch.equal(loaded.logits(tokens), model.logits(tokens))
+    with safe_open(path, "pt") as file:
+        assert set(file.keys()) == {f"member.0.{name}" for name in model.networks[0].state_dict()}
+    save_model(tmp_path / "again.safetensors", loaded.networks, card)
+    assert (tmp_path / "again.safetensors").read_bytes() == path.read_bytes()
+
+
+def test_a_directory_that_moved_is_named(moved, monkeypatch):
+    path, place = moved
+    with pytest.raises(
+        ConfigError, match=r"before: the directory of the backbone does not exist; name .* by --back"
+    ):
+        load_model(path)
+    loaded = load_model(path, place)
+    assert loaded.card.model.backbone.path == str(place)
+    assert len(predict(loaded, "ACGTACGT")) == 1
+    monkeypatch.setenv("SEQRAY_BACKBONE", str(place))
+    assert len(predict(path, "ACGTACGT")) == 1
+    assert seqray.load_model(path, place).sha256 == loaded.sha256
+
+
+def test_another_backbone_is_refused(moved, backbones):
+    with pytest.raises(ConfigError, match=r"is not the backbone of the model: config\.json has"):
+        load_model(moved[0], backbones["kmer"])
+
+
+def test_a_card_is_read_without_the_directory(moved):
+    card = read_card(moved[0])
+    assert card.model.backbone.name == "before"
+    lines = describe(card)
+    assert any(line.strip().startswith("model.safetensors: ") for line in lines)
+    assert not any("d_model" in line for line in lines)
+
+
+def test_a_model_without_a_backbone_takes_no_directory(tiny_model_file, backbones):
+    with pytest.raises(ConfigError, match="model 'tiny' stands on no backbone"):
+        load_model(tiny_model_file, backbones["esm"])
+
+
+def test_a_damaged_file_fails_its_self_test(moved, monkeypatch):
+    path, place = moved
+    model = load_model(path, place)
+    wrong = {**model.card.self_test, "logits": (np.array(model.card.self_test["logits"]) + 1).tolist()}
+    monkeypatch.setattr("seqray.modelfile.make_self_test", lambda model: wrong)
+    save_model(path, model.networks, model.card)
+    with pytest.raises(ModelFileError, match="fails its self-test"):
+        load_model(path, place)
+
+
+def test_other_engines_have_no_graph(on_backbone, tmp_path):
+    model = on_backbone("bpe")
+    for use in (lambda: export_onnx(model, tmp_path / "m.onnx"), lambda: with_engine(model, "onnx")):
+        with pytest.raises(
+            ConfigError, match="model 'bpe' stands on a backbone, for which there is no graph"
+        ):
+            use()
+    assert not (tmp_path / "m.onnx").exists()
+
+
+def test_cards_are_plain_json(on_backbone):
+    text = json.dumps(seqray.card.card_to_mapping(on_backbone("esm").card))
+    assert "model.safetensors" in text
