@@ -29,7 +29,7 @@ METHODS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options."""
-    options.add_input_arguments(parser)
+    options.add_input_arguments(parser, alignments=True)
     _add_question_arguments(parser.add_argument_group("what is explained"))
     _add_output_arguments(parser.add_argument_group("output; all files appear together, or none"))
     _add_check_arguments(parser.add_argument_group("checks"))

@@ -56,12 +56,11 @@ def probability(text: str) -> float:
     return value
 
 
-def add_input_arguments(parser: argparse.ArgumentParser) -> None:
-    """The sequences and the model."""
+def add_input_arguments(parser: argparse.ArgumentParser, *, alignments: bool = False) -> None:
+    """The sequences, or alignments where the verb reads them, and the model."""
+    formats = "FASTA or GenBank" + (", or alignments for a model that reads them" if alignments else "")
     parser.add_argument(
-        "input",
-        metavar="SEQUENCES",
-        help="FASTA or GenBank, plain or compressed; '-' is standard input",
+        "input", metavar="SEQUENCES", help=f"{formats}; plain or compressed, '-' is standard input"
     )
     parser.add_argument(
         "--model", "-m", required=True, metavar="NAME|FILE", help="a shipped model (seqray models) or a file"

@@ -24,7 +24,7 @@ _LABEL, _ODD = "label ", "out-of-domain"  # what is counted
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options."""
-    options.add_input_arguments(parser)
+    options.add_input_arguments(parser, alignments=True)
     parser.add_argument(
         "--out", "-o", default="-", metavar="FILE", help=".tsv, .tsv.gz or .parquet (default: TSV on stdout)"
     )

@@ -35,7 +35,13 @@ rule prepare:
         "cd {params.root:q} && python data/prepare.py {wildcards.name:q} --data {params.data:q} --out {output:q} > {log:q} 2>&1"
 
 
-rule train:
+# The rule that any workflow may take over, see workflows/rules.
+module verbs:
+    snakefile:
+        "../../../rules/train.smk"
+
+
+use rule seqray_train from verbs as train with:
     input:
         config=f"{ROOT}/configs/{{name}}.yaml",
         table=lambda wildcards: f"{RUNS}/data/{MODELS[wildcards.name]}.tsv.gz",
@@ -45,17 +51,9 @@ rule train:
         f"{RUNS}/logs/train/{{name}}.log",
     benchmark:
         f"{RUNS}/benchmarks/train/{{name}}.tsv"
-    conda:
-        "../envs/seqray.yaml"
     threads: config["threads"]
     params:
-        work=f"{RUNS}/{{name}}",
-        root=ROOT,
-        figures=f"{RESULTS}/{{name}}.card.json",
-    shell:
-        "cd {params.root:q} && seqray train --config {input.config:q} --train {input.table:q} --threads {threads} "
-        '$(test ! -e {params.figures:q} || echo --metrics "{params.figures}") '
-        "--work-dir {params.work:q} --out {output:q} > {log:q} 2>&1"
+        extra=train_options,
 
 
 rule cross_validate:
