@@ -37,7 +37,7 @@ from Bio.PDB.Polypeptide import is_aa
 from Bio.SeqUtils import seq1
 
 from machine import describe
-from seqray.alignment_rows import choose_rows, row_weights
+from seqray.alignment_rows import choose, row_weights
 from seqray.alignment_tokens import AlignmentTokenizer
 from seqray.alphabet import PROTEIN, RNA
 from seqray.config import load_run_config
@@ -120,13 +120,13 @@ def on_structure(alignment: Alignment, chain: Path) -> Known:
 
 
 def attention(network: AxialTransformer, alignment: Alignment) -> np.ndarray:
-    """Scores of pairs (C, C) by the maps of row attention; columns past the model's longest get none."""
-    depth, longest = network.config.max_rows, network.config.max_length
-    codes = alignment.codes[choose_rows(alignment.codes, depth)][:, :longest]
+    """Scores of pairs (C, C) by the maps of row attention; columns that the model doesn't read get none."""
+    rows, columns = choose(alignment, network.config.max_rows, network.config.max_length)
+    codes = alignment.codes[np.ix_(rows, columns)]
     tokens = torch.from_numpy(AlignmentTokenizer(alignment.alphabet).encode(codes)[None])
     maps = tied_maps(trace_alignment(network, tokens))[0].flatten(0, 1)  # (layers * heads, C, C)
     scores = np.full((alignment.columns,) * 2, -np.inf)
-    scores[: codes.shape[1], : codes.shape[1]] = pairs_from_maps(maps.numpy())
+    scores[np.ix_(columns, columns)] = pairs_from_maps(maps.numpy())
     return scores
 
 

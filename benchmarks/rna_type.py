@@ -21,6 +21,7 @@ network to the axial one (paired bootstrap).
 from __future__ import annotations
 
 import argparse
+import hashlib
 import itertools
 import json
 import os
@@ -45,7 +46,7 @@ from seqray.alignment_prediction import predict_alignments
 from seqray.alphabet import RNA
 from seqray.baseline import KmerPositionalBaseline
 from seqray.cli.alignments import queries
-from seqray.config import RunConfig, load_run_config
+from seqray.config import RunConfig, load_run_config, to_mapping
 from seqray.io.files import open_output
 from seqray.io.labelled_alignments import read_labelled_stockholm
 from seqray.modelfile import TrainedModel
@@ -53,6 +54,7 @@ from seqray.prediction import predict_records
 from seqray.records import Alignment, SequenceRecord
 from seqray.splits import grouped_folds
 from seqray.training.fit import train
+from seqray.training.partition import data_sha256
 
 DEPTHS = (1, 2, 4, 8)
 COMPOSITION, FIRST_ROW, ALL_ROWS = "length + composition", "k-mers of the first row", "k-mers of all rows"
@@ -131,9 +133,15 @@ def axial(
     return {name: calls(None), **{f"{name}, {depth} rows": calls(depth) for depth in depths}}
 
 
+def fingerprint(config: RunConfig, data: Sequence[Alignment], test: np.ndarray) -> str:
+    """What the answers of a fold depend on."""
+    settings = json.dumps(to_mapping(config), sort_keys=True, default=str)
+    return hashlib.sha256((settings + data_sha256(data)).encode() + test.tobytes()).hexdigest()[:16]
+
+
 def run_fold(config: RunConfig, data: Sequence[Alignment], test: np.ndarray, work: Path) -> Calls:
     """Everything on one fold; kept in a file, so that a second run goes on where the first one ended."""
-    kept = work / "calls.json"
+    kept = work / f"calls-{fingerprint(config, data, test)}.json"
     calls: Calls = json.loads(kept.read_text()) if kept.exists() else {}
     held = [data[i] for i in np.flatnonzero(test)]
     rest = [replace(data[i], split=None) for i in np.flatnonzero(~test)]

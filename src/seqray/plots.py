@@ -341,10 +341,11 @@ def _draw_columns(axes: Axes, e: AlignmentExplanation, found: AlignmentScores, l
 def _draw_pairs(axes: Axes, e: AlignmentExplanation, pairs: Floats, found: PairTable) -> None:
     """Scores above the diagonal; the pairs of the structure below it."""
     far = e.columns - e.columns[:, None] >= found.separation
-    size = e.alignment.columns
+    first, last = e.columns[0], e.columns[-1]
+    size = last - first + 1  # a file may be far wider than what is read of it
     full = np.full((size, size), np.nan)
-    full[np.ix_(e.columns, e.columns)] = np.where(far, np.maximum(pairs, 0), 0)
-    edge = (0.5, size + 0.5, size + 0.5, 0.5)
+    full[np.ix_(e.columns - first, e.columns - first)] = np.where(far, np.maximum(pairs, 0), 0)
+    edge = (first + 0.5, last + 1.5, last + 1.5, first + 0.5)
     axes.imshow(full, cmap="Purples", extent=edge, interpolation="nearest", aspect="equal")
     axes.set_anchor("W")
     if found.structure:

@@ -220,6 +220,7 @@ def grouped_folds(
     if len(y) != len(g):
         raise InputError(f"{len(y)} labels but {len(g)} groups")
     _require_folds(n_folds, int(g.max()) + 1, "groups")
+    _require_folds(n_folds, int(np.bincount(y).max()), "examples in the largest class")
     splitter = StratifiedGroupKFold(n_splits=n_folds, shuffle=True, random_state=seed)
     folds = np.empty(len(y), dtype=np.int64)
     with warnings.catch_warnings():

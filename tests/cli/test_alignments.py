@@ -128,6 +128,26 @@ def test_evaluate_of_sequences_takes_the_queries_where_asked(folder, capsys):
     assert len(pd.read_csv(folder / "x.tsv", sep="\t", comment="#"))
 
 
+def test_models_of_both_kinds_are_compared_in_both_directions(folder, capsys):
+    yaml = (
+        YAML.replace("kind: alignment, ", "").replace("max_rows: 4, ", "").replace("length: 20", "length: 8")
+    )
+    (folder / "s.yaml").write_text(yaml.replace("window: 20", "window: 8").replace("epochs: 8", "epochs: 1"))
+    data = ["--train", str(folder / "train.sto"), "--alignment-labels", str(folder / "train.tsv"), "--quiet"]
+    train = ["train", "--config", str(folder / "s.yaml"), *data, "--query-only", "--threads", "1"]
+    alone, whole = str(folder / "s.safetensors"), str(folder / "m.safetensors")
+    # The window of 8 is shorter than the queries.
+    assert main([*train, "--out", alone]) == 0
+    test = ["--test", str(folder / "test.sto"), "--alignment-labels", str(folder / "test.tsv"), "--quiet"]
+    for words in (
+        ["--model", alone, "--query-only", "--against", whole],
+        ["--model", whole, "--against", alone],
+    ):
+        assert main(["evaluate", *words, *test, "--out", str(folder / "both.tsv")]) == 0
+        table = pd.read_csv(folder / "both.tsv", sep="\t", comment="#")
+        assert {"model", "against"} <= set(table["source"])
+
+
 def test_pretraining_reads_alignments_and_training_begins_with_it(folder, capsys):
     config = ["--config", str(folder / "c.yaml"), "--set", "trainer.max_epochs=1", "--threads", "1"]
     weights = str(folder / "w.safetensors")

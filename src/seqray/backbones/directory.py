@@ -105,9 +105,18 @@ def checksums(path: Path) -> dict[str, str]:
     """Sha256 of each file that decides what the encoder computes, by name: settings, tokenizer, weights."""
     weights = [WEIGHTS]
     if not (path / WEIGHTS).is_file():
-        weights = [INDEX, *sorted(set(read_json(path / INDEX).get("weight_map", {}).values()))]
+        weights = [INDEX, *_shards(path / INDEX)]
     names = [SETTINGS, *(name for name in TOKENIZER if (path / name).is_file()), *weights]
     return {name: _checksum(path / name) for name in names}
+
+
+def _shards(index: Path) -> list[str]:
+    """Files of weights that an index names, all of them within the directory."""
+    places = read_json(index).get("weight_map")
+    names = set(places.values()) if isinstance(places, Mapping) else set()
+    if not names or not all(isinstance(name, str) and Path(name).name == name for name in names):
+        raise ConfigError("names no files of weights", where=str(index), remedy="copy the whole directory")
+    return sorted(names)
 
 
 def _checksum(path: Path) -> str:

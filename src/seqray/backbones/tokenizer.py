@@ -204,6 +204,7 @@ def token_limit(settings: Any, tokenizer: Any) -> int | None:
     limits = [tokenizer.model_max_length] if tokenizer.model_max_length < _ENDLESS else []
     positions = getattr(settings, "max_position_embeddings", None)
     if positions:
-        used = settings.pad_token_id + 1 if settings.model_type in _COUNT_FROM_PADDING else 0
+        padding = getattr(settings, "pad_token_id", None) or tokenizer.pad_token_id or 0
+        used = padding + 1 if settings.model_type in _COUNT_FROM_PADDING else 0
         limits.append(positions - used)
     return min(limits, default=None)

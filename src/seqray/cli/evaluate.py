@@ -201,15 +201,16 @@ def _floor(
         return [], [f"--no-floor: {NO_FLOOR}"]
     if not lettered:
         return [], [f"the labels come without sequences: {NO_FLOOR}"]
-    from seqray.evaluation.floor import FOLDS, floors
+    from seqray.evaluation.floor import floors, fold_count
 
     examples, train = material.examples, material.train
     keys = list(range(len(examples))) if groups is None else groups
-    if not train and len(set(map(str, keys))) < 2:
-        return [], [f"all records are of one group, so nothing can be held out: {NO_FLOOR}"]
+    folds = fold_count([example.label for example in examples], keys)
+    if not train and folds < 2:
+        return [], [f"records of one group, or one of each class: nothing can be held out, {NO_FLOOR}"]
     note = (
         "without training data the floor and the rules are cross-validated on the evaluated records "
-        f"({FOLDS} folds by groups): give the model's own with --train for a fair comparison"
+        f"({folds} folds by groups): give the model's own with --train for a fair comparison"
     )
     found = floors(
         examples, train, material.classes, material.positive, material.alphabet, keys, seed=args.seed

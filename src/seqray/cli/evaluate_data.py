@@ -12,7 +12,7 @@ from seqray.card import Card
 from seqray.cli import labelled
 from seqray.cli.alignments import queries, read_labelled, reads_alignments
 from seqray.errors import ConfigError, InputError
-from seqray.records import LabelledSequence
+from seqray.records import Alignment, LabelledSequence
 from seqray.results import Answers
 from seqray.splits import kmer_groups
 
@@ -58,10 +58,25 @@ class Material:
 def read_for(args: argparse.Namespace, card: Card, notes: list[str]) -> list[Any]:
     """What a model reads: labelled sequences, or alignments, which have the same fields."""
     alphabet = ALPHABETS[card.model.alphabet]
-    if not reads_alignments(args, card.model.kind):
-        return read_data(args, alphabet, notes)
-    alignments = read_labelled(args, alphabet)
-    return alignments if card.model.kind == "alignment" else queries(alignments, card.window)
+    if reads_alignments(args, card.model.kind):
+        return read_labelled(args, alphabet)
+    return read_data(args, alphabet, notes)
+
+
+def as_read_by(card: Card, examples: Sequence[LabelledSequence]) -> Sequence[LabelledSequence]:
+    """The same examples in the form that a model takes: of alignments the queries for a model of sequences.
+
+    Raises
+    ------
+    ConfigError
+        For sequences and a model of alignments.
+    """
+    alignments = [example for example in examples if isinstance(example, Alignment)]
+    if card.model.kind != "alignment":
+        return queries(alignments, card.window) if alignments else examples
+    if len(alignments) < len(examples):
+        raise ConfigError(f"model '{card.name}' reads alignments, and the data are sequences")
+    return examples
 
 
 def read_data(args: argparse.Namespace, alphabet: Alphabet, notes: list[str]) -> list[LabelledSequence]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqray.cli import options
-from seqray.cli.evaluate_data import Material, check_labels, choose_split, read_for, renamed
+from seqray.cli.evaluate_data import Material, as_read_by, check_labels, choose_split, read_for, renamed
 from seqray.cli.evaluate_tables import from_predictions, table_answers
 from seqray.errors import ConfigError
 from seqray.io.predictions import read_prediction_table, rows_by_id
@@ -116,7 +116,7 @@ def _model_answers(
     with options.Progress("records", quiet=args.quiet) as progress:
         scores = model_probabilities(
             model,
-            examples,
+            as_read_by(card, examples),
             use_context=not args.no_context,
             watch=progress.watch,
             prior=args.prior,

@@ -24,15 +24,15 @@ from seqray.cli import telling
 from seqray.errors import ConfigError, SeqrayError
 
 VERBS = {
-    "predict": ("seqray.cli.predict", "classify each record of a FASTA or GenBank file"),
+    "predict": ("seqray.cli.predict", "classify each record of a FASTA or GenBank file, or alignments"),
     "scan": ("seqray.cli.scan", "find sites in long sequences, on both strands"),
     "gather": ("seqray.cli.gather", "put the shards of one scan together"),
     "summary": ("seqray.cli.summary", "sum up several scans or evaluations, a row each"),
-    "explain": ("seqray.cli.explain", "rank the letters that calls rest on, and check the ranking"),
+    "explain": ("seqray.cli.explain", "rank the letters or columns that calls rest on, and check it"),
     "negatives": ("seqray.cli.negatives", "make negatives, and say what each kind teaches"),
     "audit": ("seqray.cli.audit", "find what would fool a model in labelled sequences, before training"),
     "split": ("seqray.cli.split", "divide labelled sequences without dividing relatives, and prove it"),
-    "pretrain": ("seqray.cli.pretrain", "learn from sequences without labels, to begin a training with"),
+    "pretrain": ("seqray.cli.pretrain", "learn without labels, to begin a training with"),
     "train": ("seqray.cli.train", "train a model on labelled sequences"),
     "evaluate": ("seqray.cli.evaluate", "measure predictions against labels, beside a floor"),
     "calibrate": ("seqray.cli.calibrate", "calibrate a model anew on labelled sequences of your own"),

@@ -6,6 +6,7 @@ groups held out, so that no record is judged by a fit that saw it or a relative.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -65,10 +66,10 @@ def floors(
         Where there are too few groups for two folds.
     """
     sequences = [example.sequence for example in examples]
-    fitted = (
-        f"fitted on {len(train)} training records" if train else f"cross-validated by groups in {FOLDS} folds"
-    )
     folds = None if train else _folds(examples, groups, seed)
+    fitted = f"fitted on {len(train)} training records"
+    if folds is not None:
+        fitted = f"cross-validated by groups in {folds.max() + 1} folds"
     found = []
     for name, (words, scorer) in _scorers(alphabet).items():
         if name in FEATURES and not _varies([*(e.sequence for e in train), *sequences], name):
@@ -107,7 +108,12 @@ def _folds(
     examples: Sequence[LabelledSequence], groups: Sequence[object] | np.ndarray, seed: int
 ) -> np.ndarray:
     labels, keys = [example.label for example in examples], list(groups)
-    return grouped_folds(labels, keys, min(FOLDS, len(set(keys))), seed)  # type: ignore[arg-type]
+    return grouped_folds(labels, keys, fold_count(labels, keys), seed)  # type: ignore[arg-type]
+
+
+def fold_count(labels: Sequence[str], groups: Sequence[object]) -> int:
+    """Folds that there can be: five at most, no more than groups or members of the largest class."""
+    return min(FOLDS, len(set(groups)), max(Counter(labels).values(), default=0))
 
 
 def _answered(

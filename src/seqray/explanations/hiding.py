@@ -2,23 +2,25 @@
 
 A hidden column holds the mask token in every row, the sign by which training (``augment.mask``) and
 pre-training hide letters: the column keeps its place and nothing is said of its letters. A row that is left
-out takes part in nothing: the network answers as if it weren't there.
+out takes part in nothing, and columns in which it alone had letters go with it, as prediction would have it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from seqray.batches import alignment_buckets, collate_alignments
 from seqray.explanations.logodds import log_odds
 from seqray.explanations.mutagenesis import stretches
 from seqray.modelfile import TrainedModel
 from seqray.models.alignment import AxialTransformer
 from seqray.prediction import arithmetic
-from seqray.tokens import MASK, Tokens
+from seqray.tokens import FIRST_LETTER, MASK, Tokens
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -40,24 +42,31 @@ class AlignmentQuestion(NamedTuple):
 
     def of_hidden(self, hidden: Flags) -> Floats:
         """Log-odds (N,) with columns hidden: flags (N, C), CLS not counted."""
-        return self._ask(hidden, None)
+        return self._ask([self._with_mask(columns) for columns in hidden])
 
     def of_rows(self, kept: Flags) -> Floats:
         """Log-odds (N,) with some rows only: flags (N, R), the query always kept."""
-        return self._ask(np.zeros((len(kept), self.tokens.shape[1] - 1), dtype=bool), kept)
+        return self._ask([self._of_rows(rows) for rows in kept])
+
+    def _with_mask(self, columns: Flags) -> Tokens:
+        tokens = self.tokens.copy()
+        tokens[:, 1:] = np.where(columns, MASK, tokens[:, 1:])
+        return tokens
+
+    def _of_rows(self, rows: Flags) -> Tokens:
+        tokens = self.tokens[rows]
+        letters = tokens < FIRST_LETTER + len(self.model.alphabet.letters)  # gaps come after; CLS is before
+        return tokens[:, letters.any(axis=0)]
 
     @torch.inference_mode()
-    def _ask(self, hidden: Flags, kept: Flags | None) -> Floats:
-        result = np.empty(len(hidden))
-        step = max(1, TOKENS_AT_ONCE // self.tokens.size)
+    def _ask(self, variants: Sequence[Tokens]) -> Floats:
+        result = np.empty(len(variants))
+        shapes = [one.shape for one in variants]
         with arithmetic(self.model.device, "fp32"):
-            for start in range(0, len(hidden), step):
-                part = slice(start, start + step)
-                tokens = np.repeat(self.tokens[None], len(hidden[part]), axis=0)
-                tokens[:, :, 1:] = np.where(hidden[part, None, :], MASK, tokens[:, :, 1:])
-                rows = None if kept is None else torch.from_numpy(kept[part]).to(self.model.device)
-                logits = self.network(torch.from_numpy(tokens).to(self.model.device), rows).logits
-                result[part] = self.of_logits(logits).double().cpu().numpy()
+            for indices in alignment_buckets(shapes, len(variants), TOKENS_AT_ONCE):
+                batch = collate_alignments([variants[i] for i in indices]).to(self.model.device)
+                logits = self.network(batch.tokens, batch.row_mask, batch.column_mask).logits
+                result[indices] = self.of_logits(logits).double().cpu().numpy()
         return result
 
 

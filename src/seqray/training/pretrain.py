@@ -193,7 +193,7 @@ def pretrain(
         raise ConfigError(f"the share of hidden letters is {share}", remedy="give one between 0 and 1")
     if threads is not None:
         torch.set_num_threads(threads)
-    examples = _examples(data, config.data.window)
+    examples = _examples(data, config.data.window, config.model.alphabet)
     if len(examples) < FEWEST:
         what = "alignments" if config.model.kind == "alignment" else "different windows"
         raise InputError(f"{len(examples)} {what} are too few to learn from", remedy=f"give {FEWEST} or more")
@@ -232,13 +232,17 @@ def pretrain(
     return PretrainResult(module.network.eval(), facts)
 
 
-def _examples(data: Sequence[str] | Sequence[Alignment], window: int) -> Sequence[Example]:
-    """Alignments as they are; sequences as windows, each once, in an order that is not that of the input."""
+def _examples(data: Sequence[str] | Sequence[Alignment], window: int, alphabet: str) -> Sequence[Example]:
+    """Alignments as they are; sequences as windows, each once, in an order that is not that of the input.
+
+    What holds no known letter gives nothing to guess and is left out.
+    """
     alignments = [one for one in data if isinstance(one, Alignment)]
     if alignments:
-        return alignments
+        return [one for one in alignments if (one.codes < one.alphabet.unknown).any()]
     windows = {piece for sequence in data if isinstance(sequence, str) for piece in cut(sequence, window)}
-    return [LabelledSequence(letters, "", "") for letters in sorted(windows)]
+    known = set(ALPHABETS[alphabet].letters)
+    return [LabelledSequence(letters, "", "") for letters in sorted(windows) if known & set(letters)]
 
 
 def _floor(train: Examples, held_out: Examples) -> dict[str, float]:

@@ -10,6 +10,7 @@ from seqray.baseline import KmerPositionalBaseline
 from seqray.errors import InputError
 from seqray.evaluation.floor import called, floors
 from seqray.records import LabelledSequence
+from seqray.splits import grouped_folds
 
 CLASSES = ("background", "promoter")
 
@@ -94,6 +95,14 @@ def test_a_class_without_training_data_gets_0_and_unknown_labels_are_left_out():
     assert found["floor"].threshold is None
     one = run(examples(6, 2), [e for e in train if e.label == "promoter"])
     assert one["floor"].scores.tolist() == [[0, 1]] * 6
+
+
+def test_few_records_get_fewer_folds():
+    found = run(examples(6, 2))  # three of each class
+    assert "cross-validated by groups in 3 folds" in found["floor"].note
+    assert found["floor"].scores.shape == (6, 2)
+    with pytest.raises(InputError, match="2 folds from 1 examples in the largest class"):
+        grouped_folds(["a", "b"], [0, 1], 2)
 
 
 def test_too_few_groups():

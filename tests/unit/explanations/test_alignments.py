@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 from seqray.alignment_prediction import predict_alignments
 from seqray.alignment_tokens import AlignmentTokenizer
 from seqray.alphabet import RNA
+from seqray.columns import encode_columns
 from seqray.errors import ConfigError, InputError
 from seqray.explanations.alignment_methods import AlignmentKnobs
 from seqray.explanations.alignments import (
@@ -85,6 +86,17 @@ def test_occlusion_of_rows_is_the_answer_without_them(alignment_model):
             expected[row] += (before - log_odds(alignment_model, network, without, 1)) / 2
     assert np.isnan(explained.scores[0].rows[0])
     assert explained.scores[0].rows[1:] == pytest.approx(expected[1:], abs=1e-5)
+
+
+def test_columns_of_a_row_alone_go_with_it(alignment_model):
+    rows = ["ACGU----", "ACGU----", "AC-UGGCA"]
+    codes = encode_columns([row.encode() for row in rows], ["a", "b", "c"], RNA, "x")
+    alignment = Alignment("x", ("a", "b", "c"), codes, RNA)
+    question = questions(alignment_model, alignment)[0]
+    tokens = AlignmentTokenizer(RNA).encode(codes)
+    before = log_odds(alignment_model, question.network, tokens, 1)
+    without = log_odds(alignment_model, question.network, tokens[:2, :5], 1)  # CLS and four columns
+    assert leave_rows_out(question)[2] == pytest.approx(before - without, abs=1e-5)
 
 
 def test_a_query_alone_has_columns_and_no_row_to_leave_out(alignment_model):

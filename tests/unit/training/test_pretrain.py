@@ -128,6 +128,15 @@ def test_windows_cover_a_record_and_a_short_rest_takes_letters_before_it():
     assert cut("ACG", 8) == ["ACG"]
 
 
+def test_windows_without_a_known_letter_are_left_out(tmp_path):
+    rng = random.Random(3)
+    known = ["".join(rng.choices("ACGT", k=24)) for _ in range(20)]
+    short = replace(settings(), trainer={"max_epochs": 1, "accelerator": "cpu"})
+    result = pretrain(short, [*known, "N" * 24], None, work_dir=tmp_path)
+    assert result.facts["examples"] == 20
+    assert result.facts["letters"] == 480
+
+
 def test_too_few_windows_and_words_are_refused(tmp_path):
     with pytest.raises(InputError, match="1 different windows are too few"):
         pretrain(settings(), ["A" * 240], None, work_dir=tmp_path)
