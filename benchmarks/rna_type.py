@@ -41,6 +41,7 @@ from sklearn.metrics import f1_score, matthews_corrcoef
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from cross_validation import write_card_figures
 from machine import describe
 from seqray.alignment_prediction import predict_alignments
 from seqray.alphabet import RNA
@@ -196,6 +197,19 @@ def summarise(truth: np.ndarray, groups: np.ndarray, calls: dict[str, np.ndarray
     return rows
 
 
+def card_figures(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What the model card shows: figures with intervals, of the network, the floors and the ablations."""
+    split = "Rfam seeds, clan folds"
+    shown: dict[str, Any] = {}
+    for row in rows:
+        shown[f"{split}, {row['model']}"] = {
+            name: {"value": row[name], "low": row[f"{name}_low"], "high": row[f"{name}_high"]}
+            for name in ("macro_f1", "mcc")
+        }
+    best = shown[f"{split}, {AXIAL}"]["macro_f1"]
+    return {"headline": {"metric": "macro_f1", "split": split, **best}, **shown}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
@@ -206,6 +220,7 @@ def main() -> None:
     add("--only", type=int, action="append", help="compute this fold and write no table; may be repeated")
     add("--work-dir", type=Path, default=Path("runs/rna_type"))
     add("--out", default="benchmarks/results/rna_type.tsv")
+    add("--card", help="JSON for seqray train --metrics; figures are added to it")
     args = parser.parse_args()
     if args.data is None:
         parser.error("name the folder of the public files by --data or SEQRAY_DATA")
@@ -232,6 +247,8 @@ def main() -> None:
         lines.append("\t".join(f"{c:.4f}" if isinstance(c, float) else str(c) for c in cells))
     with open_output(args.out) as handle:
         handle.write(("\n".join(lines) + "\n").encode())
+    if args.card:
+        write_card_figures(args.card, card_figures(rows))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,16 @@
 # What the rules take from the configuration and from files.
 
+import shlex
+
 
 def train_options(wildcards):
     """Where the checkpoints are, and the figures for the card, where they were measured."""
     options = f"--work-dir {RUNS}/{wildcards.name}"
     figures = RESULTS / f"{wildcards.name}.card.json"
     return f"{options} --metrics {figures}" if figures.exists() else options
+
+
+def rna_options(wildcards, input):
+    """Labels, figures for the card, and where the checkpoints are."""
+    options = ["--alignment-labels", input.labels, "--metrics", input.figures]
+    return shlex.join([*options, "--work-dir", f"{RUNS}/{RNA}"])

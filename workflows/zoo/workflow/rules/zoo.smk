@@ -51,6 +51,8 @@ use rule seqray_train from verbs as train with:
         f"{RUNS}/logs/train/{{name}}.log",
     benchmark:
         f"{RUNS}/benchmarks/train/{{name}}.tsv"
+    wildcard_constraints:
+        name="|".join(MODELS),
     threads: config["threads"]
     params:
         extra=train_options,
@@ -82,6 +84,8 @@ rule accuracy:
         expand(f"{ZOO}/{{name}}.safetensors", name=MODELS),
         expand(f"{RESULTS}/cv_{{name}}.tsv", name=FOLDS),
         expand(f"{RUNS}/data/{{name}}.tsv.gz", name=config["scored"]),
+        f"{RESULTS}/rna_type.tsv",
+        f"{RESULTS}/contacts.tsv",
     output:
         table=f"{RESULTS}/accuracy.tsv",
         page=ROOT / "docs/accuracy.md",
