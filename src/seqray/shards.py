@@ -135,14 +135,15 @@ class _Shard:
         self.places = file.array("places").reshape(-1, 3)
         self._edges = file.array("edges").reshape(-1, 2)
         self._counts = file.array("counts").reshape(-1, 3)
+        # Whole: they are few, and safetensors refuses an empty slice at the end of an array.
+        self._found = [file.array(name) for name in ("starts", "scores", "origin")]
         self._peaks = np.concatenate(([0], np.cumsum(self._counts[:, 0])))
         self._points = np.concatenate(([0], np.cumsum(self._counts[:, 2])))
 
     def swept(self, i: int) -> Swept:
         """What piece ``i`` of this shard gave."""
         first, last = self._edges[i].tolist()
-        span = int(self._peaks[i]), int(self._peaks[i + 1])
-        starts, scores, origin = (self.file.part(name, *span) for name in ("starts", "scores", "origin"))
+        starts, scores, origin = (array[self._peaks[i] : self._peaks[i + 1]] for array in self._found)
         return Swept(first, last, int(self._counts[i, 1]), starts, scores, origin)
 
     def profile(self, i: int) -> npt.NDArray[np.float64]:

@@ -93,6 +93,33 @@ def test_an_empty_file_in_shards(tiny_model_file, tmp_path):
     assert [row.split("\t")[0] for row in rows] == ["id"]
 
 
+def is_gathered(words, total, tmp_path):
+    """Hold the table of gathered shards against that of the whole scan; returns its rows."""
+    run(*words, "--out", tmp_path / "calls.tsv")
+    whole = (tmp_path / "calls.tsv").read_bytes()
+    shards = [tmp_path / f"{number}.shard" for number in range(1, total + 1)]
+    for number, shard in enumerate(shards, start=1):
+        run(*words, "--shard", f"{number}/{total}", "--out", shard)
+    run("gather", *shards, "--out", tmp_path / "calls.tsv")
+    assert (tmp_path / "calls.tsv").read_bytes() == whole
+    return [line for line in whole.decode().splitlines() if line[0] != "#"][1:]
+
+
+@pytest.mark.parametrize("total", [1, 2])
+def test_shards_without_calls(genome, tiny_model_file, tmp_path, total):
+    words = scan_words(genome, tiny_model_file, "--threshold", "1", "--null-mb", "0")
+    assert is_gathered(words, total, tmp_path) == []
+
+
+@pytest.mark.parametrize("total", [1, 2])
+def test_shards_whose_last_contig_has_no_calls(tiny_model_file, tmp_path, total):
+    genome = tmp_path / "genome.fa"
+    genome.write_text(f">first\n{letters(400)}\n>unknown\n{'N' * 400}\n")
+    words = scan_words(genome, tiny_model_file, "--threshold", "0.5", "--null-mb", "0")
+    rows = is_gathered(words, total, tmp_path)
+    assert {row.split("\t")[1] for row in rows} == {"first"}
+
+
 @pytest.fixture(scope="module")
 def shards(genome, tiny_model_file, tmp_path_factory):
     """Three shards of one scan, and one of another."""
