@@ -112,6 +112,7 @@ def scan_share(
         "threshold": work.sweep.threshold,
         "strands": list(options.strands),
         "contigs": [_plain(contig) for contig in contigs],
+        "sequences": work.checksum,
         "counted": asdict(work.counts),
     }
     return header, columns.arrays() | {"null": null_scores}
@@ -160,7 +161,7 @@ def check_shards(files: Sequence[ShardFile]) -> None:
     InputError
         For a shard of another scan, one that is given twice, and one that is missing.
     """
-    first, own = files[0], ("share", "counted")
+    first, own = files[0], ("share", "counted", "sequences")
     total = first.header["share"][1]
     seen: dict[int, str] = {}
     for file in files:
@@ -171,6 +172,12 @@ def check_shards(files: Sequence[ShardFile]) -> None:
                     where=file.path,
                     remedy="scan all shards with the same command, but for --shard and --out",
                 )
+        if file.header["sequences"] != first.header["sequences"]:
+            raise InputError(
+                f"was scanned from other sequences than '{first.path}', though of the same ids and lengths",
+                where=file.path,
+                remedy="scan all shards from one file that stays as it is",
+            )
         number, of = file.header["share"]
         common = [file.header["counted"][key] == first.header["counted"][key] for key in _COMMON]
         if of != total or not all(common):

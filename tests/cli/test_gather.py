@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
+import struct
 from pathlib import Path
 
 import pytest
 
 from seqray.cli.main import main
 from seqray.cli.scan_shards import divide_words
+from seqray.io.shards import ShardFile
 
 TRACKS = ("score.plus.bedgraph", "score.minus.bedgraph", "score.plus.bw", "score.minus.bw")
 OUTPUTS = ("calls.gff3", "calls.tsv", "calls.bed", "skipped.tsv", *TRACKS)
@@ -154,6 +157,56 @@ def test_shards_that_do_not_belong_together_are_refused(
     assert (out, err.count("\n")) == ("", 1)
     assert all(part in err for part in parts)
     assert not (tmp_path / "calls.tsv").exists()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "options"),
+    [
+        ("G", "C", []),
+        ("G", "N", []),
+        ("G", "g", ["--skip-soft-masked"]),
+    ],
+)
+def test_shards_of_sequences_that_changed_are_refused(
+    tiny_model_file, tmp_path, capfd, before, after, options
+):
+    genome = tmp_path / "genome.fa"
+    words = scan_words(genome, tiny_model_file, "--null-mb", "0", *options)
+    for number, letter in enumerate((before, after), start=1):
+        genome.write_text(f">one\n{letters(50)}\n>two\n{letters(40, seed=1)}{letter}\n")
+        run(*words, "--shard", f"{number}/2", "--out", tmp_path / f"{number}.shard", "--quiet")
+    files = [str(tmp_path / f"{number}.shard") for number in (1, 2)]
+    capfd.readouterr()
+    assert main(["gather", *files, "--out", str(tmp_path / "calls.tsv")]) == 2
+    err = capfd.readouterr().err
+    assert err.count("\n") == 1
+    assert f"{files[1]}: was scanned from other sequences than '{files[0]}'" in err
+    assert not (tmp_path / "calls.tsv").exists()
+
+
+def test_letters_in_lower_case_are_the_same_unless_they_are_skipped(tiny_model_file, tmp_path):
+    genome = tmp_path / "genome.fa"
+    for number, text in enumerate((letters(50), letters(50).lower()), start=1):
+        genome.write_text(f">one\n{text}\n")
+        words = scan_words(genome, tiny_model_file, "--null-mb", "0", "--shard", f"{number}/2")
+        run(*words, "--out", tmp_path / f"{number}.shard")
+    run("gather", tmp_path / "1.shard", tmp_path / "2.shard", "--out", tmp_path / "calls.tsv")
+
+
+def test_the_checksum_of_the_sequences_is_that_of_their_codes_and_masks(tiny_model_file, tmp_path):
+    genome = tmp_path / "genome.fa"
+    genome.write_text(">one\n" + "ACGT" * 5 + "N\n>two\n" + "TTTT" * 4 + "aaggC\n")
+    codes = [bytes([0, 1, 2, 3] * 5 + [4]), bytes([3] * 16 + [0, 0, 2, 2, 1])]
+    masks = [b"", struct.pack("<qq", 16, 20)]
+    expected = {
+        (): hashlib.sha256(b"".join(codes)),
+        ("--skip-soft-masked",): hashlib.sha256(codes[0] + masks[0] + codes[1] + masks[1]),
+    }
+    for options, checksum in expected.items():
+        words = scan_words(genome, tiny_model_file, "--null-mb", "0", *options)
+        run(*words, "--shard", "1/2", "--out", tmp_path / "1.shard")
+        with ShardFile(tmp_path / "1.shard") as shard:
+            assert shard.header["sequences"] == checksum.hexdigest()
 
 
 @pytest.mark.parametrize(
