@@ -121,9 +121,9 @@ class ScanWork:
         length, circular, options = contig.length, contig.circular, self.options
         masked = Intervals.merge(record.soft_masked) if options.skip_soft_masked else None
         if self._checksum is not None:
-            self._checksum.update(codes)
+            self._checksum.update(codes.data)
             if masked is not None:
-                self._checksum.update(np.array(masked.pairs(), "<i8"))
+                self._checksum.update(np.array(masked.pairs(), "<i8").data)
         # Peaks just outside the parts are needed to know which ones within are suppressed.
         halo = 2 * (options.min_distance + options.stride)
         scored = contig.scanned.widened(halo, length, circular=circular)

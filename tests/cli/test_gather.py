@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import random
 import struct
 from pathlib import Path
 
 import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
 
 from seqray.cli.main import main
 from seqray.cli.scan_shards import divide_words
@@ -207,6 +210,78 @@ def test_the_checksum_of_the_sequences_is_that_of_their_codes_and_masks(tiny_mod
         run(*words, "--shard", "1/2", "--out", tmp_path / "1.shard")
         with ShardFile(tmp_path / "1.shard") as shard:
             assert shard.header["sequences"] == checksum.hexdigest()
+
+
+def changed(shard, path, *, header=None, arrays=None):
+    """Copy a shard with another header, or without some arrays or with others in their place."""
+    with safe_open(shard, framework="numpy") as file:
+        metadata = file.metadata()
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    header = metadata["seqray_shard"] if header is None else header(json.loads(metadata["seqray_shard"]))
+    text = header if isinstance(header, str) else json.dumps(header)
+    save_file((arrays or dict)(tensors), path, {"seqray_shard": text})
+
+
+def without(name):
+    return lambda mapping: {key: value for key, value in mapping.items() if key != name}
+
+
+HEADERS = (
+    "share",
+    "label",
+    "rule",
+    "points",
+    "threshold",
+    "strands",
+    "contigs",
+    "sequences",
+    "counted",
+    "skipped",
+)
+HEADERS += ("version", "command", "model", "alphabet", "facts", "options", "track name")
+ARRAYS = ("places", "edges", "counts", "starts", "scores", "origin", "profile", "null")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"header": lambda _: []}, id="list"),
+        pytest.param({"header": lambda _: "3"}, id="number"),
+        pytest.param({"header": lambda _: {"format": 1}}, id="only the format"),
+        pytest.param({"header": lambda header: header | {"share": "1/3"}}, id="share in words"),
+        pytest.param({"header": lambda header: header | {"share": [1]}}, id="share without total"),
+        pytest.param({"header": lambda header: header | {"counted": {}}}, id="nothing counted"),
+        pytest.param({"header": lambda header: header | {"rule": {}}}, id="no rule"),
+        *(pytest.param({"header": without(name)}, id=f"no {name}") for name in HEADERS),
+        *(pytest.param({"arrays": without(name)}, id=f"no {name}") for name in ARRAYS),
+        *(
+            pytest.param(
+                {"arrays": lambda arrays, name=name: arrays | {name: arrays[name][:-1]}}, id=f"cut {name}"
+            )
+            for name in ARRAYS[:-1]
+        ),
+        pytest.param(
+            {"arrays": lambda arrays: arrays | {"starts": arrays["starts"].reshape(1, -1)}}, id="table"
+        ),
+    ],
+)
+@pytest.mark.parametrize("place", [0, 2])
+def test_a_file_without_what_a_shard_holds_is_no_shard(shards, tmp_path, capfd, change, place):
+    files = [shards / f"{number}.shard" for number in (1, 2, 3)]
+    changed(files[place], tmp_path / "changed.shard", **change)
+    files[place] = tmp_path / "changed.shard"
+    capfd.readouterr()
+    assert main(["gather", *map(str, files), "--out", str(tmp_path / "calls.tsv")]) == 2
+    err = capfd.readouterr().err
+    assert err.count("\n") == 1
+    assert f"{files[place]}: is no shard of a scan" in err
+    assert not (tmp_path / "calls.tsv").exists()
+
+
+def test_a_shard_of_a_newer_format_is_told(shards, tmp_path, capfd):
+    changed(shards / "1.shard", tmp_path / "new.shard", header=lambda _: {"format": 99})
+    assert main(["gather", str(tmp_path / "new.shard"), "--out", str(tmp_path / "calls.tsv")]) == 2
+    assert "is a shard of format 99" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(
