@@ -306,3 +306,31 @@ def test_outputs_stand_last_in_the_command_on_record():
     settings, outputs = divide_words(words.split())
     assert settings == ["seqray", "scan", "a.fa", "-m", "m", "--stride", "5"]
     assert outputs == ["-ox.bed", "--out=y.tsv", "--skipped", "s.tsv"]
+
+
+@pytest.mark.parametrize(
+    ("words", "settings", "outputs"),
+    [
+        ("-qo x.tsv a.fa", "a.fa", "-o x.tsv"),
+        ("a.fa -qox.tsv", "a.fa", "-ox.tsv"),
+        ("-qqo x.tsv -m m", "-m m", "-o x.tsv"),
+        ("-qq a.fa -qm m", "a.fa -m m", ""),
+        ("-om a.fa -mo --out -", "a.fa -mo", "-om --out -"),
+        ("-qmo - -qqmq", "-mo - -mq", ""),
+    ],
+)
+def test_short_options_in_one_word_are_told_apart(words, settings, outputs):
+    assert divide_words(words.split()) == (settings.split(), outputs.split())
+
+
+def test_outputs_in_one_word_with_quiet_give_the_same_scan(tiny_model_file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("genome.fa").write_text(f">one\n{letters(400)}\n")
+    words = scan_words("genome.fa", tiny_model_file, "--threshold", "0.5", "--null-mb", "0")
+    run(*words, "--out", "whole.tsv")
+    run(*words, "--shard", "1/3", "-qo", "1.shard")
+    run(*words, "--shard", "2/3", "-qo2.shard")
+    run(*words, "--shard", "3/3", "-o3.shard")
+    run("gather", "1.shard", "2.shard", "3.shard", "-qo", "gathered.tsv")
+    whole, gathered = (Path(f"{name}.tsv").read_text() for name in ("whole", "gathered"))
+    assert gathered == whole.replace("--out whole.tsv", "-o gathered.tsv")
