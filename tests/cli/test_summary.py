@@ -90,3 +90,20 @@ def test_a_table_that_was_cut_is_refused(summary, text, complaint):
     status, rows, err = summary(text)
     assert (status, rows, err.count("\n")) == (2, None, 1)
     assert f"0.tsv: {complaint}; " in err
+
+
+@pytest.mark.parametrize(
+    ("names", "complaint"),
+    [
+        (["a\tb"], r"'a\tb' has a tab or another control character"),
+        (["a\nb"], r"'a\nb' has a tab or another control character"),
+        (["\x7f"], r"'\x7f' has a tab or another control character"),
+        (["a\x85b"], r"'a\x85b' has a tab or another control character"),
+        (["a\u2028b"], r"'a\u2028b' has a tab or another control character"),
+        (["x", "y", "x"], "two tables have the name 'x'"),
+    ],
+)
+def test_names_that_would_shift_or_merge_rows_are_refused(summary, names, complaint):
+    status, rows, err = summary(CALLS, CALLS, CALLS, names=names)
+    assert (status, rows, err.count("\n")) == (2, None, 1)
+    assert complaint in err
