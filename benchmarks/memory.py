@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from machine import run
+from machine import describe, run
 from seqray.alphabet import DNA
 from seqray.card import Card
 from seqray.config import ModelConfig, from_mapping
@@ -73,6 +73,13 @@ def write_fasta(path: Path, megabytes: int) -> int:
     return count
 
 
+def add_row(path: Path, row: str) -> None:
+    """Add a row to a table, which begins with what its figures depend on."""
+    head = [] if path.exists() else [*(f"# {line}" for line in describe(sys.argv)), "\t".join(COLUMNS)]
+    with open(path, "a", encoding="utf-8") as handle:
+        handle.write("\n".join([*head, row]) + "\n")
+
+
 def main() -> int:
     """Make the file, classify it, compare with the limit."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -89,9 +96,7 @@ def main() -> int:
         sizes = [source.stat().st_size / 1e6, count, out.stat().st_size / 1e6]
     row = "\t".join(f"{value:.0f}" for value in (*sizes, cost.peak_mb, cost.wall))
     if args.out:
-        new = not args.out.exists()
-        with open(args.out, "a", encoding="utf-8") as handle:
-            handle.write(("\t".join(COLUMNS) + "\n" if new else "") + row + "\n")
+        add_row(args.out, row)
     print("\t".join(COLUMNS), row, sep="\n")
     return int(cost.peak_mb > args.limit)
 

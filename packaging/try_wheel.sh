@@ -44,11 +44,11 @@ outputs() {
     mkdir -p "$folder"
     for file in promoters regions; do cp "$folder/../$file.fa" "$folder"; done
     cd "$folder"
-    "${offline[@]}" "$python" -m seqray models > models.txt
-    "${offline[@]}" "$python" -m seqray models verify > verified.txt
-    "${offline[@]}" "$python" -m seqray predict promoters.fa --model ecoli-promoter --quiet --out predictions.tsv
-    "${offline[@]}" "$python" -m seqray scan regions.fa --model ecoli-promoter --quiet --out calls.gff3 --out calls.tsv
-    "${offline[@]}" "$python" -c "import seqray; print(seqray.__file__)" > where
+    ${offline[@]+"${offline[@]}"} "$python" -m seqray models > models.txt
+    ${offline[@]+"${offline[@]}"} "$python" -m seqray models verify > verified.txt
+    ${offline[@]+"${offline[@]}"} "$python" -m seqray predict promoters.fa --model ecoli-promoter --quiet --out predictions.tsv
+    ${offline[@]+"${offline[@]}"} "$python" -m seqray scan regions.fa --model ecoli-promoter --quiet --out calls.gff3 --out calls.tsv
+    ${offline[@]+"${offline[@]}"} "$python" -c "import seqray; print(seqray.__file__)" > where
     cd "$top"
 }
 source=$(cd "$(dirname "$python")" && pwd)/$(basename "$python")
@@ -58,7 +58,7 @@ grep -q "^$folder/venv/" "$folder/wheel/where" || { echo "the wheel was not what
 rm "$folder"/{wheel,source}/where
 diff -r "$folder/wheel" "$folder/source"
 
-printf '%s: %s bytes\n' "$sdist" "$(stat -c %s "$sdist")" "$wheel" "$(stat -c %s "$wheel")"
+printf '%s: %s bytes\n' "$sdist" "$(($(wc -c < "$sdist")))" "$wheel" "$(($(wc -c < "$wheel")))"
 network="network at hand"
 if ((${#offline[@]})); then network="without a network"; fi
 echo "installed alone, $network: models, models verify, predict and scan give the bytes of the source install"

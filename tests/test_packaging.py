@@ -213,6 +213,27 @@ def test_galaxy_offers_every_shipped_model_that_fits():
     }
 
 
+@pytest.mark.parametrize("path", TOOLS, ids=lambda path: path.stem)
+def test_the_help_of_galaxy_tells_of_every_shipped_model(path):
+    text = galaxy_tool.load(path).findtext("help")
+    rows = dict(
+        re.findall(
+            r"^([a-z0-9-]+) +(\S.*)$",
+            text.partition("**Models**")[2].partition("Models do")[0],
+            flags=re.MULTILINE,
+        )
+    )
+    assert set(rows) - {"name"} == set(zoo.available())
+    for name in zoo.available():
+        assert ("for classifying only" in rows[name]) == (read_card(zoo.locate(name)).site is None)
+
+
+def test_the_try_of_the_wheel_keeps_to_what_every_unix_has():
+    text = read("packaging/try_wheel.sh")
+    assert "stat -c" not in text  # GNU alone
+    assert text.count('"${offline[@]}"') == text.count('${offline[@]+"${offline[@]}"}')  # bash before 4.4
+
+
 GALAXY_TESTS = [(path, n) for path in TOOLS for n in range(len(galaxy_tool.load(path).findall("tests/test")))]
 
 

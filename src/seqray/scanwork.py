@@ -7,6 +7,7 @@ drawing and shuffling blocks) is done by every share, so that each unit is what 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
@@ -62,6 +63,13 @@ class ScanWork:
         )
         self._share = share or Share()
         self._units = 0
+        # Of what the shares of one scan have to agree on; a whole scan has nobody to agree with.
+        self._checksum = None if share is None else hashlib.sha256()
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of the codes opened so far, each contig's followed by its soft masks where they count."""
+        return "" if self._checksum is None else self._checksum.hexdigest()
 
     def _count_and_score(self, codes: Codes) -> npt.NDArray[np.floating]:
         scores = self.detector.score(codes)
@@ -112,6 +120,10 @@ class ScanWork:
         codes = self.detector.alphabet.encode(record.sequence)
         length, circular, options = contig.length, contig.circular, self.options
         masked = Intervals.merge(record.soft_masked) if options.skip_soft_masked else None
+        if self._checksum is not None:
+            self._checksum.update(codes.data)
+            if masked is not None:
+                self._checksum.update(np.array(masked.pairs(), "<i8").data)
         # Peaks just outside the parts are needed to know which ones within are suppressed.
         halo = 2 * (options.min_distance + options.stride)
         scored = contig.scanned.widened(halo, length, circular=circular)

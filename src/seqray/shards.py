@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from seqray.calls import CallTable
 from seqray.errors import InputError
-from seqray.io.shards import ShardFile
+from seqray.io.shards import ShardFile, no_shard
 from seqray.records import SequenceRecord
 from seqray.regions import Intervals
 from seqray.results import SkippedRecord
@@ -112,6 +112,7 @@ def scan_share(
         "threshold": work.sweep.threshold,
         "strands": list(options.strands),
         "contigs": [_plain(contig) for contig in contigs],
+        "sequences": work.checksum,
         "counted": asdict(work.counts),
     }
     return header, columns.arrays() | {"null": null_scores}
@@ -128,21 +129,36 @@ def _contig(plain: Sequence[Any]) -> Contig:
 
 
 class _Shard:
-    """One shard and the pieces in it."""
+    """One shard and the pieces in it.
+
+    Raises
+    ------
+    InputError
+        For arrays whose lengths do not go together.
+    """
 
     def __init__(self, file: ShardFile) -> None:
         self.file = file
+        sizes = {name: len(file.array(name)) for name in ("places", "edges", "counts")}
+        rows = sizes["places"] // 3
+        if sizes != {"places": 3 * rows, "edges": 2 * rows, "counts": 3 * rows}:
+            raise no_shard(file.path)
         self.places = file.array("places").reshape(-1, 3)
         self._edges = file.array("edges").reshape(-1, 2)
         self._counts = file.array("counts").reshape(-1, 3)
+        # Whole: they are few, and safetensors refuses an empty slice at the end of an array.
+        self._found = [file.array(name) for name in ("starts", "scores", "origin")]
         self._peaks = np.concatenate(([0], np.cumsum(self._counts[:, 0])))
         self._points = np.concatenate(([0], np.cumsum(self._counts[:, 2])))
+        if {len(array) for array in self._found} != {int(self._peaks[-1])}:
+            raise no_shard(file.path)
+        if file.size("profile") != self._points[-1]:
+            raise no_shard(file.path)
 
     def swept(self, i: int) -> Swept:
         """What piece ``i`` of this shard gave."""
         first, last = self._edges[i].tolist()
-        span = int(self._peaks[i]), int(self._peaks[i + 1])
-        starts, scores, origin = (self.file.part(name, *span) for name in ("starts", "scores", "origin"))
+        starts, scores, origin = (array[self._peaks[i] : self._peaks[i + 1]] for array in self._found)
         return Swept(first, last, int(self._counts[i, 1]), starts, scores, origin)
 
     def profile(self, i: int) -> npt.NDArray[np.float64]:
@@ -151,15 +167,32 @@ class _Shard:
         return self.file.part("profile", *span).astype(np.float64)
 
 
+def _check_header(file: ShardFile) -> None:
+    """Refuse a header whose parts are not those that `scan_share` writes."""
+    header = file.header
+    share = header["share"]
+    wanted = {"rule": WindowRule, "counted": ScanCounts}
+    if (
+        len(share) != 2
+        or not all(isinstance(number, int) for number in share)
+        or any(set(header[key]) != {f.name for f in fields(kind)} for key, kind in wanted.items())
+        or not set(header["options"]) <= {f.name for f in fields(ScanOptions)}
+    ):
+        raise no_shard(file.path)
+
+
 def check_shards(files: Sequence[ShardFile]) -> None:
     """Make sure that the shards are all of one scan.
 
     Raises
     ------
     InputError
-        For a shard of another scan, one that is given twice, and one that is missing.
+        For a file that is no shard, a shard of another scan, one that is given twice, and one that is
+        missing.
     """
-    first, own = files[0], ("share", "counted")
+    for file in files:
+        _check_header(file)
+    first, own = files[0], ("share", "counted", "sequences")
     total = first.header["share"][1]
     seen: dict[int, str] = {}
     for file in files:
@@ -170,6 +203,12 @@ def check_shards(files: Sequence[ShardFile]) -> None:
                     where=file.path,
                     remedy="scan all shards with the same command, but for --shard and --out",
                 )
+        if file.header["sequences"] != first.header["sequences"]:
+            raise InputError(
+                f"was scanned from other sequences than '{first.path}', though of the same ids and lengths",
+                where=file.path,
+                remedy="scan all shards from one file that stays as it is",
+            )
         number, of = file.header["share"]
         common = [file.header["counted"][key] == first.header["counted"][key] for key in _COMMON]
         if of != total or not all(common):

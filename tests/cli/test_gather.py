@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import random
+import struct
 from pathlib import Path
 
 import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
 
 from seqray.cli.main import main
 from seqray.cli.scan_shards import divide_words
+from seqray.io.shards import ShardFile
 
 TRACKS = ("score.plus.bedgraph", "score.minus.bedgraph", "score.plus.bw", "score.minus.bw")
 OUTPUTS = ("calls.gff3", "calls.tsv", "calls.bed", "skipped.tsv", *TRACKS)
@@ -93,6 +99,33 @@ def test_an_empty_file_in_shards(tiny_model_file, tmp_path):
     assert [row.split("\t")[0] for row in rows] == ["id"]
 
 
+def is_gathered(words, total, tmp_path):
+    """Hold the table of gathered shards against that of the whole scan; returns its rows."""
+    run(*words, "--out", tmp_path / "calls.tsv")
+    whole = (tmp_path / "calls.tsv").read_bytes()
+    shards = [tmp_path / f"{number}.shard" for number in range(1, total + 1)]
+    for number, shard in enumerate(shards, start=1):
+        run(*words, "--shard", f"{number}/{total}", "--out", shard)
+    run("gather", *shards, "--out", tmp_path / "calls.tsv")
+    assert (tmp_path / "calls.tsv").read_bytes() == whole
+    return [line for line in whole.decode().splitlines() if line[0] != "#"][1:]
+
+
+@pytest.mark.parametrize("total", [1, 2])
+def test_shards_without_calls(genome, tiny_model_file, tmp_path, total):
+    words = scan_words(genome, tiny_model_file, "--threshold", "1", "--null-mb", "0")
+    assert is_gathered(words, total, tmp_path) == []
+
+
+@pytest.mark.parametrize("total", [1, 2])
+def test_shards_whose_last_contig_has_no_calls(tiny_model_file, tmp_path, total):
+    genome = tmp_path / "genome.fa"
+    genome.write_text(f">first\n{letters(400)}\n>unknown\n{'N' * 400}\n")
+    words = scan_words(genome, tiny_model_file, "--threshold", "0.5", "--null-mb", "0")
+    rows = is_gathered(words, total, tmp_path)
+    assert {row.split("\t")[1] for row in rows} == {"first"}
+
+
 @pytest.fixture(scope="module")
 def shards(genome, tiny_model_file, tmp_path_factory):
     """Three shards of one scan, and one of another."""
@@ -130,6 +163,128 @@ def test_shards_that_do_not_belong_together_are_refused(
 
 
 @pytest.mark.parametrize(
+    ("before", "after", "options"),
+    [
+        ("G", "C", []),
+        ("G", "N", []),
+        ("G", "g", ["--skip-soft-masked"]),
+    ],
+)
+def test_shards_of_sequences_that_changed_are_refused(
+    tiny_model_file, tmp_path, capfd, before, after, options
+):
+    genome = tmp_path / "genome.fa"
+    words = scan_words(genome, tiny_model_file, "--null-mb", "0", *options)
+    for number, letter in enumerate((before, after), start=1):
+        genome.write_text(f">one\n{letters(50)}\n>two\n{letters(40, seed=1)}{letter}\n")
+        run(*words, "--shard", f"{number}/2", "--out", tmp_path / f"{number}.shard", "--quiet")
+    files = [str(tmp_path / f"{number}.shard") for number in (1, 2)]
+    capfd.readouterr()
+    assert main(["gather", *files, "--out", str(tmp_path / "calls.tsv")]) == 2
+    err = capfd.readouterr().err
+    assert err.count("\n") == 1
+    assert f"{files[1]}: was scanned from other sequences than '{files[0]}'" in err
+    assert not (tmp_path / "calls.tsv").exists()
+
+
+def test_letters_in_lower_case_are_the_same_unless_they_are_skipped(tiny_model_file, tmp_path):
+    genome = tmp_path / "genome.fa"
+    for number, text in enumerate((letters(50), letters(50).lower()), start=1):
+        genome.write_text(f">one\n{text}\n")
+        words = scan_words(genome, tiny_model_file, "--null-mb", "0", "--shard", f"{number}/2")
+        run(*words, "--out", tmp_path / f"{number}.shard")
+    run("gather", tmp_path / "1.shard", tmp_path / "2.shard", "--out", tmp_path / "calls.tsv")
+
+
+def test_the_checksum_of_the_sequences_is_that_of_their_codes_and_masks(tiny_model_file, tmp_path):
+    genome = tmp_path / "genome.fa"
+    genome.write_text(">one\n" + "ACGT" * 5 + "N\n>two\n" + "TTTT" * 4 + "aaggC\n")
+    codes = [bytes([0, 1, 2, 3] * 5 + [4]), bytes([3] * 16 + [0, 0, 2, 2, 1])]
+    masks = [b"", struct.pack("<qq", 16, 20)]
+    expected = {
+        (): hashlib.sha256(b"".join(codes)),
+        ("--skip-soft-masked",): hashlib.sha256(codes[0] + masks[0] + codes[1] + masks[1]),
+    }
+    for options, checksum in expected.items():
+        words = scan_words(genome, tiny_model_file, "--null-mb", "0", *options)
+        run(*words, "--shard", "1/2", "--out", tmp_path / "1.shard")
+        with ShardFile(tmp_path / "1.shard") as shard:
+            assert shard.header["sequences"] == checksum.hexdigest()
+
+
+def changed(shard, path, *, header=None, arrays=None):
+    """Copy a shard with another header, or without some arrays or with others in their place."""
+    with safe_open(shard, framework="numpy") as file:
+        metadata = file.metadata()
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    header = metadata["seqray_shard"] if header is None else header(json.loads(metadata["seqray_shard"]))
+    text = header if isinstance(header, str) else json.dumps(header)
+    save_file((arrays or dict)(tensors), path, {"seqray_shard": text})
+
+
+def without(name):
+    return lambda mapping: {key: value for key, value in mapping.items() if key != name}
+
+
+HEADERS = (
+    "share",
+    "label",
+    "rule",
+    "points",
+    "threshold",
+    "strands",
+    "contigs",
+    "sequences",
+    "counted",
+    "skipped",
+)
+HEADERS += ("version", "command", "model", "alphabet", "facts", "options", "track name")
+ARRAYS = ("places", "edges", "counts", "starts", "scores", "origin", "profile", "null")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"header": lambda _: []}, id="list"),
+        pytest.param({"header": lambda _: "3"}, id="number"),
+        pytest.param({"header": lambda _: {"format": 1}}, id="only the format"),
+        pytest.param({"header": lambda header: header | {"share": "1/3"}}, id="share in words"),
+        pytest.param({"header": lambda header: header | {"share": [1]}}, id="share without total"),
+        pytest.param({"header": lambda header: header | {"counted": {}}}, id="nothing counted"),
+        pytest.param({"header": lambda header: header | {"rule": {}}}, id="no rule"),
+        *(pytest.param({"header": without(name)}, id=f"no {name}") for name in HEADERS),
+        *(pytest.param({"arrays": without(name)}, id=f"no {name}") for name in ARRAYS),
+        *(
+            pytest.param(
+                {"arrays": lambda arrays, name=name: arrays | {name: arrays[name][:-1]}}, id=f"cut {name}"
+            )
+            for name in ARRAYS[:-1]
+        ),
+        pytest.param(
+            {"arrays": lambda arrays: arrays | {"starts": arrays["starts"].reshape(1, -1)}}, id="table"
+        ),
+    ],
+)
+@pytest.mark.parametrize("place", [0, 2])
+def test_a_file_without_what_a_shard_holds_is_no_shard(shards, tmp_path, capfd, change, place):
+    files = [shards / f"{number}.shard" for number in (1, 2, 3)]
+    changed(files[place], tmp_path / "changed.shard", **change)
+    files[place] = tmp_path / "changed.shard"
+    capfd.readouterr()
+    assert main(["gather", *map(str, files), "--out", str(tmp_path / "calls.tsv")]) == 2
+    err = capfd.readouterr().err
+    assert err.count("\n") == 1
+    assert f"{files[place]}: is no shard of a scan" in err
+    assert not (tmp_path / "calls.tsv").exists()
+
+
+def test_a_shard_of_a_newer_format_is_told(shards, tmp_path, capfd):
+    changed(shards / "1.shard", tmp_path / "new.shard", header=lambda _: {"format": 99})
+    assert main(["gather", str(tmp_path / "new.shard"), "--out", str(tmp_path / "calls.tsv")]) == 2
+    assert "is a shard of format 99" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("words", "parts"),
     [
         (["--shard", "0/3", "--out", "x.shard"], ["'0/3' is not I/N"]),
@@ -151,3 +306,31 @@ def test_outputs_stand_last_in_the_command_on_record():
     settings, outputs = divide_words(words.split())
     assert settings == ["seqray", "scan", "a.fa", "-m", "m", "--stride", "5"]
     assert outputs == ["-ox.bed", "--out=y.tsv", "--skipped", "s.tsv"]
+
+
+@pytest.mark.parametrize(
+    ("words", "settings", "outputs"),
+    [
+        ("-qo x.tsv a.fa", "a.fa", "-o x.tsv"),
+        ("a.fa -qox.tsv", "a.fa", "-ox.tsv"),
+        ("-qqo x.tsv -m m", "-m m", "-o x.tsv"),
+        ("-qq a.fa -qm m", "a.fa -m m", ""),
+        ("-om a.fa -mo --out -", "a.fa -mo", "-om --out -"),
+        ("-qmo - -qqmq", "-mo - -mq", ""),
+    ],
+)
+def test_short_options_in_one_word_are_told_apart(words, settings, outputs):
+    assert divide_words(words.split()) == (settings.split(), outputs.split())
+
+
+def test_outputs_in_one_word_with_quiet_give_the_same_scan(tiny_model_file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("genome.fa").write_text(f">one\n{letters(400)}\n")
+    words = scan_words("genome.fa", tiny_model_file, "--threshold", "0.5", "--null-mb", "0")
+    run(*words, "--out", "whole.tsv")
+    run(*words, "--shard", "1/3", "-qo", "1.shard")
+    run(*words, "--shard", "2/3", "-qo2.shard")
+    run(*words, "--shard", "3/3", "-o3.shard")
+    run("gather", "1.shard", "2.shard", "3.shard", "-qo", "gathered.tsv")
+    whole, gathered = (Path(f"{name}.tsv").read_text() for name in ("whole", "gathered"))
+    assert gathered == whole.replace("--out whole.tsv", "-o gathered.tsv")

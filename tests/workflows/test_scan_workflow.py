@@ -165,6 +165,9 @@ def test_a_run_elsewhere_gives_the_same_bytes(finished, tiny_model_file, tmp_pat
         ({"sheet": "sample\tfasta\n"}, "the sheet has no rows"),
         ({"sheet": "sample\tfasta\na\tdata/none.fa\n"}, "data/none.fa"),
         ({"models": ["a/x.safetensors", "b/x.safetensors"]}, "two models of the configuration"),
+        ({"models": ["a/my model.safetensors"]}, "'a/my model.safetensors' can't name results"),
+        ({"models": ["a/mod\u00e8le.safetensors"]}, "letters, digits, '.', '_' and '-'"),
+        ({"models": [".."]}, "'..' can't name results"),
         ({"samples": "config/none.tsv"}, "config/none.tsv: the sheet can't be read"),
     ],
 )
@@ -174,6 +177,18 @@ def test_a_wrong_project_stops_before_any_work(tmp_path, tiny_model_file, settin
     assert done.returncode != 0
     assert complaint in done.stderr
     assert not (folder / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("track", "option"), [("none", ""), ("bigwig", " --track 'my results/alpha/tiny/score.bw'")]
+)
+def test_a_folder_of_results_with_a_space_stays_one_word(tmp_path, tiny_model_file, track, option):
+    folder = make_project(tmp_path / "space", tiny_model_file, outdir="my results", scan={"track": track})
+    done = snakemake(folder, "--cores", "1", "--dry-run", "--printshellcmds")
+    assert done.returncode == 0, done.stderr
+    told = done.stdout + done.stderr
+    log = "'my results/logs/gather/alpha/tiny.log'"
+    assert f"--skipped 'my results/alpha/tiny/skipped.tsv'{option} > {log}" in " ".join(told.split())
 
 
 def test_an_empty_section_takes_the_defaults(tmp_path, tiny_model_file):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 OUTPUT_OPTIONS = ("--out", "-o", "--track", "--format", "--skipped")
 _SHARD_OPTIONS = ("--shard",)
+_SHORT = re.compile("-[^-]")
 _TELLING = ("--quiet", "-q", "--verbose", "--log-json", "--debug")
 GATHERED = ("strand", "threshold", "fdr", "min_distance")
 """Options of a scan that putting shards together needs."""
@@ -40,8 +41,9 @@ def divide_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
     settings: list[str] = []
     outputs: list[str] = []
     rest = iter(words)
-    for word in rest:
-        name = word[:2] if word.startswith("-o") else word.partition("=")[0]
+    for given in rest:
+        word = re.sub("^-q+(?=[^q])", "-", given)  # -qo FILE is -q -o FILE
+        name = word[:2] if _SHORT.match(word) else word.partition("=")[0]
         valued = name in (*OUTPUT_OPTIONS, *_SHARD_OPTIONS)
         parts = [word, next(rest, "")] if valued and word == name else [word]
         if name in OUTPUT_OPTIONS:

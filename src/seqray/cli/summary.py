@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from unicodedata import category
 
 from seqray.errors import InputError
+
+# Control characters, and those that end a line.
+_BREAKING = ("Cc", "Zl", "Zp")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +27,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _divide(word: str) -> tuple[str, str]:
+    """Name and file of ``NAME=TABLE``."""
+    name, equals, path = word.partition("=")
+    if not (name and equals and path):
+        raise InputError(f"{word!r} names no table", remedy="write NAME=TABLE")
+    if any(category(letter) in _BREAKING for letter in name):
+        raise InputError(f"the name {name!r} has a tab or another control character", remedy="leave it out")
+    return name, path
+
+
 def run(args: argparse.Namespace) -> int:
     """Read the tables, write the summary."""
     from seqray.cli.options import check_files
@@ -30,11 +44,11 @@ def run(args: argparse.Namespace) -> int:
     from seqray.io.staging import Staging
     from seqray.io.summaries import summarize, write_summary
 
-    rows = []
+    rows: list[dict[str, str]] = []
     for word in args.tables:
-        name, equals, path = word.partition("=")
-        if not (name and equals and path):
-            raise InputError(f"'{word}' names no table", remedy="write NAME=TABLE")
+        name, path = _divide(word)
+        if any(row["sample"] == name for row in rows):
+            raise InputError(f"two tables have the name '{name}'", remedy="give each a name of its own")
         check_files(path, [args.out, args.html])
         rows.append({"sample": name} | summarize(path))
         if list(rows[-1]) != list(rows[0]):

@@ -16,6 +16,8 @@ METRICS = ("mcc", "auroc", "auprc", "sensitivity", "specificity", "precision", "
 _WITH_INTERVAL = ("mcc", "auroc", "auprc")
 _OF_FLOOR = ("mcc", "auroc")
 _SCANNED = re.compile(r"(\d+) sequences?, (\d+) letters,")
+_WRITE_AGAIN = "write it again with 'seqray evaluate'"
+_CALLED = re.compile(r"\d+, (\S+) per Mb")
 _FALSE_CALLS = re.compile(r"(\S+) per Mb \(95 % interval (\S+) to (\S+?)\)")
 
 
@@ -32,7 +34,11 @@ def summarize(path: str | Path) -> dict[str, str]:
     if {"contig", "site", "score"} <= set(header):
         return {"model": model} | _calls(facts, len(rows), str(path))
     if {"source", "metric", "value"} <= set(header):
-        return {"model": model} | _evaluation([dict(zip(header, row, strict=False)) for row in rows])
+        if any(len(row) != len(header) for row in rows):
+            raise InputError("is cut short: rows lack cells", where=str(path), remedy=_WRITE_AGAIN)
+        return {"model": model} | _evaluation(
+            [dict(zip(header, row, strict=True)) for row in rows], str(path)
+        )
     raise InputError(
         "is neither a table of calls nor of an evaluation",
         where=str(path),
@@ -54,18 +60,24 @@ def _read(path: str | Path) -> tuple[dict[str, str], list[str], list[list[str]]]
 
 def _calls(facts: Mapping[str, str], count: int, where: str) -> dict[str, str]:
     scanned = _SCANNED.match(facts.get("scanned", ""))
-    if scanned is None or "calls" not in facts:
-        raise InputError("has no header that says what was scanned", where=where)
-    threshold = facts.get("threshold", UNKNOWN).split(",")[0]
+    called = _CALLED.match(facts.get("calls", ""))
+    threshold = facts.get("threshold", "").split(",")[0]
+    if scanned is None or called is None or not threshold:
+        raise InputError(
+            "has no header that says what was scanned",
+            where=where,
+            remedy="give it as 'seqray scan' or 'seqray gather' wrote it, with its lines of '#'",
+        )
     false_calls = _FALSE_CALLS.match(facts.get("expected false calls", ""))
-    per_mb = facts["calls"].split()[1]
-    cells = (*scanned.groups(), str(count), per_mb, threshold if threshold[0].isdigit() else UNKNOWN)
+    cells = (*scanned.groups(), str(count), called[1], threshold if threshold[0].isdigit() else UNKNOWN)
     chance = false_calls.groups() if false_calls else [UNKNOWN] * len(FALSE_CALLS)
     return dict(zip(CALLS, cells, strict=True)) | dict(zip(FALSE_CALLS, chance, strict=True))
 
 
-def _evaluation(rows: Sequence[Mapping[str, str]]) -> dict[str, str]:
+def _evaluation(rows: Sequence[Mapping[str, str]], where: str) -> dict[str, str]:
     wanted = {(row["source"], row["metric"]): row for row in reversed(rows) if row.get("subset") == "all"}
+    if not any(source == "model" for source, _ in wanted):
+        raise InputError("has no rows of the subset 'all' for the model", where=where, remedy=_WRITE_AGAIN)
     any_row = wanted.get(("model", "mcc"), {})
     summary = {key: any_row.get(key, UNKNOWN) for key in ("split", "n", "positives")}
     for metric in METRICS:

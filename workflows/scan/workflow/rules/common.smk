@@ -1,5 +1,6 @@
 # Reads and checks the configuration and the sheet; the rules are in scan.smk.
 import csv
+import re
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -11,6 +12,9 @@ for section in ("scan", "explain", "resources"):
 # Once without defaults: filling them in fails on a section of the wrong type before it can be reported.
 validate(config, schema="../schemas/config.schema.yaml", set_default=False)
 validate(config, schema="../schemas/config.schema.yaml")
+
+
+NAME = r"[A-Za-z0-9._-]+"
 
 
 def read_samples(path):
@@ -42,6 +46,11 @@ def read_models(models):
     named = {
         Path(str(model)).name.removesuffix(".safetensors"): model for model in models
     }
+    for name, model in named.items():
+        if not re.fullmatch(NAME, name) or name in (".", ".."):
+            raise WorkflowError(
+                f"the model '{model}' can't name results: rename its file to letters, digits, '.', '_' and '-'"
+            )
     if len(named) < len(models):
         raise WorkflowError("two models of the configuration have the same name")
     return named
@@ -59,8 +68,8 @@ EXPLANATIONS = expand(
 
 
 wildcard_constraints:
-    sample=r"[A-Za-z0-9._-]+",
-    model=r"[A-Za-z0-9._-]+",
+    sample=NAME,
+    model=NAME,
 
 
 def model_file(wildcards):
@@ -84,8 +93,9 @@ def track_files():
 
 
 def track_option(wildcards):
+    """Words of the command, none where no track is asked for."""
     folder = f"{OUTDIR}/{wildcards.sample}/{wildcards.model}"
-    return f"--track {folder}/score.{TRACK}" if TRACK else ""
+    return ["--track", f"{folder}/score.{TRACK}"] if TRACK else []
 
 
 def empty_option():

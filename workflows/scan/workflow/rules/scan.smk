@@ -55,4 +55,4 @@ rule gather:
         track=track_option,
     shell:
         "seqray gather {input:q} --out {output.gff3:q} --out {output.tsv:q} --skipped {output.skipped:q}"
-        " {params.track} > {log:q} 2>&1"
+        " {params.track:q} > {log:q} 2>&1"

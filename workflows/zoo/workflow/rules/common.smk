@@ -1,13 +1,14 @@
 # What the rules take from the configuration and from files.
-
 import shlex
 
 
 def train_options(wildcards):
     """Where the checkpoints are, and the figures for the card, where they were measured."""
-    options = f"--work-dir {RUNS}/{wildcards.name}"
+    options = ["--work-dir", f"{RUNS}/{wildcards.name}"]
     figures = RESULTS / f"{wildcards.name}.card.json"
-    return f"{options} --metrics {figures}" if figures.exists() else options
+    return shlex.join(
+        [*options, *(["--metrics", str(figures)] if figures.exists() else [])]
+    )
 
 
 def rna_options(wildcards, input):

@@ -1,0 +1,38 @@
+"""The workflow that trains the zoo: its plan, from a checkout whose path has a space."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_checkout_with_a_space_in_its_path_stays_one_word(tmp_path):
+    checkout = tmp_path / "my checkout"
+    for name in ("workflows/zoo", "workflows/rules", "configs"):
+        shutil.copytree(ROOT / name, checkout / name)
+    figures = checkout / "benchmarks/results/ecoli-promoter.card.json"
+    figures.parent.mkdir(parents=True)
+    figures.write_text("{}")
+    words = ["--snakefile", str(checkout / "workflows/zoo/workflow/Snakefile"), "--directory"]
+    words += [str(checkout / "workflows/zoo"), "--cores", "1", "--dry-run", "--printshellcmds", "--"]
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "snakemake",
+            *words,
+            f"{checkout}/src/seqray/zoo_models/ecoli-promoter.safetensors",
+        ],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "SEQRAY_DATA": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")},
+        timeout=900,
+    )
+    assert done.returncode == 0, done.stderr
+    command = f"--work-dir '{checkout}/runs/ecoli-promoter' --metrics '{figures}' --threads"
+    assert command in " ".join((done.stdout + done.stderr).split())
