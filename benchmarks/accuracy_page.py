@@ -46,7 +46,8 @@ PAIRS = """
 Share of true pairs among the best L/5 and L pairs, L the letters of the query: base pairs of Rfam's consensus
 structures, and contacts of Pfam domains ([contacts.tsv](../benchmarks/results/contacts.tsv), `python
 benchmarks/contacts.py`). Row attention is that of `rna-family-type`, and of a network pre-trained on the 20
-domains alone (`configs/pfam-pretraining.yaml`).
+domains alone (`configs/pfam-pretraining.yaml`). Neither was taught pairs, and neither is a way to find them:
+take covariation.
 """
 
 

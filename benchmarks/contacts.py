@@ -98,8 +98,11 @@ def domains(folder: Path) -> Iterator[Known]:
 def on_structure(alignment: Alignment, chain: Path) -> Known:
     """Cut an alignment to the row that fits the chain best, its columns, and their contacts."""
     with gzip.open(chain, "rt") as handle:
-        model = next(iter(PDBParser(QUIET=True).get_structure("x", handle)))
-    residues = [r for r in next(iter(model)) if is_aa(r, standard=True) and ("CB" in r or "CA" in r)]
+        structure = PDBParser(QUIET=True).get_structure(chain.name, handle)
+    assert structure is not None
+    residues = [
+        r for r in next(structure.get_chains()) if is_aa(r, standard=True) and ("CB" in r or "CA" in r)
+    ]
     letters = "".join(seq1(r.get_resname()) for r in residues)
     atoms = np.array([(r["CB"] if "CB" in r else r["CA"]).coord for r in residues])
     aligner = PairwiseAligner(mode="local", match_score=2, mismatch_score=-1, gap_score=-2)
@@ -130,7 +133,7 @@ def attention(network: AxialTransformer, alignment: Alignment) -> np.ndarray:
     return scores
 
 
-def measured(known: Known, network: AxialTransformer | None, seed: int) -> dict[str, tuple[float, float]]:
+def measured(known: Known, network: AxialTransformer | None, seed: int) -> dict[str, tuple[float, ...]]:
     """Precision of the L/5 and L best pairs of each way to score."""
     alignment, letters = known.alignment, known.alignment.alphabet.unknown
     codes = alignment.codes[:DEEPEST]
@@ -149,7 +152,7 @@ def measured(known: Known, network: AxialTransformer | None, seed: int) -> dict[
     }
 
 
-def table(task: str, found: Sequence[dict[str, tuple[float, float]]]) -> list[str]:
+def table(task: str, found: Sequence[dict[str, tuple[float, ...]]]) -> list[str]:
     """Means over alignments, with intervals."""
     rng = np.random.default_rng(0)
     draws = rng.integers(len(found), size=(1000, len(found)))

@@ -111,7 +111,7 @@ def single(config: RunConfig, rest: Sequence[Alignment], test: Sequence[Alignmen
     augment = replace(config.augment, rows=None, query=0.0)
     settings = replace(config, model=model, augment=augment)
     result = train(settings, queries(list(rest), config.data.window), None, work_dir=work)
-    records = [SequenceRecord(one.id, one.sequence[: config.data.window], RNA) for one in test]
+    records = [SequenceRecord(one.id, one.sequence[: config.data.window]) for one in test]
     trained = TrainedModel(result.card, result.networks)
     return {SINGLE: [answer.label for answer in predict_records(trained, records)]}
 
@@ -144,8 +144,8 @@ def run_fold(config: RunConfig, data: Sequence[Alignment], test: np.ndarray, wor
     """Everything on one fold; kept in a file, so that a second run goes on where the first one ended."""
     kept = work / f"calls-{fingerprint(config, data, test)}.json"
     calls: Calls = json.loads(kept.read_text()) if kept.exists() else {}
-    held = [data[i] for i in np.flatnonzero(test)]
-    rest = [replace(data[i], split=None) for i in np.flatnonzero(~test)]
+    held = [data[i] for i in np.flatnonzero(test).tolist()]
+    rest = [replace(data[i], split=None) for i in np.flatnonzero(~test).tolist()]
     mixed_rest, mixed_held = shuffled(rest), shuffled(held)
     steps: dict[str, Callable[[], Calls]] = {
         COMPOSITION: lambda: floors(rest, held, config.data.window),

@@ -71,7 +71,7 @@ def as_read_by(card: Card, examples: Sequence[LabelledSequence]) -> Sequence[Lab
     ConfigError
         For sequences and a model of alignments.
     """
-    alignments = [example for example in examples if isinstance(example, Alignment)]
+    alignments: list[Alignment] = [one for one in examples if isinstance(one, Alignment)]
     if card.model.kind != "alignment":
         return queries(alignments, card.window) if alignments else examples
     if len(alignments) < len(examples):
