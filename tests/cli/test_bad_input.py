@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import array
+import fcntl
 import gzip
 import os
 import pickle
@@ -9,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -229,7 +232,10 @@ def test_a_prior_must_leave_both_classes_possible(tiny_model_file, source, capfd
 
 
 def start(verb, model, target):
-    """Begin a run that waits for more input, and return once its output has been opened."""
+    """Begin a run that waits for more input; return once its output is opened and its input read so far.
+
+    A signal that comes earlier meets imports, some of which swallow whatever is raised in them.
+    """
     process = subprocess.Popen(
         [sys.executable, "-m", "seqray", verb, "-", "--model", str(model), "-o", str(target)],
         stdin=subprocess.PIPE,
@@ -241,10 +247,17 @@ def start(verb, model, target):
     assert process.stdin is not None
     process.stdin.write(RECORD.encode())
     process.stdin.flush()
-    while not list(target.parent.iterdir()) and process.poll() is None:
+    while process.poll() is None and (not list(target.parent.iterdir()) or unread(process.stdin)):
         time.sleep(0.05)
     assert process.poll() is None
     return process
+
+
+def unread(pipe):
+    """Bytes that the other side of a pipe has not taken yet."""
+    count = array.array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, count)
+    return count[0]
 
 
 @pytest.mark.parametrize("verb", ["predict", "scan"])
