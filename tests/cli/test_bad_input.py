@@ -278,6 +278,33 @@ def test_a_stopped_run_leaves_nothing(tiny_model_file, out, verb, number, status
     assert list(out.iterdir()) == []
 
 
+SWALLOWS = """
+import os, signal, sys
+import seqray.prediction
+from seqray.cli.main import main
+
+predict = seqray.prediction.predict_records
+
+def stopped(*given, **named):
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+    except BaseException:  # as an import in a library may do
+        pass
+    return predict(*given, **named)
+
+seqray.prediction.predict_records = stopped
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_signal_that_a_library_swallows_is_not_lost(tiny_model_file, source, out):
+    words = ["predict", str(source), "--model", str(tiny_model_file), "--out", str(out / "x.tsv")]
+    done = subprocess.run([sys.executable, "-c", SWALLOWS, *words], capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (143, b"")
+    assert done.stderr.decode().endswith("seqray: terminated\n")
+    assert list(out.iterdir()) == []
+
+
 def test_a_reader_that_goes_away_ends_the_run_quietly(tiny_model_file, tmp_path):
     path = tmp_path / "in.fa"
     path.write_text("".join(f">record_{i}\nACGTACGTACGTACGTTCGA\n" for i in range(10_000)))

@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 from seqray import __version__
 from seqray.cli import telling
 from seqray.errors import ConfigError, SeqrayError
+from seqray.stopping import Terminated, go_on, stop, stop_if_wanted
 
 VERBS = {
     "predict": ("seqray.cli.predict", "classify each record of a FASTA or GenBank file, or alignments"),
@@ -53,10 +54,6 @@ verbs:
 
 Exit status: 0 done, 1 a fault of seqray, 2 unusable input or setting, 3 a finding under --strict,
 130 Ctrl-C, 143 terminated."""
-
-
-class Terminated(BaseException):
-    """SIGTERM, as an exception: what is open is closed, and half-written files go."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -103,7 +100,9 @@ def _end(words: list[str]) -> int:
     debug = "--debug" in words
     try:
         with _terminable():
-            return _dispatch(words)
+            status = _dispatch(words)
+            stop_if_wanted()
+            return status
     except SystemExit as done:  # argparse ends a verb's --help so
         return int(done.code or 0)
     except BrokenPipeError:  # nobody reads on, as behind `| head`
@@ -193,12 +192,8 @@ def parser_of(verb: str) -> Parser:
 @contextmanager
 def _terminable() -> Iterator[None]:
     """Let SIGTERM unwind the stack as Ctrl-C does."""
-
-    def terminate(number: int, frame: object) -> NoReturn:
-        raise Terminated
-
     try:
-        before = signal.signal(signal.SIGTERM, terminate)
+        before = signal.signal(signal.SIGTERM, stop)
     except ValueError:  # not the main thread, which alone hears signals
         yield
         return
@@ -206,3 +201,4 @@ def _terminable() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+        go_on()

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, cast
 from Bio.bgzf import BgzfWriter
 
 from seqray.errors import InputError
+from seqray.stopping import stop_if_wanted
 
 BLOCK = 1 << 20
 
@@ -232,6 +233,7 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
         with _open_target(working, target, where) as raw, _stack_writer(raw, target.suffix == ".gz") as out:
             yield out
         if not in_place:
+            stop_if_wanted()
             _publish(working, target, where)
     except BaseException:
         if not in_place:

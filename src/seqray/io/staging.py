@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from seqray.errors import InputError
+from seqray.stopping import stop_if_wanted
 
 
 class Staging:
@@ -65,6 +66,7 @@ class Staging:
     ) -> None:
         try:
             if error is None:
+                stop_if_wanted()
                 self._move()
         finally:
             for folder in self._folders.values():
