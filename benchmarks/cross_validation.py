@@ -275,7 +275,7 @@ def headline(rows: Sequence[dict[str, Any]], measure: str) -> dict[str, Any]:
     """Choose the figure that ``seqray models`` lists: that of the last protocol."""
     row = [r for r in rows if r["model"] == MODEL and r["fold"] == "pooled"][-1]
     value, low, high = (row[key] for key in (measure, f"{measure}_low", f"{measure}_high"))
-    split = f"{row['set']}, {row['protocol']}"
+    split = f"{row['set']}, {row['protocol']}" + (", any class or none" if "macro_f1" in row else "")
     return {"metric": measure, "split": split, "value": value, "low": low, "high": high}
 
 

@@ -91,6 +91,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "homology/split.py",
             "metrics.py",
             "inputs.py",
+            "alignment_inputs.py",
             "frames.py",
         ),
     ),

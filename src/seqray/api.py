@@ -9,10 +9,13 @@ from typing import Any
 
 import pandas as pd
 
+from seqray.alignment_inputs import as_alignments
+from seqray.alignment_prediction import predict_alignments
 from seqray.engines import Engine, with_engine
 from seqray.errors import InputError
+from seqray.explanations.alignments import AlignmentOptions, explain_alignments
 from seqray.explanations.run import ExplainOptions, explain_records
-from seqray.frames import call_frame, explanation_frame, prediction_frame
+from seqray.frames import call_frame, column_frame, explanation_frame, prediction_frame
 from seqray.inputs import as_records
 from seqray.modelfile import TrainedModel
 from seqray.prediction import BatchSize, Precision, predict_records
@@ -38,14 +41,15 @@ def predict(
     device: str | None = None,
     engine: Engine = "torch",
 ) -> pd.DataFrame:
-    """Classify each sequence, as ``seqray predict`` does.
+    """Classify each sequence or alignment, as ``seqray predict`` does.
 
     Parameters
     ----------
     model
         Name of a shipped model, path of a model file, or what `load_model` gave.
     sequences
-        Strings, Biopython or pysam records, a Series, a mapping, a path: see `seqray.inputs.as_records`.
+        Strings, Biopython or pysam records, a Series, a mapping, a path: see `seqray.inputs.as_records`. For
+        a model of alignments, alignments: see `seqray.alignment_inputs.as_alignments`.
     threshold, prior, coverage, batch_size, precision, device
         As for `seqray.prediction.predict_records`.
     context
@@ -76,16 +80,12 @@ def predict(
     ['background']
     """
     loaded = _opened(model, context, device, engine, precision)
-    records = as_records(sequences, loaded.alphabet)
-    predictions = predict_records(
-        loaded,
-        records,
-        batch_size=batch_size,
-        threshold=threshold,
-        prior=prior,
-        coverage=coverage,
-        precision=precision,
-    )
+    settings: dict[str, Any] = {"batch_size": batch_size, "threshold": threshold, "prior": prior}
+    settings |= {"coverage": coverage, "precision": precision}
+    if loaded.card.model.kind == "alignment":
+        predictions = predict_alignments(loaded, as_alignments(sequences, loaded.alphabet), **settings)
+    else:
+        predictions = predict_records(loaded, as_records(sequences, loaded.alphabet), **settings)
     return prediction_frame(predictions, loaded.card.classes, coverage is not None)
 
 
@@ -135,6 +135,7 @@ def scan(
     True
     """
     loaded = _opened(model, context, device, engine, precision)
+    loaded.check_reads_sequences()
     settings = ScanOptions(**_known(ScanOptions, options))
     skipped: list[SkippedRecord] = []
     result = scan_records(
@@ -167,24 +168,28 @@ def explain(
     device: str | None = None,
     **options: Any,
 ) -> pd.DataFrame:
-    """Rank the letters that each call rests on, as ``seqray explain`` does.
+    """Rank the letters, or columns, that each call rests on, as ``seqray explain`` does.
 
     Parameters
     ----------
     model, sequences, context, device
         As for `predict`.
     method
-        Name of a method, or several, see `seqray.explanations.methods.METHODS`.
+        Name of a method, or several, see `seqray.explanations.methods.METHODS`, and for alignments
+        `seqray.explanations.alignment_methods.ALIGNMENT_METHODS`.
     top
-        Keep that many letters of each sequence only, the best first in rank.
+        Keep that many letters or columns of each only, the best in rank.
     **options
-        Of `ExplainOptions`: ``target``, ``shuffles``, ``members``, ``seed``, ``effects``.
+        Of `ExplainOptions`: ``target``, ``shuffles``, ``members``, ``seed``, ``effects``; for a model of
+        alignments of `AlignmentOptions`: ``target``, ``rows``.
 
     Returns
     -------
     pandas.DataFrame
         A row per letter with ``record``, ``position``, ``base``, ``method``, ``score``, ``rank``,
-        ``ism_delta``, ``p`` and more, see docs/formats.md. Arrays and attention: `explain_records`.
+        ``ism_delta``, ``p`` and more, or per column of an alignment with ``column``, ``query_position``,
+        ``letter``, ``score``, ``rank`` and more, see docs/formats.md. Arrays, attention, rows and pairs of
+        columns: `explain_records` and `seqray.explanations.alignments.explain_alignments`.
 
     Raises
     ------
@@ -205,6 +210,12 @@ def explain(
     """
     loaded = _opened(model, context, device, "torch", "fp32")
     methods = (method,) if isinstance(method, str) else tuple(method)
+    if loaded.card.model.kind == "alignment":
+        known = _known(AlignmentOptions, options, "methods", "pairs", "seed", "knobs")
+        of_columns = AlignmentOptions(methods=methods, **known)
+        return column_frame(
+            explain_alignments(loaded, as_alignments(sequences, loaded.alphabet), of_columns), top
+        )
     settings = ExplainOptions(methods=methods, **_known(ExplainOptions, options, "methods"))
     return explanation_frame(explain_records(loaded, as_records(sequences, loaded.alphabet), settings), top)
 
@@ -213,7 +224,6 @@ def _opened(
     model: Model, context: str | None, device: str | None, engine: Engine, precision: Precision
 ) -> TrainedModel:
     loaded = model if isinstance(model, TrainedModel) else load_model(model)
-    loaded.check_reads_sequences()
     if device is not None:
         loaded.to(device)
     if context is not None:

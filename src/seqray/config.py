@@ -113,7 +113,7 @@ class ModelConfig:
     ----------
     kind
         ``sequence`` reads single sequences, ``alignment`` alignments by axial attention. The latter has the
-        character tokenizer, multi-head attention, no stem that merges letters, no contexts and no gain.
+        character tokenizer, multi-head attention, no stem that merges letters, no contexts, gain or matrix.
         ``backbone`` reads single sequences with an encoder that others trained: it settles tokens and shape,
         so that only ``backbone``, ``alphabet``, ``classes``, ``dropout`` (before the head) and ``max_length``
         remain to be set.
@@ -148,6 +148,9 @@ class ModelConfig:
     position_gain
         A trained factor for each letter position and channel, for data whose sites stand at a fixed index:
         ``none``, ``shared``, or ``context``, which adds one for each context.
+    position_matrix, matrix_rank
+        A trained vector for each letter at each position, for the same data, as in a position weight matrix:
+        ``none``, ``shared`` or ``context``; and in how many dimensions they lie.
     max_length
         Longest input in letters or columns (learned tables have that many rows, others take it as a limit).
     stem
@@ -170,6 +173,8 @@ class ModelConfig:
     dropout: float = 0.1
     positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
     position_gain: Literal["none", "shared", "context"] = "none"
+    position_matrix: Literal["none", "shared", "context"] = "none"
+    matrix_rank: int = 8
     max_length: int = 1024
     stem: StemConfig | None = None
     contexts: tuple[str, ...] = ()
@@ -191,11 +196,13 @@ class ModelConfig:
         _require(len(set(self.contexts)) == len(self.contexts), "model.contexts", "repeats a name")
         _require(self.classes >= 2, "model.classes", "is 2 or more")
         _require(self.layers >= 1, "model.layers", "is 1 or more")
-        _require(
-            self.position_gain != "context" or bool(self.contexts),
-            "model.position_gain",
-            "is context only with 'model.contexts'",
-        )
+        for name in ("position_gain", "position_matrix"):
+            _require(
+                getattr(self, name) != "context" or bool(self.contexts),
+                f"model.{name}",
+                "is context only with 'model.contexts'",
+            )
+        _require(self.matrix_rank >= 1, "model.matrix_rank", "is 1 or more")
         _require(self.heads >= 1, "model.heads", "is 1 or more")
         _require(
             self.d_model >= self.heads and self.d_model % self.heads == 0,
@@ -243,6 +250,7 @@ class ModelConfig:
         _require(self.stem is None or self.stem.stride == 1, "model.stem.stride", f"above 1 {why}")
         _require(not self.contexts, "model.contexts", why)
         _require(self.position_gain == "none", "model.position_gain", why)
+        _require(self.position_matrix == "none", "model.position_matrix", why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from seqray.batches import collate
-from seqray.card import card_to_json
-from seqray.errors import InputError, ModelFileError, missing_package
+from seqray.card import Card, card_to_json
+from seqray.errors import ConfigError, InputError, ModelFileError, missing_package
 from seqray.io.files import open_output
 from seqray.modelfile import SELF_TEST_TOLERANCE, TrainedModel
 from seqray.tokens import CLS, FIRST_LETTER, PAD, UNK, make_tokenizer
@@ -23,14 +23,31 @@ FORMATS = ("onnx",)
 _WIDEST = 64  # letters of the shortest sequence are a few, of the longest the window
 
 
+def require_graph(card: Card) -> None:
+    """Refuse a model that can't be described as a graph, by its card alone.
+
+    Raises
+    ------
+    ConfigError
+        For a model of alignments, or on a backbone.
+    """
+    if card.model.kind != "sequence":
+        kind = "stands on a backbone" if card.model.backbone else "reads alignments"
+        raise ConfigError(
+            f"model '{card.name}' {kind}, for which there is no graph",
+            remedy="use torch, or a model that reads sequences",
+        )
+
+
 def build_graph(model: TrainedModel, *, masked: bool = True) -> onnx.ModelProto:
     """As `seqray.onnxgraph.make_graph`.
 
     Raises
     ------
     ConfigError
-        Where the package ``onnx`` is not installed.
+        As `require_graph`, and where the package ``onnx`` is not installed.
     """
+    require_graph(model.card)
     try:
         from seqray.onnxgraph import make_graph
     except ModuleNotFoundError as error:
@@ -58,7 +75,7 @@ def export_onnx(model: TrainedModel, path: str | Path) -> float:
     Raises
     ------
     ConfigError
-        Where the packages ``onnx`` and ``onnxruntime`` are not installed.
+        As `require_graph`, and where the packages ``onnx`` and ``onnxruntime`` are not installed.
     InputError
         For a name of another end, and a file that can't be written.
     ModelFileError

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from seqray.alignment_results import AlignmentExplanation, AlignmentScores
+from seqray.column_profiles import conservation, occupancy
+from seqray.io.alignment_explanations import COLUMN_COLUMNS
 from seqray.io.explanations import EXPLANATION_COLUMNS, ranks
 from seqray.io.tables import flag_text, prediction_columns, set_text
 from seqray.io.tracks import CALL_COLUMNS, call_ids
@@ -87,3 +90,50 @@ def _letters(e: Explanation, top: int | None) -> dict[str, np.ndarray]:
         "q": unknown if e.q is None else e.q,
     }
     return columns if top is None else {name: values[rank <= top] for name, values in columns.items()}
+
+
+def column_frame(explanations: Iterable[AlignmentExplanation], top: int | None = None) -> pd.DataFrame:
+    """A row per column and method, with the columns of `column_lines`, counted from 1.
+
+    Parameters
+    ----------
+    explanations
+        Of any alignments and methods.
+    top
+        Keep that many of the best ranks of each explanation only.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A column that the model did not read has no score and no rank; one where the query has no letter, no
+        position in it.
+    """
+    parts = [_columns(e, found, top) for e in explanations for found in e.scores]
+    empty = pd.DataFrame({name: np.empty(0, dtype=object) for name in COLUMN_COLUMNS})
+    frame = pd.concat(parts, ignore_index=True) if parts else empty
+    integers = {"column": "int64", "query_position": "Int64", "rank": "Int64"}
+    return frame.astype(integers | dict.fromkeys(("score", "occupancy", "conservation"), "float64"))
+
+
+def _columns(e: AlignmentExplanation, found: AlignmentScores, top: int | None) -> pd.DataFrame:
+    alignment, scores = e.alignment, e.by_column(found)
+    read = np.isfinite(scores)
+    rank, places = np.full(len(scores), np.nan), alignment.query_positions().astype(float) + 1
+    rank[read] = ranks(scores[read])
+    places[places == 0] = np.nan
+    sign = _SIGNS[np.sign(np.nan_to_num(scores)).astype(int) + 1]
+    columns = {
+        "record": e.id,
+        "column": np.arange(1, len(scores) + 1),
+        "query_position": places,
+        "letter": list(alignment.text(0)),
+        "method": found.method,
+        "class": e.target,
+        "score": scores,
+        "rank": rank,
+        "sign": np.where(read & found.signed, sign, "."),
+        "occupancy": occupancy(alignment.codes, alignment.alphabet),
+        "conservation": conservation(alignment.codes, alignment.alphabet),
+    }
+    frame = pd.DataFrame(columns)
+    return frame if top is None else frame.take(np.flatnonzero(rank <= top))

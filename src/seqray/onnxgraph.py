@@ -16,12 +16,11 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
-from seqray.errors import ConfigError
 from seqray.isotonic import IsotonicMap
 from seqray.modelfile import TrainedModel
 from seqray.models.attention import MultiHeadAttention
-from seqray.models.layers import Block, ConvolutionalStem
-from seqray.models.positions import PositionGain, rotary_angles, sinusoidal
+from seqray.models.layers import Block, ConvolutionalStem, TokenEmbedding
+from seqray.models.positions import PositionGain, PositionMatrix, rotary_angles, sinusoidal
 from seqray.models.sequence import SequenceTransformer
 
 OPSET, IR_VERSION = 17, 8  # read by ONNX Runtime from 1.12 on
@@ -87,7 +86,7 @@ def make_graph(model: TrainedModel, *, masked: bool = True) -> onnx.ModelProto:
     Parameters
     ----------
     model
-        Any; its context plays no part, since the first token tells it.
+        One of sequences, without a backbone; its context plays no part, since the first token tells it.
     masked
         Whether the graph takes a mask. Without one nothing may be padded, and there is a little less to do.
 
@@ -96,19 +95,11 @@ def make_graph(model: TrainedModel, *, masked: bool = True) -> onnx.ModelProto:
     onnx.ModelProto
         Inputs ``tokens`` (batch, length) int64 and ``mask`` (batch, length) bool, True at real tokens.
         Outputs ``logits`` (batch, K), as `TrainedModel.logits` gives, and ``probabilities`` (batch, K).
-
-    Raises
-    ------
-    ConfigError
-        For a model of alignments, or on a backbone.
     """
     g = _Builder()
     members = []
     for network in model.networks:
-        if not isinstance(network, SequenceTransformer):
-            kind = "stands on a backbone" if model.card.model.backbone else "reads alignments"
-            what = f"model '{model.card.name}' {kind}, for which there is no graph"
-            raise ConfigError(what, remedy="use torch, or a model that reads sequences")
+        assert isinstance(network, SequenceTransformer)  # see seqray.export.require_graph
         logits = _network(g, network, "tokens", "mask" if masked else None)
         members.append(g.op("LogSoftmax", logits, axis=-1))
     total = members[0] if len(members) == 1 else g.op("Sum", *members)
@@ -155,11 +146,16 @@ def _embed(g: _Builder, net: SequenceTransformer, tokens: str, mask: str | None)
     first = g.op("Squeeze", g.cut(tokens, 1, 0, 1), g.integers(1))
     context = g.op("Max", g.op("Sub", first, g.integers(net.vocabulary - 1)), g.integers(0))
     gain = None if net.gain is None else _gain(g, net.gain, context, g.size(letters, 1))
-    if isinstance(net.embedding, ConvolutionalStem):
-        x = _stem(g, net.embedding, letters, real, gain, net.config.activation)
+    stem = net.embedding if isinstance(net.embedding, ConvolutionalStem) else None
+    vectors = g.op("Gather", g.constant(_letters(net.embedding)), letters)
+    if stem is not None:
+        if real is not None:  # padding is zero, as beyond the ends
+            vectors = g.op("Mul", vectors, g.axis(g.op("Cast", real, to=TensorProto.FLOAT), 2))
+        x = _stem(g, stem, vectors, real, gain, net.config.activation)
     else:
-        x = g.op("Gather", g.constant(net.embedding.table.weight), letters)
-        x = x if gain is None else g.op("Mul", x, gain)
+        x = vectors if gain is None else g.op("Mul", vectors, gain)
+    if net.matrix is not None:
+        x = g.op("Add", x, _matrix(g, net.matrix, vectors, context, g.size(letters, 1), stride))
     shape = g.op("Concat", g.size(tokens, 0), g.integers(1, width), axis=0)
     cls = g.op("Expand", g.constant(net.cls.reshape(1, 1, -1)), shape)
     x = g.op("Concat", cls, x, axis=1)
@@ -171,6 +167,11 @@ def _embed(g: _Builder, net: SequenceTransformer, tokens: str, mask: str | None)
     if mask is None or real is None:
         return x, None
     return x, g.op("Concat", g.cut(mask, 1, 0, 1), g.cut(real, 1, 0, step=stride), axis=1)
+
+
+def _letters(embedding: TokenEmbedding | ConvolutionalStem) -> Tensor:
+    """Vector of each token (vocabulary, V)."""
+    return (embedding.letters if isinstance(embedding, ConvolutionalStem) else embedding.table).weight
 
 
 def _longest(net: SequenceTransformer) -> int:
@@ -195,10 +196,27 @@ def _gain(g: _Builder, gain: PositionGain, context: str, count: str) -> str:
     return g.op("Add", shared, g.cut(own, 1, 0, count))
 
 
+def _matrix(g: _Builder, matrix: PositionMatrix, vectors: str, context: str, count: str, stride: int) -> str:
+    """What embedded letters (B, N, V) add at their places to the tokens: (B, T, D)."""
+    table = matrix.table.detach().cpu()
+    if len(table) == 1:
+        shared = g.cut(g.constant(table[0]), 0, 0, count)
+        columns = g.op("Einsum", vectors, shared, equation="bnv,nvr->bnr")
+    else:
+        each = torch.cat((table[:1], table[:1] + table[1:]))  # with no context, and with each
+        own = g.cut(g.op("Gather", g.constant(each), context), 1, 0, count)
+        columns = g.op("Einsum", vectors, own, equation="bnv,bnvr->bnr")
+    # Sums of s neighbours, mapped to D channels, are a convolution of width and stride s.
+    weight = matrix.up.weight[:, :, None].expand(-1, -1, stride)  # (D, r) -> (D, r, s)
+    columns = g.op("Transpose", columns, perm=[0, 2, 1])
+    added = g.op("Conv", columns, g.constant(weight), pads=[0, stride - 1], strides=[stride])
+    return g.op("Transpose", added, perm=[0, 2, 1])
+
+
 def _stem(
-    g: _Builder, stem: ConvolutionalStem, letters: str, real: str | None, gain: str | None, activation: str
+    g: _Builder, stem: ConvolutionalStem, vectors: str, real: str | None, gain: str | None, activation: str
 ) -> str:
-    """Letters (B, N) to vectors (B, T, D); channels come before letters in between."""
+    """Embedded letters (B, N, V) to vectors (B, T, D); channels come before letters in between."""
     present = None if real is None else g.axis(g.op("Cast", real, to=TensorProto.FLOAT), 1)  # (B, 1, N)
 
     def hide_padding(x: str) -> str:
@@ -209,8 +227,7 @@ def _stem(
         assert isinstance(layer.bias, Tensor)
         return g.op("Conv", x, g.constant(layer.weight), g.constant(layer.bias), pads=pads)
 
-    x = g.op("Gather", g.constant(stem.letters.weight), letters)
-    x = hide_padding(g.op("Transpose", x, perm=[0, 2, 1]))
+    x = g.op("Transpose", vectors, perm=[0, 2, 1])
     detectors = [convolution(x, layer) for layer in stem.detectors if isinstance(layer, nn.Conv1d)]
     x = g.activation(g.op("Concat", *detectors, axis=1), activation)
     for layer in stem.residual:

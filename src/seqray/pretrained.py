@@ -42,7 +42,7 @@ _SAME = (
     "positions",
     "stem",
 )
-_OWN = ("head.", "contexts", "gain.")  # belong to the classes, contexts and frame of one data set
+_OWN = ("head.", "contexts", "gain.", "matrix.")  # belong to the classes, contexts and frame of one data set
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def check_start(start: StartingWeights, config: ModelConfig) -> None:
 
 
 def begin_with(network: Network, start: StartingWeights) -> None:
-    """Give a network the weights; head, contexts and gain keep their own start."""
+    """Give a network the weights; head, contexts, gain and matrix keep their own start."""
     kept = {name: value for name, value in network.state_dict().items() if name.startswith(_OWN)}
     learned = {name: value for name, value in start.tensors.items() if not name.startswith(_OWN)}
     network.load_state_dict(kept | learned)

@@ -108,6 +108,12 @@ def test_a_backbone_goes_through_the_verbs(seqray, files):
     assert sums.tolist() == pytest.approx([1] * 4, abs=1e-4)
     assert len(letters) == 2 * 4 * 30
 
+    status, printed, _ = seqray("models", "verify", "m.safetensors", "--backbone", "moved")
+    assert (status, printed.split("\t")[:2]) == (0, ["m.safetensors", "ok"])
+    status, _, told = seqray("export", "m.safetensors", "--out", "m.onnx")  # told without the directory
+    assert (status, told.count("\n")) == (2, 1)
+    assert "model 'toy' stands on a backbone, for which there is no graph; use torch" in told
+
     assert seqray("scan", "genome.fa", *moved, "--out", "s.tsv", "--null-mb", "0")[0] == 0
     figures = ("--test", "data.tsv", "--out", "v.tsv", "--bootstrap", "10")
     assert seqray("evaluate", *moved, *figures)[0] == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from seqray.cli.main import main
+from seqray.report.summary_page import render_summary
 
 CALLS = """\
 # model: tiny 123
@@ -72,6 +73,10 @@ def test_an_evaluation_gives_the_figures_of_all(summary):
         (CALLS.replace("3, 1.5 per Mb", "three per Mb"), "has no header that says what was scanned"),
         (CALLS.replace("0.5, chosen", ""), "has no header that says what was scanned"),
         (CALLS.replace("# threshold: 0.5, chosen\n", ""), "has no header that says what was scanned"),
+        (
+            CALLS.rstrip("\n").rpartition("\n")[0] + "\n",
+            "is cut short or was edited: its header says 3 calls, and it holds 2",
+        ),
         (EVALUATION[: EVALUATION.index("model\ttest")], "has no rows of the subset 'all' for the model"),
         (EVALUATION.replace("\tall\t", "\tcontext=y\t"), "has no rows of the subset 'all' for the model"),
         (
@@ -107,3 +112,27 @@ def test_names_that_would_shift_or_merge_rows_are_refused(summary, names, compla
     status, rows, err = summary(CALLS, CALLS, CALLS, names=names)
     assert (status, rows, err.count("\n")) == (2, None, 1)
     assert complaint in err
+
+
+def test_the_page_draws_each_row_to_one_scale():
+    """190 px with edges of 6: calls from 0 to the largest of all, MCC from 0 to 1."""
+    interval = {"false_calls_per_mb_low": "20", "false_calls_per_mb_high": "60"}
+    rows = [
+        {"sample": "<a>", "calls_per_mb": "89", "threshold": ".", "false_calls_per_mb": "40"} | interval,
+        {"sample": "b", "calls_per_mb": "44.5678", "threshold": "0.5", "false_calls_per_mb": "."}
+        | dict.fromkeys(interval, "."),
+    ]
+    page = render_summary("Calls", rows)
+    assert "<circle class=dot cx=184 cy=9" in page  # 89 of 89
+    assert 'class=span d="M46 9H126"' in page  # 6 + 178 * 20 / 89 and 6 + 178 * 60 / 89
+    assert 'class=mark d="M86 2V16"' in page  # 6 + 178 * 40 / 89
+    assert page.count("class=span d=") == page.count("class=mark d=") == 1  # of b nothing is known
+    assert "<td class=n>40 (20 to 60)" in page
+    assert "<td class=n>44.6" in page
+    assert "&lt;a&gt;" in page
+    assert "<a>" not in page
+    figures = {"sample": "m", "mcc": "0.5", "mcc_low": "0.25", "mcc_high": "0.75", "floor_mcc": "1"}
+    page = render_summary("Figures", [figures])
+    assert "<circle class=dot cx=95 cy=9" in page
+    assert 'class=span d="M50.5 9H139.5"' in page
+    assert 'class=mark d="M184 2V16"' in page

@@ -11,7 +11,15 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqray.models.positions import LearnedPositions, PositionGain, rotary_angles, rotate, sinusoidal
+from seqray.models.positions import (
+    Frame,
+    LearnedPositions,
+    PositionGain,
+    PositionMatrix,
+    rotary_angles,
+    rotate,
+    sinusoidal,
+)
 
 
 def encoding_by_formula(position: float, width: int) -> list[float]:
@@ -146,3 +154,41 @@ def test_a_gain_makes_uniform_attention_a_position_weight_matrix():
         for second in range(3):
             letters = F.one_hot(torch.tensor([[first, second]]), 3).float()
             assert (letters * factors).sum() == weights[0, first] + weights[1, second]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("contexts", [0, 2])
+def test_the_matrix_by_its_definition(contexts, stride):
+    """Token t gains, of each letter i under its stride, U (shared + own of the context)[i] applied to it."""
+    torch.manual_seed(0)
+    N, V, r, D = 7, 5, 2, 4
+    matrix = PositionMatrix(contexts, letters=9, width=V, rank=r, d_model=D)
+    matrix.table.copy_(torch.randn_like(matrix.table))
+    given = torch.tensor([0, 2, 1]) if contexts else torch.zeros(3, dtype=torch.long)
+    frame = Frame(matrix=matrix(given, N), up=matrix.up.weight)
+    vectors, x = torch.randn(3, N, V), torch.randn(3, -(-N // stride), D)
+    added = frame.add(x, vectors, stride) - x
+    for b, context in enumerate(given.tolist()):
+        for t in range(x.shape[1]):
+            expected = torch.zeros(D)
+            for i in range(t * stride, min((t + 1) * stride, N)):
+                own = matrix.table[context, i] if context else 0.0
+                expected += matrix.up.weight @ (vectors[b, i] @ (matrix.table[0, i] + own))
+            torch.testing.assert_close(added[b, t], expected)
+    with pytest.raises(ValueError, match="10 letters exceed the 9 of the position matrix"):
+        matrix(given, 10)
+
+
+@torch.no_grad()
+def test_a_matrix_of_rank_1_is_a_position_weight_matrix():
+    """Summed over the tokens, one-hot letters give the score of the matrix, beside whatever else is there."""
+    weights = torch.tensor([[0.5, -1.0, 2.0], [3.0, 0.25, -2.0]])  # (places, letters)
+    matrix = PositionMatrix(0, letters=2, width=3, rank=1, d_model=1)
+    matrix.table[0, :, :, 0] = weights
+    matrix.up.weight.fill_(1.0)
+    frame = Frame(matrix=matrix(torch.tensor([0]), 2), up=matrix.up.weight)
+    for first in range(3):
+        for second in range(3):
+            letters = F.one_hot(torch.tensor([[first, second]]), 3).float()
+            assert frame.add(torch.zeros(1, 2, 1), letters).sum() == weights[0, first] + weights[1, second]

@@ -27,6 +27,13 @@ SHAPES: dict[str, dict[str, Any]] = {
     "stem, learned": {"stem": STEM, "positions": "learned"},
     "gain": {"position_gain": "shared"},
     "stem, gain": {"stem": STEM, "position_gain": "shared"},
+    "matrix": {"position_matrix": "shared"},
+    "stem, gain, matrix": {
+        "stem": STEM,
+        "position_gain": "shared",
+        "position_matrix": "shared",
+        "matrix_rank": 3,
+    },
     "stem, rotary, relu": {"stem": STEM, "positions": "rotary", "activation": "relu"},
 }
 

@@ -28,6 +28,7 @@ configs = st.builds(
     layers=st.integers(1, 3),
     positions=positions,
     position_gain=st.sampled_from(["none", "shared"]),
+    position_matrix=st.sampled_from(["none", "shared"]),
     activation=st.sampled_from(["relu", "gelu"]),
     max_length=st.just(LONGEST),
     stem=stems,

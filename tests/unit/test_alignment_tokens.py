@@ -100,6 +100,7 @@ def test_buckets_hold_each_alignment_once_and_keep_their_limits(shapes, batch_si
         ({"kv_heads": 1}, "kv_heads"),
         ({"contexts": ("a",)}, "contexts"),
         ({"position_gain": "shared"}, "position_gain"),
+        ({"position_matrix": "shared"}, "position_matrix"),
         ({"max_rows": 0}, "max_rows"),
     ],
 )

@@ -7,10 +7,16 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from Bio.Align import MultipleSeqAlignment
+from Bio.Seq import Seq
+from Bio.SeqRecord import SeqRecord
 
 import seqray
+from seqray.alignment_inputs import as_alignments
+from seqray.alphabet import PROTEIN, RNA
 from seqray.cli.main import main
 from seqray.errors import ConfigError, InputError
+from seqray.io.alignment_explanations import COLUMN_COLUMNS
 from seqray.io.explanations import EXPLANATION_COLUMNS
 from seqray.io.tracks import CALL_COLUMNS
 
@@ -111,3 +117,64 @@ def test_settings_are_checked(tiny_model):
         seqray.predict(tiny_model, SHORT, context="bacteria")
     with pytest.raises(ConfigError, match="no class 'x'"):
         seqray.explain(tiny_model, SHORT, target="x")
+
+
+# --- alignments ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stockholm(tmp_path):
+    """Two alignments with gaps in the query; the same as Biopython holds them."""
+    held, lines = {}, []
+    for name, rows in (("one", 3), ("two", 2)):
+        texts = ["".join(RNG.choice(list("ACGU-"), 30, p=[0.2] * 5)) for _ in range(rows)]
+        records = [SeqRecord(Seq(text), id=f"{name}{i}") for i, text in enumerate(texts)]
+        held[name] = MultipleSeqAlignment(records)
+        lines += ["# STOCKHOLM 1.0", f"#=GF AC {name}", *(f"{r.id} {r.seq}" for r in records), "//"]
+    path = tmp_path / "two.sto"
+    path.write_text("\n".join(lines) + "\n")
+    return path, held
+
+
+def test_alignments_are_predicted_and_explained_as_by_the_verbs(stockholm, tmp_path):
+    path, held = stockholm
+    common = ["-m", "rna-family-type", "--quiet", "-o", str(tmp_path / "out.tsv")]
+
+    def table():
+        return pd.read_csv(tmp_path / "out.tsv", sep="\t", comment="#", keep_default_na=False)
+
+    assert main(["predict", str(path), *common]) == 0
+    for given in (path, held):
+        assert same(seqray.predict("rna-family-type", given), table())
+    methods = ["rollout", "occlusion"]
+    words = [word for method in methods for word in ("--method", method)]
+    for top in (None, 4):
+        best = [] if top is None else ["--top", str(top)]
+        assert main(["explain", str(path), *common, *words, *best, "--no-check", "--class", "called"]) == 0
+        frame = seqray.explain("rna-family-type", held, methods, top=top, target="called")
+        assert same(frame, table())
+    assert list(seqray.explain("rna-family-type", {}).columns) == list(COLUMN_COLUMNS)
+
+
+def test_alignments_by_their_place_and_what_is_none(stockholm):
+    path, held = stockholm
+    assert [one.id for one in as_alignments(held.values(), RNA)] == ["alignment_1", "alignment_2"]
+    [one] = as_alignments(held["one"], RNA)
+    assert [one.text(row) for row in range(3)] == [str(r.seq) for r in held["one"]]
+    assert [a.codes.tolist() for a in as_alignments(as_alignments(path, RNA), RNA)] == [
+        a.codes.tolist() for a in as_alignments(held, RNA)
+    ]
+    with pytest.raises(InputError, match="a int was given, no alignments"):
+        as_alignments(3, RNA)
+    with pytest.raises(InputError, match="alignment_1: a SeqRecord was given, no alignment"):
+        list(as_alignments([SeqRecord(Seq("ACGU"))], RNA))
+    with pytest.raises(InputError, match="record 'one': row 'x': unknown letter '!'"):
+        list(as_alignments({"one": MultipleSeqAlignment([SeqRecord(Seq("AC!U"), id="x")])}, RNA))
+    with pytest.raises(
+        InputError, match="alignment 'one': is an alignment of rna, and the model reads protein"
+    ):
+        list(as_alignments(list(as_alignments(path, RNA)), PROTEIN))
+    with pytest.raises(ConfigError, match="reads alignments"):
+        seqray.scan("rna-family-type", {"a": "ACGT" * 50})
+    with pytest.raises(TypeError, match="unknown setting 'shuffles'; known are target, rows"):
+        seqray.explain("rna-family-type", held, shuffles=2)

@@ -78,6 +78,14 @@ SHAPES = {
     "contexts, none given": {"contexts": ("x", "y")},
     "gain": {"position_gain": "shared"},
     "gain by context": {"position_gain": "context", "contexts": ("x", "y"), "context": "x"},
+    "matrix": {"position_matrix": "shared"},
+    "matrix by context": {"position_matrix": "context", "contexts": ("x", "y"), "context": "x"},
+    "matrix in a stem": {
+        "position_matrix": "context",
+        "matrix_rank": 3,
+        "contexts": ("x",),
+        "stem": StemConfig(kernels=(3,), stride=3, depth=1),
+    },
     "gain in a stem": {
         "position_gain": "context",
         "contexts": ("x",),
@@ -243,6 +251,8 @@ def test_a_model_of_alignments_is_refused(tmp_path):
         with pytest.raises(ConfigError, match="model 'rows' reads alignments"):
             refused()
     with pytest.raises(ConfigError, match="model 'rows' reads alignments"):
+        seqray.predict(model, [], engine="onnx")
+    with pytest.raises(InputError, match="alignment_1: a str was given, no alignment"):
         seqray.predict(model, ["MKV"])
     assert list(tmp_path.iterdir()) == []
 

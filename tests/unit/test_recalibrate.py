@@ -78,7 +78,9 @@ def test_predictions_are_what_the_card_promises():
     records = [SequenceRecord(e.id, e.sequence) for e in data]
     predicted = [p.probabilities for p in predict_records(replace(model, card=card), records)]
     np.testing.assert_allclose(
-        predicted, Calibration.of(card).probabilities(raw_scores(model, data)), atol=1e-5
+        predicted,
+        Calibration.of(card).probabilities(raw_scores(model, data)),
+        atol=1e-4,  # a steep step of the map makes rounding larger
     )
 
 

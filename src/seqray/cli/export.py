@@ -21,11 +21,13 @@ def run(args: argparse.Namespace) -> int:
     """Load, check against torch, write."""
     if args.out == "-":
         raise InputError("an exported model is a file", where="--out", remedy="name one that ends in .onnx")
+    from seqray.modelheader import read_card
     from seqray.zoo import load_model, locate
 
-    locate(args.model)  # a misspelt name is told before torch is loaded
-    from seqray.export import export_onnx
+    card = read_card(locate(args.model))  # a misspelt name is told before torch is loaded
+    from seqray.export import export_onnx, require_graph
 
+    require_graph(card)
     model = load_model(args.model)
     difference = export_onnx(model, args.out)
     if not args.quiet:

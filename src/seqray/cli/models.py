@@ -9,6 +9,7 @@ from pathlib import Path
 
 from seqray import zoo
 from seqray.card import card_to_mapping, describe, headline
+from seqray.cli.options import add_backbone_argument
 from seqray.errors import ConfigError, ModelFileError
 from seqray.io.files import sha256
 from seqray.modelheader import read_card
@@ -26,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     show.add_argument("models", nargs=1, metavar="MODEL", help="shipped model or model file")
     verify = actions.add_parser("verify", help="check the checksum and the self-test of models")
     verify.add_argument("models", nargs="*", metavar="MODEL", help="all shipped ones by default")
+    add_backbone_argument(verify)
     for action in (listing, show):
         action.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="write JSON")
     for action in (listing, show, verify):
@@ -91,13 +93,15 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _verify(args: argparse.Namespace) -> int:
+    if args.backbone and not args.models:
+        raise ConfigError("'--backbone' is given, and no model", remedy="name the model that stands on it")
     names = args.models or zoo.available()
     if not names:
         raise ModelFileError("this installation ships no model", remedy="name a model file")
     failures = []
     for name in names:
         try:
-            print(f"{Path(name).name}\tok\t{zoo.load_model(name).sha256}")
+            print(f"{Path(name).name}\tok\t{zoo.load_model(name, args.backbone).sha256}")
         except ModelFileError as error:
             print(f"{Path(name).name}\tfailed\t{error}")
             failures.append(error)

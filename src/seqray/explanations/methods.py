@@ -170,7 +170,7 @@ def _before_stem(network: SequenceTransformer, tokens: Tensor, relevance: Tensor
     stem = network.embedding
     if knobs.spread == "span" or not isinstance(stem, ConvolutionalStem):
         return relevance
-    return spread(relevance, stem, tokens, network.position_gain(tokens))
+    return spread(relevance, stem, tokens, network.frame(tokens))
 
 
 def _input_x_gradient(question: Question, tokens: Tensor, _: Knobs) -> Tensor:

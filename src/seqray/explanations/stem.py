@@ -12,11 +12,12 @@ import torch
 from torch import Tensor
 
 from seqray.models.layers import ConvolutionalStem
+from seqray.models.positions import Frame
 from seqray.tokens import FIRST_LETTER
 
 
 @torch.no_grad()
-def spread(relevance: Tensor, stem: ConvolutionalStem, tokens: Tensor, gain: Tensor | None = None) -> Tensor:
+def spread(relevance: Tensor, stem: ConvolutionalStem, tokens: Tensor, frame: Frame | None = None) -> Tensor:
     """Spread relevance over the letters that each token has read.
 
     Parameters
@@ -27,15 +28,15 @@ def spread(relevance: Tensor, stem: ConvolutionalStem, tokens: Tensor, gain: Ten
         That made the T tokens.
     tokens
         (B, 1 + N) letter tokens with CLS first, none padded.
-    gain
-        (B or 1, N, D) factors of their positions, where the model has them.
+    frame
+        What the letters count for at their places, where the model knows.
 
     Returns
     -------
     Tensor
         (B, 1 + N) with the same sums; CLS keeps its own.
     """
-    weights, letters = sensitivities(stem, tokens[:, 1:], gain)  # (B, T, F), (T, F)
+    weights, letters = sensitivities(stem, tokens[:, 1:], frame)  # (B, T, F), (T, F)
     shares = weights / weights.sum(dim=-1, keepdim=True)
     body = relevance[:, 1:, None] * shares
     count = tokens.shape[1] - 1
@@ -45,7 +46,7 @@ def spread(relevance: Tensor, stem: ConvolutionalStem, tokens: Tensor, gain: Ten
 
 
 def sensitivities(
-    stem: ConvolutionalStem, letters: Tensor, gain: Tensor | None = None
+    stem: ConvolutionalStem, letters: Tensor, frame: Frame | None = None
 ) -> tuple[Tensor, Tensor]:
     """How much each token changes when one of the letters that it reads becomes the mean letter.
 
@@ -56,8 +57,8 @@ def sensitivities(
     ----------
     letters
         (B, N) tokens.
-    gain
-        (B or 1, N, D) factors of their positions, where the model has them.
+    frame
+        What the letters count for at their places, where the model knows.
 
     Returns
     -------
@@ -68,14 +69,14 @@ def sensitivities(
     count, field, reach = letters.shape[1], stem.field, (stem.field - stem.stride) // 2
     vectors = stem.letters(letters)  # (B, N, width)
     mean = stem.letters.weight[FIRST_LETTER:].mean(dim=0)
-    whole, _ = stem.read(vectors, None, gain)
+    whole, _ = stem.read(vectors, None, frame)
     lowest = torch.arange(whole.shape[1], device=letters.device) * stem.stride - reach  # (T,)
     places = lowest[:, None] + torch.arange(field, device=letters.device)  # (T, F)
     changes = whole.new_zeros(*whole.shape[:2], field)
     for turn in range(min(field, count)):
         changed = vectors.clone()
         changed[:, turn::field] = mean
-        difference = (stem.read(changed, None, gain)[0] - whole).float().norm(dim=-1)  # (B, T)
+        difference = (stem.read(changed, None, frame)[0] - whole).float().norm(dim=-1)  # (B, T)
         changes.scatter_(2, ((turn - lowest) % field).expand_as(difference)[..., None], difference[..., None])
     inside = (places >= 0) & (places < count)
     own = (places >= lowest[:, None] + reach) & (places < lowest[:, None] + reach + stem.stride) & inside

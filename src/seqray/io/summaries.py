@@ -17,7 +17,7 @@ _WITH_INTERVAL = ("mcc", "auroc", "auprc")
 _OF_FLOOR = ("mcc", "auroc")
 _SCANNED = re.compile(r"(\d+) sequences?, (\d+) letters,")
 _WRITE_AGAIN = "write it again with 'seqray evaluate'"
-_CALLED = re.compile(r"\d+, (\S+) per Mb")
+_CALLED = re.compile(r"(\d+), (\S+) per Mb")
 _FALSE_CALLS = re.compile(r"(\S+) per Mb \(95 % interval (\S+) to (\S+?)\)")
 
 
@@ -27,7 +27,7 @@ def summarize(path: str | Path) -> dict[str, str]:
     Raises
     ------
     InputError
-        For a table of another kind, or one without the header that they write.
+        For a table of another kind, one without the header that they write, or one that was cut short.
     """
     facts, header, rows = _read(path)
     model = facts.get("model", UNKNOWN).split(" ")[0]
@@ -68,8 +68,14 @@ def _calls(facts: Mapping[str, str], count: int, where: str) -> dict[str, str]:
             where=where,
             remedy="give it as 'seqray scan' or 'seqray gather' wrote it, with its lines of '#'",
         )
+    if int(called[1]) != count:
+        raise InputError(
+            f"is cut short or was edited: its header says {called[1]} calls, and it holds {count}",
+            where=where,
+            remedy="write it again with 'seqray scan' or 'seqray gather'",
+        )
     false_calls = _FALSE_CALLS.match(facts.get("expected false calls", ""))
-    cells = (*scanned.groups(), str(count), called[1], threshold if threshold[0].isdigit() else UNKNOWN)
+    cells = (*scanned.groups(), *called.groups(), threshold if threshold[0].isdigit() else UNKNOWN)
     chance = false_calls.groups() if false_calls else [UNKNOWN] * len(FALSE_CALLS)
     return dict(zip(CALLS, cells, strict=True)) | dict(zip(FALSE_CALLS, chance, strict=True))
 

@@ -91,6 +91,11 @@ def fused_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None)
         if output is not None:
             return output
     key_mask = None if mask is None else mask[:, None, None, :]  # (B, 1, 1, L)
+    if q.dtype == torch.bfloat16 and q.device.type == "cpu" and torch.is_grad_enabled():
+        # Backwards, torch's kernel for the CPU takes several times as long in bfloat16 as in float32.
+        with torch.autocast("cpu", enabled=False):
+            wide = (t.float() for t in (q, k, v))
+            return F.scaled_dot_product_attention(*wide, attn_mask=key_mask).to(q.dtype)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=key_mask)
 
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from seqray.config import StemConfig
 from seqray.models.attention import MultiHeadAttention
 from seqray.models.kernels import Linear
+from seqray.models.positions import Frame
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 RESIDUAL_KERNEL = 5
@@ -39,10 +40,10 @@ class TokenEmbedding(nn.Module):
         self.table = nn.Embedding(vocabulary, d_model)
 
     def forward(
-        self, tokens: Tensor, mask: Tensor | None, gain: Tensor | None = None
+        self, tokens: Tensor, mask: Tensor | None, frame: Frame | None = None
     ) -> tuple[Tensor, Tensor | None]:
         x = self.table(tokens)
-        return x if gain is None else x * gain.to(x.dtype), mask
+        return x if frame is None else frame.add(frame.scale(x), x), mask
 
 
 class ConvolutionalStem(nn.Module):
@@ -51,8 +52,9 @@ class ConvolutionalStem(nn.Module):
     Parallel convolutions of several widths over a narrow letter embedding, concatenated to D channels;
     then residual convolutions; then a factor for each position, where there is one; then each ``stride``
     neighbours are merged into one token by a linear map, so that token i stands for letters
-    [i·stride, (i+1)·stride). Letters that are padding are set to zero before each convolution, as the
-    convolution's own border is: padding changes nothing.
+    [i·stride, (i+1)·stride); then what these letters add at their places, where there is a position matrix.
+    Letters that are padding are set to zero before each convolution, as the convolution's own border is:
+    padding changes nothing.
     """
 
     def __init__(self, vocabulary: int, d_model: int, config: StemConfig, activation: str) -> None:
@@ -73,13 +75,13 @@ class ConvolutionalStem(nn.Module):
         self.field = config.stride + 2 * reach  # letters that a token reads
 
     def forward(
-        self, letters: Tensor, mask: Tensor | None, gain: Tensor | None = None
+        self, letters: Tensor, mask: Tensor | None, frame: Frame | None = None
     ) -> tuple[Tensor, Tensor | None]:
-        """Letter tokens (B, N), mask (B, N), gain (B or 1, N, D) to vectors (B, T, D), their mask (B, T)."""
-        return self.read(self.letters(letters), mask, gain)
+        """Letter tokens (B, N), their mask (B, N) and frame to vectors (B, T, D), their mask (B, T)."""
+        return self.read(self.letters(letters), mask, frame)
 
     def read(
-        self, vectors: Tensor, mask: Tensor | None, gain: Tensor | None = None
+        self, vectors: Tensor, mask: Tensor | None, frame: Frame | None = None
     ) -> tuple[Tensor, Tensor | None]:
         """The same from embedded letters (B, N, width)."""
         count = vectors.shape[1]
@@ -88,15 +90,20 @@ class ConvolutionalStem(nn.Module):
         def hide_padding(x: Tensor) -> Tensor:
             return x if real is None else x * real.to(x.dtype)
 
-        x = hide_padding(vectors)
-        x = self.activation(torch.cat([detector(x) for detector in self.detectors], dim=-1))  # (B, N, D)
+        vectors = hide_padding(vectors)
+        x = self.activation(
+            torch.cat([detector(vectors) for detector in self.detectors], dim=-1)
+        )  # (B, N, D)
         for convolution in self.residual:
             x = x + self.activation(convolution(hide_padding(x)))
-        if gain is not None:
-            x = x * gain.to(x.dtype)
+        if frame is not None:
+            x = frame.scale(x)
         x = F.pad(hide_padding(x), (0, 0, 0, -count % self.stride))
         x = x.unflatten(1, (-1, self.stride)).flatten(2)  # (B, T·s, D) -> (B, T, s·D)
-        return self.merge(x), None if mask is None else mask[:, :: self.stride]
+        x = self.merge(x)
+        if frame is not None:
+            x = frame.add(x, vectors, self.stride)
+        return x, None if mask is None else mask[:, :: self.stride]
 
 
 class FeedForward(nn.Module):

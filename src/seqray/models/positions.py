@@ -6,6 +6,8 @@ Sources: Vaswani et al. 2017, section 3.5 (sinusoidal); Su et al. 2021, "RoForme
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -68,6 +70,63 @@ class PositionGain(nn.Module):
             return shared
         own = F.pad(self.table[1:, :letters].flatten(1), (0, 0, 1, 0))
         return shared + F.embedding(context, own).unflatten(1, (letters, -1))
+
+
+class PositionMatrix(nn.Module):
+    """A position weight matrix of many columns: what a letter adds at its place, whatever stands around it.
+
+    Factors of `PositionGain` leave it to the rest of the network to find out which letter stands there; a
+    vector for each pair of place and letter needs nothing else. The vectors lie in ``rank`` dimensions,
+    which keeps them few: a classical matrix has one for each class.
+    """
+
+    def __init__(self, contexts: int, letters: int, width: int, rank: int, d_model: int) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.zeros(1 + contexts, letters, width, rank))
+        self.up = nn.Linear(rank, d_model, bias=False)
+
+    def forward(self, context: Tensor, letters: int) -> Tensor:
+        """Matrices (B or 1, N, V, r) of N letters; the contexts (B,) of the sequences count from 1."""
+        if letters > self.table.shape[1]:
+            raise ValueError(f"{letters} letters exceed the {self.table.shape[1]} of the position matrix")
+        shared = self.table[:1, :letters]
+        if len(self.table) == 1:
+            return shared
+        own = F.pad(self.table[1:, :letters].flatten(1), (0, 0, 1, 0))
+        return shared + F.embedding(context, own).unflatten(1, shared.shape[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What the letters of a batch count for at their places.
+
+    Attributes
+    ----------
+    gain
+        (B or 1, N, D) factors, see `PositionGain`.
+    matrix, up
+        (B or 1, N, V, r) and (D, r), see `PositionMatrix`.
+    """
+
+    gain: Tensor | None = None
+    matrix: Tensor | None = None
+    up: Tensor | None = None
+
+    def scale(self, x: Tensor) -> Tensor:
+        """Multiply what was made of the letters (B, N, D) by the factors."""
+        return x if self.gain is None else x * self.gain.to(x.dtype)
+
+    def add(self, x: Tensor, vectors: Tensor, stride: int = 1) -> Tensor:
+        """Add to tokens (B, T, D) what each of their ``stride`` letters, embedded as (B, N, V), is there."""
+        if self.matrix is None or self.up is None:
+            return x
+        if len(self.matrix) == 1:
+            columns = torch.einsum("bnv,nvr->bnr", vectors, self.matrix[0].to(vectors.dtype))
+        else:
+            # As a product and a sum: a matrix product for each of B·N letters is several times slower.
+            columns = (vectors[..., None] * self.matrix.to(vectors.dtype)).sum(dim=2)
+        columns = F.pad(columns, (0, 0, 0, -columns.shape[1] % stride)).unflatten(1, (-1, stride)).sum(dim=2)
+        return x + F.linear(columns, self.up.to(columns.dtype)).to(x.dtype)
 
 
 class LearnedPositions(nn.Module):

@@ -11,7 +11,14 @@ from torch import Tensor, nn
 from seqray.config import ModelConfig
 from seqray.models.layers import Block, ClassificationHead, ConvolutionalStem, TokenEmbedding
 from seqray.models.output import AttentionStep, ModelOutput
-from seqray.models.positions import LearnedPositions, PositionGain, rotary_angles, sinusoidal
+from seqray.models.positions import (
+    Frame,
+    LearnedPositions,
+    PositionGain,
+    PositionMatrix,
+    rotary_angles,
+    sinusoidal,
+)
 
 
 class SequenceTransformer(nn.Module):
@@ -42,8 +49,15 @@ class SequenceTransformer(nn.Module):
             if stem
             else TokenEmbedding(vocabulary, width)
         )
-        gained = {"none": None, "shared": 0, "context": len(config.contexts)}[config.position_gain]
+        contexts = {"none": None, "shared": 0, "context": len(config.contexts)}
+        gained, letters = contexts[config.position_gain], vocabulary if stem else width
         self.gain = None if gained is None else PositionGain(gained, config.max_length, width)
+        known = contexts[config.position_matrix]
+        self.matrix = (
+            None
+            if known is None
+            else PositionMatrix(known, config.max_length, letters, config.matrix_rank, width)
+        )
         longest = 1 + math.ceil(config.max_length / self.embedding.stride)
         self.positions = LearnedPositions(longest, width) if config.positions == "learned" else None
         self.dropout = nn.Dropout(config.dropout)
@@ -109,10 +123,13 @@ class SequenceTransformer(nn.Module):
         self, tokens: Tensor, mask: Tensor | None = None, coordinates: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None, Tensor]:
         """Vectors (B, T, D) with CLS first, their mask and coordinates; T = 1 + ceil((L - 1) / stride)."""
-        if coordinates is not None and (self.positions is not None or self.gain is not None):
-            raise ValueError("learned positions and gains take no coordinates; use sinusoidal or rotary ones")
+        fixed = self.positions is not None or self.gain is not None or self.matrix is not None
+        if coordinates is not None and fixed:
+            raise ValueError(
+                "learned positions, gains and matrices take no coordinates; use sinusoidal or rotary ones"
+            )
         x, letter_mask = self.embedding(
-            tokens[:, 1:], None if mask is None else mask[:, 1:], self.position_gain(tokens)
+            tokens[:, 1:], None if mask is None else mask[:, 1:], self.frame(tokens)
         )
         x = torch.cat((self.cls.to(x.dtype).expand(x.shape[0], 1, -1), x), dim=1)  # (B, T, D)
         if mask is not None and letter_mask is not None:
@@ -127,9 +144,18 @@ class SequenceTransformer(nn.Module):
             x = x + sinusoidal(coordinates, self.config.d_model).to(x.dtype)
         return self.dropout(x), mask, coordinates
 
-    def position_gain(self, tokens: Tensor) -> Tensor | None:
-        """Factors (B or 1, N, D) of the letters of tokens (B, 1 + N); None where the model has none."""
-        return None if self.gain is None else self.gain(self._context(tokens), tokens.shape[1] - 1)
+    def frame(self, tokens: Tensor) -> Frame | None:
+        """What the letters of tokens (B, 1 + N) count for at their places; None for the same everywhere."""
+        if self.gain is None and self.matrix is None:
+            return None
+        context, letters = self._context(tokens), tokens.shape[1] - 1
+        if not self.training and bool((context == context[:1]).all()):
+            context = context[:1]  # one row for all: far less to gather
+        return Frame(
+            None if self.gain is None else self.gain(context, letters),
+            None if self.matrix is None else self.matrix(context, letters),
+            None if self.matrix is None else self.matrix.up.weight,
+        )
 
     def _context(self, tokens: Tensor) -> Tensor:
         """Number of the context that the token in front names, from 1, 0 for none: (B, L) -> (B,)."""

@@ -159,7 +159,9 @@ class Classifier(lightning.LightningModule):
         figures = classification_figures(values, self._labels, self.positive)
         self._figures = {name: value for name, value in figures.items() if math.isfinite(value)}
         for name, value in self._figures.items():
-            self.log(f"validation_{name}", value, prog_bar=name == self.config.stopping.monitor)
+            self.log(
+                f"validation_{name}", value, prog_bar=name == self.config.stopping.monitor, sync_dist=True
+            )
 
     def on_train_epoch_end(self) -> None:
         train_loss = float(self.trainer.callback_metrics["train_loss"])

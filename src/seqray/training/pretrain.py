@@ -105,7 +105,7 @@ class MaskedLetters(lightning.LightningModule):
             )
         self._figures = {"loss": loss / asked, "accuracy": right / asked}
         for name, value in self._figures.items():
-            self.log(f"validation_{name}", value, prog_bar=name == "loss")
+            self.log(f"validation_{name}", value, prog_bar=name == "loss", sync_dist=True)
 
     def on_train_epoch_end(self) -> None:
         self.history.append({"epoch": self.current_epoch + 1, **self._figures})

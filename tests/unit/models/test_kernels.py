@@ -72,6 +72,23 @@ def test_attention_in_bfloat16_is_as_near_as_its_digits(length):
     torch.testing.assert_close(output.double(), exact_attention(q, k, v), rtol=0, atol=0.03)
 
 
+@pytest.mark.parametrize("masked", [False, True])
+def test_training_in_bfloat16_has_the_gradients_of_float32(masked):
+    """Given the same rounded queries, keys and values, only the answer and its gradient are rounded."""
+    given = torch.randn(3, 2, 4, 9, 16).bfloat16()
+    weights = torch.randn(2, 4, 9, 16).bfloat16()
+    mask = torch.arange(9) < torch.tensor([[9], [5]]) if masked else None
+    narrow, wide = given.clone().requires_grad_(), given.float().requires_grad_()
+    with torch.autocast("cpu", torch.bfloat16):
+        output = fused_attention(*narrow, mask)
+    assert output.dtype == torch.bfloat16
+    (output * weights).sum().backward()
+    expected = fused_attention(*wide, mask)
+    (expected * weights.float()).sum().backward()
+    torch.testing.assert_close(output.float(), expected, rtol=2**-8, atol=0)
+    torch.testing.assert_close(narrow.grad.float(), wide.grad, rtol=2**-8, atol=1e-6)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("level", [-3000.0, -150.0, 150.0, 3000.0])
 def test_scores_beyond_the_range_of_the_exponential(level, dtype):
@@ -89,7 +106,14 @@ def test_one_extreme_sequence_leaves_the_others_exact():
     q, k, v = torch.randn(3, 4, 2, 10, 8)
     q[2] *= 1000
     with torch.inference_mode():
-        torch.testing.assert_close(fused_attention(q, k, v), exact_attention(q, k, v).float())
+        found, expected = fused_attention(q, k, v), exact_attention(q, k, v).float()
+    others = [0, 1, 3]
+    torch.testing.assert_close(found[others], expected[others])
+    # Each of E products in a score s is rounded by up to 2⁻²⁴ s; a weight changes by that share.
+    largest = float((q[2].abs() @ k[2].abs().transpose(-2, -1)).max()) / 8**0.5
+    torch.testing.assert_close(
+        found[2], expected[2], rtol=0, atol=2 * 8 * largest * 2**-24 * float(v[2].abs().max())
+    )
 
 
 def test_a_masked_key_may_hold_anything():

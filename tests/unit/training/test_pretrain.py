@@ -57,7 +57,9 @@ def test_an_interrupted_run_goes_on_and_ends_the_same(tmp_path):
 
 def test_weights_survive_the_file_and_the_head_begins_anew(tmp_path):
     torch.manual_seed(0)
-    config = ModelConfig(d_model=16, layers=2, heads=2, contexts=("a",), position_gain="context")
+    config = ModelConfig(
+        d_model=16, layers=2, heads=2, contexts=("a",), position_gain="context", position_matrix="context"
+    )
     network, other = build_model(config), build_model(replace(config, contexts=("a", "b"), classes=3))
     with torch.no_grad():
         for parameter in network.parameters():
@@ -70,7 +72,7 @@ def test_weights_survive_the_file_and_the_head_begins_anew(tmp_path):
     check_start(start, other.config)
     begin_with(other, start)
     for name, value in other.state_dict().items():
-        own = name.startswith(("head.", "contexts", "gain."))
+        own = name.startswith(("head.", "contexts", "gain.", "matrix."))
         assert torch.equal(value, before[name] if own else network.state_dict()[name]), name
 
 

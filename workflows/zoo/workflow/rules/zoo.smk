@@ -74,13 +74,34 @@ rule cross_validate:
     params:
         work=f"{RUNS}/cv/{{name}}",
         root=ROOT,
+        extra=lambda wildcards: config.get("fold_options", {}).get(wildcards.name, ""),
     shell:
         "cd {params.root:q} && python benchmarks/cross_validation.py --config {input.config:q} --train {input.table:q} "
-        "--jobs {threads} --work-dir {params.work:q} --out {output:q} > {log:q} 2>&1"
+        "--jobs {threads} {params.extra} --work-dir {params.work:q} --out {output:q} > {log:q} 2>&1"
+
+
+rule held_out_genera:
+    input:
+        config=f"{ROOT}/configs/bacteria-promoter.yaml",
+        table=f"{RUNS}/data/bacteria.tsv.gz",
+    output:
+        f"{RESULTS}/held_out_genera.tsv",
+    log:
+        f"{RUNS}/logs/held_out_genera.log",
+    benchmark:
+        f"{RUNS}/benchmarks/held_out_genera.tsv"
+    conda:
+        "../envs/seqray.yaml"
+    params:
+        root=ROOT,
+    shell:
+        "cd {params.root:q} && python benchmarks/held_out_genera.py --parts 4 --set model.d_model=64 model.d_ff=128 "
+        "model.layers=2 trainer.max_epochs=3 --out {output:q} > {log:q} 2>&1"
 
 
 rule accuracy:
     input:
+        f"{RESULTS}/held_out_genera.tsv",
         expand(f"{ZOO}/{{name}}.safetensors", name=MODELS),
         expand(f"{RESULTS}/cv_{{name}}.tsv", name=FOLDS),
         expand(f"{RUNS}/data/{{name}}.tsv.gz", name=config["scored"]),
