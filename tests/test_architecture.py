@@ -121,6 +121,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "use",
         (
             "markov.py",
+            "signature.py",
             "domain.py",
             "isotonic.py",
             "conformal.py",
@@ -271,6 +272,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "cli/labelled.py",
             "cli/alignments.py",
             "cli/audit.py",
+            "cli/origin.py",
             "cli/predict.py",
             "cli/evaluate_data.py",
             "cli/evaluate_tables.py",

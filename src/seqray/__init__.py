@@ -16,6 +16,7 @@ _HOME = {
     "predict": "seqray.api",
     "scan": "seqray.api",
     "explain": "seqray.api",
+    "origin": "seqray.api",
     "predict_records": "seqray.prediction",
     "scan_records": "seqray.scanning",
     "explain_records": "seqray.explanations.run",

@@ -11,6 +11,7 @@ import pandas as pd
 
 from seqray.alignment_inputs import as_alignments
 from seqray.alignment_prediction import predict_alignments
+from seqray.domain import Domain
 from seqray.engines import Engine, with_engine
 from seqray.errors import InputError
 from seqray.explanations.alignments import AlignmentOptions, explain_alignments
@@ -23,6 +24,7 @@ from seqray.records import SequenceRecord
 from seqray.results import SkippedRecord
 from seqray.scanning import scan_records
 from seqray.scantypes import Listeners, ScanOptions
+from seqray.signature import WordTally
 from seqray.zoo import load_model
 
 Model = str | Path | TrainedModel
@@ -218,6 +220,49 @@ def explain(
         )
     settings = ExplainOptions(methods=methods, **_known(ExplainOptions, options, "methods"))
     return explanation_frame(explain_records(loaded, as_records(sequences, loaded.alphabet), settings), top)
+
+
+def origin(model: Model, sequences: Any) -> pd.DataFrame:
+    """Tell which training data many sequences resemble together, by their words of four letters.
+
+    ``seqray predict`` and ``seqray scan`` warn by the same measure, see docs/concepts/probabilities.md.
+
+    Parameters
+    ----------
+    model, sequences
+        As for `predict`; sequences may be of any length, such as whole genomes.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``context`` (such as a species; None for a model without), ``distance`` and ``foreign`` as in
+        `seqray.signature.Likeness`, the nearest first. Empty where the sequences have fewer than 10,000
+        words, or the model has no signature.
+
+    Raises
+    ------
+    InputError, ModelFileError
+        For sequences or a model that can't be used.
+
+    Examples
+    --------
+    Random letters are not like E. coli:
+
+    >>> import seqray
+    >>> seqray.origin("ecoli-promoter", "data/example/construct.fa").round(2)
+      context  distance  foreign
+    0    None       0.1     True
+    """
+    loaded = _opened(model, None, None, "torch", "fp32")
+    loaded.check_reads_sequences()
+    signature = Domain.from_mapping(loaded.card.domain).signature if loaded.card.domain else None
+    words = WordTally(loaded.alphabet)
+    for record in as_records(sequences, loaded.alphabet):
+        words.add(record.sequence)
+    found = signature.compare(words.counts) if signature else []
+    columns = ("context", "distance", "foreign")
+    rows = [[getattr(likeness, column) for column in columns] for likeness in found]
+    return pd.DataFrame(rows, columns=list(columns))
 
 
 def _opened(

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from seqray.alphabet import ALPHABETS, Alphabet
 from seqray.errors import InputError, ModelFileError
 from seqray.markov import MarkovProfile
+from seqray.signature import Signature
 from seqray.words import CodeStack, stack_codes, word_counts
 
 _CHUNK = 8192  # sequences judged at once: their word tables take a few MB
@@ -75,6 +76,8 @@ class Domain:
         quantile of the training sequences' own distances asked for in `fit`.
     chain
         For nucleotides, the Markov chain of the training sequences; None in cards that don't have it.
+    signature
+        For nucleotides, what tells where a whole file comes from; None in cards that don't have it.
     """
 
     alphabet: str
@@ -82,6 +85,7 @@ class Domain:
     longest: int
     profiles: tuple[WordProfile, ...]
     chain: MarkovProfile | None = None
+    signature: Signature | None = None
 
     @classmethod
     def fit(
@@ -90,6 +94,7 @@ class Domain:
         alphabet: Alphabet,
         labels: ArrayLike | None = None,
         quantile: float = 0.997,
+        contexts: Sequence[str | None] | None = None,
     ) -> Domain:
         """Describe training sequences.
 
@@ -105,6 +110,8 @@ class Domain:
         quantile
             Share of the training sequences that lie within each limit. There are three, so about 1 % of
             sequences like those of training are flagged.
+        contexts
+            N names, None for unknown, as `Signature.fit` takes them; without them there is no signature.
         """
         stack = stack_codes(sequences)
         if not len(stack):
@@ -114,7 +121,11 @@ class Domain:
         classes = np.zeros(len(stack)) if labels is None else np.asarray(labels)
         profiles = tuple(WordProfile.fit(stack, classes, k, letters, quantile) for k in sizes)
         chain = MarkovProfile.fit(stack, classes, alphabet, quantile) if alphabet.is_nucleotide else None
-        return cls(alphabet.name, int(stack.lengths.min()), int(stack.lengths.max()), profiles, chain)
+        signature = None
+        if alphabet.is_nucleotide and contexts is not None:
+            signature = Signature.fit(stack, classes, contexts)
+        shortest, longest = int(stack.lengths.min()), int(stack.lengths.max())
+        return cls(alphabet.name, shortest, longest, profiles, chain, signature)
 
     def outlying(self, sequences: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
         """Say which sequences differ in composition from all but a few of training: bool (N,)."""
@@ -147,7 +158,7 @@ class Domain:
 
     def to_mapping(self) -> dict[str, Any]:
         """Return plain data for the model card; numbers are rounded to six significant digits."""
-        mapping = {
+        mapping: dict[str, Any] = {
             "alphabet": self.alphabet,
             "length": [self.shortest, self.longest],
             "words": [
@@ -155,7 +166,11 @@ class Domain:
                 for p in self.profiles
             ],
         }
-        return mapping if self.chain is None else mapping | {"chain": self.chain.to_mapping()}
+        if self.chain is not None:
+            mapping["chain"] = self.chain.to_mapping()
+        if self.signature is not None:
+            mapping["signature"] = self.signature.to_mapping()
+        return mapping
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> Domain:
@@ -181,10 +196,11 @@ class Domain:
             if any(p.mean.shape != (letters**p.k,) or p.spread.shape != p.mean.shape for p in profiles):
                 raise ValueError("a word table of the wrong size")
             chain = MarkovProfile.from_mapping(mapping["chain"], letters) if "chain" in mapping else None
+            signature = Signature.from_mapping(mapping["signature"]) if "signature" in mapping else None
         except (KeyError, TypeError, ValueError) as error:
             reason = f"{type(error).__name__}: {error}"
             raise ModelFileError(f"model card: 'domain' can't be read ({reason})") from None
-        return cls(mapping["alphabet"], shortest, longest, profiles, chain)
+        return cls(mapping["alphabet"], shortest, longest, profiles, chain, signature)
 
 
 def _plain(values: Sequence[float] | np.ndarray) -> list[float]:

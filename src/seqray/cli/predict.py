@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqray.cli import options
 from seqray.cli.alignments import add_row_arguments, open_alignments, refuse_row_options, wanted_rows
+from seqray.cli.origin import Origin
 
 if TYPE_CHECKING:
     from seqray.card import Card
@@ -62,18 +63,21 @@ def run(args: argparse.Namespace) -> int:
     model = options.open_model(args, alignments=True)
     lines = options.provenance(args, model, _facts(args, model.card))
     seen: Counter[str] = Counter()
+    origin = Origin(model)
     with Staging() as staging:
         out, skip_path = staging.path(args.out), args.skipped and staging.path(args.skipped)
         with (
             options.SkipLog(skip_path, lines, quiet=args.quiet) as skipped,
             options.Progress("records", quiet=args.quiet) as progress,
         ):
-            predictions = _predictions(args, model, skipped)
+            predictions = _predictions(args, model, skipped, origin)
             counted = progress.watch(_counted(predictions, seen))
             sets = args.coverage is not None
             count = write_predictions(out, counted, model.card.classes, lines, sets)
     if not args.quiet:
         _warn_of_odd_input(count, seen[_ODD])
+        for remark in origin.remarks():
+            print(f"seqray: {remark}", file=sys.stderr)
         called = f"{seen[_LABEL + model.card.positive]} {model.card.positive}"
         seconds = time.monotonic() - started
         print(f"{count} records, {called}, {skipped.count} skipped, {seconds:.1f} s", file=sys.stderr)
@@ -81,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _predictions(
-    args: argparse.Namespace, model: TrainedModel, skipped: options.SkipLog
+    args: argparse.Namespace, model: TrainedModel, skipped: options.SkipLog, origin: Origin
 ) -> Iterator[Prediction]:
     from seqray.alignment_prediction import predict_alignments
     from seqray.io.files import display_name
@@ -98,7 +102,7 @@ def _predictions(
         alignments = open_alignments(args, model.alphabet, skipped)
         return predict_alignments(model, alignments, rows=wanted_rows(args), **settings)
     refuse_row_options(args)
-    records = options.open_records(args, model.alphabet, skipped)
+    records = origin.watch(options.open_records(args, model.alphabet, skipped))
     return predict_records(model, records, source=display_name(args.input), **settings)
 
 

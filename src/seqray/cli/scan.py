@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from seqray.cli import options, scan_shards
+from seqray.cli.origin import Origin
 from seqray.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -120,9 +121,12 @@ def run(args: argparse.Namespace) -> int:
         windows, skips = scan_shards.write_share(args, model, _detector(args, model), settings)
         scan_shards.tell(args, windows, skips, time.monotonic() - started)
         return 0
+    origin = Origin(model)
     with Staging() as staging:
-        result, skipped = _scan(args, model, settings, outputs, staging)
+        result, skipped = _scan(args, model, settings, outputs, staging, origin)
     if not args.quiet:
+        for remark in origin.remarks():
+            print(f"seqray: {remark}", file=sys.stderr)
         for caution in scan_outputs.cautions(result, settings):
             print(f"seqray: caution: {caution}", file=sys.stderr)
         seconds = time.monotonic() - started
@@ -176,6 +180,7 @@ def _scan(
     settings: ScanOptions,
     outputs: list[Output],
     staging: Staging,
+    origin: Origin,
 ) -> tuple[ScanResult, int]:
     """Scan into the staging area; returns the result and the number of records skipped."""
     from seqray.cli import scan_outputs
@@ -198,7 +203,7 @@ def _scan(
             on_windows=progress.show,
         )
         records = options.open_records(args, model.alphabet, skipped, soft_masks=settings.skip_soft_masked)
-        result = scan_sequences(detector, records, settings, listeners)
+        result = scan_sequences(detector, origin.watch(records), settings, listeners)
     lines = options.provenance(args, model, facts | scan_outputs.result_facts(result, settings))
     for path, output in zip(call_paths, outputs, strict=True):
         scan_outputs.write_calls(path, output.format, result.calls, lines)

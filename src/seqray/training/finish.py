@@ -56,7 +56,9 @@ def finish(
         Of the calibrated model on the validation part, at the card's threshold.
     """
     classes, labels = parts[0].classes, parts[0].labels
-    known = encode(data, labels, np.unique(np.concatenate([part.train for part in parts])), config)
+    rows = np.unique(np.concatenate([part.train for part in parts]))
+    known = encode(data, labels, rows, config)
+    contexts = None if config.model.kind == "alignment" else [data[i].context for i in rows]
     card = Card(
         name=config.name,
         summary=config.summary,
@@ -66,7 +68,9 @@ def finish(
         site=config.data.site,
         model=config.model,
         members=len(networks),
-        domain=Domain.fit(known.windows(), ALPHABETS[config.model.alphabet], known.labels).to_mapping(),
+        domain=Domain.fit(
+            known.windows(), ALPHABETS[config.model.alphabet], known.labels, contexts=contexts
+        ).to_mapping(),
         metrics=dict(metrics or {}),
         info=dict(config.card),
     )

@@ -1,0 +1,157 @@
+"""Does a file of sequences show that its species, or genus, was not trained on?
+
+    SEQRAY_DATA=... python benchmarks/signature.py
+
+The signature (`seqray.signature`) is fitted to the training sequences of the 20 species of the set
+``bacteria``. For each species, test sequences are drawn as files of 150, 400 and 1500 windows, and compared
+twice: with all species, and with those of other genera (Escherichia and Shigella count as one), as if the
+genus had not been trained on. A row per species and size: the median distance over the draws to the nearest
+context in either case, the share of the draws told as foreign, and the share whose own genus came first. Then
+pieces of the *Escherichia coli* genome as they stand, coding or not, and sets of other organisms, 1500
+sequences of each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from accuracy import ROOT, table_of
+from held_out_genera import genus
+from machine import describe
+from seqray.alphabet import DNA
+from seqray.io.files import open_output
+from seqray.records import LabelledSequence
+from seqray.signature import Signature, WordTally
+from seqray.words import stack_sequences
+
+SIZES, DRAWS, SEED = (150, 400, 1500), 20, 1
+PIECES = (20_000, 100_000, 1_000_000)
+OTHERS = ("ecoli", "arabidopsis", "human-core-all", "human-nontata", "mouse-tata")
+GENOME = "ecoli_genome/GCF_000005845.2_ASM584v2_genomic.fna.gz"
+COLUMNS = (
+    *("input", "size", "draws", "distance", "foreign", "genus_first"),
+    *("distance_without_genus", "foreign_without_genus"),
+)
+Row = tuple[str, int, int, float, float, float | str, float | str, float | str]
+
+
+def fitted(examples: Sequence[LabelledSequence]) -> Signature:
+    """Describe the training sequences."""
+    stack = stack_sequences([e.sequence for e in examples], DNA)
+    found = Signature.fit(stack, np.array([e.label for e in examples]), [e.context for e in examples])
+    assert found is not None
+    return found
+
+
+def counts(sequences: Sequence[str]) -> np.ndarray:
+    tally = WordTally(DNA)
+    for sequence in sequences:
+        tally.add(sequence)
+    return tally.counts
+
+
+def without(signature: Signature, name: str) -> Signature:
+    """The signature of all genera but one."""
+    kept = [i for i, context in enumerate(signature.contexts) if genus_of(context) != name]
+    return replace(
+        signature,
+        contexts=tuple(signature.contexts[i] for i in kept),
+        shares=tuple(signature.shares[i] for i in kept),
+        words=tuple(signature.words[i] for i in kept),
+    )
+
+
+def genus_of(context: str | None) -> str:
+    return genus(LabelledSequence("", "", "", context=context))
+
+
+def species_rows(signature: Signature, test: Sequence[LabelledSequence]) -> Iterator[Row]:
+    rng = np.random.default_rng(SEED)
+    for name in sorted({e.context for e in test if e.context}):
+        own = [e.sequence for e in test if e.context == name]
+        others = without(signature, genus_of(name))
+        for size in SIZES:
+            if size > len(own):
+                continue
+            drawn = [counts([own[i] for i in rng.permutation(len(own))[:size]]) for _ in range(DRAWS)]
+            known = [signature.compare(c)[0] for c in drawn]
+            unknown = [others.compare(c)[0] for c in drawn]
+            yield (
+                name,
+                size,
+                DRAWS,
+                float(np.median([k.distance for k in known])),
+                float(np.mean([k.foreign for k in known])),
+                float(np.mean([genus_of(k.context) == genus_of(name) for k in known])),
+                float(np.median([u.distance for u in unknown])),
+                float(np.mean([u.foreign for u in unknown])),
+            )
+
+
+def genome_rows(signature: Signature, path: Path) -> Iterator[Row]:
+    rng = np.random.default_rng(SEED)
+    with gzip.open(path, "rt") as handle:
+        letters = "".join(line.strip() for line in handle if not line.startswith(">"))
+    for size in PIECES:
+        starts = rng.integers(0, len(letters) - size, DRAWS)
+        found = [signature.compare(counts([letters[s : s + size]]))[0] for s in starts]
+        first = float(np.mean([genus_of(f.context) == "Escherichia" for f in found]))
+        distance = float(np.median([f.distance for f in found]))
+        yield (
+            "E. coli genome, pieces",
+            size,
+            DRAWS,
+            distance,
+            float(np.mean([f.foreign for f in found])),
+            first,
+            "",
+            "",
+        )
+
+
+def other_rows(signature: Signature) -> Iterator[Row]:
+    rng = np.random.default_rng(SEED)
+    for name in OTHERS:
+        data = table_of(name)
+        chosen = [data[i].sequence for i in rng.permutation(len(data))[: max(SIZES)]]
+        nearest = signature.compare(counts(chosen))[0]
+        yield (
+            f"the set {name}",
+            len(chosen),
+            1,
+            nearest.distance,
+            float(nearest.foreign),
+            "",
+            "",
+            "",
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/signature.tsv")
+    args = parser.parse_args()
+    if "SEQRAY_DATA" not in os.environ:
+        parser.error("set SEQRAY_DATA to the folder that data/README.md describes")
+    data = table_of("bacteria")
+    signature = fitted([e for e in data if e.split != "test"])
+    rows = [*species_rows(signature, [e for e in data if e.split == "test"])]
+    rows += genome_rows(signature, Path(os.environ["SEQRAY_DATA"]) / GENOME)
+    rows += other_rows(signature)
+    lines = [f"# {line}" for line in describe(sys.argv)] + ["\t".join(COLUMNS)]
+    for row in rows:
+        lines.append("\t".join(f"{c:.4f}" if isinstance(c, float) else str(c) for c in row))
+    with open_output(args.out) as handle:
+        handle.write(("\n".join(lines) + "\n").encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,230 @@
+"""Where a whole file comes from, by its words of four letters: counts, distances, what is said of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import seqray
+from seqray import signature as module
+from seqray.alphabet import DNA, RNA, reverse_complement
+from seqray.card import Card
+from seqray.cli.main import main
+from seqray.config import ModelConfig
+from seqray.domain import Domain
+from seqray.errors import ModelFileError
+from seqray.modelfile import load_model, save_model
+from seqray.models.build import build_model
+from seqray.signature import FEWEST_WORDS, LIMIT, SIZE, Signature, WordTally
+from seqray.words import CodeStack, stack_codes, stack_sequences
+
+LETTERS = {"rich": (0.15, 0.35, 0.35, 0.15), "poor": (0.35, 0.15, 0.15, 0.35), "even": (0.25,) * 4}
+
+
+def drawn(kind, count, length=81, seed=0):
+    """Codes of independent letters (count, length)."""
+    return np.random.default_rng(seed).choice(4, p=LETTERS[kind], size=(count, length)).astype(np.uint8)
+
+
+def texts(codes):
+    return [DNA.decode(row) for row in codes]
+
+
+def tallied(sequences, alphabet=DNA):
+    tally = WordTally(alphabet)
+    for sequence in sequences:
+        tally.add(sequence)
+    return tally.counts
+
+
+@given(st.lists(st.text("ACGTN", max_size=40), max_size=6))
+def test_words_are_counted_as_by_hand(sequences):
+    expected = Counter(
+        min(word, reverse_complement(word))
+        for text in sequences
+        for word in (text[i : i + 4] for i in range(len(text) - 3))
+        if "N" not in word
+    )
+    names = sorted({min(w, reverse_complement(w)) for w in map("".join, product("ACGT", repeat=4))})
+    assert len(names) == SIZE
+    assert tallied(sequences).tolist() == [expected[name] for name in names]
+
+
+@given(st.text("ACGTN", max_size=200), st.integers(4, 50))
+def test_pieces_and_strands_do_not_matter(text, chunk):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_CHUNK", chunk)
+        pieces = tallied([text])
+    assert pieces.tolist() == tallied([text]).tolist() == tallied([reverse_complement(text)]).tolist()
+    assert tallied([text.replace("T", "U")], RNA).tolist() == pieces.tolist()
+
+
+def fitted(*kinds, names=None, per=2000):
+    codes = np.concatenate([drawn(kind, per, seed=i) for i, kind in enumerate(kinds)])
+    contexts = np.repeat(np.array(names or kinds), per)
+    return Signature.fit(stack_codes(codes), np.zeros(len(codes)), contexts.tolist())
+
+
+def test_the_distance_is_that_of_the_shares_themselves():
+    """Of independent letters the share of a word is the product of those of its letters."""
+    p = {kind: np.array(shares) for kind, shares in LETTERS.items()}
+    words = list(product(range(4), repeat=4))
+    word = {kind: np.array([np.prod(shares[list(w)]) for w in words]) for kind, shares in p.items()}
+    expected = np.abs(word["rich"] - word["poor"]).sum() / 2  # these shares are the same on both strands
+    found = fitted("rich", "poor").compare(tallied(texts(drawn("poor", 2000, seed=9))))
+    assert [likeness.context for likeness in found] == ["poor", "rich"]
+    assert found[0].distance < 0.005
+    assert found[1].distance == pytest.approx(expected, abs=0.02)
+    assert [likeness.foreign for likeness in found] == [False, True]
+
+
+@pytest.mark.parametrize("n", [200, 1000])
+def test_chance_is_taken_off(n):
+    """The mean over draws of the distance of shares from themselves is nought, by a simulation of its own."""
+    rng = np.random.default_rng(3)
+    shares = rng.dirichlet(np.full(SIZE, 5.0))
+    words = n * 78
+    apart = [np.abs(rng.multinomial(words, shares) / words - shares).sum() / 2 for _ in range(300)]
+    assert module._by_chance(shares, words, 10**12) == pytest.approx(np.mean(apart), rel=0.02)
+
+
+def test_any_mixture_of_the_classes_is_at_home():
+    codes = np.concatenate([drawn("rich", 2000, seed=1), drawn("poor", 2000, seed=2)])
+    signature = Signature.fit(stack_codes(codes), np.repeat([0, 1], 2000), [None] * 4000)
+    assert signature.contexts == (None,)
+    for rich in (0, 300, 900):
+        mixed = texts(np.concatenate([drawn("rich", rich, seed=5), drawn("poor", 900 - rich, seed=6)]))
+        assert not signature.compare(tallied(mixed))[0].foreign
+    pooled = Signature.fit(stack_codes(codes), np.zeros(4000), [None] * 4000)
+    assert pooled.compare(tallied(texts(drawn("rich", 900, seed=5))))[0].foreign
+
+
+def test_few_words_tell_nothing():
+    signature = fitted("rich", "poor")
+    assert signature.compare(np.full(SIZE, (FEWEST_WORDS - 1) // SIZE)) == []
+    few = drawn("rich", 50)
+    assert Signature.fit(stack_codes(few), np.zeros(50), [None] * 50) is None
+    assert Signature.fit(CodeStack(np.zeros(0, np.uint8), np.zeros(0, np.int64)), np.zeros(0), []) is None
+
+
+def test_sequences_of_no_known_context_are_left_out():
+    named = fitted("rich", "poor", names=("rich", "")).contexts
+    assert named == ("rich",)
+
+
+def test_the_card_keeps_it():
+    codes = drawn("rich", 400)
+    domain = Domain.fit(codes, DNA, contexts=["a"] * 400)
+    kept = Domain.from_mapping(domain.to_mapping()).signature
+    assert kept.contexts == ("a",)
+    assert kept.words == domain.signature.words
+    np.testing.assert_allclose(kept.shares[0], domain.signature.shares[0], atol=1e-5)
+    assert Domain.fit(codes, DNA).signature is None
+    assert Domain.from_mapping(Domain.fit(codes, DNA).to_mapping()).signature is None
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        [],
+        [{}],
+        [{"context": "a", "words": 5, "shares": [[1, 2]]}],
+        [{"context": "a", "words": 5, "shares": 3}],
+        7,
+    ],
+)
+def test_a_damaged_card_is_refused(damage):
+    mapping = Domain.fit(drawn("rich", 400), DNA).to_mapping() | {"signature": damage}
+    with pytest.raises(ModelFileError, match="domain"):
+        Domain.from_mapping(mapping)
+
+
+# What people are told.
+
+SPECIES = ("Rich in GC", "Poor in GC")
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """One model that knows two contexts, and one without contexts, trained on sequence rich in GC."""
+    folder = tmp_path_factory.mktemp("models")
+    codes = np.concatenate([drawn("rich", 500, seed=1), drawn("poor", 500, seed=2)])
+    names = [*[SPECIES[0]] * 500, *[SPECIES[1]] * 500]
+    config = ModelConfig(d_model=8, heads=2, layers=1, max_length=81, contexts=SPECIES)
+    domain = Domain.fit(codes, DNA, contexts=names).to_mapping()
+    card = Card(
+        name="two", classes=("no", "yes"), positive="yes", window=81, site=40, model=config, domain=domain
+    )
+    save_model(folder / "two.safetensors", [build_model(config)], card)
+    plain = replace(config, contexts=())
+    domain = Domain.fit(codes[:500], DNA, contexts=[None] * 500).to_mapping()
+    card = replace(card, name="one", model=plain, domain=domain)
+    save_model(folder / "one.safetensors", [build_model(plain)], card)
+    return folder
+
+
+def written(folder, kind, count=300):
+    path = folder / f"{kind}-{count}.fa"
+    path.write_text("".join(f">{i}\n{text}\n" for i, text in enumerate(texts(drawn(kind, count, seed=8)))))
+    return path
+
+
+def told(capfd):
+    return [line for line in capfd.readouterr().err.splitlines() if "this file is" in line]
+
+
+@pytest.mark.parametrize("verb", ["predict", "scan"])
+@pytest.mark.parametrize(
+    ("model", "kind", "options", "said"),
+    [
+        ("two", "rich", (), "this file is like Rich in GC at a distance of 0.00; name"),
+        ("two", "rich", ("--context", "Rich"), None),
+        ("two", "rich", ("--context", "Poor"), "caution: --context says Poor in GC, but this file is"),
+        ("two", "even", (), "caution: this file is unlike any context that the model was trained on"),
+        ("two", "even", ("--context", "Rich"), "caution: this file is unlike any context"),
+        ("one", "rich", (), None),
+        ("one", "even", (), "caution: this file is unlike what the model was trained on"),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_a_file(models, capfd, verb, model, kind, options, said):
+    path = written(models, kind)
+    further = ("--null-mb", "0") if verb == "scan" else ()
+    command = [verb, str(path), "-m", str(models / f"{model}.safetensors"), "-o", str(models / "o.tsv")]
+    assert main([*command, *options, *further]) == 0
+    lines = told(capfd)
+    assert len(lines) == (said is not None)
+    assert not lines or lines[0].startswith(f"seqray: {said}")
+    assert main([*command, *options, *further, "--quiet"]) == 0
+    assert told(capfd) == []
+
+
+def test_nothing_is_said_of_a_few_windows(models, capfd):
+    path = written(models, "even", count=20)
+    assert (
+        main(["predict", str(path), "-m", str(models / "two.safetensors"), "-o", str(models / "o.tsv")]) == 0
+    )
+    assert told(capfd) == []
+
+
+def test_the_library_compares_too(models):
+    found = seqray.origin(models / "two.safetensors", texts(drawn("poor", 300, seed=8)))
+    assert found.context.tolist() == ["Poor in GC", "Rich in GC"]
+    assert found.foreign.tolist() == [False, True]
+    assert found.distance[0] < LIMIT < found.distance[1]
+    nothing = seqray.origin(load_model(models / "two.safetensors"), ["ACGT" * 20])
+    assert isinstance(nothing, pd.DataFrame)
+    assert nothing.empty
+    assert list(nothing.columns) == ["context", "distance", "foreign"]
+
+
+def test_windows_of_a_stack_and_of_texts_count_alike():
+    codes = drawn("rich", 30)
+    direct = module.strandless_counts(stack_sequences(texts(codes), DNA))
+    assert direct.tolist() == tallied(texts(codes)).tolist()
