@@ -20,7 +20,8 @@ import torch
 from machine import describe, run
 from seqray.alphabet import DNA
 from seqray.card import Card
-from seqray.config import ModelConfig, from_mapping
+from seqray.config import ModelConfig
+from seqray.mapping import from_mapping
 from seqray.modelfile import save_model
 from seqray.models.build import build_model
 

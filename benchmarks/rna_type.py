@@ -47,9 +47,10 @@ from seqray.alignment_prediction import predict_alignments
 from seqray.alphabet import RNA
 from seqray.baseline import KmerPositionalBaseline
 from seqray.cli.alignments import queries
-from seqray.config import RunConfig, load_run_config, to_mapping
+from seqray.config import RunConfig, load_run_config
 from seqray.io.files import open_output
 from seqray.io.labelled_alignments import read_labelled_stockholm
+from seqray.mapping import to_mapping
 from seqray.modelfile import TrainedModel
 from seqray.prediction import predict_records
 from seqray.records import Alignment, SequenceRecord

@@ -15,7 +15,8 @@ from seqray.alphabet import DNA
 from seqray.backbones.complete import completed
 from seqray.calibrate import Domain
 from seqray.card import Card
-from seqray.config import ModelConfig, from_mapping
+from seqray.config import ModelConfig
+from seqray.mapping import from_mapping
 from seqray.modelfile import TrainedModel, load_model, save_model
 from seqray.models.build import build_model
 from seqray.networks import build_network

@@ -18,9 +18,9 @@ from seqray.alignment_tokens import AlignmentTokenizer
 from seqray.batches import alignment_buckets, collate_alignments
 from seqray.errors import ConfigError
 from seqray.modelfile import TrainedModel
-from seqray.prediction import BatchSize, Precision, answerer, arithmetic, bent, check_settings
+from seqray.prediction import BatchSize, Floats, Precision, answerer, arithmetic, bent, check_settings
 from seqray.records import Alignment
-from seqray.results import Floats, Prediction
+from seqray.results import Prediction
 
 CHUNK = 256  # alignments read and answered at once: bounds memory
 TOKENS_AT_ONCE = 1 << 15  # of a batch on the CPU, padding counted

@@ -19,10 +19,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from seqray.alphabet import ALPHABETS
-from seqray.config import RunConfig, from_mapping, load_run_config, to_mapping
+from seqray.config import RunConfig, load_run_config
 from seqray.devices import torch_device, trainer_device
 from seqray.errors import ConfigError
 from seqray.inputs import as_records
+from seqray.mapping import from_mapping, to_mapping
 from seqray.modelfile import TrainedModel, load_model, read_card, save_model
 from seqray.prediction import checked_records, score_ragged
 from seqray.records import LabelledSequence, SequenceRecord

@@ -10,11 +10,12 @@ import pandas as pd
 
 from seqray.alignment_results import AlignmentExplanation, AlignmentScores
 from seqray.column_profiles import conservation, occupancy
+from seqray.explanation_results import Explanation
 from seqray.io.alignment_explanations import COLUMN_COLUMNS
 from seqray.io.explanations import EXPLANATION_COLUMNS, ranks
 from seqray.io.tables import flag_text, prediction_columns, set_text
 from seqray.io.tracks import CALL_COLUMNS, call_ids
-from seqray.results import Call, Explanation, Prediction
+from seqray.results import Call, Prediction
 
 _CALL_TYPES = {"start": "int64", "end": "int64", "site": "int64", "score": "float64"}
 _SIGNS = np.array(["-", "0", "+"], dtype=object)

@@ -18,9 +18,10 @@ from safetensors.torch import save as serialize
 from torch import Tensor
 
 from seqray import __version__
-from seqray.config import ModelConfig, from_mapping, to_mapping
+from seqray.config import ModelConfig
 from seqray.errors import ConfigError, ModelFileError
 from seqray.io.files import open_output
+from seqray.mapping import from_mapping, to_mapping
 from seqray.modelfile import load_model
 from seqray.networks import Network
 

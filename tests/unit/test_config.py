@@ -18,11 +18,10 @@ from seqray.config import (
     OptimizerConfig,
     RunConfig,
     StemConfig,
-    from_mapping,
     load_run_config,
-    to_mapping,
 )
 from seqray.errors import ConfigError
+from seqray.mapping import from_mapping, to_mapping
 from seqray.models.build import build_network, count_parameters
 from seqray.training.trainer import trainer_settings
 

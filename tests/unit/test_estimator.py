@@ -24,8 +24,9 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 
 import seqray
 from seqray import SequenceClassifier
-from seqray.config import RunConfig, from_mapping
+from seqray.config import RunConfig
 from seqray.errors import ConfigError, InputError
+from seqray.mapping import from_mapping
 from seqray.modelfile import TrainedModel, save_model
 from seqray.prediction import predict_records
 from seqray.records import SequenceRecord

@@ -13,16 +13,9 @@ from matplotlib.figure import Figure
 
 from seqray.alphabet import DNA, PROTEIN
 from seqray.errors import ConfigError, InputError
-from seqray.plots import (
-    LETTER_COLOURS,
-    RESIDUE_COLOURS,
-    draw_logo,
-    letter_contributions,
-    plot_curves,
-    plot_explanations,
-    plot_motifs,
-)
-from seqray.results import Curve, Explanation, Faithfulness, Motif
+from seqray.explanation_results import Explanation
+from seqray.plots.letters import LETTER_COLOURS, RESIDUE_COLOURS, draw_logo
+from seqray.plots.records import letter_contributions, plot_explanations
 
 MAGIC = {"png": b"\x89PNG\r\n", "svg": b"<?xml", "pdf": b"%PDF"}
 
@@ -51,37 +44,8 @@ def explanation(number=0, method="ism", alphabet=DNA, **changes):
     )
 
 
-def curves():
-    shares = np.linspace(0, 1, 5)
-    return Faithfulness(
-        checks=(),
-        curves=tuple(
-            Curve(method, kind, shares, 1 - shares, 0.8 - shares, 1.2 - shares)
-            for method in ("ism", "rollout", "random")
-            for kind in ("deletion", "insertion")
-        ),
-        verdicts={},
-    )
-
-
-def motif(letters="ACGT"):
-    return Motif(
-        name="motif_1",
-        letters=letters,
-        counts=10.0 * np.eye(len(letters))[:3],
-        bits=np.full(3, np.log2(len(letters))),
-        sites=10,
-        positions=np.arange(20, 30),
-        consensus=letters[:3],
-        known="-10 box",
-        similarity=0.5,
-    )
-
-
 def draw_all(folder, ending):
     plot_explanations(folder / f"e.{ending}", [explanation(0), explanation(1)], DNA, site=30)
-    plot_curves(folder / f"c.{ending}", curves())
-    plot_motifs(folder / f"m.{ending}", [motif()], site=30)
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
@@ -96,26 +60,21 @@ def test_each_format_is_written_with_the_same_bytes_each_time(tmp_path, ending):
     for folder in folders:
         folder.mkdir()
     first, second = (draw_all(folder, ending) for folder in folders)
-    assert sorted(first) == [f"{name}.{ending}" for name in "cem"]
+    assert sorted(first) == [f"e.{ending}"]
     assert all(data.startswith(MAGIC[ending]) for data in first.values())
     assert first == second
 
 
 @pytest.mark.parametrize("name", ["figure.jpg", "figure", "png"])
 def test_other_endings_are_refused_and_named(tmp_path, name):
-    for draw in (
-        lambda path: plot_explanations(path, [explanation()], DNA),
-        lambda path: plot_curves(path, curves()),
-        lambda path: plot_motifs(path, [motif()]),
-    ):
-        with pytest.raises(ConfigError, match=r"use \.png, \.svg or \.pdf"):
-            draw(tmp_path / name)
+    with pytest.raises(ConfigError, match=r"use \.png, \.svg or \.pdf"):
+        plot_explanations(tmp_path / name, [explanation()], DNA)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_missing_folder_is_an_error_of_the_user(tmp_path):
     with pytest.raises(InputError, match="directory doesn't exist"):
-        plot_motifs(tmp_path / "none" / "m.png", [motif()])
+        plot_explanations(tmp_path / "none" / "m.png", [explanation()], DNA)
 
 
 def test_records_have_their_names_tracks_and_an_axis_from_the_site(tmp_path):
@@ -159,14 +118,11 @@ def test_unknown_letters_flat_scores_and_no_records_are_drawn(tmp_path):
     strange = replace(strange, sequence=sequence, effects=effects, scores=np.zeros(40))
     plot_explanations(tmp_path / "e.png", [strange], DNA)
     plot_explanations(tmp_path / "none.png", [], DNA)
-    plot_motifs(tmp_path / "motifs.png", [])
-    plot_curves(tmp_path / "curves.png", Faithfulness((), (), {}))
-    assert len(list(tmp_path.iterdir())) == 4
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_proteins_and_long_records(tmp_path):
     plot_explanations(tmp_path / "p.png", [explanation(alphabet=PROTEIN)], PROTEIN)
-    plot_motifs(tmp_path / "m.png", [motif(PROTEIN.letters)])
     long = replace(explanation(effects=None), sequence="A" * 2000, scores=np.ones(2000))
     plot_explanations(tmp_path / "l.png", [long], DNA)
     width = int.from_bytes((tmp_path / "l.png").read_bytes()[16:20], "big")
@@ -200,13 +156,6 @@ def test_letters_are_as_tall_as_their_values_and_stacked():
 def test_every_letter_has_a_colour():
     assert set(RESIDUE_COLOURS) == set(PROTEIN.letters)
     assert len({LETTER_COLOURS[base] for base in "ACGT"}) == 4
-
-
-def test_motifs_show_their_consensus_and_positions_from_the_site(tmp_path):
-    plot_motifs(tmp_path / "m.svg", [motif()], site=30)
-    words = texts(tmp_path / "m.svg")
-    assert "motif_1  ACG  (10 sites, -10 box 0.50)" in words
-    assert "first place, relative to the site" in words
 
 
 def test_plots_leave_pyplot_alone():

@@ -14,7 +14,7 @@ from seqray.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from seqray.cli.evaluate_data import Material
-    from seqray.results import Answers, Evaluation
+    from seqray.evaluation_results import Answers, Evaluation
 
 NO_FLOOR = "no floor stands beside these figures: they don't tell what a simple rule would reach"
 

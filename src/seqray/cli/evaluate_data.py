@@ -12,8 +12,8 @@ from seqray.card import Card
 from seqray.cli import labelled
 from seqray.cli.alignments import queries, read_labelled, reads_alignments
 from seqray.errors import ConfigError, InputError
+from seqray.evaluation_results import Answers
 from seqray.records import Alignment, LabelledSequence
-from seqray.results import Answers
 from seqray.splits import kmer_groups
 
 GROUP_WORDS = {"protein": 20}  # letters that make two sequences relatives

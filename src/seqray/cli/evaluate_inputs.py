@@ -13,9 +13,9 @@ from seqray.cli import options
 from seqray.cli.evaluate_data import Material, as_read_by, check_labels, choose_split, read_for, renamed
 from seqray.cli.evaluate_tables import from_predictions, table_answers
 from seqray.errors import ConfigError
+from seqray.evaluation_results import Answers
 from seqray.io.predictions import read_prediction_table, rows_by_id
 from seqray.records import LabelledSequence
-from seqray.results import Answers
 
 if TYPE_CHECKING:
     from seqray.modelfile import TrainedModel

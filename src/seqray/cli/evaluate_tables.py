@@ -11,9 +11,9 @@ import numpy as np
 from seqray.alphabet import ALPHABETS
 from seqray.cli.evaluate_data import Material, check_labels, choose_split, read_data, renamed
 from seqray.errors import ConfigError, InputError
+from seqray.evaluation_results import Answers
 from seqray.io.predictions import Table, column_of, numbers, read_prediction_table, read_truth, rows_by_id
 from seqray.records import LabelledSequence
-from seqray.results import Answers
 
 
 def from_predictions(args: argparse.Namespace) -> Material:

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from seqray.cli.explain_outputs import Gathered
+    from seqray.explanation_results import Faithfulness, HeadFigures, Place
     from seqray.explanations.run import ExplainOptions
     from seqray.modelfile import TrainedModel
     from seqray.records import SequenceRecord
-    from seqray.results import Faithfulness, HeadFigures, Place
 
 METHODS = (
     *("rollout", "grad-rollout", "value-rollout"),

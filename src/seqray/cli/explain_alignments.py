@@ -16,6 +16,7 @@ from seqray.cli import options
 from seqray.cli.alignments import open_alignments, wanted_rows
 from seqray.cli.explain_outputs import Outputs
 from seqray.errors import ConfigError
+from seqray.explanation_results import Faithfulness
 from seqray.explanations.alignment_methods import AlignmentKnobs, find_alignment_method
 from seqray.explanations.alignments import AlignmentOptions, check_alignments, explain_alignments
 from seqray.explanations.column_pairs import SEPARATION, PairTable, Structure, pair_table, structure_of
@@ -36,7 +37,6 @@ from seqray.io.staging import Staging
 from seqray.modelfile import TrainedModel
 from seqray.records import Alignment
 from seqray.report.alignment_page import AlignmentReport, render_alignments
-from seqray.results import Faithfulness
 
 _FOR_SEQUENCES = (
     *("--calls", "--best-calls", "--track", "--motifs", "--heads", "--shuffles"),
@@ -201,7 +201,7 @@ def _write_rest(
         verdicts = [f"verdict: {verdict}" for verdict in faithfulness.verdicts.values()]
         write_checks(staged[outputs.faithfulness], faithfulness.checks, [*provenance, *verdicts])
     if outputs.plot:
-        from seqray.plots import plot_alignments
+        from seqray.plots.alignments import plot_alignments
 
         plot_alignments(staged[outputs.plot], kept.shown)
     if outputs.html:

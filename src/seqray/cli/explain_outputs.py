@@ -17,10 +17,10 @@ from seqray.records import SequenceRecord
 
 if TYPE_CHECKING:
     from seqray.cli.options import Progress
+    from seqray.explanation_results import Explanation, Faithfulness, HeadFigures, Motif
     from seqray.explanations.run import ExplainOptions
     from seqray.io.staging import Staging
     from seqray.modelfile import TrainedModel
-    from seqray.results import Explanation, Faithfulness, HeadFigures, Motif
 
 MOTIF_RECORDS = 5000  # explained records that motifs are sought in
 PLOT_ENDS, MOTIF_ENDS = (".png", ".svg", ".pdf"), (".meme", ".jaspar", ".tsv")
@@ -204,7 +204,7 @@ def write_outputs(
         for path in outputs.motifs:
             write_motifs(staged[path], motifs, model.alphabet, provenance, background=background)
     if outputs.plot:
-        from seqray.plots import plot_explanations
+        from seqray.plots.records import plot_explanations
 
         plot_explanations(staged[outputs.plot], gathered.shown, model.alphabet, model.card.site)
     if outputs.html:

@@ -16,8 +16,9 @@ from seqray.alphabet import ALPHABETS
 from seqray.cli.alignments import add_label_arguments, queries, read_labelled, reads_alignments
 from seqray.cli.labelled import add_data_arguments, read_data
 from seqray.cli.options import positive_int, whole_number
-from seqray.config import RunConfig, from_mapping, load_run_config, to_mapping
+from seqray.config import RunConfig, load_run_config
 from seqray.errors import ConfigError, InputError
+from seqray.mapping import from_mapping, to_mapping
 from seqray.records import Example
 
 if TYPE_CHECKING:

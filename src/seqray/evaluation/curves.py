@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from sklearn.metrics import precision_recall_curve, roc_curve
 
 from seqray.evaluation.weighted import call_figures
-from seqray.results import Floats
+from seqray.evaluation_results import Floats
 
 RELIABILITY_BINS = 10
 SHOWN_THRESHOLDS = 11

@@ -17,8 +17,8 @@ from sklearn.preprocessing import StandardScaler
 from seqray.alphabet import Alphabet
 from seqray.baseline import KmerPositionalBaseline
 from seqray.calibrate import choose_threshold
+from seqray.evaluation_results import Answers, Floats
 from seqray.records import LabelledSequence
-from seqray.results import Answers, Floats
 from seqray.splits import grouped_folds
 
 FOLDS = 5

@@ -13,7 +13,7 @@ import numpy as np
 
 from seqray.evaluation.resampling import group_numbers, interval, p_of_no_difference, weight_blocks
 from seqray.evaluation.weighted import class_figures, table_figures
-from seqray.results import Answers, Figure, Floats
+from seqray.evaluation_results import Answers, Figure, Floats
 
 Key = tuple[str, str, str]  # source, class, metric
 WHOLE, MACRO = "all", "macro"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from seqray.results import Floats
+from seqray.evaluation_results import Floats
 
 CELLS = 1 << 21  # weights held at once: 16 MiB
 LEVEL = 0.95

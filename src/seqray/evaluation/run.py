@@ -12,7 +12,7 @@ from seqray.evaluation.floor import called
 from seqray.evaluation.mcnemar import mcnemar
 from seqray.evaluation.measure import Records, measure, part_of_answers
 from seqray.evaluation.resampling import FEW_GROUPS, group_numbers
-from seqray.results import Answers, Evaluation
+from seqray.evaluation_results import Answers, Evaluation
 
 MODEL, AGAINST, FLOOR = "model", "against", "floor"
 COMPARED = (FLOOR, AGAINST)

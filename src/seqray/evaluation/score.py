@@ -9,10 +9,11 @@ import numpy as np
 
 from seqray.alignment_prediction import predict_alignments
 from seqray.errors import ConfigError
+from seqray.evaluation_results import Floats
 from seqray.modelfile import TrainedModel
 from seqray.prediction import predict_records
 from seqray.records import Alignment, Example, SequenceRecord
-from seqray.results import Floats, Prediction
+from seqray.results import Prediction
 from seqray.tokens import context_index
 
 Watch = Callable[[Iterable[Prediction]], Iterator[Prediction]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from seqray.results import Evaluation, Figure
+from seqray.evaluation_results import Evaluation, Figure
 
 SHOWN = ("mcc", "auroc", "auprc", "sensitivity", "specificity", "precision", "ece")
 DIFFERENCES = ("mcc", "auroc", "auprc")

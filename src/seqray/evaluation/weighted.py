@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from seqray.results import Floats
+from seqray.evaluation_results import Floats
 
 CALL_METRICS = ("mcc", "f1", "sensitivity", "specificity", "precision", "balanced_accuracy", "accuracy")
 RANK_METRICS = ("auroc", "auprc")

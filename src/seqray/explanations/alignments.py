@@ -17,6 +17,7 @@ from seqray.alignment_results import AlignmentExplanation, Floats, Indices
 from seqray.alignment_rows import choose
 from seqray.alignment_tokens import AlignmentTokenizer
 from seqray.errors import ConfigError
+from seqray.explanation_results import Faithfulness
 from seqray.explanations.alignment_methods import (
     AlignmentKnobs,
     find_alignment_method,
@@ -33,7 +34,6 @@ from seqray.models.build import build_network
 from seqray.networks import Network
 from seqray.prediction import called_labels
 from seqray.records import Alignment
-from seqray.results import Faithfulness
 
 REFERENCE = "occlusion"
 _WRONG_WEIGHTS_SEED = 20_261_121

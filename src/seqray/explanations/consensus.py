@@ -11,7 +11,7 @@ from scipy.special import chdtri
 
 from seqray.alphabet import Alphabet
 from seqray.errors import ConfigError
-from seqray.results import Floats, Motif
+from seqray.explanation_results import Floats, Motif
 
 PROMOTER_ELEMENTS: Mapping[str, str] = MappingProxyType(
     {"-35 box": "TTGACA", "-10 box": "TATAAT", "TATA box": "TATAWAW"}

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from seqray.errors import ConfigError
+from seqray.explanation_results import HeadFigures
 from seqray.explanations.methods import Question
 from seqray.explanations.rollout import weight_slices
 from seqray.explanations.trace import AttentionTrace, trace
@@ -18,7 +19,6 @@ from seqray.modelfile import TrainedModel
 from seqray.models.attention import MultiHeadAttention
 from seqray.models.sequence import SequenceTransformer
 from seqray.prediction import arithmetic, micro_batch
-from seqray.results import HeadFigures
 
 Codes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float64]

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from seqray.alphabet import Codes
+from seqray.explanation_results import Floats
 from seqray.explanations.words import Word, enriched_words, lacks_word, word_chances
-from seqray.results import Floats
 
 _WORDS_LIMIT = 10_000  # 4096 words of six bases, 8000 of three amino acids
 _STARTS = 6

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from seqray.alphabet import Alphabet, Codes
+from seqray.explanation_results import Explanation, Floats, Motif
 from seqray.explanations.consensus import PROMOTER_ELEMENTS, informative_places, motif_of_sites
 from seqray.explanations.mixture import Mixture, are_alike
 from seqray.explanations.seqlets import Ints, Seqlets, extract_seqlets
 from seqray.explanations.support import scores_prefer
-from seqray.results import Explanation, Floats, Motif
 
 __all__ = ["PROMOTER_ELEMENTS", "background_of", "find_motifs", "number_motifs"]
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from seqray.alphabet import Alphabet, reverse_complement
 from seqray.errors import InputError
+from seqray.explanation_results import Place
 from seqray.io.tracks import call_ids
 from seqray.records import SequenceRecord
-from seqray.results import Call, Place
+from seqray.results import Call
 
 
 def cut_calls(

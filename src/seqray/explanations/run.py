@@ -12,6 +12,7 @@ import numpy.typing as npt
 import torch
 
 from seqray.errors import ConfigError
+from seqray.explanation_results import Explanation, Faithfulness, HeadFigures, Place
 from seqray.explanations.backbones import pooled_attention
 from seqray.explanations.compute import mean_scores, member_effects, member_scores
 from seqray.explanations.faithfulness import Evidence, measure
@@ -28,7 +29,6 @@ from seqray.models.build import build_model
 from seqray.networks import SequenceNetwork
 from seqray.prediction import arithmetic, called_labels, checked_records, micro_batch, score_codes
 from seqray.records import SequenceRecord
-from seqray.results import Explanation, Faithfulness, HeadFigures, Place
 
 Codes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float64]

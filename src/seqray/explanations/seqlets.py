@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seqray.alphabet import Alphabet, Codes
-from seqray.results import Explanation, Floats
+from seqray.explanation_results import Explanation, Floats
 
 Ints = npt.NDArray[np.int64]
 

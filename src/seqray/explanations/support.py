@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from seqray.alphabet import Alphabet, Codes
+from seqray.explanation_results import Explanation, Floats, Motif
 from seqray.explanations.seqlets import window_sums
-from seqray.results import Explanation, Floats, Motif
 
 _PSEUDOCOUNT = 0.5
 # Passed by one in thirty thousand if scores and motif have nothing to do with each other; that strict because

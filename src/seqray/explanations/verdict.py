@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from seqray.explanation_results import Check, Curve, Faithfulness
 from seqray.explanations.faithfulness import KINDS, SHARES, Evidence, areas, methods_in
-from seqray.results import Check, Curve, Faithfulness
 
 Floats = npt.NDArray[np.float64]
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seqray.alphabet import Codes
-from seqray.results import Floats
+from seqray.explanation_results import Floats
 
 Word = tuple[int, ...]
 Ints = npt.NDArray[np.int64]

@@ -11,9 +11,9 @@ from typing import Any
 
 import seqray
 from seqray.errors import InputError
+from seqray.evaluation_results import Evaluation, Figure
 from seqray.io.files import open_output
 from seqray.io.tables import comment_lines, format_number
-from seqray.results import Evaluation, Figure
 
 COLUMNS = (
     "split",

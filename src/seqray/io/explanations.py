@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from seqray.explanation_results import Check, Explanation, HeadFigures
 from seqray.io.files import open_output
 from seqray.io.scores import TrackWriter
 from seqray.io.tables import comment_lines, format_number
-from seqray.results import Check, Explanation, HeadFigures
 
 EXPLANATION_COLUMNS = (
     *("record", "position", "contig", "genomic_position", "strand", "base", "method", "member", "class"),

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from seqray.alphabet import Alphabet
 from seqray.errors import ConfigError, InputError
+from seqray.explanation_results import Floats, Motif
 from seqray.io.files import open_output
 from seqray.io.tables import comment_lines, format_number
-from seqray.results import Floats, Motif
 
 MOTIF_COLUMNS = (
     "motif",

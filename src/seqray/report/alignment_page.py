@@ -9,6 +9,7 @@ import numpy as np
 
 from seqray.alignment_results import AlignmentExplanation, AlignmentScores
 from seqray.card import Card, describe, headline
+from seqray.explanation_results import Faithfulness
 from seqray.explanations.column_pairs import PairTable
 from seqray.report import alignment_grid, pair_map
 from seqray.report.alignment_grid import MOST_ROWS, alignment_panel, colour_key, line_width
@@ -17,7 +18,6 @@ from seqray.report.overview import check_table, curve_figures, verdicts
 from seqray.report.records import ranking
 from seqray.report.text import count, escape, fixed, name, number, table
 from seqray.report.tracks import BAR_DEFINITIONS
-from seqray.results import Faithfulness
 
 MOST_CLASSES = 8
 _UNCHECKED = (

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from seqray.explanation_results import Curve, Floats
 from seqray.report.text import compact, escape, number, offset
-from seqray.results import Curve, Floats
 
 COLOURS = 6  # lines k0 to k5 of page.css; kr is that of random rankings
 _WIDE, _HIGH = 460, 270

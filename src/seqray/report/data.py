@@ -8,7 +8,7 @@ from itertools import groupby
 
 from seqray.alphabet import Alphabet
 from seqray.card import Card
-from seqray.results import Explanation, Faithfulness, HeadFigures, Motif
+from seqray.explanation_results import Explanation, Faithfulness, HeadFigures, Motif
 
 SAME_FOR_EVERY_CLASS = ("rollout", "value-rollout")
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from seqray.evaluation.telling import judged_label
+from seqray.evaluation_results import Answers, Evaluation
 from seqray.report.evaluation_plots import (
     Ranking,
     histogram_plot,
@@ -30,7 +31,6 @@ from seqray.report.evaluation_tables import (
     threshold_table,
 )
 from seqray.report.text import escape, name
-from seqray.results import Answers, Evaluation
 
 SHADES = {"model": "k0", "against": "k1", "floor": "k4", "gc": "k5", "length": "k5", "majority": "kr"}
 MOST_CLASSES = 6  # that have a line of their own

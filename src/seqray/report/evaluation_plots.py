@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from seqray.evaluation.curves import precision_recall_points, reliability, roc_points
+from seqray.evaluation_results import Figure, Floats
 from seqray.report.curves import Frame, round_ticks
 from seqray.report.text import compact, escape, number
-from seqray.results import Figure, Floats
 
 UNIT_TICKS = {tick / 5: f"{tick / 5:g}" for tick in range(6)}
 HISTOGRAM_BINS = 20

@@ -10,8 +10,8 @@ import numpy as np
 from seqray.evaluation.curves import threshold_rows
 from seqray.evaluation.telling import judged_label
 from seqray.evaluation.weighted import METRICS
+from seqray.evaluation_results import Evaluation, Figure
 from seqray.report.text import MISSING, escape, fixed, name, number, table
-from seqray.results import Evaluation, Figure
 
 THRESHOLD_COLUMNS = ("sensitivity", "specificity", "precision", "f1", "mcc", "accuracy")
 PART_COLUMNS = ("mcc", "auroc", "auprc", "sensitivity", "specificity")

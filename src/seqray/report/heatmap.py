@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from seqray.explanation_results import Floats
 from seqray.report.axis import map_axis
 from seqray.report.levels import reach, scaled
 from seqray.report.lines import GUTTER, MARGIN, SLOT
 from seqray.report.picture import SHADES, picture, shades_to
 from seqray.report.text import number
-from seqray.results import Floats
 
 _DARKEST = (0x2B, 0x1B, 0x5A)
 _ROW = 14  # px

@@ -10,7 +10,7 @@ from itertools import groupby
 
 import numpy as np
 
-from seqray.results import Floats
+from seqray.explanation_results import Floats
 
 STEPS = 6
 _SHARES = "0123456"

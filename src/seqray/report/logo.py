@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from seqray.alphabet import Alphabet
+from seqray.explanation_results import Floats, Motif
 from seqray.report.glyphs import WIDTH, colour_of
 from seqray.report.levels import scaled
 from seqray.report.text import compact, escape, number
-from seqray.results import Floats, Motif
 
 HALF = 50  # largest height of a letter of an effect logo, px: what is below 1 % of it is left out
 

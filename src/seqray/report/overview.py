@@ -9,12 +9,12 @@ from types import MappingProxyType
 
 import numpy as np
 
+from seqray.explanation_results import Check, Curve, Faithfulness, HeadFigures, Motif
 from seqray.report.curves import COLOURS, curve_plot, position_histogram
 from seqray.report.data import ReportData
 from seqray.report.levels import levels
 from seqray.report.logo import motif_logo
 from seqray.report.text import MISSING, count, decimals_for, escape, fixed, name, number, table
-from seqray.results import Check, Curve, Faithfulness, HeadFigures, Motif
 
 UNCHECKED = (
     "The rankings on this page are unchecked (--no-check): nothing here tells whether the letters ranked "

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 from seqray.card import describe, headline
+from seqray.explanation_results import Explanation
 from seqray.report.axis import axis_definitions
 from seqray.report.data import ReportData, Series, by_record, series_of
 from seqray.report.glyphs import glyph_definitions
@@ -17,7 +18,6 @@ from seqray.report.overview import model_name, set_section, verdict_section
 from seqray.report.records import record_section
 from seqray.report.text import count, escape, fixed, name
 from seqray.report.tracks import BAR_DEFINITIONS
-from seqray.results import Explanation
 
 Groups = list[list[Explanation]]
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from seqray.explanation_results import Explanation, Floats, Place
 from seqray.report.axis import axis_row
 from seqray.report.data import Series
 from seqray.report.heatmap import attention_map
@@ -14,7 +15,6 @@ from seqray.report.lines import SLOT, Line, label, lines_of, site_within
 from seqray.report.logo import HALF, effect_letters, letter_effects
 from seqray.report.text import decimals_for, escape, fixed, name, number, offset, table
 from seqray.report.tracks import score_row, sequence_row
-from seqray.results import Explanation, Floats, Place
 
 TOP = 12  # positions in a table of ranks
 

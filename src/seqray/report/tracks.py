@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from seqray.explanation_results import Floats
 from seqray.report.levels import scaled, shades
 from seqray.report.lines import SLOT, Line, centre, label
 from seqray.report.text import escape, number
-from seqray.results import Floats
 
 _BAR = 26  # height of the bars of shares, px
 _SIGNED_BAR = 18  # the same on each side of zero

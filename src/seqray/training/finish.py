@@ -16,8 +16,9 @@ from seqray import __version__
 from seqray.alphabet import ALPHABETS
 from seqray.calibrate import Calibration, calibrated_card
 from seqray.card import Card
-from seqray.config import RunConfig, to_mapping
+from seqray.config import RunConfig
 from seqray.domain import Domain
+from seqray.mapping import to_mapping
 from seqray.modelfile import TrainedModel
 from seqray.models.build import count_parameters
 from seqray.networks import Network

@@ -11,9 +11,10 @@ from typing import Any
 
 from lightning.fabric.utilities.rank_zero import rank_zero_only
 
-from seqray.config import RunConfig, to_mapping
+from seqray.config import RunConfig
 from seqray.errors import InputError
 from seqray.io.files import open_output
+from seqray.mapping import to_mapping
 
 _RUN, _FINISHED = "run.json", "finished.json"
 # What a card says can be reworded, and members added, without training again.

@@ -9,8 +9,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from seqray.config import RunConfig, from_mapping
+from seqray.config import RunConfig
 from seqray.errors import ConfigError, InputError
+from seqray.mapping import from_mapping
 from seqray.modelfile import load_model
 from seqray.pretrained import StartingWeights
 from seqray.records import LabelledSequence

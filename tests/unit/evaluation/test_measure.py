@@ -16,8 +16,8 @@ from seqray.evaluation.resampling import (
     p_of_no_difference,
     weight_blocks,
 )
+from seqray.evaluation_results import Answers
 from seqray.metrics import binary_metrics, bootstrap_interval
-from seqray.results import Answers
 
 CLASSES = ("background", "promoter")
 

@@ -9,6 +9,7 @@ import pytest
 
 from seqray.alphabet import DNA, PROTEIN, RNA
 from seqray.errors import ConfigError
+from seqray.explanation_results import Explanation
 from seqray.explanations.consensus import (
     PROMOTER_ELEMENTS,
     consensus_letters,
@@ -22,7 +23,6 @@ from seqray.explanations.motifs import background_of, find_motifs
 from seqray.explanations.seqlets import extract_seqlets, window_peaks
 from seqray.explanations.support import support_ranks
 from seqray.explanations.words import enriched_words, lacks_word, word_chances
-from seqray.results import Explanation
 
 EVEN = np.full(4, 0.25)
 

@@ -12,9 +12,9 @@ from seqray.alignment_results import AlignmentExplanation, AlignmentScores
 from seqray.alphabet import DNA, RNA, Alphabet
 from seqray.card import Card
 from seqray.config import ModelConfig
+from seqray.explanation_results import Check, Curve, Explanation, Faithfulness, HeadFigures, Motif, Place
 from seqray.records import Alignment
 from seqray.report.data import ReportData
-from seqray.results import Check, Curve, Explanation, Faithfulness, HeadFigures, Motif, Place
 
 METHODS = (("ism", True), ("rollout", False), ("integrated-gradients", True))
 

@@ -17,12 +17,12 @@ from seqray.alignment_results import AlignmentExplanation, AlignmentScores
 from seqray.alphabet import PROTEIN, RNA
 from seqray.card import Card
 from seqray.config import ModelConfig
+from seqray.explanation_results import Check, Curve, Faithfulness
 from seqray.explanations.column_pairs import pair_table, structure_of
 from seqray.records import Alignment
 from seqray.report.alignment_grid import alignment_panel, cell_relevance, line_width
 from seqray.report.alignment_page import AlignmentReport, render_alignments
 from seqray.report.picture import colour_of_hex, mixed, picture, shades_to
-from seqray.results import Check, Curve, Faithfulness
 
 HOSTILE = (
     "<script>document.title='owned'</script>",

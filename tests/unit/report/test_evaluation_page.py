@@ -8,10 +8,10 @@ import pytest
 
 from seqray.evaluation.floor import called
 from seqray.evaluation.run import evaluate_answers, evaluate_scores
+from seqray.evaluation_results import Answers
 from seqray.report.curves import Frame
 from seqray.report.evaluation_page import render_evaluation
 from seqray.report.evaluation_plots import path
-from seqray.results import Answers
 
 EVIL = '<script>alert("x")</script>&\u202e'
 

@@ -12,10 +12,10 @@ import pytest
 from seqray.alphabet import DNA, PROTEIN
 from seqray.card import Card
 from seqray.config import ModelConfig
+from seqray.explanation_results import Check, Explanation, Faithfulness, Place
 from seqray.report.data import ReportData
 from seqray.report.overview import UNCHECKED
 from seqray.report.page import render_report
-from seqray.results import Check, Explanation, Faithfulness, Place
 
 HOSTILE = (
     "<script>document.title='owned'</script>",

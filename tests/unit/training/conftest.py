@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.config import RunConfig, from_mapping
+from seqray.config import RunConfig
+from seqray.mapping import from_mapping
 from seqray.records import LabelledSequence
 
 

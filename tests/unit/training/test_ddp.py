@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.config import from_mapping, to_mapping
+from seqray.mapping import from_mapping, to_mapping
 from seqray.modelfile import load_model
 from seqray.records import LabelledSequence
 from seqray.training import fit
@@ -22,7 +22,8 @@ from seqray.training import fit
 PROGRAM = """
 import json, sys
 from pathlib import Path
-from seqray.config import RunConfig, from_mapping
+from seqray.config import RunConfig
+from seqray.mapping import from_mapping
 from seqray.records import LabelledSequence
 from seqray.training import fit
 from seqray.training.workdir import is_main_process

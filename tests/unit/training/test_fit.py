@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from seqray.alphabet import reverse_complement
-from seqray.config import to_mapping
 from seqray.errors import ConfigError, InputError, ModelFileError, SeqrayError
+from seqray.mapping import to_mapping
 from seqray.metrics import binary_metrics
 from seqray.modelfile import load_model
 from seqray.models.build import count_parameters

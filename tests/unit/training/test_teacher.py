@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.config import from_mapping
 from seqray.errors import ConfigError, InputError
+from seqray.mapping import from_mapping
 from seqray.modelfile import TrainedModel, load_model
 from seqray.prediction import score_codes
 from seqray.training import fit
