@@ -227,7 +227,7 @@ def main() -> None:
         parser.error("name the folder of the public files by --data or SEQRAY_DATA")
     torch.set_num_threads(1)
     config = load_run_config(args.config)
-    data, _ = read_labelled_stockholm(args.data / "rfam_seed" / "seed.sto.gz", args.labels, RNA)
+    [data], _ = read_labelled_stockholm([args.data / "rfam_seed" / "seed.sto.gz"], args.labels, RNA)
     truth, groups = np.array([one.label for one in data]), np.array([one.group for one in data])
     folds = grouped_folds(truth, groups, args.folds, seed=0)
     began = time.monotonic()

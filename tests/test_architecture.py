@@ -56,6 +56,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "io/stockholm.py",
             "io/a3m.py",
             "io/phylip.py",
+            "io/clustal.py",
             "io/alignments.py",
             "io/delimited.py",
             "io/tables.py",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Context
 from typing import Any
 
 import numpy as np
@@ -156,10 +157,9 @@ def _kept_ranks(n: int) -> np.ndarray:
 
 
 def _rounded_down(values: np.ndarray) -> np.ndarray:
-    """Six significant digits, never above the value."""
-    rounded = np.array([float(f"{v:.6g}") for v in values])
-    lower = np.array([float(f"{v * (1 - 2e-6):.6g}") for v in values])
-    return np.where(rounded <= values, rounded, lower)
+    """Six significant digits, never above the value; rising values stay so."""
+    down = Context(prec=6, rounding=ROUND_FLOOR)
+    return np.array([float(down.create_decimal_from_float(float(v))) for v in values])
 
 
 def _sound(n: int, ranks: np.ndarray, cuts: np.ndarray) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from seqray.words import CodeStack, stack_sequences, word_indices, word_starts
 
 K, LETTERS = 4, 4
 FEWEST_WORDS = 10_000  # fewer, about 130 windows of 81 letters, tell too little
+HOME = 0.03  # nearer, it is the genome itself or one hard to tell from it
 LIMIT = 0.05  # along one genome .01 or .02, another genus .05 to .15: benchmarks/signature.py
 _UNITS = 100_000  # shares are kept as whole numbers of these parts
 _CHUNK = 1 << 18  # letters counted at once
@@ -105,6 +107,11 @@ class Likeness:
         """Whether the file is farther away than another genome of the same species would be."""
         return self.distance > LIMIT
 
+    @property
+    def at_home(self) -> bool:
+        """Whether the file is as near as pieces of the same genome are."""
+        return self.distance <= HOME
+
 
 @dataclass(frozen=True, eq=False)
 class Signature:
@@ -165,6 +172,22 @@ class Signature:
         ]
         return sorted(found, key=lambda likeness: likeness.distance)
 
+    def mixture(self, counts: np.ndarray) -> tuple[Likeness, Likeness] | None:
+        """Find two contexts that make up the counts (136,) together; None where no two come near enough.
+
+        Both have the distance from their best mixture. Other genera lie .035 and more from any two contexts.
+        """
+        n = int(counts.sum())
+        observed = counts / max(n, 1)
+        best: tuple[Likeness, Likeness] | None = None
+        for first, second in combinations(range(len(self.contexts)), 2):
+            shares = np.concatenate((self.shares[first], self.shares[second]))
+            chance = _by_chance(observed, max(n, 1), min(self.words[first], self.words[second]))
+            distance = max(_apart(observed, shares) - chance, 0.0)
+            if distance <= HOME and (best is None or distance < best[0].distance):
+                best = Likeness(self.contexts[first], distance), Likeness(self.contexts[second], distance)
+        return best if n >= FEWEST_WORDS else None
+
     def to_mapping(self) -> list[dict[str, Any]]:
         """Return plain data for the model card."""
         return [
@@ -190,6 +213,8 @@ def _counts_of(stack: CodeStack, chosen: np.ndarray) -> np.ndarray:
 def _apart(observed: np.ndarray, shares: np.ndarray) -> float:
     """Total variation distance from the mixture of the rows that is nearest by least squares."""
     weights, _ = nnls(shares.T, observed)
+    if not weights.any():  # nothing in common
+        return 1.0
     mixture = weights @ shares
     return float(np.abs(observed - mixture / mixture.sum()).sum() / 2)
 

@@ -76,6 +76,14 @@ def test_a_clean_table_is_told_to_be_clean(files, capsys):
     assert lines[-1] == "no leak and no shortcut was found"
 
 
+def test_what_was_not_measured_is_not_clean(files, capsys):
+    (files / "two.tsv").write_text("sequence\tlabel\nACGTACGTAC\ta\nTTGCATGCAA\tb\n")
+    assert audit(files, str(files / "two.tsv")) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "2 sequences: a 1, b 1; a class has too few examples"
+    assert lines[-1] == "rules and baselines were not measured"
+
+
 def test_a_shortcut_is_told_with_its_remedy(files, capsys):
     assert audit(files, str(files / "cased.tsv")) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -370,7 +370,7 @@ PREDICTED = ("--predictions", "p.tsv", "--labels", "labels.tsv")
         ),
         (("--test", "test.tsv", "--threshold", "x"), True, "'x' is not a number"),
         (("--test", "test.tsv", "--multiqc", "m.json"), True, "m.json: is not a name that MultiQC looks for"),
-        (("--test", "test.tsv", "--out", "m.parquet"), True, "m.parquet: is no TSV"),
+        (("--test", "test.tsv", "--out", "m.parquet"), True, "m.parquet: does not name a TSV by its end"),
         (
             ("--test", "test.tsv", "--out", "a.tsv", "--json", "a.tsv"),
             True,

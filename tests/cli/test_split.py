@@ -176,7 +176,8 @@ def test_a_kept_test_part_stays_and_its_relatives_are_left_out_or_join(tmp_path,
     assert [row["id"] for row in made if row["split"] == "test"] == ["0.0", "1.0"]
     assert {row["id"] for row in made} == {r[2] for r in rows} - {"0.1", "0.2", "1.1", "1.2"}
     assert "kept as it is: test; 4 other examples left out as relatives of these" in capsys.readouterr().err
-    split(table, "-o", tmp_path / "join.tsv", "--keep", "test", "--relatives", "join", "-q")
+    split(table, "-o", tmp_path / "join.tsv", "--keep", "test", "--relatives", "join")
+    assert "kept: test; 4 other examples joined them as relatives" in capsys.readouterr().err
     made = rows_of(tmp_path / "join.tsv")
     assert {row["id"] for row in made if row["split"] == "test"} == {
         f"{f}.{m}" for f in (0, 1) for m in range(3)

@@ -149,6 +149,20 @@ def test_sets_are_named_in_the_order_of_the_classes():
 # --- the card -------------------------------------------------------------------------------------
 
 
+@given(st.lists(st.floats(1e-12, 1.0), min_size=2, max_size=40))
+def test_any_probabilities_survive_the_card(own):
+    found = fit(own)
+    kept = Conformal.from_mapping(json.loads(json.dumps(found.to_mapping())), ("a", "b"))
+    true = np.sort(own)
+    assert (kept.probabilities[0] <= true).all()
+    np.testing.assert_allclose(kept.probabilities[0], true, rtol=2e-5)
+
+
+def test_probabilities_that_nearly_agree_still_rise():
+    found = fit([0.9999991, 0.9999996, 0.99365912, 0.99365855])
+    assert found.probabilities[0].tolist() == [0.993658, 0.993659, 0.999999, 0.999999]
+
+
 def test_it_survives_json():
     table = Conformal.fit(*answers((500, 100, 30), seed=0), CLASSES)
     again = Conformal.from_mapping(json.loads(json.dumps(table.to_mapping())), CLASSES)

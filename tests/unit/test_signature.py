@@ -146,6 +146,17 @@ def test_a_damaged_card_is_refused(damage):
         Domain.from_mapping(mapping)
 
 
+def test_two_genomes_in_one_file_are_a_mixture():
+    signature = fitted("rich", "poor", "even")
+    both = tallied(texts(np.concatenate([drawn("rich", 500, seed=5), drawn("poor", 500, seed=6)])))
+    pair = signature.mixture(both)
+    assert sorted(one.context for one in pair) == ["poor", "rich"]
+    assert pair[0].distance == pair[1].distance < 0.01
+    skewed = np.random.default_rng(4).choice(4, p=(0.5, 0.1, 0.3, 0.1), size=(1000, 81)).astype(np.uint8)
+    assert signature.mixture(tallied(texts(skewed))) is None
+    assert signature.mixture(np.zeros(SIZE, dtype=np.int64)) is None
+
+
 # What people are told.
 
 SPECIES = ("Rich in GC", "Poor in GC")
@@ -203,6 +214,54 @@ def test_what_is_said_of_a_file(models, capfd, verb, model, kind, options, said)
     assert not lines or lines[0].startswith(f"seqray: {said}")
     assert main([*command, *options, *further, "--quiet"]) == 0
     assert told(capfd) == []
+
+
+def test_a_mixture_of_two_contexts_is_told(models, capfd):
+    codes = np.concatenate([drawn("rich", 300, seed=8), drawn("poor", 300, seed=9)])
+    path = models / "both.fa"
+    path.write_text("".join(f">{i}\n{text}\n" for i, text in enumerate(texts(codes))))
+    command = ["predict", str(path), "-m", str(models / "two.safetensors"), "-o", str(models / "o.tsv")]
+    assert main(command) == 0
+    [line] = told(capfd)
+    assert "this file is like a mixture of" in line
+    assert all(name in line for name in SPECIES)
+
+
+def changed(models, name, **changes):
+    """The model of two contexts with another signature, or other contexts."""
+    model = load_model(models / "two.safetensors")
+    domain = Domain.from_mapping(model.card.domain)
+    domain = replace(domain, signature=replace(domain.signature, **changes))
+    save_model(models / name, model.networks, replace(model.card, domain=domain.to_mapping()))
+    return str(models / name)
+
+
+def test_a_context_without_a_signature_is_not_judged(models, capfd):
+    known = Domain.from_mapping(load_model(models / "two.safetensors").card.domain).signature
+    alone = {"contexts": known.contexts[1:], "shares": known.shares[1:], "words": known.words[1:]}
+    model = changed(models, "alone.safetensors", **alone)
+    assert known.contexts[1:] == ("Rich in GC",)
+    command = ["-m", model, "-o", str(models / "o.tsv")]
+    assert main(["predict", str(written(models, "rich")), *command, "--context", "Poor"]) == 0
+    assert told(capfd) == []  # 'Poor' can't be compared
+    assert main(["predict", str(written(models, "even")), *command]) == 0
+    assert "unlike any context with a signature that the model was" in told(capfd)[0]
+
+
+def test_contexts_that_no_training_sequence_named_are_not_advised(models, capfd):
+    known = Domain.from_mapping(load_model(models / "two.safetensors").card.domain).signature
+    model = changed(
+        models, "none.safetensors", contexts=(None,), shares=known.shares[1:], words=known.words[1:]
+    )
+    assert main(["predict", str(written(models, "rich")), "-m", model, "-o", str(models / "o.tsv")]) == 0
+    assert told(capfd) == []
+
+
+def test_a_neighbour_is_no_home(models, capfd, monkeypatch):
+    monkeypatch.setattr(module, "HOME", -1.0)
+    command = ["-m", str(models / "two.safetensors"), "-o", str(models / "o.tsv")]
+    assert main(["predict", str(written(models, "rich")), *command]) == 0
+    assert "the nearest that the model was trained on is Rich in GC" in capfd.readouterr().err
 
 
 def test_nothing_is_said_of_a_few_windows(models, capfd):

@@ -70,8 +70,8 @@ def _gc(letters: np.ndarray, alphabet: Alphabet) -> np.ndarray:
     return strong / np.maximum(letters.sum(axis=1), 1)
 
 
-def composition_figures(data: AuditSet, columns: Columns) -> list[Figure]:
-    """Describe each class in each split, and each split as a whole."""
+def composition_figures(data: AuditSet, columns: Columns, groups: np.ndarray) -> list[Figure]:
+    """Describe each class in each split, and each split as a whole; groups (N,) of relatives are counted."""
     figures = []
     for split in data.parts:
         everything = len(data.rows(split))
@@ -79,6 +79,7 @@ def composition_figures(data: AuditSet, columns: Columns) -> list[Figure]:
             rows = data.rows(split, label)
             figures += [
                 Figure("counts", split, name, "sequences", len(rows)),
+                Figure("counts", split, name, "groups", len(np.unique(groups[rows]))),
                 Figure("counts", split, name, "share", len(rows) / everything),
             ]
             if len(rows):

@@ -70,7 +70,7 @@ def audit(
     columns = Columns(data)
     relatives = find_relatives(data, k, plan, seed)
     figures = [
-        *composition_figures(data, columns),
+        *composition_figures(data, columns, groups),
         *copy_figures(data),
         *relatives.figures,
         *order_figures(data),

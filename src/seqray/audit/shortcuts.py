@@ -25,6 +25,7 @@ _WORDS = {
     "first_capital": "the position of the first capital letter",
     "context": "the context",
 }
+_WRITTEN = ("letter_case", "first_capital")  # rules about how letters are written, not which they are
 _UPPER = "write all letters in upper case; seqray folds case, but tools that keep it read the label here"
 _REMEDIES = {
     "length": "cut all classes to one length, or draw the negatives to the lengths of the positives",
@@ -44,7 +45,8 @@ def shortcuts(look: Lookup, settings: Mapping[str, str]) -> Iterator[Finding]:
     measured = settings["held_out"] or "all"
 
     def judged(name: str, f: Figure) -> str:
-        return severity(name, f, chance_error(look, measured, f.label))
+        counted = "sequences" if name in _WRITTEN else "groups"
+        return severity(name, f, chance_error(look, measured, f.label, counted))
 
     told = {f.label for f in look.ending("rules", "letter_case_auroc") if judged("letter_case", f)}
     for f in sorted(look.ending("rules", "_auroc"), key=lambda f: (f.label, -f.value)):
@@ -62,17 +64,20 @@ def shortcuts(look: Lookup, settings: Mapping[str, str]) -> Iterator[Finding]:
             )
 
 
-def chance_error(look: Lookup, split: str, label: str) -> float:
+def chance_error(look: Lookup, split: str, label: str, counted: str) -> float:
     """Standard deviation of the AUROC of a rule that knows nothing: sqrt((n + m + 1) / (12 n m)).
+
+    n and m are numbers of what is ``counted``: of groups for a rule about the letters, which relatives share;
+    of sequences for one about how they are written, which each could have in its own way.
 
     References
     ----------
     Mann and Whitney 1947, On a test of whether one of two random variables is stochastically larger than the
     other, eq. 5.
     """
-    sizes = {f.label: f.value for f in look.named("counts", "sequences") if f.split == split}
+    sizes = {f.label: f.value for f in look.named("counts", counted) if f.split == split}
     total = sizes.pop(EVERYTHING)
-    n = sizes[label] if label in sizes else min(sizes.values())
+    n = sizes[label] if label in sizes else min(sizes.values())  # a group may hold several classes
     return math.sqrt((total + 1) / (12 * n * (total - n))) if 0 < n < total else math.inf
 
 

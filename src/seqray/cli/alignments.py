@@ -96,14 +96,15 @@ def read_labelled(args: argparse.Namespace, alphabet: Alphabet) -> list[Alignmen
         raise InputError(
             "no training data", remedy="give --train TABLE, or --train FILE --alignment-labels TABLE"
         )
+    files = [(None, path) for path in args.train]
+    files += [(split, path) for split in SPLIT_TABLES for path in getattr(args, split)]
+    if args.alignment_labels:
+        found, _ = read_labelled_stockholm([path for _, path in files], args.alignment_labels, alphabet)
+    else:
+        found = [read_labelled_alignments(path, alphabet) for _, path in files]
     data: list[Alignment] = []
-    for split in (None, *SPLIT_TABLES):
-        for path in args.train if split is None else getattr(args, split):
-            if args.alignment_labels:
-                found, _ = read_labelled_stockholm(path, args.alignment_labels, alphabet)
-            else:
-                found = read_labelled_alignments(path, alphabet)
-            data += found if split is None else [replace(one, split=split) for one in found]
+    for (split, _), examples in zip(files, found, strict=True):
+        data += examples if split is None else [replace(one, split=split) for one in examples]
     args.records = len(data)
     return [one.take_rows([0]) for one in data] if args.query_only else data
 

@@ -150,10 +150,10 @@ def run(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> None:
     """Find what is wrong with the files before anything heavy is loaded."""
     from seqray.io.evaluation import check_multiqc_path
-    from seqray.io.tables import table_format
 
-    if args.out and table_format(args.out) == "parquet":
-        raise InputError("is no TSV", where=args.out, remedy="use .tsv, .tsv.gz or '-'")
+    if args.out and not args.out.lower().endswith((".tsv", ".tsv.gz")) and args.out != "-":
+        remedy = "use .tsv, .tsv.gz or '-'; --json, --html and --multiqc write the other forms"
+        raise InputError("does not name a TSV by its end", where=args.out, remedy=remedy)
     if args.multiqc:
         check_multiqc_path(args.multiqc)
     inputs = [args.predictions, args.labels, *args.train, *args.validation, *args.test]

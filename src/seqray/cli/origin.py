@@ -32,25 +32,46 @@ class Origin:
         return self._words.watch(records) if self._signature else records
 
     def remarks(self) -> Iterator[str]:
-        """Yield what the records say against the model or the context that was named."""
+        """Yield what the records say against the model or the context named, or which one to name."""
         found = self._signature.compare(self._words.counts) if self._signature else []
+        if not found:
+            return
         near = [likeness for likeness in found if not likeness.foreign]
-        if found and not near:
-            than = "any context that the model was" if found[0].context else "what the model was"
-            yield (
-                f"caution: this file is unlike {than} trained on, judged by words of four letters "
-                f"({_told(found[:1])}); its probabilities may not hold, measure them on known sites "
-                "(seqray evaluate)"
-            )
-        elif near and self._named and self._named not in [likeness.context for likeness in near]:
-            named = [likeness for likeness in found if likeness.context == self._named]
-            apart = f" ({_told(named)})" if named else ""
-            yield (
-                f"caution: --context says {self._named}, but this file is unlike it{apart} and like "
-                f"{_told(near)}"
-            )
-        elif near and self._known and self._named is None:
-            yield f"this file is like {_told(near)}; name what it is with --context for better probabilities"
+        if not near:
+            yield self._foreign(found[0])
+        elif self._named:
+            yield from _against(self._named, found, near)
+        elif found[0].context and self._known:
+            yield _advice(near)
+
+    def _foreign(self, nearest: Likeness) -> str:
+        both = self._signature.mixture(self._words.counts) if self._signature else None
+        if both:
+            names = f"{both[0].context} and {both[1].context}"
+            return f"caution: this file is like a mixture of {names}; give each its own file and --context"
+        than = "what the model was trained on"
+        if nearest.context:  # of a context with few training sequences nothing is known
+            whole = self._signature is not None and set(self._known) <= set(self._signature.contexts)
+            than = f"any context {'' if whole else 'with a signature '}that the model was trained on"
+        return (
+            f"caution: this file is unlike {than}, judged by words of four letters ({_told([nearest])}); its "
+            "probabilities may not hold, measure them on known sites (seqray evaluate)"
+        )
+
+
+def _against(name: str, found: list[Likeness], near: list[Likeness]) -> Iterator[str]:
+    """A caution where the file is unlike the context that was named, and like another one."""
+    named = [likeness for likeness in found if likeness.context == name]
+    if named and named[0].foreign:
+        unlike = f"this file is unlike it ({_told(named)}) and nearer to {_told(near)}"
+        yield f"caution: --context says {name}, but {unlike}"
+
+
+def _advice(near: list[Likeness]) -> str:
+    home = [likeness for likeness in near if likeness.at_home]
+    if home:
+        return f"this file is like {_told(home)}; name what it is with --context for better probabilities"
+    return f"the nearest that the model was trained on is {_told(near[:1])}; this may be another species"
 
 
 def _told(found: list[Likeness]) -> str:

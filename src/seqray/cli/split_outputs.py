@@ -94,6 +94,10 @@ def groups_text(outcome: Outcome) -> str:
 
 
 def _dropped_text(outcome: Outcome) -> str:
+    if outcome.options.relatives == "join":
+        parts = zip(outcome.data, outcome.division.split, strict=True)
+        joined = sum(split in outcome.options.keep and example.split != split for example, split in parts)
+        return f"{joined} other examples joined them as relatives"
     count = int(outcome.division.dropped.sum())
     return f"{count} other examples left out as relatives of these"
 
@@ -156,7 +160,8 @@ def summary(outcome: Outcome) -> list[str]:
     if outcome.skipped:
         lines.append(f"{outcome.skipped} records without letters were left out")
     if outcome.options.keep:
-        lines.append(f"kept as it is: {', '.join(outcome.options.keep)}; {_dropped_text(outcome)}")
+        kept = "kept" if outcome.options.relatives == "join" else "kept as it is"
+        lines.append(f"{kept}: {', '.join(outcome.options.keep)}; {_dropped_text(outcome)}")
     lines += _giant(outcome)
     worst = [line for line in outcome.proof() if line.label == "all"]
     if outcome.options.folds:

@@ -113,12 +113,12 @@ def evaluate_answers(
         grouping or ("records drawn one by one" if groups is None else "groups as given"),
         draws,
         seed,
-        (*notes, *_notes(records)),
+        (*notes, *_notes(records, subsets or {})),
         _disagreements(labels, answers),
     )
 
 
-def _notes(records: Records) -> list[str]:
+def _notes(records: Records, subsets: Mapping[str, np.ndarray]) -> list[str]:
     """What the figures can't say for themselves."""
     found = []
     counts = np.bincount(records.labels, minlength=len(records.classes))
@@ -128,6 +128,11 @@ def _notes(records: Records) -> list[str]:
     groups = len(np.unique(group_numbers(records.groups, len(records.labels))))
     if groups < FEW_GROUPS:
         found.append(f"only {groups} group{'s' * (groups != 1)}: intervals are too narrow")
+        return found
+    numbers = group_numbers(records.groups, len(records.labels))
+    small = [name for name, rows in subsets.items() if len(np.unique(numbers[rows])) < FEW_GROUPS]
+    if small:
+        found.append(f"fewer than {FEW_GROUPS} groups in {', '.join(small)}: intervals there are too narrow")
     return found
 
 

@@ -54,9 +54,11 @@ class AlignmentQuestion(NamedTuple):
         return tokens
 
     def _of_rows(self, rows: Flags) -> Tokens:
-        tokens = self.tokens[rows]
-        letters = tokens < FIRST_LETTER + len(self.model.alphabet.letters)  # gaps come after; CLS is before
-        return tokens[:, letters.any(axis=0)]
+        return self.tokens[rows][:, np.append(True, self.letters()[rows].any(axis=0))]
+
+    def letters(self) -> Flags:
+        """Where a letter stands, not a gap: (R, C)."""
+        return self.tokens[:, 1:] < FIRST_LETTER + len(self.model.alphabet.letters)  # gaps come after
 
     @torch.inference_mode()
     def _ask(self, variants: Sequence[Tokens]) -> Floats:
@@ -85,10 +87,16 @@ def occlude_columns(question: AlignmentQuestion, block: int = 1) -> Floats:
 
 
 def leave_rows_out(question: AlignmentQuestion) -> Floats:
-    """Fall of the log-odds when a row is left out: (R,), nan for the query, which can't be."""
+    """Fall of the log-odds when a row is left out: (R,).
+
+    nan for the query, which can't be left out, and for a row without which no letter remains.
+    """
     rows = len(question.tokens)
     falls = np.full(rows, np.nan)
-    if rows > 1:
+    has_letters = question.letters().any(axis=1)
+    others = np.array([has_letters[np.arange(rows) != row].any() for row in range(rows)])
+    out = np.flatnonzero(others & (np.arange(rows) > 0))
+    if len(out):
         every = np.ones((1, rows), dtype=bool)
-        falls[1:] = question.of_rows(every) - question.of_rows(~np.eye(rows, dtype=bool)[1:])
+        falls[out] = question.of_rows(every) - question.of_rows(~np.eye(rows, dtype=bool)[out])
     return falls

@@ -237,4 +237,5 @@ def _sides(division: Division, options: SplitOptions) -> list[tuple[str, str, np
         return [*sides, ("test", "folds", np.flatnonzero(split == "test"), others)]
     train, validation, test = (np.flatnonzero(split == name) for name in PARTS)
     both = np.sort(np.concatenate((train, validation)))
-    return [("test", "train and validation", test, both), ("validation", "train", validation, train)]
+    rest = "train and validation" if len(validation) else "train"
+    return [("test", rest, test, both), ("validation", "train", validation, train)]

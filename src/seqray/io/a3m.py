@@ -56,8 +56,11 @@ def parse_fasta_rows(handle: io.BufferedReader, where: str) -> AlignedText:
 
 
 def is_a3m(rows: Sequence[bytes]) -> bool:
-    """Whether rows of different lengths become one length when insertions are taken out."""
-    if len({len(row) for row in rows}) < 2:
+    """Whether rows of different lengths become one length when insertions are taken out.
+
+    The query has none of its own, so small letters in the first row mean soft-masked, not inserted.
+    """
+    if len({len(row) for row in rows}) < 2 or rows[0] != rows[0].upper():
         return False
     return len({len(row.translate(None, _INSERTED)) for row in rows}) == 1
 

@@ -13,15 +13,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal, get_args
 
-from Bio.AlignIO.ClustalIO import ClustalIterator
-
 from seqray.alphabet import Alphabet
 from seqray.errors import InputError, NoRecordsError
 from seqray.io.a3m import Insertions, is_a3m, parse_fasta_rows, with_insertions, without_insertions
-from seqray.io.aligned_text import AlignedText, decode, numbered_lines, to_alignment, what_is_missing
+from seqray.io.aligned_text import AlignedText, to_alignment, what_is_missing
+from seqray.io.clustal import HEADERS, parse_clustal
 from seqray.io.fasta import OnSkip
 from seqray.io.files import display_name, open_input
-from seqray.io.formats import name_format
+from seqray.io.formats import BYTE_ORDER_MARK, name_format
 from seqray.io.identifiers import Duplicates, UniqueIds, describe_record
 from seqray.io.phylip import FIRST_LINE, parse_phylip
 from seqray.io.stockholm import parse_stockholm
@@ -32,7 +31,7 @@ Form = Literal["auto", "stockholm", "a3m", "fasta", "clustal", "phylip"]
 
 _COMPRESSED = {".gz", ".bgz", ".bz2", ".xz"}
 _A3M_NAMES = {".a3m", ".a2m"}
-_CLUSTAL_HEADERS = (b"CLUSTAL", b"PROBCONS", b"MUSCLE", b"MSAPROBS", b"Kalign")
+_SEVERAL = ("stockholm", "clustal")  # forms that may hold more than one
 
 
 def read_alignments(
@@ -44,7 +43,7 @@ def read_alignments(
     duplicates: Duplicates = "error",
     on_skip: OnSkip | None = None,
 ) -> Iterator[Alignment]:
-    """Read the alignments of a file in order: many of a Stockholm file, one of any other.
+    """Read the alignments of a file in order: many of a Stockholm or Clustal file, one of any other.
 
     Parameters
     ----------
@@ -54,7 +53,8 @@ def read_alignments(
         Validates and folds the letters.
     form
         ``auto`` goes by the content, and by the name where it ends in ``.a3m`` or ``.a2m``. A FASTA file
-        whose rows differ in length only by small letters and dots is A3M.
+        whose first row has no small letters, and whose rows differ in length only by small letters and dots,
+        is A3M.
     insertions
         Of A3M: ``remove`` leaves the columns of the query, ``keep`` gives inserted letters their own columns.
     duplicates
@@ -84,7 +84,7 @@ def read_alignments(
         count = 0
         for text in texts:
             count += 1
-            identifier = ids.resolve(_identifier(text, path, count if chosen == "stockholm" else 0))
+            identifier = ids.resolve(_identifier(text, path, count if chosen in _SEVERAL else 0))
             problem = what_is_missing(text)
             if problem and on_skip is not None:
                 on_skip(SkippedRecord(identifier, problem))
@@ -103,14 +103,15 @@ def _is_a3m_name(path: str | Path) -> bool:
 
 
 def _form_of(head: bytes, path: str | Path, where: str) -> Form:
-    if not head.strip():
+    head = head.removeprefix(BYTE_ORDER_MARK).lstrip()
+    if not head:
         raise NoRecordsError("holds no alignments", where=where)
     name = name_format(head)
     if name == "a Stockholm alignment":
         return "stockholm"
     if name == "FASTA":
         return "a3m" if _is_a3m_name(path) else "fasta"
-    if head.startswith(_CLUSTAL_HEADERS):
+    if name == "a Clustal alignment" or head.startswith(HEADERS):
         return "clustal"
     if FIRST_LINE.match(head):
         return "phylip"
@@ -157,19 +158,17 @@ def _fold_a3m(text: AlignedText, where: str, insertions: Insertions) -> AlignedT
         rows = with_insertions(text.rows, text.names, describe_record(where, text.names[0]))
     else:
         rows = without_insertions(text.rows)
+    if not any(rows):
+        raise InputError(
+            "all letters are small, which A3M means as insertions, so there is no column",
+            where=where,
+            remedy="write columns in capitals, or end the name of an aligned FASTA file in .fa",
+        )
     return AlignedText(text.names, rows)
 
 
 def _clustal(handle: io.BufferedReader, where: str, _: bool, __: Insertions) -> Texts:
-    lines = "\n".join(decode(line) for _, line in numbered_lines(handle, where))
-    try:
-        records = list(next(iter(ClustalIterator(io.StringIO(lines + "\n"))), []))
-    except (ValueError, AssertionError, IndexError) as error:
-        reason = (str(error).splitlines() or ["damaged"])[0]
-        raise InputError(
-            f"is not valid Clustal ({reason})", where=where, remedy="fetch or make it again"
-        ) from None
-    yield AlignedText([r.id for r in records], [str(r.seq).encode("ascii", "replace") for r in records])
+    yield from parse_clustal(handle, where)
 
 
 def _phylip(handle: io.BufferedReader, where: str, _: bool, __: Insertions) -> Texts:

@@ -18,6 +18,7 @@ _BEGINNINGS = (
     (re.compile(rb">"), FASTA),
 )
 PREAMBLE = re.compile(rb"(?:[ \t\r]*(?:[;#][^\n]*)?\n)*")
+BLANK_LINES = re.compile(rb"(?:[ \t\r]*\n)*")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -30,13 +31,13 @@ def name_format(head: bytes) -> str:
     if b"\0" in head:
         return "binary"
     text = head.removeprefix(BYTE_ORDER_MARK).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    for start in (0, _preamble_length(text)):
+    for start in (0, _length(BLANK_LINES, text), _length(PREAMBLE, text)):
         for beginning, name in _BEGINNINGS:
             if beginning.match(text, start):
                 return name
     return ""
 
 
-def _preamble_length(text: bytes) -> int:
-    match = PREAMBLE.match(text)
+def _length(pattern: re.Pattern[bytes], text: bytes) -> int:
+    match = pattern.match(text)
     return match.end() if match else 0

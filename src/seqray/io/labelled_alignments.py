@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,6 +33,7 @@ def read_labelled_alignments(path: str | Path, alphabet: Alphabet) -> list[Align
     """
     remedy = "name the columns file,label[,id,group,split]"
     held: dict[Path, dict[str, Alignment]] = {}
+    named: set[tuple[Path, str]] = set()
     examples = []
     for where, row in read_rows(path, ("file", "label"), remedy):
         if not row["file"]:
@@ -53,6 +54,11 @@ def read_labelled_alignments(path: str | Path, alphabet: Alphabet) -> list[Align
                 where=where,
                 remedy="name one of them in the column 'id'",
             )
+        if (source, alignment.id) in named:
+            raise InputError(
+                f"names the alignment '{alignment.id}' of {row['file']} a second time", where=where
+            )
+        named.add((source, alignment.id))
         examples.append(_example(alignment, wanted or alignment.id, row, where))
     if not examples:
         raise InputError("holds a header but no alignments", where=str(path))
@@ -60,21 +66,21 @@ def read_labelled_alignments(path: str | Path, alphabet: Alphabet) -> list[Align
 
 
 def read_labelled_stockholm(
-    path: str | Path, labels: str | Path, alphabet: Alphabet
-) -> tuple[list[Alignment], int]:
-    """Read many alignments from one file, labels from a table: ``id``, ``label``[, ``group``, ``split``].
+    paths: Sequence[str | Path], labels: str | Path, alphabet: Alphabet
+) -> tuple[list[list[Alignment]], int]:
+    """Read many alignments from files, labels from one table: ``id``, ``label``[, ``group``, ``split``].
 
     Returns
     -------
     examples
-        In the order of the file.
+        Of each file, in its order.
     unlabelled
         Number of alignments that the table doesn't name, which are left out.
 
     Raises
     ------
     InputError
-        For a table that names an id twice or one that the file doesn't hold, and as
+        For a table that names an id twice or one that no file holds, an id that two files hold, and as
         `read_labelled_alignments`.
     """
     rows: dict[str, tuple[str, dict[str, str]]] = {}
@@ -82,17 +88,24 @@ def read_labelled_stockholm(
         if row["id"] in rows:
             raise InputError(f"names '{row['id']}' a second time", where=where)
         rows[row["id"]] = (where, row)
-    examples, unlabelled = [], 0
-    for alignment in read_alignments(path, alphabet):
-        found = rows.pop(alignment.id, None)
-        if found is None:
-            unlabelled += 1
-        else:
-            examples.append(_example(alignment, alignment.id, found[1], found[0]))
-    if rows:
-        first, (where, _) = next(iter(rows.items()))
-        raise InputError(f"names '{first}', which {path} doesn't hold", where=where)
-    if not examples:
+    examples: list[list[Alignment]] = [[] for _ in paths]
+    held_by: dict[str, str | Path] = {}
+    unlabelled = 0
+    for path, found in zip(paths, examples, strict=True):
+        for alignment in read_alignments(path, alphabet):
+            if alignment.id not in rows:
+                unlabelled += 1
+                continue
+            if alignment.id in held_by:
+                raise InputError(f"holds '{alignment.id}', as {held_by[alignment.id]} does", where=str(path))
+            held_by[alignment.id] = path
+            where, row = rows[alignment.id]
+            found.append(_example(alignment, alignment.id, row, where))
+    for name, (where, _) in rows.items():
+        if name not in held_by:
+            files = " or ".join(str(path) for path in paths)
+            raise InputError(f"names '{name}', which {files} doesn't hold", where=where)
+    if not held_by:
         raise InputError("labels no alignment", where=str(labels))
     return examples, unlabelled
 

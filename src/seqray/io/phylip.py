@@ -13,7 +13,7 @@ from itertools import product
 from seqray.errors import InputError
 from seqray.io.aligned_text import AlignedText, decode, numbered_lines
 
-FIRST_LINE = re.compile(rb"\s*(\d+)[ \t]+(\d+)[ \t]*(?:\r|\n|$)")
+FIRST_LINE = re.compile(rb"\s*(\d{1,9})[ \t]+(\d{1,9})[ \t]*(?:\r|\n|$)")
 _NAME_WIDTH = 10
 
 Rows = list[tuple[bytes, bytes]]
@@ -34,6 +34,12 @@ def parse_phylip(handle: io.BufferedReader, where: str) -> AlignedText:
             "the first line is not the numbers of rows and columns", where=where, remedy="is it PHYLIP?"
         )
     rows, columns = int(sizes[1]), int(sizes[2])
+    if rows < 1 or columns < 1:
+        raise InputError(
+            f"the first line announces {rows} rows of {columns} columns",
+            where=where,
+            remedy="give at least one",
+        )
     body = lines[1:]
     if len(body) < rows:
         raise InputError(
@@ -44,12 +50,32 @@ def parse_phylip(handle: io.BufferedReader, where: str) -> AlignedText:
     for strict, in_turns in product((False, True), (True, False)):
         found = _in_turns(body, rows, strict) if in_turns else _one_by_one(body, columns, strict)
         if len(found) == rows and all(len(letters) == columns for _, letters in found):
+            for name, letters in found:
+                _refuse_dots(decode(name), letters, where)
             return AlignedText([decode(name) for name, _ in found], [letters for _, letters in found])
+    odd = [(name, n) for name, n in _lengths(body) if n != columns] if len(body) == rows else []
     raise InputError(
-        f"no layout of PHYLIP gives {rows} rows of {columns} columns",
+        f"row {odd[0][0]!r} has {odd[0][1]} columns, {columns} are announced"
+        if odd
+        else f"no layout of PHYLIP gives {rows} rows of {columns} columns",
         where=where,
         remedy="write a row a line, its name and its letters with a space between them",
     )
+
+
+def _refuse_dots(name: str, letters: bytes, where: str) -> None:
+    """A dot may stand for the letter of the first row, or for a gap."""
+    if b"." in letters:
+        raise InputError(
+            f"row {name!r} has a '.', which PHYLIP means as the letter of the first row and others as a gap",
+            where=where,
+            remedy="write the letter, or '-'",
+        )
+
+
+def _lengths(body: list[bytes]) -> list[tuple[str, int]]:
+    """Names and lengths of rows of a line each, their names ended by white space."""
+    return [(decode(name), len(letters)) for name, letters in (_name_and_letters(b, False) for b in body)]
 
 
 def _name_and_letters(line: bytes, strict: bool) -> tuple[bytes, bytes]:

@@ -20,6 +20,7 @@ from seqray.negatives.recipes import RECIPES, allot
 from seqray.negatives.settings import Ground, NegativeOptions, NegativeSet
 from seqray.records import LabelledSequence
 
+MOST = 1000  # negatives of one positive; more would only repeat themselves
 TRIES = 20  # shuffles of one positive before it is given up: a run of one letter has no other order
 
 
@@ -85,6 +86,8 @@ def _check(options: NegativeOptions, alphabet: Alphabet, ground: Ground | None) 
             raise ConfigError(f"recipe '{name}' needs to know the genes", remedy="give --annotation FILE")
     if options.ratio <= 0:
         raise ConfigError(f"{options.ratio} negatives per positive", remedy="give a ratio above 0")
+    if options.ratio > MOST:
+        raise ConfigError(f"{options.ratio} negatives per positive", remedy=f"give at most {MOST}")
 
 
 def deal(n: int, counts: Mapping[str, int], rng: np.random.Generator) -> dict[str, list[int]]:

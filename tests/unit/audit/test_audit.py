@@ -82,6 +82,27 @@ def test_random_data_raise_no_alarm_with_baselines():
         assert kinds(found)["floor"] == "note"
 
 
+def test_families_count_once_where_a_rule_might_hold_by_chance():
+    """Four families a class, 25 copies each with a few changes: what they share says nothing of the class."""
+    rng = np.random.default_rng(0)
+    examples = []
+    for number in range(8):
+        first = "A" if number < 4 else "C"
+        ancestor = rng.choice(list("ACGT"), 80)
+        for copy in range(25):
+            letters = ancestor.copy()
+            letters[rng.integers(0, 80, 3)] = rng.choice(list("ACGT"), 3)
+            label = "neg" if number < 4 else "pos"
+            sequence = first + "".join(letters)
+            examples.append(LabelledSequence(sequence, label, f"{number}.{copy}", group=f"family {number}"))
+    assert "first_letter" not in kinds(quick(examples))
+    alone = [
+        dataclasses.replace(e, group=None, sequence=e.sequence[:1] + "".join(rng.choice(list("ACGT"), 80)))
+        for e in examples
+    ]
+    assert kinds(quick(alone))["first_letter"] == "shortcut"
+
+
 # ------------------------------------------------------------------------------------------ planted traps
 
 

@@ -78,6 +78,13 @@ def test_few_groups_and_an_absent_class_are_told():
     assert found.figure("sensitivity").value == 1
 
 
+def test_small_subsets_are_told():
+    truth = ["promoter", "background"] * 20
+    subsets = {"few": np.arange(3), "many": np.arange(30), "none in pairs": np.arange(4)}
+    found = evaluate_scores(truth, np.linspace(0.1, 0.9, 40), CLASSES, "promoter", subsets=subsets, draws=10)
+    assert found.notes == ("fewer than 20 groups in few, none in pairs: intervals there are too narrow",)
+
+
 @pytest.mark.parametrize(
     ("labels", "p", "message"),
     [

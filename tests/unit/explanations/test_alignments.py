@@ -99,6 +99,17 @@ def test_columns_of_a_row_alone_go_with_it(alignment_model):
     assert leave_rows_out(question)[2] == pytest.approx(before - without, abs=1e-5)
 
 
+def test_the_only_row_with_letters_is_not_left_out(alignment_model):
+    rows = ["--------", "ACGUGGCA", "----~~--"]
+    codes = encode_columns([row.encode() for row in rows], ["a", "b", "c"], RNA, "x")
+    question = questions(alignment_model, Alignment("x", ("a", "b", "c"), codes, RNA))[0]
+    falls = leave_rows_out(question)
+    assert np.isnan(falls[:2]).all()
+    before = log_odds(alignment_model, question.network, question.tokens, 1)
+    without = log_odds(alignment_model, question.network, question.tokens[:2], 1)
+    assert falls[2] == pytest.approx(before - without, abs=1e-5)
+
+
 def test_a_query_alone_has_columns_and_no_row_to_leave_out(alignment_model):
     [explained] = explain(alignment_model, made(1, 6), methods=METHODS)
     assert [s.rows.shape for s in explained.scores] == [(1,)] * 3

@@ -156,6 +156,43 @@ def test_clustal(tmp_path):
     assert texts(alignment) == ["ACGU-ACGUACC--", "ACGUUACGUACCGG"]
 
 
+def test_several_clustal_alignments_of_a_file(tmp_path):
+    text = (
+        "CLUSTAL O(1.2.4)\n\na AC-U\nb ACGU\n\t** *\n\n"
+        "CLUSTAL O(1.2.4)\n\n\na AC 2\nc A- 1\n\na GG 4\nc GG 3\n"
+    )
+    first, second = read_alignments(write(tmp_path / "x.aln", text), RNA)
+    assert (first.id, second.id) == ("x", "x_2")
+    assert (texts(first), texts(second)) == (["AC-U", "ACGU"], ["ACGG", "A-GG"])
+    assert second.names == ("a", "c")
+
+
+@pytest.mark.parametrize("before", ["\n\n", "\ufeff", "\ufeff\n", " \n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CLUSTAL\n\na AC\nb A-\n",
+        "# STOCKHOLM 1.0\na AC\nb A-\n//\n",
+        "2 2\na AC\nb A-\n",
+        ">a\nAC\n>b\nA-\n",
+    ],
+)
+def test_blank_lines_and_a_byte_order_mark_come_before_any_format(tmp_path, before, text):
+    assert texts(read_one(write(tmp_path / "x", before + text))) == ["AC", "A-"]
+
+
+def test_a_comment_may_stand_before_clustal(tmp_path):
+    assert texts(read_one(write(tmp_path / "x", "# mine\nCLUSTAL\n\na AC\n"))) == ["AC"]
+
+
+@pytest.mark.parametrize("text", ["CLUSTAL W (1.83)\n", "CLUSTAL\n\n\n", "MUSCLE (3.8)\n"])
+def test_clustal_cut_behind_its_header_has_no_rows(tmp_path, text):
+    skipped = []
+    path = write(tmp_path / "x.aln", text)
+    assert list(read_alignments(path, RNA, on_skip=skipped.append)) == []
+    assert [record.reason for record in skipped] == ["no rows"]
+
+
 PHYLIP = {
     "relaxed": " 2 12\na_long_name_here ACGUACGUACGU\nb ACGUAC--ACGU\n",
     "in turns": "2 12\na  ACGUAC\nb  ACGUAC\n\nGUACGU\n--AC GU\n",
@@ -271,8 +308,22 @@ def test_ten_thousand_rows(tmp_path):
         ("ss.sto", "# STOCKHOLM 1.0\na AC\n#=GC SS_cons ...\n//\n", ["SS_cons has 3 signs", "2 columns"]),
         ("nul.fa", b">a\nAC\0U\n", ["binary"]),
         ("short.phy", "3 4\na ACGU\n", ["3 rows are announced, 1 lines follow"]),
-        ("bad.phy", "2 4\na ACGU\nb ACG\n", ["no layout of PHYLIP gives 2 rows of 4 columns"]),
-        ("bad.aln", "CLUSTAL\n\na AC 7\nb AC\n", ["not valid Clustal"]),
+        ("bad.phy", "2 4\na ACGU\nb ACG\n", ["row 'b' has 3 columns, 4 are announced"]),
+        ("turns.phy", "2 4\na AC\nb AC\nGU\nG\n", ["no layout of PHYLIP gives 2 rows of 4 columns"]),
+        ("zero.phy", "0 5\na ACGUA\n", ["announces 0 rows of 5 columns"]),
+        ("none.phy", "2 0\na\nb\n", ["announces 2 rows of 0 columns"]),
+        ("big.phy", "9" * 5000 + " 4\na ACGU\n", ["no format that is known"]),
+        ("dots.phy", "2 4\na ACGU\nb ..A.\n", ["row 'b' has a '.'", "letter of the first row"]),
+        ("bad.aln", "CLUSTAL\n\na AC x\nb AC\n", ["line 3", "not a name, letters"]),
+        ("indented.aln", "CLUSTAL\n\n a AC\n", ["line 3", "not a name, letters"]),
+        ("ragged.aln", "CLUSTAL\n\na ACG\nb AC\n", ["row 'b' has 2 columns, the first row has 3"]),
+        ("short.aln", "CLUSTAL\n\na AC\nb AC\n\na AC\n\n", ["line 7", "a block ends before row 'b'"]),
+        ("cut.aln", "CLUSTAL\n\na AC\nb AC\n\na AC\n", ["line 6", "a block ends before row 'b'"]),
+        ("long.aln", "CLUSTAL\n\na AC\n\na AC\nb AC\n", ["line 6", "more than the 1 rows"]),
+        ("other.aln", "CLUSTAL\n\na AC\nb AC\n\na AC\nc A\n", ["line 7", "'c', where 'b' comes next"]),
+        ("small.a3m", ">a\nacgu\n>b\nac\n", ["all letters are small", "insertions"]),
+        ("small.fa", ">a\nacgu\n>b\nac\n", ["row 'b' has 2 columns, the first row has 4"]),
+        ("masked.fa", ">a\nACGUac\n>b\nACGUa\n", ["row 'b' has 5 columns, the first row has 6"]),
         ("x.gff", "##gff-version 3\n", ["is GFF, not an alignment", "Stockholm"]),
         ("x.txt", "hello\n", ["no format that is known"]),
         ("protein.fa", ">a\nMKVLAEEFWHIL\n>b\nMKVLAEEFWHIL\n", ["looks like protein"]),

@@ -41,7 +41,7 @@ def test_a_table_names_files_relative_to_itself(folder):
 
 def test_one_file_is_labelled_by_the_ids_of_a_table(folder):
     (folder / "labels.csv").write_text("id,label,group\nA1,tRNA,c\n")
-    examples, unlabelled = read_labelled_stockholm(folder / "many.sto", folder / "labels.csv", RNA)
+    [examples], unlabelled = read_labelled_stockholm([folder / "many.sto"], folder / "labels.csv", RNA)
     assert [(e.id, e.label, e.group, e.rows) for e in examples] == [("A1", "tRNA", "c", 2)]
     assert unlabelled == 1
 
@@ -66,6 +66,24 @@ def test_a_table_that_cannot_be_read_says_where(folder, table, message):
     assert message in str(caught.value)
 
 
+def test_one_table_labels_the_alignments_of_several_files(folder):
+    (folder / "more.sto").write_text(STOCKHOLM.replace("AC A1", "AC Z9"))
+    files = [folder / "many.sto", folder / "more.sto"]
+    (folder / "both.csv").write_text("id,label\nA1,x\nZ9,y\n")
+    examples, unlabelled = read_labelled_stockholm(files, folder / "both.csv", RNA)
+    assert [[(e.id, e.label) for e in part] for part in examples] == [[("A1", "x")], [("Z9", "y")]]
+    assert unlabelled == 2
+    (folder / "both.csv").write_text("id,label\nA2,x\n")
+    with pytest.raises(InputError, match=r"holds 'A2', as .*many\.sto does"):
+        read_labelled_stockholm(files, folder / "both.csv", RNA)
+
+
+def test_an_alignment_is_named_once(folder):
+    (folder / "t.tsv").write_text("file\tlabel\tid\nmany.sto\tx\tA1\nmany.sto\tx\tA1\n")
+    with pytest.raises(InputError, match=r"line 3: names the alignment 'A1' of many\.sto a second time"):
+        read_labelled_alignments(folder / "t.tsv", RNA)
+
+
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
@@ -76,5 +94,5 @@ def test_a_table_that_cannot_be_read_says_where(folder, table, message):
 def test_labels_that_do_not_fit_the_file_say_where(folder, labels, message):
     (folder / "labels.csv").write_text(labels)
     with pytest.raises(InputError) as caught:
-        read_labelled_stockholm(folder / "many.sto", folder / "labels.csv", RNA)
+        read_labelled_stockholm([folder / "many.sto"], folder / "labels.csv", RNA)
     assert message in str(caught.value)
