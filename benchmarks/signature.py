@@ -6,9 +6,9 @@ The signature (`seqray.signature`) is fitted to the training sequences of the 20
 ``bacteria``. For each species, test sequences are drawn as files of 150, 400 and 1500 windows, and compared
 twice: with all species, and with those of other genera (Escherichia and Shigella count as one), as if the
 genus had not been trained on. A row per species and size: the median distance over the draws to the nearest
-context in either case, the share of the draws told as foreign, and the share whose own genus came first. Then
-pieces of the *Escherichia coli* genome as they stand, coding or not, and sets of other organisms, 1500
-sequences of each.
+context in either case, the share of the draws told as foreign, and the share whose own genus came first; of
+the first draw also the distance to the nearest mixture of two contexts of other genera. Then pieces of the
+*Escherichia coli* genome as they stand, coding or not, and sets of other organisms, 1500 sequences of each.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ OTHERS = ("ecoli", "arabidopsis", "human-core-all", "human-nontata", "mouse-tata
 GENOME = "ecoli_genome/GCF_000005845.2_ASM584v2_genomic.fna.gz"
 COLUMNS = (
     *("input", "size", "draws", "distance", "foreign", "genus_first"),
-    *("distance_without_genus", "foreign_without_genus"),
+    *("distance_without_genus", "foreign_without_genus", "pair_without_genus"),
 )
-Row = tuple[str, int, int, float, float, float | str, float | str, float | str]
+Row = tuple[str, int, int, float, float, *tuple[float | str, ...]]
 
 
 def fitted(examples: Sequence[LabelledSequence]) -> Signature:
@@ -93,6 +93,7 @@ def species_rows(signature: Signature, test: Sequence[LabelledSequence]) -> Iter
                 float(np.mean([genus_of(k.context) == genus_of(name) for k in known])),
                 float(np.median([u.distance for u in unknown])),
                 float(np.mean([u.foreign for u in unknown])),
+                pair[0].distance if (pair := others.nearest_pair(drawn[0])) else "",
             )
 
 
@@ -112,8 +113,7 @@ def genome_rows(signature: Signature, path: Path) -> Iterator[Row]:
             distance,
             float(np.mean([f.foreign for f in found])),
             first,
-            "",
-            "",
+            *[""] * 3,
         )
 
 
@@ -129,9 +129,7 @@ def other_rows(signature: Signature) -> Iterator[Row]:
             1,
             nearest.distance,
             float(nearest.foreign),
-            "",
-            "",
-            "",
+            *[""] * 4,
         )
 
 

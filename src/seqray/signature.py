@@ -172,21 +172,23 @@ class Signature:
         ]
         return sorted(found, key=lambda likeness: likeness.distance)
 
-    def mixture(self, counts: np.ndarray) -> tuple[Likeness, Likeness] | None:
-        """Find two contexts that make up the counts (136,) together; None where no two come near enough.
+    def nearest_pair(self, counts: np.ndarray) -> tuple[Likeness, Likeness] | None:
+        """Find the two contexts whose mixture is nearest to counts of words (136,), which both are told with.
 
-        Both have the distance from their best mixture. Other genera lie .035 and more from any two contexts.
+        None where there are fewer than two contexts or than `FEWEST_WORDS`.
         """
         n = int(counts.sum())
-        observed = counts / max(n, 1)
-        best: tuple[Likeness, Likeness] | None = None
-        for first, second in combinations(range(len(self.contexts)), 2):
-            shares = np.concatenate((self.shares[first], self.shares[second]))
-            chance = _by_chance(observed, max(n, 1), min(self.words[first], self.words[second]))
-            distance = max(_apart(observed, shares) - chance, 0.0)
-            if distance <= HOME and (best is None or distance < best[0].distance):
-                best = Likeness(self.contexts[first], distance), Likeness(self.contexts[second], distance)
-        return best if n >= FEWEST_WORDS else None
+        pairs = list(combinations(range(len(self.contexts)), 2))
+        if n < FEWEST_WORDS or not pairs:
+            return None
+        observed = counts / n
+        distances = [
+            _apart(observed, np.concatenate((self.shares[i], self.shares[j])))
+            - _by_chance(observed, n, min(self.words[i], self.words[j]))
+            for i, j in pairs
+        ]
+        (first, second), distance = pairs[int(np.argmin(distances))], max(min(distances), 0.0)
+        return Likeness(self.contexts[first], distance), Likeness(self.contexts[second], distance)
 
     def to_mapping(self) -> list[dict[str, Any]]:
         """Return plain data for the model card."""

@@ -149,12 +149,13 @@ def test_a_damaged_card_is_refused(damage):
 def test_two_genomes_in_one_file_are_a_mixture():
     signature = fitted("rich", "poor", "even")
     both = tallied(texts(np.concatenate([drawn("rich", 500, seed=5), drawn("poor", 500, seed=6)])))
-    pair = signature.mixture(both)
+    pair = signature.nearest_pair(both)
     assert sorted(one.context for one in pair) == ["poor", "rich"]
     assert pair[0].distance == pair[1].distance < 0.01
     skewed = np.random.default_rng(4).choice(4, p=(0.5, 0.1, 0.3, 0.1), size=(1000, 81)).astype(np.uint8)
-    assert signature.mixture(tallied(texts(skewed))) is None
-    assert signature.mixture(np.zeros(SIZE, dtype=np.int64)) is None
+    assert not signature.nearest_pair(tallied(texts(skewed)))[0].at_home
+    assert signature.nearest_pair(np.zeros(SIZE, dtype=np.int64)) is None
+    assert fitted("rich").nearest_pair(both) is None
 
 
 # What people are told.

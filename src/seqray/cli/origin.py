@@ -45,8 +45,8 @@ class Origin:
             yield _advice(near)
 
     def _foreign(self, nearest: Likeness) -> str:
-        both = self._signature.mixture(self._words.counts) if self._signature else None
-        if both:
+        both = self._signature.nearest_pair(self._words.counts) if self._signature else None
+        if both and both[0].at_home:
             names = f"{both[0].context} and {both[1].context}"
             return f"caution: this file is like a mixture of {names}; give each its own file and --context"
         than = "what the model was trained on"
