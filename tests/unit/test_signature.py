@@ -150,6 +150,7 @@ def test_two_genomes_in_one_file_are_a_mixture():
     signature = fitted("rich", "poor", "even")
     both = tallied(texts(np.concatenate([drawn("rich", 500, seed=5), drawn("poor", 500, seed=6)])))
     pair = signature.nearest_pair(both)
+    assert pair is not None
     assert sorted(one.context for one in pair) == ["poor", "rich"]
     assert pair[0].distance == pair[1].distance < 0.01
     skewed = np.random.default_rng(4).choice(4, p=(0.5, 0.1, 0.3, 0.1), size=(1000, 81)).astype(np.uint8)

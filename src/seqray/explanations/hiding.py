@@ -93,9 +93,8 @@ def leave_rows_out(question: AlignmentQuestion) -> Floats:
     """
     rows = len(question.tokens)
     falls = np.full(rows, np.nan)
-    has_letters = question.letters().any(axis=1)
-    others = np.array([has_letters[np.arange(rows) != row].any() for row in range(rows)])
-    out = np.flatnonzero(others & (np.arange(rows) > 0))
+    letters = question.letters().sum(axis=1)
+    out = np.flatnonzero((letters.sum() > letters) & (np.arange(rows) > 0))
     if len(out):
         every = np.ones((1, rows), dtype=bool)
         falls[out] = question.of_rows(every) - question.of_rows(~np.eye(rows, dtype=bool)[out])
