@@ -97,15 +97,15 @@ def summary(found: Audit, labels: list[str]) -> list[str]:
     counts = dict(sorted(Counter(labels).items()))
     shown = ", ".join(f"{label} {count}" for label, count in list(counts.items())[:8])
     more = f", and {len(counts) - 8} more classes" if len(counts) > 8 else ""
-    nothing, _, reason = found.settings["given"].partition("none: ")
-    lines = [f"{len(labels)} sequences: {shown}{more}; {nothing or reason}"]
+    measured, _, reason = found.settings["given"].partition("none: ")
+    lines = [f"{len(labels)} sequences: {shown}{more}; {measured or reason}"]
     for finding in found.findings:
         lines += [
             f"{finding.severity.upper()}: {finding.what}",
             f"    {finding.effect}",
             f"    -> {finding.remedy}",
         ]
-    if not nothing:
+    if not measured:
         lines.append("rules and baselines were not measured")
     elif not found.alarming:
         lines.append("no leak and no shortcut was found")
