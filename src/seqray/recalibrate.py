@@ -129,7 +129,7 @@ def _labels(used: Sequence[LabelledSequence], card: Card) -> np.ndarray:
         if example.label not in index:
             raise InputError(
                 f"has the label '{example.label}'",
-                where=f"record '{example.id}'",
+                where=example.where,
                 remedy=f"the classes of model '{card.name}' are {', '.join(card.classes)}",
             )
     counts = Counter(example.label for example in used)
@@ -152,7 +152,7 @@ def _window(example: LabelledSequence, card: Card) -> str:
     if n > card.window:
         raise InputError(
             f"{n} letters, and the window of model '{card.name}' holds {card.window}",
-            where=f"record '{example.id}'",
+            where=example.where,
             remedy="cut the sequences",
         )
     return example.sequence
@@ -166,7 +166,7 @@ def _scores(
         try:
             model.tokenizer.check(text)
         except InputError as error:
-            raise InputError(error.what, where=f"record '{example.id}'") from None
+            raise InputError(error.what, where=example.where) from None
     p = np.empty((len(used), len(model.card.classes)))
     names = [example.context if model.card.model.contexts else None for example in used]
     for name in dict.fromkeys(names):

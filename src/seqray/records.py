@@ -59,6 +59,8 @@ class LabelledSequence:
         ``train``, ``validation`` or ``test`` where the data say so.
     context
         What else is known of the sequence, such as its species, where the data say so.
+    file
+        Where it was read, for errors; two examples are equal without it.
     """
 
     sequence: str
@@ -67,6 +69,12 @@ class LabelledSequence:
     group: str | None = None
     split: str | None = None
     context: str | None = None
+    file: str = field(default="", compare=False, repr=False)
+
+    @property
+    def where(self) -> str:
+        """File and record, for an error."""
+        return f"{self.file}: record '{self.id}'" if self.file else f"record '{self.id}'"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,6 +150,11 @@ class Alignment:
     def query(self) -> str:
         """Letters of row 0 without gaps and missing data."""
         return decode_columns(self.codes[0][self.codes[0] <= self.alphabet.unknown], self.alphabet)
+
+    @property
+    def where(self) -> str:
+        """Which alignment, for an error."""
+        return f"alignment '{self.id}'"
 
     @property
     def sequence(self) -> str:

@@ -154,7 +154,11 @@ def test_devices():
         (["--set", "model.dmodel=3"], None, "did you mean 'model.d_model'?"),
         (["--set", "trainer.max_epoch=3"], None, "did you mean 'trainer.max_epochs'?"),
         (["--set", "data.positive=promotor"], None, "no example has the positive class 'promotor'"),
-        (["--set", "data.window=20"], None, "holds 40 letters, more than 'data.window' (20)"),
+        (
+            ["--set", "data.window=20"],
+            None,
+            "data.tsv: record 'row1': holds 40 letters, more than 'data.window' (20)",
+        ),
         (["--members", "9"], None, "'members' lies between 1 and 5"),
         (["--threads", "0"], None, "'0' is not a whole number of 1 or more"),
         (["--device", "tpu"], None, "unknown device 'tpu'; give auto, cpu, cuda or cuda:N"),

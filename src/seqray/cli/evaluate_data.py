@@ -133,7 +133,7 @@ def check_labels(examples: Sequence[LabelledSequence], classes: Sequence[str]) -
         if example.label not in classes:
             raise InputError(
                 f"has the label '{example.label}', which is none of {', '.join(classes)}",
-                where=f"record '{example.id}'",
+                where=example.where,
                 remedy=f"rename it by --map {example.label}=CLASS",
             )
 

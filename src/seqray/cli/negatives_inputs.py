@@ -45,7 +45,7 @@ def read_positives(
     on_skip = None if args.strict else skipped
     try:
         for record in read_sequences(args.positives, alphabet, duplicates=args.duplicates, on_skip=on_skip):
-            yield LabelledSequence(record.sequence, args.label_positive, record.id)
+            yield LabelledSequence(record.sequence, args.label_positive, record.id, file=args.positives)
     except NoRecordsError:
         if not args.allow_empty:
             raise

@@ -177,6 +177,7 @@ def _labelled(row: dict[str, str], alphabet: Alphabet, file: str) -> LabelledSeq
         group=row.get("group") or None,
         split=split,
         context=row.get("context") or None,
+        file=file,
     )
 
 

@@ -28,7 +28,9 @@ PARQUET_ROWS = 10_000  # rows of a row group: bounds memory
 # ---------------------------------------------------------------------------------------------- reading
 
 
-def _example(row: Mapping[str, str], number: int, where: str, alphabet: Alphabet) -> LabelledSequence:
+def _example(
+    row: Mapping[str, str], number: int, file: str, where: str, alphabet: Alphabet
+) -> LabelledSequence:
     if not row["label"]:
         raise InputError("has no label", where=where)
     if not row["sequence"]:
@@ -45,6 +47,7 @@ def _example(row: Mapping[str, str], number: int, where: str, alphabet: Alphabet
         group=row.get("group") or None,
         split=split,
         context=row.get("context") or None,
+        file=file,
     )
 
 
@@ -77,7 +80,7 @@ def read_labelled_table(
     """
     examples: list[LabelledSequence] = []
     for where, row in read_rows(path, REQUIRED, REMEDY):
-        examples.append(_example(row, len(examples) + 1, where, alphabet))
+        examples.append(_example(row, len(examples) + 1, str(path), where, alphabet))
         if on_letters is not None:
             on_letters(row["sequence"])
     if not examples:
@@ -103,7 +106,7 @@ def read_labelled_fastas(
         Is told of each record without letters; where None, such a record is an error.
     """
     return [
-        LabelledSequence(record.sequence, label, record.id)
+        LabelledSequence(record.sequence, label, record.id, file=str(path))
         for label, path in paths.items()
         for record in read_fasta(path, alphabet, duplicates="keep", on_letters=on_letters, on_skip=on_skip)
     ]

@@ -38,7 +38,7 @@ def context_numbers(data: Sequence[Example], config: ModelConfig) -> np.ndarray 
         if example.context is not None and example.context not in numbers:
             raise InputError(
                 f"has the context '{example.context}'",
-                where=f"record '{example.id}'",
+                where=example.where,
                 remedy="name it in 'model.contexts'",
             )
     return np.array([-1 if e.context is None else numbers[e.context] for e in data], dtype=np.int64)

@@ -114,9 +114,7 @@ def partition(
 def _split_of(example: Example) -> str:
     split = example.split or "train"
     if split not in SPLITS:
-        raise InputError(
-            f"unknown split '{split}'", where=f"record '{example.id}'", remedy="give " + ", ".join(SPLITS)
-        )
+        raise InputError(f"unknown split '{split}'", where=example.where, remedy="give " + ", ".join(SPLITS))
     return split
 
 
@@ -150,7 +148,7 @@ def check_lengths(data: Sequence[Example], config: RunConfig) -> None:
     window, flank = config.data.window, config.data.flank
     tokenizer = tokenizer_for(config.model)
     for example in data:
-        length, where = len(example.sequence), f"record '{example.id}'"
+        length, where = len(example.sequence), example.where
         if flank and length != window + 2 * flank:
             expected = f"'data.window' and 'data.flank' make {window} + 2 x {flank} = {window + 2 * flank}"
             raise InputError(f"holds {length} letters, but {expected}", where=where)
