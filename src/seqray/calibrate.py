@@ -1,4 +1,4 @@
-"""From raw logits to probabilities that mean something: temperature or isotonic map, threshold, figures."""
+"""From raw logits to probabilities that mean something: temperature, shift or map, threshold, figures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, logit, logsumexp, softmax
 
 from seqray.card import Card
@@ -24,13 +24,15 @@ __all__ = [
     "choose_threshold",
     "cross_fitted",
     "expected_calibration_error",
+    "fit_platt",
     "fit_temperature",
 ]
 
-Method = Literal["temperature", "isotonic"]
+Method = Literal["temperature", "platt", "isotonic"]
 
 TEMPERATURES = (0.25, 10.0)  # beyond this the held-out data are too few or too easy to tell
 FOLDS = 5  # of the figures on held-out data
+SHIFTS = (-10.0, 10.0)  # log-odds
 ISOTONIC_FORMAT = 2  # a seqray that reads cards of format 1 only would give other probabilities
 _SEED = 20_240_229
 
@@ -66,6 +68,43 @@ def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
     bounds = (float(np.log(TEMPERATURES[0])), float(np.log(TEMPERATURES[1])))
     best: Any = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-6})
     return float(np.exp(best.x))
+
+
+def fit_platt(log_odds: ArrayLike, positive: ArrayLike) -> tuple[float, float]:
+    """Find T and b for which sigmoid(log-odds / T + b) has the least negative log-likelihood.
+
+    A network that has learned its positives by heart finds unseen ones less likely than they are: no
+    temperature mends that, for it leaves even odds where they are.
+
+    Parameters
+    ----------
+    log_odds
+        (N,) of the positive class, of held-out data.
+    positive
+        (N,) bool, whether the example is of that class.
+
+    Returns
+    -------
+    temperature, shift
+        T within 0.25 to 10, b within -10 to 10. The likelihood is convex in (1/T, b).
+
+    References
+    ----------
+    Platt 1999, Probabilistic outputs for support vector machines, section 2.2; here without his prior on the
+    targets.
+    """
+    x, y = np.asarray(log_odds, dtype=np.float64), np.asarray(positive, dtype=np.float64)
+    if x.ndim != 1 or x.shape != y.shape or not len(x):
+        raise InputError(f"log-odds {x.shape} and labels {y.shape} don't go together")
+
+    def loss(line: np.ndarray) -> tuple[float, np.ndarray]:
+        z = line[0] * x + line[1]
+        error = expit(z) - y
+        return float(np.mean(np.logaddexp(0, z) - y * z)), np.array([np.mean(error * x), np.mean(error)])
+
+    bounds = [(1 / TEMPERATURES[1], 1 / TEMPERATURES[0]), SHIFTS]
+    best = minimize(loss, (1.0, 0.0), jac=True, bounds=bounds, options={"ftol": 1e-14, "gtol": 1e-9})
+    return float(1 / best.x[0]), float(best.x[1])
 
 
 def choose_threshold(probabilities: ArrayLike) -> float:
@@ -113,7 +152,8 @@ class Calibration:
     temperature
         Divides the log-probabilities.
     isotonic
-        Then maps the log-odds of the positive class, for two classes only; None for no map.
+        Then maps the log-odds of the positive class, for two classes only; None for no map. A shift is a
+        map of one knot.
     """
 
     positive: int
@@ -133,21 +173,24 @@ class Calibration:
         Raises
         ------
         ConfigError
-            For the method ``isotonic`` and more than two classes: a map for each class against the rest
-            would need as many examples of each, and changes which class is the most probable.
+            For another method than ``temperature`` and more than two classes: a map for each class against
+            the rest would need as many examples of each, and changes which class is the most probable.
         InputError
             Where the examples can't be calibrated on.
         """
-        temperature = fit_temperature(raw, labels)
         if method == "temperature":
-            return cls(positive, temperature)
+            return cls(positive, fit_temperature(raw, labels))
         if raw.shape[1] != 2:
             raise ConfigError(
-                f"isotonic calibration is for two classes, the model has {raw.shape[1]}",
+                f"{method} calibration is for two classes, the model has {raw.shape[1]}",
                 remedy="use the method temperature",
             )
-        log_odds = (raw[:, positive] - raw[:, 1 - positive]) / temperature
-        return cls(positive, temperature, IsotonicMap.fit(log_odds, labels == positive))
+        log_odds, truth = raw[:, positive] - raw[:, 1 - positive], labels == positive
+        if method == "platt":
+            temperature, shift = fit_platt(log_odds, truth)
+            return cls(positive, temperature, IsotonicMap(np.zeros(1), np.array([shift])))
+        temperature = fit_temperature(raw, labels)
+        return cls(positive, temperature, IsotonicMap.fit(log_odds / temperature, truth))
 
     def probabilities(self, raw: np.ndarray) -> np.ndarray:
         """Turn log-probabilities (N, K) into calibrated probabilities (N, K)."""
@@ -222,7 +265,7 @@ def calibrated_card(
     groups
         (N,) examples of one group are related.
     method
-        ``temperature`` or ``isotonic``.
+        ``temperature``, ``platt`` or ``isotonic``.
     before
         What the model had; none by default.
 

@@ -376,11 +376,11 @@ class CalibrationConfig:
     Attributes
     ----------
     method
-        ``temperature`` divides the logits by one number; ``isotonic`` then bends them by a rising map, for
-        two classes and some hundred held-out examples or more.
+        ``temperature`` divides the logits by one number. For two classes ``platt`` also shifts them by one,
+        and ``isotonic`` bends them by a rising map, given some hundred held-out examples or more.
     """
 
-    method: Literal["temperature", "isotonic"] = "temperature"
+    method: Literal["temperature", "platt", "isotonic"] = "temperature"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Isotonic calibration of two classes: a rising map of log-odds, kept as a short table."""
+"""A rising map of the log-odds of two classes, kept as a short table: isotonic calibration, or a shift."""
 
 from __future__ import annotations
 

@@ -311,7 +311,7 @@ def _rotated(g: _Builder, net: SequenceTransformer, x: str) -> str:
 
 
 def _probabilities(g: _Builder, logits: str, model: TrainedModel) -> str:
-    """Softmax, and the isotonic map of the card where there is one."""
+    """Softmax, and the map of the card where there is one."""
     if not model.card.isotonic:
         return g.op("Softmax", logits, axis=-1)
     bend = IsotonicMap.from_mapping(model.card.isotonic)

@@ -29,7 +29,7 @@ def recalibrate(
     *,
     batch_size: BatchSize = "auto",
 ) -> Card:
-    """Fit temperature or isotonic map, threshold, prevalence and conformal ranks to held-out examples.
+    """Fit temperature, shift or isotonic map, threshold, prevalence and conformal ranks to held-out examples.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def recalibrate(
         Labelled sequences. Those of split ``train`` are left out. Their share of the positive class becomes
         the model's prevalence.
     method
-        ``temperature``, or ``isotonic`` for two classes.
+        ``temperature``, or ``platt`` or ``isotonic`` for two classes.
     batch_size
         As in `seqray.prediction.predict_records`.
 
@@ -57,9 +57,9 @@ def recalibrate(
         For a method that the model can't take.
     """
     card = model.card
-    if method == "isotonic" and len(card.classes) != 2:
+    if method != "temperature" and len(card.classes) != 2:
         raise ConfigError(
-            f"isotonic calibration is for two classes, model '{card.name}' has {len(card.classes)}",
+            f"{method} calibration is for two classes, model '{card.name}' has {len(card.classes)}",
             remedy="use the method temperature",
         )
     refuse_training_data(card, data)

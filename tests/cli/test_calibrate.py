@@ -78,7 +78,7 @@ def calibrate(folder, tmp_path, capfd):
     torch.set_num_threads(threads)
 
 
-@pytest.mark.parametrize("method", ["temperature", "isotonic"])
+@pytest.mark.parametrize("method", ["temperature", "platt", "isotonic"])
 def test_a_model_is_calibrated_and_its_weights_stay(calibrate, folder, method):
     status, err, out = calibrate("--test", folder / "fresh.tsv", "--method", method)
     assert status == 0
@@ -88,8 +88,8 @@ def test_a_model_is_calibrated_and_its_weights_stay(calibrate, folder, method):
     assert all(torch.equal(before[name], after[name]) for name in before)
     card = new.card
     assert card.prevalence == 0.5
-    assert card.format == (2 if method == "isotonic" else 1)
-    assert bool(card.isotonic) == (method == "isotonic")
+    assert card.format == (1 if method == "temperature" else 2)
+    assert bool(card.isotonic) == (method != "temperature")
     facts = card.training["calibrated_on"]
     assert (facts["method"], facts["examples"]) == (method, 600)
     assert facts["classes"] == {"background": 300, "promoter": 300}

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import expit, log_softmax, softmax
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import matthews_corrcoef
 
 from seqray.calibrate import (
@@ -14,6 +15,7 @@ from seqray.calibrate import (
     choose_threshold,
     cross_fitted,
     expected_calibration_error,
+    fit_platt,
     fit_temperature,
     log_loss,
 )
@@ -134,13 +136,53 @@ def test_isotonic_mends_what_no_temperature_can():
     assert error["isotonic"] < 0.02 < error["temperature"]
 
 
+def shifted(n=400, seed=0):
+    """Log-probabilities that are too sure, and too low for the positive class."""
+    rng = np.random.default_rng(seed)
+    true = rng.normal(0, 2, n)
+    labels = (rng.random(n) < expit(true)).astype(int)
+    return log_softmax(np.stack((np.zeros(n), 2 * true - 1.5), axis=1), axis=1), labels
+
+
+def test_platt_is_an_unpenalised_logistic_regression():
+    """Against scikit-learn, on the log-odds."""
+    raw, labels = shifted()
+    x = raw[:, 1] - raw[:, 0]
+    expected = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(x[:, None], labels)
+    temperature, shift = fit_platt(x, labels == 1)
+    assert 1 / temperature == pytest.approx(expected.coef_[0, 0], rel=1e-5)
+    assert shift == pytest.approx(expected.intercept_[0], rel=1e-4)
+    found = Calibration.fit(raw, labels, 1, "platt").probabilities(raw)
+    np.testing.assert_allclose(found, expected.predict_proba(x[:, None]), atol=1e-5)
+
+
+def test_platt_moves_even_odds_and_a_temperature_cannot():
+    raw, labels = shifted(20_000)
+    even = np.log([[0.5, 0.5]])
+    assert Calibration.fit(raw, labels, 1, "temperature").probabilities(even)[0, 1] == 0.5
+    # By construction log-odds of 0 are shown for true ones of 0.75.
+    assert Calibration.fit(raw, labels, 1, "platt").probabilities(even)[0, 1] == pytest.approx(
+        expit(0.75), abs=0.015
+    )
+
+
+def test_platt_stays_finite_where_the_classes_part_or_the_ranking_is_upside_down():
+    x = np.linspace(-3, 3, 40)
+    temperature, shift = fit_platt(x, x > 0)
+    assert temperature == pytest.approx(0.25)
+    assert abs(shift) < 0.01
+    assert fit_platt(x, x < 0)[0] == pytest.approx(10)
+    assert fit_platt(x, x < 9)[1] == pytest.approx(10)
+
+
+@pytest.mark.parametrize("method", ["platt", "isotonic"])
 @pytest.mark.parametrize("positive", [0, 1])
-def test_the_positive_class_may_be_any_column(positive):
+def test_the_positive_class_may_be_any_column(positive, method):
     raw, labels, _ = bent(2000)
-    expected = Calibration.fit(raw, labels, 1, "isotonic").probabilities(raw)[:, 1]
+    expected = Calibration.fit(raw, labels, 1, method).probabilities(raw)[:, 1]
     order = [0, 1] if positive == 1 else [1, 0]
     y = labels if positive == 1 else 1 - labels
-    turned = Calibration.fit(raw[:, order], y, positive, "isotonic").probabilities(raw[:, order])
+    turned = Calibration.fit(raw[:, order], y, positive, method).probabilities(raw[:, order])
     np.testing.assert_allclose(turned[:, positive], expected, rtol=1e-6)
     np.testing.assert_allclose(turned.sum(axis=1), 1)
 
@@ -150,14 +192,15 @@ def test_without_isotonic_it_is_a_tempered_softmax():
     np.testing.assert_allclose(Calibration(0, 2.5).probabilities(raw), softmax(raw / 2.5, axis=1))
 
 
-def test_isotonic_is_for_two_classes():
+@pytest.mark.parametrize("method", ["platt", "isotonic"])
+def test_shifts_and_maps_are_for_two_classes(method):
     rng = np.random.default_rng(0)
-    with pytest.raises(ConfigError, match="two classes, the model has 3; use the method temperature"):
-        Calibration.fit(rng.normal(size=(60, 3)), rng.integers(0, 3, 60), 0, "isotonic")
+    with pytest.raises(ConfigError, match=f"{method} .* two classes, the model has 3; use the method temper"):
+        Calibration.fit(rng.normal(size=(60, 3)), rng.integers(0, 3, 60), 0, method)
 
 
-@pytest.mark.parametrize("before", ["temperature", "isotonic"])
-@pytest.mark.parametrize("after", ["temperature", "isotonic"])
+@pytest.mark.parametrize("before", ["temperature", "platt", "isotonic"])
+@pytest.mark.parametrize("after", ["temperature", "platt", "isotonic"])
 def test_a_threshold_moves_to_where_the_same_scores_are_called(before, after):
     """By the table of both probabilities, not by the formula."""
     raw, labels, _ = bent(1500)
@@ -212,7 +255,7 @@ def make_card(classes=2):
     return Card(name="m", classes=names, positive="b", window=20, model=config)
 
 
-@pytest.mark.parametrize(("method", "layout"), [("temperature", 1), ("isotonic", 2)])
+@pytest.mark.parametrize(("method", "layout"), [("temperature", 1), ("platt", 2), ("isotonic", 2)])
 def test_a_card_is_filled_and_survives_json(method, layout):
     raw, labels, _ = bent(3000)
     card, facts = calibrated_card(make_card(), raw, labels, np.arange(3000), method)

@@ -24,10 +24,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", "-o", required=True, metavar="FILE", help="new model file, ends in .safetensors")
     add(
         "--method",
-        choices=("temperature", "isotonic"),
+        choices=("temperature", "platt", "isotonic"),
         default="temperature",
-        help="temperature divides the logits by one number (default); isotonic then bends them by a rising "
-        "map, for two classes and some hundred examples or more",
+        help="temperature divides the logits by one number (default); for two classes platt also shifts "
+        "them, and isotonic bends them by a rising map, given some hundred examples or more",
     )
     add("--threads", type=options.positive_int, metavar="N", help="processor threads (default: all)")
     add(
