@@ -64,6 +64,18 @@ def test_predict_writes_a_row_an_alignment(folder):
     assert share_right(table["label"], truth) > 0.8
 
 
+@pytest.mark.parametrize("verb", ["predict", "explain"])
+def test_files_of_one_alignment_each_are_answered_together(folder, tmp_path, verb):
+    texts = [">q\nACGUACGUACGUACGU\n>r\nACGUACGUACGUACGU\n", ">q\nGGGGACGUACGUACGU\n>r\nACcaGUACGUACGUACGU\n"]
+    files = [tmp_path / "one.fa", tmp_path / "two.a3m"]
+    for path, text in zip(files, texts, strict=True):
+        path.write_text(text)
+    words = [verb, *map(str, files), "--model", str(folder / "m.safetensors"), "--quiet"]
+    assert main([*words, "--out", str(tmp_path / "all.tsv")]) == 0
+    table = pd.read_csv(tmp_path / "all.tsv", sep="\t", comment="#")
+    assert list(table.iloc[:, 0].unique()) == ["one", "two"]
+
+
 def test_an_alignment_alone_gets_the_score_that_it_gets_among_others(folder):
     lines = (folder / "test.sto").read_text().split("//\n")
     (folder / "one.sto").write_text(lines[7] + "//\n")

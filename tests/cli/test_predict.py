@@ -58,6 +58,58 @@ def rows(text: str) -> list[list[str]]:
     return [line.split("\t") for line in text.splitlines() if not line.startswith("#")]
 
 
+# --- several files --------------------------------------------------------------------------------
+
+
+def test_several_files_are_read_as_if_they_were_one(predict, source, tmp_path):
+    whole = rows(predict(source)[1])
+    parts = [tmp_path / "a.fa", tmp_path / "b.fa.gz", tmp_path / "c.fa"]
+    for part, path in zip((RECORDS[:7], RECORDS[7:8], RECORDS[8:]), parts, strict=True):
+        data = fasta(part).encode()
+        path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    status, out, err = predict(*parts)
+    assert status == 0
+    assert [row[:3] for row in rows(out)] == [row[:3] for row in whole]
+    ours, theirs = (np.array([row[3:5] for row in table[1:]], dtype=float) for table in (rows(out), whole))
+    np.testing.assert_allclose(ours, theirs, atol=1e-6)
+    assert f"{len(RECORDS)} records" in err
+
+
+def test_ids_are_told_apart_between_files(predict, tmp_path):
+    first, second = tmp_path / "a.fa", tmp_path / "b.fa"
+    first.write_text(">x\nACGTACGTAC\n>y\nACGTACGTAC\n")
+    second.write_text(">y\nACGTACGTAC\n")
+    status, _, err = predict(first, second)
+    assert status == 2
+    assert f"{second}: record 'y': the id occurs more than once" in err
+    assert [row[0] for row in rows(predict(first, second, "--duplicates", "rename")[1])[1:]] == [
+        "x",
+        "y",
+        "y_2",
+    ]
+    assert [row[0] for row in rows(predict(first, second, "--duplicates", "keep")[1])[1:]] == ["x", "y", "y"]
+
+
+def test_an_empty_file_among_several_is_an_error_unless_allowed(predict, source, tmp_path):
+    empty, out = tmp_path / "empty.fa", tmp_path / "p.tsv"
+    empty.write_text("")
+    status, _, err = predict(source, empty, "--out", out)
+    assert status == 2
+    assert f"{empty}: " in err
+    assert "--allow-empty passes over it" in err
+    assert not out.exists()
+    assert predict(source, empty, "--out", out, "--allow-empty")[0] == 0
+    assert len(rows(out.read_text())) == 1 + len(RECORDS)
+
+
+def test_standard_input_is_given_once_and_no_input_is_overwritten(predict, source, tmp_path):
+    other = tmp_path / "other.fa"
+    other.write_text(fasta())
+    assert "standard input: is named twice as an input" in predict("-", source, "-")[2]
+    assert "is the input and would be overwritten" in predict(other, source, "--skipped", source)[2]
+    assert source.read_text() == fasta()
+
+
 # --- the table ------------------------------------------------------------------------------------
 
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from seqray.cli.options import positive_int
-from seqray.errors import ConfigError, InputError, NoRecordsError
+from seqray.cli.options import positive_int, read_inputs
+from seqray.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from seqray.alphabet import Alphabet
     from seqray.io.fasta import OnSkip
+    from seqray.io.identifiers import Duplicates
     from seqray.records import Alignment, LabelledSequence
 
 
@@ -65,18 +66,12 @@ def open_alignments(args: argparse.Namespace, alphabet: Alphabet, skipped: OnSki
     """Read the alignments of ``args.input`` under the options on duplicates, skips and empty files."""
     from seqray.io.alignments import read_alignments
 
-    args.records = 0
-    try:
-        for alignment in read_alignments(
-            args.input, alphabet, duplicates=args.duplicates, on_skip=None if args.strict else skipped
-        ):
-            args.records += 1
-            yield alignment
-    except NoRecordsError as error:
-        if not args.allow_empty:
-            raise InputError(
-                error.what, where=error.where, remedy="--allow-empty gives an empty output instead"
-            ) from None
+    on_skip = None if args.strict else skipped
+
+    def read(path: str, duplicates: Duplicates) -> Iterator[Alignment]:
+        return read_alignments(path, alphabet, duplicates=duplicates, on_skip=on_skip)
+
+    return read_inputs(args, read)
 
 
 def read_labelled(args: argparse.Namespace, alphabet: Alphabet) -> list[Alignment]:

@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     inputs = [*args.train, *args.validation, *args.test]
     inputs += [item.partition("=")[2] for item in (*args.class_files, *args.test_class_files)]
     for source in inputs:
-        check_files(source, [args.out, args.html])
+        check_files([source], [args.out, args.html])
     alphabet = ALPHABETS[args.alphabet]
     letters: list[str] = []
     skipped: list[SkippedRecord] = []

@@ -162,7 +162,7 @@ def _check(args: argparse.Namespace) -> None:
     if given.count("-") > 1:
         raise ConfigError("standard input is named twice", remedy="give files")
     for path in given:
-        options.check_files(path, (args.out, args.json, args.html, args.multiqc))
+        options.check_files([path], (args.out, args.json, args.html, args.multiqc))
 
 
 def _evaluate(args: argparse.Namespace, material: Material) -> Evaluation:

@@ -266,11 +266,10 @@ def _explain(
     """Explain and write the table, gathering what the other outputs need."""
     from seqray.explanations.run import explain_records
     from seqray.io.explanations import write_explanations
-    from seqray.io.files import display_name
 
     with options.Progress("records explained", quiet=args.quiet) as progress:
         records, places = _records(args, model, skipped)
-        source = display_name(args.input)
+        source = options.describe_input(args)
         explanations = explain_records(model, records, settings, places=places, source=source)
         write_explanations(table, gathered.watch(explanations, progress), lines, args.top)
 

@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     outputs = scan_outputs.plan_outputs(args.out, args.format)
     tracks = [str(path) for track in args.track for path in track_paths(track).values()]
     for shard in args.shards:
-        options.check_files(shard, [*(output.path for output in outputs), *tracks, args.skipped])
+        options.check_files([shard], [*(output.path for output in outputs), *tracks, args.skipped])
     with ExitStack() as stack, Staging() as staging:
         files = [stack.enter_context(ShardFile(shard)) for shard in args.shards]
         check_shards(files)

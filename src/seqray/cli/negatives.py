@@ -171,7 +171,7 @@ def run(args: argparse.Namespace) -> int:
 
     mix = parse_mix(args.recipe)
     kind = negatives_outputs.output_format(args)
-    check_files(args.positives, [args.out, args.skipped])
+    check_files([args.positives], [args.out, args.skipped])
     options, alphabet = read_options(args, mix), ALPHABETS[args.alphabet]
     with Staging() as staging:
         header = negatives_outputs.provenance(args, alphabet, {})

@@ -6,8 +6,9 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from seqray.errors import InputError, NoRecordsError
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
 
     from seqray.alphabet import Alphabet
     from seqray.engines import Engine
+    from seqray.io.identifiers import Duplicates
     from seqray.modelfile import TrainedModel
-    from seqray.records import SequenceRecord
+    from seqray.records import Alignment, SequenceRecord
     from seqray.results import SkippedRecord
 
 T = TypeVar("T")
+Record = TypeVar("Record", "SequenceRecord", "Alignment")
 
 SHOWN_SKIPS = 3  # named on the terminal; the rest are counted, and all of them are in --skipped
 PROGRESS_SECONDS = 0.2
@@ -60,7 +63,11 @@ def add_input_arguments(parser: argparse.ArgumentParser, *, alignments: bool = F
     """The sequences, or alignments where the verb reads them, and the model."""
     formats = "FASTA or GenBank" + (", or alignments for a model that reads them" if alignments else "")
     parser.add_argument(
-        "input", metavar="SEQUENCES", help=f"{formats}; plain or compressed, '-' is standard input"
+        "input",
+        nargs="+" if alignments else 1,
+        metavar="SEQUENCES",
+        help=f"{formats}; plain or compressed, '-' is standard input"
+        + ("; several files are read one after the other" if alignments else ""),
     )
     parser.add_argument(
         "--model", "-m", required=True, metavar="NAME|FILE", help="a shipped model (seqray models) or a file"
@@ -149,7 +156,7 @@ def add_common_arguments(parser: argparse.ArgumentParser, *, precision: bool = T
     )
 
 
-def check_files(source: str, outputs: Iterable[str | None]) -> None:
+def check_files(sources: Sequence[str], outputs: Iterable[str | None]) -> None:
     """Find what is wrong with the files of a run before anything heavy is loaded.
 
     Raises
@@ -157,11 +164,15 @@ def check_files(source: str, outputs: Iterable[str | None]) -> None:
     InputError
         For an input that can't be read, an output that would overwrite it, or one that is named twice.
     """
-    if source != "-" and (os.path.isfile(source) or os.path.isdir(source) or not os.path.exists(source)):
-        from seqray.io.files import open_input
+    if sources.count("-") > 1:
+        raise InputError("is named twice as an input", where="standard input")
+    for source in sources:
+        if source != "-" and (os.path.isfile(source) or os.path.isdir(source) or not os.path.exists(source)):
+            from seqray.io.files import open_input
 
-        with open_input(source):  # not a pipe: what is read from one is gone
-            pass
+            with open_input(source):  # not a pipe: what is read from one is gone
+                pass
+    read = {os.path.realpath(source) for source in sources}
     seen: set[str] = set()
     for output in filter(None, outputs):
         key = output if output == "-" else os.path.realpath(output)
@@ -169,7 +180,7 @@ def check_files(source: str, outputs: Iterable[str | None]) -> None:
             raise InputError(
                 "is named twice as an output", where="standard output" if output == "-" else output
             )
-        if output != "-" and os.path.isfile(output) and os.path.realpath(source) == key:
+        if output != "-" and os.path.isfile(output) and key in read:
             raise InputError(
                 "is the input and would be overwritten", where=output, remedy="name another output"
             )
@@ -222,22 +233,54 @@ def open_records(
     """Read ``SEQUENCES`` under the options on duplicates, skipped records and empty files."""
     from seqray.io.sequences import read_sequences
 
-    records = read_sequences(
-        args.input,
-        alphabet,
-        duplicates=args.duplicates,
-        soft_masks=soft_masks,
-        on_skip=None if args.strict else skipped,
-    )
+    on_skip = None if args.strict else skipped
+
+    def read(path: str, duplicates: Duplicates) -> Iterator[SequenceRecord]:
+        return read_sequences(path, alphabet, duplicates=duplicates, soft_masks=soft_masks, on_skip=on_skip)
+
+    return read_inputs(args, read)
+
+
+def read_inputs(
+    args: argparse.Namespace, read: Callable[[str, Duplicates], Iterator[Record]]
+) -> Iterator[Record]:
+    """Read the files of ``args.input`` one after the other, with one rule on ids for all of them.
+
+    Parameters
+    ----------
+    read
+        Opens a file, under a rule on ids that occur twice in it.
+
+    Raises
+    ------
+    InputError
+        For an id that occurs twice, within a file or between files; and for a file without records, unless
+        ``--allow-empty`` is given.
+    """
+    from seqray.io.files import display_name
+    from seqray.io.identifiers import UniqueIds
+
+    several = len(args.input) > 1
+    ids = UniqueIds(args.duplicates, "")
     args.records = 0
-    try:
-        for record in records:
-            args.records += 1
-            yield record
-    except NoRecordsError as error:
-        if not args.allow_empty:
-            remedy = "--allow-empty gives an empty output instead"
-            raise NoRecordsError(error.what, where=error.where, remedy=remedy) from None
+    for path in args.input:
+        try:
+            for record in read(path, "keep" if several else args.duplicates):
+                args.records += 1
+                yield replace(record, id=ids.resolve(record.id, display_name(path))) if several else record
+        except NoRecordsError as error:
+            if not args.allow_empty:
+                allowed = "passes over it" if several else "gives an empty output instead"
+                raise NoRecordsError(
+                    error.what, where=error.where, remedy=f"--allow-empty {allowed}"
+                ) from None
+
+
+def describe_input(args: argparse.Namespace) -> str:
+    """The input, for an error about one of its records."""
+    from seqray.io.files import display_name
+
+    return display_name(args.input[0]) if len(args.input) == 1 else f"one of {len(args.input)} files"
 
 
 def provenance(args: argparse.Namespace, model: TrainedModel, extra: Mapping[str, object]) -> list[str]:

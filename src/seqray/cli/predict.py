@@ -88,7 +88,6 @@ def _predictions(
     args: argparse.Namespace, model: TrainedModel, skipped: options.SkipLog, origin: Origin
 ) -> Iterator[Prediction]:
     from seqray.alignment_prediction import predict_alignments
-    from seqray.io.files import display_name
     from seqray.prediction import predict_records
 
     settings: dict[str, Any] = {
@@ -103,7 +102,7 @@ def _predictions(
         return predict_alignments(model, alignments, rows=wanted_rows(args), **settings)
     refuse_row_options(args)
     records = origin.watch(options.open_records(args, model.alphabet, skipped))
-    return predict_records(model, records, source=display_name(args.input), **settings)
+    return predict_records(model, records, source=options.describe_input(args), **settings)
 
 
 def _counted(predictions: Iterable[Prediction], seen: Counter[str]) -> Iterator[Prediction]:

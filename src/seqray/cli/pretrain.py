@@ -40,8 +40,7 @@ def run(args: argparse.Namespace) -> int:
     args.members = args.backbone = None
     config = configure(args)
     out = Path(args.out)
-    for source in args.input:
-        check_files(source, [args.out])
+    check_files(args.input, [args.out])
     data = read_unlabelled(args, config)
     from seqray.training.fit import check_output
     from seqray.training.pretrain import pretrain

@@ -151,7 +151,7 @@ def _check(args: argparse.Namespace) -> None:
     inputs = [*args.train, *args.validation, *args.test]
     inputs += [item.partition("=")[2] for item in (*args.class_files, *args.test_class_files)]
     for source in inputs:
-        check_files(source, [args.out, args.proof])
+        check_files([source], [args.out, args.proof])
     if args.word is None:
         args.word = WORDS[args.alphabet]
     lowest = LOWEST[args.alphabet]

@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         name, path = _divide(word)
         if any(row["sample"] == name for row in rows):
             raise InputError(f"two tables have the name '{name}'", remedy="give each a name of its own")
-        check_files(path, [args.out, args.html])
+        check_files([path], [args.out, args.html])
         rows.append({"sample": name} | summarize(path))
         if list(rows[-1]) != list(rows[0]):
             raise InputError("is a table of another kind than the first", where=path)

@@ -86,8 +86,8 @@ class UniqueIds:
         self._seen = _HashSet()
         self._occurrences: dict[str, int] = {}
 
-    def resolve(self, identifier: str) -> str:
-        """The id to use for the next record.
+    def resolve(self, identifier: str, where: str | None = None) -> str:
+        """The id to use for the next record, of another file than before where ``where`` names one.
 
         Raises
         ------
@@ -99,7 +99,7 @@ class UniqueIds:
         if self._policy == "error":
             raise InputError(
                 "the id occurs more than once",
-                where=describe_record(self._where, identifier),
+                where=describe_record(self._where if where is None else where, identifier),
                 remedy="make the first words of headers unique, or have ids renamed or kept (--duplicates)",
             )
         return self._rename(identifier)
