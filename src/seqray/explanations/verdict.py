@@ -12,6 +12,8 @@ Floats = npt.NDArray[np.float64]
 
 RESAMPLES = 1000
 FEW_RECORDS = 20
+FEWEST_RECORDS = 6
+"""Below this no verdict and no interval: with all records on one side a sign test would still say chance."""
 KEPT_LIMIT = 0.5
 """Rank correlation with random weights from which on a ranking is said to come from the architecture."""
 
@@ -37,7 +39,7 @@ def conclude(
     Returns
     -------
     Faithfulness
-        Without figures for no record at all.
+        Without figures for no record at all, without intervals for fewer than six.
     """
     if not evidence.curves:
         return Faithfulness((), (), {})
@@ -70,6 +72,8 @@ def _gains(evidence: Evidence, method: str) -> dict[str, Floats]:
 
 def _mean_interval(values: Floats, draws: npt.NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
     """Mean over records (N, ...), those without a figure left out, and its 95 % bootstrap interval."""
+    if len(values) < FEWEST_RECORDS:
+        return _mean(values), *(np.full(values.shape[1:], np.nan) for _ in range(2))
     means = np.array([_mean(values[draw]) for draw in draws])
     low, high = np.nanquantile(means, (0.025, 0.975), axis=0)
     return _mean(values), np.asarray(low), np.asarray(high)
@@ -95,6 +99,8 @@ def _ratio_interval(above: Floats, below: Floats, draws: npt.NDArray[np.int64]) 
     if below.sum() <= 0 or (lower <= 0).any():
         return np.nan, np.nan, np.nan
     low, high = np.quantile(above[draws].sum(axis=1) / lower, (0.025, 0.975))
+    if len(above) < FEWEST_RECORDS:
+        low = high = np.nan
     return float(above.sum() / below.sum()), float(low), float(high)
 
 
@@ -102,7 +108,10 @@ def _verdict(method: str, checks: list[Check], target: str, count: int, deed: st
     figures = {(c.measure, c.against): c for c in checks if c.method == method}
     deletion, insertion = (figures[f"{kind}_gain", "random"] for kind in KINDS)
     wins = [check.low > 0 for check in (deletion, insertion)]
-    if all(wins):
+    few = count < FEWEST_RECORDS
+    if few:
+        judgement = "is not judged"
+    elif all(wins):
         judgement = "beats random rankings"
     elif any(wins):
         judgement = f"beats random rankings in {'deletion' if wins[0] else 'insertion'} only"
@@ -114,13 +123,14 @@ def _verdict(method: str, checks: list[Check], target: str, count: int, deed: st
     text = (
         f"{method} {judgement} on {records}: {deed} that it ranks first lowers the log-odds "
         f"of {target} by {_figure(deletion)} more than random order does, putting them back first raises it "
-        f"by {_figure(insertion)} more (mean over the curve, 95 % interval)."
+        f"by {_figure(insertion)} more (mean over the curve{'' if few else ', 95 % interval'})."
     )
     return " ".join([text, *_remarks(figures, count)])
 
 
 def _figure(check: Check) -> str:
-    return f"{check.value:.2f} ({check.low:.2f} to {check.high:.2f})"
+    interval = f" ({check.low:.2f} to {check.high:.2f})" if np.isfinite(check.low) else ""
+    return f"{check.value:.2f}{interval}"
 
 
 def _remarks(figures: dict[tuple[str, str], Check], count: int) -> list[str]:
@@ -135,6 +145,8 @@ def _remarks(figures: dict[tuple[str, str], Check], count: int) -> list[str]:
                 "Caution: with random weights the ranking stays much the same (rank correlation "
                 f"{check.value:.2f}), so it owes more to the network's shape than to what was learned."
             )
-    if count < FEW_RECORDS:
+    if count < FEWEST_RECORDS:
+        remarks.append(f"Whether that is more than chance, {FEWEST_RECORDS} records or more can tell.")
+    elif count < FEW_RECORDS:
         remarks.append(f"Caution: {count} records are few for a verdict.")
     return remarks

@@ -14,7 +14,7 @@ from seqray.report.text import compact, escape, number, offset
 
 COLOURS = 6  # lines k0 to k5 of page.css; kr is that of random rankings
 _WIDE, _HIGH = 460, 270
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 22, 14, 46
+_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 22, 14, 46  # on the left six figures of a tick and the title
 _MOST_BINS = 60
 
 

@@ -72,7 +72,7 @@ def _badge(checks: Sequence[Check], method: str) -> str:
     ]
     bounds = [(c.low, c.high) for c in against if math.isfinite(c.low) and math.isfinite(c.high)]
     if not bounds:
-        return ""
+        return "<span class='badge'>○ not judged</span>" if against else ""
     if all(low > 0 for low, _ in bounds):
         return "<span class='badge good'>▲ better than random</span>"
     if any(high < 0 for _, high in bounds):

@@ -123,11 +123,28 @@ def test_curves_of_all_methods_and_of_random_order_come_with_intervals(verdicts)
 
 
 def test_few_records_and_a_ranking_that_needs_no_training_are_told():
-    found = evidence_of(BY_MEMBER, np.linspace(0, 2, 30), count=5)
+    found = evidence_of(BY_MEMBER, np.linspace(0, 2, 30), count=7)
     found.agreement["good", "randomised_weights", "random weights"][:] = 0.9
     text = conclude(found, "ism", "promoter").verdicts["good"]
-    assert "5 records are few" in text
+    assert "7 records are few" in text
     assert "random weights the ranking stays much the same" in text
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("count", "judged"), [(1, False), (5, False), (6, True)])
+def test_too_few_records_for_a_sign_test_get_no_verdict(count, judged):
+    """All of five on one side happens by chance once in sixteen times, both sides counted; of six in 32."""
+    assert (2 * 0.5**count <= 0.05) == judged
+    found = conclude(evidence_of(BY_MEMBER, np.linspace(0, 2, 30), count=count), "ism", "promoter")
+    text = found.verdicts["good"]
+    assert ("beats random" in text) == judged
+    assert ("is not judged" in text) != judged
+    assert ("95 % interval" in text) == judged
+    for check in found.checks:
+        assert np.isfinite(check.value) or check.records == 0
+        if not judged:
+            assert np.isnan((check.low, check.high)).all()
+    assert all(np.isnan(c.low).all() == (not judged) for c in found.curves)
 
 
 @pytest.mark.filterwarnings("error")

@@ -246,7 +246,8 @@ def test_verdicts_come_first_with_a_cue(make_report):
         ([(0.1, 0.5), (0.2, 0.4)], "better than random"),
         ([(0.1, 0.5), (-0.1, 0.4)], "not told apart from random"),
         ([(-0.5, -0.1), (0.2, 0.4)], "worse than random"),
-        ([(np.nan, np.nan)], None),
+        ([(np.nan, np.nan)], "not judged"),
+        ([], None),
     ],
 )
 def test_badges_follow_the_gains_over_random(bounds, badge):
