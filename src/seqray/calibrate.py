@@ -197,6 +197,13 @@ class Calibration:
         p = softmax(raw / self.temperature, axis=1)
         return p if self.isotonic is None else self.isotonic.probabilities(p, self.positive)
 
+    def at_bounds(self) -> list[str]:
+        """Which of temperature and shift stand at an end of their ranges: cut, not found."""
+        cut = {"temperature": np.isclose(self.temperature, TEMPERATURES, rtol=1e-3).any()}
+        if self.isotonic is not None and len(self.isotonic.after) == 1:
+            cut["shift"] = np.isclose(self.isotonic.after[0], SHIFTS, rtol=1e-3).any()
+        return [name for name, stands in cut.items() if stands]
+
     def moved(self, probability: float, before: Calibration) -> float:
         """Probability that two-class scores now get where ``before`` gave them ``probability``."""
         if not 0 < probability < 1:
@@ -244,6 +251,12 @@ def log_loss(probabilities: np.ndarray, labels: np.ndarray) -> float:
     return float(-np.mean(np.log(np.maximum(own, 1e-300))))
 
 
+def _entropy(labels: np.ndarray) -> float:
+    """Log loss of an answer that gives each class its share of the labels (N,), in nats."""
+    shares = np.bincount(labels)[np.unique(labels)] / len(labels)
+    return float(-np.sum(shares * np.log(shares)))
+
+
 def calibrated_card(
     card: Card,
     raw: np.ndarray,
@@ -274,7 +287,8 @@ def calibrated_card(
     card
         With temperature, isotonic map, threshold, prevalence, ECE and conformal ranks.
     facts
-        ``method``, number of ``examples`` and ``groups``, ECE and log loss before and after. The figures
+        ``method``, number of ``examples`` and ``groups``, ECE and log loss before and after, log loss of the
+        classes' shares, and what stands ``at_bounds``. The figures
         after are cross-fitted over groups (``figures``), and so is the card's ECE; with too few groups for
         that they are those of the examples fitted to.
     """
@@ -295,6 +309,8 @@ def calibrated_card(
         "ece_after": _plain(ece),
         "log_loss_before": _plain(log_loss(old, labels)),
         "log_loss_after": _plain(log_loss(judged, labels)),
+        "log_loss_of_shares": _plain(_entropy(labels)),
+        "at_bounds": found.at_bounds(),
     }
     card = replace(
         card,

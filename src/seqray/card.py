@@ -116,6 +116,12 @@ class Card:
         """Column of the positive class in the logits."""
         return self.classes.index(self.positive)
 
+    def without_flanks(self, letters: str) -> str:
+        """Cut to the window what carries the flanks of the training sequences (`DataConfig.flank`)."""
+        flank = int(self.training.get("config", {}).get("data", {}).get("flank", 0))
+        carries = flank > 0 and len(letters) == self.window + 2 * flank
+        return letters[flank : flank + self.window] if carries else letters
+
 
 def _require(condition: bool, key: str, rule: str) -> None:
     if not condition:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, Self, cast
 
 import numpy as np
+import pandas as pd
 import torch
 from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -179,7 +180,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"a classifier needs sequences of two classes or more, found {found}")
         names = [str(label) for label in self.classes_]
         settings = self._fitted_to(settings, records, names)
-        known = [None] * len(records) if groups is None else [str(group) for group in groups]
+        known = [None] * len(records) if groups is None else [_group(group) for group in groups]
         data = [
             LabelledSequence(record.sequence, names[number], record.id, group)
             for record, number, group in zip(records, numbers, known, strict=True)
@@ -318,12 +319,15 @@ def _one_dimensional(X: Any) -> Any:
     return X if hasattr(X, "__len__") else list(X)
 
 
+def _group(value: Any) -> str | None:
+    """Name of a group; None where it is missing (None, NaN, NA or empty), as in an empty cell of a table."""
+    return None if pd.isna(value) or str(value) == "" else str(value)
+
+
 def _without_flanks(records: Iterable[SequenceRecord], model: TrainedModel) -> Iterator[SequenceRecord]:
     """Cut sequences to the window that come with the flanks of the training sequences, as in a score."""
-    window, flank = model.card.window, model.card.training["config"]["data"]["flank"]
     for record in records:
-        carries = flank and len(record) == window + 2 * flank
-        yield replace(record, sequence=record.sequence[flank : flank + window]) if carries else record
+        yield replace(record, sequence=model.card.without_flanks(record.sequence))
 
 
 def _base_settings(config: str | Path | RunConfig | None) -> RunConfig:

@@ -75,7 +75,7 @@ class IsotonicMap:
         if len(size) < 2:
             raise InputError(
                 "the scores don't rank the positive class above the rest, so no isotonic map fits",
-                remedy="use the method temperature",
+                remedy="see that the labels are not swapped, and that the model is meant for such sequences",
             )
         if share[0] <= 0:
             share[0] = min(0.5 / (size[0] + 1), share[1] / 2)

@@ -45,6 +45,8 @@ def _convert(value: Any, annotation: Any, key: str) -> Any:
         return dict(value)
     if annotation is float and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
+    if annotation is str and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)  # a label or a name that YAML reads as a number
     if annotation is float and isinstance(value, str):  # YAML 1.1 reads 1e-3 as text
         try:
             return float(value)

@@ -8,16 +8,21 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.stats import mannwhitneyu
 
 from seqray import __version__
 from seqray.calibrate import Calibration, Method, calibrated_card
 from seqray.card import Card
 from seqray.errors import ConfigError, InputError
+from seqray.evaluation.score import known_context
+from seqray.metrics import auroc
 from seqray.modelfile import TrainedModel
 from seqray.prediction import BatchSize, score_ragged
 from seqray.records import LabelledSequence
 from seqray.training.partition import data_sha256, related_groups
 
+UPSIDE_DOWN = 1e-3
+"""A model that knows nothing ranks as badly with this chance; below it, labels are taken for swapped."""
 FEWEST = 20
 """Examples of each class below which a calibration says next to nothing."""
 
@@ -69,6 +74,7 @@ def recalibrate(
     # Without temperature and map a model gives the softmax of its mean log-probabilities.
     plain = replace(model, card=replace(card, temperature=1.0, isotonic={}))
     raw = np.log(np.maximum(_scores(plain, used, texts, batch_size), 1e-300))
+    _check_ranking(raw, labels, card)
     before = Calibration.of(card)
     fitted, facts = calibrated_card(
         card, raw, labels, related_groups(used, model.alphabet), method, before=before
@@ -142,20 +148,30 @@ def _labels(used: Sequence[LabelledSequence], card: Card) -> np.ndarray:
     return np.array([index[example.label] for example in used], dtype=np.int64)
 
 
+def _check_ranking(raw: np.ndarray, labels: np.ndarray, card: Card) -> None:
+    """Refuse two classes of which the model ranks the positive one below the other: no method mends that."""
+    if len(card.classes) != 2:
+        return
+    positive = card.positive_index
+    log_odds, truth = raw[:, positive] - raw[:, 1 - positive], labels == positive
+    if mannwhitneyu(log_odds[truth], log_odds[~truth], alternative="less").pvalue < UPSIDE_DOWN:
+        found = auroc(truth, log_odds)
+        raise InputError(
+            f"model '{card.name}' ranks '{card.positive}' below the rest (AUROC {found:.3f})",
+            remedy="see that the labels are not swapped, and that the model is meant for such sequences",
+        )
+
+
 def _window(example: LabelledSequence, card: Card) -> str:
     """Letters of the window: where training sequences carried flanks, they are cut off here too."""
-    config = card.training.get("config", {})
-    flank = int(config.get("data", {}).get("flank", 0))
-    n = len(example.sequence)
-    if flank and n == card.window + 2 * flank:
-        return example.sequence[flank : flank + card.window]
-    if n > card.window:
+    letters = card.without_flanks(example.sequence)
+    if len(letters) > card.window:
         raise InputError(
-            f"{n} letters, and the window of model '{card.name}' holds {card.window}",
+            f"{len(letters)} letters, and the window of model '{card.name}' holds {card.window}",
             where=example.where,
             remedy="cut the sequences",
         )
-    return example.sequence
+    return letters
 
 
 def _scores(
@@ -168,7 +184,7 @@ def _scores(
         except InputError as error:
             raise InputError(error.what, where=example.where) from None
     p = np.empty((len(used), len(model.card.classes)))
-    names = [example.context if model.card.model.contexts else None for example in used]
+    names = [known_context(model, example.context) for example in used]
     for name in dict.fromkeys(names):
         rows = [i for i, other in enumerate(names) if other == name]
         codes = [model.alphabet.encode(texts[i]) for i in rows]

@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from scipy.special import log_softmax
 
+from seqray.calibrate import calibrated_card
+from seqray.cli.calibrate import _summary
 from seqray.cli.main import main
 from seqray.modelfile import load_model, save_model
 from seqray.modelheader import read_card
@@ -252,6 +255,36 @@ def test_isotonic_is_refused_for_more_than_two_classes(calibrate, tiny_model, fo
     status, _, out = calibrate(*words, model=tmp_path / "three.safetensors")
     assert status == 0
     assert list(read_card(out).conformal) == ["a", "b", "promoter"]
+
+
+@pytest.mark.parametrize("method", ["temperature", "platt", "isotonic"])
+def test_swapped_labels_are_an_error_whatever_the_method(calibrate, folder, tmp_path, method):
+    swap = {"promoter": "background", "background": "promoter"}
+    head, *rows = (folder / "fresh.tsv").read_text().splitlines()
+    cells = [row.split("\t") for row in rows]
+    swapped = ["\t".join(swap.get(cell, cell) for cell in row) for row in cells]
+    (tmp_path / "swapped.tsv").write_text("\n".join([head, *swapped]) + "\n")
+    status, err, out = calibrate("--test", tmp_path / "swapped.tsv", "--method", method)
+    assert status == 2
+    assert "ranks 'promoter' below the rest (AUROC 0." in err
+    assert "see that the labels are not swapped" in err
+    assert not out.exists()
+
+
+def test_what_the_data_cannot_tell_is_cautioned_against(tiny_model):
+    """Classes that part: the temperature is cut. Labels by chance: no better than the shares."""
+    card = replace(tiny_model.card, training={})
+    y = np.arange(200) % 2
+    easy = log_softmax(np.stack((np.zeros(200), np.where(y, 9.0, -9.0)), axis=1), axis=1)
+    noise = log_softmax(np.random.default_rng(0).normal(size=(200, 2)), axis=1)
+    found, facts = calibrated_card(card, easy, y, np.arange(200))
+    text = _summary(replace(found, training={"calibrated_on": facts | {"classes": {}}}), "x")
+    assert facts["at_bounds"] == ["temperature"]
+    assert any("the temperature found stands at the end of what is tried" in line for line in text)
+    found, facts = calibrated_card(card, noise, y, np.arange(200), "platt")
+    text = _summary(replace(found, training={"calibrated_on": facts | {"classes": {}}}), "x")
+    assert facts["log_loss_of_shares"] == pytest.approx(np.log(2), rel=1e-5)
+    assert any("no better than the share of each class, whose log loss is 0.693" in line for line in text)
 
 
 def test_help_names_every_option(capsys):

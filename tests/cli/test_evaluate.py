@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from scipy.stats import binomtest
 from sklearn import metrics as reference
 
 from seqray.cli.main import main
+from seqray.modelfile import save_model
 from seqray.prediction import predict_records
 from seqray.records import SequenceRecord
 
@@ -453,3 +455,28 @@ def test_help_is_light():
     assert done.returncode == 0
     for option in ("--predictions FILE", "--against MODEL|TABLE", "--no-floor", "--multiqc FILE", "--groups"):
         assert option in done.stdout
+
+
+def test_flanks_that_training_had_are_cut_off(tmp_path, tiny_model, capsys):
+    """The table that trained a model is one that evaluate reads: the same with its flanks and without."""
+    config = {"data": {"window": 20, "flank": 3}}
+    card = replace(tiny_model.card, window=20, training={**tiny_model.card.training, "config": config})
+    save_model(tmp_path / "m.safetensors", tiny_model.networks, card)
+    rng = np.random.default_rng(0)
+    rows = [("".join(rng.choice(list("ACGT"), 26)), ("promoter", "background")[i % 2]) for i in range(60)]
+    told = []
+    for name, cut in (("whole", slice(None)), ("cut", slice(3, 23))):
+        lines = "".join(f"{letters[cut]}\t{label}\n" for letters, label in rows)
+        (tmp_path / f"{name}.tsv").write_text("sequence\tlabel\n" + lines)
+        words = [
+            "evaluate",
+            "--model",
+            str(tmp_path / "m.safetensors"),
+            "--test",
+            str(tmp_path / f"{name}.tsv"),
+        ]
+        assert main([*words, "--no-floor", "--out", str(tmp_path / f"{name}.e.tsv")]) == 0
+        lines = (tmp_path / f"{name}.e.tsv").read_text().splitlines()
+        told.append([line for line in lines if not line.startswith("#")])
+    assert told[0] == told[1]
+    capsys.readouterr()

@@ -232,6 +232,14 @@ def test_relatives_are_held_out_together():
     assert held[1] % 8 == 0
 
 
+def test_a_missing_group_is_a_group_of_its_own():
+    """As an empty cell of a table: all without a group are not one family, which would fall on one side."""
+    alone = SequenceClassifier(**SMALL).fit(X, Y).model_.card.training["held_out"]
+    missing = [None, float("nan"), "", pd.NA]
+    card = SequenceClassifier(**SMALL).fit(X, Y, groups=[missing[i % 4] for i in range(len(X))]).model_.card
+    assert card.training["held_out"] == alone
+
+
 @pytest.mark.parametrize(
     ("parameters", "y", "words"),
     [

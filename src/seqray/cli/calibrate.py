@@ -90,4 +90,14 @@ def _summary(card: Card, out: str) -> list[str]:
     ]
     if facts["log_loss_after"] > facts["log_loss_before"]:
         lines.append("caution: the new probabilities are no better than the old ones")
+    if facts["log_loss_after"] >= facts["log_loss_of_shares"]:
+        lines.append(
+            "caution: the probabilities are no better than the share of each class, whose log loss is "
+            f"{facts['log_loss_of_shares']:.3f}: the model says nothing about these sequences"
+        )
+    if facts["at_bounds"]:
+        lines.append(
+            f"caution: the {' and the '.join(facts['at_bounds'])} found stands at the end of what is tried: "
+            "these sequences are too few, too easy or too hard to tell it"
+        )
     return [*lines, f"wrote {out}"]

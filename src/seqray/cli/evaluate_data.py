@@ -64,7 +64,9 @@ def read_for(args: argparse.Namespace, card: Card, notes: list[str]) -> list[Any
 
 
 def as_read_by(card: Card, examples: Sequence[LabelledSequence]) -> Sequence[LabelledSequence]:
-    """The same examples in the form that a model takes: of alignments the queries for a model of sequences.
+    """The same examples in the form that a model takes.
+
+    Sequences lose the flanks that its training data had; of alignments a model of sequences gets the queries.
 
     Raises
     ------
@@ -73,7 +75,9 @@ def as_read_by(card: Card, examples: Sequence[LabelledSequence]) -> Sequence[Lab
     """
     alignments: list[Alignment] = [one for one in examples if isinstance(one, Alignment)]
     if card.model.kind != "alignment":
-        return queries(alignments, card.window) if alignments else examples
+        if alignments:
+            return queries(alignments, card.window)
+        return [replace(one, sequence=card.without_flanks(one.sequence)) for one in examples]
     if len(alignments) < len(examples):
         raise ConfigError(f"model '{card.name}' reads alignments, and the data are sequences")
     return examples

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from seqray.errors import ConfigError, InputError
 from seqray.evaluation.floor import called
 from seqray.evaluation.mcnemar import mcnemar
-from seqray.evaluation.measure import Records, measure, part_of_answers
+from seqray.evaluation.measure import MACRO, WHOLE, Records, measure, part_of_answers
 from seqray.evaluation.resampling import FEW_GROUPS, group_numbers
 from seqray.evaluation_results import Answers, Evaluation
 
@@ -93,6 +93,8 @@ def evaluate_answers(
     """Measure answers, the model's first: see `evaluate_scores`; labels are class indices (N,)."""
     if positive not in classes:
         raise ConfigError(f"'{positive}' is not one of the classes {', '.join(classes)}")
+    for name in {WHOLE, MACRO}.intersection(classes if len(classes) > 2 else ()):
+        raise InputError(f"the class '{name}' has the name of the figures over all", remedy="rename it")
     if groups is not None and len(groups) != len(labels):
         raise InputError(f"{len(labels)} labels but {len(groups)} groups")
     records = Records(tuple(classes), positive, labels, groups)

@@ -1,4 +1,4 @@
-"""What is explained: the calibrated log-odds of a class against the rest, network by network."""
+"""What is explained: the log-odds of a class against the rest, after the temperature, network by network."""
 
 from __future__ import annotations
 

@@ -11,6 +11,8 @@ from typing import BinaryIO
 from seqray.errors import InputError
 from seqray.io.files import open_input
 
+_READ = ("id", "sequence", "file", "label", "group", "split", "context")  # by name; of others one may be lost
+
 
 def data_lines(handle: BinaryIO, path: str | Path) -> Iterator[tuple[int, str]]:
     """Number (from 1) and text of each line that is neither blank nor a ``#`` comment."""
@@ -57,6 +59,13 @@ def read_header(
                 f"needs one column '{name}', found {', '.join(columns)}",
                 where=f"{path}: line {number}",
                 remedy=remedy,
+            )
+    for name in _READ:
+        if columns.count(name) > 1:
+            raise InputError(
+                f"names the column '{name}' twice",
+                where=f"{path}: line {number}",
+                remedy="remove one of them",
             )
     return columns, delimiter
 

@@ -138,7 +138,28 @@ def check_classes(counts: Counter[str], config: RunConfig, classes: Sequence[str
     for name in names:
         if counts[name] < 2:
             raise InputError(f"label '{name}' has one example", remedy="give two or more of each label")
+    _check_names(names)
     return names
+
+
+def _check_names(names: Sequence[str]) -> None:
+    """Refuse class names that tables of predictions or figures can't keep apart."""
+    columns: dict[str, str] = {}
+    for name in names:
+        if any(sign in name for sign in "\t\r\n"):
+            raise InputError(f"label {name!r} holds a tab or a line break", remedy="rename it")
+        column = "_".join(name.split())
+        if column in columns:
+            raise InputError(
+                f"labels '{columns[column]}' and '{name}' would share the column p_{column} of predictions",
+                remedy="rename one of them",
+            )
+        columns[column] = name
+        if len(names) > 2 and name in ("all", "macro"):
+            raise InputError(
+                f"label '{name}' is what 'seqray evaluate' calls the figures over all classes",
+                remedy="rename it",
+            )
 
 
 def check_lengths(data: Sequence[Example], config: RunConfig) -> None:

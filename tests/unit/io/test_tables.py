@@ -74,6 +74,7 @@ def test_empty_cells_of_optional_columns_are_none(tmp_path):
         (b"# only\n\n", "t.csv: holds no table"),
         (b"sequence,label\n", "t.csv: holds a header but no examples"),
         (b"sequence,class\nA,x\n", "t.csv: line 1: needs one column 'label', found sequence, class"),
+        (b"sequence,label,Group,group\nA,x,1,\n", "t.csv: line 1: names the column 'group' twice"),
         (b"sequence,label,label\nA,x,x\n", "line 1: needs one column 'label'"),
         (b"sequence,label\nA,x\nA\n", "t.csv: line 3: has 1 cells, the header has 2"),
         (b"sequence,label\nA,\n", "t.csv: line 2: has no label"),

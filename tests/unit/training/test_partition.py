@@ -144,6 +144,7 @@ def test_what_cannot_be_trained_on_is_refused(motif_task, make_config):
         ([replace(e, split="test") for e in data], "no example to train on"),
         (one_label, "all examples have the label 'promoter'"),
         ([*one_label, example("A" * 40, "background")], "label 'background' has one example"),
+        ([*one_label, *[example("A" * 40, "a\tb")] * 2], r"label 'a\tb' holds a tab or a line break"),
         ([replace(e, split="dev") for e in data], "unknown split 'dev'; give train, validation, test"),
         (
             [e for e in data if e.label == "background"],
@@ -165,6 +166,21 @@ def test_what_cannot_be_trained_on_is_refused(motif_task, make_config):
         with pytest.raises(InputError) as error:
             partition(bad, config)
         assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("a b", "a_b"), "labels 'a b' and 'a_b' would share the column p_a_b of predictions"),
+        (("other", "all"), "label 'all' is what 'seqray evaluate' calls the figures over all classes"),
+        (("macro", "other"), "label 'macro' is what"),
+    ],
+)
+def test_names_that_tables_cannot_keep_apart_are_refused(motif_task, make_config, names, message):
+    data = [*motif_task(20), *(example("ACGT" * 10, name) for name in names for _ in range(4))]
+    with pytest.raises(InputError) as error:
+        partition(data, make_config(model={"classes": 4}))
+    assert message in str(error.value)
 
 
 def test_settings_that_do_not_fit_the_data_are_refused(motif_task, make_config):

@@ -33,6 +33,18 @@ def test_targets_are_the_teachers_probabilities_mixed_with_the_labels(motif_task
     np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-6)
 
 
+@pytest.mark.parametrize("knots", [[0.0], [-1.0, 0.0, 2.0]])
+def test_a_teacher_with_a_map_or_a_shift_teaches_what_it_predicts(motif_task, make_config, tiny_model, knots):
+    bend = {"before": knots, "after": [knot * 0.5 + 1.5 for knot in knots]}
+    teacher = replace(tiny_model, card=replace(tiny_model.card, format=2, isotonic=bend))
+    data, settings = motif_task(40, length=20), {"data": {"window": 20}, "optimizer": {"teacher": 1.0}}
+    parts = partition(data, make_config(**settings), ["promoter", "background"])
+    codes = np.stack([teacher.alphabet.encode(data[i].sequence) for i in parts.train])
+    found = taught_targets(teacher, data, parts, make_config(**settings))
+    np.testing.assert_allclose(found, score_codes(teacher, codes), atol=1e-6)
+    assert np.abs(found - score_codes(tiny_model, codes)).max() > 0.1
+
+
 def test_a_pupil_learns_what_labels_do_not_say(motif_task, make_config, tmp_path):
     """Labels are made worthless; the pupil of a teacher who knows the motif still learns it."""
     good = make_config(
