@@ -73,7 +73,8 @@ def _gains(evidence: Evidence, method: str) -> dict[str, Floats]:
 def _mean_interval(values: Floats, draws: npt.NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
     """Mean over records (N, ...), those without a figure left out, and its 95 % bootstrap interval."""
     if len(values) < FEWEST_RECORDS:
-        return _mean(values), *(np.full(values.shape[1:], np.nan) for _ in range(2))
+        unknown = np.full(values.shape[1:], np.nan)
+        return _mean(values), unknown, unknown
     means = np.array([_mean(values[draw]) for draw in draws])
     low, high = np.nanquantile(means, (0.025, 0.975), axis=0)
     return _mean(values), np.asarray(low), np.asarray(high)
