@@ -44,6 +44,7 @@ from seqray.modelfile import TrainedModel
 from seqray.models.build import count_parameters
 from seqray.prediction import predict_records
 from seqray.records import LabelledSequence, SequenceRecord
+from seqray.training.partition import data_sha256
 from seqray.zoo import load_model
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -109,7 +110,10 @@ def scores_of(model: TrainedModel, examples: Sequence[LabelledSequence], *, know
 def floor_of(
     train: Sequence[LabelledSequence], test: Sequence[LabelledSequence], positive: str, alphabet: str
 ) -> np.ndarray:
-    """Score the test by the baseline, one for each context where there are any."""
+    """Score the test by the baseline, one for each context where there are any; kept in ``runs/floors``."""
+    kept = RUNS / "floors" / f"{data_sha256([*train, *test])[:16]}-{len(train)}-{positive}.npy"
+    if kept.exists():
+        return np.load(kept)
     scores = np.empty(len(test))
     for context in {e.context for e in test}:
         rows = [i for i, e in enumerate(test) if e.context == context]
@@ -122,6 +126,8 @@ def floor_of(
         baseline.fit([e.sequence for e in known], [e.label for e in known])
         answers = baseline.predict_proba([test[i].sequence for i in rows])
         scores[rows] = answers[:, list(baseline.classes_).index(positive)]
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    np.save(kept, scores)
     return scores
 
 
@@ -197,7 +203,7 @@ def rows_of(
         low, high = interval(lambda rows, of=of: of(scored.ensemble, rows), scored.groups)
         published, source = task.published.get(measure, ("", task.remark))
         yield {
-            "set": task.table,
+            "set": task.shown,
             "protocol": protocol,
             "condition": condition,
             "n": len(scored.labels),
@@ -219,7 +225,9 @@ def rows_of(
         }
 
 
-def species_rows(scored: Scored, protocol: str, model: TrainedModel) -> Iterator[dict[str, Any]]:
+def species_rows(
+    scored: Scored, task: TestSet, protocol: str, model: TrainedModel
+) -> Iterator[dict[str, Any]]:
     """Return AUROC of each context."""
     one = figure("auroc", 0.5)
     for context in np.unique(scored.contexts):
@@ -227,7 +235,7 @@ def species_rows(scored: Scored, protocol: str, model: TrainedModel) -> Iterator
         part = scored.take(rows)
         if len(np.unique(part.labels)) == 2:
             yield {
-                "set": "bacteria",
+                "set": task.shown,
                 "protocol": protocol,
                 "condition": str(context),
                 "n": len(rows),
@@ -274,7 +282,7 @@ def measure_test_set(task: TestSet, model: TrainedModel) -> Iterator[dict[str, A
         for protocol, part in (("official", scored), ("honest", scored.take(np.flatnonzero(related)))):
             yield from rows_of(part, task, model, protocol, condition, training_seconds(task.model))
             if condition == "species given":
-                yield from species_rows(part, protocol, model)
+                yield from species_rows(part, task, protocol, model)
 
 
 def training_seconds(model: str) -> str:
@@ -383,7 +391,7 @@ def main() -> None:
         rows = [r for t in tasks for r in measure_test_set(replace(t, trained_on=t.table), train_quickly(t))]
     else:
         rows = known_rows(out, args.only) + measure_all(args)
-    order = {task.table: i for i, task in enumerate((*TEST_SETS, *FOLDS))}
+    order = {task.shown: i for i, task in enumerate((*TEST_SETS, *FOLDS))}
     write(out, sorted(rows, key=lambda row: order[row["set"]]))
     for row in rows:
         print(
@@ -410,7 +418,7 @@ def measure_all(args: argparse.Namespace) -> list[dict[str, Any]]:
     """Score every set, or those of ``--only``."""
     rows: list[dict[str, Any]] = []
     for task in (*TEST_SETS, *FOLDS):
-        if args.only is None or task.table in args.only:
+        if args.only is None or task.shown in args.only:
             if isinstance(task, Folds):
                 rows += read_folds(task)
             elif model := find_model(task.model, args.models):

@@ -81,8 +81,8 @@ def read(path: Path = TABLE) -> tuple[list[str], list[dict[str, str]]]:
 def page(head: Sequence[str], rows: Sequence[Mapping[str, str]]) -> str:
     """Lay the page out."""
     shown = [row for row in rows if row["measure"]]
-    overall = [row for row in shown if row["low"] or row["set"] != "bacteria"]
-    species = [row for row in shown if row not in overall]
+    overall = [row for row in shown if row["low"] or not row["set"].startswith("bacteria")]
+    species = [row for row in shown if row["set"] == "bacteria" and row not in overall]
     parts = [INTRODUCTION, *_overall(overall), *_species(species), *_models(overall), *_sources(overall)]
     parts += _genera(read(RESULTS / "held_out_genera.tsv")[1])
     parts += _alignments(read(RESULTS / "rna_type.tsv")[1]) + _pairs(read(RESULTS / "contacts.tsv")[1])

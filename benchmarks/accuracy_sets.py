@@ -35,6 +35,8 @@ class TestSet:
         Which figures the table shows.
     remark
         What was published, where it is no figure to set beside ours.
+    name
+        What the table calls it; the name of the set by default.
     by_context
         Whether the figure is the mean over contexts (species).
     without_first
@@ -47,8 +49,14 @@ class TestSet:
     measures: tuple[str, ...]
     published: Published = field(default_factory=dict)
     remark: str = ""
+    name: str = ""
     by_context: bool = False
     without_first: str = ""
+
+    @property
+    def shown(self) -> str:
+        """Name in the table."""
+        return self.name or self.table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,11 +68,25 @@ class Folds:
     measures: tuple[str, ...]
     published: Published
 
+    @property
+    def shown(self) -> str:
+        """Name in the table."""
+        return self.table
+
 
 TEST_SETS = (
     TestSet(
         table="bacteria",
         model="bacteria-promoter",
+        trained_on="bacteria",
+        measures=("auroc", "mcc"),
+        remark=IPROMP,
+        by_context=True,
+    ),
+    TestSet(
+        table="bacteria",
+        name="bacteria-fast",
+        model="bacteria-promoter-fast",
         trained_on="bacteria",
         measures=("auroc", "mcc"),
         remark=IPROMP,

@@ -27,6 +27,7 @@ def test_a_checkout_with_a_space_in_its_path_stays_one_word(tmp_path):
             "snakemake",
             *words,
             f"{checkout}/src/seqray/zoo_models/ecoli-promoter.safetensors",
+            f"{checkout}/src/seqray/zoo_models/bacteria-promoter-fast.safetensors",
         ],
         capture_output=True,
         text=True,
@@ -35,4 +36,7 @@ def test_a_checkout_with_a_space_in_its_path_stays_one_word(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     command = f"--work-dir '{checkout}/runs/ecoli-promoter' --metrics '{figures}' --threads"
-    assert command in " ".join((done.stdout + done.stderr).split())
+    told = " ".join((done.stdout + done.stderr).split())
+    assert command in told
+    teacher = f"{checkout}/src/seqray/zoo_models/bacteria-promoter.safetensors"
+    assert f"--work-dir '{checkout}/runs/bacteria-promoter-fast' --teacher '{teacher}' --threads" in told

@@ -2,9 +2,17 @@
 import shlex
 
 
+def teacher(wildcards):
+    """The model file that a model is distilled from; an empty list for most."""
+    name = config.get("teachers", {}).get(wildcards.name)
+    return f"{ZOO}/{name}.safetensors" if name else []
+
+
 def train_options(wildcards):
-    """Where the checkpoints are, and the figures for the card, where they were measured."""
+    """Where the checkpoints are, the teacher, and the figures for the card, where they were measured."""
     options = ["--work-dir", f"{RUNS}/{wildcards.name}"]
+    if teacher(wildcards):
+        options += ["--teacher", teacher(wildcards)]
     figures = RESULTS / f"{wildcards.name}.card.json"
     return shlex.join(
         [*options, *(["--metrics", str(figures)] if figures.exists() else [])]

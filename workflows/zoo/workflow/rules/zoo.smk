@@ -45,6 +45,7 @@ use rule seqray_train from verbs as train with:
     input:
         config=f"{ROOT}/configs/{{name}}.yaml",
         table=lambda wildcards: f"{RUNS}/data/{MODELS[wildcards.name]}.tsv.gz",
+        teacher=teacher,
     output:
         f"{ZOO}/{{name}}.safetensors",
     log:
