@@ -17,8 +17,9 @@ from seqray.alignment_rows import fit
 from seqray.alignment_tokens import AlignmentTokenizer
 from seqray.batches import alignment_buckets, collate_alignments
 from seqray.errors import ConfigError
+from seqray.isotonic import bent
 from seqray.modelfile import TrainedModel
-from seqray.prediction import BatchSize, Floats, Precision, answerer, arithmetic, bent, check_settings
+from seqray.prediction import BatchSize, Floats, Precision, answerer, arithmetic, check_settings
 from seqray.records import Alignment
 from seqray.results import Prediction
 

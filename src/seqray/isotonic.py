@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 
+from seqray.card import Card
 from seqray.errors import InputError, ModelFileError
 
 MAX_KNOTS = 100
+_DECIMALS = 9  # of log-odds: scores that differ by less are one score
 _TINY = 1e-300  # keeps the logarithm of a probability finite
 _STEEPEST = 36.0  # log-odds: beyond, float64 has no number between the probability and 1
 
@@ -65,6 +67,7 @@ class IsotonicMap:
         x, y = np.asarray(log_odds, dtype=np.float64), np.asarray(positive, dtype=np.float64)
         if x.ndim != 1 or x.shape != y.shape or not len(x):
             raise InputError(f"log-odds {x.shape} and labels {y.shape} don't go together")
+        x = np.round(x, _DECIMALS)  # scikit-learn pools what lies closer than 1e-15, and tells nobody
         order = np.argsort(x, kind="stable")
         x, y = x[order], y[order]
         fitted = IsotonicRegression(y_min=0, y_max=1).fit(x, y).predict(x)
@@ -126,6 +129,13 @@ class IsotonicMap:
             reason = f"{type(error).__name__}: {error}"
             raise ModelFileError(f"model card: 'isotonic' can't be read ({reason})") from None
         return cls(before, after)
+
+
+def bent(probabilities: np.ndarray, card: Card) -> np.ndarray:
+    """Apply the card's map or shift, where it has one, to probabilities (N, K) after the temperature."""
+    if not card.isotonic:
+        return probabilities
+    return IsotonicMap.from_mapping(card.isotonic).probabilities(probabilities, card.positive_index)
 
 
 def _merged(block: np.ndarray, most: int) -> np.ndarray:

@@ -23,7 +23,7 @@ from seqray.conformal import coverage_cutoffs, label_sets
 from seqray.domain import Domain
 from seqray.errors import ConfigError, InputError
 from seqray.io.identifiers import describe_record
-from seqray.isotonic import IsotonicMap
+from seqray.isotonic import bent
 from seqray.modelfile import TrainedModel
 from seqray.models.kernels import keep_freed_memory
 from seqray.records import SequenceRecord
@@ -305,13 +305,6 @@ def _one_length_or_rest(lengths: npt.NDArray[np.int64]) -> list[npt.NDArray[np.i
 
 def _probabilities(model: TrainedModel, tokens: Tensor, mask: Tensor | None = None) -> Floats:
     return torch.softmax(model.logits(tokens, mask).double(), dim=-1).cpu().numpy()
-
-
-def bent(probabilities: Floats, card: Card) -> Floats:
-    """Apply the card's isotonic map, where it has one."""
-    if not card.isotonic:
-        return probabilities
-    return IsotonicMap.from_mapping(card.isotonic).probabilities(probabilities, card.positive_index)
 
 
 def _sets(probabilities: Floats, cutoffs: Floats | None, card: Card) -> Sequence[tuple[str, ...] | None]:

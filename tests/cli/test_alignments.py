@@ -73,7 +73,12 @@ def test_files_of_one_alignment_each_are_answered_together(folder, tmp_path, ver
     words = [verb, *map(str, files), "--model", str(folder / "m.safetensors"), "--quiet"]
     assert main([*words, "--out", str(tmp_path / "all.tsv")]) == 0
     table = pd.read_csv(tmp_path / "all.tsv", sep="\t", comment="#")
+    alone = []
+    for path in files:
+        assert main([verb, str(path), *words[3:], "--out", str(tmp_path / "one.tsv")]) == 0
+        alone.append(pd.read_csv(tmp_path / "one.tsv", sep="\t", comment="#"))
     assert list(table.iloc[:, 0].unique()) == ["one", "two"]
+    pd.testing.assert_frame_equal(table, pd.concat(alone, ignore_index=True), rtol=1e-4)
 
 
 def test_an_alignment_alone_gets_the_score_that_it_gets_among_others(folder):

@@ -280,7 +280,7 @@ def test_what_the_data_cannot_tell_is_cautioned_against(tiny_model):
     found, facts = calibrated_card(card, easy, y, np.arange(200))
     text = _summary(replace(found, training={"calibrated_on": facts | {"classes": {}}}), "x")
     assert facts["at_bounds"] == ["temperature"]
-    assert any("the temperature found stands at the end of what is tried" in line for line in text)
+    assert any("cut at the end of what is tried: temperature;" in line for line in text)
     found, facts = calibrated_card(card, noise, y, np.arange(200), "platt")
     text = _summary(replace(found, training={"calibrated_on": facts | {"classes": {}}}), "x")
     assert facts["log_loss_of_shares"] == pytest.approx(np.log(2), rel=1e-5)

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
@@ -56,6 +56,8 @@ def test_between_knots_it_is_a_straight_line_and_beyond_them_slope_1():
     st.lists(st.tuples(st.floats(-20, 20, width=32), st.booleans()), min_size=2, max_size=60),
     st.lists(st.floats(-30, 30, width=32), min_size=2, max_size=10, unique=True),
 )
+@example([(0.0, True), (1e-45, False), (1e-16, False), (1e-8, True), (20.0, True)], [-1.0, 1.0])
+@example([(-1.0, True), (1e-38, False), (5e-20, True), (1e-8, True), (1.0, True)], [-1.0, 1.0])
 def test_order_is_kept_and_the_inverse_leads_back(points, probes):
     x, y = np.array([p[0] for p in points]), np.array([p[1] for p in points])
     try:

@@ -97,7 +97,7 @@ def _summary(card: Card, out: str) -> list[str]:
         )
     if facts["at_bounds"]:
         lines.append(
-            f"caution: the {' and the '.join(facts['at_bounds'])} found stands at the end of what is tried: "
+            f"caution: cut at the end of what is tried: {' and '.join(facts['at_bounds'])}; "
             "these sequences are too few, too easy or too hard to tell it"
         )
     return [*lines, f"wrote {out}"]

@@ -10,7 +10,7 @@ from scipy.special import softmax
 
 from seqray.config import RunConfig
 from seqray.errors import ConfigError
-from seqray.isotonic import IsotonicMap
+from seqray.isotonic import bent
 from seqray.modelfile import TrainedModel
 from seqray.records import Example
 from seqray.training.encode import encode
@@ -54,9 +54,6 @@ def taught_targets(
     """
     share = config.optimizer.teacher
     known = encode(data, parts.labels, parts.train, replace(config, model=teacher.card.model))
-    probabilities = softmax(model_logits(teacher, known), axis=1)  # temperature included
-    if teacher.card.isotonic:
-        bend = IsotonicMap.from_mapping(teacher.card.isotonic)
-        probabilities = bend.probabilities(probabilities, teacher.card.positive_index)
+    probabilities = bent(softmax(model_logits(teacher, known), axis=1), teacher.card)
     labels = np.eye(len(parts.classes))[known.labels]
     return (share * probabilities + (1 - share) * labels).astype(np.float32)
