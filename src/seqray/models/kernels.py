@@ -76,14 +76,14 @@ def fused_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None)
     Parameters
     ----------
     q, k, v
-        (B, H, Lq, E), (B, H, L, E) and (B, H, L, E).
+        (B, H, Lq, E), (B, H, L, E) and (B, H, L, F).
     mask
         (B, L) bool, True where a key may be attended to.
 
     Returns
     -------
     Tensor
-        (B, H, Lq, E).
+        (B, H, Lq, F).
     """
     narrow = q.dtype == torch.bfloat16 or (q.shape[2] > 1 and k.shape[2] < KEYS_FOR_FLOAT32)
     if narrow and takes_short_cuts(q):
@@ -106,20 +106,21 @@ def _unshifted_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -
     products are the faster ones for narrow heads. Some heads at a time keep the scores in the cache.
     """
     B, H, Lq, E = q.shape
+    width = v.shape[3]
     q = (q * E**-0.5).transpose(2, 3).reshape(B * H, E, Lq)
     k = k.reshape(B * H, -1, E)
-    v = F.pad(v.transpose(2, 3), (0, 0, 0, 1), value=1.0)  # (B, H, E, L) -> (B, H, E + 1, L)
-    v = (v if mask is None else v * mask[:, None, None, :]).reshape(B * H, E + 1, -1)
+    v = F.pad(v.transpose(2, 3), (0, 0, 0, 1), value=1.0)  # (B, H, F, L) -> (B, H, F + 1, L)
+    v = (v if mask is None else v * mask[:, None, None, :]).reshape(B * H, width + 1, -1)
     step = min(B * H, max(1, SCORE_BYTES // (Lq * k.shape[1] * q.element_size())))
     scores = q.new_empty(step, k.shape[1], Lq)
-    products = q.new_empty(B * H, E + 1, Lq)
+    products = q.new_empty(B * H, width + 1, Lq)
     for start in range(0, B * H, step):
         heads = slice(start, start + step)
         part = scores[: B * H - start]
         torch.bmm(k[heads], q[heads], out=part)
         torch.bmm(v[heads], part.exp_(), out=products[heads])
-    sums = products[:, E:]  # (B·H, 1, Lq)
+    sums = products[:, width:]  # (B·H, 1, Lq)
     low, high = (float(value) for value in torch.aminmax(sums))
     if not (SAFE_SUMS[0] < low and high < SAFE_SUMS[1]):  # also where one is no number
         return None
-    return products[:, :E].div_(sums).view(B, H, E, Lq).transpose(2, 3)
+    return products[:, :width].div_(sums).view(B, H, width, Lq).transpose(2, 3)

@@ -72,6 +72,14 @@ def test_attention_in_bfloat16_is_as_near_as_its_digits(length):
     torch.testing.assert_close(output.double(), exact_attention(q, k, v), rtol=0, atol=0.03)
 
 
+def test_values_may_be_narrower_than_keys():
+    """As in tied rows of an alignment, where all rows have a part in the keys and the query alone is wanted."""
+    q, k, v = (torch.randn(2, 3, n, width).bfloat16() for n, width in ((1, 20), (30, 20), (30, 5)))
+    with torch.inference_mode():
+        output = fused_attention(q, k, v)
+    torch.testing.assert_close(output.double(), exact_attention(q, k, v), rtol=0, atol=0.03)
+
+
 @pytest.mark.parametrize("masked", [False, True])
 def test_training_in_bfloat16_has_the_gradients_of_float32(masked):
     """Given the same rounded queries, keys and values, only the answer and its gradient are rounded."""
