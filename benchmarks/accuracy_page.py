@@ -39,8 +39,10 @@ ALIGNMENTS = """
 Seed alignments of Rfam, ten types, five folds with whole clans on one side
 ([rna_type.tsv](../benchmarks/results/rna_type.tsv), `python benchmarks/rna_type.py`). In brackets 95 %
 intervals from the bootstrap over clans; the last column is what the alignment has above the row, in macro-F1.
-`alignment` is the network of `rna-family-type`, which reads 16 rows and saw three at a time in training;
-below it stand the same networks with fewer rows. Macro-F1 is the mean of F1 over the ten types.
+`alignment` is the network of `rna-family-type`, which reads six rows; below it stand the same networks with
+fewer rows. `single sequence` is the ordinary network on first rows, `single sequence, helices` the network of
+alignments trained on first rows alone, with the helices that these can form. The first rows of the table are
+floors: forests and regressions. Macro-F1 is the mean of F1 over the ten types.
 """
 GENERA = """
 ## Prokaryotes of a genus that was not trained on
@@ -66,7 +68,8 @@ Share of true pairs among the best L/5 and L pairs, L the letters of the query: 
 structures, and contacts of Pfam domains ([contacts.tsv](../benchmarks/results/contacts.tsv), `python
 benchmarks/contacts.py`). Row attention is that of `rna-family-type`, and of a network pre-trained on the 20
 domains alone (`configs/pfam-pretraining.yaml`). Neither was taught pairs, and neither is a way to find them:
-take covariation.
+take covariation for proteins, and for RNA helices, which is energies of stacked pairs and no network
+(`seqray explain --pairs FILE --pairs-by helix`).
 """
 
 

@@ -1,13 +1,15 @@
 """Pairs of columns: base pairs of Rfam's consensus structures, contacts of Pfam domains, and who finds them.
 
     python benchmarks/contacts.py
+    python benchmarks/contacts.py --only "base pairs"    # the rows of contacts stay
 
 Rows of the table:
 
 - base pairs: the seed alignments with a consensus structure (``SS_cons``) of ten pairs or more. Scores: the
   row-attention maps of a model (symmetrised, average-product corrected), here the shipped rna-family-type,
   which learned types and no structure; mutual information with the same correction; the same with columns
-  weighted by how many rows have letters in both, `seqray.covariation.covariation`; and chance.
+  weighted by how many rows have letters in both, `seqray.covariation.covariation`; helices, which is what
+  ``model.helices`` tells a network (`seqray.models.helices`), of all rows and of the first one; and chance.
 - contacts: 20 domains whose alignment and structure are known; residues are in contact where their C-beta
   atoms (C-alpha of glycine) are at most 8 Å apart. Scores: as above; the maps are those of a network that
   ``seqray pretrain`` taught to guess hidden residues of these alignments (``--weights``), where one is named.
@@ -51,6 +53,7 @@ from seqray.covariation import (
 )
 from seqray.explanations.axial_rollout import tied_maps
 from seqray.explanations.axial_trace import trace_alignment
+from seqray.explanations.column_pairs import helices
 from seqray.io.alignments import read_alignments
 from seqray.io.files import open_output
 from seqray.models.alignment import AxialTransformer
@@ -61,6 +64,7 @@ from seqray.zoo import load_model
 
 CONTACT, APART = 8.0, 6  # Å, columns
 STEM_APART, FEWEST_PAIRS = 4, 10
+TASKS = ("base pairs", "contacts")
 DEEPEST, WIDEST = 2000, 400  # rows that covariation reads, and columns of the largest alignment
 
 
@@ -143,6 +147,11 @@ def measured(known: Known, network: AxialTransformer | None, seed: int) -> dict[
         "covariation (weighted by rows)": covariation(codes, letters, weights),
         "chance": np.random.default_rng(seed).random((alignment.columns,) * 2),
     }
+    if alignment.alphabet.is_nucleotide:
+        for name, rows in (("helices", codes), ("helices of the first row", codes[:1])):
+            paired = helices(rows, alignment.alphabet)
+            assert paired is not None
+            scores[name] = paired
     if network is not None:
         scores["row attention"] = attention(network, alignment)
     length = len(alignment.sequence)
@@ -182,23 +191,31 @@ def main() -> None:
     add("--model", default="rna-family-type", help="model of RNA alignments")
     add("--weights", type=Path, help="of seqray pretrain on the alignments of the domains")
     add("--config", type=Path, default=Path("configs/pfam-pretraining.yaml"), help="settings of the weights")
+    add("--only", choices=TASKS, help="measure these; the other rows of the file stay")
     add("--out", default="benchmarks/results/contacts.tsv")
     args = parser.parse_args()
     if args.data is None:
         parser.error("name the folder of the public files by --data or SEQRAY_DATA")
     torch.set_num_threads(1)
-    (reader,) = load_model(args.model).networks[:1]
-    assert isinstance(reader, AxialTransformer)
-    pairs = [
-        measured(known, reader, i)
-        for i, known in enumerate(families(args.data / "rfam_seed" / "seed.sto.gz"))
-    ]
-    learned = protein_network(args.weights, args.config) if args.weights else None
-    contacts = [measured(known, learned, i) for i, known in enumerate(domains(args.data / "pfam_domains"))]
+    rows: list[str] = []
+    if args.only != "contacts":
+        (reader,) = load_model(args.model).networks[:1]
+        assert isinstance(reader, AxialTransformer)
+        known = families(args.data / "rfam_seed" / "seed.sto.gz")
+        rows += table("base pairs", [measured(one, reader, i) for i, one in enumerate(known)])
+    if args.only != "base pairs":
+        learned = protein_network(args.weights, args.config) if args.weights else None
+        known = domains(args.data / "pfam_domains")
+        rows += table("contacts", [measured(one, learned, i) for i, one in enumerate(known)])
+    if args.only:
+        kept = Path(args.out).read_text(encoding="utf-8").splitlines()
+        rows += [line for line in kept if line.split("\t")[0] in TASKS and not line.startswith(args.only)]
     columns = [f"{name}{part}" for name in ("top_l5", "top_l") for part in ("", "_low", "_high")]
     head = [*describe(sys.argv), f"base pairs: {args.model}; contacts: {args.weights or 'no network'}"]
+    if args.only:
+        head[-1] = f"{args.only} alone; the other rows are of an earlier run"
     lines = [*(f"# {line}" for line in head), "\t".join(["task", "scores", "alignments", *columns])]
-    lines += [*table("base pairs", pairs), *table("contacts", contacts)]
+    lines += sorted(rows, key=lambda line: line.split("\t")[0])
     with open_output(args.out) as handle:
         handle.write(("\n".join(lines) + "\n").encode())
 

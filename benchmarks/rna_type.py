@@ -8,8 +8,12 @@ Five folds, whole clans on one side. On each, with the same training families:
 - ``length + composition`` of the first row, by a random forest;
 - ``k-mers of the first row`` (`seqray.baseline`), and ``k-mers of all rows``: words of 1 to 4 letters, mean
   over the rows, by a logistic regression;
+- ``helices, ends and k-mers of all rows``: what the network is told beside the letters,
+  and words, by a random forest;
 - ``single sequence``: the network of the configuration as a model of sequences, on the first row;
-- ``alignment``: the axial network, whole, and with the rows cut to 1, 2, 4, 8 where it predicts;
+- ``single sequence, helices``: the axial network, trained and tested on the first row alone, with the helices
+  that this row can form;
+- ``alignment``: the axial network, whole, and with the rows cut to 1, 2, 4 where it predicts;
 - ``alignment, columns shuffled``: trained and tested on alignments whose columns stand in random order, all
   rows alike. What is left is composition, conservation and depth.
 
@@ -44,24 +48,31 @@ from sklearn.preprocessing import StandardScaler
 from cross_validation import write_card_figures
 from machine import describe
 from seqray.alignment_prediction import predict_alignments
+from seqray.alignment_rows import fit
+from seqray.alignment_tokens import AlignmentTokenizer
 from seqray.alphabet import RNA
 from seqray.baseline import KmerPositionalBaseline
 from seqray.cli.alignments import queries
-from seqray.config import RunConfig, load_run_config
+from seqray.config import ModelConfig, RunConfig, load_run_config
 from seqray.io.files import open_output
 from seqray.io.labelled_alignments import read_labelled_stockholm
 from seqray.mapping import to_mapping
 from seqray.modelfile import TrainedModel
+from seqray.models.helices import helix_profile
 from seqray.prediction import predict_records
 from seqray.records import Alignment, SequenceRecord
 from seqray.splits import grouped_folds
+from seqray.tokens import FIRST_LETTER
 from seqray.training.fit import train
 from seqray.training.partition import data_sha256
 
-DEPTHS = (1, 2, 4, 8)
+DEPTHS = (1, 2, 4)
 COMPOSITION, FIRST_ROW, ALL_ROWS = "length + composition", "k-mers of the first row", "k-mers of all rows"
-SINGLE, AXIAL, SHUFFLED = "single sequence", "alignment", "alignment, columns shuffled"
+TOLD = "helices, ends and k-mers of all rows"
+SINGLE, FOLDED = "single sequence", "single sequence, helices"
+AXIAL, SHUFFLED = "alignment", "alignment, columns shuffled"
 RESAMPLES = 1000
+STRETCHES = 12
 
 Calls = dict[str, list[str]]
 
@@ -84,14 +95,35 @@ def mean_words(data: Sequence[Alignment]) -> np.ndarray:
     return np.array(means)
 
 
+def told(data: Sequence[Alignment], settings: ModelConfig, columns: int) -> np.ndarray:
+    """Mean helix profile of each of twelve stretches, and shares of the letters at both ends of the rows."""
+    tokenizer = AlignmentTokenizer(RNA)
+    features = []
+    for one in data:
+        rows = fit(one, settings.max_rows, columns, settings.row_choice).codes
+        letters = torch.from_numpy(tokenizer.encode(rows))[None, :, 1:] - FIRST_LETTER
+        profile = helix_profile(letters)[0].numpy()
+        stretches = [part.mean(axis=0) for part in np.array_split(profile, STRETCHES) if len(part)]
+        stretches += [np.zeros(profile.shape[1])] * (STRETCHES - len(stretches))
+        ends = np.zeros((2, settings.ends, RNA.unknown + 1))
+        for row in rows:
+            there = row[row <= RNA.unknown]
+            for side, read in enumerate((there, there[::-1])):
+                near = read[: settings.ends]
+                ends[side, np.arange(len(near)), near] += 1 / len(rows)
+        features.append(np.concatenate((np.ravel(stretches), ends.ravel())))
+    return np.array(features)
+
+
 def shuffled(data: Sequence[Alignment]) -> list[Alignment]:
     """Columns in random order, another one for each alignment."""
     rng = np.random.default_rng(0)
     return [one.take_columns(rng.permutation(one.columns)) for one in data]
 
 
-def floors(rest: Sequence[Alignment], test: Sequence[Alignment], window: int) -> Calls:
+def floors(rest: Sequence[Alignment], test: Sequence[Alignment], config: RunConfig) -> Calls:
     """Calls of the cheap classifiers."""
+    window = config.data.window
     labels = [one.label for one in rest]
     forest = RandomForestClassifier(500, min_samples_leaf=2, class_weight="balanced", random_state=0)
     linear = make_pipeline(
@@ -99,7 +131,13 @@ def floors(rest: Sequence[Alignment], test: Sequence[Alignment], window: int) ->
     )
     words = KmerPositionalBaseline(alphabet="rna")
     words.fit([one.sequence[:window] for one in rest], np.array(labels))
+    known, asked = (
+        np.hstack((composition(part), mean_words(part), told(part, config.model, window)))
+        for part in (rest, test)
+    )
+    large = RandomForestClassifier(500, min_samples_leaf=3, class_weight="balanced", random_state=0)
     return {
+        TOLD: list(large.fit(known, labels).predict(asked)),
         COMPOSITION: list(forest.fit(composition(rest), labels).predict(composition(test))),
         FIRST_ROW: list(words.predict([one.sequence[:window] for one in test])),
         ALL_ROWS: list(linear.fit(mean_words(rest), labels).predict(mean_words(test))),
@@ -108,7 +146,7 @@ def floors(rest: Sequence[Alignment], test: Sequence[Alignment], window: int) ->
 
 def single(config: RunConfig, rest: Sequence[Alignment], test: Sequence[Alignment], work: Path) -> Calls:
     """Calls of the network as a model of sequences."""
-    model = replace(config.model, kind="sequence")
+    model = replace(config.model, kind="sequence", helices=False)
     augment = replace(config.augment, rows=None, query=0.0)
     settings = replace(config, model=model, augment=augment)
     result = train(settings, queries(list(rest), config.data.window), None, work_dir=work)
@@ -135,6 +173,16 @@ def axial(
     return {name: calls(None), **{f"{name}, {depth} rows": calls(depth) for depth in depths}}
 
 
+def folded(config: RunConfig, rest: Sequence[Alignment], test: Sequence[Alignment], work: Path) -> Calls:
+    """Calls of the axial network that has never seen a second row."""
+    settings = replace(
+        config,
+        model=replace(config.model, max_rows=1),
+        augment=replace(config.augment, rows=None, query=0.0),
+    )
+    return axial(settings, rest, test, work, FOLDED, ())
+
+
 def fingerprint(config: RunConfig, data: Sequence[Alignment], test: np.ndarray) -> str:
     """What the answers of a fold depend on."""
     settings = json.dumps(to_mapping(config), sort_keys=True, default=str)
@@ -149,8 +197,9 @@ def run_fold(config: RunConfig, data: Sequence[Alignment], test: np.ndarray, wor
     rest = [replace(data[i], split=None) for i in np.flatnonzero(~test).tolist()]
     mixed_rest, mixed_held = shuffled(rest), shuffled(held)
     steps: dict[str, Callable[[], Calls]] = {
-        COMPOSITION: lambda: floors(rest, held, config.data.window),
+        TOLD: lambda: floors(rest, held, config),
         SINGLE: lambda: single(config, rest, held, work / "single"),
+        FOLDED: lambda: folded(config, rest, held, work / "folded"),
         AXIAL: lambda: axial(config, rest, held, work / "axial", AXIAL, DEPTHS),
         SHUFFLED: lambda: axial(config, mixed_rest, mixed_held, work / "shuffled", SHUFFLED, ()),
     }

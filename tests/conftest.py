@@ -79,6 +79,8 @@ def alignment_model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         dropout=0.0,
         max_rows=ALIGNED_ROWS,
         max_length=ALIGNED_COLUMNS,
+        ends=2,
+        helices=True,
     )
     with torch.random.fork_rng():
         torch.manual_seed(11)

@@ -108,6 +108,8 @@ class ColumnPair:
         From the maps of row attention.
     covariation
         Score of the baseline, see `seqray.covariation.covariation`.
+    helix
+        Probability that they pair in a helix of the rows, see `seqray.models.helices`; None for proteins.
     paired
         Whether the consensus structure pairs them; None where there is none.
     """
@@ -116,4 +118,5 @@ class ColumnPair:
     right: int
     score: float
     covariation: float
+    helix: float | None
     paired: bool | None

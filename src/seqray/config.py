@@ -143,6 +143,13 @@ class ModelConfig:
     position_matrix, matrix_rank
         A trained vector for each letter at each position, for the same data, as in a position weight matrix:
         ``none``, ``shared`` or ``context``; and in how many dimensions they lie.
+    ends
+        This many letters at either end of a sequence, or of each row, count by their distance to it: a
+        trained vector for each letter at each of these places. For sequences of different lengths; 0 is none.
+        Not with k-mers or a stem that merges letters.
+    helices
+        Of ``alignment``, RNA or DNA: whether the network is told which columns pair, see
+        `seqray.models.helices`.
     max_length
         Longest input in letters or columns (learned tables have that many rows, others take it as a limit).
     stem
@@ -174,6 +181,8 @@ class ModelConfig:
     tied: bool = True
     max_rows: int = 64
     row_choice: Literal["diverse", "random"] = "diverse"
+    ends: int = 0
+    helices: bool = False
     backbone: BackboneConfig | None = None
 
     def __post_init__(self) -> None:
@@ -184,6 +193,18 @@ class ModelConfig:
         _require(self.max_rows >= 1, "model.max_rows", "is 1 or more")
         if self.kind == "alignment":
             self._check_alignment()
+        _require(
+            not self.helices or (self.kind == "alignment" and self.alphabet != "protein"),
+            "model.helices",
+            "goes with alignments ('model.kind') of rna or dna ('model.alphabet') only",
+        )
+        _require(0 <= self.ends <= self.max_length, "model.ends", "lies between 0 and 'model.max_length'")
+        _require(
+            self.ends == 0
+            or (self.tokenizer == "character" and (self.stem is None or self.stem.stride == 1)),
+            "model.ends",
+            "goes with the character tokenizer and a stem of stride 1 only",
+        )
         _require(all(self.contexts), "model.contexts", "are names, none of them empty")
         _require(len(set(self.contexts)) == len(self.contexts), "model.contexts", "repeats a name")
         _require(self.classes >= 2, "model.classes", "is 2 or more")
@@ -330,7 +351,8 @@ class OptimizerConfig:
     batch_size
         Sequences a step and device.
     class_weights
-        ``balanced`` weighs each class by the inverse of its share; ``none`` leaves the prior as it is.
+        ``balanced`` weighs each class by the inverse of its share, ``root`` by the square root of that, which
+        calls rare classes less often; ``none`` leaves the prior as it is.
     label_smoothing
         Mass spread over the other classes.
     teacher
@@ -343,7 +365,7 @@ class OptimizerConfig:
     weight_decay: float = 0.01
     warmup: float = 0.1
     batch_size: int = 64
-    class_weights: Literal["balanced", "none"] = "none"
+    class_weights: Literal["balanced", "root", "none"] = "none"
     label_smoothing: float = 0.0
     teacher: float = 0.7
     ema: float = 0.0

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import onnx
 import torch
+import torch.nn.functional as F
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
@@ -20,7 +21,7 @@ from seqray.isotonic import IsotonicMap
 from seqray.modelfile import TrainedModel
 from seqray.models.attention import MultiHeadAttention
 from seqray.models.layers import Block, ConvolutionalStem, TokenEmbedding
-from seqray.models.positions import PositionGain, PositionMatrix, rotary_angles, sinusoidal
+from seqray.models.positions import EndMatrix, PositionGain, PositionMatrix, rotary_angles, sinusoidal
 from seqray.models.sequence import SequenceTransformer
 
 OPSET, IR_VERSION = 17, 8  # read by ONNX Runtime from 1.12 on
@@ -156,6 +157,8 @@ def _embed(g: _Builder, net: SequenceTransformer, tokens: str, mask: str | None)
         x = vectors if gain is None else g.op("Mul", vectors, gain)
     if net.matrix is not None:
         x = g.op("Add", x, _matrix(g, net.matrix, vectors, context, g.size(letters, 1), stride))
+    if net.ends is not None:
+        x = g.op("Add", x, _ends(g, net.ends, letters, real))
     shape = g.op("Concat", g.size(tokens, 0), g.integers(1, width), axis=0)
     cls = g.op("Expand", g.constant(net.cls.reshape(1, 1, -1)), shape)
     x = g.op("Concat", cls, x, axis=1)
@@ -211,6 +214,26 @@ def _matrix(g: _Builder, matrix: PositionMatrix, vectors: str, context: str, cou
     columns = g.op("Transpose", columns, perm=[0, 2, 1])
     added = g.op("Conv", columns, g.constant(weight), pads=[0, stride - 1], strides=[stride])
     return g.op("Transpose", added, perm=[0, 2, 1])
+
+
+def _ends(g: _Builder, ends: EndMatrix, letters: str, real: str | None) -> str:
+    """What letters (B, N) add by their distance to the first and to the last one: (B, N, D)."""
+    one, axis = g.integers(1), g.constant(1, np.int64)
+    if real is None:
+        filled = g.op("Equal", letters, letters)
+        count = g.op("Cast", filled, to=TensorProto.INT64)
+    else:
+        filled, count = real, g.op("Cast", real, to=TensorProto.INT64)
+    left = g.op("CumSum", count, axis)
+    last = g.op("ReduceSum", count, one, keepdims=1)
+    right = g.op("Add", g.op("Sub", last, left), one)
+    sides = []
+    for table, distance in zip(ends.table.detach().cpu(), (left, right), strict=True):
+        row = g.op("Mul", g.op("Sub", distance, one), g.integers(ends.vocabulary))
+        near = g.op("And", filled, g.op("LessOrEqual", distance, g.integers(ends.reach)))
+        index = g.op("Where", near, g.op("Add", g.op("Add", row, letters), one), g.integers(0))
+        sides.append(g.op("Gather", g.constant(F.pad(table, (0, 0, 1, 0))), index))
+    return g.op("Add", *sides)
 
 
 def _stem(

@@ -44,6 +44,7 @@ _SAME = (
     "stem",
 )
 _OWN = ("head.", "contexts", "gain.", "matrix.")  # belong to the classes, contexts and frame of one data set
+_OPTIONAL = ("ends.", "helices.")  # taken over where both networks have them, of the same size
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,14 @@ def check_start(start: StartingWeights, config: ModelConfig) -> None:
 
 
 def begin_with(network: Network, start: StartingWeights) -> None:
-    """Give a network the weights; head, contexts, gain and matrix keep their own start."""
-    kept = {name: value for name, value in network.state_dict().items() if name.startswith(_OWN)}
+    """Give a network the weights; head, contexts, gain and matrix keep their own start.
+
+    So do ends and helices where the start has none, or fewer ends; what it alone has is left.
+    """
+    given = network.state_dict()
+    kept = {name: value for name, value in given.items() if name.startswith(_OWN + _OPTIONAL)}
     learned = {name: value for name, value in start.tensors.items() if not name.startswith(_OWN)}
+    for name in [name for name in learned if name.startswith(_OPTIONAL)]:
+        if name not in given or given[name].shape != learned[name].shape:
+            del learned[name]
     network.load_state_dict(kept | learned)

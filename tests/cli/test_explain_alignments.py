@@ -88,7 +88,7 @@ def test_the_table_is_what_the_library_says(explain, source, alignment_model):
     ]
     assert rows[11]["score"] == "."  # a column without letters
     assert {row["class"] for row in rows} == {"tRNA"}
-    assert err.count("is not judged on 1 record") == 2
+    assert err.count("is not judged on 2 records") == 2
     assert "2 records, 0 skipped" in err
     assert "2 columns at a time are masked" in out
 

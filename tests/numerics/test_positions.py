@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqray.models.positions import (
+    EndMatrix,
     Frame,
     LearnedPositions,
     PositionGain,
@@ -192,3 +193,22 @@ def test_a_matrix_of_rank_1_is_a_position_weight_matrix():
         for second in range(3):
             letters = F.one_hot(torch.tensor([[first, second]]), 3).float()
             assert frame.add(torch.zeros(1, 2, 1), letters).sum() == weights[0, first] + weights[1, second]
+
+
+@torch.no_grad()
+def test_the_matrix_at_the_ends_by_its_definition():
+    """Each letter gains the vector of itself at its distance to the first letter, and to the last one."""
+    reach, vocabulary, D = 3, 5, 4
+    ends = EndMatrix(reach, vocabulary, D)
+    ends.table.copy_(torch.randn_like(ends.table))
+    table = ends.table.unflatten(1, (reach, vocabulary))
+    for filled in ([1, 1, 1, 1, 1, 1, 1, 1], [0, 1, 1, 0, 1, 1, 1, 0], [0, 1, 0, 0, 0, 0, 0, 0], [0] * 8):
+        real, tokens = torch.tensor([filled]).bool(), torch.randint(0, vocabulary, (1, 8))
+        at = [i for i, there in enumerate(filled) if there]
+        for i, vector in enumerate(ends(tokens, real)[0]):
+            expected = torch.zeros(D)
+            if i in at:
+                for side, distance in enumerate((at.index(i), len(at) - 1 - at.index(i))):
+                    if distance < reach:
+                        expected += table[side, distance, tokens[0, i]]
+            torch.testing.assert_close(vector, expected)

@@ -25,6 +25,7 @@ TOKENIZER = AlignmentTokenizer(RNA)
 def network(tied: bool, positions: str = "sinusoidal") -> AxialTransformer:
     stem = StemConfig(kernels=(3, 5), depth=1) if tied else None  # with and without
     shape = {"d_model": 16, "layers": 2, "heads": 2, "stem": stem, "positions": positions}
+    shape |= {"ends": 3, "helices": True} if tied else {}
     config = ModelConfig(kind="alignment", alphabet="rna", tied=tied, **shape)
     with torch.random.fork_rng():
         torch.manual_seed(3)

@@ -21,7 +21,8 @@ stems = st.sampled_from(
 )
 positions = st.sampled_from(["sinusoidal", "learned", "rotary"])
 configs = st.builds(
-    ModelConfig,
+    lambda stem, ends, **rest: ModelConfig(stem=stem, ends=0 if stem else ends, **rest),
+    ends=st.sampled_from([0, 3]),
     d_model=st.sampled_from([8, 24]),
     heads=st.sampled_from([2, 4]),
     kv_heads=st.sampled_from([None, 1, 2]),

@@ -13,7 +13,7 @@ from seqray import alignment_tokens, batches
 from seqray.alignment_tokens import CLS, MASK, PAD, AlignmentTokenizer
 from seqray.alphabet import ALPHABETS, PROTEIN, RNA
 from seqray.batches import alignment_buckets, collate_alignments
-from seqray.config import ModelConfig
+from seqray.config import ModelConfig, StemConfig
 from seqray.errors import ConfigError
 from seqray.models.build import build_model, vocabulary_size
 from seqray.tokens import CharacterTokenizer
@@ -102,11 +102,26 @@ def test_buckets_hold_each_alignment_once_and_keep_their_limits(shapes, batch_si
         ({"position_gain": "shared"}, "position_gain"),
         ({"position_matrix": "shared"}, "position_matrix"),
         ({"max_rows": 0}, "max_rows"),
+        ({"helices": True, "alphabet": "protein"}, "helices"),
     ],
 )
 def test_settings_that_alignments_do_not_have_are_named(settings, key):
     with pytest.raises(ConfigError, match=f"model.{key}"):
         ModelConfig(kind="alignment", **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        ({"helices": True}, "helices"),
+        ({"ends": -1}, "ends"),
+        ({"ends": 2, "tokenizer": "kmer", "k": 3}, "ends"),
+        ({"ends": 2, "stem": StemConfig(stride=2)}, "ends"),
+    ],
+)
+def test_helices_and_ends_are_refused_where_they_can_not_be(settings, key):
+    with pytest.raises(ConfigError, match=f"model.{key}"):
+        ModelConfig(**settings)
 
 
 def test_a_model_of_alignments_is_none_of_sequences():

@@ -175,7 +175,14 @@ def _add_method_arguments(group: argparse._ArgumentGroup) -> None:
 def _add_alignment_outputs(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--row-profile", metavar="FILE", help="a TSV of what each row of an alignment adds")
     group.add_argument(
-        "--pairs", metavar="FILE", help="a TSV of the pairs of columns that row attention puts together"
+        "--pairs",
+        metavar="FILE",
+        help="a TSV of pairs of columns: row attention, covariation and, of RNA and DNA, helices",
+    )
+    group.add_argument(
+        "--pairs-by",
+        choices=("attention", "covariation", "helix"),
+        help="what ranks the pairs (default: attention, the model's; helix finds far more base pairs)",
     )
     group.add_argument(
         "--best-pairs",

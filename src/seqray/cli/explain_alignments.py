@@ -84,13 +84,9 @@ def _refuse_sequence_options(args: argparse.Namespace) -> None:
     for option in _FOR_SEQUENCES:
         if option in given:
             raise ConfigError(f"{option} is for models of sequences, and this one reads alignments")
-    if "--separation" in given or "--best-pairs" in given:
-        _need_pairs(args)
-
-
-def _need_pairs(args: argparse.Namespace) -> None:
-    if not (args.pairs or args.html or args.plot):
-        raise ConfigError("--separation and --best-pairs are about pairs", remedy="name a file by --pairs")
+    for option in ("--separation", "--best-pairs", "--pairs-by"):
+        if option in given and not (args.pairs or args.html or args.plot):
+            raise ConfigError(f"{option} is about pairs", remedy="name a file by --pairs")
 
 
 def _settings(args: argparse.Namespace) -> AlignmentOptions:
@@ -165,7 +161,9 @@ def _explain(
 def _pairs(args: argparse.Namespace, explanation: AlignmentExplanation) -> PairTable:
     wanted = args.best_pairs
     most = explanation.pairs.size if wanted == 0 and explanation.pairs is not None else wanted
-    return pair_table(explanation, _structure(args, explanation), most, args.separation or SEPARATION)
+    structure = _structure(args, explanation)
+    by = args.pairs_by or "attention"
+    return pair_table(explanation, structure, most, args.separation or SEPARATION, by)
 
 
 def _structure(args: argparse.Namespace, explanation: AlignmentExplanation) -> Structure | None:
@@ -246,5 +244,9 @@ def _facts(args: argparse.Namespace, model: TrainedModel, settings: AlignmentOpt
             f"maps of row attention made symmetric, average product taken out; the two columns "
             f"{args.separation or SEPARATION} or more apart"
         )
+        facts["pairs"] += f"; ranked by {args.pairs_by or 'attention'}"
         facts["covariation"] = "mutual information of all rows of the file, weighted, corrected in that way"
+        facts["helix"] = (
+            "probability of a base pair by stacked pairs of all rows of the file; not by the model"
+        )
     return facts

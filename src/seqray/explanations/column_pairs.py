@@ -1,17 +1,25 @@
-"""Pairs of columns by the maps of row attention, beside covariation and the consensus structure."""
+"""Pairs of columns by the maps of row attention, beside covariation, helices and the consensus structure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
+import torch
 
 from seqray.alignment_results import AlignmentExplanation, ColumnPair, Floats
 from seqray.alignment_rows import row_weights
+from seqray.alignment_tokens import AlignmentTokenizer
+from seqray.alphabet import Alphabet, Codes
 from seqray.covariation import base_pairs, covariation
+from seqray.errors import ConfigError
+from seqray.models.helices import pair_probabilities
 from seqray.records import Alignment
+from seqray.tokens import FIRST_LETTER
 
 SEPARATION = 4
+Ranking = Literal["attention", "covariation", "helix"]
 Structure = frozenset[tuple[int, int]]
 """0-based columns that pair, the left one first."""
 
@@ -23,9 +31,11 @@ class PairTable:
     Attributes
     ----------
     best
-        Pairs that are far enough apart, the highest score first.
+        Pairs that are far enough apart, those that rank highest first.
     covariation
         (C', C') scores of the baseline, of all rows of the file.
+    helices
+        (C', C') probabilities of base pairs, of all rows of the file; None for proteins.
     structure
         0-based columns of the file that the consensus structure pairs; None where there is none.
     separation
@@ -34,6 +44,7 @@ class PairTable:
 
     best: tuple[ColumnPair, ...]
     covariation: Floats
+    helices: Floats | None
     structure: Structure | None
     separation: int
 
@@ -58,6 +69,7 @@ def pair_table(
     structure: Structure | None,
     count: int | None = None,
     separation: int = SEPARATION,
+    by: Ranking = "attention",
 ) -> PairTable:
     """Rank the pairs of an alignment that was explained with its pairs.
 
@@ -69,6 +81,13 @@ def pair_table(
         Most pairs to keep; as many as columns were read if None.
     separation
         Least distance of two columns, in columns of the file.
+    by
+        What ranks them; pairs that helices give no probability are left out of that ranking.
+
+    Raises
+    ------
+    ConfigError
+        For helices of proteins.
 
     Notes
     -----
@@ -78,16 +97,36 @@ def pair_table(
     e, alphabet = explanation, explanation.alignment.alphabet
     if e.pairs is None:
         raise ValueError("the alignment was explained without pairs")
+    if by not in get_args(Ranking):
+        raise ValueError(f"by={by!r} is none of {', '.join(get_args(Ranking))}")
     codes = e.alignment.codes[:, e.columns]
     baseline = covariation(codes, len(alphabet.letters), row_weights(codes, alphabet.unknown + 1))
+    paired = helices(codes, alphabet)
+    ranking = {"attention": e.pairs, "covariation": baseline, "helix": paired}[by]
+    if ranking is None:
+        raise ConfigError(
+            "helices are those of RNA and DNA", remedy="rank the pairs by attention or covariation"
+        )
     left, right = np.triu_indices(len(e.columns), k=1)
     apart = e.columns[right] - e.columns[left] >= separation
     left, right = left[apart], right[apart]
     most = len(e.columns) if count is None else count
-    order = np.argsort(-e.pairs[left, right], kind="stable")[:most]
+    if by == "helix":
+        known = ranking[left, right] > 0
+        left, right = left[known], right[known]
+    order = np.argsort(-ranking[left, right], kind="stable")[:most]
     best = []
     for i, j in zip(left[order].tolist(), right[order].tolist(), strict=True):
         place = (int(e.columns[i]), int(e.columns[j]))
-        paired = None if structure is None else place in structure
-        best.append(ColumnPair(*place, float(e.pairs[i, j]), float(baseline[i, j]), paired))
-    return PairTable(tuple(best), baseline, structure, separation)
+        helix = None if paired is None else float(paired[i, j])
+        told = None if structure is None else place in structure
+        best.append(ColumnPair(*place, float(e.pairs[i, j]), float(baseline[i, j]), helix, told))
+    return PairTable(tuple(best), baseline, paired, structure, separation)
+
+
+def helices(codes: Codes, alphabet: Alphabet) -> Floats | None:
+    """Probability that two columns of codes (R, C) pair in a helix, (C, C); None for proteins."""
+    if not alphabet.is_nucleotide:
+        return None
+    tokens = torch.from_numpy(AlignmentTokenizer(alphabet).encode(codes))[None, :, 1:]  # without CLS
+    return pair_probabilities(tokens - FIRST_LETTER)[0].double().numpy()

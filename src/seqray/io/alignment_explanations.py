@@ -25,7 +25,7 @@ COLUMN_COLUMNS = (
 ROW_COLUMNS = ("record", "row", "name", "method", "class", "score", "rank", "sign", "read")
 PAIR_COLUMNS = (
     *("record", "i", "j", "query_i", "query_j", "letter_i", "letter_j"),
-    *("score", "rank", "covariation", "ss_cons"),
+    *("score", "rank", "covariation", "helix", "ss_cons"),
 )
 NONE = "."
 
@@ -76,8 +76,9 @@ def pair_lines(explanation: AlignmentExplanation, pairs: Iterable[ColumnPair]) -
         query = (NONE if places[c] < 0 else str(places[c] + 1) for c in both)
         paired = NONE if pair.paired is None else "yes" if pair.paired else "no"
         cells = (e.id, *(str(c + 1) for c in both), *query, *(letters[c] for c in both))
-        numbers = (format_number(pair.score), str(rank), format_number(pair.covariation), paired)
-        yield "\t".join((*cells, *numbers)) + "\n"
+        helix = NONE if pair.helix is None else format_number(pair.helix)
+        numbers = (format_number(pair.score), str(rank), format_number(pair.covariation), helix)
+        yield "\t".join((*cells, *numbers, paired)) + "\n"
 
 
 @contextmanager

@@ -8,9 +8,13 @@ from torch import Tensor, nn
 
 from seqray.config import ModelConfig
 from seqray.models.axial import ColumnAttention, RowAttention
+from seqray.models.helices import HelixEmbedding
 from seqray.models.layers import ClassificationHead, ConvolutionalStem, FeedForward
 from seqray.models.output import AttentionStep, ModelOutput
-from seqray.models.positions import LearnedPositions, rotary_angles, sinusoidal
+from seqray.models.positions import EndMatrix, LearnedPositions, rotary_angles, sinusoidal
+
+SPECIAL_TOKENS = 4  # PAD, CLS, MASK, UNK come before the letters or words, see seqray.tokens
+GAP_TOKENS = 2  # gap and missing data come after the letters, see seqray.alignment_tokens
 
 
 class AxialBlock(nn.Module):
@@ -93,10 +97,11 @@ class CellEmbedding(nn.Module):
 class AxialTransformer(nn.Module):
     """Tokens (B, R, C), the query in row 0 and CLS in column 0, to logits (B, K).
 
-    Embedding (with a convolutional stem along the rows, where asked for), positions of the columns, a learned
-    mark on row 0, pre-norm blocks of column attention, row attention and feed-forward layer, and a head on
-    the final state of CLS of the query. The other rows have no order: nothing tells them apart but their
-    letters, so to permute them changes nothing.
+    Embedding (where asked for with a convolutional stem along the rows, what letters are worth at the ends of
+    a row, and which columns pair in helices), positions of the columns, a learned mark on row 0, pre-norm
+    blocks of column attention, row attention and feed-forward layer, and a head on the final state of CLS of
+    the query. The other rows have no order: nothing tells them apart but their letters, so to permute them
+    changes nothing.
 
     The head reads CLS of the query, not the mean over rows: column attention carries there what the other
     rows have found, it may learn to pass over copies, and an explanation begins at one cell.
@@ -119,6 +124,8 @@ class AxialTransformer(nn.Module):
         self.positions = (
             LearnedPositions(1 + config.max_length, width) if config.positions == "learned" else None
         )
+        self.ends = EndMatrix(config.ends, vocabulary, width) if config.ends else None
+        self.helices = HelixEmbedding(width, config.activation) if config.helices else None
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(
             AxialBlock(
@@ -154,7 +161,7 @@ class AxialTransformer(nn.Module):
             Take the explicit path through all blocks and return their weights, a column step and a row step
             for each block.
         """
-        x, rotation = self.embed(tokens, column_mask)
+        x, rotation = self.embed(tokens, row_mask, column_mask)
         steps = []
         for number, block in enumerate(self.blocks, start=1):
             cls_only = number == len(self.blocks) and not return_attention
@@ -171,13 +178,13 @@ class AxialTransformer(nn.Module):
         self, tokens: Tensor, row_mask: Tensor | None = None, column_mask: Tensor | None = None
     ) -> Tensor:
         """Final state of every token: (B, R, C) to (B, R, C, D), for masked pre-training."""
-        x, rotation = self.embed(tokens, column_mask)
+        x, rotation = self.embed(tokens, row_mask, column_mask)
         for block in self.blocks:
             x, _ = block(x, row_mask, column_mask, rotation)
         return x
 
     def embed(
-        self, tokens: Tensor, column_mask: Tensor | None = None
+        self, tokens: Tensor, row_mask: Tensor | None = None, column_mask: Tensor | None = None
     ) -> tuple[Tensor, tuple[Tensor, Tensor] | None]:
         """Vectors (B, R, C, D), and the rotation of rotary positions."""
         x = self.embedding(tokens, column_mask)
@@ -189,5 +196,13 @@ class AxialTransformer(nn.Module):
             x = x + self.positions(len(columns)).to(x.dtype)
         else:
             x = x + sinusoidal(columns, self.config.d_model).to(x.dtype)
+        letters, real = tokens[:, :, 1:], None if column_mask is None else column_mask[:, 1:]
+        if self.ends is not None:
+            filled = letters < self.vocabulary - GAP_TOKENS
+            filled = filled if real is None else filled & real[:, None]
+            x = x + F.pad(self.ends(letters, filled), (0, 0, 1, 0)).to(x.dtype)  # CLS has none
+        if self.helices is not None:
+            told = self.helices(letters - SPECIAL_TOKENS, row_mask, real)  # (B, C - 1, D)
+            x = x + F.pad(told, (0, 0, 1, 0))[:, None].to(x.dtype)
         first = torch.arange(tokens.shape[1], device=tokens.device)[:, None, None] == 0  # (R, 1, 1)
         return self.dropout(x + first * self.query.to(x.dtype)), rotation

@@ -9,11 +9,8 @@ from torch import nn
 from seqray.alphabet import ALPHABETS
 from seqray.config import ModelConfig
 from seqray.errors import ConfigError
-from seqray.models.alignment import AxialTransformer
+from seqray.models.alignment import GAP_TOKENS, SPECIAL_TOKENS, AxialTransformer
 from seqray.models.sequence import SequenceTransformer
-
-SPECIAL_TOKENS = 4  # PAD, CLS, MASK, UNK come before the letters or words, see seqray.tokens
-GAP_TOKENS = 2  # gap and missing data come after the letters, see seqray.alignment_tokens
 
 Network = SequenceTransformer | AxialTransformer
 

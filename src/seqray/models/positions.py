@@ -141,3 +141,28 @@ class LearnedPositions(nn.Module):
         if length > self.table.num_embeddings:
             raise ValueError(f"{length} tokens exceed the {self.table.num_embeddings} learned positions")
         return self.table.weight[:length]
+
+
+class EndMatrix(nn.Module):
+    """What a letter adds by its distance to the first, and to the last letter of its sequence.
+
+    Positions count from the left. What stands at the end of sequences of any length, such as the boxes of an
+    snoRNA, has no place in them, and a product of letter and place is hard to come by (`PositionGain`).
+    """
+
+    def __init__(self, reach: int, vocabulary: int, d_model: int) -> None:
+        super().__init__()
+        self.reach, self.vocabulary = reach, vocabulary
+        places = 0.5 * torch.randn(2, reach, 1, d_model)  # as in `LearnedPositions`; all letters begin alike
+        self.table = nn.Parameter(places.expand(-1, -1, vocabulary, -1).flatten(1, 2).contiguous())
+
+    def forward(self, tokens: Tensor, filled: Tensor) -> Tensor:
+        """Tokens (..., N) and where they are letters, bool, to (..., N, D), zero elsewhere and further in."""
+        left = filled.cumsum(dim=-1)
+        right = left[..., -1:] - left + 1
+        return self._side(0, tokens, filled, left) + self._side(1, tokens, filled, right)
+
+    def _side(self, side: int, tokens: Tensor, filled: Tensor, distance: Tensor) -> Tensor:
+        index = 1 + (distance - 1) * self.vocabulary + tokens
+        index = torch.where(filled & (distance <= self.reach), index, 0)
+        return F.embedding(index, F.pad(self.table[side], (0, 0, 1, 0)))  # nothing at index 0

@@ -12,6 +12,7 @@ from seqray.config import ModelConfig
 from seqray.models.layers import Block, ClassificationHead, ConvolutionalStem, TokenEmbedding
 from seqray.models.output import AttentionStep, ModelOutput
 from seqray.models.positions import (
+    EndMatrix,
     Frame,
     LearnedPositions,
     PositionGain,
@@ -58,6 +59,7 @@ class SequenceTransformer(nn.Module):
             if known is None
             else PositionMatrix(known, config.max_length, letters, config.matrix_rank, width)
         )
+        self.ends = EndMatrix(config.ends, vocabulary, width) if config.ends else None
         longest = 1 + math.ceil(config.max_length / self.embedding.stride)
         self.positions = LearnedPositions(longest, width) if config.positions == "learned" else None
         self.dropout = nn.Dropout(config.dropout)
@@ -123,14 +125,18 @@ class SequenceTransformer(nn.Module):
         self, tokens: Tensor, mask: Tensor | None = None, coordinates: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None, Tensor]:
         """Vectors (B, T, D) with CLS first, their mask and coordinates; T = 1 + ceil((L - 1) / stride)."""
-        fixed = self.positions is not None or self.gain is not None or self.matrix is not None
+        fixed = any(part is not None for part in (self.positions, self.gain, self.matrix, self.ends))
         if coordinates is not None and fixed:
             raise ValueError(
-                "learned positions, gains and matrices take no coordinates; use sinusoidal or rotary ones"
+                "learned positions, gains, matrices and ends take no coordinates; use sinusoidal or rotary"
             )
         x, letter_mask = self.embedding(
             tokens[:, 1:], None if mask is None else mask[:, 1:], self.frame(tokens)
         )
+        if self.ends is not None:
+            letters = tokens[:, 1:]
+            real = torch.ones_like(letters, dtype=torch.bool) if mask is None else mask[:, 1:]
+            x = x + self.ends(letters, real).to(x.dtype)
         x = torch.cat((self.cls.to(x.dtype).expand(x.shape[0], 1, -1), x), dim=1)  # (B, T, D)
         if mask is not None and letter_mask is not None:
             mask = torch.cat((mask[:, :1], letter_mask), dim=1)

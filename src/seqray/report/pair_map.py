@@ -1,4 +1,4 @@
-"""Pairs of columns as a square map: row attention above the diagonal, covariation below it."""
+"""Pairs of columns as a square map: row attention above the diagonal; helices, or covariation, below it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def pair_map(explanation: AlignmentExplanation, found: PairTable) -> str:
     if e.pairs is None or not found.best:
         return ""
     far = np.abs(e.columns[:, None] - e.columns) >= found.separation
-    above, below = (_shades(np.where(far, scores, 0.0)) for scores in (e.pairs, found.covariation))
+    beside = found.covariation if found.helices is None else found.helices
+    above, below = (_shades(np.where(far, scores, 0.0)) for scores in (e.pairs, beside))
     upper = np.triu(np.ones(above.shape, dtype=bool), k=1)
     cells = np.where(upper, above, below)
     image = (
@@ -41,7 +42,8 @@ def pair_map(explanation: AlignmentExplanation, found: PairTable) -> str:
     box = f"{-_LEFT} {-_TOP_SPACE} {_LEFT + SIZE + _RIGHT} {_TOP_SPACE + SIZE + _BOTTOM}"
     return (
         "<figure class=pairs><figcaption><b>Pairs of columns.</b> Above the diagonal row attention, below it "
-        f"covariation{'; circles: pairs of SS_cons' if found.structure else ''}; squares: the best "
+        f"{'covariation' if found.helices is None else 'the probability of a base pair'}"
+        f"{'; circles: pairs of SS_cons' if found.structure else ''}; squares: the best "
         f"{min(TOP, len(found.best))}; white where columns are fewer than {found.separation} apart."
         f'</figcaption><svg class=plot viewBox="{box}" width={_LEFT + SIZE + _RIGHT} role=img '
         f'aria-label="Scores of the pairs of columns">{body}</svg></figure>'
@@ -108,6 +110,7 @@ def pair_ranks(explanation: AlignmentExplanation, found: PairTable) -> str:
         return ""
     paired = {None: "", True: "yes", False: "no"}
     head = ["rank", "columns", "query", "score", "covariation"]
+    head += ["helix"] if found.helices is not None else []
     head += ["SS_cons"] if found.structure is not None else []
     rows = [
         [
@@ -116,6 +119,7 @@ def pair_ranks(explanation: AlignmentExplanation, found: PairTable) -> str:
             f"{_place(explanation, pair.left)}\N{EN DASH}{_place(explanation, pair.right)}",
             number(pair.score),
             number(pair.covariation),
+            *([number(pair.helix)] if pair.helix is not None else []),
             *([paired[pair.paired]] if found.structure is not None else []),
         ]
         for rank, pair in enumerate(found.best[:TOP], start=1)

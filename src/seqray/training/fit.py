@@ -154,11 +154,13 @@ def check_output(out: Path) -> None:
 
 
 def class_weights(labels: np.ndarray, config: RunConfig) -> np.ndarray | None:
-    """Inverse of each class's share, with mean 1 over the examples: (K,), or None for no weights."""
-    if config.optimizer.class_weights == "none":
+    """Inverse of each class's share, or the root of it, with mean 1 over the examples: (K,); or None."""
+    power = {"none": 0.0, "root": 0.5, "balanced": 1.0}[config.optimizer.class_weights]
+    if not power:
         return None
     counts = np.bincount(labels, minlength=config.model.classes)
-    return len(labels) / (len(counts) * counts)
+    weights = (1 / counts) ** power
+    return weights * len(labels) / (counts @ weights)
 
 
 def train_member(

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from seqray.alignment_prediction import predict_alignments
 from seqray.alignment_tokens import AlignmentTokenizer
-from seqray.alphabet import RNA
+from seqray.alphabet import PROTEIN, RNA
 from seqray.columns import encode_columns
 from seqray.errors import ConfigError, InputError
 from seqray.explanations.alignment_methods import AlignmentKnobs
@@ -21,7 +21,7 @@ from seqray.explanations.alignments import (
     explain_alignments,
     hiding_curves,
 )
-from seqray.explanations.column_pairs import pair_table, structure_of
+from seqray.explanations.column_pairs import helices, pair_table, structure_of
 from seqray.explanations.faithfulness import SHARES
 from seqray.explanations.hiding import AlignmentQuestion, leave_rows_out, occlude_columns
 from seqray.records import Alignment
@@ -288,6 +288,29 @@ def test_the_table_of_pairs_is_sorted_and_far_apart(alignment_model):
     assert [p.score for p in every.best] == [-score for score, _, _ in expected]
     assert {(p.left, p.right) for p in every.best if p.paired} == structure
     assert all(p.covariation == every.covariation[p.left, p.right] for p in every.best)
+
+
+def test_pairs_are_ranked_by_what_is_asked_for(alignment_model):
+    rows = ["GGGCAAAAGCCC", "GGACAAAAGUCC", "GCACAAAAGUGC"]
+    codes = np.array([RNA.encode(row) for row in rows])
+    [explained] = explain(alignment_model, Alignment("h", ("a", "b", "c"), codes, RNA), pairs=True)
+    hairpin = [(0, 11), (1, 10), (2, 9), (3, 8)]
+    found = pair_table(explained, None, by="helix")
+    assert sorted((p.left, p.right) for p in found.best[:4]) == hairpin
+    assert found.helices is not None
+    assert all(p.helix == found.helices[p.left, p.right] > 0 for p in found.best)
+    assert [p.helix for p in found.best] == sorted((p.helix or 0 for p in found.best), reverse=True)
+    changing = pair_table(explained, None, by="covariation").best
+    assert {(p.left, p.right) for p in changing[:2]} == {
+        (1, 10),
+        (2, 9),
+    }  # the others are the same in all rows
+    with pytest.raises(ValueError, match="none of attention, covariation, helix"):
+        pair_table(explained, None, by="structure")
+
+
+def test_proteins_have_no_helices_of_bases():
+    assert helices(np.zeros((2, 9), dtype=np.uint8), PROTEIN) is None
 
 
 def test_distance_is_counted_in_columns_of_the_file(alignment_model):

@@ -61,14 +61,14 @@ def test_columns_by_hand():
 def test_pairs_by_hand():
     e = explained(BY_HAND, [0], [1, 3, 4, 5], np.zeros(4), np.zeros(1))
     pairs = [
-        ColumnPair(1, 5, 0.5, -0.25, True),
-        ColumnPair(3, 4, 0.125, 0, False),
-        ColumnPair(0, 2, 0, 0, None),
+        ColumnPair(1, 5, 0.5, -0.25, 0.75, True),
+        ColumnPair(3, 4, 0.125, 0, 0, False),
+        ColumnPair(0, 2, 0, 0, None, None),
     ]
     assert [line.rstrip("\n").split("\t") for line in pair_lines(e, pairs)] == [
-        ["a", "2", "6", "1", "3", "A", "C", "0.5", "1", "-0.25", "yes"],
-        ["a", "4", "5", "2", ".", "U", "-", "0.125", "2", "0", "no"],
-        ["a", "1", "3", ".", ".", "-", "~", "0", "3", "0", "."],
+        ["a", "2", "6", "1", "3", "A", "C", "0.5", "1", "-0.25", "0.75", "yes"],
+        ["a", "4", "5", "2", ".", "U", "-", "0.125", "2", "0", "0", "no"],
+        ["a", "1", "3", ".", ".", "-", "~", "0", "3", "0", ".", "."],
     ]
 
 

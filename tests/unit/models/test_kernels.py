@@ -73,7 +73,7 @@ def test_attention_in_bfloat16_is_as_near_as_its_digits(length):
 
 
 def test_values_may_be_narrower_than_keys():
-    """As in tied rows of an alignment, where all rows have a part in the keys and the query alone is wanted."""
+    """As in tied rows of an alignment: all rows have a part in the keys, the query alone is wanted."""
     q, k, v = (torch.randn(2, 3, n, width).bfloat16() for n, width in ((1, 20), (30, 20), (30, 5)))
     with torch.inference_mode():
         output = fused_attention(q, k, v)

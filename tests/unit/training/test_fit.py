@@ -265,6 +265,10 @@ def test_balanced_weights_undo_the_share_of_a_class(make_config):
     assert weights is not None
     assert weights == pytest.approx([40 / 60, 2.0])
     assert weights[labels].mean() == pytest.approx(1.0)
+    half = fit.class_weights(labels, make_config(optimizer={"class_weights": "root"}))
+    assert half is not None
+    assert half[1] / half[0] == pytest.approx(3**0.5)
+    assert half[labels].mean() == pytest.approx(1.0)
     assert fit.class_weights(labels, make_config()) is None
 
 

@@ -11,7 +11,7 @@ import torch
 
 from seqray.config import ModelConfig, OptimizerConfig, RunConfig, StemConfig
 from seqray.errors import ConfigError, InputError, ModelFileError
-from seqray.models.build import build_model
+from seqray.models.build import build_model, build_network
 from seqray.pretrained import begin_with, check_start, load_pretrained, load_start, save_pretrained
 from seqray.records import LabelledSequence
 from seqray.training.fit import train
@@ -74,6 +74,26 @@ def test_weights_survive_the_file_and_the_head_begins_anew(tmp_path):
     for name, value in other.state_dict().items():
         own = name.startswith(("head.", "contexts", "gain.", "matrix."))
         assert torch.equal(value, before[name] if own else network.state_dict()[name]), name
+
+
+@pytest.mark.parametrize("theirs", [{}, {"ends": 3}, {"ends": 5}, {"ends": 3, "helices": True}])
+@pytest.mark.parametrize("ours", [{}, {"ends": 3}, {"ends": 3, "helices": True}])
+def test_ends_and_helices_are_taken_over_where_both_have_them(tmp_path, theirs, ours):
+    config = ModelConfig(kind="alignment", alphabet="rna", d_model=8, layers=1, heads=2)
+    given, network = (build_network(replace(config, **more)) for more in (theirs, ours))
+    with torch.no_grad():
+        for parameter in given.parameters():
+            parameter.add_(torch.randn_like(parameter))
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    save_pretrained(tmp_path / "w.safetensors", given, {})
+    start = load_start(tmp_path / "w.safetensors")
+    check_start(start, network.config)
+    begin_with(network, start)
+    had = given.state_dict()
+    for name, value in network.state_dict().items():
+        own = name.startswith("head.") or name not in had or had[name].shape != value.shape
+        assert torch.equal(value, before[name] if own else had[name]), name
+    assert ("ends.table" in before) == bool(ours)
 
 
 @pytest.mark.parametrize(
