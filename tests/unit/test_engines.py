@@ -87,7 +87,7 @@ SHAPES = {
         "stem": StemConfig(kernels=(3,), stride=3, depth=1),
     },
     "ends": {"ends": 4},
-    "ends in a stem": {"ends": 30, "stem": StemConfig(kernels=(3,), stride=1)},
+    "ends in a stem": {"ends": WINDOW, "stem": StemConfig(kernels=(3,), stride=1)},
     "gain in a stem": {
         "position_gain": "context",
         "contexts": ("x",),

@@ -54,8 +54,8 @@ def wanted_rows(args: argparse.Namespace) -> int | None:
 
 def refuse_row_options(args: argparse.Namespace) -> None:
     """Say so where options for alignments are given to a model of sequences."""
-    names = ("rows", "query_only", "alignment_labels", "row_profile", "pairs", "pairs_by", "best_pairs")
-    for name in (*names, "separation"):
+    outputs = ("row_profile", "pairs", "pairs_by", "best_pairs", "separation")
+    for name in ("rows", "query_only", "alignment_labels", *outputs):
         given = getattr(args, name, None)
         if given is not None and given is not False:  # --best-pairs 0 is given
             option = "--" + name.replace("_", "-")

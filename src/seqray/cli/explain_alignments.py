@@ -246,7 +246,8 @@ def _facts(args: argparse.Namespace, model: TrainedModel, settings: AlignmentOpt
         )
         facts["pairs"] += f"; ranked by {args.pairs_by or 'attention'}"
         facts["covariation"] = "mutual information of all rows of the file, weighted, corrected in that way"
-        facts["helix"] = (
-            "probability of a base pair by stacked pairs of all rows of the file; not by the model"
-        )
+        if model.alphabet.is_nucleotide:
+            facts["helix"] = (
+                "probability of a base pair, by energies of all rows of the file; not the model's"
+            )
     return facts
