@@ -232,8 +232,18 @@ def summarise(
     return rows
 
 
-def write_table(path: str, rows: Sequence[dict[str, Any]], head: Sequence[str]) -> None:
-    """Write the rows as TSV under comment lines."""
+def kept_lines(path: str, protocols: Sequence[str]) -> tuple[list[str], list[str]]:
+    """What a table of the same columns says under comment lines, and its rows of other protocols."""
+    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    head = [f"rows kept: {line[2:]}" for line in lines if line.startswith("#")]
+    rows = [line for line in lines if not line.startswith("#")][1:]
+    return head, [row for row in rows if row.split("\t")[1] not in {f"{name} folds" for name in protocols}]
+
+
+def write_table(
+    path: str, rows: Sequence[dict[str, Any]], head: Sequence[str], kept: Sequence[str] = ()
+) -> None:
+    """Write the rows as TSV under comment lines, and below them lines that stay."""
     columns = ["set", "protocol", "model", "fold", "n", *measures()]
     columns += ["macro_f1"] if any("macro_f1" in row for row in rows) else []
     columns += [f"{name}_{side}" for name in measures() for side in ("low", "high")]
@@ -241,6 +251,7 @@ def write_table(path: str, rows: Sequence[dict[str, Any]], head: Sequence[str]) 
     for row in rows:
         cells = (row.get(column, "") for column in columns)
         lines.append("\t".join(f"{c:.4f}" if isinstance(c, float) else str(c) for c in cells))
+    lines += kept
     with open_output(path) as handle:
         handle.write(("\n".join(lines) + "\n").encode())
 
@@ -294,6 +305,7 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=1.0, help="share of the training folds to learn from")
     parser.add_argument("--work-dir", type=Path, help="checkpoints; runs/cv/<table> by default")
     parser.add_argument("--out", help="TSV; benchmarks/results/cv_<table>.tsv by default")
+    parser.add_argument("--keep", action="store_true", help="keep the rows of other protocols in the table")
     parser.add_argument("--card", help="JSON for seqray train --metrics; figures are added to it")
     parser.add_argument("--headline", action="store_true", help="make this the figure that lists show")
     args = parser.parse_args()
@@ -326,7 +338,8 @@ def main() -> None:
     seconds = sum(a.seconds for a in answers)
     head = [*describe(sys.argv), f"config: {args.config.name}, members: {config.members}, threads a fold: 1"]
     head.append(f"seconds for all folds, one thread each: {seconds:.0f}")
-    write_table(args.out, rows, head)
+    before, kept = kept_lines(args.out, args.protocol) if args.keep else ([], [])
+    write_table(args.out, rows, [*head, *before], kept)
     if args.card:
         shown = {"headline": headline(rows, "mcc")} if args.headline else {}
         write_card_figures(args.card, shown | card_figures(rows))
