@@ -11,8 +11,8 @@ stacked pairs is a helix, and the helices compete for each column:
 
 This is a mean field, not the partition function of nested structures: it takes C² numbers a step instead of
 C³, and pseudoknots are as welcome as hairpins. Nothing in it is trained. The equations are solved by a fixed
-number of damped steps; where two helices weigh nearly the same, the answer has not settled then (of 51
-families of Rfam, the largest deviation of a probability was .03 or less in half of them, .2 at most).
+number of damped steps: where helices that exclude each other weigh nearly the same, the answer has not
+settled then.
 
 Sources: energies of stacked Watson-Crick pairs, Xia et al. 1998, Biochemistry 37, 14719; their mean over
 rows, Hofacker et al. 2002, Journal of Molecular Biology 319, 1059. The other constants are rough and our own.
