@@ -296,12 +296,13 @@ def read_folds(task: Folds) -> Iterator[dict[str, Any]]:
         head = [line for line in handle if line.startswith("#")]
     with open(path, encoding="utf-8") as handle:
         rows = list(csv.DictReader((line for line in handle if not line.startswith("#")), delimiter="\t"))
-    seconds = [line.rsplit(":", 1)[1].strip() for line in head if "seconds for all folds" in line]
+    spent = [int(line.rsplit(":", 1)[1]) for line in head if "seconds for all folds" in line]
+    seconds = str(sum(spent)) if spent else ""  # of all protocols, also of rows that a later run kept
     for name, protocol in (("random folds", "official"), ("grouped folds", "honest")):
         chosen = [row for row in rows if row["protocol"] == name]
         for measure in task.measures:
             if chosen and measure in chosen[0]:
-                yield fold_row(task, chosen, protocol, name, measure, seconds[0] if seconds else "")
+                yield fold_row(task, chosen, protocol, name, measure, seconds)
 
 
 def fold_row(

@@ -8,8 +8,8 @@ Five folds, whole clans on one side. On each, with the same training families:
 - ``length + composition`` of the first row, by a random forest;
 - ``k-mers of the first row`` (`seqray.baseline`), and ``k-mers of all rows``: words of 1 to 4 letters, mean
   over the rows, by a logistic regression;
-- ``helices, ends and k-mers of all rows``: what the network is told beside the letters,
-  and words, by a random forest;
+- ``helices, ends and k-mers of all rows``: what the network is told beside the letters, and words, by a
+  random forest;
 - ``single sequence``: the network of the configuration as a model of sequences, on the first row;
 - ``single sequence, helices``: the axial network, trained and tested on the first row alone, with the helices
   that this row can form;
