@@ -80,6 +80,7 @@ def alignment_model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         max_rows=ALIGNED_ROWS,
         max_length=ALIGNED_COLUMNS,
         ends=2,
+        words=3,
         helices=True,
     )
     with torch.random.fork_rng():

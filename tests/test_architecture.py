@@ -112,6 +112,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "models/positions.py",
             "models/attention.py",
             "models/layers.py",
+            "models/words.py",
             "models/helices.py",
             "models/axial.py",
             "models/sequence.py",

@@ -14,6 +14,7 @@ from seqray.errors import ConfigError
 from seqray.mapping import from_mapping
 
 # What of `ModelConfig` a model on a backbone has; its directory settles the rest.
+LONGEST_WORDS = {"dna": 7, "rna": 7, "protein": 3}  # of a table of all words: 16384 or 8000 rows
 BACKBONE_SETTINGS = ("kind", "backbone", "alphabet", "classes", "dropout", "max_length")
 
 
@@ -147,6 +148,10 @@ class ModelConfig:
         This many letters at either end of a sequence, or of each row, count by their distance to it: a
         trained vector for each letter at each of these places. For sequences of different lengths; 0 is none.
         Not with k-mers or a stem that merges letters.
+    words
+        Longest words that count as such, 2 letters or more: a trained vector for each word of 2 to so many
+        letters, added where it begins; in rows of an alignment past gaps. 0 is none. For small data sets.
+        Not with k-mers.
     helices
         Of ``alignment``, RNA or DNA: whether the network is told which columns pair, see
         `seqray.models.helices`.
@@ -182,6 +187,7 @@ class ModelConfig:
     max_rows: int = 64
     row_choice: Literal["diverse", "random"] = "diverse"
     ends: int = 0
+    words: int = 0
     helices: bool = False
     backbone: BackboneConfig | None = None
 
@@ -204,6 +210,17 @@ class ModelConfig:
             or (self.tokenizer == "character" and (self.stem is None or self.stem.stride == 1)),
             "model.ends",
             "goes with the character tokenizer and a stem of stride 1 only",
+        )
+        longest = LONGEST_WORDS[self.alphabet]
+        _require(
+            self.words == 0 or 2 <= self.words <= longest,
+            "model.words",
+            f"is 0, or 2 to {longest} for {self.alphabet}",
+        )
+        _require(
+            self.words == 0 or self.tokenizer == "character",
+            "model.words",
+            "goes with the character tokenizer only",
         )
         _require(all(self.contexts), "model.contexts", "are names, none of them empty")
         _require(len(set(self.contexts)) == len(self.contexts), "model.contexts", "repeats a name")

@@ -20,9 +20,10 @@ from torch import Tensor, nn
 from seqray.isotonic import IsotonicMap
 from seqray.modelfile import TrainedModel
 from seqray.models.attention import MultiHeadAttention
-from seqray.models.layers import Block, ConvolutionalStem, TokenEmbedding
+from seqray.models.layers import SPECIAL_TOKENS, Block, ConvolutionalStem, TokenEmbedding
 from seqray.models.positions import EndMatrix, PositionGain, PositionMatrix, rotary_angles, sinusoidal
 from seqray.models.sequence import SequenceTransformer
+from seqray.models.words import WordEmbedding
 
 OPSET, IR_VERSION = 17, 8  # read by ONNX Runtime from 1.12 on
 _END = np.iinfo(np.int64).max
@@ -159,6 +160,8 @@ def _embed(g: _Builder, net: SequenceTransformer, tokens: str, mask: str | None)
         x = g.op("Add", x, _matrix(g, net.matrix, vectors, context, g.size(letters, 1), stride))
     if net.ends is not None:
         x = g.op("Add", x, _ends(g, net.ends, letters, real))
+    if net.words is not None:
+        x = g.op("Add", x, _words(g, net.words, letters, real, stride))
     shape = g.op("Concat", g.size(tokens, 0), g.integers(1, width), axis=0)
     cls = g.op("Expand", g.constant(net.cls.reshape(1, 1, -1)), shape)
     x = g.op("Concat", cls, x, axis=1)
@@ -234,6 +237,41 @@ def _ends(g: _Builder, ends: EndMatrix, letters: str, real: str | None) -> str:
         index = g.op("Where", near, g.op("Add", g.op("Add", row, letters), one), g.integers(0))
         sides.append(g.op("Gather", g.constant(F.pad(table, (0, 0, 1, 0))), index))
     return g.op("Add", *sides)
+
+
+def _words(g: _Builder, words: WordEmbedding, letters: str, real: str | None, stride: int) -> str:
+    """What the words that begin at letters (B, N) add to the tokens: (B, T, D)."""
+    none, count = g.integers(-1), len(words.tables)
+    codes = g.op("Sub", letters, g.integers(SPECIAL_TOKENS))
+    if real is not None:
+        codes = g.op("Where", real, codes, none)
+    following = g.op("Pad", codes, g.integers(0, 0, 0, count), g.constant(-1, np.int64))
+    index = codes
+    known = g.op("Greater", index, none)
+    added = []
+    for ahead, table in enumerate(words.tables, start=1):
+        end = g.op("Add", g.size(letters, 1), g.integers(ahead))
+        letter = g.cut(following, 1, ahead, end)
+        known = g.op("And", known, g.op("Greater", letter, none))
+        index = g.op("Add", g.op("Mul", index, g.integers(words.letters)), letter)
+        place = g.op("Where", known, g.op("Add", index, g.integers(1)), g.integers(0))
+        scaled = len(table) ** 0.5 * table.detach().cpu()
+        added.append(g.op("Gather", g.constant(F.pad(scaled, (0, 0, 1, 0))), place))
+    vectors = added[0] if count == 1 else g.op("Sum", *added)
+    if stride == 1:
+        return vectors
+    # Sums of neighbours: averages of a pool over whole strides, times their number.
+    vectors = g.op("Transpose", vectors, perm=[0, 2, 1])
+    padded = g.op(
+        "AveragePool",
+        vectors,
+        kernel_shape=[stride],
+        strides=[stride],
+        ceil_mode=0,
+        pads=[0, stride - 1],
+        count_include_pad=1,
+    )
+    return g.op("Transpose", g.op("Mul", padded, g.constant(stride)), perm=[0, 2, 1])
 
 
 def _stem(

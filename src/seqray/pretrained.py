@@ -44,7 +44,7 @@ _SAME = (
     "stem",
 )
 _OWN = ("head.", "contexts", "gain.", "matrix.")  # belong to the classes, contexts and frame of one data set
-_OPTIONAL = ("ends.", "helices.")  # taken over where both networks have them, of the same size
+_OPTIONAL = ("ends.", "words.", "helices.")  # taken over where both networks have them, of the same size
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def check_start(start: StartingWeights, config: ModelConfig) -> None:
 def begin_with(network: Network, start: StartingWeights) -> None:
     """Give a network the weights; head, contexts, gain and matrix keep their own start.
 
-    So do ends and helices where the start has none, or fewer ends; what it alone has is left.
+    So do ends, words and helices where the start has none, or fewer; what it alone has is left.
     """
     given = network.state_dict()
     kept = {name: value for name, value in given.items() if name.startswith(_OWN + _OPTIONAL)}

@@ -236,13 +236,18 @@ def test_what_the_network_is_told_by_its_definition():
 
 @torch.no_grad()
 def test_what_is_added_to_each_cell():
-    config = ModelConfig(kind="alignment", alphabet="rna", d_model=8, heads=2, layers=1, ends=3, helices=True)
+    config = ModelConfig(
+        kind="alignment", alphabet="rna", d_model=8, heads=2, layers=1, ends=3, words=3, helices=True
+    )
     torch.manual_seed(0)
     network = build_network(config).eval()
     assert isinstance(network, AxialTransformer)
     assert network.ends
+    assert network.words
     assert network.helices
-    for parameter in (*network.ends.parameters(), *network.helices.parameters()):
+    for parameter in (
+        p for part in (network.ends, network.words, network.helices) for p in part.parameters()
+    ):
         parameter.copy_(torch.randn_like(parameter))
     letters = letters_of(["-GGACAAAAGUCC--", "GGGACAAAAGUCCC-", "--GACAA-AGUCCCA"])
     tokens, cls = letters + FIRST_LETTER, torch.full((1, 3, 1), CLS)
@@ -250,7 +255,8 @@ def test_what_is_added_to_each_cell():
     mask = torch.arange(20)[None] < 16
     whole = network.embed(given, None, mask)[0][0]
     profile = network.helices(letters, None, None)[0]
-    ends, network.ends, network.helices = network.ends, None, None
+    ends, words = network.ends, network.words.tables
+    network.ends = network.words = network.helices = None
     added = whole - network.embed(given, None, mask)[0][0]
     assert not added[:, 0].any()  # CLS
     assert profile.abs().max() > 0.1
@@ -260,6 +266,11 @@ def test_what_is_added_to_each_cell():
         for c in range(15):
             expected = profile[c].clone()
             if c in places:
+                word = letters[0, r, [p for p in places if p >= c]].tolist()
+                for table, length in zip(words, (2, 3), strict=True):
+                    if len(word) >= length:
+                        number = int("".join(map(str, word[:length])), 4)
+                        expected += 2**length * table[number]
                 for side, distance in enumerate((places.index(c), len(places) - 1 - places.index(c))):
                     if distance < 3:
                         expected += ends.table[side, distance * network.vocabulary + tokens[0, r, c]]

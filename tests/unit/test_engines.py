@@ -88,6 +88,9 @@ SHAPES = {
     },
     "ends": {"ends": 4},
     "ends in a stem": {"ends": WINDOW, "stem": StemConfig(kernels=(3,), stride=1)},
+    "words of up to four": {"words": 4},
+    "words of proteins": {"words": 2, "alphabet": "protein"},
+    "words in a stem": {"words": 3, "stem": StemConfig(kernels=(3,), stride=3)},
     "gain in a stem": {
         "position_gain": "context",
         "contexts": ("x",),

@@ -9,11 +9,11 @@ from torch import Tensor, nn
 from seqray.config import ModelConfig
 from seqray.models.axial import ColumnAttention, RowAttention
 from seqray.models.helices import HelixEmbedding
-from seqray.models.layers import ClassificationHead, ConvolutionalStem, FeedForward
+from seqray.models.layers import SPECIAL_TOKENS, ClassificationHead, ConvolutionalStem, FeedForward
 from seqray.models.output import AttentionStep, ModelOutput
 from seqray.models.positions import EndMatrix, LearnedPositions, rotary_angles, sinusoidal
+from seqray.models.words import WordEmbedding
 
-SPECIAL_TOKENS = 4  # PAD, CLS, MASK, UNK come before the letters or words, see seqray.tokens
 GAP_TOKENS = 2  # gap and missing data come after the letters, see seqray.alignment_tokens
 
 
@@ -98,10 +98,10 @@ class AxialTransformer(nn.Module):
     """Tokens (B, R, C), the query in row 0 and CLS in column 0, to logits (B, K).
 
     Embedding (where asked for with a convolutional stem along the rows, what letters are worth at the ends of
-    a row, and which columns pair in helices), positions of the columns, a learned mark on row 0, pre-norm
-    blocks of column attention, row attention and feed-forward layer, and a head on the final state of CLS of
-    the query. The other rows have no order: nothing tells them apart but their letters, so to permute them
-    changes nothing.
+    a row, words of its letters, and which columns pair in helices), positions of the columns, a learned mark
+    on row 0, pre-norm blocks of column attention, row attention and feed-forward layer, and a head on the
+    final state of CLS of the query. The other rows have no order: nothing tells them apart but their letters,
+    so to permute them changes nothing.
 
     The head reads CLS of the query, not the mean over rows: column attention carries there what the other
     rows have found, it may learn to pass over copies, and an explanation begins at one cell.
@@ -125,6 +125,11 @@ class AxialTransformer(nn.Module):
             LearnedPositions(1 + config.max_length, width) if config.positions == "learned" else None
         )
         self.ends = EndMatrix(config.ends, vocabulary, width) if config.ends else None
+        self.words = (
+            WordEmbedding(vocabulary - SPECIAL_TOKENS - GAP_TOKENS, config.words, width)
+            if config.words
+            else None
+        )
         self.helices = HelixEmbedding(width, config.activation) if config.helices else None
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(
@@ -197,10 +202,15 @@ class AxialTransformer(nn.Module):
         else:
             x = x + sinusoidal(columns, self.config.d_model).to(x.dtype)
         letters, real = tokens[:, :, 1:], None if column_mask is None else column_mask[:, 1:]
+        filled = letters < self.vocabulary - GAP_TOKENS
+        filled = filled if real is None else filled & real[:, None]
         if self.ends is not None:
-            filled = letters < self.vocabulary - GAP_TOKENS
-            filled = filled if real is None else filled & real[:, None]
             x = x + F.pad(self.ends(letters, filled), (0, 0, 1, 0)).to(x.dtype)  # CLS has none
+        if self.words is not None:
+            order = filled.byte().argsort(dim=2, descending=True, stable=True)  # words pass over gaps
+            added = self.words(letters.gather(2, order) - SPECIAL_TOKENS, filled.gather(2, order))
+            back = order.argsort(dim=2)[..., None].expand_as(added)
+            x = x + F.pad(added.gather(2, back), (0, 0, 1, 0)).to(x.dtype)
         if self.helices is not None:
             told = self.helices(letters - SPECIAL_TOKENS, row_mask, real)  # (B, C - 1, D)
             x = x + F.pad(told, (0, 0, 1, 0))[:, None].to(x.dtype)

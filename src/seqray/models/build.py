@@ -9,7 +9,8 @@ from torch import nn
 from seqray.alphabet import ALPHABETS
 from seqray.config import ModelConfig
 from seqray.errors import ConfigError
-from seqray.models.alignment import GAP_TOKENS, SPECIAL_TOKENS, AxialTransformer
+from seqray.models.alignment import GAP_TOKENS, AxialTransformer
+from seqray.models.layers import SPECIAL_TOKENS
 from seqray.models.sequence import SequenceTransformer
 
 Network = SequenceTransformer | AxialTransformer

@@ -15,6 +15,7 @@ from seqray.models.positions import Frame
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 RESIDUAL_KERNEL = 5
+SPECIAL_TOKENS = 4  # PAD, CLS, MASK, UNK come before the letters or words, see seqray.tokens
 TOKENS_AT_ONCE = 2048  # of the feed-forward layer, whose hidden vectors are the widest of all
 
 

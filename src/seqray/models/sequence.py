@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from seqray.config import ModelConfig
-from seqray.models.layers import Block, ClassificationHead, ConvolutionalStem, TokenEmbedding
+from seqray.models.layers import SPECIAL_TOKENS, Block, ClassificationHead, ConvolutionalStem, TokenEmbedding
 from seqray.models.output import AttentionStep, ModelOutput
 from seqray.models.positions import (
     EndMatrix,
@@ -20,6 +20,7 @@ from seqray.models.positions import (
     rotary_angles,
     sinusoidal,
 )
+from seqray.models.words import WordEmbedding
 
 
 class SequenceTransformer(nn.Module):
@@ -60,6 +61,7 @@ class SequenceTransformer(nn.Module):
             else PositionMatrix(known, config.max_length, letters, config.matrix_rank, width)
         )
         self.ends = EndMatrix(config.ends, vocabulary, width) if config.ends else None
+        self.words = WordEmbedding(vocabulary - SPECIAL_TOKENS, config.words, width) if config.words else None
         longest = 1 + math.ceil(config.max_length / self.embedding.stride)
         self.positions = LearnedPositions(longest, width) if config.positions == "learned" else None
         self.dropout = nn.Dropout(config.dropout)
@@ -133,10 +135,12 @@ class SequenceTransformer(nn.Module):
         x, letter_mask = self.embedding(
             tokens[:, 1:], None if mask is None else mask[:, 1:], self.frame(tokens)
         )
+        letters = tokens[:, 1:]
+        real = torch.ones_like(letters, dtype=torch.bool) if mask is None else mask[:, 1:]
         if self.ends is not None:
-            letters = tokens[:, 1:]
-            real = torch.ones_like(letters, dtype=torch.bool) if mask is None else mask[:, 1:]
             x = x + self.ends(letters, real).to(x.dtype)
+        if self.words is not None:
+            x = x + self._merged(self.words(letters - SPECIAL_TOKENS, real)).to(x.dtype)
         x = torch.cat((self.cls.to(x.dtype).expand(x.shape[0], 1, -1), x), dim=1)  # (B, T, D)
         if mask is not None and letter_mask is not None:
             mask = torch.cat((mask[:, :1], letter_mask), dim=1)
@@ -149,6 +153,13 @@ class SequenceTransformer(nn.Module):
         elif self.config.positions == "sinusoidal":
             x = x + sinusoidal(coordinates, self.config.d_model).to(x.dtype)
         return self.dropout(x), mask, coordinates
+
+    def _merged(self, vectors: Tensor) -> Tensor:
+        """Sums over the letters of each token: (B, N, D) to (B, T, D)."""
+        stride = self.embedding.stride
+        if stride == 1:
+            return vectors
+        return F.pad(vectors, (0, 0, 0, -vectors.shape[1] % stride)).unflatten(1, (-1, stride)).sum(dim=2)
 
     def frame(self, tokens: Tensor) -> Frame | None:
         """What the letters of tokens (B, 1 + N) count for at their places; None for the same everywhere."""

@@ -76,9 +76,9 @@ def test_weights_survive_the_file_and_the_head_begins_anew(tmp_path):
         assert torch.equal(value, before[name] if own else network.state_dict()[name]), name
 
 
-@pytest.mark.parametrize("theirs", [{}, {"ends": 3}, {"ends": 5}, {"ends": 3, "helices": True}])
-@pytest.mark.parametrize("ours", [{}, {"ends": 3}, {"ends": 3, "helices": True}])
-def test_ends_and_helices_are_taken_over_where_both_have_them(tmp_path, theirs, ours):
+@pytest.mark.parametrize("theirs", [{}, {"ends": 3}, {"ends": 5}, {"ends": 3, "words": 3, "helices": True}])
+@pytest.mark.parametrize("ours", [{}, {"ends": 3, "words": 2}, {"ends": 3, "helices": True}])
+def test_ends_words_and_helices_are_taken_over_where_both_have_them(tmp_path, theirs, ours):
     config = ModelConfig(kind="alignment", alphabet="rna", d_model=8, layers=1, heads=2)
     given, network = (build_network(replace(config, **more)) for more in (theirs, ours))
     with torch.no_grad():
