@@ -25,7 +25,16 @@ SOURCE = ROOT / "src" / "seqray"
 LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "ground",
-        ("__init__.py", "errors.py", "stopping.py", "alphabet.py", "columns.py", "mapping.py", "config.py"),
+        (
+            "__init__.py",
+            "errors.py",
+            "stopping.py",
+            "alphabet.py",
+            "columns.py",
+            "mapping.py",
+            "modelconfig.py",
+            "config.py",
+        ),
     ),
     (
         "things",

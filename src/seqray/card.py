@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from seqray import __version__
-from seqray.config import BACKBONE_SETTINGS, ModelConfig
 from seqray.errors import ConfigError, ModelFileError
 from seqray.mapping import from_mapping, to_mapping
+from seqray.modelconfig import BACKBONE_SETTINGS, ModelConfig
 
 CARD_FORMAT = 2  # the newest that is read; 2 for cards with an isotonic map
 MAX_MEMBERS = 5

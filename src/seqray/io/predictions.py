@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import math
 import re
@@ -14,6 +13,7 @@ import numpy as np
 
 from seqray.alphabet import Alphabet
 from seqray.errors import InputError
+from seqray.io.delimited import delimiter_of, is_comment, split_cells
 from seqray.io.files import display_name, open_input
 from seqray.io.tables import SPLITS
 from seqray.records import LabelledSequence
@@ -33,7 +33,7 @@ class Table:
     columns
         The cells of each column, by its name.
     comments
-        Lines that begin with ``#``, without it.
+        Lines of comment, without their ``#``.
     sha256
         Of the bytes read, decompressed.
     """
@@ -96,12 +96,17 @@ def _read_text(path: str | Path, header: Sequence[str] = ()) -> Table:
         lines = data.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
         raise InputError("is not text in UTF-8", where=where, remedy="give a TSV or CSV table") from None
-    comments = tuple(line[1:].strip() for line in lines if line.startswith("#"))
-    rows = [(i, line) for i, line in enumerate(lines, start=1) if line.strip() and not line.startswith("#")]
+    comments: list[str] = []
+    rows: list[tuple[int, str]] = []
+    for i, line in enumerate(lines, start=1):
+        if is_comment(line, rows[0][1] if rows else None, f"{where}: line {i}"):
+            comments.append(line[1:].strip())
+        elif line.strip():
+            rows.append((i, line))
     if not rows:
         raise InputError("holds no table", where=where)
-    delimiter = "\t" if "\t" in rows[0][1] else ","
-    cells = [_cells(line, delimiter, f"{where}: line {i}") for i, line in rows]
+    delimiter = delimiter_of(rows[0][1])
+    cells = [split_cells(line, delimiter, f"{where}: line {i}") for i, line in rows]
     names = cells[0]
     if header and len(names) == len(header) and not {name.lower() for name in names} & set(header):
         names, numbers, body = list(header), rows, cells
@@ -115,14 +120,7 @@ def _read_text(path: str | Path, header: Sequence[str] = ()) -> Table:
     if len(set(names)) != len(names):
         raise InputError("names a column twice", where=where)
     columns = {name: [row[i] for row in body] for i, name in enumerate(names)}
-    return Table(where, columns, comments, hashlib.sha256(data).hexdigest())
-
-
-def _cells(line: str, delimiter: str, where: str) -> list[str]:
-    try:
-        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, strict=True))]
-    except csv.Error as error:
-        raise InputError(f"is not a row of a table ({error})", where=where) from None
+    return Table(where, columns, tuple(comments), hashlib.sha256(data).hexdigest())
 
 
 # ------------------------------------------------------------------------------------------------ labels

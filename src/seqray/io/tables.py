@@ -13,7 +13,7 @@ from typing import Any
 import seqray
 from seqray.alphabet import Alphabet
 from seqray.errors import InputError
-from seqray.io.delimited import read_rows
+from seqray.io.delimited import quoted, read_rows
 from seqray.io.fasta import OnLetters, OnSkip, read_fasta
 from seqray.io.files import open_output
 from seqray.records import LabelledSequence
@@ -61,7 +61,7 @@ def read_labelled_table(
     path
         The header names the columns ``sequence`` and ``label``, and optionally ``id``, ``group``,
         ``split`` (``train``, ``validation``, ``test`` or empty) and ``context``; others are ignored.
-        The table is a TSV where the header holds a tab. Lines that begin with ``#`` are comments.
+        The table is a TSV where the header holds a tab. Comments are told by `seqray.io.delimited`.
     alphabet
         Validates and folds the sequences.
     on_letters
@@ -225,7 +225,7 @@ def write_predictions(
         handle.write(("\t".join(prediction_columns(classes, sets)) + "\n").encode())
         for p in predictions:
             probabilities = "\t".join(map(format_number, p.probabilities))
-            row = f"{p.id}\t{p.length}\t{p.label}\t{probabilities}\t{flag_text(p)}"
+            row = f"{quoted(p.id)}\t{p.length}\t{p.label}\t{probabilities}\t{flag_text(p)}"
             handle.write(f"{row}\t{set_text(p)}\n".encode() if sets else f"{row}\n".encode())
             count += 1
     return count
