@@ -39,10 +39,11 @@ ALIGNMENTS = """
 Seed alignments of Rfam, ten types, five folds with whole clans on one side
 ([rna_type.tsv](../benchmarks/results/rna_type.tsv), `python benchmarks/rna_type.py`). In brackets 95 %
 intervals from the bootstrap over clans; the last column is what the alignment has above the row, in macro-F1.
-`alignment` is the network of `rna-family-type`, which reads six rows; below it stand the same networks with
-fewer rows. `single sequence` is the ordinary network on first rows, `single sequence, helices` the network of
-alignments trained on first rows alone, with the helices that these can form. The first rows of the table are
-floors: forests and regressions. Macro-F1 is the mean of F1 over the ten types.
+`alignment` is `rna-family-type`, two networks that read six rows; below it stand one of them alone, and both
+with fewer rows. `single sequence` is two ordinary networks on first rows. To be compared with one network:
+`single sequence, helices`, that of alignments trained on first rows alone, with the helices that these can
+form, and `alignment, columns shuffled`. The first rows of the table are floors: forests and regressions.
+Macro-F1 is the mean of F1 over the ten types.
 """
 GENERA = """
 ## Prokaryotes of a genus that was not trained on

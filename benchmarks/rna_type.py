@@ -17,6 +17,9 @@ Five folds, whole clans on one side. On each, with the same training families:
 - ``alignment, columns shuffled``: trained and tested on alignments whose columns stand in random order, all
   rows alike. What is left is composition, conservation and depth.
 
+``single sequence`` and ``alignment`` have as many members as the configuration says; ``single sequence,
+helices`` and ``columns shuffled`` have one, and are to be compared with ``alignment, one member``.
+
 Epoch and temperature of each network are chosen on a part of its training folds. Writes macro-F1 and Matthews
 correlation over all folds together with 95 % intervals (bootstrap over clans), and the difference of each
 network to the axial one (paired bootstrap).
@@ -71,6 +74,7 @@ COMPOSITION, FIRST_ROW, ALL_ROWS = "length + composition", "k-mers of the first 
 TOLD = "helices, ends and k-mers of all rows"
 SINGLE, FOLDED = "single sequence", "single sequence, helices"
 AXIAL, SHUFFLED = "alignment", "alignment, columns shuffled"
+ALONE = "one member"
 RESAMPLES = 1000
 STRETCHES = 12
 
@@ -167,16 +171,20 @@ def axial(
     result = train(config, list(rest), None, work_dir=work)
     trained = TrainedModel(result.card, result.networks)
 
-    def calls(rows: int | None) -> list[str]:
-        return [answer.label for answer in predict_alignments(trained, test, rows=rows)]
+    def calls(model: TrainedModel, rows: int | None) -> list[str]:
+        return [answer.label for answer in predict_alignments(model, test, rows=rows)]
 
-    return {name: calls(None), **{f"{name}, {depth} rows": calls(depth) for depth in depths}}
+    found = {name: calls(trained, None)}
+    if config.members > 1:
+        found[f"{name}, {ALONE}"] = calls(TrainedModel(result.card, result.networks[:1]), None)
+    return found | {f"{name}, {depth} rows": calls(trained, depth) for depth in depths}
 
 
 def folded(config: RunConfig, rest: Sequence[Alignment], test: Sequence[Alignment], work: Path) -> Calls:
     """Calls of the axial network that has never seen a second row."""
     settings = replace(
         config,
+        members=1,
         model=replace(config.model, max_rows=1),
         augment=replace(config.augment, rows=None, query=0.0),
     )
@@ -185,7 +193,7 @@ def folded(config: RunConfig, rest: Sequence[Alignment], test: Sequence[Alignmen
 
 def fingerprint(config: RunConfig, data: Sequence[Alignment], test: np.ndarray) -> str:
     """What the answers of a fold depend on."""
-    settings = json.dumps(to_mapping(config), sort_keys=True, default=str)
+    settings = json.dumps(to_mapping(replace(config, card={}, summary="")), sort_keys=True, default=str)
     return hashlib.sha256((settings + data_sha256(data)).encode() + test.tobytes()).hexdigest()[:16]
 
 
@@ -196,12 +204,13 @@ def run_fold(config: RunConfig, data: Sequence[Alignment], test: np.ndarray, wor
     held = [data[i] for i in np.flatnonzero(test).tolist()]
     rest = [replace(data[i], split=None) for i in np.flatnonzero(~test).tolist()]
     mixed_rest, mixed_held = shuffled(rest), shuffled(held)
+    one = replace(config, members=1)
     steps: dict[str, Callable[[], Calls]] = {
         TOLD: lambda: floors(rest, held, config),
         SINGLE: lambda: single(config, rest, held, work / "single"),
-        FOLDED: lambda: folded(config, rest, held, work / "folded"),
         AXIAL: lambda: axial(config, rest, held, work / "axial", AXIAL, DEPTHS),
-        SHUFFLED: lambda: axial(config, mixed_rest, mixed_held, work / "shuffled", SHUFFLED, ()),
+        FOLDED: lambda: folded(config, rest, held, work / "folded"),
+        SHUFFLED: lambda: axial(one, mixed_rest, mixed_held, work / "shuffled", SHUFFLED, ()),
     }
     for name, step in steps.items():
         if name not in calls:
