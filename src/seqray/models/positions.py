@@ -96,6 +96,11 @@ class PositionMatrix(nn.Module):
         return shared + F.embedding(context, own).unflatten(1, shared.shape[1:])
 
 
+def sum_over_strides(x: Tensor, stride: int) -> Tensor:
+    """Sums over the letters that a stem merges into one token: (B, N, C) to (B, ceil(N / stride), C)."""
+    return F.pad(x, (0, 0, 0, -x.shape[1] % stride)).unflatten(1, (-1, stride)).sum(dim=2)
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """What the letters of a batch count for at their places.
@@ -125,7 +130,7 @@ class Frame:
         else:
             # As a product and a sum: a matrix product for each of B·N letters is several times slower.
             columns = (vectors[..., None] * self.matrix.to(vectors.dtype)).sum(dim=2)
-        columns = F.pad(columns, (0, 0, 0, -columns.shape[1] % stride)).unflatten(1, (-1, stride)).sum(dim=2)
+        columns = sum_over_strides(columns, stride)
         return x + F.linear(columns, self.up.to(columns.dtype)).to(x.dtype)
 
 

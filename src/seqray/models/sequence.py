@@ -19,6 +19,7 @@ from seqray.models.positions import (
     PositionMatrix,
     rotary_angles,
     sinusoidal,
+    sum_over_strides,
 )
 from seqray.models.words import WordEmbedding
 
@@ -140,7 +141,8 @@ class SequenceTransformer(nn.Module):
         if self.ends is not None:
             x = x + self.ends(letters, real).to(x.dtype)
         if self.words is not None:
-            x = x + self._merged(self.words(letters - SPECIAL_TOKENS, real)).to(x.dtype)
+            words = self.words(letters - SPECIAL_TOKENS, real)
+            x = x + sum_over_strides(words, self.embedding.stride).to(x.dtype)
         x = torch.cat((self.cls.to(x.dtype).expand(x.shape[0], 1, -1), x), dim=1)  # (B, T, D)
         if mask is not None and letter_mask is not None:
             mask = torch.cat((mask[:, :1], letter_mask), dim=1)
@@ -153,13 +155,6 @@ class SequenceTransformer(nn.Module):
         elif self.config.positions == "sinusoidal":
             x = x + sinusoidal(coordinates, self.config.d_model).to(x.dtype)
         return self.dropout(x), mask, coordinates
-
-    def _merged(self, vectors: Tensor) -> Tensor:
-        """Sums over the letters of each token: (B, N, D) to (B, T, D)."""
-        stride = self.embedding.stride
-        if stride == 1:
-            return vectors
-        return F.pad(vectors, (0, 0, 0, -vectors.shape[1] % stride)).unflatten(1, (-1, stride)).sum(dim=2)
 
     def frame(self, tokens: Tensor) -> Frame | None:
         """What the letters of tokens (B, 1 + N) count for at their places; None for the same everywhere."""
