@@ -118,6 +118,10 @@ class OptimizerConfig:
         calls rare classes less often; ``none`` leaves the prior as it is.
     label_smoothing
         Mass spread over the other classes.
+    mixup
+        Parameter a of Beta(a, a), by which pairs of a batch are mixed, their logits and their targets; 0 is
+        off. The head is linear, so logits are mixed as its inputs would be: the mixup of sentences of Guo,
+        Mao and Zhang 2019 (arXiv:1905.08941).
     teacher
         Share of the target that comes from the probabilities of the teacher, where one is given.
     ema
@@ -130,6 +134,7 @@ class OptimizerConfig:
     batch_size: int = 64
     class_weights: Literal["balanced", "root", "none"] = "none"
     label_smoothing: float = 0.0
+    mixup: float = 0.0
     teacher: float = 0.7
     ema: float = 0.0
 
@@ -139,6 +144,7 @@ class OptimizerConfig:
         require(0 <= self.warmup < 1, "optimizer.warmup", "lies in [0, 1)")
         require(self.batch_size >= 1, "optimizer.batch_size", "is 1 or more")
         require(0 <= self.label_smoothing < 1, "optimizer.label_smoothing", "lies in [0, 1)")
+        require(self.mixup == 0 or 0.01 <= self.mixup <= 100, "optimizer.mixup", "is 0, or 0.01 to 100")
         require(0 <= self.teacher <= 1, "optimizer.teacher", "lies in [0, 1]")
         require(0 <= self.ema < 1, "optimizer.ema", "lies in [0, 1)")
 

@@ -51,6 +51,19 @@ def scheduled_adamw(network: nn.Module, config: RunConfig, steps: int) -> dict[s
     return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
 
+def mixed(logits: Tensor, targets: Tensor, concentration: float) -> tuple[Tensor, Tensor]:
+    """Mix each example of a batch with another one: logits (B, K) and targets (B, K).
+
+    ``targets`` are class indices (B,) or probabilities (B, K); `OptimizerConfig.mixup` says how.
+    """
+    if targets.ndim == 1:
+        targets = F.one_hot(targets, logits.shape[1]).to(logits.dtype)
+    alpha = torch.tensor(concentration, device=logits.device)
+    share = torch.distributions.Beta(alpha, alpha).sample()
+    other = torch.randperm(len(logits), device=logits.device)
+    return torch.lerp(logits[other], logits, share), torch.lerp(targets[other], targets, share)
+
+
 class Classifier(lightning.LightningModule):
     """A network in training.
 
@@ -109,9 +122,12 @@ class Classifier(lightning.LightningModule):
         key = (self.seed, self.current_epoch, number, self.global_rank)
         torch.manual_seed(int(np.random.SeedSequence(key).generate_state(1)[0]))
         logits = self.network(batch.tokens, *batch.masks).logits.float()  # (B, K)
+        targets = batch.labels if batch.targets is None else batch.targets
+        if self.config.optimizer.mixup > 0:
+            logits, targets = mixed(logits, targets, self.config.optimizer.mixup)
         loss = F.cross_entropy(
             logits,
-            batch.labels if batch.targets is None else batch.targets,
+            targets,
             weight=self.class_weights,  # type: ignore[arg-type]
             label_smoothing=self.config.optimizer.label_smoothing,
         )
