@@ -19,7 +19,7 @@ from seqray.metrics import auroc
 from seqray.modelfile import TrainedModel
 from seqray.prediction import BatchSize, score_ragged
 from seqray.records import LabelledSequence
-from seqray.training.partition import data_sha256, related_groups
+from seqray.training.partition import content_sha256, data_sha256, related_groups
 
 UPSIDE_DOWN = 1e-3
 """A model that knows nothing ranks as badly with this chance; below it, labels are taken for swapped."""
@@ -41,8 +41,8 @@ def recalibrate(
     model
         To calibrate; it is not changed.
     data
-        Labelled sequences. Those of split ``train`` are left out. Their share of the positive class becomes
-        the model's prevalence.
+        Labelled sequences. Those of split ``train`` are left out, and those of none where others name one.
+        The share of the positive class in the rest becomes the model's prevalence.
     method
         ``temperature``, or ``platt`` or ``isotonic`` for two classes.
     batch_size
@@ -95,14 +95,15 @@ def recalibrate(
 
 
 def held_out_part(data: Sequence[LabelledSequence]) -> list[LabelledSequence]:
-    """Those of split ``validation``, ``test`` or none.
+    """Those of split ``validation`` or ``test``; where no example names a split, all.
 
     Raises
     ------
     InputError
         Where nothing is left.
     """
-    used = [example for example in data if example.split != "train"]
+    names_parts = any(example.split for example in data)
+    used = [example for example in data if example.split != "train" and (example.split or not names_parts)]
     if not used:
         raise InputError(
             "all examples are of split 'train'", remedy="give sequences that the model was not trained on"
@@ -110,19 +111,31 @@ def held_out_part(data: Sequence[LabelledSequence]) -> list[LabelledSequence]:
     return used
 
 
-def refuse_training_data(card: Card, data: Sequence[LabelledSequence]) -> None:
-    """Refuse the very data that the card's sha256 is of, under whatever split they are given here.
+def refuse_training_data(
+    card: Card, data: Sequence[LabelledSequence], *, parts_are_left_out: bool = True
+) -> None:
+    """Refuse the very data that the card's checksums are of, in whatever order and of whatever split.
+
+    Parameters
+    ----------
+    card
+        Of the model. One of an earlier version knows its data in their order only.
+    data
+        Labelled sequences.
+    parts_are_left_out
+        Whether a table that names its own parts is taken, since the part named ``train`` is left out.
 
     Raises
     ------
     InputError
-        Where they are; examples that the model was trained on say nothing of its errors. A table that names
-        its own held-out part is taken, since the part named ``train`` is left out.
+        Where they are; examples that the model was trained on say nothing of its errors.
     """
-    known = card.training.get("data_sha256")
     names_its_parts = all(e.split for e in data) and len({e.split for e in data}) > 1
+    if names_its_parts and parts_are_left_out:
+        return
     versions = [data, *([replace(e, split=split) for e in data] for split in (None, "train"))]
-    if not names_its_parts and any(data_sha256(version) == known for version in versions):
+    in_order = any(data_sha256(version) == card.training.get("data_sha256") for version in versions)
+    if in_order or content_sha256(data) == card.training.get("content_sha256"):
         raise InputError(
             f"these are the data that model '{card.name}' was trained on",
             remedy="give labelled sequences that it has not seen",

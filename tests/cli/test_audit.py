@@ -234,7 +234,7 @@ def test_protein_and_rna(files, capsys):
         (["clean.tsv", "--alphabet", "protein"], "looks like nucleotides"),
         (["clean.tsv", "--alphabet", "dan"], "invalid choice: 'dan'"),
         (["clean.tsv", "--seed", "-1"], "'-1' is not a whole number"),
-        (["clean.tsv", "--out", "clean.tsv"], "clean.tsv: is the input and would be overwritten"),
+        (["clean.tsv", "--out", "clean.tsv"], "clean.tsv: is an input and would be overwritten"),
         (["clean.tsv", "--out", "a", "--html", "a"], "a: is named twice as an output"),
         (
             ["clean.tsv", "--html", "none/a.html"],

@@ -198,7 +198,7 @@ def test_the_input_is_never_overwritten(run, tmp_path):
     path.write_text(RECORD)
     link = tmp_path / "other.tsv"
     link.symlink_to(path)
-    assert_refused(run(path, "-o", link), "other.tsv: is the input and would be overwritten")
+    assert_refused(run(path, "-o", link), "other.tsv: is an input and would be overwritten")
     assert path.read_text() == RECORD
 
 

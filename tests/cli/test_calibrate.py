@@ -217,7 +217,7 @@ def test_outputs_that_cannot_be_are_refused(calibrate, folder, tmp_path):
     assert "would be overwritten" in calibrate(*data, out=folder / "m.safetensors")[1]
     assert "its folder does not exist" in calibrate(*data, out=tmp_path / "no" / "m.safetensors")[1]
     assert "no shipped model is called 'nonsense'" in calibrate(*data, model="nonsense")[1]
-    assert "no training data" in calibrate()[1]
+    assert "no sequences to calibrate on; give --test TABLE" in calibrate()[1]
 
 
 def test_quiet_says_nothing_and_batches_change_nothing(calibrate, folder):
@@ -301,3 +301,25 @@ def test_help_names_every_option(capsys):
     ):
         assert option in text
     assert "Examples of split 'train' are left out" in text
+
+
+def test_the_training_data_are_known_in_another_order_and_under_their_own_split(calibrate, folder, tmp_path):
+    head, *rows = (folder / "train.tsv").read_text().splitlines()
+    mixed = tmp_path / "mixed.tsv"
+    mixed.write_text("\n".join([head, *reversed(rows)]) + "\n")
+    assert "were trained on" in calibrate("--test", mixed)[1].replace("was trained on", "were trained on")
+    # A table that names its parts may be given for its held-out one, not as if all of it were held out.
+    parts = tmp_path / "parts.tsv"
+    marked = [f"{row}\t{'test' if i < 100 else 'train'}" for i, row in enumerate(rows)]
+    parts.write_text("\n".join([f"{head}\tsplit", *marked]) + "\n")
+    assert calibrate("--train", parts)[0] == 0
+    status, err, out = calibrate("--test", parts, out=tmp_path / "other.safetensors")
+    assert status == 2
+    assert "was trained on" in err
+    assert not out.exists()
+
+
+def test_rows_without_a_split_are_training_beside_rows_with_one(calibrate, folder, tmp_path):
+    status, _, out = calibrate("--train", folder / "train.tsv", "--test", folder / "fresh.tsv")
+    assert status == 0
+    assert read_card(out).training["calibrated_on"]["examples"] == 600

@@ -51,6 +51,8 @@ def folder(tmp_path, tiny_model):
     """Tables of labels, and predictions of the tiny model."""
     write_table(tmp_path / "test.tsv", TEST)
     write_table(tmp_path / "train.tsv", TRAIN)
+    write_table(tmp_path / "other.tsv", [*TRAIN, ("odd", TRAIN[0][1], "odd", "g", "")])
+    (tmp_path / "m.tsv").write_text("id\tlabel\n")
     write_table(tmp_path / "plain.tsv", TEST, ("id", "sequence", "label"))
     (tmp_path / "labels.tsv").write_text("".join(f"{row[0]}\t{row[2]}\n" for row in TEST))
     (tmp_path / "test.fa").write_text("".join(f">{row[0]}\n{row[1]}\n" for row in TEST))
@@ -374,17 +376,32 @@ PREDICTED = ("--predictions", "p.tsv", "--labels", "labels.tsv")
         (("--test", "test.tsv", "--multiqc", "m.json"), True, "m.json: is not a name that MultiQC looks for"),
         (("--test", "test.tsv", "--out", "m.parquet"), True, "m.parquet: does not name a TSV by its end"),
         (
-            ("--test", "test.tsv", "--out", "a.tsv", "--json", "a.tsv"),
+            ("--test", "test.tsv", "--html", "a", "--json", "a"),
             True,
-            "a.tsv: is named twice as an output",
+            "a: is named twice as an output",
         ),
         (
             ("--test", "test.tsv", "--out", "test.tsv"),
             True,
-            "test.tsv: is the input and would be overwritten",
+            "test.tsv: is an input and would be overwritten",
+        ),
+        (
+            ("--test", "test.tsv", "--against", "m.tsv", "--out", "m.tsv"),
+            True,
+            "m.tsv: is an input",
+        ),
+        (
+            ("--test", "test.tsv", "--html", "m.tsv"),
+            True,
+            "m.tsv: names another format by its end",
+        ),
+        (
+            ("--test", "test.tsv", "--train", "other.tsv"),
+            True,
+            "has the label 'odd', which is none of promoter, background; rename it by --map odd=CLASS",
         ),
         (("--test", "test.tsv", "--html", "none/m.html"), True, "none/m.html: can't be written"),
-        (("--test", "-", "--train", "-"), True, "standard input is named twice"),
+        (("--test", "-", "--train", "-"), True, "standard input: is named twice as an input"),
         (("--test", "test.tsv", "--against", "nowhere"), True, "no shipped model is called 'nowhere'"),
         (("--test", "test.tsv", "--against", "ecoli-promotor"), True, "did you mean 'ecoli-promoter'?"),
     ],
@@ -480,3 +497,22 @@ def test_flanks_that_training_had_are_cut_off(tmp_path, tiny_model, capsys):
         told.append([line for line in lines if not line.startswith("#")])
     assert told[0] == told[1]
     capsys.readouterr()
+
+
+def test_the_floor_beside_predictions_learns_from_training_rows_alone(evaluate, folder, predictions):
+    parts = [(*row, ("train", "validation", "test")[i % 3]) for i, row in enumerate(TRAIN)]
+    lines = ["\t".join((*HEAD, "split")), *("\t".join(row) for row in parts)]
+    (folder / "parts.tsv").write_text("\n".join(lines) + "\n")
+    words = ("--predictions", predictions, "--labels", "plain.tsv", "--train", "parts.tsv")
+    assert evaluate(*words, "--out", "f.tsv", model=False)[0] == 0
+    known = sum(row[-1] == "train" for row in parts)
+    assert f"fitted on {known} training records" in (folder / "f.tsv").read_text()
+    status, _, err = evaluate(*words, "--validation", "parts.tsv", model=False)
+    assert status == 2
+    assert "leave out --validation, --test and --test-class" in err
+
+
+def test_without_draws_nothing_is_said_of_groups(evaluate):
+    _, out, _ = evaluate("--test", "test.tsv", "--train", "train.tsv", "--bootstrap", "0")
+    assert "model minus floor: mcc" in out
+    assert "no interval" not in out

@@ -231,7 +231,7 @@ def test_ranks_begin_at_one():
         (["--calls", "-"], "calls are read from a file"),
         (["--calls", "none.gff3"], "none.gff3"),
         (["--track", "t.bw", "--duplicates", "keep"], "a track needs ids"),
-        (["--heads", "in.fa"], "is the input and would be overwritten"),
+        (["--heads", "in.fa"], "is an input and would be overwritten"),
     ],
 )
 def test_wrong_use_is_one_line_and_leaves_nothing(explain, source, tmp_path, monkeypatch, words, message):

@@ -372,7 +372,10 @@ def test_an_empty_file_and_repeated_ids(seqray, tmp_path):
         (["--recipe", "shuffle", "--ratio", "many"], "'many' is not a number above 0"),
         (["--recipe", "shuffle", "--shuffle-words", "3"], "invalid choice: 3"),
         (["--recipe", "substitution", "--keep", "20"], "20 of 20 segments are kept"),
-        (["--recipe", "substitution", "--segments", "99"], "99 segments of a sequence of 61 letters"),
+        (
+            ["--recipe", "substitution", "--segments", "99"],
+            "record 'p0': has 61 letters, which 99 segments",
+        ),
         (["--recipe", "genome"], "recipe 'genome' needs a genome; give --genome FILE"),
         (["--recipe", "genome", "--genome", "genome.fa"], "recipe 'genome' needs to know the starts; give"),
         (["--recipe", "coding", "--genome", "genome.fa"], "recipe 'coding' needs to know the genes; give"),
@@ -397,8 +400,16 @@ def test_an_empty_file_and_repeated_ids(seqray, tmp_path):
         (["--recipe", "shuffle", "-o", "x.xls"], "x.xls: does not name a format by its end; use .tsv, .csv"),
         (["--recipe", "shuffle", "-o", "x.fa"], "FASTA has no place for labels; add --only-negatives"),
         (["--recipe", "shuffle", "-o", "x.tsv", "--format", "fasta"], "--format fasta and 'x.tsv' are two"),
-        (["--recipe", "shuffle", "-o", "positives.fa", "--only-negatives"], "is the input and would be"),
+        (["--recipe", "shuffle", "-o", "positives.fa", "--only-negatives"], "is an input and would be"),
         (["--recipe", "shuffle", "-o", "none/x.tsv"], "none/x.tsv: can't be written"),
+        (
+            ["--recipe", "genome", "--genome", "genome.fa", "--starts", "calls.tsv", "-o", "calls.tsv"],
+            "calls.tsv: is an input and would be overwritten",
+        ),
+        (
+            ["--recipe", "genome", "--genome", "genome.fa", "--only-negatives", "-o", "genome.fa"],
+            "genome.fa: is an input and would be overwritten",
+        ),
         (
             ["--recipe", "shuffle", "--label-negative", "promoter"],
             "have the same label; give --label-negative",
@@ -434,3 +445,15 @@ def test_help_shows_the_recipes_and_is_light():
         assert f"\n  {name}" in done.stdout
     assert done.stdout.count("teaches: ") == 6
     assert "--max-overlap" in done.stdout
+
+
+def test_a_packed_table_comes_from_a_pipe(folder):
+    command = [sys.executable, "-m", "seqray", "negatives", "-", "--recipe", "shuffle"]
+    words = [*command, "--label-positive", "site", "--quiet"]
+    table = (folder / "positives.tsv").read_bytes()
+    packed, plain = (
+        subprocess.run(words, input=data, capture_output=True, check=True).stdout
+        for data in (gzip.compress(table), table)
+    )
+    assert packed == plain
+    assert packed

@@ -106,7 +106,7 @@ def test_standard_input_is_given_once_and_no_input_is_overwritten(predict, sourc
     other = tmp_path / "other.fa"
     other.write_text(fasta())
     assert "standard input: is named twice as an input" in predict("-", source, "-")[2]
-    assert "is the input and would be overwritten" in predict(other, source, "--skipped", source)[2]
+    assert "is an input and would be overwritten" in predict(other, source, "--skipped", source)[2]
     assert source.read_text() == fasta()
 
 

@@ -320,7 +320,7 @@ def test_shares():
         (["--positions", "label,id"], "example 1: '0.0' in column 'id' is no position"),
         (["--alphabet", "protein"], "looks like nucleotides, but protein is expected"),
         (["--proof", "out.tsv"], "out.tsv: is named twice as an output"),
-        (["--out", "data.tsv"], "data.tsv: is the input and would be overwritten"),
+        (["--out", "data.tsv"], "data.tsv: is an input and would be overwritten"),
         (["--out", "none/out.tsv"], "none/out.tsv: can't be written (its directory doesn't exist)"),
         (["--folds", "0"], "'0' is not a whole number of 1 or more"),
     ],

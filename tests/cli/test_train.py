@@ -160,6 +160,8 @@ def test_devices():
             "data.tsv: record 'row1': holds 40 letters, more than 'data.window' (20)",
         ),
         (["--members", "9"], None, "'members' lies between 1 and 5"),
+        (["--seed", "-1"], None, "'-1' is not a whole number of 0 or more"),
+        (["--set", "optimizer.mixup=.inf"], None, "'optimizer.mixup' is 0, or 0.01 to 100"),
         (["--threads", "0"], None, "'0' is not a whole number of 1 or more"),
         (["--device", "tpu"], None, "unknown device 'tpu'; give auto, cpu, cuda or cuda:N"),
         (["--metrics", "none.json"], None, "none.json: can't be read (No such file or directory)"),
@@ -178,6 +180,15 @@ def test_what_cannot_be_done_is_one_line_and_leaves_nothing(files, capsys, monke
     assert printed.err.startswith("seqray: error: ")
     assert message in printed.err
     assert sorted(files.iterdir()) == before
+
+
+@pytest.mark.parametrize("option", ["--teacher", "--init"])
+def test_a_model_that_is_read_is_not_overwritten(files, capsys, option):
+    model = files / "m.safetensors"
+    model.write_bytes(b"a model")
+    assert train(files, option, str(model)) == 2
+    assert "m.safetensors: is an input and would be overwritten" in capsys.readouterr().err
+    assert model.read_bytes() == b"a model"
 
 
 def test_metrics_must_be_an_object(files, capsys):

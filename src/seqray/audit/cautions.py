@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from seqray.audit.lookup import (
@@ -136,7 +137,9 @@ def floor(look: Lookup) -> Iterator[Finding]:
             continue
         auroc = look.value("baselines", split, best.quantity.removesuffix("mcc") + "auroc", best.label)
         given = look.get("baselines", "given", best.quantity, best.label)
-        beside = f"; MCC {with_interval(given)} {PLACES['given']}" if given and split != "given" else ""
+        beside = ""
+        if given and split != "given" and not math.isnan(given.value):
+            beside = f"; MCC {with_interval(given)} {PLACES['given']}"
         yield Finding(
             "note",
             "floor",

@@ -8,8 +8,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from seqray.alphabet import ALPHABETS
-from seqray.cli.labelled import add_data_arguments, read_data
-from seqray.cli.options import check_files, whole_number
+from seqray.cli.labelled import add_data_arguments, data_files, read_data
+from seqray.cli.options import check_end, check_files, whole_number
 
 if TYPE_CHECKING:
     from seqray.alphabet import Alphabet
@@ -42,10 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read, audit, write and tell; returns the exit status."""
     args.train = [*args.tables, *args.train]
-    inputs = [*args.train, *args.validation, *args.test]
-    inputs += [item.partition("=")[2] for item in (*args.class_files, *args.test_class_files)]
-    for source in inputs:
-        check_files([source], [args.out, args.html])
+    check_end(args.out, ".tsv")
+    check_end(args.html, ".html", ".htm")
+    check_files(data_files(args), [args.out, args.html])
     alphabet = ALPHABETS[args.alphabet]
     letters: list[str] = []
     skipped: list[SkippedRecord] = []

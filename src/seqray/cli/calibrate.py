@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from seqray.cli import options
-from seqray.cli.labelled import add_data_arguments, read_data
+from seqray.cli.labelled import add_data_arguments, data_files, marked, read_parts
 from seqray.errors import InputError, ModelFileError
 
 if TYPE_CHECKING:
@@ -53,11 +53,20 @@ def run(args: argparse.Namespace) -> int:
 
     source = locate(args.model)
     _check_output(args.out, str(source))
+    files = data_files(args)
+    if not files:
+        remedy = "give --test TABLE, or --class LABEL=FASTA for each class"
+        raise InputError("no sequences to calibrate on", remedy=remedy)
+    options.check_files(files, [args.out])
     model = options.open_model(args)
-    data = read_data(args, model.alphabet)
+    parts = read_parts(args, model.alphabet)
     from seqray.modelfile import save_model
-    from seqray.recalibrate import recalibrate
+    from seqray.recalibrate import recalibrate, refuse_training_data
 
+    data = marked(parts)
+    as_filed = [example for _, examples in parts for example in examples]
+    if data != as_filed:  # an option says that what the files call training may be used
+        refuse_training_data(model.card, as_filed, parts_are_left_out=False)
     card = recalibrate(model, data, args.method, batch_size=args.batch_size)
     save_model(args.out, model.networks, card)
     if not args.quiet:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from seqray.cli import options
 from seqray.cli.alignments import add_label_arguments
-from seqray.cli.labelled import add_data_arguments
-from seqray.errors import ConfigError, InputError
+from seqray.cli.labelled import add_data_arguments, data_files
+from seqray.errors import InputError
 
 if TYPE_CHECKING:
     from seqray.cli.evaluate_data import Material
@@ -154,15 +154,13 @@ def _check(args: argparse.Namespace) -> None:
     if args.out and not args.out.lower().endswith((".tsv", ".tsv.gz")) and args.out != "-":
         remedy = "use .tsv, .tsv.gz or '-'; --json, --html and --multiqc write the other forms"
         raise InputError("does not name a TSV by its end", where=args.out, remedy=remedy)
+    options.check_end(args.json, ".json")
+    options.check_end(args.html, ".html", ".htm")
     if args.multiqc:
         check_multiqc_path(args.multiqc)
-    inputs = [args.predictions, args.labels, *args.train, *args.validation, *args.test]
-    files = [item.partition("=")[2] for item in (*args.class_files, *args.test_class_files)]
-    given = [path for path in (*inputs, *files) if path]
-    if given.count("-") > 1:
-        raise ConfigError("standard input is named twice", remedy="give files")
-    for path in given:
-        options.check_files([path], (args.out, args.json, args.html, args.multiqc))
+    given = [path for path in (args.predictions, args.labels, *data_files(args)) if path]
+    outputs = (args.out, args.json, args.html, args.multiqc)
+    options.check_files(given, outputs, beside=(args.model, args.against))
 
 
 def _evaluate(args: argparse.Namespace, material: Material) -> Evaluation:

@@ -66,7 +66,7 @@ def _from_model(args: argparse.Namespace) -> Material:
     data = renamed(read_for(args, model.card, notes), args.map)
     examples, train, split = choose_split(data, args.split)
     card = model.card
-    check_labels(examples, card.classes)
+    check_labels([*examples, *train], card.classes)
     answers = _model_answers(args, model, examples, "model")
     if args.prior is not None:
         notes.append(

@@ -19,19 +19,21 @@ from seqray.records import LabelledSequence
 def from_predictions(args: argparse.Namespace) -> Material:
     alphabet = ALPHABETS[args.alphabet or "dna"]
     notes: list[str] = []
-    truth = renamed(read_truth(args.labels, alphabet), args.map)
-    tables = any((args.train, args.validation, args.test, args.class_files, args.test_class_files))
-    more = renamed(read_data(args, alphabet, notes), args.map) if tables else []
-    if any(example.split == "test" for example in more):
-        raise ConfigError("--predictions takes its test data from --labels", remedy="leave out --test")
-    examples, train, split = choose_split(truth, args.split)
-    train = [example for example in [*more, *train] if example.sequence]
+    if args.validation or args.test or args.test_class_files:
+        remedy = "leave out --validation, --test and --test-class"
+        raise ConfigError("--predictions takes its test data from --labels", remedy=remedy)
+    truth = read_truth(args.labels, alphabet)
+    more = read_data(args, alphabet, notes) if args.train or args.class_files else []
+    known = renamed([*truth, *more], args.map)
+    examples, train, split = choose_split(known[: len(truth)], args.split)
+    train += [example for example in known[len(truth) :] if example.split in (None, "train")]
+    train = [example for example in train if example.sequence]
     table = read_prediction_table(args.predictions)
     rows = rows_by_id(table, args.id_column, [e.id for e in examples], args.labels)
     if len(table) > len(rows):
         notes.append(f"{len(table) - len(rows)} predictions have no label in use and are left out")
     classes, positive = _classes_of(args, table, examples)
-    check_labels(examples, classes)
+    check_labels([*examples, *train], classes)
     answers = table_answers(args, table, rows, classes, positive, "model", args.threshold)
     name = "standard input" if args.predictions == "-" else Path(args.predictions).name
     return Material(

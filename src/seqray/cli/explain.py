@@ -204,10 +204,11 @@ def run(args: argparse.Namespace) -> int:
     from seqray.io.staging import Staging
 
     started = time.monotonic()
+    options.check_end(args.html, ".html", ".htm")
     outputs = Outputs.of(args)
     if args.track and args.duplicates == "keep":
         raise ConfigError("a track needs ids that tell records apart", remedy="use --duplicates rename")
-    options.check_files(args.input, [*outputs.paths(), args.skipped])
+    options.check_files(args.input, [*outputs.paths(), args.skipped], beside=(args.model, args.calls))
     if args.calls == "-":
         raise InputError("calls are read from a file", where="standard input")
     model = options.open_model(args, alignments=True)

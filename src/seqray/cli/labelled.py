@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 SPLIT_TABLES = ("validation", "test")
 
+REMEDY = "give --train TABLE, or --class LABEL=FASTA for each class"
+Part = tuple["str | None", "list[LabelledSequence]"]
+"""What is read, with the split that an option names for all of it."""
+
 
 def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     """Tables of labelled sequences, or one FASTA file a class."""
@@ -54,13 +58,43 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def data_files(args: argparse.Namespace) -> list[str]:
+    """Files that `add_data_arguments` took, ``-`` for standard input.
+
+    Raises
+    ------
+    InputError
+        Where tables and FASTA files are given, or for a class without a file or one that is named twice.
+    """
+    if (args.train or args.validation or args.test) and (args.class_files or args.test_class_files):
+        raise InputError("both tables and --class are given", remedy=REMEDY)
+    files = class_paths("--class", args.class_files)
+    test_files = class_paths("--test-class", args.test_class_files)
+    return [*args.train, *args.validation, *args.test, *files.values(), *test_files.values()]
+
+
 def read_data(
     args: argparse.Namespace,
     alphabet: Alphabet,
     on_letters: OnLetters | None = None,
     on_skip: OnSkip | None = None,
 ) -> list[LabelledSequence]:
-    """Read what `add_data_arguments` took, and count it for the line on resources.
+    """Read what `add_data_arguments` took; its parameters and errors are those of `read_parts`."""
+    return marked(read_parts(args, alphabet, on_letters, on_skip))
+
+
+def marked(parts: Sequence[Part]) -> list[LabelledSequence]:
+    """The examples of all parts, each of the split that its option names, if it names one."""
+    return [replace(e, split=split) if split else e for split, examples in parts for e in examples]
+
+
+def read_parts(
+    args: argparse.Namespace,
+    alphabet: Alphabet,
+    on_letters: OnLetters | None = None,
+    on_skip: OnSkip | None = None,
+) -> list[Part]:
+    """Read what `add_data_arguments` took as the files have it, and count it for the line on resources.
 
     Parameters
     ----------
@@ -74,25 +108,20 @@ def read_data(
     InputError
         Where tables and FASTA files or neither are given, a class is named twice, or a file can't be used.
     """
-    tables = [*args.train, *args.validation, *args.test]
-    fastas = [*args.class_files, *args.test_class_files]
-    if bool(tables) == bool(fastas):
-        wrong = "both tables and --class are given" if tables else "no training data"
-        raise InputError(wrong, remedy="give --train TABLE, or --class LABEL=FASTA for each class")
-    if fastas:
+    if not data_files(args):
+        raise InputError("no training data", remedy=REMEDY)
+    if args.class_files or args.test_class_files:
         files = class_paths("--class", args.class_files)
         test_files = class_paths("--test-class", args.test_class_files)
         data = read_labelled_fastas(files, alphabet, on_letters, on_skip)
         test = read_labelled_fastas(test_files, alphabet, on_letters, on_skip)
-        args.records = len(data) + len(test)
-        return [*data, *(replace(example, split="test") for example in test)]
-    data = [e for table in args.train for e in read_labelled_table(table, alphabet, on_letters)]
-    for split in SPLIT_TABLES:
-        for table in getattr(args, split):
-            examples = read_labelled_table(table, alphabet, on_letters)
-            data += [replace(example, split=split) for example in examples]
-    args.records = len(data)
-    return data
+        parts: list[Part] = [(None, data), ("test", test)]
+    else:
+        named = [(None, table) for table in args.train]
+        named += [(split, table) for split in SPLIT_TABLES for table in getattr(args, split)]
+        parts = [(split, read_labelled_table(table, alphabet, on_letters)) for split, table in named]
+    args.records = sum(len(examples) for _, examples in parts)
+    return parts
 
 
 def class_paths(option: str, items: Sequence[str]) -> dict[str, str]:

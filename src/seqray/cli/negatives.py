@@ -171,7 +171,8 @@ def run(args: argparse.Namespace) -> int:
 
     mix = parse_mix(args.recipe)
     kind = negatives_outputs.output_format(args)
-    check_files([args.positives], [args.out, args.skipped])
+    read = (args.genome, args.annotation, args.starts)
+    check_files([args.positives], [args.out, args.skipped], beside=read)
     options, alphabet = read_options(args, mix), ALPHABETS[args.alphabet]
     with Staging() as staging:
         header = negatives_outputs.provenance(args, alphabet, {})

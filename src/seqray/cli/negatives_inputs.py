@@ -53,17 +53,16 @@ def read_positives(
 
 def is_table(path: str) -> bool:
     """Whether a file is a table rather than sequences, by its content; so far as it shows, also of a pipe."""
-    from seqray.io.files import open_input
+    from seqray.io.files import open_input, unpacked_head
     from seqray.io.formats import name_format
 
     if path == "-":
         peek = getattr(sys.stdin.buffer, "peek", None)
-        head: bytes = peek(1) if peek else b""
-        text = not head.startswith((b"\x1f\x8b", b"BZh", b"\xfd7zXZ"))  # of what is packed nothing shows
+        head = unpacked_head(peek(1) if peek else b"")
     else:
         with open_input(path) as handle:
-            head, text = handle.peek(1), True
-    return bool(head.strip()) and text and not name_format(head)
+            head = handle.peek(1)
+    return bool(head.strip()) and not name_format(head)
 
 
 def read_ground(

@@ -40,7 +40,9 @@ def positive_int(text: str) -> int:
 
 def whole_number(text: str) -> int:
     """Type of an argument: 0 or more."""
-    return 0 if text == "0" else positive_int(text)
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of 0 or more")
+    return int(text)
 
 
 def auto_or_positive_int(text: str) -> int | str:
@@ -156,8 +158,19 @@ def add_common_arguments(parser: argparse.ArgumentParser, *, precision: bool = T
     )
 
 
-def check_files(sources: Sequence[str], outputs: Iterable[str | None]) -> None:
+def check_files(
+    sources: Sequence[str], outputs: Iterable[str | None], beside: Iterable[str | None] = ()
+) -> None:
     """Find what is wrong with the files of a run before anything heavy is loaded.
+
+    Parameters
+    ----------
+    sources
+        What is read; tried at once.
+    outputs
+        What is written, ``-`` for standard output; None for nothing.
+    beside
+        Further files that are read, and names that may be files, such as those of models.
 
     Raises
     ------
@@ -172,7 +185,7 @@ def check_files(sources: Sequence[str], outputs: Iterable[str | None]) -> None:
 
             with open_input(source):  # not a pipe: what is read from one is gone
                 pass
-    read = {os.path.realpath(source) for source in sources}
+    read = {os.path.realpath(source) for source in (*sources, *filter(None, beside))}
     seen: set[str] = set()
     for output in filter(None, outputs):
         key = output if output == "-" else os.path.realpath(output)
@@ -182,9 +195,27 @@ def check_files(sources: Sequence[str], outputs: Iterable[str | None]) -> None:
             )
         if output != "-" and os.path.isfile(output) and key in read:
             raise InputError(
-                "is the input and would be overwritten", where=output, remedy="name another output"
+                "is an input and would be overwritten", where=output, remedy="name another output"
             )
         seen.add(key)
+
+
+_KNOWN_ENDS = (".tsv", ".csv", ".parquet", ".html", ".htm", ".json", ".fa", ".fasta", ".png", ".svg", ".pdf")
+
+
+def check_end(path: str | None, *ends: str) -> None:
+    """Refuse the name of an output that promises another format than what is written.
+
+    Raises
+    ------
+    InputError
+        For one that ends as files of a known format do, and not in one of ``ends``; ``.gz`` may follow.
+    """
+    name = (path or "").lower().removesuffix(".gz")
+    if name.endswith(_KNOWN_ENDS) and not name.endswith(ends):
+        raise InputError(
+            "names another format by its end", where=path or "", remedy=f"use {' or '.join(ends)}"
+        )
 
 
 def open_model(args: argparse.Namespace, *, alignments: bool = False) -> TrainedModel:

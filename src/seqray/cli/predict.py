@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
 
     started = time.monotonic()
     table_format(args.out)
-    options.check_files(args.input, (args.out, args.skipped))
+    options.check_files(args.input, (args.out, args.skipped), beside=(args.model,))
     model = options.open_model(args, alignments=True)
     lines = options.provenance(args, model, _facts(args, model.card))
     seen: Counter[str] = Counter()

@@ -114,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
     outputs = [] if args.shard else scan_outputs.plan_outputs(args.out, args.format)
     tracks = [str(path) for track in args.track for path in track_paths(track).values()]
     planned = args.out if args.shard else [output.path for output in outputs]
-    options.check_files(args.input, [*planned, *tracks, args.skipped])
+    options.check_files(args.input, [*planned, *tracks, args.skipped], beside=(args.model, args.bed))
     settings = _settings(args)
     model = options.open_model(args)
     if args.shard:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from seqray.alphabet import ALPHABETS
-from seqray.cli.labelled import add_data_arguments, read_data
-from seqray.cli.options import check_files, positive_int, probability, whole_number
+from seqray.cli.labelled import add_data_arguments, data_files, read_data
+from seqray.cli.options import check_end, check_files, positive_int, probability, whole_number
 from seqray.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
@@ -148,10 +148,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
-    inputs = [*args.train, *args.validation, *args.test]
-    inputs += [item.partition("=")[2] for item in (*args.class_files, *args.test_class_files)]
-    for source in inputs:
-        check_files([source], [args.out, args.proof])
+    check_end(args.out, ".tsv", ".csv")
+    check_end(args.proof, ".tsv")
+    check_files(data_files(args), [args.out, args.proof])
     if args.word is None:
         args.word = WORDS[args.alphabet]
     lowest = LOWEST[args.alphabet]

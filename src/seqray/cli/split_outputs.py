@@ -184,8 +184,9 @@ def _advice(outcome: Outcome) -> str:
 
 def _giant(outcome: Outcome) -> list[str]:
     sizes = Counter(outcome.division.groups.tolist())
-    share = max(sizes.values(), default=0) / max(len(outcome.data), 1)
-    if share < GIANT or len(sizes) < 2:
+    largest = max(sizes.values(), default=0)
+    share = largest / max(len(outcome.data), 1)
+    if share < GIANT or largest < 2 or len(sizes) < 2:
         return []
     remedy = "raise --identity or --word, or leave repeats out of the data"
     return [f"caution: the largest group, a chain of relatives, holds {share:.0%} of the examples; {remedy}"]

@@ -39,11 +39,12 @@ def _divide(word: str) -> tuple[str, str]:
 
 def run(args: argparse.Namespace) -> int:
     """Read the tables, write the summary."""
-    from seqray.cli.options import check_files
+    from seqray.cli.options import check_end, check_files
     from seqray.io.files import open_output
     from seqray.io.staging import Staging
     from seqray.io.summaries import summarize, write_summary
 
+    check_end(args.html, ".html", ".htm")
     rows: list[dict[str, str]] = []
     for word in args.tables:
         name, path = _divide(word)

@@ -14,8 +14,8 @@ import yaml
 
 from seqray.alphabet import ALPHABETS
 from seqray.cli.alignments import add_label_arguments, queries, read_labelled, reads_alignments
-from seqray.cli.labelled import add_data_arguments, read_data
-from seqray.cli.options import positive_int, whole_number
+from seqray.cli.labelled import add_data_arguments, data_files, read_data
+from seqray.cli.options import check_files, positive_int, whole_number
 from seqray.config import RunConfig, load_run_config
 from seqray.errors import ConfigError, InputError
 from seqray.mapping import from_mapping, to_mapping
@@ -75,6 +75,8 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Train, save, and sum up on stderr; returns the exit status."""
+    read = (args.config, args.alignment_labels, args.teacher, args.init, args.metrics)
+    check_files(data_files(args), [args.out], beside=read)
     config = configure(args)
     data = training_data(args, config)
     metrics = read_metrics(args.metrics) if args.metrics else None

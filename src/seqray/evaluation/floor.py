@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from seqray.alphabet import Alphabet
 from seqray.baseline import KmerPositionalBaseline
 from seqray.calibrate import choose_threshold
+from seqray.errors import InputError
 from seqray.evaluation_results import Answers, Floats
 from seqray.records import LabelledSequence
 from seqray.splits import grouped_folds
@@ -47,7 +48,7 @@ def floors(
     examples
         N records to answer.
     train
-        What to fit on; where empty, ``examples`` in folds.
+        What to fit on, of these classes; where empty, ``examples`` in folds.
     classes, positive
         Names [K], and the one that is called by a threshold where there are two.
     groups
@@ -63,8 +64,12 @@ def floors(
     Raises
     ------
     InputError
-        Where there are too few groups for two folds.
+        Where there are too few groups for two folds, or training data of another class.
     """
+    for example in train:
+        if example.label not in classes:
+            wrong = f"has the label '{example.label}', which is none of {', '.join(classes)}"
+            raise InputError(wrong, where=example.where)
     sequences = [example.sequence for example in examples]
     folds = None if train else _folds(examples, groups, seed)
     fitted = f"fitted on {len(train)} training records"
@@ -126,9 +131,8 @@ def _answered(
     index = {name: k for k, name in enumerate(classes)}
     sequences = [example.sequence for example in examples]
     if folds is None:
-        known = [example for example in train if example.label in index]
-        labels = np.array([index[example.label] for example in known])
-        return _all_classes(scorer, [e.sequence for e in known], labels, sequences, len(classes))
+        labels = np.array([index[example.label] for example in train])
+        return _all_classes(scorer, [e.sequence for e in train], labels, sequences, len(classes))
     labels, scores = np.array([index[e.label] for e in examples]), np.zeros((len(examples), len(classes)))
     for fold in np.unique(folds):
         held_out, rest = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)

@@ -18,7 +18,7 @@ def summary(evaluation: Evaluation, name: str) -> list[str]:
     found = {(f.subset, f.source, f.metric): f for f in evaluation.figures if f.label == judged}
     lines = [_head(evaluation, name)]
     columns = [metric for metric in SHOWN if ("all", "model", metric) in found]
-    rows = [["", *columns]]
+    rows = [["" if judged == evaluation.positive else "mean of classes", *columns]]
     for answers in evaluation.answers:
         rows.append(
             [answers.source, *(_value(found.get(("all", answers.source, metric))) for metric in columns)]
@@ -46,7 +46,7 @@ def _differences(evaluation: Evaluation, found: dict[tuple[str, str, str], Figur
         parts = [
             f"{metric} {figure.value:+.3f} ({figure.low:+.3f} to {figure.high:+.3f}, p {figure.p:.2g})"
             if math.isfinite(figure.low)
-            else f"{metric} {figure.value:+.3f} (no interval: too few groups)"
+            else f"{metric} {figure.value:+.3f}{' (no interval: too few groups)' if evaluation.draws else ''}"
             for metric in DIFFERENCES
             if (figure := found.get(("all", f"model-{source}", metric))) and not math.isnan(figure.value)
         ]

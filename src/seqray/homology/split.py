@@ -150,6 +150,11 @@ def deal(
     free = np.flatnonzero((part < 0) & ~dropped)
     shares = [0.0 if p in options.keep else s for p, s in zip(PARTS, options.shares, strict=True)]
     shares = [1.0] * options.folds or shares
+    if len(free) and not any(shares):
+        raise InputError(
+            f"{len(free)} examples have no split, and every part is kept as it is",
+            remedy="keep fewer parts, or leave these examples out",
+        )
     if before is not None:
         dealt = _majority(groups[free], _bins(before, options)[free], len(shares))
     elif len(free):

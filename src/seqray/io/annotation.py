@@ -7,13 +7,14 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from Bio import BiopythonParserWarning, SeqIO
 from Bio.SeqFeature import SeqFeature
 
 from seqray.errors import InputError
 from seqray.io.files import display_name, open_input
-from seqray.io.formats import GENBANK, name_format
+from seqray.io.formats import GENBANK, GFF, name_format
 from seqray.io.tracks import Interval, read_bed, read_gff3_features
 
 SITE_COLUMNS = ("site", "position")
@@ -41,29 +42,29 @@ def read_features(path: str | Path) -> list[Interval]:
         Where the file can't be read or is none of these.
     """
     with open_input(path) as handle:
-        head = handle.peek(1)
-    if name_format(head) == GENBANK:
-        return list(read_genbank_features(path))
-    if not (line := _first_line(head)):
-        return []
+        known = name_format(handle.peek(1))
+        if known == GENBANK:
+            return list(read_genbank_features(path))
+        if not (line := _first_line(handle)):
+            return []
     cells = line.split("\t")
     if {cell.lower() for cell in cells} & set(SITE_COLUMNS):
         return read_positions(path)
-    if len(cells) == 9 and cells[3].isdigit() and cells[4].isdigit():
+    if known == GFF or (len(cells) == 9 and cells[3].isdigit() and cells[4].isdigit()):
         return read_gff3_features(path)
-    if name_format(head):
+    if known:
         raise InputError(
-            f"is {name_format(head)}, no annotation",
+            f"is {known}, no annotation",
             where=str(path),
             remedy="give GFF3, GenBank, BED or a table of positions",
         )
     return read_bed(path)
 
 
-def _first_line(head: bytes) -> str:
+def _first_line(handle: BinaryIO) -> str:
     """The first line that holds data, or an empty text."""
-    lines = head.decode("utf-8", "replace").splitlines()
-    return next((line for line in lines if line.strip() and not line.startswith("#")), "")
+    text = io.TextIOWrapper(handle, encoding="utf-8-sig", errors="replace")
+    return next((line.rstrip("\n") for line in text if line.strip() and not line.startswith("#")), "")
 
 
 def read_genbank_features(path: str | Path) -> Iterator[Interval]:

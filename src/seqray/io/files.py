@@ -43,6 +43,17 @@ def display_name(path: str | Path) -> str:
     return "standard input" if str(path) == "-" else str(path)
 
 
+def unpacked_head(head: bytes) -> bytes:
+    """Unpack the first bytes of a file, as far as they go; as they are where nothing is packed."""
+    opener = next((one for magic, (_, one) in _OPENERS.items() if head.startswith(magic)), None)
+    if opener is None:
+        return head
+    try:
+        return opener(io.BytesIO(head)).read1(BLOCK)
+    except (EOFError, OSError, lzma.LZMAError, zlib.error):
+        return b""
+
+
 class _Source(io.RawIOBase):
     """Bytes as they lie on disk; remembers how they begin and end, and needs no seeking."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-FASTA, GENBANK = "FASTA", "GenBank"
+FASTA, GENBANK, GFF = "FASTA", "GenBank", "GFF"
 
 _BEGINNINGS = (
     (re.compile(rb"# STOCKHOLM"), "a Stockholm alignment"),
-    (re.compile(rb"##gff-version"), "GFF"),
+    (re.compile(rb"##gff-version"), GFF),
     (re.compile(rb"##fileformat=VCF"), "VCF"),
     (re.compile(rb"CLUSTAL"), "a Clustal alignment"),
     (re.compile(rb"ID   \S+; "), "EMBL"),

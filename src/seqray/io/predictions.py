@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import math
 import re
 from collections.abc import Sequence
@@ -93,12 +94,13 @@ def _read_text(path: str | Path, header: Sequence[str] = ()) -> Table:
     with open_input(path) as handle:
         data = handle.read()
     try:
-        lines = data.decode("utf-8-sig").splitlines()
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError("is not text in UTF-8", where=where, remedy="give a TSV or CSV table") from None
     comments: list[str] = []
     rows: list[tuple[int, str]] = []
-    for i, line in enumerate(lines, start=1):
+    lines = io.StringIO(text, newline=None)  # str.splitlines would also break at form feeds and the like
+    for i, line in enumerate((line.rstrip("\n") for line in lines), start=1):
         if is_comment(line, rows[0][1] if rows else None, f"{where}: line {i}"):
             comments.append(line[1:].strip())
         elif line.strip():

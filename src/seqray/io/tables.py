@@ -283,6 +283,6 @@ def open_skipped(
         handle.write(comment_lines(provenance) + b"id\treason\n")
 
         def write(record: SkippedRecord) -> None:
-            handle.write(f"{record.id}\t{record.reason}\n".encode())
+            handle.write(f"{quoted(record.id)}\t{record.reason}\n".encode())
 
         yield write

@@ -110,6 +110,13 @@ def _derive(
     rng: np.random.Generator,
 ) -> list[Made]:
     """Make a negative out of each positive; one that has no other order of letters is left out."""
+    for row in rows:
+        if recipe == "substitution" and len(codes[row]) < options.segments:
+            raise InputError(
+                f"has {len(codes[row])} letters, which {options.segments} segments can't share",
+                where=positives[row].where,
+                remedy="give fewer --segments",
+            )
     change = _change(recipe, options, alphabet, rng)
     made: list[Made] = []
     number: Counter[int] = Counter()

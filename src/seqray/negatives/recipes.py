@@ -35,7 +35,7 @@ class Recipe:
 
 RECIPES: Mapping[str, Recipe] = {
     "shuffle": Recipe(
-        "positives with their letters shuffled, counts of neighbouring pairs kept (protein: of letters)",
+        "positives with their letters shuffled, counts of words kept (by default pairs; protein: letters)",
         "real sequence against shuffled, as well as the signal: any word longer than those counted may tell",
     ),
     "genome": Recipe(

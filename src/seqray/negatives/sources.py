@@ -126,16 +126,17 @@ def near_starts(
     """
     features = list(features)
     on_genome(features, genome, where)  # a feature whose end lies beyond the contig is an error, too
-    points = on_genome(map(_start_of, features), genome, where)
+    points = on_genome((_start_of(feature, genome) for feature in features), genome, where)
     both = points["+"] + points["-"]
     wanted = {s: (both if strands == "both" else points[s]) + points["."] for s in STRANDS}
     return {strand: _widen(pairs, genome, distance) for strand, pairs in wanted.items()}
 
 
-def _start_of(feature: Interval) -> Interval:
+def _start_of(feature: Interval, genome: Genome) -> Interval:
     if feature.kind not in STARTING_AT_5_PRIME or feature.strand == ".":
         return feature
     first = feature.start if feature.strand == "+" else feature.end - 1
+    first %= int(genome.lengths[genome.index(feature.contig)])  # it may lie behind the origin of a circle
     return Interval(feature.contig, first, first + 1, feature.name, feature.strand, feature.kind)
 
 

@@ -25,7 +25,7 @@ from seqray.networks import Network
 from seqray.records import Example
 from seqray.training.encode import encode
 from seqray.training.figures import classification_figures, model_logits
-from seqray.training.partition import Partition, related_groups
+from seqray.training.partition import Partition, content_sha256, related_groups
 from seqray.training.trainer import on_gpu
 
 # Settings that have their own place on the card.
@@ -90,6 +90,7 @@ def finish(
         "calibration": calibration,
         "related_validation": parts[0].related,
         "data_sha256": sha256,
+        "content_sha256": content_sha256(data),
         "validation": {name: float(f"{value:.6g}") for name, value in figures.items()},
         "versions": {
             "seqray": __version__,

@@ -253,6 +253,12 @@ def hold_out(labels: np.ndarray, groups: np.ndarray, share: float, seed: int) ->
     return held
 
 
+def content_sha256(data: Sequence[Example]) -> str:
+    """Hash sequences and labels alone, to know the same data again in another order or division."""
+    rows = sorted({f"{_letters(example)}\t{example.label or ''}\n" for example in data})
+    return hashlib.sha256("".join(rows).encode()).hexdigest()
+
+
 def data_sha256(data: Sequence[Example]) -> str:
     """Hash the content in its order: sequence, label, group, split and context, but not the identifier.
 
@@ -260,10 +266,14 @@ def data_sha256(data: Sequence[Example]) -> str:
     """
     digest = hashlib.sha256()
     for example in data:
-        letters = example.sequence
-        if isinstance(example, Alignment):
-            letters = hashlib.sha256(repr(example.codes.shape).encode() + example.codes.tobytes()).hexdigest()
-        row = [letters, example.label or "", example.group or "", example.split or ""]
+        row = [_letters(example), example.label or "", example.group or "", example.split or ""]
         row += [example.context] if example.context else []
         digest.update(("\t".join(row) + "\n").encode())
     return digest.hexdigest()
+
+
+def _letters(example: Example) -> str:
+    """Letters of a sequence, checksum of an alignment."""
+    if isinstance(example, Alignment):
+        return hashlib.sha256(repr(example.codes.shape).encode() + example.codes.tobytes()).hexdigest()
+    return example.sequence

@@ -87,8 +87,10 @@ def test_folds_hold_whole_groups_out():
     assert (leaking.scores.argmax(axis=1) == truth).mean() > 0.75
 
 
-def test_a_class_without_training_data_gets_0_and_unknown_labels_are_left_out():
-    train = [*examples(40, 1), *(LabelledSequence("ACGT" * 7, "other", f"o{i}") for i in range(5))]
+def test_a_class_without_training_data_gets_0_and_unknown_labels_are_refused():
+    train = examples(40, 1)
+    with pytest.raises(InputError, match="record 'o': has the label 'other', which is none of background, "):
+        run(examples(6, 2), [*train, LabelledSequence("ACGT" * 7, "other", "o")])
     found = run(examples(6, 2), train, classes=("background", "rare", "promoter"))
     assert found["floor"].scores[:, 1].tolist() == [0] * 6
     np.testing.assert_allclose(found["floor"].scores.sum(axis=1), 1)

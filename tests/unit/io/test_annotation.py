@@ -137,3 +137,15 @@ def test_features_are_chosen_by_kind(tmp_path):
     assert str(error.value) == "a.gff: holds no feature of type TSS; it has gene (2), region (1)"
     with pytest.raises(InputError, match="it has no feature"):
         select_features([], ("TSS",), "a.gff")
+
+
+def test_any_number_of_comment_lines_may_stand_first(tmp_path):
+    preamble = "".join(f"##sequence-region scaffold_{i} 1 100\n" for i in range(60_000))  # 2 MB
+    text = GFF3.replace("##sequence-region chr1 1 100\n", preamble)
+    assert spans(read_features(write(tmp_path, "a.gff3", text)))[:2] == [FIRST, LAST]
+
+
+@pytest.mark.parametrize("line", ["chr1\tx\tgene\t-5\t10\t.\t+\t.\tID=a", "chr1\tx\tgene\t1\t10\t.\t+"])
+def test_a_bad_first_line_of_gff_is_named(tmp_path, line):
+    with pytest.raises(InputError, match="line 2"):
+        read_features(write(tmp_path, "a.gff3", f"##gff-version 3\n{line}\n"))

@@ -135,3 +135,9 @@ def test_labels_with_and_without_a_header(tmp_path):
 def test_labels_that_cannot_be_used(tmp_path, text, message):
     with pytest.raises(InputError, match=message):
         read_truth(write(tmp_path, text), DNA)
+
+
+@pytest.mark.parametrize("sign", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028"])
+def test_lines_end_at_line_ends_alone(tmp_path, sign):
+    table = read_prediction_table(write(tmp_path, f"id\tp\tnote\na\t1\tx{sign}y\r\nb\t0\tz\n"))
+    assert table.columns["id"] == ["a", "b"]

@@ -219,6 +219,12 @@ def test_another_name_is_refused_before_anything_is_written(tmp_path, name):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_skipped_id_that_could_be_a_comment_is_quoted(tmp_path):
+    with open_skipped(tmp_path / "s.tsv") as write:
+        write(SkippedRecord("#h", "empty sequence"))
+    assert (tmp_path / "s.tsv").read_text() == 'id\treason\n"#h"\tempty sequence\n'
+
+
 def test_skipped_records_are_written_as_they_come(tmp_path):
     with open_skipped(tmp_path / "s.tsv", ["seqray x"]) as write:
         write(SkippedRecord("d", "empty sequence"))

@@ -262,5 +262,5 @@ def test_other_errors(ground):
         make_negatives(positives(), options("antisense"), DNA, Ground(ground.genome))
     with pytest.raises(ConfigError, match="0 negatives per positive"):
         make_negatives(positives(), options("shuffle", ratio=Fraction(0)), DNA)
-    with pytest.raises(ConfigError, match="20 segments of a sequence of 8 letters"):
+    with pytest.raises(InputError, match="record 'p': has 8 letters, which 20 segments can't share"):
         make_negatives([LabelledSequence("ACGTTGCA", "p", "p")], options("substitution"), DNA)

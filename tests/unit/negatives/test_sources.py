@@ -61,6 +61,11 @@ def test_letters_near_a_start_end_with_the_contig_or_go_round_a_circle():
     assert near["+"].pairs() == [(0, 5), (94, 100), (101, 107), (148, 151)]
 
 
+def test_a_gene_on_the_minus_strand_across_the_origin_begins_behind_it():
+    # On b, a circle of 50, letters 45 .. 49 and 0 .. 4: the first one on its strand is letter 4, at 105.
+    assert near_starts([gene("b", 45, 55, "-")], GENOME, 1)["+"].pairs() == [(104, 107)]
+
+
 def test_a_feature_across_the_origin_is_cut_in_two():
     placed = on_genome([gene("b", 45, 55, "-")], GENOME)
     assert placed["-"] == [(146, 151), (101, 106)]
