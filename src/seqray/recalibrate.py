@@ -102,13 +102,17 @@ def held_out_part(data: Sequence[LabelledSequence]) -> list[LabelledSequence]:
     InputError
         Where nothing is left.
     """
-    names_parts = any(example.split for example in data)
-    used = [example for example in data if example.split != "train" and (example.split or not names_parts)]
+    used = _not_for_training(data)
     if not used:
         raise InputError(
             "all examples are of split 'train'", remedy="give sequences that the model was not trained on"
         )
     return used
+
+
+def _not_for_training(data: Sequence[LabelledSequence]) -> list[LabelledSequence]:
+    names_parts = any(example.split for example in data)
+    return [example for example in data if example.split != "train" and (example.split or not names_parts)]
 
 
 def refuse_training_data(
@@ -130,8 +134,7 @@ def refuse_training_data(
     InputError
         Where they are; examples that the model was trained on say nothing of its errors.
     """
-    names_its_parts = all(e.split for e in data) and len({e.split for e in data}) > 1
-    if names_its_parts and parts_are_left_out:
+    if parts_are_left_out and 0 < len(_not_for_training(data)) < len(data):
         return
     versions = [data, *([replace(e, split=split) for e in data] for split in (None, "train"))]
     in_order = any(data_sha256(version) == card.training.get("data_sha256") for version in versions)

@@ -122,7 +122,7 @@ def test_a_backbone_goes_through_the_verbs(seqray, files):
         "m.safetensors",
         "--backbone",
         "moved",
-        "--test",
+        "--train",
         "data.tsv",
         "--out",
         "k.safetensors",
