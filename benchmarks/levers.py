@@ -6,8 +6,10 @@ The first of five grouped folds is left alone. On the rest, members are trained 
 with each lever, and each is measured on the validation part that it held out, which also chose its epoch:
 enough to compare settings, too kind for a figure of accuracy. The floor (logistic regression on k-mers and
 positions) is fitted to the same training parts. Of more than two classes, the figures are those of everything
-else against the background. Figures are means over the members; ``lowest`` and ``highest`` are the least and
-the largest difference in AUROC from the same member as configured.
+else against the background. All levers of ``mouse-tata`` take about 80 minutes of one core.
+
+Columns: ``n`` validation sequences of all members; ``auroc`` and ``mcc``, means over the members; ``gain`` in
+AUROC over the same members as configured, its mean, ``lowest`` and ``highest``; ``seconds`` of all members.
 """
 
 from __future__ import annotations

@@ -307,7 +307,7 @@ def test_the_training_data_are_known_in_another_order_and_under_their_own_split(
     head, *rows = (folder / "train.tsv").read_text().splitlines()
     mixed = tmp_path / "mixed.tsv"
     mixed.write_text("\n".join([head, *reversed(rows)]) + "\n")
-    assert "were trained on" in calibrate("--test", mixed)[1].replace("was trained on", "were trained on")
+    assert "was trained on" in calibrate("--test", mixed)[1]
     # A table that names its parts may be given for its held-out one, not as if all of it were held out.
     parts = tmp_path / "parts.tsv"
     marked = [f"{row}\t{'test' if i < 100 else 'train'}" for i, row in enumerate(rows)]
