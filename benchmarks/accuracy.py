@@ -34,17 +34,13 @@ from sklearn.metrics import precision_recall_curve
 
 from accuracy_sets import FOLDS, QUICK, TEST_SETS, Folds, TestSet
 from machine import describe
-from seqray.alphabet import ALPHABETS
-from seqray.baseline import KmerPositionalBaseline
-from seqray.config import load_run_config
-from seqray.io.files import open_output
+from seqray.core import ALPHABETS, LabelledSequence, SequenceRecord, load_run_config
+from seqray.inference import predict_records
+from seqray.io import open_output
 from seqray.io.tables import read_labelled_table
-from seqray.metrics import auprc, auroc, threshold_metrics
-from seqray.modelfile import TrainedModel
-from seqray.models.build import count_parameters
-from seqray.prediction import predict_records
-from seqray.records import LabelledSequence, SequenceRecord
-from seqray.zoo import load_model
+from seqray.metrics import KmerPositionalBaseline, auprc, auroc, threshold_metrics
+from seqray.modelfile import TrainedModel, load_model
+from seqray.models import count_parameters
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -316,7 +312,7 @@ def fold_row(
     floors = [row for row in rows if row["model"] != "seqray" and row["fold"] == "mean"]
     published, source = task.published.get(measure, ("", ""))
     config = load_run_config(ROOT / "configs" / f"{task.config}.yaml")
-    from seqray.models.build import build_model
+    from seqray.models import build_model
 
     return {
         "set": task.table,
@@ -341,7 +337,7 @@ def fold_row(
 
 def find_model(name: str, folder: Path | None) -> TrainedModel | None:
     """Load a model from the folder, or the shipped one; None where there is neither."""
-    from seqray.errors import ModelFileError
+    from seqray.core import ModelFileError
 
     path = None if folder is None else folder / f"{name}.safetensors"
     try:
@@ -354,7 +350,7 @@ def find_model(name: str, folder: Path | None) -> TrainedModel | None:
 def train_quickly(task: TestSet) -> TrainedModel:
     """Train one member on the set's own training part."""
     data = table_of(task.table)
-    from seqray.training.fit import train
+    from seqray.training import train
 
     config = replace(load_run_config(ROOT / "configs" / f"{task.model}.yaml"), members=1)
     out = RUNS / "quick" / f"{task.table}.safetensors"

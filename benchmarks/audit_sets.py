@@ -16,12 +16,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from machine import ROOT, describe
-from seqray.alphabet import ALPHABETS, Alphabet
-from seqray.audit.run import audit
-from seqray.errors import InputError
-from seqray.io.files import open_input, open_output
+from seqray.core import ALPHABETS, Alphabet, InputError, LabelledSequence
+from seqray.datasets.audit import audit
+from seqray.io import open_input, open_output
 from seqray.io.tables import read_labelled_fastas, read_labelled_table
-from seqray.records import LabelledSequence
 
 DNA, PROTEIN = ALPHABETS["dna"], ALPHABETS["protein"]
 COLUMNS = ("set", "sequences", "finding", "found", "severity", "figures")

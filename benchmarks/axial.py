@@ -39,7 +39,7 @@ from pathlib import Path
 import numpy as np
 
 from machine import ROOT, describe
-from seqray.io.files import open_output
+from seqray.io import open_output
 
 WIDTH, HEADS = 64, 4
 METHODS = ("full", "seqray tied", "seqray untied", "fair-esm", "axial-attention")
@@ -68,8 +68,7 @@ def make(method: str) -> Callable:
     import torch
     from esm.axial_attention import ColumnSelfAttention, RowSelfAttention
 
-    from seqray.models.attention import MultiHeadAttention
-    from seqray.models.axial import ColumnAttention, RowAttention
+    from seqray.models import ColumnAttention, MultiHeadAttention, RowAttention
 
     torch.manual_seed(0)
     if method == "full":
@@ -97,7 +96,7 @@ def measure_here(method: str, rows: int, columns: int, calls: int, threads: int)
     """Measure one method on one shape and print what was found."""
     import torch
 
-    from seqray.models.kernels import keep_freed_memory
+    from seqray.models import keep_freed_memory
 
     torch.set_num_threads(threads)
     keep_freed_memory()

@@ -21,12 +21,18 @@ from sklearn.metrics import matthews_corrcoef
 
 from accuracy import table_of
 from machine import describe
-from seqray.calibrate import Calibration, Method, calibration_error, choose_threshold, cross_fitted, log_loss
-from seqray.io.files import open_output
-from seqray.modelfile import TrainedModel
-from seqray.prediction import score_codes
-from seqray.training.partition import related_groups
-from seqray.zoo import load_model
+from seqray.calibration import (
+    Calibration,
+    Method,
+    calibration_error,
+    choose_threshold,
+    cross_fitted,
+    log_loss,
+)
+from seqray.inference import score_codes
+from seqray.io import open_output
+from seqray.modelfile import TrainedModel, load_model
+from seqray.training import related_groups
 
 SETS = {
     "human-core-promoter": "human-core-all",

@@ -12,10 +12,9 @@ import numpy as np
 
 from ecoli_truth import Placed, in_region
 from matching import Calls, rank_calls, thin
-from seqray.alphabet import DNA, reverse_complement_codes
-from seqray.baseline import KmerPositionalBaseline, PositionWeightMatrix
-from seqray.peaks import local_maxima
-from seqray.records import LabelledSequence
+from seqray.core import DNA, LabelledSequence, reverse_complement_codes
+from seqray.metrics import KmerPositionalBaseline, PositionWeightMatrix
+from seqray.scanning import local_maxima
 
 WINDOW, SITE = 81, 60
 

@@ -8,7 +8,7 @@ Rows of the table:
 - base pairs: the seed alignments with a consensus structure (``SS_cons``) of ten pairs or more. Scores: the
   row-attention maps of a model (symmetrised, average-product corrected), here the shipped rna-family-type,
   which learned types and no structure; mutual information with the same correction; the same with columns
-  weighted by how many rows have letters in both, `seqray.covariation.covariation`; helices, which is what
+  weighted by how many rows have letters in both, `seqray.core.msa.column_covariation`; helices, which is what
   ``model.helices`` tells a network (`seqray.models.helices`), of all rows and of the first one; and chance.
 - contacts: 20 domains whose alignment and structure are known; residues are in contact where their C-beta
   atoms (C-alpha of glycine) are at most 8 Å apart. Scores: as above; the maps are those of a network that
@@ -39,28 +39,23 @@ from Bio.PDB.Polypeptide import is_aa
 from Bio.SeqUtils import seq1
 
 from machine import describe
-from seqray.alignment_rows import choose, row_weights
-from seqray.alignment_tokens import AlignmentTokenizer
-from seqray.alphabet import PROTEIN, RNA
-from seqray.config import load_run_config
-from seqray.covariation import (
+from seqray.core import PROTEIN, RNA, Alignment, load_run_config
+from seqray.core.msa import (
     average_product,
     base_pairs,
+    choose,
     covariation,
     mutual_information,
     pairs_from_maps,
     precision,
+    row_weights,
 )
-from seqray.explanations.axial_rollout import tied_maps
-from seqray.explanations.axial_trace import trace_alignment
-from seqray.explanations.column_pairs import helices
+from seqray.explanations.attribution import helices, tied_maps, trace_alignment
+from seqray.io import open_output
 from seqray.io.alignments import read_alignments
-from seqray.io.files import open_output
-from seqray.models.alignment import AxialTransformer
-from seqray.models.build import build_network
-from seqray.pretrained import begin_with, load_start
-from seqray.records import Alignment
-from seqray.zoo import load_model
+from seqray.modelfile import begin_with, load_model, load_start
+from seqray.models import AxialTransformer, build_network
+from seqray.models.tokenizers import AlignmentTokenizer
 
 CONTACT, APART = 8.0, 6  # Å, columns
 STEM_APART, FEWEST_PAIRS = 4, 10

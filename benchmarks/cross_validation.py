@@ -35,12 +35,10 @@ from typing import Any
 import numpy as np
 
 from machine import describe
-from seqray.alphabet import ALPHABETS
-from seqray.config import RunConfig, load_run_config
-from seqray.io.files import open_output
+from seqray.core import ALPHABETS, LabelledSequence, RunConfig, load_run_config
+from seqray.homology import grouped_folds, random_folds
+from seqray.io import open_output
 from seqray.io.tables import read_labelled_table
-from seqray.records import LabelledSequence
-from seqray.splits import grouped_folds, random_folds
 
 MODEL, FLOOR = "seqray", "k-mer and position logistic regression"
 BACKGROUND = "background"
@@ -77,10 +75,9 @@ def run_fold(task: Task) -> Answer:
     """Train on the other folds, score this one."""
     import torch
 
-    from seqray.modelfile import TrainedModel
-    from seqray.prediction import score_codes
-    from seqray.pretrained import load_start
-    from seqray.training.fit import train
+    from seqray.inference import score_codes
+    from seqray.modelfile import TrainedModel, load_start
+    from seqray.training import train
 
     torch.set_num_threads(1)
     began = time.monotonic()
@@ -134,7 +131,7 @@ def floor_scores(
     task: Task, rest: Sequence[LabelledSequence], test: Sequence[str]
 ) -> tuple[np.ndarray, list[str]]:
     """Score the test fold with the baseline: (N, K) probabilities and the names of the classes."""
-    from seqray.baseline import KmerPositionalBaseline
+    from seqray.metrics import KmerPositionalBaseline
 
     flank, window = task.config.data.flank, task.config.data.window
     baseline = KmerPositionalBaseline()

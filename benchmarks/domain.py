@@ -25,12 +25,11 @@ import numpy as np
 from scipy.stats import binomtest
 
 from machine import describe
-from seqray.alphabet import DNA
-from seqray.domain import Domain
-from seqray.io.fasta import read_fasta
-from seqray.io.files import open_output
-from seqray.shuffle import dinucleotide_shuffle
-from seqray.splits import grouped_folds, kmer_groups
+from seqray.calibration import Domain
+from seqray.core import DNA, dinucleotide_shuffle
+from seqray.homology import grouped_folds, kmer_groups
+from seqray.io import open_output
+from seqray.io.sequences import read_fasta
 
 SEED, MOST = 1, 2000  # sequences of one kind that are judged
 ECOLI, SUBTILIS = "10", "23"

@@ -2,7 +2,7 @@
 
     python benchmarks/engines.py --threads 1 --rounds 9
 
-Shipped models of 81 and 251 letters. ``predict`` is `seqray.prediction.score_ragged` on sequences of unequal
+Shipped models of 81 and 251 letters. ``predict`` is `seqray.inference.score_ragged` on sequences of unequal
 lengths, so that batches are padded and masked; ``scan`` is `score_codes` on overlapping windows of one random
 sequence. Both from letter codes to calibrated probabilities, by batches of the size told. All engines take
 turns, in another order each round; a figure is the median of the rounds, with quartiles. Float32 throughout,
@@ -26,11 +26,9 @@ import numpy as np
 import torch
 
 from machine import ROOT, describe
-from seqray.engines import Engine, with_engine
-from seqray.io.files import open_output
-from seqray.modelfile import TrainedModel
-from seqray.prediction import Precision, score_codes, score_ragged
-from seqray.zoo import load_model
+from seqray.inference import Engine, Precision, score_codes, score_ragged, with_engine
+from seqray.io import open_output
+from seqray.modelfile import TrainedModel, load_model
 
 MODELS = ("ecoli-promoter", "arabidopsis-promoter")
 BATCHES = (1, 64, 512)

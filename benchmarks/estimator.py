@@ -4,7 +4,7 @@
 
 Both begin with a list of records in memory and end with all probabilities; the model is loaded and has
 answered once. Seconds are those of the processor, which other programs on the machine change little. The
-command's path is `seqray.prediction.predict_records`, which also flags and names each
+command's path is `seqray.inference.predict_records`, which also flags and names each
 answer; writing the table is not counted. The two take turns, in another order each round; a figure is the
 median of the rounds, with quartiles. The overhead is the median over rounds of the ratio within a round.
 """
@@ -23,11 +23,11 @@ import numpy as np
 import torch
 
 from machine import ROOT, describe
-from seqray.estimator import SequenceClassifier
-from seqray.io.files import open_output
-from seqray.prediction import predict_records
-from seqray.records import SequenceRecord
-from seqray.zoo import load_model
+from seqray.api import SequenceClassifier
+from seqray.core import SequenceRecord
+from seqray.inference import predict_records
+from seqray.io import open_output
+from seqray.modelfile import load_model
 
 MODELS = ("ecoli-promoter", "arabidopsis-promoter")
 ESTIMATOR, COMMAND = "SequenceClassifier.predict_proba", "predict_records"

@@ -21,8 +21,8 @@ import time
 from pathlib import Path
 
 from machine import describe
-from seqray.alphabet import DNA
-from seqray.io.fasta import read_fasta
+from seqray.core import DNA
+from seqray.io.sequences import read_fasta
 
 TOKENS, BATCH, MICRO, LONG = 301, 64, 8, 16_001
 ROUNDS = 9
@@ -32,8 +32,8 @@ def network(length: int):  # noqa: ANN201
     """Reference network with random weights."""
     import torch
 
-    from seqray.config import ModelConfig
-    from seqray.models.build import build_model
+    from seqray.core import ModelConfig
+    from seqray.models import build_model
 
     torch.manual_seed(0)
     config = ModelConfig(d_model=128, layers=4, heads=8, d_ff=512, max_length=length, dropout=0.0)
@@ -44,9 +44,8 @@ def time_rollout(threads: int) -> list[tuple[str, float]]:
     """Medians of interleaved rounds: forward alone, rollout, and their ratio."""
     import torch
 
-    from seqray.explanations.rollout import rollout
-    from seqray.explanations.trace import trace
-    from seqray.models.kernels import keep_freed_memory
+    from seqray.explanations.attribution import rollout, trace
+    from seqray.models import keep_freed_memory
 
     torch.set_num_threads(threads)
     keep_freed_memory()
@@ -84,8 +83,7 @@ def memory(what: str) -> float:
 def _measure_memory(what: str) -> float:
     import torch
 
-    from seqray.explanations.rollout import rollout
-    from seqray.explanations.trace import trace
+    from seqray.explanations.attribution import rollout, trace
 
     torch.set_num_threads(1)
     model = network(LONG - 1)

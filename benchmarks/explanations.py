@@ -44,15 +44,13 @@ from pointing import (
     share_below_zero,
 )
 from promoter_boxes import Promoters, plant_tata, sigma70
-from seqray.config import DataConfig, ModelConfig, OptimizerConfig, RunConfig, StemConfig, StoppingConfig
-from seqray.explanations.compute import mean_scores
-from seqray.explanations.methods import METHODS, Knobs
-from seqray.io.files import open_output
+from seqray.core import DataConfig, ModelConfig, OptimizerConfig, RunConfig, StemConfig, StoppingConfig
+from seqray.explanations.attribution import METHODS, Knobs, mean_scores
+from seqray.inference import score_codes
+from seqray.io import open_output
 from seqray.metrics import auroc
-from seqray.modelfile import TrainedModel
-from seqray.prediction import score_codes
-from seqray.training.fit import train
-from seqray.zoo import load_model
+from seqray.modelfile import TrainedModel, load_model
+from seqray.training import train
 
 SHAPES = {
     "stem 9, stride 1": StemConfig(kernels=(9,)),

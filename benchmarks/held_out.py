@@ -30,12 +30,11 @@ from cross_validation import (
     write_table,
 )
 from machine import describe
-from seqray.baseline import KmerPositionalBaseline
+from seqray.core import LabelledSequence
+from seqray.inference import score_codes
 from seqray.io.tables import read_labelled_table
-from seqray.modelfile import TrainedModel
-from seqray.prediction import score_codes
-from seqray.records import LabelledSequence
-from seqray.zoo import load_model
+from seqray.metrics import KmerPositionalBaseline
+from seqray.modelfile import TrainedModel, load_model
 
 
 def central(example: LabelledSequence, window: int) -> str:

@@ -23,15 +23,14 @@ import numpy as np
 
 from accuracy import ROOT, RUNS, figure, interval, table_of
 from machine import describe
-from seqray.baseline import KmerPositionalBaseline
-from seqray.cli.train import override
-from seqray.config import load_run_config
-from seqray.io.files import open_output
+from seqray.cli import override
+from seqray.core import LabelledSequence, SequenceRecord, load_run_config
+from seqray.core.results import Prediction
+from seqray.inference import predict_records
+from seqray.io import open_output
+from seqray.metrics import KmerPositionalBaseline
 from seqray.modelfile import TrainedModel
-from seqray.prediction import predict_records
-from seqray.records import LabelledSequence, SequenceRecord
-from seqray.results import Prediction
-from seqray.training.fit import train
+from seqray.training import train
 
 COLUMNS = ("species", "part", "n", "auroc", "low", "high", "floor", "flagged", "flagged_known")
 FLOOR_SAMPLE = 40_000

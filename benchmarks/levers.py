@@ -31,15 +31,14 @@ from sklearn.metrics import matthews_corrcoef, roc_auc_score
 from accuracy import ROOT, table_of
 from cross_validation import BACKGROUND
 from machine import describe
-from seqray.baseline import KmerPositionalBaseline
-from seqray.cli.train import override
-from seqray.config import load_run_config
-from seqray.io.files import open_output
+from seqray.cli import override
+from seqray.core import load_run_config
+from seqray.homology import grouped_folds
+from seqray.inference import score_codes
+from seqray.io import open_output
+from seqray.metrics import KmerPositionalBaseline
 from seqray.modelfile import TrainedModel
-from seqray.prediction import score_codes
-from seqray.splits import grouped_folds
-from seqray.training.fit import train
-from seqray.training.partition import partition
+from seqray.training import partition, train
 
 SETS = {
     "mouse-tata": "mouse-tata-promoter",

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ecoli_split import TOLERANCE
-from seqray.peaks import suppress
+from seqray.scanning import suppress
 
 UNCLAIMED = -1
 

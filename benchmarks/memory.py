@@ -18,12 +18,9 @@ import numpy as np
 import torch
 
 from machine import describe, run
-from seqray.alphabet import DNA
-from seqray.card import Card
-from seqray.config import ModelConfig
-from seqray.mapping import from_mapping
+from seqray.core import DNA, Card, ModelConfig, from_mapping
 from seqray.modelfile import save_model
-from seqray.models.build import build_model
+from seqray.models import build_model
 
 WINDOW = 1000
 CHUNK = 1000

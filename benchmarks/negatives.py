@@ -23,21 +23,24 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from machine import describe
-from seqray.alphabet import DNA
-from seqray.baseline import KmerPositionalBaseline
-from seqray.io.annotation import read_features, select_features
-from seqray.io.fasta import read_fasta
-from seqray.io.files import open_output
-from seqray.metrics import auroc, bootstrap_interval, confusion_counts, matthews
-from seqray.negatives.genome import Genome
-from seqray.negatives.groups import Member, assign_groups
-from seqray.negatives.make import make_negatives
-from seqray.negatives.occurrences import find_occurrences
-from seqray.negatives.recipes import RECIPES
-from seqray.negatives.settings import Ground, NegativeOptions
-from seqray.negatives.sources import Annotation, near_starts
-from seqray.records import LabelledSequence
-from seqray.splits import grouped_folds
+from seqray.core import DNA, LabelledSequence
+from seqray.datasets.negatives import (
+    RECIPES,
+    Annotation,
+    Genome,
+    Ground,
+    Member,
+    NegativeOptions,
+    assign_groups,
+    find_occurrences,
+    make_negatives,
+    near_starts,
+)
+from seqray.homology import grouped_folds
+from seqray.io import open_output
+from seqray.io.sequences import read_fasta
+from seqray.io.tracks import read_features, select_features
+from seqray.metrics import KmerPositionalBaseline, auroc, bootstrap_interval, confusion_counts, matthews
 
 SETS: Mapping[str, tuple[str, int]] = {
     **{name: (name, 20) for name in RECIPES},

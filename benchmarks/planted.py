@@ -22,8 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from seqray.alphabet import DNA
-from seqray.records import LabelledSequence
+from seqray.core import DNA, LabelledSequence
 
 Codes = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]

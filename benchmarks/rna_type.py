@@ -6,7 +6,7 @@
 Five folds, whole clans on one side. On each, with the same training families:
 
 - ``length + composition`` of the first row, by a random forest;
-- ``k-mers of the first row`` (`seqray.baseline`), and ``k-mers of all rows``: words of 1 to 4 letters, mean
+- ``k-mers of the first row`` (`seqray.metrics`), and ``k-mers of all rows``: words of 1 to 4 letters, mean
   over the rows, by a logistic regression;
 - ``helices, ends and k-mers of all rows``: what the network is told beside the letters, and words, by a
   random forest;
@@ -50,24 +50,18 @@ from sklearn.preprocessing import StandardScaler
 
 from cross_validation import write_card_figures
 from machine import describe
-from seqray.alignment_prediction import predict_alignments
-from seqray.alignment_rows import fit
-from seqray.alignment_tokens import AlignmentTokenizer
-from seqray.alphabet import RNA
-from seqray.baseline import KmerPositionalBaseline
-from seqray.cli.alignments import queries
-from seqray.config import ModelConfig, RunConfig, load_run_config
-from seqray.io.files import open_output
-from seqray.io.labelled_alignments import read_labelled_stockholm
-from seqray.mapping import to_mapping
+from seqray.cli.common import queries
+from seqray.core import RNA, Alignment, ModelConfig, RunConfig, SequenceRecord, load_run_config, to_mapping
+from seqray.core.msa import fit
+from seqray.homology import grouped_folds
+from seqray.inference import predict_alignments, predict_records
+from seqray.io import open_output
+from seqray.io.alignments import read_labelled_stockholm
+from seqray.metrics import KmerPositionalBaseline
 from seqray.modelfile import TrainedModel
-from seqray.models.helices import helix_profile
-from seqray.prediction import predict_records
-from seqray.records import Alignment, SequenceRecord
-from seqray.splits import grouped_folds
-from seqray.tokens import FIRST_LETTER
-from seqray.training.fit import train
-from seqray.training.partition import data_sha256
+from seqray.models import helix_profile
+from seqray.models.tokenizers import FIRST_LETTER, AlignmentTokenizer
+from seqray.training import data_sha256, train
 
 DEPTHS = (1, 2, 4)
 COMPOSITION, FIRST_ROW, ALL_ROWS = "length + composition", "k-mers of the first row", "k-mers of all rows"

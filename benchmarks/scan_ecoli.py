@@ -41,10 +41,9 @@ from ecoli_truth import Placed, Truth, in_region, load_truth, merge_starts
 from evaluation import Section, depth_rows, equal_recall_rows, restrict, upstream_masks
 from matching import Calls, make_starts, rank_calls
 from prepare import ecoli
-from seqray.alphabet import DNA
+from seqray.core import DNA, LabelledSequence
 from seqray.io.tables import comment_lines, format_number, read_labelled_table
-from seqray.records import LabelledSequence
-from seqray.scantypes import ScanOptions
+from seqray.scanning import ScanOptions
 
 REGIONS = {"test": TEST, "dev": DEV}
 REACH = 250

@@ -21,7 +21,7 @@ from pathlib import Path
 import yaml
 
 from machine import ROOT, describe
-from seqray.io.files import open_output
+from seqray.io import open_output
 
 WORKFLOW = ROOT / "workflows" / "scan"
 GENOME = "ecoli_genome/GCF_000005845.2_ASM584v2_genomic.fna.gz"

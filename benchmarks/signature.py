@@ -2,7 +2,7 @@
 
     SEQRAY_DATA=... python benchmarks/signature.py
 
-The signature (`seqray.signature`) is fitted to the training sequences of the 20 species of the set
+The signature (`seqray.calibration`) is fitted to the training sequences of the 20 species of the set
 ``bacteria``. For each species, test sequences are drawn as files of 150, 400 and 1500 windows, and compared
 twice: with all species, and with those of other genera (Escherichia and Shigella count as one), as if the
 genus had not been trained on. A row per species and size: the median distance over the draws to the nearest
@@ -26,11 +26,9 @@ import numpy as np
 from accuracy import ROOT, table_of
 from held_out_genera import genus
 from machine import describe
-from seqray.alphabet import DNA
-from seqray.io.files import open_output
-from seqray.records import LabelledSequence
-from seqray.signature import Signature, WordTally
-from seqray.words import stack_sequences
+from seqray.calibration import Signature, WordTally
+from seqray.core import DNA, LabelledSequence, stack_sequences
+from seqray.io import open_output
 
 SIZES, DRAWS, SEED = (150, 400, 1500), 20, 1
 PIECES = (20_000, 100_000, 1_000_000)

@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 
 from machine import Cost, describe, run
-from seqray.alphabet import DNA, reverse_complement
-from seqray.io.files import open_output
+from seqray.core import DNA, reverse_complement
+from seqray.io import open_output
 
 LETTERS = 81
 KINDS = {"0.95": 0.95, "0.90": 0.90, "0.85": 0.85, "0.80": 0.80, "0.90 and a gap": 0.90}

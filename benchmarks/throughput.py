@@ -2,7 +2,7 @@
 
     python benchmarks/throughput.py --threads 2 --rounds 15
 
-Ours is what ``seqray predict`` and ``scan`` run: `seqray.prediction.score_codes`, from letters to calibrated
+Ours is what ``seqray predict`` and ``scan`` run: `seqray.inference.score_codes`, from letters to calibrated
 probabilities, in micro-batches. BertModel gets ready tokens without padding, as one batch of 64, with its
 default attention (torch's fused kernel). All methods take turns, in another order each round; a figure is
 the median of the rounds, with quartiles. bf16 is a copy in bfloat16 for BertModel, autocast for us. The rows
@@ -30,13 +30,11 @@ import torch
 from transformers import BertConfig, BertModel
 
 from machine import ROOT, describe
-from seqray.card import Card
-from seqray.config import ModelConfig, StemConfig, load_run_config
-from seqray.io.files import open_output
+from seqray.core import Card, ModelConfig, StemConfig, load_run_config
+from seqray.inference import Precision, score_codes
+from seqray.io import open_output
 from seqray.modelfile import TrainedModel
-from seqray.models import kernels
-from seqray.models.build import build_model
-from seqray.prediction import Precision, score_codes
+from seqray.models import build_model, kernels
 
 Work = Callable[[], object]
 BERT, OURS, PLAIN = "BertModel", "seqray", "seqray, plain operators"

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from seqray.alphabet import DNA
-from seqray.io.fasta import read_fasta
-from seqray.records import LabelledSequence, SequenceRecord
-from seqray.splits import kmer_groups
+from seqray.core import DNA, LabelledSequence, SequenceRecord
+from seqray.homology import kmer_groups
+from seqray.io.sequences import read_fasta
 
 SHARED_WORD = 40
 """Sequences that share a word of this many letters on either strand stay on one side of a split."""

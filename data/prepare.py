@@ -35,10 +35,8 @@ from ecoli_split import CONTIG, DEV, TEST, overlaps
 from ecoli_truth import Placed, Truth, load_truth
 from grouping import SHARED_WORD, groups_of, read, table
 from published_sets import PUBLISHED
-from seqray.alphabet import DNA, reverse_complement
-from seqray.io.files import open_output
-from seqray.records import LabelledSequence
-from seqray.shuffle import dinucleotide_shuffle
+from seqray.core import DNA, LabelledSequence, dinucleotide_shuffle, reverse_complement
+from seqray.io import open_output
 
 WINDOW, SITE, FLANK = 81, 60, 3
 BLOCK = 10_000

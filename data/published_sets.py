@@ -27,10 +27,9 @@ from pathlib import Path
 import numpy as np
 
 from grouping import groups_of, read, table
-from seqray.alphabet import DNA, PROTEIN
-from seqray.io.fasta import read_fasta
-from seqray.records import LabelledSequence
-from seqray.splits import kmer_groups
+from seqray.core import DNA, PROTEIN, LabelledSequence
+from seqray.homology import kmer_groups
+from seqray.io.sequences import read_fasta
 
 PROMOTER, BACKGROUND = "promoter", "background"
 HELD_OUT = 0.05

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from importlib import import_module
 
-from seqray.cli.main import VERBS, Parser
+from seqray.cli import VERBS, Parser
 
 HEAD = """# Command line
 

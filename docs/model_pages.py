@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from seqray import zoo
-from seqray.card import Card, headline
-from seqray.io.files import sha256
-from seqray.modelheader import read_card
+from seqray.core import Card, headline
+from seqray.io import sha256
+from seqray.modelfile import read_card, zoo
 
 HEAD = """# Shipped models
 

@@ -30,19 +30,41 @@ COPIES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"} 
 }
 # Modules whose parts are meant to be used one by one, besides the names of `import seqray`.
 MODULES = {
-    "Sequences": ("alphabet", "records", "tokens", "words", "shuffle"),
-    "Splits, figures, baselines": ("splits", "similarity", "metrics", "baseline"),
+    "Sequences": (
+        "core.alphabet",
+        "core.records",
+        "models.tokenizers.sequence",
+        "core.kmers",
+        "core.shuffle",
+    ),
+    "Splits, figures, baselines": (
+        "homology.splits",
+        "homology.similarity",
+        "metrics.classification",
+        "metrics.baselines",
+    ),
     "Networks": (
-        "config",
-        "batches",
+        "core.run_config",
+        "models.batches",
         "models.attention",
         "models.positions",
         "models.layers",
         "models.sequence",
     ),
-    "Models as files": ("card", "modelfile", "zoo"),
-    "Probabilities": ("calibrate", "isotonic", "conformal", "domain"),
-    "Use": ("prediction", "scanning", "scantypes", "explanations.run", "explanations.rollout"),
+    "Models as files": ("core.card", "modelfile.file", "modelfile.zoo"),
+    "Probabilities": (
+        "calibration.fit",
+        "calibration.isotonic",
+        "calibration.conformal",
+        "calibration.domain",
+    ),
+    "Use": (
+        "inference.sequences",
+        "scanning.scan",
+        "scanning.types",
+        "explanations.run",
+        "explanations.attribution.attention_rollout",
+    ),
 }
 LINK = re.compile(
     r"(?<!\!)\[([^\]\[]+(?:\[[^\]]*\])?[^\]\[]*)\]\((?!https?:|mailto:|#)([^)#\s]*)(#[^)\s]*)?\)"
@@ -66,7 +88,13 @@ def generated() -> dict[str, str]:
 
 def _api() -> str:
     head = "# Python\n\nWhat `import seqray` offers. PyTorch is loaded when a name is first used.\n"
-    return head + "".join(f"\n::: {module}.{name}\n" for name, module in seqray._HOME.items())
+    return head + "".join(f"\n::: {module}.{name}\n" for name, module in _homes().items())
+
+
+def _homes() -> dict[str, str]:
+    """Public names of `import seqray`, with the module that defines each."""
+    names = (name for name in dir(seqray) if name != "__version__")
+    return {name: getattr(seqray, name).__module__ for name in names}
 
 
 def _modules() -> str:
@@ -79,7 +107,7 @@ def _module(name: str) -> str:
     """A module with its public parts, but those that stand on the page of `import seqray`."""
     source = (ROOT / "src/seqray" / f"{name.replace('.', '/')}.py").read_text(encoding="utf-8")
     defined = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
-    elsewhere = {part for part, module in seqray._HOME.items() if module == f"seqray.{name}"}
+    elsewhere = {part for part, module in _homes().items() if module == f"seqray.{name}"}
     members = [node.name for node in defined if node.name[0] != "_" and node.name not in elsewhere]
     return f"\n::: seqray.{name}\n    options:\n      heading_level: 3\n      members: {members}\n"
 

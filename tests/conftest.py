@@ -11,16 +11,16 @@ import pytest
 import torch
 from hypothesis import settings
 
-from seqray.alphabet import DNA
-from seqray.backbones.complete import completed
-from seqray.calibrate import Domain
-from seqray.card import Card
-from seqray.config import ModelConfig
-from seqray.mapping import from_mapping
-from seqray.modelfile import TrainedModel, load_model, save_model
+from seqray.calibration.domain import Domain
+from seqray.core.alphabet import DNA
+from seqray.core.card import Card
+from seqray.core.model_config import ModelConfig
+from seqray.core.serialization import from_mapping
+from seqray.modelfile.backbones.complete import completed
+from seqray.modelfile.file import TrainedModel, load_model_file, save_model
+from seqray.modelfile.networks import build_network
 from seqray.models.build import build_model
-from seqray.networks import build_network
-from seqray.tokens import CharacterTokenizer
+from seqray.models.tokenizers.sequence import CharacterTokenizer
 
 # A busy machine must not fail a test; nothing is left on the disk.
 settings.register_profile("seqray", deadline=None, database=None)
@@ -106,13 +106,13 @@ def alignment_model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def alignment_model(alignment_model_file: Path) -> TrainedModel:
     """The model of `alignment_model_file`."""
-    return load_model(alignment_model_file)
+    return load_model_file(alignment_model_file)
 
 
 @pytest.fixture(scope="session")
 def tiny_model(tiny_model_file: Path) -> TrainedModel:
     """The model of `tiny_model_file`."""
-    return load_model(tiny_model_file)
+    return load_model_file(tiny_model_file)
 
 
 @pytest.fixture(scope="session")

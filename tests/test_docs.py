@@ -24,9 +24,9 @@ import cli_reference
 import model_pages
 import site_pages
 from rerun import PAGES, ROOT, rerun, run, same, sessions
-from seqray import zoo
-from seqray.cli.main import VERBS, Parser
-from seqray.errors import ConfigError
+from seqray.cli.dispatch import VERBS, Parser
+from seqray.core.errors import ConfigError
+from seqray.modelfile import zoo
 
 FENCE = re.compile(r"^```(\w*)(?: run)?\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 

@@ -24,9 +24,10 @@ import yaml
 
 import galaxy_tool
 import nextflow_module
-from seqray import __version__, zoo
-from seqray.cli.main import VERBS, Parser, main
-from seqray.modelheader import read_card
+from seqray import __version__
+from seqray.cli.dispatch import VERBS, Parser, main
+from seqray.modelfile import zoo
+from seqray.modelfile.header import read_card
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGING = ROOT / "packaging"

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import seqray
-from seqray.cli.main import main
-from seqray.errors import ConfigError
+from seqray.cli.dispatch import main
+from seqray.core.errors import ConfigError
 
 YAML = """
 name: families

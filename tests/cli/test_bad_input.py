@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seqray.cli.main import main
+from seqray.cli.dispatch import main
 
 RECORD = ">a\nACGTACGTAGCTAGCTAGCA\n"
 PROTEIN = ">p1\nMKVLAAGIVGLALLGAWPEQ\n"
@@ -125,7 +125,7 @@ def test_five_million_letters_on_one_line_can_be_scanned(tiny_model_file, tmp_pa
 
 def test_a_fault_late_in_the_file_leaves_nothing(run, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "seqray.prediction.CHUNK_RECORDS", 100
+        "seqray.inference.sequences.CHUNK_RECORDS", 100
     )  # most rows are written before the fault is met
     path = tmp_path / "in.fa"
     letters = np.random.default_rng(0).choice(list("ACGT"), (250, 20))
@@ -145,7 +145,7 @@ def source(tmp_path):
 
 
 def test_a_wrong_model_name_suggests_the_nearest(run, source, tiny_model_file, monkeypatch):
-    monkeypatch.setattr("seqray.zoo.FOLDER", tiny_model_file.parent)
+    monkeypatch.setattr("seqray.modelfile.zoo.FOLDER", tiny_model_file.parent)
     assert_refused(run(source, model="tinny"), "no shipped model is called 'tinny'", "did you mean 'tiny'?")
 
 
@@ -280,10 +280,10 @@ def test_a_stopped_run_leaves_nothing(tiny_model_file, out, verb, number, status
 
 SWALLOWS = """
 import os, signal, sys
-import seqray.prediction
-from seqray.cli.main import main
+import seqray.inference.sequences
+from seqray.cli.dispatch import main
 
-predict = seqray.prediction.predict_records
+predict = seqray.inference.sequences.predict_records
 
 def stopped(*given, **named):
     try:
@@ -292,7 +292,7 @@ def stopped(*given, **named):
         pass
     return predict(*given, **named)
 
-seqray.prediction.predict_records = stopped
+seqray.inference.sequences.predict_records = stopped
 sys.exit(main(sys.argv[1:]))
 """
 

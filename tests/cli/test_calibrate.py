@@ -13,11 +13,11 @@ import torch
 from safetensors.torch import load_file
 from scipy.special import log_softmax
 
-from seqray.calibrate import calibrated_card
+from seqray.calibration.fit import calibrated_card
 from seqray.cli.calibrate import _summary
-from seqray.cli.main import main
-from seqray.modelfile import load_model, save_model
-from seqray.modelheader import read_card
+from seqray.cli.dispatch import main
+from seqray.modelfile.file import load_model_file, save_model
+from seqray.modelfile.header import read_card
 
 YAML = """
 name: toy
@@ -85,7 +85,7 @@ def calibrate(folder, tmp_path, capfd):
 def test_a_model_is_calibrated_and_its_weights_stay(calibrate, folder, method):
     status, err, out = calibrate("--test", folder / "fresh.tsv", "--method", method)
     assert status == 0
-    old, new = load_model(folder / "m.safetensors"), load_model(out)  # which runs the self-test
+    old, new = load_model_file(folder / "m.safetensors"), load_model_file(out)  # which runs the self-test
     before, after = load_file(folder / "m.safetensors"), load_file(out)
     assert before.keys() == after.keys()
     assert all(torch.equal(before[name], after[name]) for name in before)
@@ -112,10 +112,10 @@ def test_a_model_is_calibrated_and_its_weights_stay(calibrate, folder, method):
 
 
 def test_a_threshold_for_scans_calls_the_same_windows_as_before(calibrate, folder):
-    from seqray.prediction import score_codes
+    from seqray.inference.sequences import score_codes
 
     _, _, out = calibrate("--test", folder / "fresh.tsv", "--method", "isotonic")
-    old, new = load_model(folder / "m.safetensors"), load_model(out)
+    old, new = load_model_file(folder / "m.safetensors"), load_model_file(out)
     codes = np.random.default_rng(0).integers(0, 4, (400, 40)).astype(np.uint8)
     codes[::2, 17:23] = [3, 0, 3, 0, 0, 3]
     was, now = (score_codes(model, codes)[:, model.card.positive_index] for model in (old, new))
@@ -229,7 +229,7 @@ def test_quiet_says_nothing_and_batches_change_nothing(calibrate, folder):
 
 
 def test_isotonic_is_refused_for_more_than_two_classes(calibrate, tiny_model, folder, tmp_path):
-    from seqray.config import ModelConfig
+    from seqray.core.model_config import ModelConfig
     from seqray.models.build import build_model
 
     config = ModelConfig(d_model=8, heads=2, layers=1, classes=3, max_length=64)

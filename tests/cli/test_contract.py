@@ -15,8 +15,8 @@ import time
 import numpy as np
 import pytest
 
-from seqray.alphabet import DNA
-from seqray.cli.main import VERBS, main, parser_of
+from seqray.cli.dispatch import VERBS, main, parser_of
+from seqray.core.alphabet import DNA
 
 LINES = re.compile(r"^seqray: resources: wall [\d.]+ s, CPU [\d.]+ s, peak memory \d+ MB, records (\d+)$")
 

@@ -15,10 +15,10 @@ import torch
 from scipy.stats import binomtest
 from sklearn import metrics as reference
 
-from seqray.cli.main import main
-from seqray.modelfile import save_model
-from seqray.prediction import predict_records
-from seqray.records import SequenceRecord
+from seqray.cli.dispatch import main
+from seqray.core.records import SequenceRecord
+from seqray.inference.sequences import predict_records
+from seqray.modelfile.file import save_model
 
 CLASSES = ("promoter", "background")
 
@@ -466,7 +466,7 @@ def test_labels_of_0_and_1_need_no_positive_class(evaluate, folder):
 
 
 def test_help_is_light():
-    program = "import sys; from seqray.cli.main import main; main(['evaluate', '--help']); "
+    program = "import sys; from seqray.cli.dispatch import main; main(['evaluate', '--help']); "
     program += "sys.exit('torch' in sys.modules or 'sklearn' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0

@@ -11,17 +11,17 @@ import pyBigWig
 import pytest
 import torch
 
-from seqray.alphabet import DNA, reverse_complement
-from seqray.cli.explain import METHODS as OFFERED
-from seqray.cli.main import main
-from seqray.explanation_results import Explanation, Place
-from seqray.explanations.methods import METHODS
+from seqray.cli.dispatch import main
+from seqray.cli.explain.run import METHODS as OFFERED
+from seqray.core.alphabet import DNA, reverse_complement
+from seqray.core.records import SequenceRecord
+from seqray.core.results.explanation import Explanation, Place
+from seqray.core.results.prediction import Call
+from seqray.explanations.attribution.methods import METHODS
 from seqray.explanations.run import ExplainOptions, explain_records
-from seqray.io.explanations import CHECK_COLUMNS, EXPLANATION_COLUMNS, HEAD_COLUMNS, ScoreTrack, ranks
-from seqray.io.tables import format_number
-from seqray.io.tracks import write_gff3
-from seqray.records import SequenceRecord
-from seqray.results import Call
+from seqray.io.tables.examples import format_number
+from seqray.io.tables.explanations import CHECK_COLUMNS, EXPLANATION_COLUMNS, HEAD_COLUMNS, ScoreTrack, ranks
+from seqray.io.tracks.calls import write_gff3
 
 RNG = np.random.default_rng(4)
 RECORDS = [SequenceRecord(f"r{i}", "".join(RNG.choice(list("ACGT"), 20 - i % 4))) for i in range(12)]

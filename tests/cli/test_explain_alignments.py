@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.alphabet import RNA
-from seqray.cli.main import main
-from seqray.explanations.alignment_methods import AlignmentKnobs
+from seqray.cli.dispatch import main
+from seqray.core.alphabet import RNA
 from seqray.explanations.alignments import AlignmentOptions, explain_alignments
-from seqray.io.alignment_explanations import COLUMN_COLUMNS, PAIR_COLUMNS, ROW_COLUMNS
-from seqray.io.alignments import read_alignments
-from seqray.io.explanations import CHECK_COLUMNS
+from seqray.explanations.attribution.alignment_methods import AlignmentKnobs
+from seqray.io.alignments.read import read_alignments
+from seqray.io.tables.alignment_explanations import COLUMN_COLUMNS, PAIR_COLUMNS, ROW_COLUMNS
+from seqray.io.tables.explanations import CHECK_COLUMNS
 
 FIRST = """# STOCKHOLM 1.0
 #=GF AC RF1

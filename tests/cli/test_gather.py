@@ -12,9 +12,9 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from seqray.cli.main import main
-from seqray.cli.scan_shards import divide_words
-from seqray.io.shards import ShardFile
+from seqray.cli.dispatch import main
+from seqray.cli.scan.shards import divide_words
+from seqray.scanning.shard_file import ShardFile
 
 TRACKS = ("score.plus.bedgraph", "score.minus.bedgraph", "score.plus.bw", "score.minus.bw")
 OUTPUTS = ("calls.gff3", "calls.tsv", "calls.bed", "skipped.tsv", *TRACKS)

@@ -9,8 +9,8 @@ import types
 import pytest
 
 from seqray import __version__
-from seqray.cli.main import VERBS, main
-from seqray.errors import InputError, SeqrayError
+from seqray.cli.dispatch import VERBS, main
+from seqray.core.errors import InputError, SeqrayError
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_every_verb_explains_itself(name, capsys):
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["predict", "--help"], ["scan", "--help"]])
 def test_help_loads_nothing_heavy(words):
     program = (
-        "import sys\nfrom seqray.cli.main import main\n"
+        "import sys\nfrom seqray.cli.dispatch import main\n"
         f"assert main({words!r}) == 0\n"
         "print('LOADED', *{m.split('.')[0] for m in sys.modules} & {'torch', 'numpy', 'yaml', 'pandas'})"
     )

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from seqray.alphabet import DNA, PROTEIN, reverse_complement
-from seqray.cli.main import main
-from seqray.io.tables import read_labelled_table
+from seqray.cli.dispatch import main
+from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
+from seqray.io.tables.examples import read_labelled_table
 
 LENGTH = 30_000
 
@@ -437,7 +437,7 @@ def test_a_table_without_the_label(seqray):
 
 
 def test_help_shows_the_recipes_and_is_light():
-    program = "import sys; from seqray.cli.main import main; main(['negatives', '--help']); "
+    program = "import sys; from seqray.cli.dispatch import main; main(['negatives', '--help']); "
     program += "sys.exit(bool({'torch', 'sklearn', 'scipy', 'Bio'} & {*sys.modules}))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0

@@ -15,13 +15,13 @@ import pytest
 import torch
 
 from seqray import __version__
-from seqray.cli.main import main
-from seqray.cli.options import Progress
-from seqray.conformal import Conformal
-from seqray.io.tables import format_number
-from seqray.modelfile import save_model
-from seqray.prediction import predict_records
-from seqray.records import SequenceRecord
+from seqray.calibration.conformal import Conformal
+from seqray.cli.common.options import Progress
+from seqray.cli.dispatch import main
+from seqray.core.records import SequenceRecord
+from seqray.inference.sequences import predict_records
+from seqray.io.tables.examples import format_number
+from seqray.modelfile.file import save_model
 
 RNG = np.random.default_rng(9)
 RECORDS = [

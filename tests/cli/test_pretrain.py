@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from seqray.cli.main import main
-from seqray.modelfile import load_model
-from seqray.pretrained import load_pretrained
+from seqray.cli.dispatch import main
+from seqray.modelfile.file import load_model_file
+from seqray.modelfile.start import load_pretrained
 
 YAML = """
 name: toy
@@ -42,7 +42,7 @@ def test_weights_are_written_and_begun_with(files, capsys):
     init = ["--init", str(files / "w.safetensors"), "--out", str(files / "m.safetensors")]
     assert main([*train, *init]) == 0
     model = str(files / "m.safetensors")
-    assert load_model(model).card.members == 1
+    assert load_model_file(model).card.members == 1
     # A model is a start, too: fine-tuning.
     assert main([*train, "--init", model, "--out", str(files / "n.safetensors")]) == 0
 

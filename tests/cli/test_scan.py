@@ -12,10 +12,10 @@ import numpy as np
 import pyBigWig
 import pytest
 
-from seqray.alphabet import DNA, reverse_complement
-from seqray.cli.main import main
-from seqray.io.tracks import read_gff3_calls
-from seqray.prediction import score_codes
+from seqray.cli.dispatch import main
+from seqray.core.alphabet import DNA, reverse_complement
+from seqray.inference.sequences import score_codes
+from seqray.io.tracks.calls import read_gff3_calls
 
 WINDOW, SITE = 20, 12  # of the tiny model
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seqray.alphabet import DNA, reverse_complement
-from seqray.cli.main import main
-from seqray.cli.split import shares
-from seqray.io.tables import read_labelled_table
+from seqray.cli.dispatch import main
+from seqray.cli.split.run import shares
+from seqray.core.alphabet import DNA, reverse_complement
+from seqray.io.tables.examples import read_labelled_table
 
 FAMILIES, MEMBERS = 24, 3
 
@@ -352,7 +352,7 @@ def test_no_data_and_columns_of_fasta_and_streams(tmp_path, capsys, monkeypatch)
 
 
 def test_help_is_light():
-    program = "import sys; from seqray.cli.main import main; main(['split', '--help']); "
+    program = "import sys; from seqray.cli.dispatch import main; main(['split', '--help']); "
     program += "sys.exit(bool({'torch', 'scipy', 'sklearn'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from seqray.cli.main import main
-from seqray.report.summary_page import render_summary
+from seqray.cli.dispatch import main
+from seqray.report.pages.summary_page import render_summary
 
 CALLS = """\
 # model: tiny 123

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from seqray.cli.main import main
+from seqray.cli.dispatch import main
 from seqray.cli.train import override
-from seqray.config import RunConfig
-from seqray.devices import trainer_device
-from seqray.errors import ConfigError
-from seqray.modelfile import load_model
-from seqray.modelheader import read_card
+from seqray.core.errors import ConfigError
+from seqray.core.run_config import RunConfig
+from seqray.modelfile.file import load_model_file
+from seqray.modelfile.header import read_card
+from seqray.models.devices import trainer_device
 from seqray.training.module import Classifier
 
 YAML = """
@@ -61,7 +61,7 @@ def test_a_table_becomes_a_model_file_and_a_summary(files, capsys):
     printed = capsys.readouterr()
     assert printed.out == ""
     lines = printed.err.splitlines()
-    model = load_model(files / "m.safetensors")
+    model = load_model_file(files / "m.safetensors")
     facts = model.card.training
     n = {part: sum(counts.values()) for part, counts in facts["counts"].items()}
     assert sum(n.values()) == 80
@@ -253,7 +253,7 @@ def test_a_killed_run_resumes_to_the_bytes_of_an_uninterrupted_one(files):
 
 
 def test_help_is_light():
-    program = "import sys; from seqray.cli.main import main; main(['train', '--help']); "
+    program = "import sys; from seqray.cli.dispatch import main; main(['train', '--help']); "
     program += "sys.exit('torch' in sys.modules or 'lightning' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0

@@ -9,10 +9,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from seqray.config import ModelConfig
-from seqray.explanations import axial_trace
-from seqray.explanations.axial_rollout import axial_grad_rollout, axial_rollout, tied_maps, without_cls
-from seqray.explanations.axial_trace import trace_alignment
+from seqray.core.model_config import ModelConfig
+from seqray.explanations.attribution import axial_trace
+from seqray.explanations.attribution.axial_rollout import (
+    axial_grad_rollout,
+    axial_rollout,
+    tied_maps,
+    without_cls,
+)
+from seqray.explanations.attribution.axial_trace import trace_alignment
 from seqray.models.alignment import AxialTransformer
 from seqray.models.build import build_network
 from seqray.models.positions import sinusoidal

@@ -7,14 +7,12 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
-from seqray.alignment_tokens import AlignmentTokenizer
-from seqray.alphabet import DNA, RNA
-from seqray.columns import gap_code
-from seqray.config import ModelConfig
+from seqray.core.alphabet import DNA, RNA
+from seqray.core.column_codes import gap_code
+from seqray.core.model_config import ModelConfig
 from seqray.models.alignment import AxialTransformer
 from seqray.models.build import build_network
 from seqray.models.helices import (
@@ -31,7 +29,8 @@ from seqray.models.helices import (
     helix_profile,
     pair_probabilities,
 )
-from seqray.tokens import CLS, FIRST_LETTER, MASK, UNK
+from seqray.models.tokenizers.alignment import AlignmentTokenizer
+from seqray.models.tokenizers.sequence import CLS, FIRST_LETTER, MASK, UNK
 
 PAIRS = {"GC", "CG", "AU", "UA", "GU", "UG"}
 # Turner's stacks as they stand in tables: 5'-XY-3' above 3'-X'Y'-5', both readings of each.

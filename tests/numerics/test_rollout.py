@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from seqray.config import ModelConfig, StemConfig
-from seqray.explanations import rollout as module
-from seqray.explanations.rollout import attention_of_cls, grad_rollout, rollout, value_rollout
-from seqray.explanations.trace import trace
+from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.explanations.attribution.attention_rollout import (
+    attention_of_cls,
+    grad_rollout,
+    rollout,
+    value_rollout,
+)
+from seqray.explanations.attribution.forward_trace import trace
 from seqray.models.attention import MultiHeadAttention
 from seqray.models.build import build_model
 
@@ -85,12 +90,8 @@ def test_other_ways_to_make_heads_one(heads):
 )
 def test_mass_is_one_padding_gets_none_and_neighbours_change_nothing(lengths, chunk):
     net, (tokens, mask) = network(), batch([1 + n for n in lengths])
-    before = module.CHUNK_BYTES
-    module.CHUNK_BYTES = chunk
-    try:
+    with mock.patch("seqray.explanations.attribution.attention_rollout.CHUNK_BYTES", chunk):
         relevance = rollout(trace(net, tokens, mask))
-    finally:
-        module.CHUNK_BYTES = before
     assert (relevance >= 0).all()
     torch.testing.assert_close(relevance.sum(1), torch.ones(len(lengths)))
     assert (relevance[~mask] == 0).all()

@@ -6,14 +6,13 @@ import itertools
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from seqray.config import ModelConfig, StemConfig
-from seqray.errors import ConfigError
+from seqray.core.errors import ConfigError
+from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.models.build import build_model
-from seqray.models.words import WordEmbedding
-from seqray.tokens import CLS, FIRST_LETTER, MASK
+from seqray.models.kmers import WordEmbedding
+from seqray.models.tokenizers.sequence import CLS, FIRST_LETTER, MASK
 
 LETTERS, LONGEST, D = 3, 4, 2
 WORDS = {

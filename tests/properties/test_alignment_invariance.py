@@ -7,15 +7,14 @@ import functools
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from seqray.alignment_tokens import AlignmentTokenizer
-from seqray.alphabet import RNA
-from seqray.batches import collate_alignments
-from seqray.config import ModelConfig, StemConfig
+from seqray.core.alphabet import RNA
+from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.models.alignment import AxialTransformer
+from seqray.models.batches import collate_alignments
 from seqray.models.build import build_network
+from seqray.models.tokenizers.alignment import AlignmentTokenizer
 
 TOLERANCE = 1e-5
 TOKENIZER = AlignmentTokenizer(RNA)

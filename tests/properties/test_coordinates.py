@@ -11,13 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pyBigWig
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from seqray.alphabet import reverse_complement
-from seqray.io.scores import TrackWriter
-from seqray.io.tracks import read_bed, read_gff3_calls, write_bed, write_calls_tsv, write_gff3
-from seqray.results import Call
+from seqray.core.alphabet import reverse_complement
+from seqray.core.results.prediction import Call
+from seqray.io.tracks.calls import read_bed, read_gff3_calls, write_bed, write_calls_tsv, write_gff3
+from seqray.io.tracks.scores import TrackWriter
 
 
 @st.composite

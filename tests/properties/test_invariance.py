@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from seqray.card import Card
-from seqray.config import ModelConfig, StemConfig
-from seqray.modelfile import TrainedModel
+from seqray.core.card import Card
+from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.core.records import SequenceRecord
+from seqray.inference.sequences import predict_records, score_codes
+from seqray.modelfile.file import TrainedModel
 from seqray.models.build import build_model
-from seqray.prediction import predict_records, score_codes
-from seqray.records import SequenceRecord
 
 TOLERANCE = 1e-5
 SHORTEST, WINDOW = 3, 40  # no fewer than a word of the k-mer model

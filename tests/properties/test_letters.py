@@ -10,13 +10,12 @@ from collections import Counter
 
 import numpy as np
 from Bio.bgzf import BgzfWriter
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from seqray.alphabet import DNA, PROTEIN, RNA, reverse_complement, reverse_complement_codes
-from seqray.io.fasta import read_fasta
-from seqray.shuffle import dinucleotide_shuffle
-from seqray.tokens import CharacterTokenizer, KmerTokenizer
+from seqray.core.alphabet import DNA, PROTEIN, RNA, reverse_complement, reverse_complement_codes
+from seqray.core.shuffle import dinucleotide_shuffle
+from seqray.io.sequences.fasta import read_fasta
+from seqray.models.tokenizers.sequence import CharacterTokenizer, KmerTokenizer
 
 ALPHABET = st.sampled_from([DNA, RNA, PROTEIN])
 IUPAC = DNA.letters + DNA.ambiguous

@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
-from seqray.config import ModelConfig, StemConfig
+from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.models.build import build_model
 from seqray.models.sequence import SequenceTransformer
 

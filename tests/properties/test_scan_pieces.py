@@ -3,12 +3,12 @@
 import random
 
 import numpy as np
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
-from seqray.alphabet import DNA, reverse_complement
-from seqray.records import SequenceRecord
-from seqray.scanning import Detector, Listeners, ScanOptions, scan_sequences
+from seqray.core.alphabet import DNA, reverse_complement
+from seqray.core.records import SequenceRecord
+from seqray.scanning.scan import scan_sequences
+from seqray.scanning.types import Detector, Listeners, ScanOptions
 
 WINDOW, SITE = 15, 4
 WEIGHTS = np.random.default_rng(1).normal(size=(WINDOW, 5))

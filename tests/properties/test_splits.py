@@ -3,11 +3,10 @@
 from itertools import combinations
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from seqray.alphabet import DNA, reverse_complement
-from seqray.splits import grouped_folds, kmer_groups, leakage, position_groups
+from seqray.core.alphabet import DNA, reverse_complement
+from seqray.homology.splits import grouped_folds, kmer_groups, leakage, position_groups
 
 sequence_sets = st.lists(st.text("ACGTN", min_size=0, max_size=24), min_size=1, max_size=12)
 word_lengths = st.integers(3, 12)

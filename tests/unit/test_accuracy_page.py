@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from accuracy_page import PAGE, page, read
 from accuracy_sets import FOLDS, TEST_SETS
-from seqray.config import load_run_config
-from seqray.zoo import FOLDER
+from seqray.core.run_config import load_run_config
+from seqray.modelfile.zoo import FOLDER
 
 
 def test_the_page_is_that_of_the_table():

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from seqray.alignment_rows import choose_columns, choose_rows, fit, row_weights
-from seqray.alphabet import RNA
-from seqray.records import Alignment
+from seqray.core.alphabet import RNA
+from seqray.core.msa.rows import choose_columns, choose_rows, fit, row_weights
+from seqray.core.records import Alignment
 
 LETTERS = RNA.unknown + 1
 some_codes = arrays(np.uint8, st.tuples(st.integers(1, 12), st.integers(1, 90)), elements=st.integers(0, 6))

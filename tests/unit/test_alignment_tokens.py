@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from seqray import alignment_tokens, batches
-from seqray.alignment_tokens import CLS, MASK, PAD, AlignmentTokenizer
-from seqray.alphabet import ALPHABETS, PROTEIN, RNA
-from seqray.batches import alignment_buckets, collate_alignments
-from seqray.config import ModelConfig, StemConfig
-from seqray.errors import ConfigError
+from seqray.core.alphabet import ALPHABETS, PROTEIN, RNA
+from seqray.core.errors import ConfigError
+from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.models import batches
+from seqray.models.batches import alignment_buckets, collate_alignments
 from seqray.models.build import build_model, vocabulary_size
-from seqray.tokens import CharacterTokenizer
+from seqray.models.tokenizers import alignment as alignment_tokens
+from seqray.models.tokenizers.alignment import AlignmentTokenizer
+from seqray.models.tokenizers.sequence import CLS, MASK, PAD, CharacterTokenizer
 
 
 def test_tokens_by_hand():

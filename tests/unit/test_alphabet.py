@@ -6,11 +6,13 @@ import random
 
 import numpy as np
 import pytest
-from Bio.Seq import reverse_complement as biopython_reverse_complement
-from Bio.Seq import reverse_complement_rna as biopython_reverse_complement_rna
+from Bio.Seq import (
+    reverse_complement as biopython_reverse_complement,
+    reverse_complement_rna as biopython_reverse_complement_rna,
+)
 
-from seqray.alphabet import ALPHABETS, DNA, PROTEIN, RNA, reverse_complement, reverse_complement_codes
-from seqray.errors import InputError
+from seqray.core.alphabet import ALPHABETS, DNA, PROTEIN, RNA, reverse_complement, reverse_complement_codes
+from seqray.core.errors import InputError
 
 IUPAC = "ACGTRYSWKMBDHVN"
 

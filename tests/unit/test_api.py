@@ -12,13 +12,13 @@ from Bio.Seq import Seq
 from Bio.SeqRecord import SeqRecord
 
 import seqray
-from seqray.alignment_inputs import as_alignments
-from seqray.alphabet import PROTEIN, RNA
-from seqray.cli.main import main
-from seqray.errors import ConfigError, InputError
-from seqray.io.alignment_explanations import COLUMN_COLUMNS
-from seqray.io.explanations import EXPLANATION_COLUMNS
-from seqray.io.tracks import CALL_COLUMNS
+from seqray.api.alignment_inputs import as_alignments
+from seqray.cli.dispatch import main
+from seqray.core.alphabet import PROTEIN, RNA
+from seqray.core.errors import ConfigError, InputError
+from seqray.io.tables.alignment_explanations import COLUMN_COLUMNS
+from seqray.io.tables.explanations import EXPLANATION_COLUMNS
+from seqray.io.tracks.calls import CALL_COLUMNS
 
 RNG = np.random.default_rng(2)
 SHORT = {f"r{i}": "".join(RNG.choice(list("ACGT"), 20 - i % 4)) for i in range(10)} | {"n": "ACGTNNACGTACGT"}

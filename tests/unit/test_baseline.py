@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from seqray.alphabet import DNA
-from seqray.baseline import KmerPositionalBaseline, PositionWeightMatrix
-from seqray.errors import InputError
-from seqray.metrics import auroc
+from seqray.core.alphabet import DNA
+from seqray.core.errors import InputError
+from seqray.metrics.baselines import KmerPositionalBaseline, PositionWeightMatrix
+from seqray.metrics.classification import auroc
 
 
 def random_sequences(n, length, seed):

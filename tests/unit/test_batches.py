@@ -7,11 +7,11 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from seqray import batches, tokens
-from seqray.batches import collate, length_buckets
+from seqray.models import batches
+from seqray.models.batches import collate, length_buckets
+from seqray.models.tokenizers import sequence as tokens
 
 
 def test_padding_is_the_token_of_the_tokenizers():

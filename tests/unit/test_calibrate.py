@@ -8,22 +8,22 @@ from scipy.special import expit, log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import matthews_corrcoef
 
-from seqray.calibrate import (
+from seqray.calibration.conformal import Conformal
+from seqray.calibration.fit import (
     Calibration,
     calibrated_card,
     calibration_error,
     choose_threshold,
     cross_fitted,
-    expected_calibration_error,
     fit_platt,
     fit_temperature,
     log_loss,
 )
-from seqray.card import Card, card_from_mapping, card_to_mapping
-from seqray.config import ModelConfig
-from seqray.conformal import Conformal
-from seqray.errors import ConfigError, InputError
-from seqray.isotonic import IsotonicMap
+from seqray.calibration.isotonic import IsotonicMap
+from seqray.core.card import Card, card_from_mapping, card_to_mapping
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.model_config import ModelConfig
+from seqray.metrics.classification import expected_calibration_error
 
 
 def overconfident(temperature, n=20_000, seed=0):

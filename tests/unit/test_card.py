@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from seqray.card import Card, card_from_mapping, card_to_json, card_to_mapping, describe, headline
-from seqray.config import ModelConfig, StemConfig
-from seqray.errors import ModelFileError
+from seqray.core.card import Card, card_from_mapping, card_to_json, card_to_mapping, describe, headline
+from seqray.core.errors import ModelFileError
+from seqray.core.model_config import ModelConfig, StemConfig
 
 FIGURE = {"value": 0.8213, "low": 0.8, "high": 0.84}
 

@@ -8,20 +8,12 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from seqray.config import (
-    AugmentConfig,
-    DataConfig,
-    ModelConfig,
-    OptimizerConfig,
-    RunConfig,
-    StemConfig,
-    load_run_config,
-)
-from seqray.errors import ConfigError
-from seqray.mapping import from_mapping, to_mapping
+from seqray.core.errors import ConfigError
+from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.core.run_config import AugmentConfig, DataConfig, OptimizerConfig, RunConfig, load_run_config
+from seqray.core.serialization import from_mapping, to_mapping
 from seqray.models.build import build_network, count_parameters
 from seqray.training.trainer import trainer_settings
 

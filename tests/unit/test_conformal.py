@@ -7,13 +7,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.special import softmax
 from scipy.stats import betabinom, binom
 
-from seqray.conformal import MAX_RANKS, Conformal, label_sets
-from seqray.errors import ConfigError, InputError, ModelFileError
+from seqray.calibration.conformal import MAX_RANKS, Conformal, label_sets
+from seqray.core.errors import ConfigError, InputError, ModelFileError
 
 CLASSES = ("a", "b", "c")
 
@@ -129,7 +128,7 @@ def test_each_class_is_covered_whatever_its_share(coverage):
 
 def test_a_rising_map_of_the_scores_changes_no_set():
     """So that the sets are the same whatever was fitted to the same held-out data: temperature, isotonic."""
-    from seqray.isotonic import IsotonicMap
+    from seqray.calibration.isotonic import IsotonicMap
 
     p, labels = answers((400, 400), seed=3)
     fresh, _ = answers((500, 500), seed=4)

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.alphabet import DNA
-from seqray.card import Card
-from seqray.cli.main import main
-from seqray.config import ModelConfig, StemConfig
-from seqray.errors import ConfigError
+from seqray.cli.dispatch import main
+from seqray.core.alphabet import DNA
+from seqray.core.card import Card
+from seqray.core.errors import ConfigError
+from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.core.records import SequenceRecord
 from seqray.explanations.run import ExplainOptions, explain_records
-from seqray.modelfile import TrainedModel, load_model, save_model
+from seqray.inference.sequences import predict_records, score_codes
+from seqray.modelfile.file import TrainedModel, load_model_file, save_model
 from seqray.models.build import build_model
-from seqray.prediction import predict_records, score_codes
-from seqray.records import SequenceRecord
-from seqray.tokens import CLS, context_index, make_tokenizer
+from seqray.models.tokenizers.sequence import CLS, context_index, make_tokenizer
 
 SPECIES = ("Bacillus subtilis 168", "Escherichia coli K-12", "Escherichia fergusonii")
 CONFIG = ModelConfig(
@@ -41,7 +41,7 @@ def model_file(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def model(model_file):
-    return load_model(model_file)
+    return load_model_file(model_file)
 
 
 def random_codes(count=5, length=24):

@@ -6,14 +6,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from seqray.alphabet import DNA, PROTEIN, reverse_complement_codes
-from seqray.domain import Domain
-from seqray.errors import InputError, ModelFileError
-from seqray.markov import BACK_OFF, MarkovProfile, _chain, _related_folds
-from seqray.words import stack_codes
+from seqray.calibration.domain import Domain
+from seqray.calibration.markov import BACK_OFF, MarkovProfile, _chain, _related_folds
+from seqray.core.alphabet import DNA, PROTEIN, reverse_complement_codes
+from seqray.core.errors import InputError, ModelFileError
+from seqray.core.kmers import stack_codes
 
 
 @pytest.mark.parametrize(

@@ -11,21 +11,21 @@ import onnx
 import onnxruntime
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import seqray
-from seqray import engines, onnxgraph
-from seqray.card import Card
-from seqray.config import ModelConfig, StemConfig
-from seqray.engines import with_engine
-from seqray.errors import ConfigError, InputError, ModelFileError
-from seqray.export import export_onnx
-from seqray.isotonic import IsotonicMap
-from seqray.modelfile import TrainedModel, load_model, save_model
+from seqray.calibration.isotonic import IsotonicMap
+from seqray.core.card import Card
+from seqray.core.errors import ConfigError, InputError, ModelFileError
+from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.core.records import SequenceRecord
+from seqray.inference import engines
+from seqray.inference.engines import with_engine
+from seqray.inference.onnx import graph as onnxgraph
+from seqray.inference.onnx.export import export_onnx
+from seqray.inference.sequences import predict_records, score_codes
+from seqray.modelfile.file import TrainedModel, load_model_file, save_model
 from seqray.models.build import build_model, build_network
-from seqray.prediction import predict_records, score_codes
-from seqray.records import SequenceRecord
 
 WINDOW = 23
 RNG = np.random.default_rng(5)
@@ -158,7 +158,7 @@ def stored(tmp_path) -> TrainedModel:
     model = random_model(members=2, contexts=("x", "y"))
     path = tmp_path / "m.safetensors"
     save_model(path, model.networks, model.card)
-    return load_model(path)
+    return load_model_file(path)
 
 
 def test_a_file_carries_what_a_user_of_it_needs(stored, tmp_path):
@@ -285,9 +285,9 @@ def test_an_engine_that_answers_differently_is_refused(stored, monkeypatch):
     [("onnx", "onnxruntime", "onnx"), ("onnx", "onnx", "onnx"), ("openvino", "openvino", "openvino")],
 )
 def test_a_missing_package_is_named_with_its_extra(engine, package, extra, tiny_model, monkeypatch):
-    for name in [n for n in sys.modules if n == "seqray.onnxgraph" or n.split(".")[0] == package]:
+    for name in [n for n in sys.modules if n == "seqray.inference.onnx.graph" or n.split(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
-    monkeypatch.delattr("seqray.onnxgraph", raising=False)
+    monkeypatch.delattr("seqray.inference.onnx.graph", raising=False)
     with pytest.raises(ConfigError, match=rf"'{package}' is not installed.*pip install 'seqray\[{extra}\]'"):
         with_engine(tiny_model, engine)

@@ -24,12 +24,12 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 
 import seqray
 from seqray import SequenceClassifier
-from seqray.config import RunConfig
-from seqray.errors import ConfigError, InputError
-from seqray.mapping import from_mapping
-from seqray.modelfile import TrainedModel, save_model
-from seqray.prediction import predict_records
-from seqray.records import SequenceRecord
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.records import SequenceRecord
+from seqray.core.run_config import RunConfig
+from seqray.core.serialization import from_mapping
+from seqray.inference.sequences import predict_records
+from seqray.modelfile.file import TrainedModel, save_model
 
 SMALL = {"d_model": 8, "layers": 1, "heads": 2, "epochs": 1, "device": "cpu", "threads": 1}
 RNG = np.random.default_rng(1)
@@ -153,7 +153,7 @@ def test_a_threshold_moves_calls_and_scores_together(threshold, positive):
     assert (classifier.classes_[(classifier.decision_function(fresh) > 0).astype(int)] == called).all()
     if threshold == "model":
         frame = seqray.predict(classifier.model_, fresh)
-        assert (frame["label"] == called).all()
+        assert frame["label"].tolist() == list(called)
 
 
 def test_three_classes_and_labels_that_are_numbers():

@@ -14,8 +14,8 @@ from explanations import RANDOM, Row, Trial, jobs_of, judge, settings, trials, w
 from planted import GAP, LENGTH, TASKS, WORDS, generate, labelled, scrambled
 from pointing import average_precision, by_chance, mean_with_interval, precision_at, share_below_zero
 from promoter_boxes import Promoters, find_boxes, mark_found, mark_places
-from seqray.alphabet import DNA
-from seqray.modelfile import load_model
+from seqray.core.alphabet import DNA
+from seqray.modelfile.file import load_model_file
 
 
 def letters_at(record, mask):
@@ -203,7 +203,7 @@ def test_positives_that_are_called_and_negatives_that_hold_both_are_judged():
 
 def test_every_method_and_chance_get_a_row(tiny_model_file, monkeypatch, tmp_path):
     monkeypatch.setattr(explanations, "VARIANTS", [v for v in explanations.VARIANTS if v[1] != "occlusion"])
-    model = load_model(tiny_model_file)
+    model = load_model_file(tiny_model_file)
     codes = np.random.default_rng(0).integers(0, 4, (3, model.card.window)).astype(np.uint8)
     truth = np.zeros(codes.shape, dtype=bool)
     truth[:, 4:8] = True

@@ -8,13 +8,12 @@ import pytest
 from Bio import SeqIO
 from Bio.Seq import Seq
 from Bio.SeqRecord import SeqRecord
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from seqray.alphabet import DNA, PROTEIN
-from seqray.errors import InputError
-from seqray.inputs import as_records
-from seqray.records import SequenceRecord
+from seqray.api.inputs import as_records
+from seqray.core.alphabet import DNA, PROTEIN
+from seqray.core.errors import InputError
+from seqray.core.records import SequenceRecord
 
 LETTERS = {"one": "ACGTTGCA", "two": "GGGAACC"}
 

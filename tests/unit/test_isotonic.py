@@ -6,13 +6,12 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given
-from hypothesis import strategies as st
+from hypothesis import assume, example, given, strategies as st
 from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 
-from seqray.errors import InputError, ModelFileError
-from seqray.isotonic import MAX_KNOTS, IsotonicMap
+from seqray.calibration.isotonic import MAX_KNOTS, IsotonicMap
+from seqray.core.errors import InputError, ModelFileError
 
 
 def examples(n, seed=0, scale=2.0):

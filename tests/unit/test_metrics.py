@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn import metrics as reference
 
-from seqray.errors import InputError
-from seqray.metrics import (
+from seqray.core.errors import InputError
+from seqray.metrics.classification import (
     auroc,
     binary_metrics,
     bootstrap_interval,

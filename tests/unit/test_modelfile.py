@@ -10,14 +10,20 @@ import zipfile
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load as load_tensors
-from safetensors.torch import save as serialize
+from safetensors.torch import load as load_tensors, save as serialize
 
-from seqray.card import Card, card_from_mapping, card_to_json
-from seqray.config import ModelConfig, StemConfig
-from seqray.errors import InputError, ModelFileError
-from seqray.modelfile import TrainedModel, _checksum, check_self_test, load_model, make_self_test, save_model
-from seqray.modelheader import read_card
+from seqray.core.card import Card, card_from_mapping, card_to_json
+from seqray.core.errors import InputError, ModelFileError
+from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.modelfile.file import (
+    TrainedModel,
+    _checksum,
+    check_self_test,
+    load_model_file,
+    make_self_test,
+    save_model,
+)
+from seqray.modelfile.header import read_card
 from seqray.models.build import build_model
 
 CONFIG = ModelConfig(d_model=8, heads=2, layers=1, max_length=32, stem=StemConfig(kernels=(3,), stride=2))
@@ -71,7 +77,7 @@ def rebuilt(content, change_card=lambda card: None, change_tensors=lambda tensor
 def test_what_was_saved_is_loaded(tmp_path):
     networks, path = make_networks(), tmp_path / "toy.safetensors"
     written = save_model(path, networks, make_card())
-    model = load_model(path)
+    model = load_model_file(path)
     assert model.card == written == read_card(path)
     for saved, loaded in zip(networks, model.networks, strict=True):
         state = loaded.state_dict()
@@ -79,7 +85,7 @@ def test_what_was_saved_is_loaded(tmp_path):
 
 
 def test_logits_are_the_mean_log_probability_over_the_temperature(write, content):
-    model = load_model(write(content))
+    model = load_model_file(write(content))
     tokens = torch.randint(4, 8, (3, 22), generator=torch.Generator().manual_seed(0))
     tokens[:, 0] = 1
     members = [network(tokens).logits.double().numpy() for network in model.networks]
@@ -90,7 +96,7 @@ def test_logits_are_the_mean_log_probability_over_the_temperature(write, content
 
 
 def test_a_loaded_model_only_answers(write, content):
-    model = load_model(write(content)).to("cpu")
+    model = load_model_file(write(content)).to("cpu")
     assert not any(network.training for network in model.networks)
     assert not any(p.requires_grad for network in model.networks for p in network.parameters())
     assert model.device == torch.device("cpu")
@@ -102,7 +108,7 @@ def test_the_same_content_gives_the_same_bytes(tmp_path, content):
     for name in ("a", "b"):
         save_model(tmp_path / f"{name}.safetensors", make_networks(), make_card())
         assert (tmp_path / f"{name}.safetensors").read_bytes() == content
-    loaded = load_model(tmp_path / "a.safetensors")
+    loaded = load_model_file(tmp_path / "a.safetensors")
     save_model(tmp_path / "again.safetensors", loaded.networks, loaded.card)
     assert (tmp_path / "again.safetensors").read_bytes() == content
 
@@ -121,7 +127,7 @@ def test_loading_leaves_the_random_numbers_alone(write, content):
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    load_model(path)
+    load_model_file(path)
     assert torch.equal(torch.rand(3), expected)
 
 
@@ -137,12 +143,12 @@ def test_every_kind_of_network_has_its_file(tmp_path, config):
     names = ("background", "promoter", "other")[: config.classes]
     card = make_card(1, model=config, classes=names)
     save_model(tmp_path / "m.safetensors", make_networks(1, config), card)
-    assert load_model(tmp_path / "m.safetensors").card.model == config
+    assert load_model_file(tmp_path / "m.safetensors").card.model == config
 
 
 def test_the_card_is_read_without_torch(write, content):
     program = (
-        "import sys; from seqray.modelheader import read_card; "
+        "import sys; from seqray.modelfile.header import read_card; "
         "print(read_card(sys.argv[1]).name, 'torch' in sys.modules)"
     )
     command = [sys.executable, "-c", program, str(write(content))]
@@ -196,7 +202,7 @@ class Trap:
 def test_a_pickle_is_refused_unread(tmp_path, write, protocol):
     sprung = tmp_path / "sprung"
     path = write(pickle.dumps(Trap(sprung), protocol))
-    for read in (load_model, read_card):
+    for read in (load_model_file, read_card):
         with pytest.raises(ModelFileError, match="is a Python pickle; it was not opened further"):
             read(path)
     assert not sprung.exists()
@@ -206,7 +212,7 @@ def test_a_torch_checkpoint_is_refused_unread(tmp_path, write):
     torch.save({"weights": torch.zeros(2), "trap": Trap(tmp_path / "sprung")}, tmp_path / "m.safetensors")
     assert zipfile.is_zipfile(tmp_path / "m.safetensors")
     with pytest.raises(ModelFileError, match=r"is a zip archive .* with a pickle inside"):
-        load_model(tmp_path / "m.safetensors")
+        load_model_file(tmp_path / "m.safetensors")
     assert not (tmp_path / "sprung").exists()
 
 
@@ -229,7 +235,7 @@ def test_a_torch_checkpoint_is_refused_unread(tmp_path, write):
     ],
 )
 def test_a_foreign_file_is_called_by_its_name(write, data, words):
-    for read in (load_model, read_card):
+    for read in (load_model_file, read_card):
         with pytest.raises(ModelFileError, match=words) as caught:
             read(write(data))
         assert "\n" not in str(caught.value)
@@ -237,19 +243,19 @@ def test_a_foreign_file_is_called_by_its_name(write, data, words):
 
 def test_a_missing_file_and_a_directory(tmp_path):
     with pytest.raises(ModelFileError, match="No such file"):
-        load_model(tmp_path / "none.safetensors")
+        load_model_file(tmp_path / "none.safetensors")
     with pytest.raises(ModelFileError, match="is a directory"):
-        load_model(tmp_path)
+        load_model_file(tmp_path)
 
 
 def test_a_truncated_file_is_refused_wherever_it_ends(write, content):
     for end in (*range(1, 40, 6), *range(40, len(content), 997), len(content) - 1):
         with pytest.raises(ModelFileError):
-            load_model(write(content[:end]))
+            load_model_file(write(content[:end]))
     with pytest.raises(ModelFileError, match="where its header says"):
         read_card(write(content[:-1]))
     with pytest.raises(ModelFileError, match="where its header says"):
-        load_model(write(content + b"\0"))
+        load_model_file(write(content + b"\0"))
 
 
 def test_a_changed_byte_is_found_wherever_it_is(write, content):
@@ -257,12 +263,12 @@ def test_a_changed_byte_is_found_wherever_it_is(write, content):
         damaged = bytearray(content)
         damaged[place] ^= 1
         with pytest.raises(ModelFileError):
-            load_model(write(bytes(damaged)))
+            load_model_file(write(bytes(damaged)))
 
 
 def test_a_newer_format_names_the_version_to_install(write, content):
     newer = rebuilt(content, lambda card: card.update(format=3, seqray_version="9.4.0", wings=1))
-    for read in (load_model, read_card):
+    for read in (load_model_file, read_card):
         with pytest.raises(ModelFileError, match=r"format 3, .*install seqray 9\.4\.0 or later"):
             read(write(newer))
 
@@ -282,14 +288,14 @@ def swap(tensors, old, new):
 )
 def test_tensors_that_do_not_fit_the_card_are_refused(write, content, change, words):
     with pytest.raises(ModelFileError, match=words):
-        load_model(write(rebuilt(content, change_tensors=change)))
+        load_model_file(write(rebuilt(content, change_tensors=change)))
 
 
 # --- the self-test ---------------------------------------------------------------------------------------
 
 
 def test_the_self_test_has_whole_short_and_ambiguous_sequences(write, content):
-    model = load_model(write(content))
+    model = load_model_file(write(content))
     sequences = model.card.self_test["sequences"]
     assert sorted(map(len, sequences)) == [11, 21, 21, 21]
     assert any("N" in s for s in sequences)
@@ -306,14 +312,14 @@ def test_logits_that_differ_fail(write, content, part):
         tensors["member.1.cls"] *= 1.5 if part == "tensors" else 1
 
     with pytest.raises(ModelFileError, match="fails its self-test: logits differ"):
-        load_model(write(rebuilt(content, change_card, change_tensors)))
+        load_model_file(write(rebuilt(content, change_card, change_tensors)))
 
 
 def test_logits_that_differ_by_rounding_pass(write, content):
     def nudge(card):
         card["self_test"]["logits"][0][0] += 2e-5
 
-    assert check_self_test(load_model(write(rebuilt(content, nudge)))) == pytest.approx(2e-5, rel=0.1)
+    assert check_self_test(load_model_file(write(rebuilt(content, nudge)))) == pytest.approx(2e-5, rel=0.1)
 
 
 @pytest.mark.parametrize(
@@ -328,7 +334,7 @@ def test_logits_that_differ_by_rounding_pass(write, content):
 )
 def test_a_file_without_a_usable_self_test_is_refused(write, content, damage):
     with pytest.raises(ModelFileError, match="no usable self-test"):
-        load_model(write(rebuilt(content, damage)))
+        load_model_file(write(rebuilt(content, damage)))
 
 
 def test_a_logit_that_is_not_a_number_fails():

@@ -5,11 +5,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from seqray.alphabet import DNA
-from seqray.null import BLOCK_LETTERS, MAX_COPIES, BlockSampler, NullScores, poisson_interval
-from seqray.regions import Intervals
-from seqray.sweep import Sweep
-from seqray.windows import ContigWindows, WindowRule
+from seqray.core.alphabet import DNA
+from seqray.core.intervals import Intervals
+from seqray.scanning.false_calls import BLOCK_LETTERS, MAX_COPIES, BlockSampler, NullScores, poisson_interval
+from seqray.scanning.sweep import Sweep
+from seqray.scanning.windows import ContigWindows, WindowRule
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from seqray.peaks import best_of_each, local_maxima, suppress
+from seqray.scanning.peaks import best_of_each, local_maxima, suppress
 
 NAN = np.nan
 

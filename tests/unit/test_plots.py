@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from seqray.alphabet import DNA, PROTEIN
-from seqray.errors import ConfigError, InputError
-from seqray.explanation_results import Explanation
-from seqray.plots.letters import LETTER_COLOURS, RESIDUE_COLOURS, draw_logo
-from seqray.plots.records import letter_contributions, plot_explanations
+from seqray.core.alphabet import DNA, PROTEIN
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.results.explanation import Explanation
+from seqray.report.plots.letters import LETTER_COLOURS, RESIDUE_COLOURS, draw_logo
+from seqray.report.plots.records import letter_contributions, plot_explanations
 
 MAGIC = {"png": b"\x89PNG\r\n", "svg": b"<?xml", "pdf": b"%PDF"}
 

@@ -1,4 +1,4 @@
-"""Records to predictions: `seqray.prediction`."""
+"""Records to predictions: `seqray.inference.sequences`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from seqray.alphabet import DNA
-from seqray.card import Card
-from seqray.config import ModelConfig, StemConfig
-from seqray.errors import ConfigError, InputError
-from seqray.modelfile import TrainedModel
-from seqray.models.build import build_model
-from seqray.prediction import (
+from seqray.core.alphabet import DNA
+from seqray.core.card import Card
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.core.records import SequenceRecord
+from seqray.inference.sequences import (
     ACTIVATION_BYTES,
     filled_up,
     micro_batch,
@@ -25,7 +23,8 @@ from seqray.prediction import (
     reweight,
     score_codes,
 )
-from seqray.records import SequenceRecord
+from seqray.modelfile.file import TrainedModel
+from seqray.models.build import build_model
 
 CODES = np.random.default_rng(3).integers(0, 4, (40, 20)).astype(np.uint8)
 
@@ -209,8 +208,8 @@ def test_impossible_settings_are_refused_before_anything_is_read(card, settings,
 
 
 def test_records_are_read_some_at_a_time(tiny_model, monkeypatch):
-    monkeypatch.setattr("seqray.prediction.CHUNK_RECORDS", 4)
-    monkeypatch.setattr("seqray.prediction.CHUNK_LETTERS", 45)
+    monkeypatch.setattr("seqray.inference.sequences.CHUNK_RECORDS", 4)
+    monkeypatch.setattr("seqray.inference.sequences.CHUNK_LETTERS", 45)
     read = []
 
     def endless():

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.alphabet import DNA
-from seqray.calibrate import Calibration, fit_temperature
-from seqray.card import Card
-from seqray.config import ModelConfig
-from seqray.errors import InputError
-from seqray.modelfile import TrainedModel
+from seqray.calibration.fit import Calibration, fit_temperature
+from seqray.core.alphabet import DNA
+from seqray.core.card import Card
+from seqray.core.errors import InputError
+from seqray.core.model_config import ModelConfig
+from seqray.core.records import LabelledSequence, SequenceRecord
+from seqray.inference.sequences import predict_records
+from seqray.modelfile.file import TrainedModel
 from seqray.models.build import build_model
-from seqray.prediction import predict_records
-from seqray.recalibrate import held_out_part, recalibrate, refuse_training_data
-from seqray.records import LabelledSequence, SequenceRecord
-from seqray.training.partition import data_sha256
+from seqray.training.partitions import data_sha256
+from seqray.training.recalibration import held_out_part, recalibrate, refuse_training_data
 
 
 def make_model(contexts=(), members=2, **card):

@@ -8,8 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import comparators
 import evaluation
@@ -32,9 +31,9 @@ from matching import (
     rank_calls,
     thin,
 )
-from seqray.alphabet import DNA
-from seqray.baseline import KmerPositionalBaseline, PositionWeightMatrix
-from seqray.records import LabelledSequence
+from seqray.core.alphabet import DNA
+from seqray.core.records import LabelledSequence
+from seqray.metrics.baselines import KmerPositionalBaseline, PositionWeightMatrix
 
 
 def calls(*rows: tuple[int, str, float]) -> Calls:

@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from seqray.alphabet import DNA
-from seqray.errors import ConfigError, InputError
-from seqray.modelfile import TrainedModel
-from seqray.records import SequenceRecord
-from seqray.regions import parse_region
-from seqray.scanning import Detector, Listeners, ScanOptions, as_detector, scan_sequences
+from seqray.core.alphabet import DNA
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.intervals import parse_region
+from seqray.core.records import SequenceRecord
+from seqray.modelfile.file import TrainedModel
+from seqray.scanning.scan import as_detector, scan_sequences
+from seqray.scanning.types import Detector, Listeners, ScanOptions
 
 PAIRS = str.maketrans("ACGTN", "TGCAN")
 

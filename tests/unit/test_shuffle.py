@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from seqray.alphabet import DNA
-from seqray.shuffle import dinucleotide_shuffle
+from seqray.core.alphabet import DNA
+from seqray.core.shuffle import dinucleotide_shuffle
 
 
 def dinucleotides(sequence: str) -> Counter[str]:

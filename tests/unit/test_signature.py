@@ -9,21 +9,20 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import seqray
-from seqray import signature as module
-from seqray.alphabet import DNA, RNA, reverse_complement
-from seqray.card import Card
-from seqray.cli.main import main
-from seqray.config import ModelConfig
-from seqray.domain import Domain
-from seqray.errors import ModelFileError
-from seqray.modelfile import load_model, save_model
+from seqray.calibration import signature as module
+from seqray.calibration.domain import Domain
+from seqray.calibration.signature import FEWEST_WORDS, LIMIT, SIZE, Signature, WordTally
+from seqray.cli.dispatch import main
+from seqray.core.alphabet import DNA, RNA, reverse_complement
+from seqray.core.card import Card
+from seqray.core.errors import ModelFileError
+from seqray.core.kmers import CodeStack, stack_codes, stack_sequences
+from seqray.core.model_config import ModelConfig
+from seqray.modelfile.file import load_model_file, save_model
 from seqray.models.build import build_model
-from seqray.signature import FEWEST_WORDS, LIMIT, SIZE, Signature, WordTally
-from seqray.words import CodeStack, stack_codes, stack_sequences
 
 LETTERS = {"rich": (0.15, 0.35, 0.35, 0.15), "poor": (0.35, 0.15, 0.15, 0.35), "even": (0.25,) * 4}
 
@@ -231,7 +230,7 @@ def test_a_mixture_of_two_contexts_is_told(models, capfd):
 
 def changed(models, name, **changes):
     """The model of two contexts with another signature, or other contexts."""
-    model = load_model(models / "two.safetensors")
+    model = load_model_file(models / "two.safetensors")
     domain = Domain.from_mapping(model.card.domain)
     domain = replace(domain, signature=replace(domain.signature, **changes))
     save_model(models / name, model.networks, replace(model.card, domain=domain.to_mapping()))
@@ -239,7 +238,7 @@ def changed(models, name, **changes):
 
 
 def test_a_context_without_a_signature_is_not_judged(models, capfd):
-    known = Domain.from_mapping(load_model(models / "two.safetensors").card.domain).signature
+    known = Domain.from_mapping(load_model_file(models / "two.safetensors").card.domain).signature
     alone = {"contexts": known.contexts[1:], "shares": known.shares[1:], "words": known.words[1:]}
     model = changed(models, "alone.safetensors", **alone)
     assert known.contexts[1:] == ("Rich in GC",)
@@ -251,7 +250,7 @@ def test_a_context_without_a_signature_is_not_judged(models, capfd):
 
 
 def test_contexts_that_no_training_sequence_named_are_not_advised(models, capfd):
-    known = Domain.from_mapping(load_model(models / "two.safetensors").card.domain).signature
+    known = Domain.from_mapping(load_model_file(models / "two.safetensors").card.domain).signature
     model = changed(
         models, "none.safetensors", contexts=(None,), shares=known.shares[1:], words=known.words[1:]
     )
@@ -279,7 +278,7 @@ def test_the_library_compares_too(models):
     assert found.context.tolist() == ["Poor in GC", "Rich in GC"]
     assert found.foreign.tolist() == [False, True]
     assert found.distance[0] < LIMIT < found.distance[1]
-    nothing = seqray.origin(load_model(models / "two.safetensors"), ["ACGT" * 20])
+    nothing = seqray.origin(load_model_file(models / "two.safetensors"), ["ACGT" * 20])
     assert isinstance(nothing, pd.DataFrame)
     assert nothing.empty
     assert list(nothing.columns) == ["context", "distance", "foreign"]

@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from seqray.alphabet import DNA, PROTEIN, reverse_complement
-from seqray.errors import InputError
-from seqray.splits import (
+from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
+from seqray.core.errors import InputError
+from seqray.homology.splits import (
     deal_groups,
     grouped_folds,
     holdout,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from seqray.errors import InputError
+from seqray.core.errors import InputError
 from seqray.io.files import open_output
 from seqray.io.staging import Staging
 

@@ -7,10 +7,19 @@ from itertools import product
 import numpy as np
 import pytest
 
-from seqray.alphabet import DNA, PROTEIN
-from seqray.config import ModelConfig
-from seqray.errors import ConfigError, InputError
-from seqray.tokens import CLS, FIRST_LETTER, MASK, PAD, UNK, CharacterTokenizer, KmerTokenizer, make_tokenizer
+from seqray.core.alphabet import DNA, PROTEIN
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.model_config import ModelConfig
+from seqray.models.tokenizers.sequence import (
+    CLS,
+    FIRST_LETTER,
+    MASK,
+    PAD,
+    UNK,
+    CharacterTokenizer,
+    KmerTokenizer,
+    make_tokenizer,
+)
 
 
 def words_by_dictionary(sequence: str, letters: str, k: int) -> list[int]:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from seqray.alphabet import DNA, PROTEIN
-from seqray.words import stack_codes, stack_sequences, word_counts, word_indices, word_starts
+from seqray.core.alphabet import DNA, PROTEIN
+from seqray.core.kmers import stack_codes, stack_sequences, word_counts, word_indices, word_starts
 
 
 def words_by_loop(sequence, k, letters):

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from seqray import zoo
-from seqray.card import Card
-from seqray.config import ModelConfig
-from seqray.errors import ModelFileError
-from seqray.modelfile import save_model
+from seqray.core.card import Card
+from seqray.core.errors import ModelFileError
+from seqray.core.model_config import ModelConfig
+from seqray.modelfile import zoo
+from seqray.modelfile.file import save_model
 from seqray.models.build import build_model
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import yaml
 
-from seqray.alphabet import DNA
-from seqray.cli.main import main
+from seqray.cli.dispatch import main
+from seqray.core.alphabet import DNA
 
 ROOT = Path(__file__).parents[2] / "workflows" / "scan"
 SETTINGS = {

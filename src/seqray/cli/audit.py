@@ -7,14 +7,12 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from seqray.alphabet import ALPHABETS
-from seqray.cli.labelled import add_data_arguments, data_files, read_data
-from seqray.cli.options import check_end, check_files, whole_number
+from seqray.cli.common import add_data_arguments, check_end, check_files, data_files, read_data, whole_number
+from seqray.core import ALPHABETS
 
 if TYPE_CHECKING:
-    from seqray.alphabet import Alphabet
-    from seqray.findings import Audit
-    from seqray.results import SkippedRecord
+    from seqray.core import Alphabet
+    from seqray.core.results import Audit, SkippedRecord
 
 ALARM = 3  # exit status under --strict
 
@@ -49,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     letters: list[str] = []
     skipped: list[SkippedRecord] = []
     examples = read_data(args, alphabet, letters.append, skipped.append)
-    from seqray.audit.run import audit  # here, because it takes a second to load
+    from seqray.datasets.audit import audit  # here, because it takes a second to load
 
     found = audit(
         examples,
@@ -74,9 +72,8 @@ def _one_file_a_split(args: argparse.Namespace) -> bool:
 
 
 def _write(args: argparse.Namespace, alphabet: Alphabet, found: Audit) -> None:
-    from seqray.io.audit import write_audit
-    from seqray.io.staging import Staging
-    from seqray.io.tables import describe_alphabet, provenance_lines
+    from seqray.io import Staging
+    from seqray.io.tables import describe_alphabet, provenance_lines, write_audit
 
     settings = {name: value for name, value in found.settings.items() if name != "alphabet"}
     lines = provenance_lines(args.command, "", "", describe_alphabet(alphabet), settings)
@@ -84,8 +81,8 @@ def _write(args: argparse.Namespace, alphabet: Alphabet, found: Audit) -> None:
         if args.out:
             write_audit(staging.path(args.out), found, lines)
         if args.html:
-            from seqray.io.files import open_output
-            from seqray.report.audit_page import render_audit
+            from seqray.io import open_output
+            from seqray.report.pages import render_audit
 
             with open_output(staging.path(args.html)) as handle:
                 handle.write(render_audit(found, lines).encode())

@@ -7,19 +7,28 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from seqray.cli import options
-from seqray.cli.labelled import add_data_arguments, data_files, marked, read_parts
-from seqray.errors import InputError, ModelFileError
+from seqray.cli.common import (
+    add_backbone_argument,
+    add_data_arguments,
+    auto_or_positive_int,
+    check_files,
+    data_files,
+    marked,
+    open_model,
+    positive_int,
+    read_parts,
+)
+from seqray.core import InputError, ModelFileError
 
 if TYPE_CHECKING:
-    from seqray.card import Card
+    from seqray.core import Card
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     add = parser.add_argument
     add("model", metavar="MODEL", help="a shipped model (seqray models) or a model file")
-    options.add_backbone_argument(parser)
+    add_backbone_argument(parser)
     add_data_arguments(parser)
     add("--out", "-o", required=True, metavar="FILE", help="new model file, ends in .safetensors")
     add(
@@ -29,13 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="temperature divides the logits by one number (default); for two classes platt also shifts "
         "them, and isotonic bends them by a rising map, given some hundred examples or more",
     )
-    add("--threads", type=options.positive_int, metavar="N", help="processor threads (default: all)")
+    add("--threads", type=positive_int, metavar="N", help="processor threads (default: all)")
     add(
         "--device", default="auto", metavar="DEVICE", help="auto (a GPU if there is one), cpu, cuda or cuda:N"
     )
     add(
         "--batch-size",
-        type=options.auto_or_positive_int,
+        type=auto_or_positive_int,
         default="auto",
         metavar="N|auto",
         help="sequences at once",
@@ -49,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, calibrate, write; returns the exit status."""
-    from seqray.zoo import locate
+    from seqray.modelfile import locate
 
     source = locate(args.model)
     _check_output(args.out, str(source))
@@ -57,11 +66,11 @@ def run(args: argparse.Namespace) -> int:
     if not files:
         remedy = "give --test TABLE, or --class LABEL=FASTA for each class"
         raise InputError("no sequences to calibrate on", remedy=remedy)
-    options.check_files(files, [args.out])
-    model = options.open_model(args)
+    check_files(files, [args.out])
+    model = open_model(args)
     parts = read_parts(args, model.alphabet)
     from seqray.modelfile import save_model
-    from seqray.recalibrate import recalibrate, refuse_training_data
+    from seqray.training import recalibrate, refuse_training_data
 
     data = marked(parts)
     as_filed = [example for _, examples in parts for example in examples]

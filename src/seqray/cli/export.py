@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from seqray.errors import InputError
+from seqray.core import InputError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,11 +21,10 @@ def run(args: argparse.Namespace) -> int:
     """Load, check against torch, write."""
     if args.out == "-":
         raise InputError("an exported model is a file", where="--out", remedy="name one that ends in .onnx")
-    from seqray.modelheader import read_card
-    from seqray.zoo import load_model, locate
+    from seqray.modelfile import load_model, locate, read_card
 
     card = read_card(locate(args.model))  # a misspelt name is told before torch is loaded
-    from seqray.export import export_onnx, require_graph
+    from seqray.inference.onnx import export_onnx, require_graph
 
     require_graph(card)
     model = load_model(args.model)

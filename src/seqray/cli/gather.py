@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from seqray.cli import options
-from seqray.errors import InputError
+from seqray.cli.common import SkipLog, add_scan_outputs, check_files
+from seqray.core import InputError
 
 if TYPE_CHECKING:
-    from seqray.cli.scan_outputs import Output
-    from seqray.io.shards import ShardFile
-    from seqray.io.staging import Staging
-    from seqray.scantypes import ScanOptions, ScanResult
+    from seqray.cli.scan import Output
+    from seqray.io import Staging
+    from seqray.scanning import ScanOptions, ScanResult, ShardFile
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SHARD",
         help="every file that 'seqray scan --shard I/N' wrote, in any order",
     )
-    options.add_scan_outputs(parser.add_argument_group("output; all files appear together, or none"))
+    add_scan_outputs(parser.add_argument_group("output; all files appear together, or none"))
     parser.add_argument("--skipped", metavar="FILE", help="write skipped records and reasons to a TSV")
     parser.add_argument(
         "--quiet", "-q", action="store_true", help="write nothing but errors to standard error"
@@ -37,16 +36,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read the shards, put them together, write."""
     started = time.monotonic()
-    from seqray.cli import scan_outputs
-    from seqray.io.scores import track_paths
-    from seqray.io.shards import ShardFile
-    from seqray.io.staging import Staging
-    from seqray.shards import check_shards
+    from seqray.cli.scan import cautions, plan_outputs, summary
+    from seqray.io import Staging
+    from seqray.io.tracks import track_paths
+    from seqray.scanning import ShardFile, check_shards
 
-    outputs = scan_outputs.plan_outputs(args.out, args.format)
+    outputs = plan_outputs(args.out, args.format)
     tracks = [str(path) for track in args.track for path in track_paths(track).values()]
     for shard in args.shards:
-        options.check_files([shard], [*(output.path for output in outputs), *tracks, args.skipped])
+        check_files([shard], [*(output.path for output in outputs), *tracks, args.skipped])
     with ExitStack() as stack, Staging() as staging:
         files = [stack.enter_context(ShardFile(shard)) for shard in args.shards]
         check_shards(files)
@@ -54,23 +52,23 @@ def run(args: argparse.Namespace) -> int:
         result = _gather(args, files, settings, outputs, staging)
     args.records = result.contigs
     if not args.quiet:
-        for caution in scan_outputs.cautions(result, settings):
+        for caution in cautions(result, settings):
             print(f"seqray: caution: {caution}", file=sys.stderr)
         seconds = time.monotonic() - started
         count = len(files[0].header["skipped"])
-        print(f"{scan_outputs.summary(result, count)}, {seconds:.1f} s", file=sys.stderr)
+        print(f"{summary(result, count)}, {seconds:.1f} s", file=sys.stderr)
     return 0
 
 
 def _settings(file: ShardFile) -> ScanOptions:
-    from seqray.scantypes import ScanOptions
+    from seqray.scanning import ScanOptions
 
     return ScanOptions(**file.header["options"])
 
 
 def _lines(args: argparse.Namespace, header: dict[str, Any], extra: dict[str, str]) -> list[str]:
     """The header that the whole scan would have written, with the outputs of this command."""
-    from seqray.cli.scan_shards import divide_words
+    from seqray.cli.scan import divide_words
     from seqray.io.tables import provenance_lines
 
     command = [*header["command"], *divide_words(args.command)[1]]
@@ -85,9 +83,8 @@ def _gather(
     outputs: Sequence[Output],
     staging: Staging,
 ) -> ScanResult:
-    from seqray.cli import scan_outputs
-    from seqray.scantypes import Listeners
-    from seqray.shards import gather, skipped_of
+    from seqray.cli.scan import Tracks, result_facts, write_calls
+    from seqray.scanning import Listeners, gather, skipped_of
 
     header = files[0].header
     _check_version(files[0])
@@ -95,8 +92,8 @@ def _gather(
     call_paths = [staging.path(output.path) for output in outputs]
     skip_path = args.skipped and staging.path(args.skipped)
     with (
-        options.SkipLog(skip_path, lines, quiet=True) as skipped,
-        scan_outputs.Tracks(args.track, staging, lines, header["track name"]) as tracks,
+        SkipLog(skip_path, lines, quiet=True) as skipped,
+        Tracks(args.track, staging, lines, header["track name"]) as tracks,
     ):
         for record in skipped_of(files[0]):
             skipped(record)
@@ -105,14 +102,14 @@ def _gather(
             on_profile=tracks.add if args.track else None,
         )
         result = gather(files, settings, listeners)
-    lines = _lines(args, header, scan_outputs.result_facts(result, settings))
+    lines = _lines(args, header, result_facts(result, settings))
     for path, output in zip(call_paths, outputs, strict=True):
-        scan_outputs.write_calls(path, output.format, result.calls, lines)
+        write_calls(path, output.format, result.calls, lines)
     return result
 
 
 def _check_version(file: ShardFile) -> None:
-    from seqray import __version__
+    from seqray.core import __version__
 
     if file.header["version"] != __version__:
         raise InputError(

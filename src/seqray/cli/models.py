@@ -7,12 +7,10 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from seqray import zoo
-from seqray.card import card_to_mapping, describe, headline
-from seqray.cli.options import add_backbone_argument
-from seqray.errors import ConfigError, ModelFileError
-from seqray.io.files import sha256
-from seqray.modelheader import read_card
+from seqray.cli.common import add_backbone_argument
+from seqray.core import ConfigError, ModelFileError, card_to_mapping, describe, headline
+from seqray.io import sha256
+from seqray.modelfile import available, load_model, locate, read_card
 
 TELLS_RESOURCES = False
 COLUMNS = ("name", "window", "classes", "members", "size", "measured", "summary")
@@ -43,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    rows = [_row(name) for name in zoo.available()]
+    rows = [_row(name) for name in available()]
     if args.json:
         print(json.dumps(rows, indent=2))
     else:
@@ -52,7 +50,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _row(name: str) -> dict[str, str | int]:
-    path = zoo.locate(name)
+    path = locate(name)
     card = read_card(path)
     return {
         "name": name,
@@ -80,10 +78,8 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _show(args: argparse.Namespace) -> int:
     if len(args.models) != 1:
-        raise ConfigError(
-            "'show' takes one model", remedy=f"shipped are {', '.join(zoo.available()) or 'none'}"
-        )
-    path = zoo.locate(args.models[0])
+        raise ConfigError("'show' takes one model", remedy=f"shipped are {', '.join(available()) or 'none'}")
+    path = locate(args.models[0])
     card, checksum = read_card(path), sha256(path)
     if args.json:
         print(json.dumps(card_to_mapping(card) | {"sha256": checksum}, indent=2, sort_keys=True))
@@ -95,13 +91,13 @@ def _show(args: argparse.Namespace) -> int:
 def _verify(args: argparse.Namespace) -> int:
     if args.backbone and not args.models:
         raise ConfigError("'--backbone' is given, and no model", remedy="name the model that stands on it")
-    names = args.models or zoo.available()
+    names = args.models or available()
     if not names:
         raise ModelFileError("this installation ships no model", remedy="name a model file")
     failures = []
     for name in names:
         try:
-            print(f"{Path(name).name}\tok\t{zoo.load_model(name, args.backbone).sha256}")
+            print(f"{Path(name).name}\tok\t{load_model(name, args.backbone).sha256}")
         except ModelFileError as error:
             print(f"{Path(name).name}\tfailed\t{error}")
             failures.append(error)

@@ -9,14 +9,28 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from seqray.cli import options
-from seqray.cli.alignments import add_row_arguments, open_alignments, refuse_row_options, wanted_rows
-from seqray.cli.origin import Origin
+from seqray.cli.common import (
+    Origin,
+    Progress,
+    SkipLog,
+    add_common_arguments,
+    add_input_arguments,
+    add_row_arguments,
+    check_files,
+    describe_input,
+    open_alignments,
+    open_model,
+    open_records,
+    probability,
+    provenance,
+    refuse_row_options,
+    wanted_rows,
+)
 
 if TYPE_CHECKING:
-    from seqray.card import Card
+    from seqray.core import Card
+    from seqray.core.results import Prediction
     from seqray.modelfile import TrainedModel
-    from seqray.results import Prediction
 
 
 ODD_SHARE, FEWEST_ODD = 0.05, 5  # out-of-domain records that a warning needs
@@ -25,50 +39,50 @@ _LABEL, _ODD = "label ", "out-of-domain"  # what is counted
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options."""
-    options.add_input_arguments(parser, alignments=True)
+    add_input_arguments(parser, alignments=True)
     parser.add_argument(
         "--out", "-o", default="-", metavar="FILE", help=".tsv, .tsv.gz or .parquet (default: TSV on stdout)"
     )
     parser.add_argument(
         "--threshold",
-        type=options.probability,
+        type=probability,
         metavar="P",
         help="call the positive class at this probability and above (default: the model's)",
     )
     parser.add_argument(
         "--prior",
-        type=options.probability,
+        type=probability,
         metavar="P",
         help="share of the positive class among your records; re-weights the probabilities",
     )
     parser.add_argument(
         "--coverage",
-        type=options.probability,
+        type=probability,
         metavar="C",
         help="add the column 'set': the classes that can't be ruled out, which hold the true one of a record "
         "with at least this probability, whatever its class",
     )
     add_row_arguments(parser)
-    options.add_common_arguments(parser)
+    add_common_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Read, classify, write."""
-    from seqray.io.staging import Staging
+    from seqray.io import Staging
     from seqray.io.tables import table_format, write_predictions
 
     started = time.monotonic()
     table_format(args.out)
-    options.check_files(args.input, (args.out, args.skipped), beside=(args.model,))
-    model = options.open_model(args, alignments=True)
-    lines = options.provenance(args, model, _facts(args, model.card))
+    check_files(args.input, (args.out, args.skipped), beside=(args.model,))
+    model = open_model(args, alignments=True)
+    lines = provenance(args, model, _facts(args, model.card))
     seen: Counter[str] = Counter()
     origin = Origin(model)
     with Staging() as staging:
         out, skip_path = staging.path(args.out), args.skipped and staging.path(args.skipped)
         with (
-            options.SkipLog(skip_path, lines, quiet=args.quiet) as skipped,
-            options.Progress("records", quiet=args.quiet) as progress,
+            SkipLog(skip_path, lines, quiet=args.quiet) as skipped,
+            Progress("records", quiet=args.quiet) as progress,
         ):
             predictions = _predictions(args, model, skipped, origin)
             counted = progress.watch(_counted(predictions, seen))
@@ -85,10 +99,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _predictions(
-    args: argparse.Namespace, model: TrainedModel, skipped: options.SkipLog, origin: Origin
+    args: argparse.Namespace, model: TrainedModel, skipped: SkipLog, origin: Origin
 ) -> Iterator[Prediction]:
-    from seqray.alignment_prediction import predict_alignments
-    from seqray.prediction import predict_records
+    from seqray.inference import predict_alignments, predict_records
 
     settings: dict[str, Any] = {
         "batch_size": args.batch_size,
@@ -101,8 +114,8 @@ def _predictions(
         alignments = open_alignments(args, model.alphabet, skipped)
         return predict_alignments(model, alignments, rows=wanted_rows(args), **settings)
     refuse_row_options(args)
-    records = origin.watch(options.open_records(args, model.alphabet, skipped))
-    return predict_records(model, records, source=options.describe_input(args), **settings)
+    records = origin.watch(open_records(args, model.alphabet, skipped))
+    return predict_records(model, records, source=describe_input(args), **settings)
 
 
 def _counted(predictions: Iterable[Prediction], seen: Counter[str]) -> Iterator[Prediction]:

@@ -7,15 +7,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seqray.alphabet import ALPHABETS
-from seqray.cli.options import SkipLog, check_files, probability
+from seqray.cli.common import SkipLog, check_files, probability
 from seqray.cli.train import INTERRUPTED, add_run_arguments, configure
+from seqray.core import ALPHABETS
 from seqray.io.alignments import read_alignments
-from seqray.io.fasta import read_fasta
+from seqray.io.sequences import read_fasta
 
 if TYPE_CHECKING:
-    from seqray.config import RunConfig
-    from seqray.records import Alignment
+    from seqray.core import Alignment, RunConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,9 +41,7 @@ def run(args: argparse.Namespace) -> int:
     out = Path(args.out)
     check_files(args.input, [args.out])
     data = read_unlabelled(args, config)
-    from seqray.training.fit import check_output
-    from seqray.training.pretrain import pretrain
-    from seqray.training.workdir import is_main_process
+    from seqray.training import check_output, is_main_process, pretrain
 
     check_output(out)
     folder = Path(args.work_dir or f"{args.out}.training")

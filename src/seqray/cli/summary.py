@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from unicodedata import category
 
-from seqray.errors import InputError
+from seqray.core import InputError
 
 # Control characters, and those that end a line.
 _BREAKING = ("Cc", "Zl", "Zp")
@@ -39,10 +39,9 @@ def _divide(word: str) -> tuple[str, str]:
 
 def run(args: argparse.Namespace) -> int:
     """Read the tables, write the summary."""
-    from seqray.cli.options import check_end, check_files
-    from seqray.io.files import open_output
-    from seqray.io.staging import Staging
-    from seqray.io.summaries import summarize, write_summary
+    from seqray.cli.common import check_end, check_files
+    from seqray.io import Staging, open_output
+    from seqray.io.tables import summarize, write_summary
 
     check_end(args.html, ".html", ".htm")
     rows: list[dict[str, str]] = []
@@ -58,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     with Staging() as staging:
         write_summary(staging.path(args.out), rows)
         if args.html:
-            from seqray.report.summary_page import render_summary
+            from seqray.report.pages import render_summary
 
             with open_output(staging.path(args.html)) as handle:
                 handle.write(render_summary(args.title, rows).encode())

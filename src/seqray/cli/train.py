@@ -12,17 +12,31 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from seqray.alphabet import ALPHABETS
-from seqray.cli.alignments import add_label_arguments, queries, read_labelled, reads_alignments
-from seqray.cli.labelled import add_data_arguments, data_files, read_data
-from seqray.cli.options import check_files, positive_int, whole_number
-from seqray.config import RunConfig, load_run_config
-from seqray.errors import ConfigError, InputError
-from seqray.mapping import from_mapping, to_mapping
-from seqray.records import Example
+from seqray.cli.common import (
+    add_data_arguments,
+    add_label_arguments,
+    check_files,
+    data_files,
+    positive_int,
+    queries,
+    read_data,
+    read_labelled,
+    reads_alignments,
+    whole_number,
+)
+from seqray.core import (
+    ALPHABETS,
+    ConfigError,
+    Example,
+    InputError,
+    RunConfig,
+    from_mapping,
+    load_run_config,
+    to_mapping,
+)
 
 if TYPE_CHECKING:
-    from seqray.training.fit import TrainResult
+    from seqray.training import TrainResult
 
 INTERRUPTED = 130
 
@@ -80,15 +94,14 @@ def run(args: argparse.Namespace) -> int:
     config = configure(args)
     data = training_data(args, config)
     metrics = read_metrics(args.metrics) if args.metrics else None
-    from seqray.pretrained import load_start
-    from seqray.training import fit, workdir  # here, because they take seconds to load
-    from seqray.zoo import load_model, locate
+    from seqray.modelfile import load_model, load_start, locate
+    from seqray.training import is_main_process, train
 
     teacher = load_model(args.teacher) if args.teacher else None
     start = load_start(locate(args.init)) if args.init else None
     folder = Path(args.work_dir or f"{args.out}.training")
     try:
-        result = fit.train(
+        result = train(
             config,
             data,
             Path(args.out),
@@ -104,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
         again = " without --no-resume" if args.no_resume else ""
         print(f"seqray: interrupted; the same command{again} resumes from {folder}", file=sys.stderr)
         return INTERRUPTED
-    if not args.quiet and workdir.is_main_process():
+    if not args.quiet and is_main_process():
         print("\n".join(summary(result, args.out)), file=sys.stderr)
     return 0
 
@@ -127,7 +140,7 @@ def configure(args: argparse.Namespace) -> RunConfig:
         config = replace(config, seed=args.seed)
     if args.members is not None:
         config = replace(config, members=args.members)
-    from seqray.devices import trainer_device  # here, for it loads torch
+    from seqray.models import trainer_device  # here, for it loads torch
 
     return replace(config, trainer=config.trainer | trainer_device(args.device))
 

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.stats import binomtest
 from sklearn.metrics import precision_recall_curve, roc_curve
 
-from seqray.evaluation.weighted import call_figures
-from seqray.evaluation_results import Floats
+from seqray.core import Floats
+from seqray.metrics import call_figures
 
 RELIABILITY_BINS = 10
 SHOWN_THRESHOLDS = 11

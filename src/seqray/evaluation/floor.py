@@ -14,13 +14,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from seqray.alphabet import Alphabet
-from seqray.baseline import KmerPositionalBaseline
-from seqray.calibrate import choose_threshold
-from seqray.errors import InputError
-from seqray.evaluation_results import Answers, Floats
-from seqray.records import LabelledSequence
-from seqray.splits import grouped_folds
+from seqray.calibration import choose_threshold
+from seqray.core import Alphabet, Floats, InputError, LabelledSequence
+from seqray.core.results import Answers
+from seqray.homology import grouped_folds
+from seqray.metrics import KmerPositionalBaseline
 
 FOLDS = 5
 # 8,000 three-letter words of protein at each position would be too many to fit.

@@ -11,9 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqray.evaluation.resampling import group_numbers, interval, p_of_no_difference, weight_blocks
-from seqray.evaluation.weighted import class_figures, table_figures
-from seqray.evaluation_results import Answers, Figure, Floats
+from seqray.core import Floats
+from seqray.core.results import Answers, Figure
+from seqray.metrics import (
+    class_figures,
+    group_numbers,
+    interval,
+    p_of_no_difference,
+    table_figures,
+    weight_blocks,
+)
 
 Key = tuple[str, str, str]  # source, class, metric
 WHOLE, MACRO = "all", "macro"

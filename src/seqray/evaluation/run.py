@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seqray.errors import ConfigError, InputError
+from seqray.core import ConfigError, InputError
+from seqray.core.results import Answers, Evaluation
 from seqray.evaluation.floor import called
-from seqray.evaluation.mcnemar import mcnemar
 from seqray.evaluation.measure import MACRO, WHOLE, Records, measure, part_of_answers
-from seqray.evaluation.resampling import FEW_GROUPS, group_numbers
-from seqray.evaluation_results import Answers, Evaluation
+from seqray.metrics import FEW_GROUPS, group_numbers, mcnemar
 
 MODEL, AGAINST, FLOOR = "model", "against", "floor"
 COMPARED = (FLOOR, AGAINST)
@@ -51,7 +50,7 @@ def evaluate_scores(
     groups
         (N,) keys; records of one group are drawn together in the bootstrap.
     beside
-        What other classifiers say of the same records, such as `seqray.evaluation.floor.floors`.
+        What other classifiers say of the same records, such as `seqray.evaluation.floors`.
     subsets
         Rows of further parts that get figures of their own.
     draws, seed

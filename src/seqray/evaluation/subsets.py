@@ -7,9 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from seqray.alphabet import Alphabet
-from seqray.records import LabelledSequence
-from seqray.similarity import best_matches
+from seqray.core import Alphabet, LabelledSequence
+from seqray.homology import best_matches
 
 EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of identity; sequences of identity 1 are a range of their own
 CONTEXT, SIMILARITY = "context", "similarity"

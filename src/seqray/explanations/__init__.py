@@ -1,1 +1,9 @@
-"""Which letters a call rests on, by several methods, and whether each is worth believing."""
+"""Which positions drive a prediction, and whether the ranking can be believed.
+
+- `attribution`: rollout, gradients, mutagenesis; `checks`: faithfulness, significance; `motifs`
+- `run`: sequences; `alignments`: alignments; `places`: calls of a scan
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

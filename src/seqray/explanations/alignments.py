@@ -12,28 +12,24 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from seqray.alignment_prediction import score_alignments
-from seqray.alignment_results import AlignmentExplanation, Floats, Indices
-from seqray.alignment_rows import choose
-from seqray.alignment_tokens import AlignmentTokenizer
-from seqray.errors import ConfigError
-from seqray.explanation_results import Faithfulness
-from seqray.explanations.alignment_methods import (
+from seqray.core import Alignment, ConfigError, Floats, Ints
+from seqray.core.msa import choose
+from seqray.core.results import AlignmentExplanation, Faithfulness
+from seqray.explanations.attribution import (
+    CALLED,
     AlignmentKnobs,
+    AlignmentQuestion,
+    class_explained,
     find_alignment_method,
+    occlude_columns,
     score_alignment,
     score_pairs,
 )
-from seqray.explanations.faithfulness import RANDOM_RANKINGS, SHARES, Evidence, gather, random_ranks
-from seqray.explanations.hiding import AlignmentQuestion, occlude_columns
-from seqray.explanations.logodds import CALLED, class_explained
-from seqray.explanations.verdict import conclude
-from seqray.modelfile import TrainedModel
-from seqray.models.alignment import AxialTransformer
-from seqray.models.build import build_network
-from seqray.networks import Network
-from seqray.prediction import called_labels
-from seqray.records import Alignment
+from seqray.explanations.checks import RANDOM_RANKINGS, SHARES, Evidence, conclude, gather, random_ranks
+from seqray.inference import called_labels, score_alignments
+from seqray.modelfile import Network, TrainedModel
+from seqray.models import AxialTransformer, build_network
+from seqray.models.tokenizers import AlignmentTokenizer
 
 REFERENCE = "occlusion"
 _WRONG_WEIGHTS_SEED = 20_261_121
@@ -46,7 +42,7 @@ class AlignmentOptions:
     Attributes
     ----------
     methods
-        Names, see `seqray.explanations.alignment_methods.ALIGNMENT_METHODS`.
+        Names, see `seqray.explanations.attribution.alignment_methods.ALIGNMENT_METHODS`.
     target
         The class explained; ``called`` for the one that each alignment is called; the positive one if None.
     rows
@@ -131,8 +127,8 @@ class _Item:
     """An alignment on its way: what is read of it, its call and the class explained."""
 
     alignment: Alignment
-    rows: Indices
-    columns: Indices
+    rows: Ints
+    columns: Ints
     label: str
     target: int
     probabilities: Floats
@@ -215,13 +211,13 @@ def _measure(
     )
 
 
-def hiding_curves(questions: list[AlignmentQuestion], ranks: Indices) -> dict[str, Floats]:
+def hiding_curves(questions: list[AlignmentQuestion], ranks: Ints) -> dict[str, Floats]:
     """Log-odds while columns are hidden, and while they are shown, in the order of their ranks (C,).
 
     Returns
     -------
     dict
-        ``deletion`` and ``insertion``, (1, S) each, at `seqray.explanations.faithfulness.SHARES`; the mean
+        ``deletion`` and ``insertion``, (1, S) each, at `seqray.explanations.checks.SHARES`; the mean
         over the questions.
     """
     first = ranks < np.round(SHARES * len(ranks))[:, None]  # (S, C)

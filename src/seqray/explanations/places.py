@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from seqray.alphabet import Alphabet, reverse_complement
-from seqray.errors import InputError
-from seqray.explanation_results import Place
+from seqray.core import Alphabet, InputError, SequenceRecord, reverse_complement
+from seqray.core.results import Call, Place
 from seqray.io.tracks import call_ids
-from seqray.records import SequenceRecord
-from seqray.results import Call
 
 
 def cut_calls(

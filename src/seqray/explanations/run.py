@@ -8,30 +8,30 @@ from itertools import islice
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
-from seqray.errors import ConfigError
-from seqray.explanation_results import Explanation, Faithfulness, HeadFigures, Place
-from seqray.explanations.backbones import pooled_attention
-from seqray.explanations.compute import mean_scores, member_effects, member_scores
-from seqray.explanations.faithfulness import Evidence, measure
-from seqray.explanations.heads import head_figures
-from seqray.explanations.logodds import CALLED, class_explained, ensemble_score
-from seqray.explanations.methods import Knobs, check_methods, find_method, letters_of
-from seqray.explanations.rollout import attention_of_cls
-from seqray.explanations.significance import SHUFFLES, p_values, q_values
-from seqray.explanations.trace import trace
-from seqray.explanations.verdict import conclude
-from seqray.modelfile import TrainedModel
-from seqray.models.backbone import BackboneClassifier
-from seqray.models.build import build_model
-from seqray.networks import SequenceNetwork
-from seqray.prediction import arithmetic, called_labels, checked_records, micro_batch, score_codes
-from seqray.records import SequenceRecord
-
-Codes = npt.NDArray[np.uint8]
-Floats = npt.NDArray[np.float64]
+from seqray.core import Codes, ConfigError, Floats, SequenceRecord
+from seqray.core.results import Explanation, Faithfulness, HeadFigures, Place
+from seqray.explanations.attribution import (
+    CALLED,
+    Knobs,
+    attention_of_cls,
+    check_methods,
+    class_explained,
+    ensemble_score,
+    find_method,
+    head_figures,
+    letters_of,
+    mean_scores,
+    member_effects,
+    member_scores,
+    pooled_attention,
+    trace,
+)
+from seqray.explanations.checks import SHUFFLES, Evidence, conclude, measure, p_values, q_values
+from seqray.inference import arithmetic, called_labels, checked_records, micro_batch, score_codes
+from seqray.modelfile import SequenceNetwork, TrainedModel
+from seqray.models import BackboneClassifier, build_model
 
 CHUNK_RECORDS = 128
 MAX_MUTATED = 500  # letters; every substitution of a longer record would cost too much to be a reference
@@ -45,7 +45,7 @@ class ExplainOptions:
     Attributes
     ----------
     methods
-        Names, see `seqray.explanations.methods.METHODS`.
+        Names, see `seqray.explanations.attribution.METHODS`.
     target
         The class explained; ``called`` for the one that each record is called; the positive one if None.
     members

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from Bio.Align import PairwiseAligner, substitution_matrices
 
-from seqray.alphabet import Alphabet
+from seqray.core import Alphabet
 
 # Each identical pair adds this much to the score. It is too small to change which alignment is best, but
 # among the best ones it prefers the one with most matches, and their number is the fraction of the score.

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from seqray.alphabet import DNA, Alphabet, reverse_complement
-from seqray.errors import InputError
-from seqray.similarity import merge_groups
+from seqray.core import DNA, Alphabet, InputError, reverse_complement
+from seqray.homology.similarity import merge_groups
 
 _DATABASE = {"protein": "1", "dna": "2", "rna": "2"}
 

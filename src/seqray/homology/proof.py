@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqray.alphabet import Alphabet
-from seqray.similarity import best_matches
-from seqray.splits import shares_word
+from seqray.core import Alphabet
+from seqray.homology.similarity import best_matches
+from seqray.homology.splits import shares_word
 
 QUANTILES = (0.5, 0.9, 0.99)
 _CHANCE = 1e-9  # an identity is a fraction of whole letters; rounding must not lift it over a threshold
@@ -75,7 +75,7 @@ def measure_boundary(
     both_strands: bool,
     candidates: int = 5,
 ) -> Boundary:
-    """Align each held-out sequence with its likest on the other side; see `seqray.similarity.best_matches`.
+    """Align each held-out sequence with its likest on the other side; see `seqray.homology.best_matches`.
 
     Parameters
     ----------

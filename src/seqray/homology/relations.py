@@ -9,11 +9,10 @@ from typing import Literal
 
 import numpy as np
 
-from seqray.alphabet import Alphabet
-from seqray.errors import InputError
+from seqray.core import Alphabet, InputError
 from seqray.homology.mmseqs import mmseqs_groups
-from seqray.similarity import group_plan, homology_groups, merge_groups
-from seqray.splits import kmer_groups, position_groups
+from seqray.homology.similarity import group_plan, homology_groups, merge_groups
+from seqray.homology.splits import kmer_groups, position_groups
 
 _PLACE = re.compile(r"(?P<contig>.+?):(?P<position>\d+)(?:-\d+)?(?::?\(?[+-]\)?)?(?::.*)?")
 

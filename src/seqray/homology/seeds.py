@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqray.alphabet import Alphabet
+from seqray.core import Alphabet
 
 # By weight, from a random search for two patterns that together are hit twice in most pairs of 60 letters.
 _PATTERNS = {
@@ -35,7 +35,7 @@ _LIGHTEST = {4: 5, 20: 2}  # letters of the alphabet -> weight: below it, unrela
 
 SENSITIVITY = 0.98  # share of pairs at the threshold that a plan has to find, if the budget lets it
 WORD_PAIRS = 1e8
-MAX_OWNERS = 200  # sequences that a word is looked up in; beyond, see `seqray.homology.words`
+MAX_OWNERS = 200  # sequences that a word is looked up in; beyond, see `seqray.homology.kmers`
 _CROWD = MAX_OWNERS / 8  # expected owners of a word by chance alone
 _SHORT = {4: 6, 20: 3}  # letters of the alphabet -> letters of a short word
 _MAX_WORDS = 4**12  # different words of one pattern: columns of a matrix

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from seqray.alphabet import Alphabet
-from seqray.homology.words import chunks, other_strand
-from seqray.words import CodeStack, word_indices, word_starts
+from seqray.core import Alphabet, CodeStack, word_indices, word_starts
+from seqray.homology.kmers import chunks, other_strand
 
 _ONES = (
     np.unpackbits(np.arange(2**16, dtype=np.uint16).view(np.uint8)).reshape(-1, 16).sum(1).astype(np.uint8)

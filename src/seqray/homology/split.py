@@ -8,13 +8,11 @@ from typing import Literal
 
 import numpy as np
 
-from seqray.alphabet import Alphabet
-from seqray.errors import InputError
+from seqray.core import Alphabet, InputError, LabelledSequence
 from seqray.homology.proof import Boundary, leaks, measure_boundary, remeasure
 from seqray.homology.relations import Related, RelationOptions
-from seqray.records import LabelledSequence
-from seqray.similarity import merge_groups
-from seqray.splits import deal_groups
+from seqray.homology.similarity import merge_groups
+from seqray.homology.splits import deal_groups
 
 PARTS = ("train", "validation", "test")
 _ROUNDS = 5  # of moving; one is nearly always enough

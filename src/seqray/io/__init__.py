@@ -1,0 +1,10 @@
+"""The only readers and writers of files. Coordinates are converted here and nowhere else.
+
+- `files`: open plain or compressed files, write whole or not at all; `staging`: several outputs together
+- `sequences`: FASTA and GenBank; `alignments`: Stockholm, A3M, PHYLIP, Clustal, aligned FASTA
+- `tables`: TSV, CSV, Parquet, JSON, MEME; `tracks`: GFF3, BED, bedGraph, bigWig
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

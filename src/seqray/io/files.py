@@ -19,8 +19,7 @@ from typing import Any, BinaryIO, cast
 
 from Bio.bgzf import BgzfWriter
 
-from seqray.errors import InputError
-from seqray.stopping import stop_if_wanted
+from seqray.core import InputError, stop_if_wanted
 
 BLOCK = 1 << 20
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from seqray.errors import InputError
-from seqray.stopping import stop_if_wanted
+from seqray.core import InputError, stop_if_wanted
 
 
 class Staging:

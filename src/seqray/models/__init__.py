@@ -1,0 +1,11 @@
+"""Networks: tokens in, logits out. They know neither files nor records.
+
+- `tokenizers`: letters to tokens; `batches`: tokens and masks of many records; `devices`
+- `attention`, `axial`, `positions`, `layers`, `kernels`: the parts
+- `sequence`, `alignment`, `backbone`: the three networks; `build`: the network that a configuration names
+- `output`: logits and attention
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

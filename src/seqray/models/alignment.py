@@ -6,15 +6,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from seqray.config import ModelConfig
+from seqray.core import ModelConfig
 from seqray.models.axial import ColumnAttention, RowAttention
 from seqray.models.helices import HelixEmbedding
+from seqray.models.kmers import WordEmbedding
 from seqray.models.layers import SPECIAL_TOKENS, ClassificationHead, ConvolutionalStem, FeedForward
 from seqray.models.output import AttentionStep, ModelOutput
 from seqray.models.positions import EndMatrix, LearnedPositions, rotary_angles, sinusoidal
-from seqray.models.words import WordEmbedding
 
-GAP_TOKENS = 2  # gap and missing data come after the letters, see seqray.alignment_tokens
+GAP_TOKENS = 2  # gap and missing data come after the letters, see seqray.models.tokenizers.alignment
 
 
 class AxialBlock(nn.Module):

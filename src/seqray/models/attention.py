@@ -83,7 +83,7 @@ class MultiHeadAttention(nn.Module):
         mask
             (B, L) bool, True at real keys.
         rotation
-            Cosine and sine of the rotary angles, see `seqray.models.positions.rotary_angles`.
+            Cosine and sine of the rotary angles, see `seqray.models.rotary_angles`.
         first_query_only
             Compute the output of token 0 alone; exact, and all that the last layer of a CLS classifier needs.
         need_weights

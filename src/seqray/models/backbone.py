@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from seqray.config import BackboneConfig, ModelConfig
+from seqray.core import BackboneConfig, ModelConfig
 from seqray.models.layers import ClassificationHead
 from seqray.models.output import AttentionStep, ModelOutput
 
-PAD = 0  # as in seqray.tokens; tokens of a backbone are its own ids plus one
+PAD = 0  # as in seqray.models.tokenizers.sequence; tokens of a backbone are its own ids plus one
 
 
 class BackboneClassifier(nn.Module):

@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping
 
 from torch import nn
 
-from seqray.alphabet import ALPHABETS
-from seqray.config import ModelConfig
-from seqray.errors import ConfigError
+from seqray.core import ALPHABETS, ConfigError, ModelConfig
 from seqray.models.alignment import GAP_TOKENS, AxialTransformer
 from seqray.models.layers import SPECIAL_TOKENS
 from seqray.models.sequence import SequenceTransformer
@@ -33,7 +31,7 @@ def build_network(config: ModelConfig) -> Network:
     Raises
     ------
     ConfigError
-        For a classifier on a backbone, which `seqray.networks.build_network` makes.
+        For a classifier on a backbone, which `seqray.modelfile.build_network` makes.
     """
     if config.kind not in NETWORKS:
         raise ConfigError(f"'model.kind' is {config.kind}", remedy=f"choose {' or '.join(NETWORKS)}")

@@ -217,7 +217,7 @@ class HelixEmbedding(nn.Module):
 
     A convolution over the profile finds stems and loops. Beside it, the profile counts for something of its
     own at each of some places along the alignment, between which it is drawn in straight lines: a product of
-    place and profile, which the network would have to build (see `seqray.models.positions.PositionGain`).
+    place and profile, which the network would have to build (see `seqray.models.PositionGain`).
     """
 
     def __init__(self, d_model: int, activation: str) -> None:

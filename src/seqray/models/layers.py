@@ -8,14 +8,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from seqray.config import StemConfig
+from seqray.core import StemConfig
 from seqray.models.attention import MultiHeadAttention
 from seqray.models.kernels import Linear
 from seqray.models.positions import Frame
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 RESIDUAL_KERNEL = 5
-SPECIAL_TOKENS = 4  # PAD, CLS, MASK, UNK come before the letters or words, see seqray.tokens
+SPECIAL_TOKENS = (
+    4  # PAD, CLS, MASK, UNK come before the letters or words, see seqray.models.tokenizers.sequence
+)
 TOKENS_AT_ONCE = 2048  # of the feed-forward layer, whose hidden vectors are the widest of all
 
 

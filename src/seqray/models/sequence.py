@@ -8,7 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from seqray.config import ModelConfig
+from seqray.core import ModelConfig
+from seqray.models.kmers import WordEmbedding
 from seqray.models.layers import SPECIAL_TOKENS, Block, ClassificationHead, ConvolutionalStem, TokenEmbedding
 from seqray.models.output import AttentionStep, ModelOutput
 from seqray.models.positions import (
@@ -21,7 +22,6 @@ from seqray.models.positions import (
     sinusoidal,
     sum_over_strides,
 )
-from seqray.models.words import WordEmbedding
 
 
 class SequenceTransformer(nn.Module):

@@ -1,1 +1,5 @@
-"""The page of ``seqray explain --html``: one file of HTML that needs nothing from anywhere."""
+"""Pages and pictures.
+
+- `html`: the shell of a page; `svg`: drawings; `plots`: pictures by matplotlib
+- `explanation`, `evaluation`, `pages`: the pages
+"""

@@ -1,0 +1,11 @@
+"""Labeled data give a model file. Only this package knows Lightning.
+
+- `data`, `alignments`, `encode`, `augment`, `partitions`: examples to batches
+- `module`, `trainer`, `fit`: the training; `teacher`: learning from other models
+- `masking`, `pretraining`: learning without labels; `finish`, `workdir`, `figures`: what a run leaves behind
+- `recalibration`: calibrate an existing model on new data
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

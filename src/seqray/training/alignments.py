@@ -7,13 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from seqray.alignment_rows import choose_columns, choose_rows, fit
-from seqray.alignment_tokens import AlignmentTokenizer
-from seqray.alphabet import ALPHABETS
-from seqray.batches import collate_alignments
-from seqray.config import AugmentConfig, RunConfig
-from seqray.records import Alignment
-from seqray.tokens import FIRST_LETTER, MASK
+from seqray.core import ALPHABETS, Alignment, AugmentConfig, RunConfig
+from seqray.core.msa import choose_columns, choose_rows, fit
+from seqray.models import collate_alignments
+from seqray.models.tokenizers import FIRST_LETTER, MASK, AlignmentTokenizer
 from seqray.training.data import LabelledBatch
 
 _SHALLOWER = 1 / 3  # share of the draws with fewer rows than there could be
@@ -25,7 +22,7 @@ class AlignmentSet:
     While training, each batch draws other rows of the alignments that are deeper than is read: what a family
     looks like, not one choice of its members, is then learned; and in a third of the draws fewer, so that
     shallow alignments are known, too. Without random changes the rows are those that
-    `seqray.alignment_rows.fit` picks, as in prediction.
+    `seqray.core.msa.fit` picks, as in prediction.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Random changes to training sequences, drawn and applied to a whole batch at once.
 
-Everything here works on letter codes laid end to end (`seqray.words.CodeStack`), so that a batch of equal
+Everything here works on letter codes laid end to end (`seqray.core.CodeStack`), so that a batch of equal
 and one of unequal lengths take the same path and no letter is touched in Python.
 """
 
@@ -10,10 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqray.alphabet import reverse_complement_codes
-from seqray.config import AugmentConfig
-from seqray.tokens import MASK
-from seqray.words import CodeStack
+from seqray.core import AugmentConfig, CodeStack, reverse_complement_codes
+from seqray.models.tokenizers import MASK
 
 
 @dataclass(frozen=True, slots=True)

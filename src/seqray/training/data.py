@@ -16,11 +16,10 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from seqray.batches import PAD, length_buckets
-from seqray.config import AugmentConfig, RunConfig
-from seqray.tokens import CLS, OwnTokenizer, Tokenizer
+from seqray.core import AugmentConfig, CodeStack, RunConfig, stack_sequences
+from seqray.models import PAD, length_buckets
+from seqray.models.tokenizers import CLS, OwnTokenizer, Tokenizer
 from seqray.training.augment import Changes, cut_windows, mask_tokens
-from seqray.words import CodeStack, stack_sequences
 
 VALIDATION_BATCH = 128
 MAX_VALIDATION_TOKENS = VALIDATION_BATCH * 1024

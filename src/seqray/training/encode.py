@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from seqray.config import ModelConfig, RunConfig
-from seqray.errors import ConfigError, InputError
-from seqray.records import Alignment, Example
-from seqray.tokenization import tokenizer_for
+from seqray.core import Alignment, ConfigError, Example, InputError, ModelConfig, RunConfig
+from seqray.modelfile import tokenizer_for
 from seqray.training.alignments import AlignmentSet
 from seqray.training.data import EncodedSet, Examples
 

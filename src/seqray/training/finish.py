@@ -12,20 +12,13 @@ import lightning
 import numpy as np
 import torch
 
-from seqray import __version__
-from seqray.alphabet import ALPHABETS
-from seqray.calibrate import Calibration, calibrated_card
-from seqray.card import Card
-from seqray.config import RunConfig
-from seqray.domain import Domain
-from seqray.mapping import to_mapping
-from seqray.modelfile import TrainedModel
-from seqray.models.build import count_parameters
-from seqray.networks import Network
-from seqray.records import Example
+from seqray.calibration import Calibration, Domain, calibrated_card
+from seqray.core import ALPHABETS, Card, Example, RunConfig, __version__, to_mapping
+from seqray.modelfile import Network, TrainedModel
+from seqray.models import count_parameters
 from seqray.training.encode import encode
 from seqray.training.figures import classification_figures, model_logits
-from seqray.training.partition import Partition, content_sha256, related_groups
+from seqray.training.partitions import Partition, content_sha256, related_groups
 from seqray.training.trainer import on_gpu
 
 # Settings that have their own place on the card.

@@ -13,20 +13,23 @@ import lightning
 import numpy as np
 import torch
 
-from seqray.alphabet import ALPHABETS
-from seqray.backbones.complete import completed
-from seqray.card import Card
-from seqray.config import RunConfig
-from seqray.errors import ConfigError, InputError, ModelFileError, SeqrayError
-from seqray.modelfile import TrainedModel, save_model
-from seqray.networks import Network, build_network
-from seqray.pretrained import StartingWeights, check_start
-from seqray.records import Example
+from seqray.core import (
+    ALPHABETS,
+    Card,
+    ConfigError,
+    Example,
+    InputError,
+    ModelFileError,
+    RunConfig,
+    SeqrayError,
+)
+from seqray.modelfile import Network, StartingWeights, TrainedModel, build_network, check_start, save_model
+from seqray.modelfile.backbones import completed
 from seqray.training.data import TrainingData
 from seqray.training.encode import context_numbers, encode
 from seqray.training.finish import finish
 from seqray.training.module import Classifier
-from seqray.training.partition import Partition, data_sha256, partition
+from seqray.training.partitions import Partition, data_sha256, partition
 from seqray.training.teacher import check_teacher, taught_targets
 from seqray.training.trainer import BEST, LAST, make_trainer, quiet, run_fit
 from seqray.training.workdir import WorkDir, fingerprint, is_main_process

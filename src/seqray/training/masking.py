@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from seqray.config import AugmentConfig
-from seqray.tokens import FIRST_LETTER, MASK
+from seqray.core import AugmentConfig
+from seqray.models.tokenizers import FIRST_LETTER, MASK
 from seqray.training.data import BatchKey, Examples
 
 IGNORED = -100  # the index that `torch.nn.functional.cross_entropy` leaves out

@@ -12,10 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from seqray.config import RunConfig
-from seqray.errors import SeqrayError
-from seqray.networks import Network, build_network
-from seqray.pretrained import StartingWeights, begin_with
+from seqray.core import RunConfig, SeqrayError
+from seqray.modelfile import Network, StartingWeights, begin_with, build_network
 from seqray.training.data import LabelledBatch
 from seqray.training.figures import classification_figures
 

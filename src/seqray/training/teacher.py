@@ -8,14 +8,12 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import softmax
 
-from seqray.config import RunConfig
-from seqray.errors import ConfigError
-from seqray.isotonic import bent
+from seqray.calibration import bent
+from seqray.core import ConfigError, Example, RunConfig
 from seqray.modelfile import TrainedModel
-from seqray.records import Example
 from seqray.training.encode import encode
 from seqray.training.figures import model_logits
-from seqray.training.partition import Partition
+from seqray.training.partitions import Partition
 
 
 def check_teacher(teacher: TrainedModel, config: RunConfig, classes: Sequence[str]) -> None:

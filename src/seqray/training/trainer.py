@@ -22,8 +22,7 @@ from lightning.pytorch.callbacks.progress.tqdm_progress import Tqdm
 from lightning.pytorch.loggers import CSVLogger
 from lightning.pytorch.trainer.states import TrainerStatus
 
-from seqray.config import RunConfig, StoppingConfig
-from seqray.errors import ConfigError
+from seqray.core import ConfigError, RunConfig, StoppingConfig
 
 BEST, LAST = "best", "last"
 

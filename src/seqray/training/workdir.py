@@ -11,10 +11,8 @@ from typing import Any
 
 from lightning.fabric.utilities.rank_zero import rank_zero_only
 
-from seqray.config import RunConfig
-from seqray.errors import InputError
-from seqray.io.files import open_output
-from seqray.mapping import to_mapping
+from seqray.core import InputError, RunConfig, to_mapping
+from seqray.io import open_output
 
 _RUN, _FINISHED = "run.json", "finished.json"
 # What a card says can be reworded, and members added, without training again.

@@ -8,14 +8,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from seqray.alphabet import DNA, PROTEIN, RNA, Alphabet, reverse_complement
-from seqray.audit.run import audit
-from seqray.errors import InputError
-from seqray.findings import SEVERITIES, Audit
-from seqray.records import LabelledSequence
+from seqray.core.alphabet import DNA, PROTEIN, RNA, Alphabet, reverse_complement
+from seqray.core.errors import InputError
+from seqray.core.records import LabelledSequence
+from seqray.core.results.audit import SEVERITIES, Audit
+from seqray.datasets.audit.run import audit
 
 
 def letters(rng: random.Random, length: int, alphabet: str = "ACGT") -> str:

@@ -4,12 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.metrics import matthews_corrcoef, roc_auc_score
 
-from seqray.audit.intervals import auroc_of, mcc_of, measure
-from seqray.metrics import auroc, bootstrap_interval
+from seqray.metrics.classification import auroc, bootstrap_interval
+from seqray.metrics.intervals import auroc_of, mcc_of, measure
 
 ROWS = st.lists(
     st.tuples(st.booleans(), st.integers(0, 4), st.booleans(), st.integers(0, 3)), min_size=1, max_size=30

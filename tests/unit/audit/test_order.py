@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from seqray.audit.order import runs_test
+from seqray.datasets.audit.order import runs_test
 
 
 def runs(labels):

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from seqray.audit.rules import Feature, best_threshold, learn
+from seqray.datasets.audit.rules import Feature, best_threshold, learn
 
 PAIRS = st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=2, max_size=25)
 

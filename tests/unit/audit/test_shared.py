@@ -4,12 +4,17 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from seqray.alphabet import DNA, PROTEIN, reverse_complement
-from seqray.audit import shared
-from seqray.audit.shared import chance_length, related_across, related_within, word_length, word_table
+from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
+from seqray.datasets.audit import shared
+from seqray.datasets.audit.shared import (
+    chance_length,
+    related_across,
+    related_within,
+    word_length,
+    word_table,
+)
 
 
 def words(sequence, k, both_strands):

@@ -9,11 +9,11 @@ import shutil
 import pytest
 from safetensors.torch import load_file, save_file
 
-from seqray.backbones.complete import completed
-from seqray.backbones.directory import checksums, find_directory
-from seqray.backbones.encoder import build_backbone, load_encoder
-from seqray.config import BackboneConfig, ModelConfig
-from seqray.errors import ConfigError
+from seqray.core.errors import ConfigError
+from seqray.core.model_config import BackboneConfig, ModelConfig
+from seqray.modelfile.backbones.complete import completed
+from seqray.modelfile.backbones.directory import checksums, find_directory
+from seqray.modelfile.backbones.encoder import build_backbone, load_encoder
 
 
 @pytest.fixture

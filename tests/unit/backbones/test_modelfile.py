@@ -11,12 +11,13 @@ import torch
 from safetensors import safe_open
 
 import seqray
-from seqray.api import predict
-from seqray.card import describe
-from seqray.engines import with_engine
-from seqray.errors import ConfigError, ModelFileError
-from seqray.export import export_onnx
-from seqray.modelfile import load_model, read_card, save_model
+from seqray.api.verbs import predict
+from seqray.core.card import describe
+from seqray.core.errors import ConfigError, ModelFileError
+from seqray.inference.engines import with_engine
+from seqray.inference.onnx.export import export_onnx
+from seqray.modelfile.file import load_model_file, save_model
+from seqray.modelfile.header import read_card
 
 CODES = np.random.default_rng(0).integers(0, 4, (6, 40)).astype(np.uint8)
 
@@ -37,7 +38,7 @@ def test_a_file_gives_the_model_that_was_saved(kind, tuning, on_backbone, tmp_pa
     model, path = on_backbone(kind, tuning), tmp_path / "m.safetensors"
     card = save_model(path, model.networks, model.card)
     state = torch.get_rng_state()
-    loaded = load_model(path)
+    loaded = load_model_file(path)
     assert torch.equal(torch.get_rng_state(), state)
     assert loaded.card == card
     assert len(card.self_test["sequences"]) == 4
@@ -54,8 +55,8 @@ def test_a_directory_that_moved_is_named(moved, monkeypatch):
     with pytest.raises(
         ConfigError, match=r"before: the directory of the backbone does not exist; name .* by --back"
     ):
-        load_model(path)
-    loaded = load_model(path, place)
+        load_model_file(path)
+    loaded = load_model_file(path, place)
     assert loaded.card.model.backbone.path == str(place)
     assert len(predict(loaded, "ACGTACGT")) == 1
     monkeypatch.setenv("SEQRAY_BACKBONE", str(place))
@@ -65,7 +66,7 @@ def test_a_directory_that_moved_is_named(moved, monkeypatch):
 
 def test_another_backbone_is_refused(moved, backbones):
     with pytest.raises(ConfigError, match=r"is not the backbone of the model: config\.json has"):
-        load_model(moved[0], backbones["kmer"])
+        load_model_file(moved[0], backbones["kmer"])
 
 
 def test_a_card_is_read_without_the_directory(moved):
@@ -78,17 +79,17 @@ def test_a_card_is_read_without_the_directory(moved):
 
 def test_a_model_without_a_backbone_takes_no_directory(tiny_model_file, backbones):
     with pytest.raises(ConfigError, match="model 'tiny' stands on no backbone"):
-        load_model(tiny_model_file, backbones["esm"])
+        load_model_file(tiny_model_file, backbones["esm"])
 
 
 def test_a_damaged_file_fails_its_self_test(moved, monkeypatch):
     path, place = moved
-    model = load_model(path, place)
+    model = load_model_file(path, place)
     wrong = {**model.card.self_test, "logits": (np.array(model.card.self_test["logits"]) + 1).tolist()}
-    monkeypatch.setattr("seqray.modelfile.make_self_test", lambda model: wrong)
+    monkeypatch.setattr("seqray.modelfile.file.make_self_test", lambda model: wrong)
     save_model(path, model.networks, model.card)
     with pytest.raises(ModelFileError, match="fails its self-test"):
-        load_model(path, place)
+        load_model_file(path, place)
 
 
 def test_other_engines_have_no_graph(on_backbone, tmp_path):

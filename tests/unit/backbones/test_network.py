@@ -11,10 +11,10 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer
 
-from seqray.batches import collate
-from seqray.modelfile import TrainedModel
-from seqray.prediction import predict_records, score_codes
-from seqray.records import SequenceRecord
+from seqray.core.records import SequenceRecord
+from seqray.inference.sequences import predict_records, score_codes
+from seqray.modelfile.file import TrainedModel
+from seqray.models.batches import collate
 
 KINDS = ("esm", "kmer", "bpe")
 SEQUENCES = {

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
-from seqray.alphabet import DNA, PROTEIN, RNA
-from seqray.backbones.tokenizer import load_tokenizer
-from seqray.config import BackboneConfig
-from seqray.errors import ConfigError, InputError
+from seqray.core.alphabet import DNA, PROTEIN, RNA
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.model_config import BackboneConfig
+from seqray.modelfile.backbones.tokenizer import load_tokenizer
 
 
 @pytest.fixture

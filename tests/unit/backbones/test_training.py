@@ -9,15 +9,15 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from seqray.config import RunConfig
-from seqray.errors import ConfigError, InputError
-from seqray.mapping import from_mapping
-from seqray.modelfile import load_model
-from seqray.pretrained import StartingWeights
-from seqray.records import LabelledSequence
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.records import LabelledSequence
+from seqray.core.run_config import RunConfig
+from seqray.core.serialization import from_mapping
+from seqray.modelfile.file import load_model_file
+from seqray.modelfile.start import StartingWeights
 from seqray.training import fit
 from seqray.training.module import Classifier
-from seqray.training.pretrain import pretrain
+from seqray.training.pretraining import pretrain
 
 
 def task(count, length=40, seed=0):
@@ -58,7 +58,7 @@ def test_what_is_not_trained_stays_bit_for_bit(tuning, settings, backbones, tmp_
     losses = [row["train_loss"] for row in result.history[0]]
     assert losses[-1] < losses[0]
     stored = load_file(backbones["bpe"] / "model.safetensors")
-    encoder = load_model(tmp_path / "m.safetensors").networks[0].encoder
+    encoder = load_model_file(tmp_path / "m.safetensors").networks[0].encoder
     same = [
         torch.equal(value, stored[name.replace(".base_layer", "")])
         for name, value in encoder.named_parameters()

@@ -5,12 +5,12 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from seqray.alphabet import DNA, PROTEIN
-from seqray.baseline import KmerPositionalBaseline
-from seqray.errors import InputError
+from seqray.core.alphabet import DNA, PROTEIN
+from seqray.core.errors import InputError
+from seqray.core.records import LabelledSequence
 from seqray.evaluation.floor import called, floors
-from seqray.records import LabelledSequence
-from seqray.splits import grouped_folds
+from seqray.homology.splits import grouped_folds
+from seqray.metrics.baselines import KmerPositionalBaseline
 
 CLASSES = ("background", "promoter")
 

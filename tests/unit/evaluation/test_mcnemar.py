@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from seqray.evaluation.mcnemar import mcnemar
+from seqray.metrics.paired_tests import mcnemar
 
 
 def exact(b, c):

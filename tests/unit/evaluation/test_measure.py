@@ -4,20 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn import metrics as reference
 
+from seqray.core.results.evaluation import Answers
 from seqray.evaluation.measure import Records, measure
-from seqray.evaluation.resampling import (
-    CELLS,
-    group_numbers,
-    interval,
-    p_of_no_difference,
-    weight_blocks,
-)
-from seqray.evaluation_results import Answers
-from seqray.metrics import binary_metrics, bootstrap_interval
+from seqray.metrics.classification import binary_metrics, bootstrap_interval
+from seqray.metrics.resampling import CELLS, group_numbers, interval, p_of_no_difference, weight_blocks
 
 CLASSES = ("background", "promoter")
 
@@ -65,7 +58,7 @@ def test_draws_take_whole_groups_as_many_as_there_are():
 def test_draws_are_the_same_whatever_is_held_at_once(monkeypatch):
     groups = np.arange(50)
     [whole] = weight_blocks(groups, 40, seed=3)
-    monkeypatch.setattr("seqray.evaluation.resampling.CELLS", 50 * 7)
+    monkeypatch.setattr("seqray.metrics.resampling.CELLS", 50 * 7)
     parts = list(weight_blocks(groups, 40, seed=3))
     assert len(parts) == 6
     assert CELLS > 50 * 7

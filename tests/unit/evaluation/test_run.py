@@ -9,16 +9,17 @@ from scipy.stats import beta
 from sklearn import metrics as reference
 
 import seqray
-from seqray.alphabet import DNA
-from seqray.errors import ConfigError, InputError
-from seqray.evaluation import score, subsets
+from seqray.core.alphabet import DNA
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.records import LabelledSequence, SequenceRecord
+from seqray.evaluation import subsets
 from seqray.evaluation.curves import precision_recall_points, reliability, roc_points, threshold_rows
 from seqray.evaluation.floor import called
 from seqray.evaluation.run import evaluate_scores
-from seqray.evaluation.score import known_context, model_probabilities
-from seqray.evaluation.telling import summary
-from seqray.prediction import predict_records
-from seqray.records import LabelledSequence, SequenceRecord
+from seqray.evaluation.summary_text import summary
+from seqray.inference import labelled as score
+from seqray.inference.labelled import known_context, model_probabilities
+from seqray.inference.sequences import predict_records
 
 CLASSES = ("background", "promoter")
 

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn import metrics as reference
 
-from seqray.evaluation.weighted import (
+from seqray.metrics.classification import binary_metrics, expected_calibration_error
+from seqray.metrics.weighted import (
     METRICS,
     calibration_error,
     call_figures,
@@ -17,7 +17,6 @@ from seqray.evaluation.weighted import (
     rank_figures,
     table_figures,
 )
-from seqray.metrics import binary_metrics, expected_calibration_error
 
 # At 0.5: two true and one false positive, four true negatives, one false negative.
 LABELS = np.array([1, 1, 1, 0, 0, 0, 0, 0])

@@ -5,27 +5,26 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from seqray.alignment_prediction import predict_alignments
-from seqray.alignment_tokens import AlignmentTokenizer
-from seqray.alphabet import PROTEIN, RNA
-from seqray.columns import encode_columns
-from seqray.errors import ConfigError, InputError
-from seqray.explanations.alignment_methods import AlignmentKnobs
+from seqray.core.alphabet import PROTEIN, RNA
+from seqray.core.column_codes import encode_columns
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.records import Alignment
 from seqray.explanations.alignments import (
     AlignmentOptions,
     check_alignments,
     explain_alignments,
     hiding_curves,
 )
-from seqray.explanations.column_pairs import helices, pair_table, structure_of
-from seqray.explanations.faithfulness import SHARES
-from seqray.explanations.hiding import AlignmentQuestion, leave_rows_out, occlude_columns
-from seqray.records import Alignment
-from seqray.tokens import MASK
+from seqray.explanations.attribution.alignment_methods import AlignmentKnobs
+from seqray.explanations.attribution.column_pairs import helices, pair_table, structure_of
+from seqray.explanations.attribution.hiding import AlignmentQuestion, leave_rows_out, occlude_columns
+from seqray.explanations.checks.faithfulness import SHARES
+from seqray.inference.alignments import predict_alignments
+from seqray.models.tokenizers.alignment import AlignmentTokenizer
+from seqray.models.tokenizers.sequence import MASK
 
 METHODS = ("rollout", "grad-rollout", "occlusion")
 GAP, MISSING = 5, 6
@@ -135,7 +134,7 @@ def test_blocks_are_means_over_the_stretches_that_hold_a_column(alignment_model)
 def test_few_at_a_time_is_the_same(alignment_model, monkeypatch):
     question = questions(alignment_model, made(5, 12))[0]
     expected = occlude_columns(question), leave_rows_out(question)
-    monkeypatch.setattr("seqray.explanations.hiding.TOKENS_AT_ONCE", 1)
+    monkeypatch.setattr("seqray.explanations.attribution.hiding.TOKENS_AT_ONCE", 1)
     assert occlude_columns(question) == pytest.approx(expected[0], abs=1e-5)
     assert leave_rows_out(question)[1:] == pytest.approx(expected[1][1:], abs=1e-5)
 

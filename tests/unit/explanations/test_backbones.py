@@ -7,10 +7,10 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-from seqray.errors import ConfigError
-from seqray.explanations.methods import Knobs, Question, effects, find_method
+from seqray.core.errors import ConfigError
+from seqray.core.records import SequenceRecord
+from seqray.explanations.attribution.methods import Knobs, Question, effects, find_method
 from seqray.explanations.run import ExplainOptions, check, explain_records, heads
-from seqray.records import SequenceRecord
 
 SEQUENCES = {
     "esm": "MKTAYIAKQRQISFVKSHFS",

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from seqray.explanations import faithfulness
-from seqray.explanations.faithfulness import (
+from seqray.explanations.checks import faithfulness
+from seqray.explanations.checks.faithfulness import (
     SHARES,
     Evidence,
     areas,
@@ -18,7 +18,7 @@ from seqray.explanations.faithfulness import (
     ranks_of,
     stability,
 )
-from seqray.explanations.verdict import conclude
+from seqray.explanations.checks.verdict import conclude
 
 
 def test_ranks_begin_with_the_highest_and_ties_keep_their_order():

@@ -6,9 +6,9 @@ import pytest
 import torch
 from captum.attr import IntegratedGradients
 
-from seqray.config import ModelConfig, StemConfig
-from seqray.explanations.gradients import input_x_gradient, integrated_gradients
-from seqray.explanations.trace import embedding_of, trace
+from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.explanations.attribution.forward_trace import embedding_of, trace
+from seqray.explanations.attribution.gradients import input_x_gradient, integrated_gradients
 from seqray.models.build import build_model
 
 SHAPES = [{}, {"stem": StemConfig(kernels=(3, 5), stride=3)}, {"tokenizer": "kmer", "k": 2}]

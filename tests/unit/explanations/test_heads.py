@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.config import ModelConfig
-from seqray.explanations.heads import head_figures
-from seqray.explanations.logodds import ensemble_score
-from seqray.modelfile import TrainedModel
+from seqray.core.model_config import ModelConfig
+from seqray.explanations.attribution.heads import head_figures
+from seqray.explanations.attribution.logodds import ensemble_score
+from seqray.modelfile.file import TrainedModel
 from seqray.models.build import build_model
 
 

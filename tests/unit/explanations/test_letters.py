@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from seqray.alphabet import DNA
-from seqray.explanations.letters import shares, to_letters
-from seqray.tokens import CharacterTokenizer, KmerTokenizer
+from seqray.core.alphabet import DNA
+from seqray.explanations.attribution.letters import shares, to_letters
+from seqray.models.tokenizers.sequence import CharacterTokenizer, KmerTokenizer
 
 TOKENIZERS = [CharacterTokenizer(DNA), KmerTokenizer(DNA, 2), KmerTokenizer(DNA, 5)]
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from seqray.alphabet import DNA, PROTEIN, RNA
-from seqray.errors import ConfigError
-from seqray.explanation_results import Explanation
-from seqray.explanations.consensus import (
+from seqray.core.alphabet import DNA, PROTEIN, RNA
+from seqray.core.errors import ConfigError
+from seqray.core.results.explanation import Explanation
+from seqray.explanations.motifs.consensus import (
     PROMOTER_ELEMENTS,
     consensus_letters,
     information,
@@ -18,11 +18,11 @@ from seqray.explanations.consensus import (
     motif_of_sites,
     similarity,
 )
-from seqray.explanations.mixture import Mixture, are_alike
-from seqray.explanations.motifs import background_of, find_motifs
-from seqray.explanations.seqlets import extract_seqlets, window_peaks
-from seqray.explanations.support import support_ranks
-from seqray.explanations.words import enriched_words, lacks_word, word_chances
+from seqray.explanations.motifs.discover import background_of, find_motifs
+from seqray.explanations.motifs.kmers import enriched_words, lacks_word, word_chances
+from seqray.explanations.motifs.mixture import Mixture, are_alike
+from seqray.explanations.motifs.seqlets import extract_seqlets, window_peaks
+from seqray.explanations.motifs.support import support_ranks
 
 EVEN = np.full(4, 0.25)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from seqray.alphabet import DNA, PROTEIN
-from seqray.explanations import mutagenesis
-from seqray.explanations.mutagenesis import loss_of_letters, occlusion, substitution_effects
+from seqray.core.alphabet import DNA, PROTEIN
+from seqray.explanations.attribution import mutagenesis
+from seqray.explanations.attribution.mutagenesis import loss_of_letters, occlusion, substitution_effects
 
 
 def additive(weights):

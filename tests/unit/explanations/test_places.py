@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from seqray.alphabet import DNA, reverse_complement
-from seqray.errors import InputError
+from seqray.core.alphabet import DNA, reverse_complement
+from seqray.core.errors import InputError
+from seqray.core.records import SequenceRecord
+from seqray.core.results.prediction import Call
 from seqray.explanations.places import cut_calls
-from seqray.records import SequenceRecord
-from seqray.results import Call
 
 GENOME = "".join(np.random.default_rng(0).choice(list("ACGT"), 100))
 

@@ -7,18 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import seqray
-from seqray.errors import ConfigError, InputError
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.records import SequenceRecord
 from seqray.explanations import run
-from seqray.explanations.methods import METHODS, Knobs
+from seqray.explanations.attribution.methods import METHODS, Knobs
+from seqray.explanations.checks.significance import SHUFFLES
 from seqray.explanations.run import ExplainOptions, check, explain_records, heads
-from seqray.explanations.significance import SHUFFLES
-from seqray.modelfile import TrainedModel
+from seqray.modelfile.file import TrainedModel
 from seqray.models.build import build_model
-from seqray.records import SequenceRecord
 
 
 def record(letters, name="r"):

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 from scipy.stats import kstest
 
-from seqray.alphabet import DNA
-from seqray.explanations.significance import p_values, q_values, shuffled_copies
+from seqray.core.alphabet import DNA
+from seqray.explanations.checks.significance import p_values, q_values, shuffled_copies
 
 
 def test_copies_keep_the_dinucleotides_and_belong_to_the_record():

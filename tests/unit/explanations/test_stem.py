@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from seqray.config import ModelConfig, StemConfig
-from seqray.explanations.stem import sensitivities, spread
+from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.explanations.attribution.stem import sensitivities, spread
 from seqray.models.build import build_model
 
 STEMS = [

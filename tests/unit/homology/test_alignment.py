@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 from Bio.Align import PairwiseAligner, substitution_matrices
 
-from seqray.alphabet import DNA, PROTEIN, RNA
+from seqray.core.alphabet import DNA, PROTEIN, RNA
 from seqray.homology.alignment import identity_function, plain_letters
 
 

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from seqray.alphabet import DNA, PROTEIN, reverse_complement
-from seqray.errors import InputError
+from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
+from seqray.core.errors import InputError
 from seqray.homology.mmseqs import mmseqs_groups
 
 # Clusters sequences that begin with the same eight letters, on the strand given; notes its arguments.

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from seqray.alphabet import DNA, PROTEIN, reverse_complement
-from seqray.homology import words as words_module
+from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
+from seqray.core.kmers import stack_sequences
+from seqray.homology import kmers as words_module
+from seqray.homology.kmers import WordIndex, other_strand
 from seqray.homology.seeds import SENSITIVITY, make_plan, offsets, simulate
 from seqray.homology.sketch import ShortWords
-from seqray.homology.words import WordIndex, other_strand
-from seqray.words import stack_sequences
 
 PATTERNS = (offsets("1101"), offsets("10011"))
 

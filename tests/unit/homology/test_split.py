@@ -4,16 +4,15 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from seqray.alphabet import DNA, reverse_complement
-from seqray.errors import InputError
+from seqray.core.alphabet import DNA, reverse_complement
+from seqray.core.errors import InputError
+from seqray.core.records import LabelledSequence
 from seqray.homology.alignment import identity_function
 from seqray.homology.proof import QUANTILES, leaks, proof_lines
 from seqray.homology.relations import Related, RelationOptions, find_relatives, named_groups, parse_places
 from seqray.homology.split import SplitOptions, deal, prove, split_data
-from seqray.records import LabelledSequence
 
 RELATION = RelationOptions(0.8, 20)
 

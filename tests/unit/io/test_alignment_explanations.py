@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from seqray.alignment_results import AlignmentExplanation, AlignmentScores, ColumnPair
-from seqray.alphabet import RNA
-from seqray.io.alignment_explanations import (
+from seqray.core.alphabet import RNA
+from seqray.core.records import Alignment
+from seqray.core.results.alignment import AlignmentExplanation, AlignmentScores, ColumnPair
+from seqray.io.tables.alignment_explanations import (
     COLUMN_COLUMNS,
     PAIR_COLUMNS,
     ROW_COLUMNS,
@@ -19,7 +19,6 @@ from seqray.io.alignment_explanations import (
     pair_lines,
     row_lines,
 )
-from seqray.records import Alignment
 
 LETTERS = "ACGUN-~"
 

@@ -12,13 +12,12 @@ from Bio import AlignIO
 from Bio.Align import MultipleSeqAlignment
 from Bio.Seq import Seq
 from Bio.SeqRecord import SeqRecord
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from seqray.alphabet import DNA, PROTEIN, RNA
-from seqray.errors import InputError, NoRecordsError
-from seqray.io.alignments import read_alignments
-from seqray.records import Alignment
+from seqray.core.alphabet import DNA, PROTEIN, RNA
+from seqray.core.errors import InputError, NoRecordsError
+from seqray.core.records import Alignment
+from seqray.io.alignments.read import read_alignments
 
 STOCKHOLM = """# STOCKHOLM 1.0
 #=GF AC   RF90001

@@ -6,9 +6,9 @@ import gzip
 
 import pytest
 
-from seqray.errors import InputError
-from seqray.io.annotation import read_features, select_features
-from seqray.io.tracks import Interval, read_gff3_features
+from seqray.core.errors import InputError
+from seqray.io.tracks.annotation import read_features, select_features
+from seqray.io.tracks.calls import Interval, read_gff3_features
 
 # A contig of 100 letters: a gene on its first ten, one on its last ten on the minus strand.
 FIRST = ("chr1", 0, 10, "+")

@@ -1,15 +1,14 @@
 """Records that begin with '#', and comments, in tables: none is taken for the other."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from seqray.alphabet import DNA
-from seqray.errors import InputError
-from seqray.io.delimited import read_rows
-from seqray.io.predictions import read_prediction_table, read_truth
-from seqray.io.tables import write_predictions
-from seqray.results import Prediction
+from seqray.core.alphabet import DNA
+from seqray.core.errors import InputError
+from seqray.core.results.prediction import Prediction
+from seqray.io.tables.delimited import read_rows
+from seqray.io.tables.examples import write_predictions
+from seqray.io.tables.predictions import read_prediction_table, read_truth
 
 REMEDY = "none"
 

@@ -6,10 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from seqray.errors import InputError
+from seqray.core.errors import InputError
 from seqray.evaluation.floor import called
 from seqray.evaluation.run import evaluate_scores
-from seqray.io.evaluation import (
+from seqray.io.tables.evaluation import (
     COLUMNS,
     check_multiqc_path,
     evaluation_mapping,
@@ -17,7 +17,7 @@ from seqray.io.evaluation import (
     write_figures,
     write_json,
 )
-from seqray.io.tables import format_number
+from seqray.io.tables.examples import format_number
 
 CLASSES = ("background", "promoter")
 

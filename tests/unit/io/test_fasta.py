@@ -11,11 +11,11 @@ import tracemalloc
 import pytest
 from Bio.SeqIO.FastaIO import SimpleFastaParser
 
-from seqray.alphabet import DNA, PROTEIN, RNA
-from seqray.errors import InputError, NoRecordsError
-from seqray.io.fasta import read_fasta
+from seqray.core.alphabet import DNA, PROTEIN, RNA
+from seqray.core.errors import InputError, NoRecordsError
+from seqray.core.results.prediction import SkippedRecord
 from seqray.io.files import BLOCK
-from seqray.results import SkippedRecord
+from seqray.io.sequences.fasta import read_fasta
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import threading
 import pytest
 from Bio.bgzf import BgzfReader, BgzfWriter
 
-from seqray.errors import InputError
+from seqray.core.errors import InputError
 from seqray.io.files import open_input, open_output, sha256, unpacked_head
 
 TEXT = b"".join(b"%d the quick brown fox\n" % (i * i) for i in range(20_000))
@@ -201,7 +201,7 @@ def test_unwritable_output_is_an_input_error(tmp_path):
 def test_a_full_disk_removes_the_part_file(tmp_path):
     script = (
         "import resource, signal, sys\n"
-        "from seqray.errors import InputError\n"
+        "from seqray.core.errors import InputError\n"
         "from seqray.io.files import open_output\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n"

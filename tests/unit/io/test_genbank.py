@@ -13,12 +13,12 @@ from Bio.Seq import Seq
 from Bio.SeqFeature import SeqFeature, SimpleLocation
 from Bio.SeqRecord import SeqRecord
 
-from seqray.alphabet import DNA, PROTEIN
-from seqray.errors import InputError, NoRecordsError
-from seqray.io.genbank import read_genbank
-from seqray.io.sequences import read_sequences
-from seqray.records import SequenceRecord
-from seqray.results import SkippedRecord
+from seqray.core.alphabet import DNA, PROTEIN
+from seqray.core.errors import InputError, NoRecordsError
+from seqray.core.records import SequenceRecord
+from seqray.core.results.prediction import SkippedRecord
+from seqray.io.sequences.genbank import read_genbank
+from seqray.io.sequences.read import read_sequences
 
 
 def letters(length: int, seed: int) -> str:

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from seqray.errors import InputError
-from seqray.io.identifiers import UniqueIds
+from seqray.core.errors import InputError
+from seqray.io.sequences.identifiers import UniqueIds
 
 
 def test_every_repeat_and_nothing_else_is_found_while_the_table_grows():

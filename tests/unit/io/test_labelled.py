@@ -6,11 +6,11 @@ import gzip
 
 import pytest
 
-from seqray.alphabet import DNA
-from seqray.errors import InputError
-from seqray.io.labelled import read_column, write_labelled_table
-from seqray.io.tables import read_labelled_table
-from seqray.records import LabelledSequence
+from seqray.core.alphabet import DNA
+from seqray.core.errors import InputError
+from seqray.core.records import LabelledSequence
+from seqray.io.tables.examples import read_labelled_table
+from seqray.io.tables.labels import read_column, write_labelled_table
 
 EXAMPLES = [
     LabelledSequence("ACGT", "promoter", "a", "g1", "train"),

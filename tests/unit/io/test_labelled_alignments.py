@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from seqray.alphabet import ALPHABETS
-from seqray.errors import InputError
-from seqray.io.labelled_alignments import read_labelled_alignments, read_labelled_stockholm
+from seqray.core.alphabet import ALPHABETS
+from seqray.core.errors import InputError
+from seqray.io.alignments.labelled import read_labelled_alignments, read_labelled_stockholm
 
 RNA = ALPHABETS["rna"]
 STOCKHOLM = """\

@@ -6,11 +6,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from seqray.alphabet import DNA
-from seqray.errors import InputError
-from seqray.io.predictions import column_of, numbers, read_prediction_table, read_truth, rows_by_id
-from seqray.io.tables import write_predictions
-from seqray.results import Prediction
+from seqray.core.alphabet import DNA
+from seqray.core.errors import InputError
+from seqray.core.results.prediction import Prediction
+from seqray.io.tables.examples import write_predictions
+from seqray.io.tables.predictions import column_of, numbers, read_prediction_table, read_truth, rows_by_id
 
 LINES = ["seqray 0", "classes: my promoter (positive), background"]
 PREDICTIONS = [Prediction("a", 4, "my promoter", (0.75, 0.25)), Prediction("b", 4, "background", (0.1, 0.9))]

@@ -1,4 +1,4 @@
-"""Scores along contigs: `seqray.io.scores`, read back by pyBigWig and by hand."""
+"""Scores along contigs: `seqray.io.tracks.scores`, read back by pyBigWig and by hand."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 import pyBigWig
 import pytest
 
-from seqray.errors import InputError
-from seqray.io.scores import TrackWriter, track_paths
+from seqray.core.errors import InputError
+from seqray.io.tracks.scores import TrackWriter, track_paths
 
 
 def write(path, name="tiny"):
@@ -56,7 +56,7 @@ def test_bigwig(tmp_path, end):
 
 
 def test_many_steps_cross_the_blocks_of_a_bigwig(tmp_path, monkeypatch):
-    monkeypatch.setattr("seqray.io.scores.BLOCK", 7)
+    monkeypatch.setattr("seqray.io.tracks.scores.BLOCK", 7)
     values = np.random.default_rng(1).random(50).astype(np.float32)
     with TrackWriter(tmp_path / "x.bw") as track:
         for contig in "ab":

@@ -1,4 +1,4 @@
-"""Tables of examples in, tables of predictions out: `seqray.io.tables`."""
+"""Tables of examples in, tables of predictions out: `seqray.io.tables.examples`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from seqray import __version__
-from seqray.alphabet import DNA, PROTEIN
-from seqray.errors import InputError
-from seqray.io.tables import (
+from seqray.core.alphabet import DNA, PROTEIN
+from seqray.core.errors import InputError
+from seqray.core.records import LabelledSequence
+from seqray.core.results.prediction import Prediction, SkippedRecord
+from seqray.io.tables.examples import (
     describe_alphabet,
     open_skipped,
     provenance_lines,
@@ -19,8 +21,6 @@ from seqray.io.tables import (
     table_format,
     write_predictions,
 )
-from seqray.records import LabelledSequence
-from seqray.results import Prediction, SkippedRecord
 
 PREDICTIONS = [
     Prediction("a", 81, "promoter", (0.9876543219, 0.0123456781)),
@@ -172,7 +172,7 @@ def test_parquet_says_the_same_as_the_tsv(tmp_path):
 
 
 def test_parquet_is_written_in_row_groups(tmp_path, monkeypatch):
-    monkeypatch.setattr("seqray.io.tables.PARQUET_ROWS", 2)
+    monkeypatch.setattr("seqray.io.tables.examples.PARQUET_ROWS", 2)
     write_predictions(tmp_path / "p.parquet", [PREDICTIONS[0]] * 5, CLASSES, [])
     assert [pq.ParquetFile(tmp_path / "p.parquet").metadata.row_group(i).num_rows for i in range(3)] == [
         2,

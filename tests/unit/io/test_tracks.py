@@ -6,16 +6,9 @@ import gzip
 
 import pytest
 
-from seqray.errors import InputError
-from seqray.io.tracks import (
-    Interval,
-    read_bed,
-    read_gff3_calls,
-    write_bed,
-    write_calls_tsv,
-    write_gff3,
-)
-from seqray.results import Call
+from seqray.core.errors import InputError
+from seqray.core.results.prediction import Call
+from seqray.io.tracks.calls import Interval, read_bed, read_gff3_calls, write_bed, write_calls_tsv, write_gff3
 
 # The first and last window of 81 letters of a contig of 1,000, one on each strand; the transcription start
 # is letter 60 (0-based) of the window: on the minus strand 80 - 60 = 20 letters from its left end.

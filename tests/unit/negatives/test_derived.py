@@ -7,12 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from seqray.alphabet import DNA, PROTEIN
-from seqray.errors import ConfigError
-from seqray.negatives.derived import segment_edges, shuffled, substituted
+from seqray.core.alphabet import DNA, PROTEIN
+from seqray.core.errors import ConfigError
+from seqray.datasets.negatives.derived import segment_edges, shuffled, substituted
 
 DNA_TEXT = st.text("ACGTN", min_size=1, max_size=120)
 

@@ -9,13 +9,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from seqray.alphabet import DNA
-from seqray.negatives import draw
-from seqray.negatives.draw import GcBins, Taken, candidates, draw_windows
-from seqray.negatives.genome import Genome
-from seqray.negatives.sources import NOTHING, Source
-from seqray.records import SequenceRecord
-from seqray.regions import Intervals
+from seqray.core.alphabet import DNA
+from seqray.core.intervals import Intervals
+from seqray.core.records import SequenceRecord
+from seqray.datasets.negatives import draw
+from seqray.datasets.negatives.draw import GcBins, Taken, candidates, draw_windows
+from seqray.datasets.negatives.genome import Genome
+from seqray.datasets.negatives.sources import NOTHING, Source
 
 EVERYWHERE = {"+": NOTHING, "-": NOTHING}
 

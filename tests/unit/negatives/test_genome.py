@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from seqray.alphabet import DNA
-from seqray.errors import InputError
-from seqray.negatives.genome import Genome, minus, window_starts
-from seqray.records import SequenceRecord
-from seqray.regions import Intervals
+from seqray.core.alphabet import DNA
+from seqray.core.errors import InputError
+from seqray.core.intervals import Intervals
+from seqray.core.records import SequenceRecord
+from seqray.datasets.negatives.genome import Genome, minus, window_starts
 
 PAIRS = st.lists(
     st.tuples(st.integers(0, 60), st.integers(0, 60)).map(lambda p: (min(p), max(p))), max_size=6

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from seqray.alphabet import DNA, PROTEIN, reverse_complement
-from seqray.negatives.groups import Member, assign_groups
+from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
+from seqray.datasets.negatives.groups import Member, assign_groups
 
 
 def random_letters(n: int, seed: int) -> str:

@@ -11,16 +11,16 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from seqray.alphabet import DNA, PROTEIN, RNA, reverse_complement
-from seqray.errors import ConfigError, InputError
-from seqray.io.tracks import Interval
-from seqray.negatives.genome import Genome
-from seqray.negatives.make import deal, make_negatives
-from seqray.negatives.recipes import parse_mix
-from seqray.negatives.settings import Ground, NegativeOptions
-from seqray.negatives.sources import Annotation, near_starts
-from seqray.records import LabelledSequence, SequenceRecord
-from seqray.regions import Intervals
+from seqray.core.alphabet import DNA, PROTEIN, RNA, reverse_complement
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.intervals import Intervals
+from seqray.core.records import LabelledSequence, SequenceRecord
+from seqray.datasets.negatives.genome import Genome
+from seqray.datasets.negatives.make import deal, make_negatives
+from seqray.datasets.negatives.recipes import parse_mix
+from seqray.datasets.negatives.settings import Ground, NegativeOptions
+from seqray.datasets.negatives.sources import Annotation, near_starts
+from seqray.io.tracks.calls import Interval
 
 WINDOW_ID = re.compile(r"(\w+):(chr\d):(\d+)-(\d+):([+-])")
 DISTANCE = 100

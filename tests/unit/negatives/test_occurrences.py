@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from seqray.alphabet import DNA, reverse_complement
-from seqray.negatives import occurrences
-from seqray.negatives.genome import Genome
-from seqray.negatives.occurrences import find_occurrences
-from seqray.records import SequenceRecord
+from seqray.core.alphabet import DNA, reverse_complement
+from seqray.core.records import SequenceRecord
+from seqray.datasets.negatives import occurrences
+from seqray.datasets.negatives.genome import Genome
+from seqray.datasets.negatives.occurrences import find_occurrences
 
 
 def random_letters(n: int, seed: int) -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from seqray.errors import ConfigError
-from seqray.negatives.recipes import RECIPES, allot, parse_mix
+from seqray.core.errors import ConfigError
+from seqray.datasets.negatives.recipes import RECIPES, allot, parse_mix
 
 
 def test_shares_are_relative_and_sum_to_one():

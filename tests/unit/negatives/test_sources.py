@@ -6,14 +6,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from seqray.alphabet import DNA
-from seqray.errors import InputError
-from seqray.io.tracks import Interval
-from seqray.negatives.genome import Genome
-from seqray.negatives.sources import (
+from seqray.core.alphabet import DNA
+from seqray.core.errors import InputError
+from seqray.core.intervals import Intervals
+from seqray.core.records import SequenceRecord
+from seqray.datasets.negatives.genome import Genome
+from seqray.datasets.negatives.sources import (
     NOTHING,
     Annotation,
     Source,
@@ -24,8 +24,7 @@ from seqray.negatives.sources import (
     on_genome,
     sources_of,
 )
-from seqray.records import SequenceRecord
-from seqray.regions import Intervals
+from seqray.io.tracks.calls import Interval
 
 # Two contigs of 100 and 50 letters: the second begins at 101.
 GENOME = Genome.of([SequenceRecord("a", "A" * 100), SequenceRecord("b", "C" * 50, circular=True)], DNA)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from seqray.alignment_results import AlignmentExplanation, AlignmentScores
-from seqray.alphabet import DNA, RNA, Alphabet
-from seqray.card import Card
-from seqray.config import ModelConfig
-from seqray.explanation_results import Check, Curve, Explanation, Faithfulness, HeadFigures, Motif, Place
-from seqray.records import Alignment
-from seqray.report.data import ReportData
+from seqray.core.alphabet import DNA, RNA, Alphabet
+from seqray.core.card import Card
+from seqray.core.model_config import ModelConfig
+from seqray.core.records import Alignment
+from seqray.core.results.alignment import AlignmentExplanation, AlignmentScores
+from seqray.core.results.explanation import Check, Curve, Explanation, Faithfulness, HeadFigures, Motif, Place
+from seqray.report.explanation.data import ReportData
 
 METHODS = (("ism", True), ("rollout", False), ("integrated-gradients", True))
 

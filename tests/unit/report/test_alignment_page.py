@@ -9,20 +9,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from seqray.alignment_results import AlignmentExplanation, AlignmentScores
-from seqray.alphabet import PROTEIN, RNA
-from seqray.card import Card
-from seqray.config import ModelConfig
-from seqray.explanation_results import Check, Curve, Faithfulness
-from seqray.explanations.column_pairs import pair_table, structure_of
-from seqray.records import Alignment
-from seqray.report.alignment_grid import alignment_panel, cell_relevance, line_width
-from seqray.report.alignment_page import AlignmentReport, render_alignments
-from seqray.report.picture import colour_of_hex, mixed, picture, shades_to
+from seqray.core.alphabet import PROTEIN, RNA
+from seqray.core.card import Card
+from seqray.core.model_config import ModelConfig
+from seqray.core.records import Alignment
+from seqray.core.results.alignment import AlignmentExplanation, AlignmentScores
+from seqray.core.results.explanation import Check, Curve, Faithfulness
+from seqray.explanations.attribution.column_pairs import pair_table, structure_of
+from seqray.report.explanation.alignment_grid import alignment_panel, cell_relevance, line_width
+from seqray.report.explanation.alignment_page import AlignmentReport, render_alignments
+from seqray.report.svg.canvas import colour_of_hex, mixed, picture, shades_to
 
 HOSTILE = (
     "<script>document.title='owned'</script>",

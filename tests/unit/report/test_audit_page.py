@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from seqray.findings import Audit, Figure, Finding, Histogram
-from seqray.report.audit_page import render_audit
-from seqray.report.bars import histogram_rows
+from seqray.core.results.audit import Audit, AuditFigure, Finding, Histogram
+from seqray.report.pages.audit_page import render_audit
+from seqray.report.svg.bars import histogram_rows
 
 HOSTILE = '<script>alert("x")</script>'
 SETTINGS = {"given": "5 random folds", "grouped": "5 folds that keep relatives together", "word": "40"}
@@ -14,13 +14,13 @@ SETTINGS = {"given": "5 random folds", "grouped": "5 folds that keep relatives t
 
 def made(label: str = "pos", findings=None) -> Audit:
     figures = [
-        Figure("counts", "all", "*", "sequences", 30),
-        Figure("counts", "all", label, "sequences", 12),
-        Figure("copies", "all", label, "duplicates", 7),
-        Figure("copies", "all", label, "strand_duplicates", 0),
-        Figure("rules", "given", label, "gc_auroc", 0.8765, 0.8, 0.91),
-        Figure("rules", "given", label, "gc_mcc", 0.4321, 0.3, 0.5),
-        Figure("baselines", "grouped", label, "kmer_logistic_auroc", 0.912, 0.9, 0.93),
+        AuditFigure("counts", "all", "*", "sequences", 30),
+        AuditFigure("counts", "all", label, "sequences", 12),
+        AuditFigure("copies", "all", label, "duplicates", 7),
+        AuditFigure("copies", "all", label, "strand_duplicates", 0),
+        AuditFigure("rules", "given", label, "gc_auroc", 0.8765, 0.8, 0.91),
+        AuditFigure("rules", "given", label, "gc_mcc", 0.4321, 0.3, 0.5),
+        AuditFigure("baselines", "grouped", label, "kmer_logistic_auroc", 0.912, 0.9, 0.93),
     ]
     histograms = [
         Histogram("gc", "all", label, (0.0, 0.5, 1.0), (3, 9)),
@@ -87,6 +87,8 @@ def test_bars_are_as_high_as_their_share():
 
 def test_many_classes_are_drawn_in_part():
     histograms = [Histogram("gc", "all", f"c{i}", (0.0, 1.0), (1,)) for i in range(30)]
-    page = render_audit(Audit([Figure("counts", "all", "*", "sequences", 30)], histograms, [], SETTINGS), [])
+    page = render_audit(
+        Audit([AuditFigure("counts", "all", "*", "sequences", 30)], histograms, [], SETTINGS), []
+    )
     assert page.count("<figure>") == 24
     assert "6 more plots left out" in page

@@ -8,11 +8,11 @@ from html import unescape
 
 import pytest
 
-from seqray.card import Card
-from seqray.config import ModelConfig
-from seqray.explanations.column_pairs import pair_table
-from seqray.report.alignment_page import AlignmentReport, render_alignments
-from seqray.report.page import render_report
+from seqray.core.card import Card
+from seqray.core.model_config import ModelConfig
+from seqray.explanations.attribution.column_pairs import pair_table
+from seqray.report.explanation.alignment_page import AlignmentReport, render_alignments
+from seqray.report.explanation.page import render_report
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 HOSTILE = (

@@ -9,16 +9,16 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from seqray.alphabet import ALPHABETS, DNA, PROTEIN
-from seqray.report.curves import position_histogram, round_ticks
-from seqray.report.glyphs import colour_of, glyph_definitions
-from seqray.report.heatmap import attention_map
-from seqray.report.levels import levels, shades
-from seqray.report.lines import lines_of, width_for
-from seqray.report.logo import effect_letters, letter_effects
-from seqray.report.records import ranking
-from seqray.report.text import compact, decimals_for, fixed, number, offset
-from seqray.report.tracks import bars_path
+from seqray.core.alphabet import ALPHABETS, DNA, PROTEIN
+from seqray.report.explanation.records import ranking
+from seqray.report.html.text import compact, decimals_for, fixed, number, offset
+from seqray.report.svg.color_levels import levels, shades
+from seqray.report.svg.curves import position_histogram, round_ticks
+from seqray.report.svg.glyphs import colour_of, glyph_definitions
+from seqray.report.svg.heatmap import attention_map
+from seqray.report.svg.lines import lines_of, width_for
+from seqray.report.svg.logo import effect_letters, letter_effects
+from seqray.report.svg.tracks import bars_path
 
 
 def test_the_score_of_a_letter_is_minus_the_mean_of_the_others():

@@ -6,12 +6,12 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from seqray.core.results.evaluation import Answers
 from seqray.evaluation.floor import called
 from seqray.evaluation.run import evaluate_answers, evaluate_scores
-from seqray.evaluation_results import Answers
-from seqray.report.curves import Frame
-from seqray.report.evaluation_page import render_evaluation
-from seqray.report.evaluation_plots import path
+from seqray.report.evaluation.page import render_evaluation
+from seqray.report.evaluation.plots import path
+from seqray.report.svg.curves import Frame
 
 EVIL = '<script>alert("x")</script>&\u202e'
 

@@ -9,13 +9,13 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from seqray.alphabet import DNA, PROTEIN
-from seqray.card import Card
-from seqray.config import ModelConfig
-from seqray.explanation_results import Check, Explanation, Faithfulness, Place
-from seqray.report.data import ReportData
-from seqray.report.overview import UNCHECKED
-from seqray.report.page import render_report
+from seqray.core.alphabet import DNA, PROTEIN
+from seqray.core.card import Card
+from seqray.core.model_config import ModelConfig
+from seqray.core.results.explanation import Check, Explanation, Faithfulness, Place
+from seqray.report.explanation.data import ReportData
+from seqray.report.explanation.overview import UNCHECKED
+from seqray.report.explanation.page import render_report
 
 HOSTILE = (
     "<script>document.title='owned'</script>",

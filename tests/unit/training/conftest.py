@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.config import RunConfig
-from seqray.mapping import from_mapping
-from seqray.records import LabelledSequence
+from seqray.core.records import LabelledSequence
+from seqray.core.run_config import RunConfig
+from seqray.core.serialization import from_mapping
 
 
 @pytest.fixture(autouse=True)

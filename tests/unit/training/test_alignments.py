@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.alphabet import ALPHABETS
-from seqray.columns import encode_columns
-from seqray.config import AugmentConfig, DataConfig, ModelConfig, OptimizerConfig, RunConfig
-from seqray.errors import ConfigError
-from seqray.modelfile import TrainedModel, check_self_test, load_model
-from seqray.records import Alignment, LabelledSequence
-from seqray.tokens import CLS, MASK, PAD
+from seqray.core.alphabet import ALPHABETS
+from seqray.core.column_codes import encode_columns
+from seqray.core.errors import ConfigError
+from seqray.core.model_config import ModelConfig
+from seqray.core.records import Alignment, LabelledSequence
+from seqray.core.run_config import AugmentConfig, DataConfig, OptimizerConfig, RunConfig
+from seqray.modelfile.file import TrainedModel, check_self_test, load_model_file
+from seqray.models.tokenizers.sequence import CLS, MASK, PAD
 from seqray.training.alignments import AlignmentSet
 from seqray.training.fit import train
 
@@ -105,7 +106,7 @@ def test_it_learns_what_stands_in_the_other_rows_and_reads_its_file_again(tmp_pa
     config = settings()
     result = train(config, task(300, random.Random(0)), tmp_path / "m.safetensors", work_dir=tmp_path / "w")
     assert result.validation["mcc"] > 0.75
-    model = load_model(tmp_path / "m.safetensors")
+    model = load_model_file(tmp_path / "m.safetensors")
     assert model.card.model.kind == "alignment"
     assert check_self_test(model) < 1e-4
     alone = [a.take_rows([0]) for a in task(200, random.Random(1))]

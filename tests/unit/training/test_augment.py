@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from seqray.alphabet import DNA, PROTEIN, reverse_complement
-from seqray.config import AugmentConfig
-from seqray.tokens import CLS, MASK, CharacterTokenizer, KmerTokenizer
+from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
+from seqray.core.kmers import stack_sequences
+from seqray.core.run_config import AugmentConfig
+from seqray.models.tokenizers.sequence import CLS, MASK, CharacterTokenizer, KmerTokenizer
 from seqray.training.augment import Changes, cut_windows, mask_tokens
-from seqray.words import stack_sequences
 
 dna = st.text("ACGTN", min_size=1, max_size=25)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from seqray.alphabet import DNA
-from seqray.config import AugmentConfig
-from seqray.tokens import MASK, PAD, CharacterTokenizer, KmerTokenizer
+from seqray.core.alphabet import DNA
+from seqray.core.run_config import AugmentConfig
+from seqray.models.tokenizers.sequence import MASK, PAD, CharacterTokenizer, KmerTokenizer
 from seqray.training.data import BatchSource, EncodedSet, TrainingOrder, ValidationOrder
 
 TOKENIZERS = [CharacterTokenizer(DNA), KmerTokenizer(DNA, 3)]

@@ -7,12 +7,12 @@ import pytest
 from scipy.special import softmax
 from sklearn.metrics import average_precision_score, f1_score, log_loss, matthews_corrcoef, roc_auc_score
 
-from seqray.alphabet import DNA
-from seqray.card import Card
-from seqray.config import ModelConfig
-from seqray.modelfile import TrainedModel
+from seqray.core.alphabet import DNA
+from seqray.core.card import Card
+from seqray.core.model_config import ModelConfig
+from seqray.modelfile.file import TrainedModel
 from seqray.models.build import build_model
-from seqray.tokens import CharacterTokenizer
+from seqray.models.tokenizers.sequence import CharacterTokenizer
 from seqray.training.data import EncodedSet
 from seqray.training.figures import classification_figures, model_logits
 

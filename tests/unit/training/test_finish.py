@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from seqray.alphabet import DNA
-from seqray.calibrate import Calibration, cross_fitted
-from seqray.conformal import Conformal
-from seqray.errors import ConfigError
-from seqray.metrics import expected_calibration_error
-from seqray.modelfile import load_model
+from seqray.calibration.conformal import Conformal
+from seqray.calibration.fit import Calibration, cross_fitted
+from seqray.core.alphabet import DNA
+from seqray.core.errors import ConfigError
+from seqray.metrics.classification import expected_calibration_error
+from seqray.modelfile.file import load_model_file
 from seqray.training import fit
 from seqray.training.finish import held_out_logits, held_out_rows
-from seqray.training.partition import partition, related_groups
+from seqray.training.partitions import partition, related_groups
 
 
 @pytest.mark.parametrize("members", [1, 2])
@@ -43,7 +43,7 @@ def test_isotonic_on_request_with_the_weights_of_the_same_run(motif_task, make_c
     plain = fit.train(config, data, tmp_path / "a.safetensors", work_dir=tmp_path / "w")
     config = replace(config, calibration=replace(config.calibration, method="isotonic"))
     bent = fit.train(config, data, tmp_path / "b.safetensors", work_dir=tmp_path / "w")  # not trained again
-    card = load_model(tmp_path / "b.safetensors").card
+    card = load_model_file(tmp_path / "b.safetensors").card
     assert card == bent.card
     assert card.format == 2
     assert card.training["calibration"]["method"] == "isotonic"

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.alphabet import reverse_complement
-from seqray.errors import ConfigError, InputError, ModelFileError, SeqrayError
-from seqray.mapping import to_mapping
-from seqray.metrics import binary_metrics
-from seqray.modelfile import load_model
+from seqray.core.alphabet import reverse_complement
+from seqray.core.errors import ConfigError, InputError, ModelFileError, SeqrayError
+from seqray.core.records import LabelledSequence
+from seqray.core.serialization import to_mapping
+from seqray.metrics.classification import binary_metrics
+from seqray.modelfile.file import load_model_file
 from seqray.models.build import count_parameters
-from seqray.records import LabelledSequence
 from seqray.training import fit
 from seqray.training.module import Classifier
-from seqray.training.partition import data_sha256, partition
+from seqray.training.partitions import data_sha256, partition
 
 
 def weights_of(result: fit.TrainResult) -> list[dict[str, torch.Tensor]]:
@@ -61,7 +61,7 @@ def test_a_planted_motif_is_learned_and_generalizes(motif_task, make_config, tmp
     losses = [row["train_loss"] for row in result.history[0]]
     assert losses[-1] < losses[0] / 3
     fresh = motif_task(300, seed=77)
-    model = load_model(out)
+    model = load_model_file(out)
     tokens = torch.from_numpy(np.stack([model.tokenizer.encode(e.sequence) for e in fresh]))
     p = torch.softmax(model.logits(tokens), dim=1)[:, model.card.positive_index].numpy()
     truth = np.array([e.label == "promoter" for e in fresh])
@@ -95,7 +95,7 @@ def test_the_card_says_what_was_done(motif_task, make_config, tmp_path):
     )
     data, out = motif_task(100), tmp_path / "m.safetensors"
     result = fit.train(config, data, out, work_dir=tmp_path / "w", metrics={"cv": {"mcc": 0.5}})
-    card = load_model(out).card
+    card = load_model_file(out).card
     assert card == result.card
     assert (card.name, card.summary, card.info, card.site) == ("toy", "a toy", {"licence": "MIT"}, 20)
     assert (card.classes, card.positive, card.members) == (("background", "promoter"), "promoter", 2)

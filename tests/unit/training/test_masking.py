@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from seqray.alphabet import ALPHABETS
-from seqray.columns import encode_columns
-from seqray.config import AugmentConfig, ModelConfig, RunConfig
-from seqray.records import Alignment
-from seqray.tokens import FIRST_LETTER, MASK, PAD, UNK, make_tokenizer
+from seqray.core.alphabet import ALPHABETS
+from seqray.core.column_codes import encode_columns
+from seqray.core.model_config import ModelConfig
+from seqray.core.records import Alignment
+from seqray.core.run_config import AugmentConfig, RunConfig
+from seqray.models.tokenizers.sequence import FIRST_LETTER, MASK, PAD, UNK, make_tokenizer
 from seqray.training.alignments import AlignmentSet
 from seqray.training.data import EncodedSet
 from seqray.training.masking import IGNORED, MaskedSource, hide

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.alphabet import DNA
+from seqray.core.alphabet import DNA
 from seqray.models.build import build_model
-from seqray.tokens import CharacterTokenizer
+from seqray.models.tokenizers.sequence import CharacterTokenizer
 from seqray.training.data import EncodedSet
 from seqray.training.module import FINAL_RATE, Classifier, mixed, parameter_groups, rate_factor
 

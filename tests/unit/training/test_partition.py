@@ -7,13 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from seqray.alphabet import DNA, PROTEIN, reverse_complement
-from seqray.errors import ConfigError, InputError
-from seqray.records import LabelledSequence
-from seqray.training.partition import data_sha256, hold_out, partition, related_groups
+from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.records import LabelledSequence
+from seqray.training.partitions import data_sha256, hold_out, partition, related_groups
 
 
 def example(sequence: str, label: str = "promoter", **fields) -> LabelledSequence:

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.config import ModelConfig, OptimizerConfig, RunConfig, StemConfig
-from seqray.errors import ConfigError, InputError, ModelFileError
+from seqray.core.errors import ConfigError, InputError, ModelFileError
+from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.core.records import LabelledSequence
+from seqray.core.run_config import OptimizerConfig, RunConfig
+from seqray.modelfile.start import begin_with, check_start, load_pretrained, load_start, save_pretrained
 from seqray.models.build import build_model, build_network
-from seqray.pretrained import begin_with, check_start, load_pretrained, load_start, save_pretrained
-from seqray.records import LabelledSequence
 from seqray.training.fit import train
-from seqray.training.pretrain import cut, pretrain
+from seqray.training.pretraining import cut, pretrain
 
 
 def settings(**model):

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.errors import ConfigError, InputError
-from seqray.mapping import from_mapping
-from seqray.modelfile import TrainedModel, load_model
-from seqray.prediction import score_codes
+from seqray.core.errors import ConfigError, InputError
+from seqray.core.kmers import stack_sequences
+from seqray.core.serialization import from_mapping
+from seqray.inference.sequences import score_codes
+from seqray.modelfile.file import TrainedModel, load_model_file
 from seqray.training import fit
 from seqray.training.encode import context_numbers, encode
-from seqray.training.partition import partition
+from seqray.training.partitions import partition
 from seqray.training.teacher import taught_targets
-from seqray.words import stack_sequences
 
 SPECIES = ("a", "b")
 
@@ -54,7 +54,7 @@ def test_a_pupil_learns_what_labels_do_not_say(motif_task, make_config, tmp_path
     )
     data = motif_task(600)
     fit.train(good, data, tmp_path / "t.safetensors", work_dir=tmp_path / "w")
-    teacher = load_model(tmp_path / "t.safetensors")
+    teacher = load_model_file(tmp_path / "t.safetensors")
     rng = np.random.default_rng(0)
     labels = rng.permutation([e.label for e in data])
     worthless = [replace(e, label=str(label)) for e, label in zip(data, labels, strict=True)]
@@ -131,7 +131,7 @@ def test_a_rule_that_hangs_on_the_context_is_learned(make_config, tmp_path):
     )
     result = fit.train(config, data, tmp_path / "m.safetensors", work_dir=tmp_path / "w")
     assert result.validation["auroc"] > 0.9
-    model = load_model(tmp_path / "m.safetensors")
+    model = load_model_file(tmp_path / "m.safetensors")
     codes = stack_sequences([e.sequence for e in data], model.alphabet).codes.reshape(-1, 40)
     unknown = score_codes(model, codes)[:, 1]
     truth = np.array([e.label == "promoter" for e in data])
@@ -139,7 +139,7 @@ def test_a_rule_that_hangs_on_the_context_is_learned(make_config, tmp_path):
 
 
 def from_mapping_example(row):
-    from seqray.records import LabelledSequence
+    from seqray.core.records import LabelledSequence
 
     return from_mapping(LabelledSequence, row)
 

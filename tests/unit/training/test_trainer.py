@@ -9,7 +9,7 @@ import warnings
 import pytest
 import torch
 
-from seqray.errors import ConfigError
+from seqray.core.errors import ConfigError
 from seqray.training.trainer import make_trainer, quiet, trainer_settings
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from seqray.errors import InputError
+from seqray.core.errors import InputError
 from seqray.training.workdir import WorkDir, fingerprint
 
 MINE = {"settings": "a", "data": "b"}

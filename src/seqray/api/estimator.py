@@ -1,0 +1,375 @@
+"""A scikit-learn classifier of sequences over the same parts as ``seqray train`` and ``seqray predict``."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, Self, cast
+
+import numpy as np
+import pandas as pd
+import torch
+from scipy.special import logit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from seqray.api.inputs import as_records
+from seqray.core import (
+    ALPHABETS,
+    ConfigError,
+    LabelledSequence,
+    RunConfig,
+    SequenceRecord,
+    from_mapping,
+    load_run_config,
+    to_mapping,
+)
+from seqray.inference import checked_records, score_ragged
+from seqray.modelfile import SUFFIX, TrainedModel, available, load_model_file, locate, read_card, save_model
+from seqray.models import torch_device, trainer_device
+from seqray.training import train
+
+_TINY = 1e-300  # keeps the logarithm of a probability finite
+
+
+class SequenceClassifier(ClassifierMixin, BaseEstimator):
+    """Transformer classifier of biological sequences with calibrated probabilities.
+
+    ``X`` is one-dimensional: strings, Biopython records, pysam reads or a pandas Series of them.
+
+    Parameters
+    ----------
+    config
+        Settings of the run: a `RunConfig`, the path of a YAML file, the name of a shipped model whose
+        settings are taken, or None for the defaults with a window as long as the longest sequence of X.
+        All parameters below override it where they are not None.
+    alphabet
+        ``dna``, ``rna`` or ``protein``.
+    window
+        Longest sequence in letters.
+    d_model, layers, heads, dropout
+        Shape of the network, see `ModelConfig`.
+    epochs
+        Most passes over the training part.
+    learning_rate, weight_decay, batch_size
+        Of the optimizer, see `OptimizerConfig`.
+    members
+        Networks in the ensemble, 1 to 5.
+    validation
+        Share of the groups of relatives that each member holds out for early stopping and calibration.
+    positive
+        The class that counts as positive; that of the settings where the labels have it, else the last.
+    threshold
+        Probability of the positive class at and above which `predict` gives it. None gives the more probable
+        class, as scikit-learn's other classifiers do; ``model`` the threshold of the model, as
+        ``seqray predict`` does: the one with the highest Matthews correlation to expect. For two classes.
+    seed
+        Of weights, held-out parts and batches. The same seed and threads give the same model.
+    device
+        Where to train and predict: ``auto`` (a GPU where there is one), ``cpu``, ``cuda`` or ``cuda:N``.
+    threads
+        Processor threads; torch's own choice where None.
+    verbose
+        Show a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray (K,)
+        Labels, sorted.
+    model_ : TrainedModel
+        The trained model with its card; its classes are the labels as text.
+
+    Notes
+    -----
+    Relatives (copies, the other strand, one value of ``groups``) never lie on both sides of a held-out part.
+    Give the same groups to the splitter of a cross-validation.
+
+    Pickles hold the model as the bytes of its model file.
+
+    Examples
+    --------
+    >>> from seqray import SequenceClassifier
+    >>> rng = __import__("numpy").random.default_rng(0)
+    >>> X = ["".join(rng.choice(list("ACGT"), 20)) for _ in range(80)]
+    >>> y = ["site" if i % 2 else "other" for i in range(80)]
+    >>> X = [x[:7] + "TATAAT" + x[13:] if label == "site" else x for x, label in zip(X, y)]
+    >>> classifier = SequenceClassifier(d_model=16, layers=1, heads=2, epochs=2, device="cpu", threads=1)
+    >>> classifier.fit(X, y).predict_proba(X).shape
+    (80, 2)
+    >>> classifier.classes_
+    array(['other', 'site'], dtype='<U5')
+    """
+
+    def __init__(
+        self,
+        config: str | Path | RunConfig | None = None,
+        *,
+        alphabet: Literal["dna", "rna", "protein"] | None = None,
+        window: int | None = None,
+        d_model: int | None = None,
+        layers: int | None = None,
+        heads: int | None = None,
+        dropout: float | None = None,
+        epochs: int | None = None,
+        learning_rate: float | None = None,
+        weight_decay: float | None = None,
+        batch_size: int | None = None,
+        members: int | None = None,
+        validation: float | None = None,
+        positive: Any = None,
+        threshold: float | Literal["model"] | None = None,
+        seed: int | None = None,
+        device: str = "auto",
+        threads: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.config = config
+        self.alphabet = alphabet
+        self.window = window
+        self.d_model = d_model
+        self.layers = layers
+        self.heads = heads
+        self.dropout = dropout
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.batch_size = batch_size
+        self.members = members
+        self.validation = validation
+        self.positive = positive
+        self.threshold = threshold
+        self.seed = seed
+        self.device = device
+        self.threads = threads
+        self.verbose = verbose
+
+    # ------------------------------------------------------------------------------------------- fitting
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Train, calibrate and keep the model.
+
+        Parameters
+        ----------
+        X
+            N sequences.
+        y
+            (N,) labels: text or whole numbers.
+        groups
+            (N,) values that relatives share; None where none are known beyond copies.
+
+        Raises
+        ------
+        InputError, ConfigError
+            For data or settings that can't be trained on.
+        ValueError
+            For labels that are no classes, and lengths that differ.
+        """
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None")
+        things = _one_dimensional(X)
+        labels = column_or_1d(y, warn=True)
+        check_consistent_length(things, labels, groups)
+        check_classification_targets(labels)
+        settings = self._settings()
+        records = list(as_records(things, ALPHABETS[settings.model.alphabet]))
+        self.classes_, numbers = np.unique(labels, return_inverse=True)
+        if len(records) < 2 or len(self.classes_) < 2:
+            found = f"n_samples = {len(records)}, classes: {', '.join(map(str, self.classes_))}"
+            raise ValueError(f"a classifier needs sequences of two classes or more, found {found}")
+        names = [str(label) for label in self.classes_]
+        settings = self._fitted_to(settings, records, names)
+        known = [None] * len(records) if groups is None else [_group(group) for group in groups]
+        data = [
+            LabelledSequence(record.sequence, names[number], record.id, group)
+            for record, number, group in zip(records, numbers, known, strict=True)
+        ]
+        with tempfile.TemporaryDirectory(prefix="seqray-") as folder, _untouched(self.threads):
+            out = Path(folder) / f"model{SUFFIX}"
+            train(
+                settings,
+                data,
+                out,
+                work_dir=Path(folder) / "work",
+                classes=names,
+                progress=self.verbose,
+                threads=self.threads,
+            )
+            self.model_ = load_model_file(out)
+        return self
+
+    def _settings(self) -> RunConfig:
+        """Lay the parameters over the settings."""
+        mapping = to_mapping(_base_settings(self.config))
+        sections = {
+            "model": ("alphabet", "d_model", "layers", "heads", "dropout"),
+            "data": ("window", "validation"),
+            "optimizer": ("learning_rate", "weight_decay", "batch_size"),
+        }
+        for section, names in sections.items():
+            mapping[section] |= {n: _plain(getattr(self, n)) for n in names if getattr(self, n) is not None}
+        if self.window is not None:
+            mapping["model"]["max_length"] = max(mapping["model"]["max_length"], self.window)
+        if self.epochs is not None:
+            mapping["trainer"]["max_epochs"] = _plain(self.epochs)
+        mapping |= {n: _plain(getattr(self, n)) for n in ("members", "seed") if getattr(self, n) is not None}
+        mapping["trainer"] |= trainer_device(self.device)
+        settings = from_mapping(RunConfig, mapping)
+        if settings.model.kind == "alignment":
+            raise ConfigError(f"'model.kind' is {settings.model.kind}", remedy="X are sequences")
+        return settings
+
+    def _fitted_to(
+        self, settings: RunConfig, records: Sequence[SequenceRecord], names: Sequence[str]
+    ) -> RunConfig:
+        """Take from the data what the settings leave open: classes, and without settings the window."""
+        data, model = settings.data, settings.model
+        longest = max((len(record) for record in records), default=1)
+        if self.config is None and self.window is None:
+            data, model = replace(data, window=longest), replace(model, max_length=longest)
+        if longest <= data.window:
+            data = replace(data, flank=0)  # the sequences come without flanks
+        positive = names[-1] if self.positive is None else str(self.positive)
+        if self.positive is None and data.positive in names:
+            positive = data.positive
+        data = replace(data, positive=positive)
+        return replace(settings, data=data, model=replace(model, classes=len(names)))
+
+    # --------------------------------------------------------------------------------------- predicting
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return calibrated probabilities (N, K), in the order of `classes_`."""
+        check_is_fitted(self)
+        model = self.model_.to(torch_device(self.device))
+        records = _without_flanks(as_records(_one_dimensional(X), model.alphabet), model)
+        codes = [model.alphabet.encode(record.sequence) for record in checked_records(records, model, "")]
+        with _threads(self.threads):
+            return score_ragged(model, codes, "auto", "fp32")
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Log-odds of ``classes_[1]`` above where `predict` gives it (N,), or log-probabilities (N, K)."""
+        p = np.log(np.maximum(self.predict_proba(X), _TINY))
+        if len(self.classes_) > 2:
+            return p
+        limit, index = self._limit(), self.model_.card.positive_index
+        return p[:, 1] - p[:, 0] - (logit(limit) if index == 1 else -logit(limit))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the label of each sequence (N,)."""
+        p = self.predict_proba(X)
+        if len(self.classes_) > 2 or self.threshold is None:
+            return self.classes_[p.argmax(axis=1)]
+        index = self.model_.card.positive_index
+        return self.classes_[np.where(p[:, index] >= self._limit(), index, 1 - index)]
+
+    def _limit(self) -> float:
+        limit = self.model_.card.threshold if self.threshold == "model" else self.threshold
+        limit = 0.5 if limit is None else limit
+        if not isinstance(limit, int | float) or not 0 < limit < 1:
+            raise ConfigError(f"'threshold' is {limit!r}", remedy="give a probability, 'model' or None")
+        return float(limit)
+
+    # ------------------------------------------------------------------------------------------- keeping
+
+    def save(self, path: str | Path) -> None:
+        """Write the model file, which every verb of ``seqray`` takes as ``--model``.
+
+        Raises
+        ------
+        ModelFileError, InputError
+            For a name that doesn't end in ``.safetensors``, or a file that can't be written.
+        """
+        check_is_fitted(self)
+        save_model(path, self.model_.networks, self.model_.card)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(cast(dict[str, Any], super().__getstate__()))
+        if isinstance(state.get("model_"), TrainedModel):
+            with tempfile.TemporaryDirectory(prefix="seqray-") as folder:
+                path = Path(folder) / f"model{SUFFIX}"
+                save_model(path, self.model_.networks, self.model_.card)
+                state["model_"] = path.read_bytes()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if isinstance(state.get("model_"), bytes):
+            with tempfile.TemporaryDirectory(prefix="seqray-") as folder:
+                path = Path(folder) / f"model{SUFFIX}"
+                path.write_bytes(state["model_"])
+                state = state | {"model_": load_model_file(path)}
+        super().__setstate__(state)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+def _one_dimensional(X: Any) -> Any:
+    """Refuse what has columns; an estimator gets many sequences, so one string is a mistake."""
+    if isinstance(X, str | bytes | Path):
+        raise ValueError("one sequence or path was given; X is a list of sequences")
+    ndim = getattr(X, "ndim", 1)
+    if ndim != 1:
+        shape = getattr(X, "shape", "")
+        raise ValueError(f"X has {ndim} dimensions {shape}; give one column of sequences. Reshape your data")
+    return X if hasattr(X, "__len__") else list(X)
+
+
+def _group(value: Any) -> str | None:
+    """Name of a group; None where it is missing (None, NaN, NA or empty), as in an empty cell of a table."""
+    return None if pd.isna(value) or str(value) == "" else str(value)
+
+
+def _without_flanks(records: Iterable[SequenceRecord], model: TrainedModel) -> Iterator[SequenceRecord]:
+    """Cut sequences to the window that come with the flanks of the training sequences, as in a score."""
+    for record in records:
+        yield replace(record, sequence=model.card.without_flanks(record.sequence))
+
+
+def _base_settings(config: str | Path | RunConfig | None) -> RunConfig:
+    if config is None:
+        return RunConfig(name="sequence-classifier")
+    if isinstance(config, RunConfig):
+        return config
+    if str(config) not in available():
+        return load_run_config(config)
+    card = read_card(locate(config))
+    mapping = {**card.training["config"], "name": card.name, "model": to_mapping(card.model)}
+    return from_mapping(RunConfig, mapping)
+
+
+def _plain(value: Any) -> Any:
+    """Python's own number for one of numpy, as grids of parameters hold them."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+@contextmanager
+def _threads(count: int | None) -> Iterator[None]:
+    """Use that many threads, then as many as before."""
+    before = torch.get_num_threads()
+    try:
+        if count is not None:
+            torch.set_num_threads(count)
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def _untouched(threads: int | None) -> Iterator[None]:
+    """Leave the random states and threads of the program as they were: training seeds them all."""
+    python, numpy = random.getstate(), np.random.get_state()
+    try:
+        with torch.random.fork_rng(), _threads(threads):
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)

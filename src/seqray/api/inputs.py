@@ -1,0 +1,128 @@
+"""Sequences as people hold them in Python, as records: strings, Biopython, pysam, pandas, or a file's path.
+
+What each thing is called: a `SeqRecord` and a read by their own names, an entry of a mapping or of a Series
+by its key, anything else ``sequence_1``, ``sequence_2``, ... by its place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from Bio.Seq import Seq, UndefinedSequenceError
+from Bio.SeqRecord import SeqRecord
+
+from seqray.core import Alphabet, InputError, SequenceRecord
+from seqray.io.sequences import find_soft_masks, read_sequences
+
+# A text with one of these is no sequence: it must be meant as a path.
+_OF_PATHS = re.compile(r"[./\\0-9_~]")
+_ACCEPTED = (
+    "strings, Biopython records, pysam reads or FastaFile, a pandas Series, a mapping of ids, or a path"
+)
+
+
+def as_records(sequences: Any, alphabet: Alphabet, *, soft_masks: bool = False) -> Iterator[SequenceRecord]:
+    """Turn whatever holds sequences into validated records, one at a time.
+
+    Parameters
+    ----------
+    sequences
+        One of, or an iterable of: str, `Bio.Seq.Seq`, `Bio.SeqRecord.SeqRecord`, `pysam.AlignedSegment` (in
+        the direction in which it was sequenced), `pysam.FastxRecord`, `SequenceRecord`; or a `pandas.Series`,
+        a mapping of id to any of these, a `pysam.FastaFile`, or the path of a FASTA or GenBank file: a
+        `Path`, or a str with a character that no sequence has, such as the dot of ``genome.fa``.
+    alphabet
+        Validates and folds the letters.
+    soft_masks
+        Whether to note the lower-case intervals of each record.
+
+    Raises
+    ------
+    InputError
+        For a thing of another kind, letters outside the alphabet, and what `read_sequences` refuses.
+
+    Examples
+    --------
+    >>> from seqray.core.alphabet import DNA
+    >>> [(r.id, r.sequence) for r in as_records({"a": "acgu", "b": "TTT"}, DNA)]
+    [('a', 'ACGT'), ('b', 'TTT')]
+    """
+    if _is_path(sequences):
+        return read_sequences(sequences, alphabet, soft_masks=soft_masks)
+    return (_record(name, thing, alphabet, soft_masks) for name, thing in _named(sequences))
+
+
+def _is_path(sequences: Any) -> bool:
+    return isinstance(sequences, Path) or (isinstance(sequences, str) and bool(_OF_PATHS.search(sequences)))
+
+
+def _named(sequences: Any) -> Iterator[tuple[str, Any]]:
+    """Each thing with its key, or with a name made from its place."""
+    kind = _kind(sequences)
+    if kind == "pysam.FastaFile":
+        return ((name, sequences.fetch(name)) for name in sequences.references)
+    if kind == "pandas.DataFrame":
+        raise InputError("a table was given, not sequences", remedy="give the column that holds them")
+    if kind == "pandas.Series":
+        return ((str(key), thing) for key, thing in sequences.items())
+    if isinstance(sequences, Mapping):
+        return ((str(key), sequences[key]) for key in sequences)
+    if isinstance(sequences, str | Seq | SeqRecord | SequenceRecord) or kind in _READS:
+        sequences = [sequences]
+    if isinstance(sequences, bytes) or not isinstance(sequences, Iterable):
+        raise InputError(f"a {type(sequences).__name__} was given, not sequences", remedy=f"give {_ACCEPTED}")
+    return ((f"sequence_{place}", thing) for place, thing in enumerate(sequences, start=1))
+
+
+_READS = ("pysam.AlignedSegment", "pysam.FastxRecord")
+
+
+def _kind(thing: Any) -> str:
+    """``package.Class`` of a thing, without importing the package: pandas and pysam take their time."""
+    return f"{type(thing).__module__.split('.')[0]}.{type(thing).__name__}"
+
+
+def _record(name: str, thing: Any, alphabet: Alphabet, soft_masks: bool) -> SequenceRecord:
+    where, kind = f"record '{name}'", _kind(thing)
+    if isinstance(thing, SequenceRecord):
+        letters = alphabet.normalize(thing.sequence, where=f"record '{thing.id}'")
+        return thing if letters == thing.sequence else replace(thing, sequence=letters)
+    description, circular = "", False
+    if isinstance(thing, SeqRecord):
+        name = thing.id if thing.id not in (None, "", "<unknown id>") else name
+        description = thing.description if thing.description != "<unknown description>" else ""
+        circular = thing.annotations.get("topology") == "circular"
+        letters = _text(thing.seq, f"record '{name}'")
+    elif kind in _READS:
+        name, letters = _read(thing, name)
+    else:
+        letters = _text(thing, where)
+    return SequenceRecord(
+        name,
+        alphabet.normalize(letters, where=f"record '{name}'"),
+        description,
+        find_soft_masks(letters.encode()) if soft_masks and letters else (),
+        circular,
+    )
+
+
+def _read(read: Any, name: str) -> tuple[str, str]:
+    """Name and letters of a read; an alignment keeps it on the strand of the reference."""
+    if _kind(read) == "pysam.FastxRecord":
+        return str(read.name), _text(read.sequence, f"record '{read.name}'")
+    name = read.query_name or name
+    return name, _text(read.get_forward_sequence(), f"read '{name}'")
+
+
+def _text(thing: Any, where: str) -> str:
+    try:
+        if isinstance(thing, str | Seq):
+            return str(thing)
+    except UndefinedSequenceError:
+        raise InputError("has a length but no letters", where=where) from None
+    what = "has no sequence" if thing is None else f"is a {type(thing).__name__}, not a sequence"
+    raise InputError(what, where=where, remedy=f"give {_ACCEPTED}")

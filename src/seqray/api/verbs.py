@@ -1,0 +1,294 @@
+"""The verbs as functions: a model and sequences in any form in, a pandas frame out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from seqray.api.alignment_inputs import as_alignments
+from seqray.api.frames import call_frame, column_frame, explanation_frame, prediction_frame
+from seqray.api.inputs import as_records
+from seqray.calibration import Domain, WordTally
+from seqray.core import InputError, SequenceRecord
+from seqray.core.results import SkippedRecord
+from seqray.explanations import AlignmentOptions, ExplainOptions, explain_alignments, explain_records
+from seqray.inference import BatchSize, Engine, Precision, predict_alignments, predict_records, with_engine
+from seqray.modelfile import TrainedModel, load_model
+from seqray.scanning import Listeners, ScanOptions, scan_records
+
+Model = str | Path | TrainedModel
+
+
+def predict(
+    model: Model,
+    sequences: Any,
+    *,
+    threshold: float | None = None,
+    prior: float | None = None,
+    coverage: float | None = None,
+    context: str | None = None,
+    batch_size: BatchSize = "auto",
+    precision: Precision = "fp32",
+    device: str | None = None,
+    engine: Engine = "torch",
+) -> pd.DataFrame:
+    """Classify each sequence or alignment, as ``seqray predict`` does.
+
+    Parameters
+    ----------
+    model
+        Name of a shipped model, path of a model file, or what `load_model` gave.
+    sequences
+        Strings, Biopython or pysam records, a Series, a mapping, a path: see `as_records`. For a model of
+        alignments, alignments: see `as_alignments`.
+    threshold, prior, coverage, batch_size, precision, device
+        As for `seqray.inference.predict_records`.
+    context
+        What the sequences are, such as their species, for models that know contexts.
+    engine
+        What computes, see `seqray.inference.with_engine`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``id``, ``length``, ``label``, ``p_<class>`` for each class, ``flags`` (``.`` for none) and, with a
+        coverage, ``set``; a row per sequence, in their order.
+
+    Raises
+    ------
+    InputError, ConfigError, ModelFileError
+        For sequences, settings or a model that can't be used.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> frame = seqray.predict("ecoli-promoter", "data/example/promoters.fa")
+    >>> frame[["id", "length", "label"]].head(2)
+           id  length     label
+    0   lacP1      81  promoter
+    1  lacUV5      81  promoter
+    >>> seqray.predict("ecoli-promoter", {"poly-A": "A" * 81}).label.tolist()
+    ['background']
+    """
+    loaded = _opened(model, context, device, engine, precision)
+    settings: dict[str, Any] = {"batch_size": batch_size, "threshold": threshold, "prior": prior}
+    settings |= {"coverage": coverage, "precision": precision}
+    if loaded.card.model.kind == "alignment":
+        predictions = predict_alignments(loaded, as_alignments(sequences, loaded.alphabet), **settings)
+    else:
+        predictions = predict_records(loaded, as_records(sequences, loaded.alphabet), **settings)
+    return prediction_frame(predictions, loaded.card.classes, coverage is not None)
+
+
+def scan(
+    model: Model,
+    sequences: Any,
+    *,
+    context: str | None = None,
+    strict: bool = False,
+    batch_size: BatchSize = "auto",
+    precision: Precision = "fp32",
+    device: str | None = None,
+    engine: Engine = "torch",
+    **options: Any,
+) -> pd.DataFrame:
+    """Find sites along sequences of any length, on both strands, as ``seqray scan`` does.
+
+    Parameters
+    ----------
+    model, sequences, context, batch_size, precision, device, engine
+        As for `predict`; each sequence needs a name of its own.
+    strict
+        Raise for a sequence shorter than the model's window; else it is left out, with a warning.
+    **options
+        Of `ScanOptions`: ``threshold``, ``fdr``, ``strand``, ``stride``, ``circular``, ``null_mb``, ...
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``id``, ``contig``, ``start``, ``end``, ``strand``, ``site``, ``score``, ``label``: 0-based,
+        half-open, on the plus strand of the contig. Its ``attrs`` hold the ``threshold`` in force, the
+        ``expected_false_calls`` (None where not estimated), ``letters``, and the reason why each of the
+        ``skipped`` sequences was.
+
+    Raises
+    ------
+    InputError, ConfigError, ModelFileError
+        For sequences, settings or a model that can't be used.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> calls = seqray.scan("ecoli-promoter", "data/example/regions.fa", null_mb=0)
+    >>> list(calls.columns)
+    ['id', 'contig', 'start', 'end', 'strand', 'site', 'score', 'label']
+    >>> bool((calls.score >= calls.attrs["threshold"]).all())
+    True
+    """
+    loaded = _opened(model, context, device, engine, precision)
+    loaded.check_reads_sequences()
+    settings = ScanOptions(**_known(ScanOptions, options))
+    skipped: list[SkippedRecord] = []
+    result = scan_records(
+        loaded,
+        _distinct(as_records(sequences, loaded.alphabet, soft_masks=settings.skip_soft_masked)),
+        settings,
+        Listeners(on_skip=None if strict else skipped.append),
+        batch_size=batch_size,
+        precision=precision,
+    )
+    if skipped:
+        warnings.warn(f"skipped {len(skipped)} sequences: {_listed(skipped)}", stacklevel=2)
+    frame = call_frame(result.calls)
+    frame.attrs = {
+        "threshold": result.threshold,
+        "expected_false_calls": None if result.false_calls is None else result.false_calls.expected,
+        "letters": result.letters,
+        "skipped": {record.id: record.reason for record in skipped},
+    }
+    return frame
+
+
+def explain(
+    model: Model,
+    sequences: Any,
+    method: str | Sequence[str] = "rollout",
+    *,
+    top: int | None = None,
+    context: str | None = None,
+    device: str | None = None,
+    **options: Any,
+) -> pd.DataFrame:
+    """Rank the letters, or columns, that each call rests on, as ``seqray explain`` does.
+
+    Parameters
+    ----------
+    model, sequences, context, device
+        As for `predict`.
+    method
+        Name of a method, or several, see `seqray.explanations.attribution.METHODS`, and for alignments
+        `seqray.explanations.attribution.alignment_methods.ALIGNMENT_METHODS`.
+    top
+        Keep that many letters or columns of each only, the best in rank.
+    **options
+        Of `ExplainOptions`: ``target``, ``shuffles``, ``members``, ``seed``, ``effects``; for a model of
+        alignments of `AlignmentOptions`: ``target``, ``rows``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row per letter with ``record``, ``position``, ``base``, ``method``, ``score``, ``rank``,
+        ``ism_delta``, ``p`` and more, or per column of an alignment with ``column``, ``query_position``,
+        ``letter``, ``score``, ``rank`` and more, see docs/formats.md. Arrays, attention, rows and pairs of
+        columns: `explain_records` and `seqray.explanations.explain_alignments`.
+
+    Raises
+    ------
+    InputError, ConfigError, ModelFileError
+        For sequences, settings or a model that can't be used.
+
+    Notes
+    -----
+    A ranking exists for every sequence. Whether this one beats a random one for this model and these
+    sequences is what ``seqray explain`` and `seqray.explanations.check` measure.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> letters = seqray.explain("ecoli-promoter", "data/example/promoters.fa", "ism", top=3, shuffles=0)
+    >>> letters[letters.record == "lacP1"][["position", "base", "rank"]].sort_values("rank").values.tolist()
+    [[49, 'A', 1], [48, 'T', 2], [53, 'T', 3]]
+    """
+    loaded = _opened(model, context, device, "torch", "fp32")
+    methods = (method,) if isinstance(method, str) else tuple(method)
+    if loaded.card.model.kind == "alignment":
+        known = _known(AlignmentOptions, options, "methods", "pairs", "seed", "knobs")
+        of_columns = AlignmentOptions(methods=methods, **known)
+        return column_frame(
+            explain_alignments(loaded, as_alignments(sequences, loaded.alphabet), of_columns), top
+        )
+    settings = ExplainOptions(methods=methods, **_known(ExplainOptions, options, "methods"))
+    return explanation_frame(explain_records(loaded, as_records(sequences, loaded.alphabet), settings), top)
+
+
+def origin(model: Model, sequences: Any) -> pd.DataFrame:
+    """Tell which training data many sequences resemble together, by their words of four letters.
+
+    ``seqray predict`` and ``seqray scan`` warn by the same measure, see docs/concepts/probabilities.md.
+
+    Parameters
+    ----------
+    model, sequences
+        As for `predict`; sequences may be of any length, such as whole genomes.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``context`` (such as a species; None for a model without), ``distance`` and ``foreign`` as in
+        `seqray.calibration.Likeness`, the nearest first. Empty where the sequences have fewer than 10,000
+        words, or the model has no signature.
+
+    Raises
+    ------
+    InputError, ModelFileError
+        For sequences or a model that can't be used.
+
+    Examples
+    --------
+    Random letters are not like E. coli:
+
+    >>> import seqray
+    >>> seqray.origin("ecoli-promoter", "data/example/construct.fa").round(2)
+      context  distance  foreign
+    0    None       0.1     True
+    """
+    loaded = _opened(model, None, None, "torch", "fp32")
+    loaded.check_reads_sequences()
+    signature = Domain.from_mapping(loaded.card.domain).signature if loaded.card.domain else None
+    words = WordTally(loaded.alphabet)
+    for record in as_records(sequences, loaded.alphabet):
+        words.add(record.sequence)
+    found = signature.compare(words.counts) if signature else []
+    columns = ("context", "distance", "foreign")
+    rows = [[getattr(likeness, column) for column in columns] for likeness in found]
+    return pd.DataFrame(rows, columns=list(columns))
+
+
+def _opened(
+    model: Model, context: str | None, device: str | None, engine: Engine, precision: Precision
+) -> TrainedModel:
+    loaded = model if isinstance(model, TrainedModel) else load_model(model)
+    if device is not None:
+        loaded.to(device)
+    if context is not None:
+        loaded = loaded.with_context(context)
+    return with_engine(loaded, engine, precision)
+
+
+def _known(options: Any, given: dict[str, Any], *reserved: str) -> dict[str, Any]:
+    """Refuse the name of a setting that there isn't, as Python does of an argument."""
+    names = [name for name in options.__dataclass_fields__ if name not in reserved]
+    for name in given:
+        if name not in names:
+            raise TypeError(f"unknown setting '{name}'; known are {', '.join(names)}")
+    return given
+
+
+def _distinct(records: Iterable[SequenceRecord]) -> Iterator[SequenceRecord]:
+    """Refuse a second sequence of one name: calls would not say which one they lie in."""
+    seen: set[str] = set()
+    for record in records:
+        if record.id in seen:
+            raise InputError(
+                "the name occurs twice", where=f"record '{record.id}'", remedy="give names that differ"
+            )
+        seen.add(record.id)
+        yield record
+
+
+def _listed(skipped: Sequence[SkippedRecord]) -> str:
+    return "; ".join(f"'{record.id}' ({record.reason})" for record in skipped[:3])

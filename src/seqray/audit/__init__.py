@@ -1,1 +1,0 @@
-"""What would fool a model trained on labelled sequences: leaks, shortcuts, and what simple rules score."""

@@ -1,1 +1,0 @@
-"""Encoders that others trained: directories in the form of Hugging Face's transformers (extra ``hf``)."""

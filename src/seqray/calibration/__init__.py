@@ -1,0 +1,9 @@
+"""Honest probabilities, and whether the input is like the training data.
+
+- `fit`, `isotonic`: logits to probabilities; `conformal`: sets of classes with a promised coverage
+- `domain`, `markov`, `signature`: how unlike the training data a window, or a whole file, is
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

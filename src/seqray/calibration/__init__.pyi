@@ -1,0 +1,13 @@
+from .conformal import coverage_cutoffs as coverage_cutoffs, label_sets as label_sets
+from .domain import Domain as Domain
+from .fit import (
+    Calibration as Calibration,
+    Method as Method,
+    calibrated_card as calibrated_card,
+    calibration_error as calibration_error,
+    choose_threshold as choose_threshold,
+    cross_fitted as cross_fitted,
+    log_loss as log_loss,
+)
+from .isotonic import IsotonicMap as IsotonicMap, bent as bent
+from .signature import Likeness as Likeness, Signature as Signature, WordTally as WordTally

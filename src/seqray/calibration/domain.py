@@ -1,0 +1,205 @@
+"""What training sequences look like, to flag input that a model can't know about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from seqray.calibration.markov import MarkovProfile
+from seqray.calibration.signature import Signature
+from seqray.core import ALPHABETS, Alphabet, CodeStack, InputError, ModelFileError, stack_codes, word_counts
+
+_CHUNK = 8192  # sequences judged at once: their word tables take a few MB
+
+
+@dataclass(frozen=True, eq=False)
+class WordProfile:
+    """Frequencies of the words of ``k`` letters in the training sequences, and how far they stray.
+
+    The distance of a sequence with n words is the mean over words of
+
+        (f - mean)^2 / (spread + mean (1 - mean) / n)
+
+    a squared z-score whose variance is that between training sequences plus that of counting n words, so
+    that short sequences aren't called odd for being short.
+    """
+
+    k: int
+    mean: np.ndarray
+    spread: np.ndarray
+    limit: float
+
+    @classmethod
+    def fit(cls, stack: CodeStack, labels: np.ndarray, k: int, letters: int, quantile: float) -> WordProfile:
+        """Measure frequencies and spread over all sequences, and the limit as the widest class needs it."""
+        counts = word_counts(stack, k, letters)
+        whole = counts.sum(axis=1) > 0
+        counts, labels = counts[whole], labels[whole]
+        if not len(counts):
+            raise InputError(f"no training sequence holds a word of {k} unambiguous letters")
+        n = counts.sum(axis=1, keepdims=True)
+        frequencies = counts / n
+        mean = (counts.sum(axis=0) + 1) / (counts.sum() + counts.shape[1])  # no word is impossible
+        counting = mean * (1 - mean) * np.mean(1 / n)
+        spread = np.maximum(((frequencies - mean) ** 2).mean(axis=0) - counting, 0)
+        distances = cls(k, mean, spread, np.inf).distances(counts)
+        limits = [np.quantile(distances[labels == label], quantile) for label in np.unique(labels)]
+        return cls(k, mean, spread, float(max(limits)))
+
+    def distances(self, counts: np.ndarray) -> np.ndarray:
+        """Return the distance per sequence: (N, letters**k) counts -> (N,); infinite without a whole word."""
+        n = counts.sum(axis=1, keepdims=True)
+        n_safe = np.maximum(n, 1)
+        variance = self.spread + self.mean * (1 - self.mean) / n_safe
+        squared = ((counts / n_safe - self.mean) ** 2 / variance).mean(axis=1)
+        return np.where(n[:, 0] > 0, squared, np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """What the training sequences looked like, to flag input that a model can't know about.
+
+    Attributes
+    ----------
+    alphabet
+        Name of the alphabet.
+    shortest, longest
+        Range of lengths in letters.
+    profiles
+        Letter composition and, for nucleotides, the composition of 3-letter words. Each limit is the
+        quantile of the training sequences' own distances asked for in `fit`.
+    chain
+        For nucleotides, the Markov chain of the training sequences; None in cards that don't have it.
+    signature
+        For nucleotides, what tells where a whole file comes from; None in cards that don't have it.
+    """
+
+    alphabet: str
+    shortest: int
+    longest: int
+    profiles: tuple[WordProfile, ...]
+    chain: MarkovProfile | None = None
+    signature: Signature | None = None
+
+    @classmethod
+    def fit(
+        cls,
+        sequences: Sequence[np.ndarray] | np.ndarray,
+        alphabet: Alphabet,
+        labels: ArrayLike | None = None,
+        quantile: float = 0.997,
+        contexts: Sequence[str | None] | None = None,
+    ) -> Domain:
+        """Describe training sequences.
+
+        Parameters
+        ----------
+        sequences
+            N arrays (n,) or a matrix (N, W) of letter codes.
+        alphabet
+            Of the codes.
+        labels
+            (N,) classes. With them the limits hold the quantile of each class, so that a rare class is not
+            odd for being rare.
+        quantile
+            Share of the training sequences that lie within each limit. There are three, so about 1 % of
+            sequences like those of training are flagged.
+        contexts
+            N names, None for unknown, as `Signature.fit` takes them; without them there is no signature.
+        """
+        stack = stack_codes(sequences)
+        if not len(stack):
+            raise InputError("no training sequence to describe")
+        letters = len(alphabet.letters)
+        sizes = (1,) if alphabet.name == "protein" else (1, 3)  # 8,000 protein 3-mers would never fill
+        classes = np.zeros(len(stack)) if labels is None else np.asarray(labels)
+        profiles = tuple(WordProfile.fit(stack, classes, k, letters, quantile) for k in sizes)
+        chain = MarkovProfile.fit(stack, classes, alphabet, quantile) if alphabet.is_nucleotide else None
+        signature = None
+        if alphabet.is_nucleotide and contexts is not None:
+            signature = Signature.fit(stack, classes, contexts)
+        shortest, longest = int(stack.lengths.min()), int(stack.lengths.max())
+        return cls(alphabet.name, shortest, longest, profiles, chain, signature)
+
+    def outlying(self, sequences: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
+        """Say which sequences differ in composition from all but a few of training: bool (N,)."""
+        chunks = [self._outlying(sequences[i : i + _CHUNK]) for i in range(0, len(sequences), _CHUNK)]
+        return np.concatenate(chunks) if chunks else np.zeros(0, dtype=bool)
+
+    def _outlying(self, sequences: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
+        stack = stack_codes(sequences)
+        letters = len(ALPHABETS[self.alphabet].letters)
+        odd = np.zeros(len(stack), dtype=bool)
+        for profile in self.profiles:
+            odd |= profile.distances(word_counts(stack, profile.k, letters)) > profile.limit
+        if self.chain is not None:
+            odd |= self.chain.distances(stack, letters) > self.chain.limit
+        return odd
+
+    def flags_of(self, sequences: Sequence[np.ndarray] | np.ndarray) -> list[tuple[str, ...]]:
+        """Return the reasons for caution of each sequence: ``short``, ``long``, ``out-of-domain``."""
+        odd = self.outlying(sequences)
+        flags = []
+        for codes, outlier in zip(sequences, odd, strict=True):
+            n = len(codes)
+            reasons = (n < self.shortest, "short"), (n > self.longest, "long"), (outlier, "out-of-domain")
+            flags.append(tuple(name for applies, name in reasons if applies))
+        return flags
+
+    def flags(self, codes: np.ndarray) -> tuple[str, ...]:
+        """Return the reasons for caution of one sequence of letter codes (n,)."""
+        return self.flags_of([codes])[0]
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return plain data for the model card; numbers are rounded to six significant digits."""
+        mapping: dict[str, Any] = {
+            "alphabet": self.alphabet,
+            "length": [self.shortest, self.longest],
+            "words": [
+                {"k": p.k, "mean": _plain(p.mean), "spread": _plain(p.spread), "limit": _plain([p.limit])[0]}
+                for p in self.profiles
+            ],
+        }
+        if self.chain is not None:
+            mapping["chain"] = self.chain.to_mapping()
+        if self.signature is not None:
+            mapping["signature"] = self.signature.to_mapping()
+        return mapping
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any]) -> Domain:
+        """Read what `to_mapping` wrote.
+
+        Raises
+        ------
+        ModelFileError
+            Where a part is missing or does not fit the alphabet.
+        """
+        try:
+            letters = len(ALPHABETS[mapping["alphabet"]].letters)
+            shortest, longest = (int(n) for n in mapping["length"])
+            profiles = tuple(
+                WordProfile(
+                    int(w["k"]),
+                    np.asarray(w["mean"], float),
+                    np.asarray(w["spread"], float),
+                    float(w["limit"]),
+                )
+                for w in mapping["words"]
+            )
+            if any(p.mean.shape != (letters**p.k,) or p.spread.shape != p.mean.shape for p in profiles):
+                raise ValueError("a word table of the wrong size")
+            chain = MarkovProfile.from_mapping(mapping["chain"], letters) if "chain" in mapping else None
+            signature = Signature.from_mapping(mapping["signature"]) if "signature" in mapping else None
+        except (KeyError, TypeError, ValueError) as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise ModelFileError(f"model card: 'domain' can't be read ({reason})") from None
+        return cls(mapping["alphabet"], shortest, longest, profiles, chain, signature)
+
+
+def _plain(values: Sequence[float] | np.ndarray) -> list[float]:
+    return [float(f"{v:.6g}") for v in values]

@@ -1,0 +1,328 @@
+"""From raw logits to probabilities that mean something: temperature, shift or map, threshold, figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit, logit, logsumexp, softmax
+
+from seqray.calibration.conformal import Conformal
+from seqray.calibration.domain import Domain
+from seqray.calibration.isotonic import IsotonicMap
+from seqray.core import Card, ConfigError, InputError
+from seqray.metrics import expected_calibration_error
+
+__all__ = [
+    "Calibration",
+    "Domain",
+    "calibrated_card",
+    "choose_threshold",
+    "cross_fitted",
+    "expected_calibration_error",
+    "fit_platt",
+    "fit_temperature",
+]
+
+Method = Literal["temperature", "platt", "isotonic"]
+
+TEMPERATURES = (0.25, 10.0)  # beyond this the held-out data are too few or too easy to tell
+FOLDS = 5  # of the figures on held-out data
+SHIFTS = (-10.0, 10.0)  # log-odds
+ISOTONIC_FORMAT = 2  # a seqray that reads cards of format 1 only would give other probabilities
+_SEED = 20_240_229
+
+
+def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
+    """Find the temperature T for which softmax(logits / T) has the least negative log-likelihood.
+
+    Parameters
+    ----------
+    logits
+        (N, K), of held-out data.
+    labels
+        (N,) class indices.
+
+    Returns
+    -------
+    float
+        T, within 0.25 to 10. The likelihood has one optimum in 1/T, so a bounded search finds it.
+
+    References
+    ----------
+    Guo et al. 2017, On calibration of modern neural networks, section 4.2.
+    """
+    z, y = np.asarray(logits, dtype=np.float64), np.asarray(labels).astype(np.int64)
+    if z.ndim != 2 or y.shape != z.shape[:1] or len(y) == 0:
+        raise InputError(f"logits {z.shape} and labels {y.shape} don't go together")
+    true = z[np.arange(len(y)), y]
+
+    def loss(log_temperature: float) -> float:
+        scale = np.exp(-log_temperature)
+        return float(np.mean(logsumexp(z * scale, axis=1) - true * scale))
+
+    bounds = (float(np.log(TEMPERATURES[0])), float(np.log(TEMPERATURES[1])))
+    best: Any = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-6})
+    return float(np.exp(best.x))
+
+
+def fit_platt(log_odds: ArrayLike, positive: ArrayLike) -> tuple[float, float]:
+    """Find T and b for which sigmoid(log-odds / T + b) has the least negative log-likelihood.
+
+    A network that has learned its positives by heart finds unseen ones less likely than they are: no
+    temperature mends that, for it leaves even odds where they are.
+
+    Parameters
+    ----------
+    log_odds
+        (N,) of the positive class, of held-out data.
+    positive
+        (N,) bool, whether the example is of that class.
+
+    Returns
+    -------
+    temperature, shift
+        T within 0.25 to 10, b within -10 to 10. The likelihood is convex in (1/T, b).
+
+    References
+    ----------
+    Platt 1999, Probabilistic outputs for support vector machines, section 2.2; here without his prior on the
+    targets.
+    """
+    x, y = np.asarray(log_odds, dtype=np.float64), np.asarray(positive, dtype=np.float64)
+    if x.ndim != 1 or x.shape != y.shape or not len(x):
+        raise InputError(f"log-odds {x.shape} and labels {y.shape} don't go together")
+
+    def loss(line: np.ndarray) -> tuple[float, np.ndarray]:
+        z = line[0] * x + line[1]
+        error = expit(z) - y
+        return float(np.mean(np.logaddexp(0, z) - y * z)), np.array([np.mean(error * x), np.mean(error)])
+
+    bounds = [(1 / TEMPERATURES[1], 1 / TEMPERATURES[0]), SHIFTS]
+    best = minimize(loss, (1.0, 0.0), jac=True, bounds=bounds, options={"ftol": 1e-14, "gtol": 1e-9})
+    return float(1 / best.x[0]), float(best.x[1])
+
+
+def choose_threshold(probabilities: ArrayLike) -> float:
+    """Find the threshold with the highest Matthews correlation to expect, if the probabilities are right.
+
+    Counts of right and wrong calls are replaced by what the probabilities make them on average. The labels
+    have their say in the temperature already; asked a second time, a few hundred of them would move the
+    threshold by more than the gain (docs/decisions/0008).
+
+    Parameters
+    ----------
+    probabilities
+        (N,) calibrated probabilities of the positive class on held-out data.
+
+    Returns
+    -------
+    float
+        Halfway between two neighbouring probabilities; of equally good places the nearest to 0.5.
+        0.5 where all probabilities are alike.
+    """
+    p = np.sort(np.asarray(probabilities, dtype=np.float64))[::-1]
+    if p.ndim != 1 or len(p) == 0:
+        raise InputError(f"probabilities have shape {np.shape(probabilities)}, not (N,)")
+    cut = np.flatnonzero(p[:-1] > p[1:])  # calls are the first cut + 1 examples
+    called, tp = cut + 1.0, np.cumsum(p)[cut]
+    positives, n = float(p.sum()), float(len(p))
+    fp, fn, tn = called - tp, positives - tp, n - positives - called + tp
+    squared = called * positives * (n - positives) * (n - called)
+    if not len(cut) or not squared.all():
+        return 0.5
+    mcc = (tp * tn - fp * fn) / np.sqrt(squared)
+    places = (p[cut] + p[cut + 1]) / 2
+    best = places[mcc >= mcc.max() - 1e-12]
+    return float(best[np.argmin(np.abs(best - 0.5))])
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """What turns mean log-probabilities of the members into probabilities.
+
+    Attributes
+    ----------
+    positive
+        Column of the positive class.
+    temperature
+        Divides the log-probabilities.
+    isotonic
+        Then maps the log-odds of the positive class, for two classes only; None for no map. A shift is a
+        map of one knot.
+    """
+
+    positive: int
+    temperature: float = 1.0
+    isotonic: IsotonicMap | None = None
+
+    @classmethod
+    def of(cls, card: Card) -> Calibration:
+        """That of a model."""
+        isotonic = IsotonicMap.from_mapping(card.isotonic) if card.isotonic else None
+        return cls(card.positive_index, card.temperature, isotonic)
+
+    @classmethod
+    def fit(cls, raw: np.ndarray, labels: np.ndarray, positive: int, method: Method) -> Calibration:
+        """Fit to log-probabilities (N, K) of held-out examples and their classes (N,).
+
+        Raises
+        ------
+        ConfigError
+            For another method than ``temperature`` and more than two classes: a map for each class against
+            the rest would need as many examples of each, and changes which class is the most probable.
+        InputError
+            Where the examples can't be calibrated on.
+        """
+        if method == "temperature":
+            return cls(positive, fit_temperature(raw, labels))
+        if raw.shape[1] != 2:
+            raise ConfigError(
+                f"{method} calibration is for two classes, the model has {raw.shape[1]}",
+                remedy="use the method temperature",
+            )
+        log_odds, truth = raw[:, positive] - raw[:, 1 - positive], labels == positive
+        if method == "platt":
+            temperature, shift = fit_platt(log_odds, truth)
+            return cls(positive, temperature, IsotonicMap(np.zeros(1), np.array([shift])))
+        temperature = fit_temperature(raw, labels)
+        return cls(positive, temperature, IsotonicMap.fit(log_odds / temperature, truth))
+
+    def probabilities(self, raw: np.ndarray) -> np.ndarray:
+        """Turn log-probabilities (N, K) into calibrated probabilities (N, K)."""
+        p = softmax(raw / self.temperature, axis=1)
+        return p if self.isotonic is None else self.isotonic.probabilities(p, self.positive)
+
+    def at_bounds(self) -> list[str]:
+        """Which of temperature and shift stand at an end of their ranges: cut, not found."""
+        cut = {"temperature": np.isclose(self.temperature, TEMPERATURES, rtol=1e-3).any()}
+        if self.isotonic is not None and len(self.isotonic.after) == 1:
+            cut["shift"] = np.isclose(self.isotonic.after[0], SHIFTS, rtol=1e-3).any()
+        return [name for name, stands in cut.items() if stands]
+
+    def moved(self, probability: float, before: Calibration) -> float:
+        """Probability that two-class scores now get where ``before`` gave them ``probability``."""
+        if not 0 < probability < 1:
+            return probability
+        log_odds = np.asarray(logit(probability))
+        if before.isotonic is not None:
+            log_odds = before.isotonic.inverse(log_odds)
+        log_odds = log_odds * before.temperature / self.temperature
+        return float(expit(log_odds if self.isotonic is None else self.isotonic(log_odds)))
+
+
+def cross_fitted(
+    raw: np.ndarray, labels: np.ndarray, groups: np.ndarray, positive: int, method: Method
+) -> np.ndarray | None:
+    """Probabilities (N, K), each by a calibration that was fitted without the example's group.
+
+    A map judged on the examples that it was fitted to always looks good. None where that can't be done: all
+    in one group, or a class in few groups.
+    """
+    _, group = np.unique(groups, return_inverse=True)
+    count = int(group.max()) + 1
+    fold = (np.random.default_rng(_SEED).permutation(count) % min(FOLDS, count))[group]
+    p = np.empty_like(raw, dtype=np.float64)
+    for number in range(min(FOLDS, count)):
+        out = fold == number
+        if len(np.unique(labels[~out])) < raw.shape[1]:
+            return None
+        try:
+            p[out] = Calibration.fit(raw[~out], labels[~out], positive, method).probabilities(raw[out])
+        except InputError:
+            return None
+    return p
+
+
+def calibration_error(probabilities: np.ndarray, labels: np.ndarray, positive: int) -> float:
+    """ECE of the positive class (two classes) or of the most probable one (more)."""
+    if probabilities.shape[1] == 2:
+        return expected_calibration_error(probabilities[:, positive], labels == positive)
+    return expected_calibration_error(probabilities, labels)
+
+
+def log_loss(probabilities: np.ndarray, labels: np.ndarray) -> float:
+    """Mean of -ln p of the true class, a proper score: ECE alone rewards a constant answer."""
+    own = probabilities[np.arange(len(labels)), labels]
+    return float(-np.mean(np.log(np.maximum(own, 1e-300))))
+
+
+def _entropy(labels: np.ndarray) -> float:
+    """Log loss of an answer that gives each class its share of the labels (N,), in nats."""
+    shares = np.bincount(labels)[np.unique(labels)] / len(labels)
+    return float(-np.sum(shares * np.log(shares)))
+
+
+def calibrated_card(
+    card: Card,
+    raw: np.ndarray,
+    labels: np.ndarray,
+    groups: np.ndarray,
+    method: Method = "temperature",
+    before: Calibration | None = None,
+) -> tuple[Card, dict[str, Any]]:
+    """Fit everything on the card that held-out answers decide.
+
+    Parameters
+    ----------
+    card
+        Of the model that answered.
+    raw
+        (N, K) mean log-probabilities of the members, before any calibration, for held-out examples.
+    labels
+        (N,) class indices.
+    groups
+        (N,) examples of one group are related.
+    method
+        ``temperature``, ``platt`` or ``isotonic``.
+    before
+        What the model had; none by default.
+
+    Returns
+    -------
+    card
+        With temperature, isotonic map, threshold, prevalence, ECE and conformal ranks.
+    facts
+        ``method``, number of ``examples`` and ``groups``, ECE and log loss before and after, log loss of the
+        classes' shares, and what stands ``at_bounds``. The figures
+        after are cross-fitted over groups (``figures``), and so is the card's ECE; with too few groups for
+        that they are those of the examples fitted to.
+    """
+    positive = card.positive_index
+    found = Calibration.fit(raw, labels, positive, method)
+    p = found.probabilities(raw)
+    fair = cross_fitted(raw, labels, groups, positive, method)
+    judged = p if fair is None else fair
+    old = (before or Calibration(positive)).probabilities(raw)
+    ece = calibration_error(judged, labels, positive)
+    isotonic = found.isotonic.to_mapping() if found.isotonic else {}
+    facts = {
+        "method": method,
+        "examples": len(labels),
+        "groups": len(np.unique(groups)),
+        "figures": "of the examples fitted to" if fair is None else f"cross-fitted, {FOLDS} folds of groups",
+        "ece_before": _plain(calibration_error(old, labels, positive)),
+        "ece_after": _plain(ece),
+        "log_loss_before": _plain(log_loss(old, labels)),
+        "log_loss_after": _plain(log_loss(judged, labels)),
+        "log_loss_of_shares": _plain(_entropy(labels)),
+        "at_bounds": found.at_bounds(),
+    }
+    card = replace(
+        card,
+        format=max(card.format, ISOTONIC_FORMAT) if isotonic else 1,
+        temperature=found.temperature,
+        isotonic=isotonic,
+        threshold=choose_threshold(p[:, positive]),
+        prevalence=float(np.mean(labels == positive)),
+        ece=ece,
+        conformal=Conformal.fit(p, labels, card.classes).to_mapping(),
+    )
+    return card, facts
+
+
+def _plain(value: float) -> float:
+    return float(f"{value:.6g}")

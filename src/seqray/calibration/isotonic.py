@@ -1,0 +1,153 @@
+"""A rising map of the log-odds of two classes, kept as a short table: isotonic calibration, or a shift."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, logit
+from sklearn.isotonic import IsotonicRegression
+
+from seqray.core import Card, InputError, ModelFileError
+
+MAX_KNOTS = 100
+_DECIMALS = 9  # of log-odds: scores that differ by less are one score
+_TINY = 1e-300  # keeps the logarithm of a probability finite
+_STEEPEST = 36.0  # log-odds: beyond, float64 has no number between the probability and 1
+
+
+@dataclass(frozen=True, eq=False)
+class IsotonicMap:
+    """A strictly rising, piecewise linear map of log-odds.
+
+    Attributes
+    ----------
+    before, after : float64 (M,)
+        Log-odds of the positive class before and after the map at its M knots; both rise. Between knots the
+        map is linear, beyond the first and the last it goes on with slope 1, so that no two scores are made
+        equal and no probability becomes 0 or 1.
+    """
+
+    before: np.ndarray
+    after: np.ndarray
+
+    @classmethod
+    def fit(cls, log_odds: ArrayLike, positive: ArrayLike, max_knots: int = MAX_KNOTS) -> IsotonicMap:
+        """Fit to held-out examples by pooling adjacent violators.
+
+        Parameters
+        ----------
+        log_odds
+            (N,) of the positive class.
+        positive
+            (N,) bool, whether the example is of that class.
+        max_knots
+            Most knots to keep; neighbouring blocks are merged where there are more.
+
+        Raises
+        ------
+        InputError
+            Where the scores don't rank the positive class above the other at all.
+
+        Notes
+        -----
+        Each block of equal values gives one knot: the mean of its log-odds and the share of positives in it.
+        A share of 0 or 1, which the first and the last block may have, is taken for half an example
+        against: 0.5 / (n + 1).
+
+        References
+        ----------
+        Zadrozny and Elkan 2002, Transforming classifier scores into accurate multiclass probability
+        estimates. Oron and Flournoy 2017, Centered isotonic regression (one knot at the centre of a block).
+        """
+        x, y = np.asarray(log_odds, dtype=np.float64), np.asarray(positive, dtype=np.float64)
+        if x.ndim != 1 or x.shape != y.shape or not len(x):
+            raise InputError(f"log-odds {x.shape} and labels {y.shape} don't go together")
+        x = np.round(x, _DECIMALS)  # scikit-learn pools what lies closer than 1e-15, and tells nobody
+        order = np.argsort(x, kind="stable")
+        x, y = x[order], y[order]
+        fitted = IsotonicRegression(y_min=0, y_max=1).fit(x, y).predict(x)
+        block = np.concatenate(([0], np.cumsum(np.diff(fitted) > 1e-12)))
+        block = _merged(block, max_knots)
+        size = np.bincount(block).astype(np.float64)
+        centre, share = np.bincount(block, x) / size, np.bincount(block, y) / size
+        if len(size) < 2:
+            raise InputError(
+                "the scores don't rank the positive class above the rest, so no isotonic map fits",
+                remedy="see that the labels are not swapped, and that the model is meant for such sequences",
+            )
+        if share[0] <= 0:
+            share[0] = min(0.5 / (size[0] + 1), share[1] / 2)
+        if share[-1] >= 1:
+            share[-1] = 1 - min(0.5 / (size[-1] + 1), (1 - share[-2]) / 2)
+        return cls(_plain(centre), _plain(logit(share)))
+
+    def __call__(self, log_odds: ArrayLike) -> np.ndarray:
+        """Map log-odds of any shape."""
+        x = np.asarray(log_odds, dtype=np.float64)
+        inside = np.interp(x, self.before, self.after)
+        return inside + np.minimum(x - self.before[0], 0) + np.maximum(x - self.before[-1], 0)
+
+    @property
+    def inverse(self) -> IsotonicMap:
+        """The map back."""
+        return IsotonicMap(self.after, self.before)
+
+    def probabilities(self, probabilities: np.ndarray, positive: int) -> np.ndarray:
+        """Map a table (N, 2) of probabilities whose column ``positive`` is the positive class."""
+        p = np.maximum(probabilities, _TINY)
+        mapped = self(np.log(p[:, positive]) - np.log(p[:, 1 - positive]))
+        mapped = np.clip(mapped, -_STEEPEST, _STEEPEST)
+        table = np.empty_like(p)
+        table[:, positive] = expit(mapped)
+        table[:, 1 - positive] = expit(-mapped)
+        return table
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return plain data for the model card."""
+        return {"before": self.before.tolist(), "after": self.after.tolist()}
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any]) -> IsotonicMap:
+        """Read what `to_mapping` wrote.
+
+        Raises
+        ------
+        ModelFileError
+            Where a part is missing, or the knots don't rise.
+        """
+        try:
+            before, after = (np.asarray(mapping[name], dtype=np.float64) for name in ("before", "after"))
+            fits = before.ndim == 1 and before.shape == after.shape and len(before) > 0
+            if not (fits and all(np.isfinite(v).all() and (np.diff(v) > 0).all() for v in (before, after))):
+                raise ValueError("knots that don't rise")
+        except (KeyError, TypeError, ValueError) as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise ModelFileError(f"model card: 'isotonic' can't be read ({reason})") from None
+        return cls(before, after)
+
+
+def bent(probabilities: np.ndarray, card: Card) -> np.ndarray:
+    """Apply the card's map or shift, where it has one, to probabilities (N, K) after the temperature."""
+    if not card.isotonic:
+        return probabilities
+    return IsotonicMap.from_mapping(card.isotonic).probabilities(probabilities, card.positive_index)
+
+
+def _merged(block: np.ndarray, most: int) -> np.ndarray:
+    """Number the blocks anew, with neighbours put together where there are more than ``most``."""
+    if block[-1] < most:
+        return block
+    size = np.bincount(block)
+    middle = np.cumsum(size) - size / 2
+    bin_ = np.minimum((middle * most / size.sum()).astype(np.int64), most - 1)
+    return np.unique(bin_, return_inverse=True)[1][block]
+
+
+def _plain(values: np.ndarray) -> np.ndarray:
+    """Round to what a card needs, as long as no two knots become one."""
+    rounded = np.round(values, 6)
+    return rounded if (np.diff(rounded) > 0).all() else values

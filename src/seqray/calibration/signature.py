@@ -1,0 +1,229 @@
+"""Which training data a whole file resembles, by the shares of its words of four letters.
+
+One window says little of where it comes from; some hundred say it all: genomes differ in their shares of
+words of four letters far more between genera than along one genome (Pride et al. 2003, Genome Research 13,
+145; Teeling et al. 2004, Environmental Microbiology 6, 938).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy.optimize import nnls
+
+from seqray.core import Alphabet, CodeStack, SequenceRecord, stack_sequences, word_indices, word_starts
+
+K, LETTERS = 4, 4
+FEWEST_WORDS = 10_000  # fewer, about 130 windows of 81 letters, tell too little
+HOME = 0.03  # nearer, it is the genome itself or one hard to tell from it
+LIMIT = 0.05  # along one genome .01 or .02, another genus .05 to .15: benchmarks/signature.py
+_UNITS = 100_000  # shares are kept as whole numbers of these parts
+_CHUNK = 1 << 18  # letters counted at once
+
+
+def _both_strands() -> np.ndarray:
+    """Number each word and its reverse complement alike: int64 (256,), numbers from 0 to 135."""
+    words = np.indices((LETTERS,) * K).reshape(K, -1)
+    place = LETTERS ** np.arange(K - 1, -1, -1)
+    smaller = np.minimum(place @ words, place @ (LETTERS - 1 - words[::-1]))
+    return np.unique(smaller, return_inverse=True)[1]
+
+
+_STRANDLESS = _both_strands()
+SIZE = int(_STRANDLESS.max()) + 1
+
+
+class WordTally:
+    """Counts words of four letters in sequences that pass by, on either strand alike.
+
+    Parameters
+    ----------
+    alphabet
+        Of nucleotides. Words with an ambiguous letter don't count.
+    """
+
+    def __init__(self, alphabet: Alphabet) -> None:
+        self._alphabet = alphabet
+        self._counts = np.zeros(SIZE, dtype=np.int64)
+        self._held: list[str] = []
+        self._letters = 0
+
+    def watch(self, records: Iterable[SequenceRecord]) -> Iterator[SequenceRecord]:
+        """Hand records on, counted."""
+        for record in records:
+            self.add(record.sequence)
+            yield record
+
+    def add(self, sequence: str) -> None:
+        """Count the words of one sequence."""
+        for start in range(0, len(sequence), _CHUNK):  # pieces overlap, so that each word lies in just one
+            piece = sequence[start : start + _CHUNK + K - 1]
+            self._held.append(piece)
+            self._letters += len(piece)
+            if self._letters >= _CHUNK:
+                self._flush()
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Number of each word so far: int64 (136,)."""
+        self._flush()
+        return self._counts.copy()
+
+    def _flush(self) -> None:
+        self._counts += strandless_counts(stack_sequences(self._held, self._alphabet))
+        self._held, self._letters = [], 0
+
+
+def strandless_counts(stack: CodeStack) -> np.ndarray:
+    """Count the words of four letters of all sequences, each with its reverse complement: int64 (136,)."""
+    words = word_indices(stack, word_starts(stack, K, LETTERS)[0], K, LETTERS)
+    return np.bincount(_STRANDLESS[words], minlength=SIZE)
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """How far a file is from one context of the training data.
+
+    Attributes
+    ----------
+    context
+        Name of the context; None for all training data of a model without contexts.
+    distance
+        Total variation distance (0 to 1) of the shares of words from the best mixture of the classes of that
+        context, less what counting so few words makes of the same shares.
+    """
+
+    context: str | None
+    distance: float
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the file is farther away than another genome of the same species would be."""
+        return self.distance > LIMIT
+
+    @property
+    def at_home(self) -> bool:
+        """Whether the file is as near as pieces of the same genome are."""
+        return self.distance <= HOME
+
+
+@dataclass(frozen=True, eq=False)
+class Signature:
+    """Shares of words of four letters in each class of each context of the training data.
+
+    Attributes
+    ----------
+    contexts
+        Their names; ``(None,)`` for a model without contexts.
+    shares
+        For each context an array (classes, 136); classes of few words are left out.
+    words
+        For each context the number of words counted.
+    """
+
+    contexts: tuple[str | None, ...]
+    shares: tuple[np.ndarray, ...]
+    words: tuple[int, ...]
+
+    @classmethod
+    def fit(cls, stack: CodeStack, labels: np.ndarray, contexts: Sequence[str | None]) -> Signature | None:
+        """Describe training sequences; None where they have too few words in any context.
+
+        Parameters
+        ----------
+        stack
+            N sequences.
+        labels
+            (N,) classes.
+        contexts
+            N names, None for unknown. Where any is known, sequences of unknown ones are left out.
+        """
+        names = np.array([name or "" for name in contexts], dtype=str)
+        found: dict[str | None, tuple[np.ndarray, int]] = {}
+        for name in sorted({name for name in contexts if name}) or [""]:
+            tables = [_counts_of(stack, (names == name) & (labels == c)) for c in np.unique(labels)]
+            total = sum(int(table.sum()) for table in tables)
+            large = [table / table.sum() for table in tables if table.sum() >= FEWEST_WORDS]
+            if large:
+                found[name or None] = np.array(large), total
+        if not found:
+            return None
+        return cls(tuple(found), *zip(*found.values(), strict=True))
+
+    def compare(self, counts: np.ndarray) -> list[Likeness]:
+        """Compare counts of words (136,) with each context, the nearest first.
+
+        Empty where there are fewer than `FEWEST_WORDS`. Which classes the file holds, and how much of each,
+        is not known: the distance is from the mixture that fits best.
+        """
+        n = int(counts.sum())
+        if n < FEWEST_WORDS:
+            return []
+        observed = counts / n
+        found = [
+            Likeness(name, max(_apart(observed, shares) - _by_chance(observed, n, words), 0.0))
+            for name, shares, words in zip(self.contexts, self.shares, self.words, strict=True)
+        ]
+        return sorted(found, key=lambda likeness: likeness.distance)
+
+    def nearest_pair(self, counts: np.ndarray) -> tuple[Likeness, Likeness] | None:
+        """Find the two contexts whose mixture is nearest to counts of words (136,), which both are told with.
+
+        None where there are fewer than two contexts or than `FEWEST_WORDS`.
+        """
+        n = int(counts.sum())
+        pairs = list(combinations(range(len(self.contexts)), 2))
+        if n < FEWEST_WORDS or not pairs:
+            return None
+        observed = counts / n
+        distances = [
+            _apart(observed, np.concatenate((self.shares[i], self.shares[j])))
+            - _by_chance(observed, n, min(self.words[i], self.words[j]))
+            for i, j in pairs
+        ]
+        (first, second), distance = pairs[int(np.argmin(distances))], max(min(distances), 0.0)
+        return Likeness(self.contexts[first], distance), Likeness(self.contexts[second], distance)
+
+    def to_mapping(self) -> list[dict[str, Any]]:
+        """Return plain data for the model card."""
+        return [
+            {"context": name, "words": words, "shares": np.rint(shares * _UNITS).astype(int).tolist()}
+            for name, words, shares in zip(self.contexts, self.words, self.shares, strict=True)
+        ]
+
+    @classmethod
+    def from_mapping(cls, entries: Sequence[Mapping[str, Any]]) -> Signature:
+        """Read what `to_mapping` wrote; a KeyError, TypeError or ValueError where it is damaged."""
+        tables = [np.array(entry["shares"], dtype=float) for entry in entries]
+        if not tables or any(t.ndim != 2 or t.shape[1] != SIZE or (t.sum(1) <= 0).any() for t in tables):
+            raise ValueError("a signature of the wrong size")
+        shares = tuple(table / table.sum(axis=1, keepdims=True) for table in tables)
+        return cls(tuple(e["context"] for e in entries), shares, tuple(int(e["words"]) for e in entries))
+
+
+def _counts_of(stack: CodeStack, chosen: np.ndarray) -> np.ndarray:
+    kept = stack.codes[np.repeat(chosen, stack.lengths)]
+    return strandless_counts(CodeStack(kept, stack.lengths[chosen]))
+
+
+def _apart(observed: np.ndarray, shares: np.ndarray) -> float:
+    """Total variation distance from the mixture of the rows that is nearest by least squares."""
+    weights, _ = nnls(shares.T, observed)
+    if not weights.any():  # nothing in common
+        return 1.0
+    mixture = weights @ shares
+    return float(np.abs(observed - mixture / mixture.sum()).sum() / 2)
+
+
+def _by_chance(shares: np.ndarray, n: int, words: int) -> float:
+    """Expected total variation distance of two draws of ``n`` and ``words`` words from the same shares.
+
+    Each share differs by about a normal variate of variance p (1 - p) (1 / n + 1 / words), whose mean
+    magnitude is sqrt(2 / pi) of its deviation.
+    """
+    deviation = np.sqrt(shares * (1 - shares) * (1 / n + 1 / words))
+    return float(deviation.sum() * np.sqrt(2 / np.pi) / 2)

@@ -1,0 +1,146 @@
+"""What every verb tells on standard error, and how: ``--quiet``, ``--verbose``, ``--log-json``, resources.
+
+Verbs print lines for people. ``--log-json`` turns each line into a JSON object, so that no verb has to know
+of it; a counter of progress is shown on a terminal only, and never as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import platform
+import resource
+import shlex
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TextIO
+
+from seqray.core import ConfigError
+
+EVERYWHERE = ("--debug", "--verbose", "--log-json", "--quiet", "-q")
+"""Options that stand before or after the subcommand of a verb that has some."""
+_LEVELS = (("seqray: error:", "error"), ("seqray: interrupted", "error"), ("seqray: terminated", "error"))
+_WARNINGS = ("seqray: caution:", "seqray: skipped", "caution:")
+
+
+def add_telling_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the verb doesn't declare itself."""
+    known = {option for action in parser._actions for option in action.option_strings}
+    if "--quiet" not in known:
+        parser.add_argument(
+            "--quiet", "-q", action="store_true", help="write nothing but errors to standard error"
+        )
+    parser.add_argument("--verbose", action="store_true", help="tell versions, the device and resources")
+    parser.add_argument("--log-json", action="store_true", help="a JSON object per line on standard error")
+    parser.add_argument("--debug", action="store_true", help="show where an error was raised")
+
+
+def check_telling(args: argparse.Namespace) -> None:
+    """Refuse ``--quiet`` with ``--verbose``."""
+    if args.quiet and args.verbose:
+        raise ConfigError("--quiet and --verbose can't both be given", remedy="give one of them")
+
+
+class JsonLines(io.TextIOBase):
+    """Standard error in which each line that is written becomes one JSON object.
+
+    Parameters
+    ----------
+    target
+        The real standard error.
+    verb
+        Named in each object.
+    """
+
+    def __init__(self, target: TextIO, verb: str) -> None:
+        self._target, self._verb = target, verb
+        self._pending = ""
+
+    def isatty(self) -> bool:
+        return False
+
+    def fileno(self) -> int:
+        return self._target.fileno()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str, /) -> int:
+        *lines, self._pending = (self._pending + text).split("\n")
+        for line in lines:
+            self._emit(line)
+        return len(text)
+
+    def flush(self) -> None:
+        self._target.flush()
+
+    def finish(self) -> None:
+        """Write what has no line end."""
+        if self._pending:
+            self._emit(self._pending)
+        self._pending = ""
+
+    def _emit(self, line: str) -> None:
+        if line.strip():
+            now = datetime.now(UTC).isoformat(timespec="milliseconds")
+            entry = {"time": now, "level": level_of(line), "verb": self._verb, "message": line}
+            self._target.write(json.dumps(entry, ensure_ascii=False) + "\n")
+
+
+def level_of(line: str) -> str:
+    """``error``, ``warning`` or ``info``."""
+    for beginning, level in _LEVELS:
+        if line.startswith(beginning):
+            return level
+    return "warning" if line.startswith(_WARNINGS) else "info"
+
+
+@contextmanager
+def json_lines(words: Sequence[str]) -> Iterator[None]:
+    """Write standard error as JSON within the block, where ``--log-json`` is among the words."""
+    if "--log-json" not in words:
+        yield
+        return
+    before = sys.stderr
+    lines = JsonLines(before, words[0])
+    sys.stderr = lines
+    try:
+        yield
+    finally:
+        lines.finish()
+        sys.stderr = before
+
+
+class Resources:
+    """Wall time, processor time and peak memory of a run, from when this was made."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+
+    def tell(self, records: int | None, verbose: bool) -> None:
+        """Write the line that ends a run."""
+        own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        seconds = sum(usage.ru_utime + usage.ru_stime for usage in (own, children))
+        unit = 1 if sys.platform == "darwin" else 1024  # getrusage(2): bytes there, KiB elsewhere
+        parts = [f"wall {time.monotonic() - self._started:.1f} s", f"CPU {seconds:.1f} s"]
+        parts.append(f"peak memory {max(own.ru_maxrss, children.ru_maxrss) * unit / 1e6:.0f} MB")
+        parts += [] if records is None else [f"records {records}"]
+        if verbose:
+            parts += [f"user {own.ru_utime:.1f} s", f"system {own.ru_stime:.1f} s"]
+            parts.append(f"major page faults {own.ru_majflt}")
+        print(f"seqray: resources: {', '.join(parts)}", file=sys.stderr)
+
+
+def tell_versions(command: Sequence[str]) -> None:
+    """Say what runs where, for ``--verbose``."""
+    from seqray.core import __version__
+
+    print(
+        f"seqray: {__version__} under Python {platform.python_version()}, {platform.platform()}",
+        file=sys.stderr,
+    )
+    print(f"seqray: command: {shlex.join(command)}", file=sys.stderr)

@@ -1,0 +1,1 @@
+"""`seqray evaluate`: arguments, inputs, data, tables."""

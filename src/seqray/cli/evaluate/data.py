@@ -1,0 +1,162 @@
+"""Labelled examples to evaluate: read, renamed, divided into what is measured and what is learned from."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from seqray.cli.common import queries, read_data, read_labelled, reads_alignments
+from seqray.core import ALPHABETS, Alignment, Alphabet, Card, ConfigError, InputError, LabelledSequence
+from seqray.core.results import Answers
+from seqray.homology import kmer_groups
+
+GROUP_WORDS = {"protein": 20}  # letters that make two sequences relatives
+DEFAULT_GROUP_WORD = 40
+
+
+@dataclass(slots=True)
+class Material:
+    """Everything that is measured.
+
+    Attributes
+    ----------
+    name, sha256
+        Of the model, or of the table of predictions.
+    examples, train
+        What is evaluated, in order of id, and what the floor may learn from.
+    split
+        Name of the part evaluated.
+    classes, positive
+        Names in the order of the scores, and the one that counts as positive.
+    answers
+        Of the model, then of what it is compared with.
+    card
+        Facts of the model for the JSON file; empty for tables.
+    notes
+        For the reader.
+    """
+
+    name: str
+    sha256: str
+    alphabet: Alphabet
+    examples: list[LabelledSequence]
+    train: list[LabelledSequence]
+    split: str
+    classes: tuple[str, ...]
+    positive: str
+    answers: list[Answers]
+    card: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def read_for(args: argparse.Namespace, card: Card, notes: list[str]) -> list[Any]:
+    """What a model reads: labelled sequences, or alignments, which have the same fields."""
+    alphabet = ALPHABETS[card.model.alphabet]
+    if reads_alignments(args, card.model.kind):
+        return read_labelled(args, alphabet)
+    return read_with_notes(args, alphabet, notes)
+
+
+def as_read_by(card: Card, examples: Sequence[LabelledSequence]) -> Sequence[LabelledSequence]:
+    """The same examples in the form that a model takes.
+
+    Sequences lose the flanks that its training data had; of alignments a model of sequences gets the queries.
+
+    Raises
+    ------
+    ConfigError
+        For sequences and a model of alignments.
+    """
+    alignments: list[Alignment] = [one for one in examples if isinstance(one, Alignment)]
+    if card.model.kind != "alignment":
+        if alignments:
+            return queries(alignments, card.window)
+        return [replace(one, sequence=card.without_flanks(one.sequence)) for one in examples]
+    if len(alignments) < len(examples):
+        raise ConfigError(f"model '{card.name}' reads alignments, and the data are sequences")
+    return examples
+
+
+def read_with_notes(args: argparse.Namespace, alphabet: Alphabet, notes: list[str]) -> list[LabelledSequence]:
+    """Labelled sequences; those without letters are noted and left out."""
+    skipped: list[str] = []
+    data = read_data(args, alphabet, on_skip=lambda record: skipped.append(record.id))
+    if skipped:
+        notes.append(f"{len(skipped)} records without letters are left out, such as '{skipped[0]}'")
+    return data
+
+
+def choose_split(
+    data: Sequence[LabelledSequence], wanted: str | None
+) -> tuple[list[LabelledSequence], list[LabelledSequence], str]:
+    """What is evaluated, what may be learned from, and the name of the first.
+
+    Without a wish the split ``test`` is evaluated if there is one, else everything. Examples of split
+    ``train``, or of none beside a named split, are for learning. Both come in order of id, so that the order
+    of the input decides nothing.
+    """
+    names = {example.split for example in data}
+    split = wanted or ("test" if "test" in names else "all")
+    if split == "all":
+        return ordered(data), [], split
+    chosen = [example for example in data if example.split == split]
+    if not chosen:
+        known = ", ".join(sorted(name for name in names if name)) or "none"
+        raise InputError(f"no example of split '{split}'", remedy=f"the data name {known}; or --split all")
+    rest = [example for example in data if example.split in (None, "train") and split != "train"]
+    return ordered(chosen), ordered(rest), split
+
+
+def ordered(examples: Sequence[LabelledSequence]) -> list[LabelledSequence]:
+    return sorted(examples, key=lambda e: (e.id, e.sequence, e.label, e.context or "", e.group or ""))
+
+
+def renamed(examples: list[LabelledSequence], items: Sequence[str]) -> list[LabelledSequence]:
+    """Rename labels as ``--map OLD=NEW`` asks."""
+    names = dict[str, str]()
+    for item in items:
+        old, equals, new = item.rpartition("=")
+        if not (old and equals and new):
+            raise ConfigError(f"'--map {item}' renames nothing", remedy="write --map LABEL=CLASS")
+        names[old] = new
+    unused = set(names) - {example.label for example in examples}
+    if examples and unused:
+        raise ConfigError(f"no example has the label '{sorted(unused)[0]}' that --map renames")
+    return [replace(example, label=names.get(example.label, example.label)) for example in examples]
+
+
+def check_labels(examples: Sequence[LabelledSequence], classes: Sequence[str]) -> None:
+    """Refuse an example whose label is none of the classes."""
+    for example in examples:
+        if example.label not in classes:
+            raise InputError(
+                f"has the label '{example.label}', which is none of {', '.join(classes)}",
+                where=example.where,
+                remedy=f"rename it by --map {example.label}=CLASS",
+            )
+
+
+def group_keys(
+    examples: Sequence[LabelledSequence], alphabet: Alphabet, how: str
+) -> tuple[list[object] | None, str]:
+    """What is drawn whole in the bootstrap: a key for each example (None: each by itself), and words for it.
+
+    Examples without a group are groups of their own.
+    """
+    named = any(example.group for example in examples)
+    lettered = all(example.sequence for example in examples)
+    if how == "column" and not named:
+        remedy = "name them in a column 'group', or use --groups words"
+        raise ConfigError("no example has a group", remedy=remedy)
+    if how == "words" and not lettered:
+        raise ConfigError("--groups words needs sequences", remedy="use --groups none")
+    if how == "column" or (how == "auto" and named):
+        keys: list[object] = [example.group or ("", i) for i, example in enumerate(examples)]
+        return keys, "groups of the column 'group' drawn whole"
+    if how == "words" or (how == "auto" and lettered):
+        k = GROUP_WORDS.get(alphabet.name, DEFAULT_GROUP_WORD)
+        keys = kmer_groups([e.sequence for e in examples], k, alphabet=alphabet).tolist()
+        return keys, f"sequences that share {k} letters drawn together"
+    return None, "records drawn one by one"

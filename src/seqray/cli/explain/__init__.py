@@ -1,0 +1,1 @@
+"""`seqray explain`: arguments, outputs, alignments."""

@@ -1,0 +1,1 @@
+"""`seqray negatives`: arguments, inputs, outputs."""

@@ -1,0 +1,130 @@
+"""What ``seqray negatives`` reads: positives, a genome, its genes and its starts."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from seqray.cli.common import SkipLog
+from seqray.core import ConfigError, InputError, NoRecordsError
+from seqray.datasets.negatives import RECIPES
+
+if TYPE_CHECKING:
+    from seqray.core import Alphabet, LabelledSequence
+    from seqray.datasets.negatives import Genome, Ground
+    from seqray.io.tracks import Interval
+
+
+def read_positives(
+    args: argparse.Namespace, alphabet: Alphabet, skipped: SkipLog
+) -> Iterator[LabelledSequence]:
+    """Read the positives from sequences or a table, ids made sure to be unique."""
+    from seqray.core import LabelledSequence
+    from seqray.io.sequences import UniqueIds, read_sequences
+    from seqray.io.tables import read_labelled_table
+
+    if is_table(args.positives):
+        rows = read_labelled_table(args.positives, alphabet)
+        chosen = [row for row in rows if row.label == args.label_positive]
+        if not chosen:
+            labels = ", ".join(sorted({row.label for row in rows}))
+            remedy = f"name one of its labels with --label-positive: {labels}"
+            raise InputError(
+                f"has no row labelled '{args.label_positive}'", where=args.positives, remedy=remedy
+            )
+        ids = UniqueIds(args.duplicates, args.positives)
+        yield from (replace(row, id=ids.resolve(row.id)) for row in chosen)
+        return
+    on_skip = None if args.strict else skipped
+    try:
+        for record in read_sequences(args.positives, alphabet, duplicates=args.duplicates, on_skip=on_skip):
+            yield LabelledSequence(record.sequence, args.label_positive, record.id, file=args.positives)
+    except NoRecordsError:
+        if not args.allow_empty:
+            raise
+
+
+def is_table(path: str) -> bool:
+    """Whether a file is a table rather than sequences, by its content; so far as it shows, also of a pipe."""
+    from seqray.io import open_input, unpacked_head
+    from seqray.io.sequences import name_format
+
+    if path == "-":
+        peek = getattr(sys.stdin.buffer, "peek", None)
+        head = unpacked_head(peek(1) if peek else b"")
+    else:
+        with open_input(path) as handle:
+            head = handle.peek(1)
+    return bool(head.strip()) and not name_format(head)
+
+
+def read_ground(
+    args: argparse.Namespace, alphabet: Alphabet, mix: dict[str, Fraction]
+) -> tuple[Ground | None, dict[str, object]]:
+    """Read the genome, its genes and starts, as far as the recipes need them; and what to say of them."""
+    needed = [name for name in mix if RECIPES[name].genome]
+    if not needed or args.genome is None or not alphabet.is_nucleotide:
+        return None, {}
+    from seqray.datasets.negatives import Annotation, Genome, Ground
+    from seqray.io.sequences import read_sequences
+    from seqray.io.tracks import read_features
+
+    genome = Genome.of(read_sequences(args.genome, alphabet), alphabet)
+    source = args.annotation or (args.genome if is_genbank(args.genome) else None)
+    features = read_features(source) if source else []
+    annotation = None
+    if source and any(RECIPES[name].annotation for name in needed):
+        annotation = Annotation.of(features, genome, source)
+        if not any(annotation.coding.values()):
+            raise InputError(
+                "holds no coding sequence (CDS)", where=source, remedy="give another --annotation"
+            )
+    if args.starts == "none":
+        return Ground(genome, annotation), {"starts": "none known"}
+    avoiding = frozenset(needed if args.starts else {"genome"} & set(needed))
+    near: dict[str, Any] = {}
+    notes: dict[str, object] = {}
+    if avoiding:
+        starts = read_starts(args, features, source)
+        near, notes = near_starts_of(args, starts, genome, source)
+    return Ground(genome, annotation, near, avoiding), notes
+
+
+def is_genbank(path: str) -> bool:
+    """Whether a file is GenBank."""
+    from seqray.io import open_input
+    from seqray.io.sequences import GENBANK, name_format
+
+    with open_input(path) as handle:
+        return name_format(handle.peek(1)) == GENBANK
+
+
+def read_starts(args: argparse.Namespace, features: Sequence[Interval], source: str | None) -> list[Interval]:
+    """Features that count as starts, of ``--starts`` or of the annotation."""
+    from seqray.io.tracks import read_features, select_features
+
+    if not args.starts and not source:
+        raise ConfigError(
+            "recipe 'genome' needs to know the starts",
+            remedy="give --starts FILE or --annotation FILE, or say --starts none",
+        )
+    kinds = tuple(kind for kind in args.feature.split(",") if kind)
+    found = read_features(args.starts) if args.starts else features
+    return select_features(found, kinds, args.starts or source or "")
+
+
+def near_starts_of(
+    args: argparse.Namespace, starts: Sequence[Interval], genome: Genome, source: str | None
+) -> tuple[dict[str, Any], dict[str, object]]:
+    """Letters near starts, and a line that says so."""
+    from seqray.datasets.negatives import near_starts
+
+    near = near_starts(starts, genome, args.distance, args.strands, args.starts or source or "")
+    strands = "of both strands" if args.strands == "both" else "of the window's strand"
+    kinds = ", ".join(sorted({start.kind or "BED" for start in starts}))
+    text = f"{len(starts)} ({kinds}); windows keep {args.distance} letters away from those {strands}"
+    return near, {"starts": text}

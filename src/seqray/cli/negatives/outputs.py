@@ -1,0 +1,98 @@
+"""What ``seqray negatives`` writes and tells: the table, its header, and what the recipes teach."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seqray.core import ConfigError, InputError
+from seqray.datasets.negatives import RECIPES
+
+if TYPE_CHECKING:
+    from seqray.core import Alphabet, LabelledSequence
+    from seqray.datasets.negatives import NegativeOptions, NegativeSet
+
+FORMATS = {".tsv": "tsv", ".csv": "csv", ".fa": "fasta", ".fasta": "fasta", ".fna": "fasta"}
+
+
+def output_format(args: argparse.Namespace) -> str:
+    """Format of the output: ``tsv``, ``csv`` or ``fasta``."""
+    name = args.out.lower().removesuffix(".gz")
+    known = next((kind for end, kind in FORMATS.items() if name.endswith(end)), None)
+    kind = known or args.format or ("tsv" if args.out == "-" else None)
+    if kind is None:
+        remedy = "use .tsv, .csv, .fa or --format"
+        raise InputError("does not name a format by its end", where=args.out, remedy=remedy)
+    if args.format not in (None, kind):
+        raise ConfigError(
+            f"--format {args.format} and '{args.out}' are two formats", remedy="leave out --format"
+        )
+    if kind == "fasta" and not args.only_negatives:
+        raise ConfigError("FASTA has no place for labels", remedy="add --only-negatives, or write a table")
+    if args.label_positive == args.label_negative:
+        raise ConfigError("positives and negatives have the same label", remedy="give --label-negative")
+    return kind
+
+
+def provenance(args: argparse.Namespace, alphabet: Alphabet, extra: dict[str, object]) -> list[str]:
+    """The header of every output; there is no model in it."""
+    from seqray.io.tables import describe_alphabet, provenance_lines
+
+    lines = provenance_lines(args.command, "", "", describe_alphabet(alphabet), extra)
+    return [line for line in lines if not line.startswith("model:")]
+
+
+def facts(result: NegativeSet, options: NegativeOptions) -> dict[str, object]:
+    """What was made, for the header."""
+    about: dict[str, object] = {"positives": len(result.positives), "seed": options.seed}
+    for name, count in result.made.items():
+        about[f"recipe {name}"] = f"{count} of {result.wanted[name]}; {RECIPES[name].makes}"
+        about[f"recipe {name} teaches"] = RECIPES[name].teaches
+    if result.placed is not None:
+        about["positives found in the genome"] = result.placed
+        like = f"length and GC content ({options.gc_bins} bins)" if options.gc_bins else "length"
+        about["windows match"] = f"{like} of a positive; share at most {options.max_overlap} letters"
+        about["id of a window"] = "recipe:contig:start-end:strand, 0-based, half-open"
+    return about
+
+
+def write(path: str | Path, kind: str, examples: Sequence[LabelledSequence], lines: Sequence[str]) -> None:
+    """Write a table or a FASTA file."""
+    from seqray.io import open_output
+    from seqray.io.tables import write_labelled_table
+
+    if kind != "fasta":
+        write_labelled_table(path, examples, lines)
+        return
+    with open_output(path) as handle:
+        for example in examples:
+            handle.write(f">{example.id} {example.label}\n{example.sequence}\n".encode())
+
+
+def shortages(result: NegativeSet) -> list[str]:
+    """A line for each recipe that gave fewer negatives than asked for."""
+    return [
+        f"recipe '{name}' gave {count} of {result.wanted[name]} negatives, no more were found"
+        for name, count in result.made.items()
+        if count < result.wanted[name]
+    ]
+
+
+def summary(result: NegativeSet) -> list[str]:
+    """What was made, what it teaches, and what to mind."""
+    lines = [
+        f"{name}: {count} negatives; teaches {RECIPES[name].teaches}" for name, count in result.made.items()
+    ]
+    lines += [f"caution: {short}" for short in shortages(result)]
+    n = len(result.positives)
+    if result.placed is not None and result.placed < n:
+        lines.append(
+            f"caution: {n - result.placed} of {n} positives share no word with the genome, so windows may "
+            "overlap them"
+        )
+    ambiguous = sum(bool(set(e.sequence) - set("ACGTU")) for e in result.positives)
+    if result.placed is not None and ambiguous:
+        lines.append(f"caution: {ambiguous} positives hold ambiguous letters, which no window does")
+    return lines

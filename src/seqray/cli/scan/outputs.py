@@ -1,0 +1,216 @@
+"""The outputs of one scan: call tables by the end of their names, tracks as they come, one header for all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from seqray.core import InputError
+from seqray.io import Staging
+from seqray.io.tracks import TrackWriter, write_bed, write_calls_tsv, write_gff3
+from seqray.scanning import CallTable, Detector, Profile, ScanOptions, ScanResult
+
+FORMATS = {".gff3": "gff3", ".gff": "gff3", ".bed": "bed", ".tsv": "tsv"}
+
+# Of the windows of training sequences 0.5 % count as unlike them, by construction.
+UNLIKE_LIMIT = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A file for calls and its format: ``gff3``, ``bed`` or ``tsv``."""
+
+    path: str
+    format: str
+
+
+def plan_outputs(paths: Sequence[str], chosen: str | None) -> list[Output]:
+    """Tell the format of each output; without any, a TSV on standard output.
+
+    Parameters
+    ----------
+    paths
+        Names of files, ``-`` for standard output.
+    chosen
+        Format of standard output and of files whose name doesn't tell.
+
+    Raises
+    ------
+    InputError
+        For a name that doesn't tell where nothing was chosen.
+    """
+    return [Output(path, _format(path, chosen)) for path in paths or ["-"]]
+
+
+def _format(path: str, chosen: str | None) -> str:
+    suffix = Path(path.lower().removesuffix(".gz")).suffix
+    known = FORMATS.get(suffix, chosen or ("tsv" if path == "-" else None))
+    if known is None:
+        raise InputError(
+            "does not name a format by its end",
+            where=path,
+            remedy="use .gff3, .bed or .tsv (+ .gz), or --format",
+        )
+    return known
+
+
+class Tracks:
+    """The tracks of a run, fed with profiles as they come. To be used in ``with``.
+
+    Parameters
+    ----------
+    paths
+        Names of the user, without the strand.
+    staging
+        Where they wait.
+    provenance, name
+        As for `TrackWriter`.
+    """
+
+    def __init__(self, paths: Sequence[str], staging: Staging, provenance: Sequence[str], name: str) -> None:
+        self._writers = [TrackWriter(staging.path(path), provenance, name) for path in paths]
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as opening:
+            for writer in self._writers:
+                opening.enter_context(writer)
+            self._stack = opening.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return self._stack.__exit__(kind, error, trace)
+
+    def begin(self, contig: str, length: int) -> None:
+        """Announce the next contig."""
+        for writer in self._writers:
+            writer.begin(contig, length)
+
+    def add(self, profile: Profile) -> None:
+        """Add a piece of a profile; each value holds up to the next site."""
+        for start, values, span in _runs(profile):
+            for writer in self._writers:
+                writer.add(profile.contig, profile.strand, start, values, span)
+
+
+def _runs(profile: Profile) -> Iterator[tuple[int, np.ndarray, int]]:
+    """Stretches of equally spaced, scored sites: start, scores, gap.
+
+    What the last value of a circle covers beyond the origin, less than a stride, is cut by the writers.
+    """
+    known = np.flatnonzero(~np.isnan(profile.scores))
+    sites, gaps, scores = profile.sites[known], profile.gaps[known], profile.scores[known]
+    if not len(known):
+        return
+    breaks = np.flatnonzero((np.diff(sites) != gaps[:-1]) | (np.diff(gaps) != 0)) + 1
+    for run in np.split(np.arange(len(sites)), breaks):
+        yield int(sites[run[0]]), scores[run], int(gaps[run[0]])
+
+
+def write_calls(path: str | Path, kind: str, calls: CallTable, provenance: Sequence[str]) -> None:
+    """Write calls as ``gff3``, ``bed`` or ``tsv``."""
+    if kind == "gff3":
+        write_gff3(path, calls, provenance, contigs=calls.contigs, circular=calls.circular)
+    elif kind == "bed":
+        write_bed(path, calls, provenance, contigs=calls.contigs)
+    else:
+        write_calls_tsv(path, calls, provenance)
+
+
+def settings_facts(detector: Detector, options: ScanOptions) -> dict[str, str]:
+    """Describe what was done, for the header of every output."""
+    site = f"index {detector.anchor} of the window of {detector.window}, 0-based"
+    facts = {
+        "strands": " and ".join(options.strands),
+        "windows": f"{detector.window} letters, stride {options.stride}, refined at stride 1",
+        "site": site if detector.site is not None else f"{site}: its middle, since the model names no site",
+        "peaks": f"sites on one strand lie at least {options.min_distance} apart",
+        "ambiguous letters": f"windows with more than {options.max_ambiguous:.3g} of them are not scored",
+    }
+    if options.skip_soft_masked:
+        facts["soft-masked"] = "windows whose site is a lower-case letter are not scored"
+    if options.regions is not None:
+        facts["parts"] = f"sites within {len(options.regions)} regions only"
+    return facts
+
+
+def result_facts(result: ScanResult, options: ScanOptions) -> dict[str, str]:
+    """Describe what came out, for the header of every table of calls."""
+    facts = {
+        "threshold": _threshold(result, options),
+        "scanned": f"{_sequences(result)}, {result.letters} letters, {result.positions} positions per strand",
+        "calls": f"{len(result.calls)}, {result.calls_per_mb:.4g} per Mb",
+        "expected false calls": false_calls(result),
+    }
+    if result.unlike is not None:
+        facts["unlike training data"] = f"{100 * result.unlike:.3g} % of windows looked at"
+    return facts
+
+
+def _sequences(result: ScanResult) -> str:
+    return "1 sequence" if result.contigs == 1 else f"{result.contigs} sequences"
+
+
+def _threshold(result: ScanResult, options: ScanOptions) -> str:
+    if options.fdr is not None:
+        wanted = f"at most {options.fdr:g} of all calls false"
+        return (
+            f"none keeps {wanted}"
+            if result.threshold is None
+            else f"{result.threshold:.9g}, so that {wanted}"
+        )
+    origin = "the model's" if options.threshold is None else "as asked"
+    return f"{result.threshold:.9g}, {origin}"
+
+
+def false_calls(result: ScanResult) -> str:
+    """Say how many calls chance alone would give, and how that is known."""
+    if result.false_calls is None:
+        return "not estimated" if result.threshold is not None else "no threshold to estimate them for"
+    rate = result.false_calls
+    low, high = rate.expected_interval
+    return (
+        f"{rate.per_mb:.4g} per Mb (95 % interval {rate.low:.4g} to {rate.high:.4g}), that is "
+        f"{rate.expected:.4g} ({low:.4g} to {high:.4g}) in {rate.scanned_mb:.4g} Mb; {rate.null_calls} calls "
+        f"in {rate.null_mb:.4g} Mb of the input shuffled with its dinucleotides kept"
+    )
+
+
+def cautions(result: ScanResult, options: ScanOptions) -> Iterator[str]:
+    """Yield what a user should know before trusting the calls."""
+    if options.fdr is not None and result.threshold is None:
+        yield f"no threshold keeps expected false calls at {options.fdr:g} of all calls: the output is empty"
+    if result.false_calls is not None and result.false_calls.expected > len(result.calls) > 0:
+        times = result.false_calls.expected / len(result.calls)
+        yield (
+            f"shuffled sequence gives {times:.2g} times as many calls as the input itself, so expected false "
+            "calls overstate the false calls here"
+        )
+    if result.unlike is not None and result.unlike > UNLIKE_LIMIT:
+        yield (
+            f"{100 * result.unlike:.0f} % of the windows differ in composition from the model's training "
+            "data; its probabilities may mean little here"
+        )
+
+
+def summary(result: ScanResult, skipped: int) -> str:
+    """Say in one line what was scanned and found."""
+    parts = [_sequences(result)]
+    if skipped:
+        parts.append(f"{skipped} skipped")
+    parts.append(f"{result.letters / 1e6:.4g} Mb")
+    parts.append(f"{len(result.calls)} calls ({result.calls_per_mb:.4g} per Mb)")
+    if result.false_calls is not None:
+        rate = result.false_calls
+        parts.append(f"expected false calls {rate.per_mb:.4g} per Mb ({rate.low:.4g} to {rate.high:.4g})")
+    if result.threshold is not None:
+        parts.append(f"threshold {result.threshold:.4g}")
+    return ", ".join(parts)

@@ -1,0 +1,1 @@
+"""`seqray split`: arguments, outputs."""

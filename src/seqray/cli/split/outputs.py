@@ -1,0 +1,204 @@
+"""What ``seqray split`` writes: the table, the proof, its header and a summary."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from seqray.core import Alphabet, LabelledSequence
+from seqray.homology import (
+    PARTS,
+    QUANTILES,
+    Division,
+    ProofLine,
+    Related,
+    RelationOptions,
+    SplitOptions,
+    expected_sensitivity,
+    proof_lines,
+)
+from seqray.io import Staging
+from seqray.io.tables import (
+    comment_lines,
+    describe_alphabet,
+    format_number,
+    provenance_lines,
+    write_labelled_table,
+)
+
+REPORTED = 0.8  # threshold of the proof where no identity was asked for
+GIANT = 0.2  # share of the examples from which on a group is worth a word
+COLUMNS = ("boundary", "against", "class", "sequences", "shared_word", "above")
+LAST_COLUMNS = ("max", "id", "nearest_id")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All that a run knows at its end."""
+
+    data: Sequence[LabelledSequence]
+    alphabet: Alphabet
+    relation: RelationOptions
+    options: SplitOptions
+    related: Related
+    division: Division
+    skipped: int = 0
+
+    @property
+    def threshold(self) -> float:
+        """Identity that no pair across a boundary should reach."""
+        return self.relation.identity or REPORTED
+
+    def proof(self) -> list[ProofLine]:
+        """All lines of the proof."""
+        labels = [example.label for example in self.data]
+        return [
+            line
+            for boundary in self.division.boundaries
+            for line in proof_lines(boundary, labels, self.threshold)
+        ]
+
+    def parts(self) -> dict[str, Counter[str]]:
+        """Examples of each class in each part or fold."""
+        counts: dict[str, Counter[str]] = {}
+        for example, split, fold in zip(self.data, self.division.split, self.division.fold, strict=True):
+            name = f"fold {fold}" if fold else split
+            if name:
+                counts.setdefault(name, Counter())[example.label] += 1
+        order = [*PARTS, *(f"fold {k}" for k in range(1, self.options.folds + 1))]
+        return {name: counts[name] for name in order if name in counts}
+
+
+def leaking(outcome: Outcome) -> bool:
+    """Whether a held-out sequence reaches the threshold, or shares a word with the other side."""
+    return any(line.above or line.shared for line in outcome.proof() if line.label == "all")
+
+
+def header(args: argparse.Namespace, outcome: Outcome) -> list[str]:
+    """Provenance of both outputs: settings, groups, parts and the proof in words."""
+    facts: dict[str, object] = {f"relatives by {n}": t for n, t in outcome.related.reasons.items()}
+    if outcome.relation.identity and outcome.relation.tool == "seqray":
+        sequences = [example.sequence for example in outcome.data]
+        found = expected_sensitivity(sequences, outcome.relation.identity, outcome.alphabet)
+        facts["search"] = f"finds {found:.1%} of the pairs at the threshold (simulated, median length)"
+    facts["groups"] = groups_text(outcome)
+    facts["seed"] = outcome.options.seed
+    for name, counts in outcome.parts().items():
+        facts[name] = ", ".join(f"{label} {counts[label]}" for label in sorted(counts))
+    if outcome.options.keep:
+        facts["kept"] = f"{', '.join(outcome.options.keep)}; {_dropped_text(outcome)}"
+    for line in outcome.proof():
+        facts[f"proof, {line.boundary} against {line.against}, {line.label}"] = proof_text(outcome, line)
+    if outcome.division.mended:
+        facts["proof"] = f"{outcome.division.mended} pairs that it found were brought to one side"
+    return provenance_lines(args.command, "", "", describe_alphabet(outcome.alphabet), facts)
+
+
+def groups_text(outcome: Outcome) -> str:
+    """Count the groups."""
+    sizes = Counter(outcome.division.groups.tolist())
+    largest = max(sizes.values(), default=0)
+    return f"{len(sizes)} of {len(outcome.data)} examples, the largest of {largest}"
+
+
+def _dropped_text(outcome: Outcome) -> str:
+    if outcome.options.relatives == "join":
+        parts = zip(outcome.data, outcome.division.split, strict=True)
+        joined = sum(split in outcome.options.keep and example.split != split for example, split in parts)
+        return f"{joined} other examples joined them as relatives"
+    count = int(outcome.division.dropped.sum())
+    return f"{count} other examples left out as relatives of these"
+
+
+def proof_text(outcome: Outcome, line: ProofLine, *, names: bool = False) -> str:
+    """One line of the proof in words."""
+    pair = f" ({_id(outcome, line.row)} and {_id(outcome, line.nearest)})" if names else ""
+    text = f"highest identity {_number(line.highest)}{pair}, "
+    text += ", ".join(
+        f"{q:.0%} quantile {_number(v)}" for q, v in zip(QUANTILES, line.quantiles, strict=True)
+    )
+    text += f"; {line.above} of {line.sequences} at {outcome.threshold:g} or above"
+    if line.shared is not None:
+        text += f"; {line.shared} share a word of {outcome.relation.word} letters"
+    return text
+
+
+def _number(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.3f}"
+
+
+def _id(outcome: Outcome, row: int) -> str:
+    return outcome.data[row].id if row >= 0 else "."
+
+
+def write(args: argparse.Namespace, outcome: Outcome, lines: Sequence[str]) -> None:
+    """Write the table and the proof, both or neither."""
+    chosen = [i for i in range(len(outcome.data)) if not outcome.division.dropped[i]]
+    division = outcome.division
+    examples = [
+        replace(outcome.data[i], split=division.split[i], group=str(int(division.groups[i]) + 1))
+        for i in chosen
+    ]
+    folds = [division.fold[i] for i in chosen] if outcome.options.folds else None
+    with Staging() as staging:
+        if args.proof:
+            write_proof(staging.path(args.proof), outcome, lines)
+        write_labelled_table(staging.path(args.out), examples, lines, folds=folds)
+
+
+def write_proof(path: str | Path, outcome: Outcome, lines: Sequence[str]) -> None:
+    """Write one row for each boundary and class; ``all`` stands for the classes together."""
+    from seqray.io import open_output
+
+    names = (*COLUMNS, *(f"q{round(100 * q)}" for q in QUANTILES), *LAST_COLUMNS)
+    with open_output(path) as handle:
+        handle.write(comment_lines(lines) + ("\t".join(names) + "\n").encode())
+        for line in outcome.proof():
+            cells = [line.boundary, line.against, line.label, str(line.sequences)]
+            cells += ["." if line.shared is None else str(line.shared), str(line.above)]
+            cells += [format_number(value) for value in (*line.quantiles, line.highest)]
+            cells += [_id(outcome, line.row), _id(outcome, line.nearest)]
+            handle.write(("\t".join(cells) + "\n").encode())
+
+
+def summary(outcome: Outcome) -> list[str]:
+    """Say in a few lines what was divided, and how like the parts are."""
+    counts = ", ".join(f"{name} {sum(c.values())}" for name, c in outcome.parts().items())
+    lines = [f"groups: {groups_text(outcome)}; {counts}"]
+    if outcome.skipped:
+        lines.append(f"{outcome.skipped} records without letters were left out")
+    if outcome.options.keep:
+        kept = "kept" if outcome.options.relatives == "join" else "kept as it is"
+        lines.append(f"{kept}: {', '.join(outcome.options.keep)}; {_dropped_text(outcome)}")
+    lines += _giant(outcome)
+    worst = [line for line in outcome.proof() if line.label == "all"]
+    if outcome.options.folds:
+        worst = sorted(worst, key=lambda line: -line.highest)[:1]
+    for line in worst:
+        where = f"{line.boundary} against {line.against}"
+        lines.append(f"{where}: {proof_text(outcome, line, names=True)}")
+    if leaking(outcome):
+        lines.append(f"caution: a boundary leaks; {_advice(outcome)}")
+    return lines
+
+
+def _advice(outcome: Outcome) -> str:
+    if outcome.options.keep:
+        return "parts that are kept are related to each other; keep fewer of them"
+    if not outcome.relation.identity or not outcome.relation.word:
+        return "let relatives stay together by --identity and --word"
+    return "lower --identity a little"
+
+
+def _giant(outcome: Outcome) -> list[str]:
+    sizes = Counter(outcome.division.groups.tolist())
+    largest = max(sizes.values(), default=0)
+    share = largest / max(len(outcome.data), 1)
+    if share < GIANT or largest < 2 or len(sizes) < 2:
+        return []
+    remedy = "raise --identity or --word, or leave repeats out of the data"
+    return [f"caution: the largest group, a chain of relatives, holds {share:.0%} of the examples; {remedy}"]

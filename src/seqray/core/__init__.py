@@ -1,0 +1,13 @@
+"""What everything else speaks of: letters, records, settings, errors, results. No files, no networks.
+
+- `alphabet`, `column_codes`, `arrays`, `kmers`, `shuffle`: letters and what is computed from letters alone
+- `records`, `intervals`: sequences, alignments, and regions on them
+- `results`: what each verb returns; `msa`: rows and columns of alignments
+- `run_config`, `model_config`, `serialization`: settings, and how they are read from YAML and JSON
+- `card`: what a model file says of its model
+- `errors`, `interrupt`, `version`
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

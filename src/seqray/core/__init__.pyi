@@ -1,0 +1,77 @@
+from .alphabet import (
+    ALPHABETS as ALPHABETS,
+    DNA as DNA,
+    PROTEIN as PROTEIN,
+    RNA as RNA,
+    Alphabet as Alphabet,
+    reverse_complement as reverse_complement,
+    reverse_complement_codes as reverse_complement_codes,
+)
+from .arrays import Bools as Bools, Codes as Codes, Floats as Floats, Ints as Ints
+from .card import (
+    Card as Card,
+    card_from_mapping as card_from_mapping,
+    card_to_json as card_to_json,
+    card_to_mapping as card_to_mapping,
+    describe as describe,
+    headline as headline,
+)
+from .column_codes import (
+    GAPS as GAPS,
+    MISSING as MISSING,
+    decode_columns as decode_columns,
+    encode_columns as encode_columns,
+    gap_code as gap_code,
+    missing_code as missing_code,
+)
+from .errors import (
+    ConfigError as ConfigError,
+    InputError as InputError,
+    ModelFileError as ModelFileError,
+    NoRecordsError as NoRecordsError,
+    SeqrayError as SeqrayError,
+    missing_package as missing_package,
+)
+from .interrupt import (
+    Terminated as Terminated,
+    go_on as go_on,
+    stop as stop,
+    stop_if_wanted as stop_if_wanted,
+)
+from .intervals import (
+    Intervals as Intervals,
+    NamesWanted as NamesWanted,
+    Region as Region,
+    RegionSet as RegionSet,
+    parse_region as parse_region,
+)
+from .kmers import (
+    CodeStack as CodeStack,
+    stack_codes as stack_codes,
+    stack_sequences as stack_sequences,
+    word_counts as word_counts,
+    word_indices as word_indices,
+    word_starts as word_starts,
+)
+from .model_config import (
+    BackboneConfig as BackboneConfig,
+    ModelConfig as ModelConfig,
+    StemConfig as StemConfig,
+)
+from .records import (
+    Alignment as Alignment,
+    Example as Example,
+    LabelledSequence as LabelledSequence,
+    SequenceRecord as SequenceRecord,
+)
+from .run_config import (
+    AugmentConfig as AugmentConfig,
+    DataConfig as DataConfig,
+    OptimizerConfig as OptimizerConfig,
+    RunConfig as RunConfig,
+    StoppingConfig as StoppingConfig,
+    load_run_config as load_run_config,
+)
+from .serialization import from_mapping as from_mapping, to_mapping as to_mapping
+from .shuffle import dinucleotide_shuffle as dinucleotide_shuffle
+from .version import __version__ as __version__

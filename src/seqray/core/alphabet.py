@@ -1,0 +1,260 @@
+"""Letters of DNA, RNA and protein: folding, validation, codes and complement.
+
+This is the only place where letters become codes. The work is done by ``bytes.translate``, so a genome
+costs milliseconds, not a Python loop over its letters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from seqray.core.arrays import Codes
+from seqray.core.errors import InputError
+
+_NUCLEOTIDE_AMBIGUITY = "RYSWKMBDHVN"
+_COMPLEMENT_OF = dict(zip("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN", strict=True))
+_COMPLEMENT_CODES = np.array([3, 2, 1, 0, 4], dtype=np.uint8)
+
+# Letters that only a protein has; none of them is an IUPAC code of a nucleotide.
+_PROTEIN_ONLY = b"EFILPQJOXZ*"
+# Unknown letters in an otherwise plain nucleotide sequence are slips of the pen; in a protein at least
+# a third of the letters stand for no base. Between the two lies a wide gap, so any limit in it will do.
+_SLIPS_LIMIT = 0.2
+# Below this length too few letters are there to tell a peptide from a degenerate oligonucleotide.
+_PEPTIDE_MIN_LENGTH = 20
+_AMBIGUITY_LIMIT = 0.4
+# Alanine, cysteine, glycine and threonine alone, all four of them, make no protein of this length.
+_BASES_MIN_LENGTH = 50
+
+_INVALID = 255
+
+
+@dataclass(frozen=True)
+class Alphabet:
+    """The letters of one kind of sequence.
+
+    Attributes
+    ----------
+    name
+        ``dna``, ``rna`` or ``protein``.
+    letters
+        Canonical letters; their order is that of the codes 0, 1, ...
+    ambiguous
+        Ambiguity letters that are accepted; they share the code `unknown`.
+    """
+
+    name: str
+    letters: str
+    ambiguous: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_fold", _fold_table(self))
+        object.__setattr__(self, "_codes", _code_table(self))
+        object.__setattr__(self, "_decode", (self.letters + self.unknown_letter).encode().ljust(256, b"?"))
+
+    @property
+    def unknown(self) -> int:
+        """Code of every ambiguity letter: one above the last canonical code."""
+        return len(self.letters)
+
+    @property
+    def unknown_letter(self) -> str:
+        """The letter that `decode` writes for the code `unknown`."""
+        return "X" if self.name == "protein" else "N"
+
+    @property
+    def is_nucleotide(self) -> bool:
+        """Whether the letters pair, that is, whether a reverse complement exists."""
+        return self.name != "protein"
+
+    def normalize(self, text: str, where: str = "") -> str:
+        """Fold case, write U as T (DNA) or T as U (RNA), and check every letter.
+
+        Parameters
+        ----------
+        text
+            Letters without white space. One ``*`` at the end of a protein is dropped.
+        where
+            File and record, for the error.
+
+        Returns
+        -------
+        str
+            Upper-case letters of this alphabet, of the same length (but for a dropped ``*``).
+
+        Raises
+        ------
+        InputError
+            For a letter outside the alphabet, with its 1-based position; for a protein given as
+            nucleotides, or nucleotides given as a protein, judged by content.
+        """
+        try:
+            data = text.encode("ascii")
+        except UnicodeEncodeError as error:
+            raise self._unknown_letter(text[error.start], error.start, where) from None
+        return self.normalize_bytes(data, where).decode("ascii")
+
+    def normalize_bytes(self, data: bytes, where: str = "") -> bytes:
+        """`normalize` for letters that are bytes already; large sequences save two copies."""
+        folded = data.translate(self._table("_fold"))
+        if self.name == "protein" and folded.endswith(b"*"):
+            folded = folded[:-1]
+        plain = self.letters if self.name == "protein" else self.letters + "N"
+        other = folded.translate(None, plain.encode())
+        strange = other.translate(None, self.ambiguous.encode())
+        if self.is_nucleotide and other:
+            _refuse_protein(self, len(folded), other, strange, where)
+        if strange:
+            position = folded.index(strange[:1])
+            letter = data[position : position + 4].decode("utf-8", "replace")[0]
+            raise self._unknown_letter(letter, position, where)
+        if not self.is_nucleotide:
+            _refuse_nucleotides(folded, where)
+        return folded
+
+    def encode(self, sequence: str) -> Codes:
+        """Turn letters into codes.
+
+        Parameters
+        ----------
+        sequence
+            Letters [n]; case does not matter.
+
+        Returns
+        -------
+        array of uint8, shape (n,)
+            0 to ``unknown - 1`` for canonical letters, ``unknown`` for ambiguous ones. The array is the
+            caller's own and may be written to.
+
+        Raises
+        ------
+        InputError
+            As `normalize`, where a letter has no code.
+        """
+        data = bytearray(sequence, "ascii", "replace").translate(self._table("_codes"))
+        codes = np.frombuffer(data, dtype=np.uint8)
+        if codes.size and codes.max() == _INVALID:
+            return self.encode(self.normalize(sequence))
+        return codes
+
+    def decode(self, codes: npt.ArrayLike) -> str:
+        """Turn codes of shape (n,) into letters; `unknown` becomes ``N`` (protein: ``X``).
+
+        Raises
+        ------
+        ValueError
+            For an array of another shape or a code outside 0 to ``unknown``.
+        """
+        array = np.asarray(codes)
+        if array.ndim != 1:
+            raise ValueError(f"codes have shape {array.shape}, not (n,)")
+        if array.size and not (array.min() >= 0 and array.max() <= self.unknown):
+            raise ValueError(f"codes of {self.name} lie between 0 and {self.unknown}")
+        return array.astype(np.uint8).tobytes().translate(self._table("_decode")).decode("ascii")
+
+    def count_ambiguous(self, sequence: str) -> int:
+        """Count the letters of a normalized sequence that are not canonical."""
+        return len(sequence.encode("ascii").translate(None, self.letters.encode()))
+
+    def _table(self, name: str) -> Any:
+        # The tables follow from the letters; as fields they would take part in equality and repr.
+        return self.__dict__[name]
+
+    def _unknown_letter(self, letter: str, index: int, where: str) -> InputError:
+        if letter in "-.":
+            remedy = "remove the gaps of the alignment"
+        elif letter == "*":
+            remedy = "split or trim the sequence at the stop"
+        else:
+            remedy = f"{self.name} has the letters {self.letters} and the ambiguity codes {self.ambiguous}"
+        return InputError(f"unknown letter {letter!r} at position {index + 1}", where=where, remedy=remedy)
+
+
+def _fold_table(alphabet: Alphabet) -> bytes:
+    table = bytes.maketrans(bytes(range(97, 123)), bytes(range(65, 91)))
+    swap = {"dna": (b"Uu", b"TT"), "rna": (b"Tt", b"UU")}.get(alphabet.name)
+    return table.translate(bytes.maketrans(*swap)) if swap else table
+
+
+def _code_table(alphabet: Alphabet) -> bytes:
+    codes = {ord(letter): code for code, letter in enumerate(alphabet.letters)}
+    codes |= {ord(letter): alphabet.unknown for letter in alphabet.ambiguous}
+    return bytes(codes.get(folded, _INVALID) for folded in _fold_table(alphabet))
+
+
+def _refuse_protein(alphabet: Alphabet, length: int, other: bytes, strange: bytes, where: str) -> None:
+    share = len(other) / length  # of letters that name no base
+    if strange:
+        protein = not strange.translate(None, _PROTEIN_ONLY) and share > _SLIPS_LIMIT
+        why = f"the letters {' '.join(sorted(set(strange.decode())))} occur" if protein else ""
+    else:
+        protein = length >= _PEPTIDE_MIN_LENGTH and share > _AMBIGUITY_LIMIT
+        why = f"{share:.0%} of the letters are no bases"
+    if protein:
+        raise InputError(
+            f"looks like protein, but {alphabet.name.upper()} is expected ({why})",
+            where=where,
+            remedy="give nucleotides or choose a protein model",
+        )
+
+
+def _refuse_nucleotides(folded: bytes, where: str) -> None:
+    if len(folded) < _BASES_MIN_LENGTH or folded.translate(None, b"ACGTUN"):
+        return
+    if all(base in folded for base in (b"A", b"C", b"G")) and (b"T" in folded or b"U" in folded):
+        raise InputError(
+            "looks like nucleotides, but protein is expected (only the letters A C G T U N occur)",
+            where=where,
+            remedy="give amino acids or choose a DNA or RNA model",
+        )
+
+
+DNA = Alphabet("dna", "ACGT", _NUCLEOTIDE_AMBIGUITY)
+RNA = Alphabet("rna", "ACGU", _NUCLEOTIDE_AMBIGUITY)
+PROTEIN = Alphabet("protein", "ACDEFGHIKLMNPQRSTVWY", "XBZJUO")
+ALPHABETS: Mapping[str, Alphabet] = MappingProxyType({a.name: a for a in (DNA, RNA, PROTEIN)})
+
+
+def _complement_table(alphabet: Alphabet) -> bytes:
+    pairs = "".join(_COMPLEMENT_OF), "".join(_COMPLEMENT_OF.values())
+    old, new = (p.replace("T", "U") if alphabet.name == "rna" else p for p in pairs)
+    return bytes.maketrans((old + old.lower()).encode(), (new + new.lower()).encode())
+
+
+_COMPLEMENT_TABLES = {a.name: _complement_table(a) for a in (DNA, RNA)}
+
+
+def reverse_complement(sequence: str, alphabet: Alphabet = DNA) -> str:
+    """Write the other strand of a normalized sequence, ambiguity codes included.
+
+    Raises
+    ------
+    InputError
+        For a protein, which has no complement.
+    """
+    if not alphabet.is_nucleotide:
+        raise InputError("a protein has no reverse complement")
+    table = _COMPLEMENT_TABLES[alphabet.name]
+    return sequence.encode("ascii").translate(table)[::-1].decode("ascii")
+
+
+def reverse_complement_codes(codes: Codes) -> Codes:
+    """Codes of the other strand: base c becomes 3 - c, unknown stays 4, the last axis is reversed.
+
+    Parameters
+    ----------
+    codes
+        Nucleotide codes, shape (..., n).
+
+    Returns
+    -------
+    array of uint8, shape (..., n)
+        Contiguous, because torch takes no negative strides.
+    """
+    return np.ascontiguousarray(_COMPLEMENT_CODES[codes[..., ::-1]])

@@ -1,0 +1,221 @@
+"""The card of a model: everything a user must know before trusting a probability. No torch here."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from seqray.core import __version__
+from seqray.core.errors import ConfigError, ModelFileError
+from seqray.core.model_config import BACKBONE_SETTINGS, ModelConfig
+from seqray.core.serialization import from_mapping, to_mapping
+
+CARD_FORMAT = 2  # the newest that is read; 2 for cards with an isotonic map
+MAX_MEMBERS = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """Settings, calibration, provenance and self-test of one model file.
+
+    A key that this version does not know is ignored at the top level (a later version may add facts
+    without changing a score) and refused within ``model``, where it would change what is computed.
+
+    Attributes
+    ----------
+    format
+        Version of this layout; raised only when an older seqray would misread the file.
+    name, summary
+        Short name and one line about what the model classifies.
+    seqray_version
+        The version that wrote the file, and so one that can read it.
+    classes
+        Class names [K] in the order of the logits.
+    positive
+        The class that ``scan`` looks for and whose probability the metrics rank by.
+    window
+        Length in letters of the training sequences.
+    site
+        Index of the transcription start within the window (0-based); None where there is none.
+    model
+        Shape of each network.
+    members
+        Number of networks in the file, 1 to 5.
+    temperature
+        Divides the mean log-probabilities of the members; fitted on held-out data.
+    isotonic
+        Then maps the log-odds of the positive class, see `seqray.calibration.IsotonicMap`; empty for no map.
+        A card with one has format 2.
+    threshold
+        Probability of the positive class at and above which it is called.
+    prevalence
+        Share of the positive class in the calibration data.
+    ece
+        Expected calibration error on held-out data.
+    conformal
+        What `predict --coverage` needs, see `seqray.calibration.conformal.Conformal`; empty if not recorded.
+    domain
+        What the training sequences looked like, see `seqray.calibration.fit.Domain`; empty if not recorded.
+    metrics
+        Measured performance: for each split (and its floor) a mapping of metric to {value, low, high}.
+        ``headline``, if there, is the one figure that lists show: {metric, split, value, low, high}.
+    training
+        Settings, seeds, versions, counts, and sha256 of the training data.
+    info
+        For people: licence, data, use, limits (a list), citation.
+    self_test
+        ``sequences`` and the ``logits`` that the file must give for them; written by `save_model`.
+    """
+
+    format: int = 1
+    name: str
+    summary: str = ""
+    seqray_version: str = __version__
+    classes: tuple[str, ...]
+    positive: str
+    window: int
+    site: int | None = None
+    model: ModelConfig
+    members: int = 1
+    temperature: float = 1.0
+    isotonic: dict[str, Any] = field(default_factory=dict)
+    threshold: float = 0.5
+    prevalence: float = 0.5
+    ece: float = 0.0
+    conformal: dict[str, Any] = field(default_factory=dict)
+    domain: dict[str, Any] = field(default_factory=dict)
+    metrics: dict[str, Any] = field(default_factory=dict)
+    training: dict[str, Any] = field(default_factory=dict)
+    info: dict[str, Any] = field(default_factory=dict)
+    self_test: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _require(bool(self.name), "name", "is empty")
+        _require(len(set(self.classes)) == len(self.classes), "classes", "repeats a name")
+        _require(
+            len(self.classes) == self.model.classes,
+            "classes",
+            f"names {len(self.classes)} but the network has {self.model.classes}",
+        )
+        _require(self.positive in self.classes, "positive", f"({self.positive!r}) is not one of the classes")
+        _require(1 <= self.window <= self.model.max_length, "window", "is outside 1 to model.max_length")
+        _require(self.site is None or 0 <= self.site < self.window, "site", "lies outside the window")
+        _require(1 <= self.members <= MAX_MEMBERS, "members", f"is outside 1 to {MAX_MEMBERS}")
+        _require(math.isfinite(self.temperature) and self.temperature > 0, "temperature", "is not above 0")
+        if self.isotonic:
+            _require(len(self.classes) == 2, "isotonic", "is for two classes")
+            _require(self.format >= 2, "isotonic", "needs format 2")
+        for name in ("threshold", "prevalence", "ece"):
+            _require(0 <= getattr(self, name) <= 1, name, "is outside 0 to 1")
+
+    @property
+    def positive_index(self) -> int:
+        """Column of the positive class in the logits."""
+        return self.classes.index(self.positive)
+
+    def without_flanks(self, letters: str) -> str:
+        """Cut to the window what carries the flanks of the training sequences (`DataConfig.flank`)."""
+        flank = int(self.training.get("config", {}).get("data", {}).get("flank", 0))
+        carries = flank > 0 and len(letters) == self.window + 2 * flank
+        return letters[flank : flank + self.window] if carries else letters
+
+
+def _require(condition: bool, key: str, rule: str) -> None:
+    if not condition:
+        raise ModelFileError(f"model card: '{key}' {rule}")
+
+
+def card_to_mapping(card: Card) -> dict[str, Any]:
+    """Turn a card into plain data."""
+    return to_mapping(card)
+
+
+def card_from_mapping(mapping: Mapping[str, Any]) -> Card:
+    """Build a card from plain data.
+
+    Raises
+    ------
+    ModelFileError
+        For a newer format (naming the seqray that reads it), a missing key, a wrong type or a value out
+        of range.
+    """
+    _refuse_newer(mapping)
+    known = {f.name for f in fields(Card)}
+    try:
+        return from_mapping(Card, {key: value for key, value in mapping.items() if key in known})
+    except ConfigError as error:
+        raise ModelFileError(f"model card: {error.what}") from None
+    except TypeError:
+        needed = {"name", "classes", "positive", "window", "model"}
+        missing = ", ".join(sorted(needed - set(mapping)))
+        raise ModelFileError(f"model card: '{missing}' missing") from None
+
+
+def _refuse_newer(mapping: Mapping[str, Any]) -> None:
+    layout = mapping.get("format")
+    if not isinstance(layout, int) or isinstance(layout, bool) or layout < 1:
+        raise ModelFileError(f"model card: 'format' is {layout!r}, not a version number")
+    if layout > CARD_FORMAT:
+        writer = mapping.get("seqray_version", "a newer version")
+        raise ModelFileError(
+            f"model card of format {layout}, written by seqray {writer}; "
+            f"this is seqray {__version__}, which reads up to format {CARD_FORMAT}",
+            remedy=f"install seqray {writer} or later",
+        )
+
+
+def card_to_json(card: Card) -> str:
+    """Write a card as JSON with sorted keys: the same card gives the same text."""
+    try:
+        return json.dumps(card_to_mapping(card), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ModelFileError(f"model card: can't be written as JSON ({error})") from None
+
+
+def headline(card: Card) -> str:
+    """Write the figure that lists show, such as ``MCC 0.82 (0.80 to 0.84), grouped``; ``-`` without one."""
+    figure = card.metrics.get("headline")
+    if not isinstance(figure, Mapping) or "value" not in figure:
+        return "-"
+    text = f"{str(figure.get('metric', 'score')).upper()} {figure['value']:.2f}"
+    if "low" in figure and "high" in figure:
+        text += f" ({figure['low']:.2f} to {figure['high']:.2f})"
+    return f"{text}, {figure['split']}" if "split" in figure else text
+
+
+def describe(card: Card) -> list[str]:
+    """Lay a card out for people, one fact a line; number tables are left out, their sizes told."""
+    mapping = card_to_mapping(card)
+    if card.model.backbone is not None:
+        mapping["model"] = {name: mapping["model"][name] for name in BACKBONE_SETTINGS}
+    mapping["isotonic"] = {"knots": len(card.isotonic["before"])} if "before" in card.isotonic else {}
+    mapping["conformal"] = {
+        name: f"{part['n']} held-out examples"
+        for name, part in card.conformal.items()
+        if isinstance(part, Mapping) and "n" in part
+    }
+    mapping["self_test"] = {"sequences": len(card.self_test.get("sequences", ()))}
+    mapping["domain"] = {"length": card.domain["length"]} if "length" in card.domain else {}
+    return list(_lines(mapping, 0))
+
+
+def _lines(mapping: Mapping[str, Any], indent: int) -> Iterator[str]:
+    pad = "  " * indent
+    for key, item in mapping.items():
+        if item is None or item in ({}, [], ""):
+            continue
+        if isinstance(item, Mapping) and set(item) == {"value", "low", "high"}:
+            yield f"{pad}{key}: {item['value']:.4g} ({item['low']:.4g} to {item['high']:.4g})"
+        elif isinstance(item, Mapping):
+            yield f"{pad}{key}:"
+            yield from _lines(item, indent + 1)
+        elif isinstance(item, list) and any(isinstance(entry, str) and " " in entry for entry in item):
+            yield f"{pad}{key}:"
+            yield from (f"{pad}  - {entry}" for entry in item)
+        elif isinstance(item, list):
+            yield f"{pad}{key}: {', '.join(map(str, item))}"
+        else:
+            yield f"{pad}{key}: {item:.6g}" if isinstance(item, float) else f"{pad}{key}: {item}"

@@ -1,0 +1,110 @@
+"""What stands in a column of an alignment: a letter of the alphabet, a gap, or nothing known.
+
+A gap (``-``, ``.`` or ``_``) says that the sequence has no letter here; missing data (``~`` or ``?``), that
+nobody knows. The two have codes of their own, above those of the alphabet: letters 0 to n - 1, ambiguity
+letters n, gap n + 1, missing n + 2.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from seqray.core.alphabet import Alphabet
+from seqray.core.arrays import Codes
+from seqray.core.errors import InputError
+
+GAPS, MISSING = b"-._", b"~?"
+_NO_LETTERS = GAPS + MISSING
+_INVALID = 255
+
+
+def gap_code(alphabet: Alphabet) -> int:
+    """Code of a gap: one above that of an ambiguity letter."""
+    return alphabet.unknown + 1
+
+
+def missing_code(alphabet: Alphabet) -> int:
+    """Code of missing data: one above that of a gap, and the highest of all."""
+    return alphabet.unknown + 2
+
+
+def encode_columns(rows: Sequence[bytes], names: Sequence[str], alphabet: Alphabet, where: str) -> Codes:
+    """Turn aligned rows into codes.
+
+    Parameters
+    ----------
+    rows
+        R rows of C letters each; case doesn't matter, and T and U are one letter to DNA and RNA.
+    names
+        Of the rows, for errors.
+    alphabet
+        Gives the letters.
+    where
+        File and alignment, for errors.
+
+    Returns
+    -------
+    array of uint8, shape (R, C)
+
+    Raises
+    ------
+    InputError
+        Where a row has a letter outside the alphabet, with its 1-based column; for a protein given as
+        nucleotides, or nucleotides given as a protein, judged by the letters of all rows together.
+    """
+    joined = b"".join(rows)
+    codes = np.frombuffer(bytearray(joined).translate(_code_table(alphabet)), dtype=np.uint8)
+    codes = codes.reshape(len(rows), -1)
+    letters = joined.translate(None, _NO_LETTERS)
+    bad = np.argwhere(codes == _INVALID)
+    if bad.size:
+        row, column = bad[0].tolist()
+        own = rows[row].translate(None, _NO_LETTERS)
+        _refuse_kind(alphabet, own, f"{where}: row {names[row]!r}")
+        letter = rows[row][column : column + 1].decode("latin-1")
+        raise InputError(
+            f"unknown letter {letter!r} at column {column + 1}",
+            where=f"{where}: row {names[row]!r}",
+            remedy=f"{alphabet.name} has the letters {alphabet.letters} and the ambiguity codes "
+            f"{alphabet.ambiguous}; gaps are - . _ and missing data ~ ?",
+        )
+    if letters:
+        alphabet.normalize_bytes(letters, where)  # refuses what is of another kind
+    return codes
+
+
+def decode_columns(codes: npt.NDArray[np.uint8], alphabet: Alphabet) -> str:
+    """Letters of one row (C,): ambiguity letters become ``N`` or ``X``, gaps ``-``, missing data ``~``."""
+    table = (alphabet.letters + alphabet.unknown_letter + "-~").encode().ljust(256, b"?")
+    return np.ascontiguousarray(codes, dtype=np.uint8).tobytes().translate(table).decode("ascii")
+
+
+@functools.cache
+def _code_table(alphabet: Alphabet) -> bytes:
+    table = bytearray([_INVALID]) * 256
+    for letter in range(ord("A"), ord("z") + 1):
+        text = chr(letter)
+        upper = text.upper() if text.isalpha() else ""
+        upper = {"dna": {"U": "T"}, "rna": {"T": "U"}}.get(alphabet.name, {}).get(upper, upper)
+        if upper and upper in alphabet.letters:
+            table[letter] = alphabet.letters.index(upper)
+        elif upper and upper in alphabet.ambiguous:
+            table[letter] = alphabet.unknown
+    for letter in GAPS:
+        table[letter] = gap_code(alphabet)
+    for letter in MISSING:
+        table[letter] = missing_code(alphabet)
+    return bytes(table)
+
+
+def _refuse_kind(alphabet: Alphabet, letters: bytes, where: str) -> None:
+    """Raise where the row as a whole is of another kind; a single stray letter is told by the caller."""
+    try:
+        alphabet.normalize_bytes(letters, where)
+    except InputError as error:
+        if error.what.startswith("looks like"):
+            raise

@@ -1,0 +1,214 @@
+"""Sets of intervals on a sequence, and the parts of a genome that a user names.
+
+Coordinates are 0-based and half-open, but for the text of a region (``chr1:11-20``), which is 1-based and
+closed as in samtools and genome browsers.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from seqray.core.arrays import Ints
+from seqray.core.errors import InputError
+
+_REGION = re.compile(r"(?P<contig>.+?):(?P<start>[\d,]+)(?:-(?P<end>[\d,]+))?")
+# Names kept for the suggestion in an error: enough for every finished genome, bounded for a metagenome.
+_NAMES_KEPT = 10_000
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Sorted intervals that neither touch nor overlap.
+
+    Attributes
+    ----------
+    starts, ends
+        (n,) 0-based and half-open.
+    """
+
+    starts: Ints
+    ends: Ints
+
+    @classmethod
+    def merge(cls, pairs: Iterable[tuple[int, int]]) -> Intervals:
+        """Sort intervals and join those that touch or overlap; empty ones vanish."""
+        merged: list[list[int]] = []
+        for start, end in sorted(pair for pair in pairs if pair[0] < pair[1]):
+            if merged and start <= merged[-1][1]:
+                merged[-1][1] = max(merged[-1][1], end)
+            else:
+                merged.append([start, end])
+        table = np.array(merged, dtype=np.int64).reshape(-1, 2)
+        return cls(table[:, 0], table[:, 1])
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """The intervals as plain pairs."""
+        return list(zip(self.starts.tolist(), self.ends.tolist(), strict=True))
+
+    def contains(self, positions: Ints) -> npt.NDArray[np.bool_]:
+        """Tell for each position whether an interval holds it."""
+        if not len(self.starts):
+            return np.zeros(positions.shape, dtype=bool)
+        nearest = np.searchsorted(self.starts, positions, "right") - 1
+        return (nearest >= 0) & (positions < self.ends[nearest])
+
+    def covered(self, positions: Ints) -> Ints:
+        """Count, for each position, the letters below it that lie in an interval."""
+        if not len(self.starts):
+            return np.zeros(positions.shape, dtype=np.int64)
+        before = np.concatenate(([0], np.cumsum(self.ends - self.starts)))
+        nearest = np.searchsorted(self.starts, positions, "right") - 1
+        inside = np.minimum(positions, self.ends[nearest]) - self.starts[nearest]
+        return np.where(nearest >= 0, before[nearest] + inside, 0)
+
+    def spread(self, most: int) -> Ints:
+        """At most ``most`` positions inside the intervals, spread evenly over their letters, ascending."""
+        sizes = np.cumsum(self.ends - self.starts)
+        total = int(sizes[-1]) if len(sizes) else 0
+        ranks = np.linspace(0, total - 1, min(most, total)).astype(np.int64)
+        place = np.searchsorted(sizes, ranks, "right")
+        return self.ends[place] - (sizes[place] - ranks)
+
+    def widened(self, by: int, length: int, *, circular: bool = False) -> Intervals:
+        """Add ``by`` letters on both sides, cut at the ends of the sequence or carried across its origin."""
+        if by * 2 >= length and circular:
+            return Intervals.merge([(0, length)] if len(self.starts) else [])
+        pairs = []
+        for start, end in zip((self.starts - by).tolist(), (self.ends + by).tolist(), strict=True):
+            pairs.append((max(start, 0), min(end, length)))
+            if circular:
+                pairs += [(length + start, length), (0, end - length)]  # empty unless across the origin
+        return Intervals.merge((max(start, 0), min(end, length)) for start, end in pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """One part of a genome that a user asks for.
+
+    Attributes
+    ----------
+    contig
+        Name of the sequence.
+    start, end
+        0-based and half-open; ``end`` is None for the rest of the sequence.
+    text
+        The words of the user; a contig of exactly this name is meant as a whole.
+    where
+        Where the part was named, for errors.
+    """
+
+    contig: str
+    start: int
+    end: int | None
+    text: str
+    where: str
+
+
+def parse_region(text: str) -> Region:
+    """Read ``contig``, ``contig:start`` or ``contig:start-end`` (1-based, closed, thousands commas allowed).
+
+    Raises
+    ------
+    InputError
+        For a start below 1 or an end before the start.
+    """
+    where = f"--region {text}"
+    match = _REGION.fullmatch(text)
+    if match is None:
+        return Region(text, 0, None, text, where)
+    start = int(match["start"].replace(",", "") or 0)
+    end = int(match["end"].replace(",", "") or 0) if match["end"] else None
+    if start < 1 or (end is not None and end < start):
+        raise InputError("is no region", where=where, remedy="write NAME:START-END, 1-based, START <= END")
+    return Region(match["contig"], start - 1, end, text, where)
+
+
+class NamesWanted:
+    """Names a user gave that must turn up while sequences stream past.
+
+    Parameters
+    ----------
+    wanted
+        Name -> where it was given.
+    """
+
+    def __init__(self, wanted: Iterable[tuple[str, str]]) -> None:
+        self._missing = dict(wanted)
+        self._seen: list[str] = []
+
+    def see(self, name: str) -> None:
+        """Note that a sequence of this name went past."""
+        if self._missing and len(self._seen) < _NAMES_KEPT:
+            self._seen.append(name)
+        self.drop(name)
+
+    def drop(self, name: str) -> None:
+        """Want a name no longer."""
+        self._missing.pop(name, None)
+
+    def check(self) -> None:
+        """Raise an InputError for the first name that never turned up, naming the nearest one that did."""
+        for name, where in self._missing.items():
+            near = max(self._seen, key=lambda seen: _likeness(name, seen), default=None)
+            remedy = f"did you mean '{near}'?" if near else "the input has no sequence"
+            raise InputError(f"the input has no sequence named '{name}'", where=where, remedy=remedy)
+
+
+def _likeness(name: str, seen: str) -> tuple[bool, float]:
+    # '1' is meant by 'chr1', though '11' has more in common with it.
+    same_end = name.endswith(seen) or seen.endswith(name)
+    return same_end, difflib.SequenceMatcher(None, name, seen).ratio()
+
+
+class RegionSet:
+    """The parts asked for, contig by contig; parts that overlap count once.
+
+    Parameters
+    ----------
+    regions
+        In any order.
+    """
+
+    def __init__(self, regions: Iterable[Region]) -> None:
+        self._by_text: dict[str, list[Region]] = {}
+        self._by_contig: dict[str, list[Region]] = {}
+        for region in regions:
+            self._by_text.setdefault(region.text, []).append(region)
+            self._by_contig.setdefault(region.contig, []).append(region)
+        self._names = NamesWanted((name, parts[0].where) for name, parts in self._by_contig.items())
+
+    def parts_of(self, contig: str, length: int) -> Intervals | None:
+        """Return the parts that lie on one contig, or None where nothing of it was asked for.
+
+        Raises
+        ------
+        InputError
+            For a part that ends beyond the contig.
+        """
+        self._names.see(contig)
+        for region in self._by_text.get(contig, ()):  # "NAME:1-9" may be a contig's whole name
+            self._names.drop(region.contig)
+        whole = [(0, length)] * (contig in self._by_text)
+        parts = [_bounded(region, length) for region in self._by_contig.get(contig, ())]
+        return Intervals.merge(whole + parts) if whole or parts else None
+
+    def check(self) -> None:
+        """Raise an InputError for a contig that was asked for but never came."""
+        self._names.check()
+
+
+def _bounded(region: Region, length: int) -> tuple[int, int]:
+    end = length if region.end is None else region.end
+    if end > length or region.start >= length:
+        raise InputError(
+            f"lies beyond the end of '{region.contig}', which has {length} letters",
+            where=region.where,
+            remedy="check that it belongs to this assembly",
+        )
+    return region.start, end

@@ -1,0 +1,81 @@
+"""Short words (k-mers) of many sequences at once, as flat arrays: the ground of every composition measure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from seqray.core.alphabet import Alphabet
+
+
+@dataclass(frozen=True, slots=True)
+class CodeStack:
+    """Many sequences laid end to end.
+
+    Attributes
+    ----------
+    codes : uint8 (T,)
+        Letter codes of all sequences, one after the other.
+    lengths : int64 (N,)
+        Letters of each sequence; they sum to T.
+    """
+
+    codes: np.ndarray
+    lengths: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+
+def stack_sequences(sequences: Sequence[str], alphabet: Alphabet) -> CodeStack:
+    """Encode sequences and lay them end to end."""
+    lengths = np.fromiter((len(s) for s in sequences), dtype=np.int64, count=len(sequences))
+    return CodeStack(alphabet.encode("".join(sequences)), lengths)
+
+
+def stack_codes(sequences: Sequence[np.ndarray] | np.ndarray) -> CodeStack:
+    """Lay encoded sequences end to end: a list of (n,) arrays or one (N, W) matrix of uint8 codes."""
+    if isinstance(sequences, np.ndarray):
+        n, width = sequences.shape
+        return CodeStack(np.ascontiguousarray(sequences).reshape(-1), np.full(n, width, dtype=np.int64))
+    lengths = np.fromiter((len(s) for s in sequences), dtype=np.int64, count=len(sequences))
+    codes = np.concatenate(sequences) if sequences else np.empty(0, dtype=np.uint8)
+    return CodeStack(codes, lengths)
+
+
+def word_starts(stack: CodeStack, k: int, letters: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Find every complete word of ``k`` canonical letters.
+
+    Returns
+    -------
+    start, owner, position : int64 (M,)
+        Index of the word's first letter in the stack, the sequence that it lies in, and its place there.
+        Words that hold an ambiguous letter or run over the end of their sequence are left out.
+    """
+    total = len(stack.codes)
+    owner = np.repeat(np.arange(len(stack), dtype=np.int64), stack.lengths)
+    begin = np.cumsum(stack.lengths) - stack.lengths
+    position = np.arange(total, dtype=np.int64) - begin[owner]
+    unknown_before = np.concatenate(([0], np.cumsum(stack.codes >= letters)))
+    end = np.minimum(np.arange(total) + k, total)
+    whole = (position + k <= stack.lengths[owner]) & (unknown_before[end] == unknown_before[:-1])
+    start = np.flatnonzero(whole)
+    return start, owner[start], position[start]
+
+
+def word_indices(stack: CodeStack, start: np.ndarray, k: int, letters: int) -> np.ndarray:
+    """Number the words at ``start`` from 0 to letters**k - 1, first letter most significant: int64 (M,)."""
+    index = np.zeros(len(start), dtype=np.int64)
+    for offset in range(k):
+        index = index * letters + stack.codes[start + offset]
+    return index
+
+
+def word_counts(stack: CodeStack, k: int, letters: int) -> np.ndarray:
+    """Count the words of each sequence: int64 (N, letters**k)."""
+    start, owner, _ = word_starts(stack, k, letters)
+    size = letters**k
+    flat = owner * size + word_indices(stack, start, k, letters)
+    return np.bincount(flat, minlength=len(stack) * size).reshape(len(stack), size)

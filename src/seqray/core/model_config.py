@@ -1,0 +1,285 @@
+"""The shape of a network: frozen dataclasses."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from seqray.core.errors import ConfigError
+
+# What of `ModelConfig` a model on a backbone has; its directory settles the rest.
+BACKBONE_SETTINGS = ("kind", "backbone", "alphabet", "classes", "dropout", "max_length")
+LONGEST_WORDS = {"dna": 7, "rna": 7, "protein": 3}  # tables of all words have 16384 rows then, or 8000
+
+
+def require(condition: bool, key: str, rule: str) -> None:
+    """Refuse a setting by the rule that it breaks.
+
+    Raises
+    ------
+    ConfigError
+    """
+    if not condition:
+        raise ConfigError(f"'{key}' {rule}")
+
+
+def _refuse_set(settings: Any, section: str, names: Iterable[str], rule: str) -> None:
+    """Refuse the first of these settings that doesn't stand at its default."""
+    defaults = {f.name: f.default for f in dataclasses.fields(settings)}
+    for name in names:
+        require(getattr(settings, name) == defaults[name], f"{section}.{name}", rule)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StemConfig:
+    """Convolutions before attention: local detectors first, attention over fewer tokens.
+
+    Attributes
+    ----------
+    kernels
+        Widths of the parallel first convolutions, odd; their channels are concatenated to ``d_model``.
+    stride
+        Letters per token after the stem.
+    depth
+        Residual convolutions of width 5 at full resolution before the stride is taken.
+    """
+
+    kernels: tuple[int, ...] = (7,)
+    stride: int = 1
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        require(len(self.kernels) > 0, "stem.kernels", "needs at least one width")
+        require(
+            all(k > 0 and k % 2 == 1 for k in self.kernels), "stem.kernels", "takes odd widths of 1 or more"
+        )
+        require(1 <= self.stride <= 64, "stem.stride", "lies between 1 and 64")
+        require(0 <= self.depth <= 8, "stem.depth", "lies between 0 and 8")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackboneConfig:
+    """An encoder that others trained, in a directory as Hugging Face's transformers writes it.
+
+    Attributes
+    ----------
+    path
+        The directory; relative to where the command runs.
+    tuning
+        What is trained beside the head: nothing (``frozen``), low-rank additions to some matrices (``lora``)
+        or the whole encoder (``full``).
+    rank, alpha
+        Of ``lora``: the additions are alpha / rank times a product of two matrices of that rank.
+    targets
+        Of ``lora``: names of the linear maps that are added to; those of query and value by default.
+    pooling
+        What the head reads: the final state of CLS (``cls``) or the mean over the letters' tokens (``mean``);
+        ``auto`` is CLS where the tokenizer adds one.
+    name, files, width
+        Filled in by training: the directory's name, the sha256 of each file that decides what it computes,
+        and the size of its states. Another directory is refused; where ``files`` are given, by training too.
+    """
+
+    path: str = ""
+    tuning: Literal["frozen", "lora", "full"] = "frozen"
+    rank: int = 8
+    alpha: float = 16.0
+    targets: tuple[str, ...] = ()
+    pooling: Literal["auto", "cls", "mean"] = "auto"
+    name: str = ""
+    files: dict[str, str] = field(default_factory=dict)
+    width: int = 0
+
+    def __post_init__(self) -> None:
+        require(self.rank >= 1, "model.backbone.rank", "is 1 or more")
+        require(self.alpha > 0, "model.backbone.alpha", "is above 0")
+        require(all(self.targets), "model.backbone.targets", "are names, none of them empty")
+        if self.tuning != "lora":
+            _refuse_set(self, "model.backbone", ("rank", "alpha", "targets"), "goes with 'tuning: lora' only")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelConfig:
+    """The shape of a `SequenceTransformer` or `AxialTransformer`; letters in brackets are those of the docs.
+
+    Attributes
+    ----------
+    kind
+        ``sequence`` reads single sequences, ``alignment`` alignments by axial attention. The latter has the
+        character tokenizer, multi-head attention, no stem that merges letters, no contexts, gain or matrix.
+        ``backbone`` reads single sequences with an encoder that others trained: it settles tokens and shape,
+        so that only ``backbone``, ``alphabet``, ``classes``, ``dropout`` (before the head) and ``max_length``
+        remain to be set.
+    backbone
+        Of ``backbone``: which encoder, and what of it is trained.
+    tied
+        Of ``alignment``: whether all rows share the weights of row attention.
+    max_rows, row_choice
+        Of ``alignment``: most rows that the model reads, the query counted, and which ones, see
+        `seqray.core.msa.choose_rows`.
+    alphabet
+        Letters that the model reads.
+    tokenizer, k
+        ``character`` (one token a letter) or ``kmer`` (overlapping words of ``k`` letters).
+    classes
+        Number of classes [K].
+    d_model
+        Model width [D].
+    layers
+        Number of blocks.
+    heads, kv_heads
+        Query heads [H], and key/value heads: equal to ``heads`` (the default, multi-head), fewer
+        (grouped-query) or 1 (multi-query).
+    d_ff
+        Width of the feed-forward layer; 4D by default.
+    activation
+        Of the feed-forward layer and the stem.
+    dropout
+        Applied to embeddings, attention output and feed-forward output while training.
+    positions
+        ``sinusoidal``, ``learned`` or ``rotary``.
+    position_gain
+        A trained factor for each letter position and channel, for data whose sites stand at a fixed index:
+        ``none``, ``shared``, or ``context``, which adds one for each context.
+    position_matrix, matrix_rank
+        A trained vector for each letter at each position, for the same data, as in a position weight matrix:
+        ``none``, ``shared`` or ``context``; and in how many dimensions they lie.
+    ends
+        This many letters at either end of a sequence, or of each row, count by their distance to it: a
+        trained vector for each letter at each of these places. For sequences of different lengths; 0 is none.
+        Not with k-mers or a stem that merges letters.
+    words
+        Longest words that count as such, 2 letters or more: a trained vector for each word of 2 to so many
+        letters, added where it begins; in rows of an alignment past gaps. 0 is none. For small data sets.
+        Not with k-mers.
+    helices
+        Of ``alignment``, RNA or DNA: whether the network is told which columns pair, see
+        `seqray.models.helices`.
+    max_length
+        Longest input in letters or columns (learned tables have that many rows, others take it as a limit).
+    stem
+        Optional convolutional stem; of ``alignment`` along each row.
+    contexts
+        Names of what else may be known of a sequence, such as its species. The vector of the one that is
+        given is added to every token; without one nothing is added.
+    """
+
+    alphabet: Literal["dna", "rna", "protein"] = "dna"
+    tokenizer: Literal["character", "kmer"] = "character"
+    k: int = 1
+    classes: int = 2
+    d_model: int = 64
+    layers: int = 3
+    heads: int = 4
+    kv_heads: int | None = None
+    d_ff: int | None = None
+    activation: Literal["relu", "gelu"] = "gelu"
+    dropout: float = 0.1
+    positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
+    position_gain: Literal["none", "shared", "context"] = "none"
+    position_matrix: Literal["none", "shared", "context"] = "none"
+    matrix_rank: int = 8
+    max_length: int = 1024
+    stem: StemConfig | None = None
+    contexts: tuple[str, ...] = ()
+    kind: Literal["sequence", "alignment", "backbone"] = "sequence"
+    tied: bool = True
+    max_rows: int = 64
+    row_choice: Literal["diverse", "random"] = "diverse"
+    ends: int = 0
+    words: int = 0
+    helices: bool = False
+    backbone: BackboneConfig | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind == "backbone":
+            self._check_backbone()
+        else:
+            require(self.backbone is None, "model.backbone", "goes with 'model.kind: backbone' only")
+        require(self.max_rows >= 1, "model.max_rows", "is 1 or more")
+        if self.kind == "alignment":
+            self._check_alignment()
+        require(
+            not self.helices or (self.kind == "alignment" and self.alphabet != "protein"),
+            "model.helices",
+            "goes with alignments ('model.kind') of rna or dna ('model.alphabet') only",
+        )
+        require(0 <= self.ends <= self.max_length, "model.ends", "lies between 0 and 'model.max_length'")
+        require(
+            self.ends == 0
+            or (self.tokenizer == "character" and (self.stem is None or self.stem.stride == 1)),
+            "model.ends",
+            "goes with the character tokenizer and a stem of stride 1 only",
+        )
+        longest = LONGEST_WORDS[self.alphabet]
+        require(
+            self.words == 0 or 2 <= self.words <= longest,
+            "model.words",
+            f"is 0, or 2 to {longest} for {self.alphabet}",
+        )
+        require(
+            self.words == 0 or self.tokenizer == "character",
+            "model.words",
+            "goes with the character tokenizer only",
+        )
+        require(all(self.contexts), "model.contexts", "are names, none of them empty")
+        require(len(set(self.contexts)) == len(self.contexts), "model.contexts", "repeats a name")
+        require(self.classes >= 2, "model.classes", "is 2 or more")
+        require(self.layers >= 1, "model.layers", "is 1 or more")
+        for name in ("position_gain", "position_matrix"):
+            require(
+                getattr(self, name) != "context" or bool(self.contexts),
+                f"model.{name}",
+                "is context only with 'model.contexts'",
+            )
+        require(self.matrix_rank >= 1, "model.matrix_rank", "is 1 or more")
+        require(self.heads >= 1, "model.heads", "is 1 or more")
+        require(
+            self.d_model >= self.heads and self.d_model % self.heads == 0,
+            "model.d_model",
+            f"({self.d_model}) must be a multiple of 'model.heads' ({self.heads})",
+        )
+        require(self.d_model % 2 == 0, "model.d_model", "is even")
+        if self.positions == "rotary":
+            require(
+                (self.d_model // self.heads) % 2 == 0,
+                "model.heads",
+                "must give heads of even width for rotary",
+            )
+        if self.kv_heads is not None:
+            require(
+                1 <= self.kv_heads <= self.heads and self.heads % self.kv_heads == 0,
+                "model.kv_heads",
+                f"({self.kv_heads}) must divide 'model.heads' ({self.heads})",
+            )
+        require(self.d_ff is None or self.d_ff >= 1, "model.d_ff", "is 1 or more")
+        require(0 <= self.dropout < 1, "model.dropout", "lies in [0, 1)")
+        require(self.max_length >= 1, "model.max_length", "is 1 or more")
+        if self.tokenizer == "character":
+            require(self.k == 1, "model.k", "is 1 for the character tokenizer")
+        else:
+            require(2 <= self.k <= 8, "model.k", "lies between 2 and 8 for the k-mer tokenizer")
+        if self.stem is not None:
+            require(self.tokenizer == "character", "model.stem", "goes with the character tokenizer only")
+            require(
+                self.d_model % len(self.stem.kernels) == 0,
+                "model.stem.kernels",
+                "must divide 'model.d_model' by their number",
+            )
+
+    def _check_backbone(self) -> None:
+        settled = [f.name for f in dataclasses.fields(self) if f.name not in BACKBONE_SETTINGS]
+        _refuse_set(self, "model", settled, "is settled by the backbone; leave it out")
+        if self.backbone is None:  # its directory may be named on the command line alone
+            object.__setattr__(self, "backbone", BackboneConfig())
+
+    def _check_alignment(self) -> None:
+        why = "goes with 'model.kind: sequence' only"
+        require(self.tokenizer == "character", "model.tokenizer", f"'kmer' {why}")
+        require(self.kv_heads in (None, self.heads), "model.kv_heads", f"below 'model.heads' {why}")
+        require(self.stem is None or self.stem.stride == 1, "model.stem.stride", f"above 1 {why}")
+        require(not self.contexts, "model.contexts", why)
+        require(self.position_gain == "none", "model.position_gain", why)
+        require(self.position_matrix == "none", "model.position_matrix", why)

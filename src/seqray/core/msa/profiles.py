@@ -1,0 +1,36 @@
+"""What can be said of each column of an alignment without any model: how full and how conserved it is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from seqray.core.alphabet import Alphabet
+from seqray.core.arrays import Codes, Floats
+
+
+def occupancy(codes: Codes, alphabet: Alphabet) -> Floats:
+    """Share of the rows that have a letter, ambiguous ones counted: (R, C) to (C,)."""
+    return (codes <= alphabet.unknown).mean(axis=0)
+
+
+def conservation(codes: Codes, alphabet: Alphabet) -> Floats:
+    """How alike the letters of each column are: 1 - H / log A, with H the entropy of its letters.
+
+    Parameters
+    ----------
+    codes
+        (R, C); gaps, missing data and ambiguous letters aren't counted, rows count alike.
+    alphabet
+        Of A letters.
+
+    Returns
+    -------
+    array of float64, shape (C,)
+        1 for one letter only, 0 for all letters alike; nan for a column without letters.
+    """
+    letters = len(alphabet.letters)
+    counts = np.stack([(codes == letter).sum(axis=0) for letter in range(letters)]).astype(np.float64)
+    total = counts.sum(axis=0)
+    shares = counts / np.maximum(total, 1)
+    entropy = -(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(axis=0)
+    return np.where(total > 0, 1 - entropy / np.log(letters), np.nan)

@@ -1,0 +1,139 @@
+"""What evaluations return: plain, immutable values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from seqray.core.arrays import Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """What one classifier says of N records.
+
+    Attributes
+    ----------
+    source
+        ``model``, ``against``, ``floor`` or the name of a rule.
+    note
+        What that is, in words.
+    scores
+        (N, K) a score per class; probabilities that sum to 1 where ``probabilities`` is true.
+    calls
+        (N,) index of the class called.
+    probabilities
+        False for scores of another kind: they rank and call, but have no calibration.
+    threshold
+        On the score of the positive class; None where the calls don't follow from one.
+    """
+
+    source: str
+    note: str
+    scores: Floats
+    calls: npt.NDArray[np.int64]
+    probabilities: bool = True
+    threshold: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure of merit, or a difference of two, with its 95 % interval from a bootstrap over groups.
+
+    Attributes
+    ----------
+    subset
+        ``all``, or ``context:<name>``, or ``similarity:<range>``.
+    source
+        Whose figure: see `Answers`; ``model-floor`` for a difference.
+    label
+        The class that counts as positive; with more than two classes also ``all`` (a figure of the whole
+        confusion table or of all probabilities) and ``macro`` (mean over the classes).
+    metric
+        Its name.
+    value, low, high
+        nan where undefined, the interval also where there are fewer than two groups.
+    p
+        Of a difference: two-sided, that it is 0; nan otherwise.
+    n, positives, groups
+        Records, those of the class among them (0 for ``all`` and ``macro``), and groups drawn from.
+    """
+
+    subset: str
+    source: str
+    label: str
+    metric: str
+    value: float
+    low: float
+    high: float
+    p: float
+    n: int
+    positives: int
+    groups: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """How well predictions agree with labels.
+
+    Attributes
+    ----------
+    classes
+        Names [K] in the order of the scores.
+    positive
+        The class that the figures of two classes are about.
+    labels
+        (N,) class index of each record.
+    answers
+        The model first, then what stands beside it.
+    figures
+        All figures, those of all records first.
+    split
+        Name of the part of the data.
+    subsets
+        Number of records of each further subset.
+    grouping
+        What was drawn whole in the bootstrap, in words.
+    draws, seed
+        Of the bootstrap.
+    notes
+        What a reader of the figures must know.
+    mcnemar
+        Of each source that the model is compared with: records that the model alone and that the source alone
+        calls right, and the exact p-value of McNemar's test.
+    """
+
+    classes: tuple[str, ...]
+    positive: str
+    labels: npt.NDArray[np.int64]
+    answers: tuple[Answers, ...]
+    figures: tuple[Figure, ...]
+    split: str
+    subsets: dict[str, int]
+    grouping: str
+    draws: int
+    seed: int
+    notes: tuple[str, ...] = ()
+    mcnemar: dict[str, tuple[int, int, float]] = field(default_factory=dict)
+
+    def figure(self, metric: str, source: str = "model", label: str = "", subset: str = "all") -> Figure:
+        """Look a figure up; without a label that of the positive class (two classes), else of ``all``.
+
+        Raises
+        ------
+        KeyError
+            Where there is none.
+        """
+        wanted = (subset, source, label or (self.positive if len(self.classes) == 2 else "all"), metric)
+        for figure in self.figures:
+            if (figure.subset, figure.source, figure.label, figure.metric) == wanted:
+                return figure
+        raise KeyError(wanted)
+
+    def confusion(self, source: str = "model") -> npt.NDArray[np.int64]:
+        """Count records by (true class, class called): (K, K)."""
+        [calls] = [answers.calls for answers in self.answers if answers.source == source]
+        size = len(self.classes)
+        return np.bincount(self.labels * size + calls, minlength=size * size).reshape(size, size)

@@ -1,0 +1,253 @@
+"""Every setting of a run: frozen dataclasses, read from YAML.
+
+The shape of the network is in `seqray.core.model_config`, and can be had from here, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from seqray.core.errors import ConfigError
+from seqray.core.model_config import BackboneConfig, ModelConfig, StemConfig, require
+from seqray.core.serialization import from_mapping
+
+__all__ = [
+    "AugmentConfig",
+    "BackboneConfig",
+    "CalibrationConfig",
+    "DataConfig",
+    "ModelConfig",
+    "OptimizerConfig",
+    "RunConfig",
+    "StemConfig",
+    "StoppingConfig",
+    "load_run_config",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataConfig:
+    """What the sequences are.
+
+    Attributes
+    ----------
+    window
+        Length in letters that the model is trained on and scans with.
+    positive
+        The class that ``scan`` looks for and whose probability metrics rank by.
+    site
+        Index of the transcription start within the window (0-based), for ``scan``.
+    validation
+        Share of the training groups that each member holds out for early stopping and calibration, another
+        one for each, where the data name no validation split.
+    flank
+        Letters on each side of the window that training sequences may carry, used by random shifts.
+    """
+
+    window: int = 81
+    positive: str = "promoter"
+    site: int | None = None
+    validation: float = 0.15
+    flank: int = 0
+
+    def __post_init__(self) -> None:
+        require(self.window >= 1, "data.window", "is 1 or more")
+        require(bool(self.positive), "data.positive", "names a class")
+        if self.site is not None:
+            require(0 <= self.site < self.window, "data.site", "lies within the window")
+        require(0 < self.validation < 0.9, "data.validation", "lies in (0, 0.9)")
+        require(self.flank >= 0, "data.flank", "is 0 or more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AugmentConfig:
+    """Random changes to training sequences only.
+
+    Attributes
+    ----------
+    shift
+        Largest shift in letters, uniform on both sides; letters from the flank where there is one, else
+        the end that is uncovered becomes unknown.
+    mask
+        Probability that a letter is replaced by the mask token.
+    reverse_complement
+        Probability of reading the other strand; only where the class does not depend on the strand.
+    hide_context
+        Probability that the context of a sequence is withheld, so that the model also learns to do without.
+    rows
+        Of alignments: most rows to read while training; None for all that the model reads. Fewer are faster.
+    query
+        Of alignments: probability that another row takes the place of the query, for any member of a family
+        is of its class.
+    """
+
+    shift: int = 0
+    mask: float = 0.0
+    reverse_complement: float = 0.0
+    hide_context: float = 0.0
+    rows: int | None = None
+    query: float = 0.0
+
+    def __post_init__(self) -> None:
+        require(self.shift >= 0, "augment.shift", "is 0 or more")
+        require(0 <= self.mask < 1, "augment.mask", "lies in [0, 1)")
+        require(0 <= self.reverse_complement <= 1, "augment.reverse_complement", "lies in [0, 1]")
+        require(0 <= self.hide_context <= 1, "augment.hide_context", "lies in [0, 1]")
+        require(self.rows is None or self.rows >= 1, "augment.rows", "is 1 or more")
+        require(0 <= self.query <= 1, "augment.query", "lies in [0, 1]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimizerConfig:
+    """AdamW with linear warm-up and cosine decay to a tenth of a percent of the peak rate.
+
+    Attributes
+    ----------
+    learning_rate, weight_decay
+        Peak rate and decoupled decay (matrices only, not biases or norms).
+    warmup
+        Share of all steps over which the rate rises.
+    batch_size
+        Sequences a step and device.
+    class_weights
+        ``balanced`` weighs each class by the inverse of its share, ``root`` by the square root of that, which
+        calls rare classes less often; ``none`` leaves the prior as it is.
+    label_smoothing
+        Mass spread over the other classes.
+    mixup
+        Parameter a of Beta(a, a), by which pairs of a batch are mixed, their logits and their targets; 0 is
+        off. The head is linear, so logits are mixed as its inputs would be: the mixup of sentences of Guo,
+        Mao and Zhang 2019 (arXiv:1905.08941).
+    teacher
+        Share of the target that comes from the probabilities of the teacher, where one is given.
+    ema
+        Decay of an exponential moving average of the weights, which is then validated and saved; 0 is off.
+    """
+
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.01
+    warmup: float = 0.1
+    batch_size: int = 64
+    class_weights: Literal["balanced", "root", "none"] = "none"
+    label_smoothing: float = 0.0
+    mixup: float = 0.0
+    teacher: float = 0.7
+    ema: float = 0.0
+
+    def __post_init__(self) -> None:
+        require(self.learning_rate > 0, "optimizer.learning_rate", "is above 0")
+        require(self.weight_decay >= 0, "optimizer.weight_decay", "is 0 or more")
+        require(0 <= self.warmup < 1, "optimizer.warmup", "lies in [0, 1)")
+        require(self.batch_size >= 1, "optimizer.batch_size", "is 1 or more")
+        require(0 <= self.label_smoothing < 1, "optimizer.label_smoothing", "lies in [0, 1)")
+        require(self.mixup == 0 or 0.01 <= self.mixup <= 100, "optimizer.mixup", "is 0, or 0.01 to 100")
+        require(0 <= self.teacher <= 1, "optimizer.teacher", "lies in [0, 1]")
+        require(0 <= self.ema < 1, "optimizer.ema", "lies in [0, 1)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoppingConfig:
+    """Which epoch is kept: the best by ``monitor`` on validation; ``patience`` epochs without gain end it."""
+
+    monitor: Literal["mcc", "auprc", "loss"] = "mcc"
+    patience: int = 10
+
+    def __post_init__(self) -> None:
+        require(self.patience >= 1, "stopping.patience", "is 1 or more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationConfig:
+    """What turns scores into probabilities after training.
+
+    Attributes
+    ----------
+    method
+        ``temperature`` divides the logits by one number. For two classes ``platt`` also shifts them by one,
+        and ``isotonic`` bends them by a rising map, given some hundred held-out examples or more.
+    """
+
+    method: Literal["temperature", "platt", "isotonic"] = "temperature"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunConfig:
+    """One training run: everything that decides the model file, but the data.
+
+    Attributes
+    ----------
+    name, summary
+        As the model card shows them.
+    card
+        Free text for the card: ``licence``, ``data``, ``use``, ``limits`` (a list), ``citation``. A number,
+        ``scan_threshold``, is where ``scan`` calls unless told otherwise: training data hold far more sites
+        than a genome does.
+    trainer
+        Goes to ``lightning.Trainer`` as it is: ``max_epochs``, ``precision``, ``accelerator``, ``devices``,
+        ``num_nodes``, ``strategy``, ...
+    members
+        Networks trained from different seeds into one file, 1 to 5; their log-probabilities are averaged.
+    seed
+        Of the first member; the others count up from it.
+    """
+
+    name: str = "model"
+    summary: str = ""
+    model: ModelConfig = field(default_factory=ModelConfig)
+    data: DataConfig = field(default_factory=DataConfig)
+    augment: AugmentConfig = field(default_factory=AugmentConfig)
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+    stopping: StoppingConfig = field(default_factory=StoppingConfig)
+    calibration: CalibrationConfig = field(default_factory=CalibrationConfig)
+    trainer: dict[str, Any] = field(default_factory=dict)
+    card: dict[str, Any] = field(default_factory=dict)
+    members: int = 1
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        require(1 <= self.members <= 5, "members", "lies between 1 and 5")
+        require(0 <= self.seed < 2**31, "seed", "lies between 0 and 2^31 - 1")
+        require(
+            self.calibration.method == "temperature" or self.model.classes == 2,
+            "calibration.method",
+            f"is temperature for more than two classes ('model.classes' is {self.model.classes})",
+        )
+        require(
+            self.augment.mask == 0 or self.model.kind != "backbone",
+            "augment.mask",
+            "goes with seqray's own tokenizers only, not with 'model.kind: backbone'",
+        )
+        require(
+            bool(self.name) and not set(self.name) & set("/\\ \t\n"), "name", "is one word without slashes"
+        )
+        require(
+            self.data.window <= self.model.max_length,
+            "data.window",
+            f"({self.data.window}) exceeds 'model.max_length' ({self.model.max_length})",
+        )
+
+
+def load_run_config(path: str | Path) -> RunConfig:
+    """Read a `RunConfig` from a YAML file.
+
+    Raises
+    ------
+    ConfigError
+        With the file's name in front, where the file can't be read, is no YAML or holds a wrong setting.
+    """
+    try:
+        with open(path, encoding="utf-8") as handle:
+            mapping = yaml.safe_load(handle) or {}
+    except OSError as error:
+        raise ConfigError(f"can't be read ({error.strerror})", where=str(path)) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        reason = str(error).splitlines()[0]
+        raise ConfigError(f"is not valid YAML ({reason})", where=str(path)) from None
+    try:
+        return from_mapping(RunConfig, mapping)
+    except ConfigError as error:
+        raise ConfigError(error.what, where=str(path), remedy=error.remedy) from None

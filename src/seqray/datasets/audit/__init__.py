@@ -1,0 +1,5 @@
+"""What would fool a model in labeled data: leaks, copies, shortcuts."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

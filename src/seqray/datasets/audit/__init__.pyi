@@ -1,0 +1,1 @@
+from .run import audit as audit

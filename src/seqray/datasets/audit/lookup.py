@@ -1,0 +1,75 @@
+"""Figures found by name, and how numbers read in a sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from seqray.core.results import AuditFigure
+
+EVERYTHING = "*"  # the label of figures over all classes
+
+
+class Lookup:
+    """Figures by section, split, class and quantity."""
+
+    def __init__(self, figures: Iterable[AuditFigure]) -> None:
+        self.figures = list(figures)
+        self._by_key = {(f.section, f.split, f.label, f.quantity): f for f in self.figures}
+
+    def get(self, section: str, split: str, quantity: str, label: str = EVERYTHING) -> AuditFigure | None:
+        """One figure, None if it isn't there."""
+        return self._by_key.get((section, split, label, quantity))
+
+    def value(self, section: str, split: str, quantity: str, label: str = EVERYTHING) -> float:
+        """Value of a figure; NaN if it isn't there."""
+        found = self.get(section, split, quantity, label)
+        return found.value if found else math.nan
+
+    def named(self, section: str, quantity: str) -> list[AuditFigure]:
+        """Figures of one name in a section."""
+        return [f for f in self.figures if f.section == section and f.quantity == quantity]
+
+    def ending(self, section: str, end: str) -> list[AuditFigure]:
+        """Figures of a section whose name ends so."""
+        return [f for f in self.figures if f.section == section and f.quantity.endswith(end)]
+
+    def crossings(self, section: str, quantity: str) -> list[tuple[str, str, float, float]]:
+        """Counts above 0 that compare two splits: their names, the count, the size of the first."""
+        found = []
+        for f in self.named(section, quantity):
+            one, to, other = f.split.partition(" to ")
+            if to and f.label == EVERYTHING and f.value > 0:
+                found.append((one, other, f.value, self.value("counts", one, "sequences")))
+        return found
+
+
+def percent(share: float) -> str:
+    """Write ``0.73 %`` or ``55 %``."""
+    return f"{100 * share:.2g} %" if 0 < share < 0.1 else f"{100 * share:.0f} %"
+
+
+def part(count: float, of: float) -> str:
+    """Write ``43 of 5920`` with the share."""
+    return f"{count:.0f} of {of:.0f} ({percent(count / of)})"
+
+
+def with_interval(f: AuditFigure) -> str:
+    """Write a figure of merit with its interval."""
+    return f"{f.value:.3f}" if math.isnan(f.low) else f"{f.value:.3f} ({f.low:.3f} to {f.high:.3f})"
+
+
+def of_class(label: str) -> str:
+    """Name the class a figure is about; nothing where it is about all of them."""
+    return "" if label == EVERYTHING else f" '{label}'"
+
+
+def plural(count: float, one: str, many: str) -> str:
+    """Choose the word for a count."""
+    return one if count == 1 else many
+
+
+def baseline_name(quantity: str) -> str:
+    """Name of a baseline in words."""
+    names = {"kmer_logistic": "logistic regression on words", "position_weights": "a position weight matrix"}
+    return names.get(quantity.rpartition("_")[0], quantity)

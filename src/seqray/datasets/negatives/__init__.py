@@ -1,0 +1,5 @@
+"""Negative examples for positive ones: one recipe for each question."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,121 @@
+"""A genome as one array of codes, with the arithmetic of intervals that places windows on it.
+
+Coordinates are 0-based and half-open. Inside this package they run through all contigs, one letter of
+nothing between two, so that no interval reaches from one contig into the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from seqray.core import Alphabet, Codes, InputError, Intervals, Ints, SequenceRecord, reverse_complement_codes
+
+Pairs = Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Genome:
+    """Contigs laid end to end.
+
+    Attributes
+    ----------
+    names, circular
+        Of the contigs.
+    offsets, lengths : int64 (contigs,)
+        Where each contig begins, and its letters.
+    codes : uint8 (T,)
+        Letter codes of all contigs, the code of an unknown letter between two.
+    alphabet
+        DNA or RNA.
+    """
+
+    names: tuple[str, ...]
+    circular: tuple[bool, ...]
+    offsets: Ints
+    lengths: Ints
+    codes: Codes
+    alphabet: Alphabet
+
+    @classmethod
+    def of(cls, records: Iterable[SequenceRecord], alphabet: Alphabet) -> Genome:
+        """Lay records end to end."""
+        border = np.array([alphabet.unknown], dtype=np.uint8)
+        names, circular, pieces = [], [], []
+        for record in records:
+            names.append(record.id)
+            circular.append(record.circular)
+            pieces += [alphabet.encode(record.sequence), border]
+        lengths = np.array([len(piece) for piece in pieces[::2]], dtype=np.int64)
+        offsets = np.cumsum(lengths + 1) - lengths - 1
+        codes = np.concatenate(pieces) if pieces else border
+        return cls(tuple(names), tuple(circular), offsets, lengths, codes, alphabet)
+
+    def index(self, name: str, where: str = "") -> int:
+        """Number of a contig.
+
+        Raises
+        ------
+        InputError
+            Where there is none of this name.
+        """
+        try:
+            return self.names.index(name)
+        except ValueError:
+            known = f"'{self.names[0]}'" if self.names else "nothing"
+            raise InputError(
+                f"names the contig '{name}', which the genome lacks",
+                where=where,
+                remedy=f"the genome begins with {known}",
+            ) from None
+
+    def locate(self, position: int) -> tuple[str, int]:
+        """Name of the contig and place on it of a letter."""
+        contig = int(np.searchsorted(self.offsets, position, "right")) - 1
+        return self.names[contig], position - int(self.offsets[contig])
+
+    def letters(self, start: int, end: int, strand: str) -> str:
+        """Letters of an interval, 5' to 3' on its strand."""
+        codes = self.codes[start:end]
+        return self.alphabet.decode(reverse_complement_codes(codes) if strand == "-" else codes)
+
+    def contigs(self) -> list[tuple[int, int]]:
+        """Where each contig lies."""
+        return [(int(o), int(o + n)) for o, n in zip(self.offsets, self.lengths, strict=True)]
+
+
+def minus(intervals: Intervals, others: Intervals) -> Intervals:
+    """Cut ``others`` out of ``intervals``."""
+    place = np.concatenate((intervals.starts, intervals.ends, others.starts, others.ends))
+    step = np.repeat(
+        np.array([1, -1, -2, 2]),
+        [len(intervals.starts), len(intervals.ends), len(others.starts), len(others.ends)],
+    )
+    order = np.argsort(place, kind="stable")
+    place, level = place[order], np.cumsum(step[order])  # level 1: in the first and not in the second
+    inside = np.flatnonzero((level[:-1] == 1) & (place[1:] > place[:-1])) if len(place) else []
+    pairs = zip(place[inside].tolist(), place[np.asarray(inside, dtype=np.int64) + 1].tolist(), strict=True)
+    return Intervals.merge(pairs)
+
+
+def window_starts(parts: Pairs, length: int, forbidden: Intervals) -> Intervals:
+    """Where a window may begin so that it lies within one part and touches nothing forbidden.
+
+    Parameters
+    ----------
+    parts
+        Intervals that may overlap; a window lies within one of them, whole.
+    length
+        Letters of the window.
+    forbidden
+        What it must not touch.
+
+    Returns
+    -------
+    Intervals
+        Of first letters.
+    """
+    room = Intervals.merge((start, end - length + 1) for start, end in parts)
+    return minus(room, Intervals.merge((start - length + 1, end) for start, end in forbidden.pairs()))

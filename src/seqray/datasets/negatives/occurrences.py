@@ -1,0 +1,108 @@
+"""Where positives stand in a genome, told by the words that they share with it on either strand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from seqray.core import (
+    Alphabet,
+    CodeStack,
+    Intervals,
+    Ints,
+    reverse_complement,
+    stack_sequences,
+    word_indices,
+    word_starts,
+)
+from seqray.datasets.negatives.genome import Genome
+
+WORD = 24  # 4**24 words: in a genome of a billion letters one is met by chance about once in 140,000
+BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Occurrences:
+    """Where the words of positives stand.
+
+    Attributes
+    ----------
+    covered
+        Every letter of the genome that belongs to such a word, plain or reverse complement.
+    places : int64 (N,)
+        Where each positive lies, as the middle one of the places of its words; -1 where it has none.
+    """
+
+    covered: Intervals
+    places: Ints
+
+
+def find_occurrences(positives: Sequence[str], genome: Genome) -> Occurrences:
+    """Look up the words of N positives in a genome.
+
+    Words have 24 letters; a positive that is shorter is one word. Those that hold an ambiguous letter
+    don't count. A positive that differs in some letters from the genome, or stands in it twice, is met by the
+    words that it has left, or twice.
+    """
+    places = np.full(len(positives), -1, dtype=np.int64)
+    pieces: list[tuple[int, int]] = []
+    sizes = np.array([min(len(sequence), WORD) for sequence in positives], dtype=np.int64)
+    for k in np.unique(sizes):
+        rows = np.flatnonzero(sizes == k)
+        word, owner = _words_of_both_strands([positives[int(i)] for i in rows], int(k), genome.alphabet)
+        hits, which = _look_up(word, genome, int(k))
+        pieces += _runs(hits, int(k))
+        _place(places, rows, owner, word, hits, which)
+    return Occurrences(Intervals.merge(pieces), places)
+
+
+def _words_of_both_strands(sequences: Sequence[str], k: int, alphabet: Alphabet) -> tuple[Ints, Ints]:
+    """Number of every word, and the sequence that holds it, sorted by the first."""
+    both = [*sequences, *(reverse_complement(sequence, alphabet) for sequence in sequences)]
+    letters = len(alphabet.letters)
+    stack = stack_sequences(both, alphabet)
+    start, owner, _ = word_starts(stack, k, letters)
+    word = word_indices(stack, start, k, letters)
+    order = np.argsort(word, kind="stable")
+    return word[order], owner[order] % max(len(sequences), 1)
+
+
+def _look_up(words: Ints, genome: Genome, k: int) -> tuple[Ints, Ints]:
+    """Places in the genome where one of the sorted words stands, and that word."""
+    letters = len(genome.alphabet.letters)
+    hits, which = [], []
+    for first in range(0, len(genome.codes) if len(words) else 0, BLOCK):
+        codes = genome.codes[first : first + BLOCK + k - 1]
+        stack = CodeStack(codes, np.array([len(codes)], dtype=np.int64))
+        start, _, _ = word_starts(stack, k, letters)
+        word = word_indices(stack, start, k, letters)
+        found = words[np.minimum(np.searchsorted(words, word), len(words) - 1)] == word
+        hits.append(start[found] + first)
+        which.append(word[found])
+    empty = np.empty(0, dtype=np.int64)
+    return np.concatenate([empty, *hits]), np.concatenate([empty, *which])
+
+
+def _runs(hits: Ints, k: int) -> list[tuple[int, int]]:
+    """Intervals that the words at ascending places cover."""
+    if not len(hits):
+        return []
+    breaks = np.flatnonzero(np.diff(hits) > k)
+    first, last = np.concatenate(([0], breaks + 1)), np.concatenate((breaks, [len(hits) - 1]))
+    return list(zip(hits[first].tolist(), (hits[last] + k).tolist(), strict=True))
+
+
+def _place(places: Ints, rows: Ints, owner: Ints, words: Ints, hits: Ints, which: Ints) -> None:
+    """Enter the middle one of the places of each sequence's words; of a word met twice the first counts."""
+    known, first = np.unique(which, return_index=True)
+    if not len(known):
+        return
+    at = np.minimum(np.searchsorted(known, words), len(known) - 1)
+    met = known[at] == words
+    place, owner = hits[first][at[met]], owner[met]
+    order = np.lexsort((place, owner))
+    place, owner = place[order], owner[order]
+    who, begin, count = np.unique(owner, return_index=True, return_counts=True)
+    places[rows[who]] = place[begin + count // 2]

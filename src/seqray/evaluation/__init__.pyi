@@ -1,0 +1,15 @@
+from .curves import (
+    precision_recall_points as precision_recall_points,
+    reliability as reliability,
+    roc_points as roc_points,
+    threshold_rows as threshold_rows,
+)
+from .floor import called as called, floors as floors, fold_count as fold_count
+from .run import (
+    check_probabilities as check_probabilities,
+    evaluate_answers as evaluate_answers,
+    evaluate_scores as evaluate_scores,
+    label_indices as label_indices,
+)
+from .subsets import by_context as by_context, by_similarity as by_similarity
+from .summary_text import judged_label as judged_label, summary as summary

@@ -1,0 +1,5 @@
+"""Scores of positions: one file a method, `methods` is the table of them."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

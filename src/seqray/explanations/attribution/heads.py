@@ -1,0 +1,133 @@
+"""What each attention head does: how sharp it is, how far it looks, and what the answer loses without it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from seqray.core import Codes, ConfigError, Floats
+from seqray.core.results import HeadFigures
+from seqray.explanations.attribution.attention_rollout import weight_slices
+from seqray.explanations.attribution.forward_trace import AttentionTrace, trace
+from seqray.explanations.attribution.methods import Question
+from seqray.inference import arithmetic, micro_batch
+from seqray.modelfile import TrainedModel
+from seqray.models import MultiHeadAttention, SequenceTransformer
+
+
+def head_figures(model: TrainedModel, groups: Sequence[tuple[Codes, int]]) -> tuple[HeadFigures, ...]:
+    """Describe every head of every member.
+
+    Entropy, distance and CLS mass are taken over the queries that the answer uses: all, but that of CLS
+    alone in the last layer, where a distance therefore has no meaning (nan).
+
+    Parameters
+    ----------
+    model
+        The model.
+    groups
+        Letter codes (N, n) of records of one length, with the class explained.
+
+    Raises
+    ------
+    ConfigError
+        For a model on a backbone.
+    """
+    check_heads(model)
+    figures = []
+    for number, network in enumerate(model.readers, start=1):
+        found = [_describe(Question(model, network, target), codes) for codes, target in groups if len(codes)]
+        if not found:
+            return ()
+        weights = [len(codes) for codes, _ in groups if len(codes)]
+        means = np.average(found, axis=0, weights=weights)  # (layers, H, 4)
+        for layer, heads in enumerate(means, start=1):
+            for head, values in enumerate(heads, start=1):
+                figures.append(HeadFigures(number, layer, head, *(float(value) for value in values)))
+    return tuple(figures)
+
+
+def check_heads(model: TrainedModel) -> None:
+    """Refuse a model whose heads can't be described.
+
+    Raises
+    ------
+    ConfigError
+        For a model on a backbone.
+    """
+    if model.card.model.backbone is not None:
+        raise ConfigError(
+            f"model '{model.card.name}' stands on a backbone, whose heads can't be silenced one by one",
+            remedy="leave the figures of heads out",
+        )
+
+
+def _describe(question: Question, codes: Codes) -> Floats:
+    """Entropy, distance, CLS mass and importance: (layers, H, 4), means over the records."""
+    model, network = question.model, question.network
+    assert isinstance(network, SequenceTransformer)
+    size = micro_batch(model.card.model, codes.shape[1], model.device)
+    shape: list[Floats] = []
+    with arithmetic(model.device, "fp32"):
+        for start in range(0, len(codes), size):
+            part = codes[start : start + size]
+            tokens = torch.from_numpy(model.tokenizer.encode_codes(part)).to(model.device)
+            traced = trace(network, tokens)
+            rows = [_weight_figures(layer, network.embedding.stride) for layer in traced.layers]
+            shape.append(torch.stack(rows).double().cpu().numpy() * len(part))  # (layers, H, 3)
+    importance = _importance(question, network, codes)  # (layers, H)
+    return np.concatenate([np.sum(shape, axis=0) / len(codes), importance[..., None]], axis=-1)
+
+
+@torch.no_grad()
+def _weight_figures(layer: AttentionTrace, stride: int) -> Tensor:
+    """Entropy, distance and CLS mass of a layer's heads, means over batch and queries: (H, 3)."""
+    total, queries = torch.zeros(layer.attention.heads, 3, device=layer.x.device), 0
+    keys = layer.x.shape[1]
+    places = torch.arange(keys, device=layer.x.device, dtype=torch.float32)
+    for weights, rows in weight_slices(layer):
+        entropy = torch.special.entr(weights).sum(dim=-1) / np.log(max(keys, 2))  # (B, H, c)
+        letters = weights[..., 1:] / weights[..., 1:].sum(dim=-1, keepdim=True).clamp(min=1e-12)
+        gaps = (places[rows, None] - places[1:]).abs() * stride  # (c, T - 1)
+        distance = torch.einsum("bhct,ct->bhc", letters, gaps)
+        if rows.start == 0:
+            distance[..., 0] = 0  # CLS stands at no place
+        total += torch.stack([x.sum(dim=(0, 2)) for x in (entropy, distance, weights[..., 0])], dim=-1)
+        queries += weights.shape[0] * weights.shape[2]
+    figures = total / queries
+    placed = queries - len(layer.x)
+    figures[:, 1] = total[:, 1] / placed if placed else torch.nan
+    return figures
+
+
+def _importance(question: Question, network: SequenceTransformer, codes: Codes) -> Floats:
+    """Change of the mean log-odds when a head gives zeros: (layers, H)."""
+    before = question.of_codes(codes)
+    layers = [module for module in network.modules() if isinstance(module, MultiHeadAttention)]
+    changes = np.empty((len(layers), layers[0].heads))
+    for i, layer in enumerate(layers):
+        for head in range(layer.heads):
+            with _silenced(layer, head):
+                changes[i, head] = (question.of_codes(codes) - before).mean()
+    return changes
+
+
+@contextmanager
+def _silenced(layer: MultiHeadAttention, head: int) -> Iterator[None]:
+    """Put zeros in place of what a head gives."""
+    columns = slice(head * layer.head_width, (head + 1) * layer.head_width)
+
+    def silence(_: nn.Module, arguments: tuple[Tensor]) -> tuple[Tensor]:
+        heads = arguments[0].clone()
+        heads[..., columns] = 0
+        return (heads,)
+
+    handle = layer.out.register_forward_pre_hook(silence)
+    try:
+        yield
+    finally:
+        handle.remove()

@@ -1,0 +1,190 @@
+"""Is a ranking worth believing? Replace letters in its order and see what the model does.
+
+Deletion: the letters ranked first give way to those of a shuffled copy of the record, and the log-odds of
+the explained class should fall faster than in random order. Insertion: the shuffled copy gets the record's
+letters back, and the log-odds should rise faster (Samek et al. 2017; Petsiuk et al. 2018). The shuffled
+copies keep the record's dinucleotides, so that what is replaced looks like sequence.
+
+Beside that: agreement with in-silico mutagenesis and among methods, among the members of the model, and with
+the same method on a network of random weights (Adebayo et al. 2018), which should be low.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import rankdata
+
+from seqray.core import Codes, Floats
+from seqray.explanations.attribution import generator_for
+from seqray.explanations.checks.significance import shuffled_copies
+
+SHARES = np.array([0, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0])
+RANDOM_RANKINGS, REFERENCES = 5, 2
+KINDS = ("deletion", "insertion")
+_REFERENCE_KEY, _RANDOM_KEY = 101, 102  # of the records' random draws, apart from those of the p-values
+AT_ONCE = 1 << 22  # letters of changed sequences held at a time
+
+
+def ranks_of(scores: Floats) -> npt.NDArray[np.int64]:
+    """Rank of each letter, 0 for the highest score; ties in the order of the sequence: (..., n)."""
+    order = np.argsort(-scores, axis=-1, kind="stable")
+    return np.argsort(order, axis=-1, kind="stable")
+
+
+def rank_correlation(a: Floats, b: Floats) -> Floats:
+    """Spearman correlation of each row: (N, n) and (N, n) to (N,); nan where a row is constant."""
+    x, y = rankdata(a, axis=-1), rankdata(b, axis=-1)
+    x, y = x - x.mean(axis=-1, keepdims=True), y - y.mean(axis=-1, keepdims=True)
+    spread = np.sqrt((x**2).sum(axis=-1) * (y**2).sum(axis=-1))
+    return np.where(spread > 0, (x * y).sum(axis=-1) / np.where(spread > 0, spread, 1), np.nan)
+
+
+def curves(codes: Codes, ranks: npt.NDArray[np.int64], score: Callable[[Codes], Floats]) -> dict[str, Floats]:
+    """Log-odds while letters are replaced, and while they are put back, in the order of the ranks.
+
+    Parameters
+    ----------
+    codes
+        (N, n) letter codes.
+    ranks
+        (N, n), see `ranks_of`.
+    score
+        Codes (M, n) to log-odds (M,).
+
+    Returns
+    -------
+    dict
+        ``deletion`` and ``insertion``, (N, S) each, at `SHARES`; means over `REFERENCES` shuffled copies.
+    """
+    count, length = codes.shape
+    limits = np.round(SHARES * length)  # letters replaced at each step
+    first = ranks[:, None, :] < limits[:, None]  # (N, S, n)
+    total = {kind: np.zeros((count, len(SHARES))) for kind in KINDS}
+    references = np.stack([shuffled_copies(row, REFERENCES, _REFERENCE_KEY) for row in codes])  # (N, R, n)
+    rows = max(1, AT_ONCE // (length * len(SHARES)))
+    for start in range(0, count, rows):
+        part = slice(start, start + rows)
+        record, chosen = codes[part, None, :], first[part]
+        for reference in range(REFERENCES):
+            other = references[part, reference, None, :]
+            for kind, changed in (("deletion", chosen), ("insertion", ~chosen)):
+                sequences = np.where(changed, other, record)  # (rows, S, n)
+                values = score(sequences.reshape(-1, length)).reshape(-1, len(SHARES))
+                total[kind][part] += values / REFERENCES
+    return total
+
+
+def random_ranks(codes: Codes, draw: int) -> npt.NDArray[np.int64]:
+    """Random ranks of each record's letters, or of each alignment's columns: (N, ..., n) to (N, n)."""
+    return np.stack([generator_for(row, _RANDOM_KEY, draw).permutation(row.shape[-1]) for row in codes])
+
+
+def areas(values: Floats) -> Floats:
+    """Area under curves (N, S) over `SHARES`: (N,), in log-odds."""
+    return np.asarray(np.trapezoid(values, SHARES, axis=-1))
+
+
+@dataclass
+class Evidence:
+    """What was measured of each record, by method; arrays grow as groups of records are added.
+
+    Attributes
+    ----------
+    curves
+        (method, kind) to (N, S).
+    agreement
+        (method, measure, against) to (N,).
+    """
+
+    curves: dict[tuple[str, str], Floats] = field(default_factory=dict)
+    agreement: dict[tuple[str, str, str], Floats] = field(default_factory=dict)
+
+    def add_curves(self, method: str, found: dict[str, Floats]) -> None:
+        """Add the curves of some records."""
+        for kind, values in found.items():
+            known = self.curves.get((method, kind), np.empty((0, values.shape[1])))
+            self.curves[method, kind] = np.concatenate([known, values])
+
+    def add_agreement(self, method: str, measure: str, against: str, values: Floats) -> None:
+        """Add a correlation of each of some records."""
+        key = (method, measure, against)
+        self.agreement[key] = np.concatenate([self.agreement.get(key, np.empty(0)), values])
+
+
+def measure(
+    evidence: Evidence,
+    codes: Codes,
+    by_member: dict[str, Floats],
+    by_chance: dict[str, Floats],
+    reference: str,
+    score: Callable[[Codes], Floats],
+) -> None:
+    """Measure some records of one length and add what is found to the evidence.
+
+    Parameters
+    ----------
+    codes
+        (N, n) letter codes.
+    by_member
+        Method to scores (M, N, n) by each member; the reference method is among them.
+    by_chance
+        Method to scores (N, n) by networks of random weights.
+    reference
+        The method that others are compared with.
+    score
+        Codes (M, n) to log-odds (M,).
+    """
+    draws = [random_ranks(codes, draw) for draw in range(RANDOM_RANKINGS)]
+    gather(evidence, by_member, by_chance, lambda ranks: curves(codes, ranks, score), draws)
+
+
+def gather(
+    evidence: Evidence,
+    by_member: dict[str, Floats],
+    by_chance: dict[str, Floats],
+    curves_of: Callable[[npt.NDArray[np.int64]], dict[str, Floats]],
+    draws: Sequence[npt.NDArray[np.int64]],
+) -> None:
+    """Add to the evidence what rankings of N records with as many things to rank each do to the log-odds.
+
+    Parameters
+    ----------
+    by_member, by_chance
+        As of `measure`.
+    curves_of
+        Ranks (N, n) to the curves (N, S) of each kind.
+    draws
+        Random ranks (N, n), some times.
+    """
+    means = {method: scores.mean(axis=0) for method, scores in by_member.items()}
+    for method, scores in means.items():
+        evidence.add_curves(method, curves_of(ranks_of(scores)))
+    chance = [curves_of(ranks) for ranks in draws]
+    evidence.add_curves("random", {kind: np.mean([c[kind] for c in chance], axis=0) for kind in KINDS})
+    for method, scores in means.items():
+        for other in means:
+            if other != method:
+                evidence.add_agreement(
+                    method, "rank_correlation", other, rank_correlation(scores, means[other])
+                )
+        evidence.add_agreement(method, "stability", "members", stability(by_member[method]))
+        if method in by_chance:
+            kept = rank_correlation(scores, by_chance[method])
+            evidence.add_agreement(method, "randomised_weights", "random weights", kept)
+
+
+def stability(scores: Floats) -> Floats:
+    """Mean rank correlation over the pairs of members: (M, N, n) to (N,); nan for a single member."""
+    pairs = [(i, j) for i in range(len(scores)) for j in range(i)]
+    if not pairs:
+        return np.full(scores.shape[1], np.nan)
+    return np.mean([rank_correlation(scores[i], scores[j]) for i, j in pairs], axis=0)
+
+
+def methods_in(evidence: Evidence) -> Sequence[str]:
+    """Methods that curves were measured for, the random one left out."""
+    return [method for method, kind in evidence.curves if kind == "deletion" and method != "random"]

@@ -1,0 +1,67 @@
+"""How often does a letter of shuffled sequence score as high? Empirical p-values, and correction for many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from seqray.core import Codes, Floats, dinucleotide_shuffle
+from seqray.explanations.attribution import generator_for
+
+SHUFFLES = 20
+
+
+def shuffled_copies(codes: Codes, copies: int, seed: int = 0) -> Codes:
+    """Shuffle a record (n,), its dinucleotides kept: (copies, n); the same letters give the same copies."""
+    rng = generator_for(codes, seed)
+    return np.stack([dinucleotide_shuffle(codes, rng) for _ in range(copies)])
+
+
+def p_values(
+    codes: Codes, scores: Floats, score: Callable[[Codes], Floats], copies: int = SHUFFLES, seed: int = 0
+) -> Floats:
+    """Empirical p-values of the scores of some records of one length.
+
+    A score is compared with the scores of all letters of shuffled copies of its own record, wherever they
+    stand: p = (1 + number that are as high) / (1 + copies n), see Phipson and Smyth 2010.
+
+    Parameters
+    ----------
+    codes
+        (N, n) letter codes.
+    scores
+        (N, n) of the letters.
+    score
+        Codes (M, n) to scores (M, n), by the same method.
+    copies
+        Shuffled copies of each record.
+    seed
+        Of the shuffles.
+
+    Returns
+    -------
+    array of float64, shape (N, n)
+    """
+    count, length = codes.shape
+    copied = np.concatenate([shuffled_copies(row, copies, seed) for row in codes])  # (N·copies, n)
+    chance = np.sort(score(copied).reshape(count, copies * length), axis=1)
+    # Copies that are the record itself must tie with it, whatever batch they were computed in.
+    slack = 1e-5 * np.abs(scores) + 1e-6 * np.abs(scores).max(axis=1, keepdims=True)
+    at_least = [
+        copies * length - np.searchsorted(known, row, "left")
+        for known, row in zip(chance, scores - slack, strict=True)
+    ]
+    return (1 + np.array(at_least)) / (1 + copies * length)
+
+
+def q_values(p: Floats) -> Floats:
+    """Smallest false discovery rate at which each of (..., n) p-values counts, along the last axis.
+
+    References
+    ----------
+    Benjamini and Hochberg 1995.
+    """
+    from scipy.stats import false_discovery_control
+
+    return np.asarray(false_discovery_control(p, axis=-1), dtype=np.float64)

@@ -1,0 +1,157 @@
+"""Find what the high-scoring stretches of many explained records have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from seqray.core import Alphabet, Codes, Floats, Ints
+from seqray.core.results import Explanation, Motif
+from seqray.explanations.motifs.consensus import PROMOTER_ELEMENTS, informative_places, motif_of_sites
+from seqray.explanations.motifs.mixture import Mixture, are_alike
+from seqray.explanations.motifs.seqlets import Seqlets, extract_seqlets
+from seqray.explanations.motifs.support import scores_prefer
+
+__all__ = ["PROMOTER_ELEMENTS", "background_of", "find_motifs", "number_motifs"]
+
+FEWEST_RECORDS = 10
+_FEWEST_SITES = 5
+_FEWEST_SHARE = 0.02  # of the records
+_NARROWEST = 4
+_SHUFFLES = 12
+# The gain of the best of many words has a long tail, and few shuffles estimate mean and deviation coarsely.
+_DEVIATIONS = 5.0
+_SPARE = 3  # matrices for frequent words that the scores do not prefer
+_MEMBER = 0.5
+
+
+def find_motifs(
+    explanations: Sequence[Explanation],
+    alphabet: Alphabet,
+    *,
+    width: int = 10,
+    most: int = 5,
+    known: Mapping[str, str] = PROMOTER_ELEMENTS,
+    seed: int = 0,
+) -> tuple[Motif, ...]:
+    """Cluster the seqlets of explained records to motifs.
+
+    Parameters
+    ----------
+    explanations
+        One for each record, of one method and member. Records may differ in length and hold unknown letters.
+        Records that are almost the same count as often as they occur, so remove redundant ones first.
+    alphabet
+        Of the records. Nucleotides are read on the given strand only.
+    width
+        Letters of the window that is scored, and columns of the weight matrix before its uninformative ends
+        are cut off: a motif can be narrower, not wider. At least 4.
+    most
+        Largest number of motifs.
+    known
+        Name and consensus (IUPAC codes) of elements to compare with; `PROMOTER_ELEMENTS` are left out for
+        proteins.
+    seed
+        Of the shuffled letters.
+
+    Returns
+    -------
+    tuple of Motif
+        Those with the most sites first; none for fewer than 10 records. The order of the records plays no
+        part, and equal input gives equal motifs.
+
+    Raises
+    ------
+    ValueError
+        For explanations of more than one method or member, or a ``width`` below 4.
+
+    Notes
+    -----
+    A record gives at most four seqlets: windows, the highest first, whose summed scores, below 0 taken as 0,
+    exceed the mean of the windows of the record by a standard deviation. A mixture of weight matrices is
+    fitted to all seqlets (see the module ``mixture``), started from words that they hold more often than
+    the records do. A matrix is added for as long as that improves the likelihood clearly more than the first
+    one does when the letters of each seqlet are shuffled, and gives no second copy of one that is there.
+
+    Genomes are full of frequent words, so a motif counts only if the scores prefer it: under its best matches
+    anywhere in the records the scores have to rank higher, by four standard deviations, than under the other
+    windows of the same record. A motif with fewer than 5 sites, or sites in 2 % of the records, is dropped.
+    """
+    if width < _NARROWEST:
+        raise ValueError(f"a motif of {width} letters is none; give at least {_NARROWEST}")
+    if len({(e.method, e.member) for e in explanations}) > 1:
+        raise ValueError("motifs are found in the explanations of one method and member")
+    if len(explanations) < FEWEST_RECORDS:
+        return ()
+    # Sorted, because the shuffles and the rounding of sums depend on the order.
+    ordered = sorted(explanations, key=lambda e: (e.sequence, e.scores.tobytes()))
+    background = background_of(ordered, alphabet)
+    seqlets = extract_seqlets(ordered, alphabet, width)
+    fewest = max(_FEWEST_SITES, int(np.ceil(_FEWEST_SHARE * len(ordered))))
+    if len(seqlets) < fewest:
+        return ()
+    reference, letters = _reference(ordered, alphabet), len(alphabet.letters)
+    rng = np.random.default_rng(seed)
+    candidates = [
+        motif_of_sites(*_sites(seqlets, chances, background, alphabet, width), background, alphabet, known)
+        for chances in _fit_beyond_chance(seqlets, reference, letters, width, most + _SPARE, rng)
+    ]
+    large = [motif for motif in candidates if motif is not None and motif.sites >= fewest]
+    found = [motif for motif in large if scores_prefer(motif, ordered, alphabet, background)]
+    return number_motifs(found)[:most]
+
+
+def background_of(explanations: Sequence[Explanation], alphabet: Alphabet) -> Floats:
+    """Shares (A,) of the letters of the alphabet in all records; one of each is added, so none is 0."""
+    text = "".join(e.sequence for e in explanations)
+    counts = np.bincount(alphabet.encode(text), minlength=alphabet.unknown + 1)[: alphabet.unknown] + 1.0
+    return counts / counts.sum()
+
+
+def number_motifs(motifs: Sequence[Motif]) -> tuple[Motif, ...]:
+    """Sort by the number of sites and name them ``motif_1``, ``motif_2``, ..."""
+    ordered = sorted(motifs, key=lambda motif: (-motif.sites, motif.consensus))
+    return tuple(replace(motif, name=f"motif_{number}") for number, motif in enumerate(ordered, start=1))
+
+
+def _reference(explanations: Sequence[Explanation], alphabet: Alphabet) -> Codes:
+    return alphabet.encode(alphabet.unknown_letter.join(e.sequence for e in explanations))
+
+
+def _fit_beyond_chance(
+    seqlets: Seqlets, reference: Codes, letters: int, width: int, most: int, rng: np.random.Generator
+) -> list[Floats]:
+    """For each motif that a fit to shuffled letters would not give, its site probabilities (S, m)."""
+    shuffles = (Mixture(seqlets.shuffled(rng).codes, letters, width) for _ in range(_SHUFFLES))
+    chance = [shuffle.fit().gain for shuffle in shuffles]
+    limit = float(np.mean(chance) + _DEVIATIONS * np.std(chance, ddof=1))
+    mixture = Mixture(seqlets.codes, letters, width, reference)
+    fit = None
+    for _ in range(most):
+        more = mixture.fit(fit.words if fit else ())
+        # A further matrix can also share the sites of one that is there.
+        if more.gain - (fit.gain if fit else 0.0) <= limit or are_alike(more.matrices):
+            break
+        fit = more
+    return list(np.moveaxis(mixture.sites(fit), 2, 0)) if fit else []
+
+
+def _sites(
+    seqlets: Seqlets, chances: Floats, background: Floats, alphabet: Alphabet, width: int
+) -> tuple[Floats, Ints]:
+    """Counts (w, A) and positions (sites,) of the likely sites."""
+    member = chances.sum(axis=1) >= _MEMBER
+    members, shifts = seqlets.select(member), chances[member].argmax(axis=1)
+    sites = members.codes[np.arange(len(members))[:, None], shifts[:, None] + np.arange(width)]
+    positions: Ints = members.starts + shifts
+    kept = informative_places(_count(sites, alphabet), background)
+    # Only an end that is cut off may reach beyond the record.
+    whole = (positions + kept.start >= 0) & (positions + kept.stop <= members.lengths)
+    return _count(sites[whole], alphabet), positions[whole]
+
+
+def _count(sites: np.ndarray, alphabet: Alphabet) -> Floats:
+    """(w, A) how often each letter stands in each column of codes (sites, w); unknown letters don't count."""
+    return np.stack([(sites == code).sum(axis=0) for code in range(alphabet.unknown)], axis=1).astype(float)

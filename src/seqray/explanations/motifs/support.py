@@ -1,0 +1,76 @@
+"""Whether the sites of a motif are where the scores are high, or everywhere in the records alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from seqray.core import Alphabet, Codes, Floats
+from seqray.core.results import Explanation, Motif
+from seqray.explanations.motifs.seqlets import window_sums
+
+_PSEUDOCOUNT = 0.5
+# Passed by one in thirty thousand if scores and motif have nothing to do with each other; that strict because
+# the motif was fitted to letters with high scores.
+_DEVIATIONS = 4.0
+
+
+def support_ranks(
+    motif: Motif, explanations: Sequence[Explanation], alphabet: Alphabet, background: Floats
+) -> Floats:
+    """Rank of the scores under each good match to a motif, among all windows of its record.
+
+    Parameters
+    ----------
+    motif
+        Of w places. As many windows are looked at as half of its sites, those that match best.
+    explanations
+        All records, those without a site too.
+    background
+        (A,) probabilities of the letters.
+
+    Returns
+    -------
+    array, shape (matches,)
+        0 for the lowest and 1 for the highest sum of supporting scores of the record. Scores that know
+        nothing of the motif give uniform ranks.
+    """
+    weights = _log_odds(motif.counts, background)
+    width = len(weights)
+    long_enough = [e for e in explanations if len(e.sequence) >= width]
+    matches = [_match(alphabet.encode(e.sequence), weights) for e in long_enough]
+    if not matches:
+        return np.empty(0)
+    # As many as half of the sites: the better half of them, unless others match as well.
+    limit = np.sort(np.concatenate(matches))[-max(1, motif.sites // 2)]
+    sums = [window_sums(e.scores, width) for e in long_enough]
+    return np.concatenate([_ranks(s, m >= limit) for s, m in zip(sums, matches, strict=True)])
+
+
+def scores_prefer(
+    motif: Motif, explanations: Sequence[Explanation], alphabet: Alphabet, background: Floats
+) -> bool:
+    """Whether the mean of the `support_ranks` exceeds a half by more than chance allows."""
+    ranks = support_ranks(motif, explanations, alphabet, background)
+    deviation = 1 / np.sqrt(12 * max(1, len(ranks)))  # of the mean of uniform ranks
+    return bool(len(ranks) and ranks.mean() - 0.5 > _DEVIATIONS * deviation)
+
+
+def _ranks(sums: Floats, chosen: npt.NDArray[np.bool_]) -> Floats:
+    values = np.sort(sums)
+    lower, upper = (np.searchsorted(values, sums[chosen], side) for side in ("left", "right"))
+    return (lower + upper - 1) / (2 * max(1, len(sums) - 1))
+
+
+def _log_odds(counts: Floats, background: Floats) -> Floats:
+    """(w, A + 1); the last column is that of unknown letters."""
+    smooth = counts + _PSEUDOCOUNT * background
+    odds = np.log(smooth / smooth.sum(axis=1, keepdims=True) / background)
+    return np.concatenate([odds, np.zeros((len(odds), 1))], axis=1)
+
+
+def _match(codes: Codes, weights: Floats) -> Floats:
+    windows = np.lib.stride_tricks.sliding_window_view(codes, len(weights))
+    return weights[np.arange(len(weights)), windows].sum(axis=1)

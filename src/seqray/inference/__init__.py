@@ -1,0 +1,9 @@
+"""A model and records give probabilities.
+
+- `sequences`, `alignments`: records to predictions; `labelled`: probabilities of labeled examples
+- `engines`, `onnx`: the same computed by ONNX Runtime or OpenVINO
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

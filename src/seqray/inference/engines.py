@@ -1,0 +1,131 @@
+"""What computes the logits of a model: torch, ONNX Runtime or OpenVINO, behind the face of `TrainedModel`.
+
+Tokens, batches, calibration and flags stay what they are; only `TrainedModel.logits` runs elsewhere. The
+engines compute on the CPU, with as many threads as torch has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from seqray.core import ConfigError, missing_package
+from seqray.inference.onnx import build_graph
+from seqray.inference.sequences import Precision
+from seqray.modelfile import TrainedModel, check_self_test, make_self_test
+
+Engine = Literal["torch", "onnx", "openvino"]
+ENGINES: tuple[Engine, ...] = ("torch", "onnx", "openvino")
+Run = Callable[[dict[str, np.ndarray]], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class EngineModel(TrainedModel):
+    """A model whose logits another engine computes.
+
+    Attributes
+    ----------
+    graph
+        Whether the graph takes a mask, to a function from its inputs to logits (B, K).
+    """
+
+    graph: Callable[[bool], Run] = field(kw_only=True)
+
+    def logits(self, tokens: Tensor, *masks: Tensor | None) -> Tensor:
+        """As `TrainedModel.logits`."""
+        mask = masks[0] if masks else None
+        inputs = {"tokens": tokens.cpu().numpy()}
+        if mask is not None:
+            inputs["mask"] = mask.cpu().numpy()
+        return torch.from_numpy(self.graph(mask is not None)(inputs))
+
+
+def with_engine(model: TrainedModel, engine: Engine = "torch", precision: Precision = "fp32") -> TrainedModel:
+    """Return the same model, computed by an engine.
+
+    Parameters
+    ----------
+    model
+        On the CPU, unless the engine is torch.
+    engine
+        ``torch``, ``onnx`` (ONNX Runtime) or ``openvino``.
+    precision
+        OpenVINO computes in float32 unless ``bf16`` is asked for; ONNX Runtime in float32 only.
+
+    Raises
+    ------
+    ConfigError
+        For an engine that isn't installed or can't do what is asked.
+    ModelFileError
+        Where the engine's float32 answers to the self-test are not those of the card, or of torch.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> from seqray.inference.engines import with_engine
+    >>> with_engine(seqray.load_model("ecoli-promoter"), "onnx").card.name
+    'ecoli-promoter'
+    """
+    if engine not in ENGINES:
+        raise ConfigError(f"unknown engine '{engine}'", remedy=f"known are {', '.join(ENGINES)}")
+    if engine == "torch":
+        return model
+    if model.device.type != "cpu":
+        raise ConfigError(f"the engine '{engine}' computes on the CPU", remedy="use the device cpu")
+    start = {"onnx": _onnx_runtime, "openvino": _openvino}[engine](precision)
+    # The graph without a mask is the faster one, but a scan alone can do with it; each is made when needed.
+    graph = cache(lambda masked: start(build_graph(model, masked=masked).SerializeToString()))
+    changed = EngineModel(model.card, model.networks, model.sha256, model.context, graph=graph)
+    if precision == "fp32":
+        facts = model.card.self_test or make_self_test(model)  # one that was never saved has none
+        check_self_test(replace(changed, card=replace(model.card, self_test=facts)), f"engine '{engine}'")
+    return changed
+
+
+def _onnx_runtime(precision: Precision) -> Callable[[bytes], Run]:
+    if precision != "fp32":
+        raise ConfigError("the engine 'onnx' computes in fp32 only", remedy="use torch or openvino for bf16")
+    try:
+        import onnxruntime
+    except ModuleNotFoundError:
+        raise missing_package("onnxruntime", "onnx") from None
+
+    def start(content: bytes) -> Run:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = torch.get_num_threads()
+        options.log_severity_level = 3  # errors only
+        session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        return lambda inputs: np.asarray(session.run(["logits"], inputs)[0])
+
+    return start
+
+
+def _openvino(precision: Precision) -> Callable[[bytes], Run]:
+    try:
+        import openvino
+    except ModuleNotFoundError:
+        raise missing_package("openvino", "openvino") from None
+    return partial(_start_openvino, openvino, precision)
+
+
+def _start_openvino(openvino: Any, precision: Precision, content: bytes) -> Run:
+    core = openvino.Core()
+    settings = {
+        # Left alone it rounds to bf16 on processors that have it.
+        "INFERENCE_PRECISION_HINT": "bf16" if precision == "bf16" else "f32",
+        "INFERENCE_NUM_THREADS": torch.get_num_threads(),
+        "PERFORMANCE_HINT": "LATENCY",
+    }
+    request = core.compile_model(core.read_model(content), "CPU", settings).create_infer_request()
+
+    def run(inputs: dict[str, np.ndarray]) -> np.ndarray:
+        request.infer(inputs)
+        return request.get_tensor("logits").data.copy()  # the next call writes over it
+
+    return run

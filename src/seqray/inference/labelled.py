@@ -1,0 +1,68 @@
+"""Probabilities of labelled sequences by a model, each sequence in the context that the data name for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from seqray.core import Alignment, ConfigError, Example, Floats, SequenceRecord
+from seqray.core.results import Prediction
+from seqray.inference.alignments import predict_alignments
+from seqray.inference.sequences import predict_records
+from seqray.modelfile import TrainedModel
+from seqray.models.tokenizers import context_index
+
+Watch = Callable[[Iterable[Prediction]], Iterator[Prediction]]
+
+
+def model_probabilities(
+    model: TrainedModel,
+    examples: Sequence[Example],
+    *,
+    use_context: bool = True,
+    watch: Watch = iter,
+    **settings: Any,
+) -> Floats:
+    """Score examples: (N, K) calibrated probabilities in their order.
+
+    Parameters
+    ----------
+    use_context
+        Whether a model that knows contexts is told those of the examples; unknown ones are left out.
+    watch
+        Sees the predictions as they come.
+    settings
+        Of `seqray.inference.predict_records`.
+
+    Raises
+    ------
+    InputError, ConfigError
+        As `seqray.inference.predict_records`.
+    """
+    if model.card.model.kind == "alignment":
+        alignments = [example for example in examples if isinstance(example, Alignment)]
+        settings.pop("source", None)
+        answers = watch(predict_alignments(model, alignments, **settings))
+        return np.array([prediction.probabilities for prediction in answers])
+    probabilities = np.empty((len(examples), len(model.card.classes)))
+    contexts = [known_context(model, example.context) if use_context else None for example in examples]
+    for name in dict.fromkeys(contexts):
+        rows = [i for i, context in enumerate(contexts) if context == name]
+        records = (SequenceRecord(examples[i].id, examples[i].sequence) for i in rows)
+        reader = model if name is None else model.with_context(name)
+        for i, prediction in zip(rows, watch(predict_records(reader, records, **settings)), strict=True):
+            probabilities[i] = prediction.probabilities
+    return probabilities
+
+
+def known_context(model: TrainedModel, context: str | None) -> str | None:
+    """The model's own name of a context; None where it doesn't know it."""
+    settings = model.card.model
+    if context is None or not settings.contexts:
+        return None
+    try:
+        return settings.contexts[context_index(settings, context)]
+    except ConfigError:
+        return None

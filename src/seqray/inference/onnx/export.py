@@ -1,0 +1,170 @@
+"""Write a model as an ONNX file that other programs run, after checking that it answers as torch does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from seqray.core import Card, ConfigError, InputError, ModelFileError, card_to_json, missing_package
+from seqray.io import open_output
+from seqray.modelfile import SELF_TEST_TOLERANCE, TrainedModel
+from seqray.models import collate
+from seqray.models.tokenizers import CLS, FIRST_LETTER, PAD, UNK, make_tokenizer
+
+if TYPE_CHECKING:
+    import onnx
+
+FORMATS = ("onnx",)
+_WIDEST = 64  # letters of the shortest sequence are a few, of the longest the window
+
+
+def require_graph(card: Card) -> None:
+    """Refuse a model that can't be described as a graph, by its card alone.
+
+    Raises
+    ------
+    ConfigError
+        For a model of alignments, or on a backbone.
+    """
+    if card.model.kind != "sequence":
+        kind = "stands on a backbone" if card.model.backbone else "reads alignments"
+        raise ConfigError(
+            f"model '{card.name}' {kind}, for which there is no graph",
+            remedy="use torch, or a model that reads sequences",
+        )
+
+
+def build_graph(model: TrainedModel, *, masked: bool = True) -> onnx.ModelProto:
+    """As `seqray.inference.onnx.graph.make_graph`.
+
+    Raises
+    ------
+    ConfigError
+        As `require_graph`, and where the package ``onnx`` is not installed.
+    """
+    require_graph(model.card)
+    try:
+        from seqray.inference.onnx.graph import make_graph
+    except ModuleNotFoundError as error:
+        if error.name != "onnx":
+            raise
+        raise missing_package("onnx", "onnx") from None
+    return make_graph(model, masked=masked)
+
+
+def export_onnx(model: TrainedModel, path: str | Path) -> float:
+    """Write one graph with all members and the calibration, and the card beside it.
+
+    Parameters
+    ----------
+    model
+        See `seqray.load_model`.
+    path
+        Ends in ``.onnx``. The same model gives the same bytes.
+
+    Returns
+    -------
+    float
+        Largest difference of a logit from torch's on the sequences of the check.
+
+    Raises
+    ------
+    ConfigError
+        As `require_graph`, and where the packages ``onnx`` and ``onnxruntime`` are not installed.
+    InputError
+        For a name of another end, and a file that can't be written.
+    ModelFileError
+        Where the graph answers differently from the model: nothing is written then.
+
+    Notes
+    -----
+    The metadata of the file hold the card as ``seqray_card``, the sha256 of the model file as
+    ``seqray_model_sha256``, and as ``seqray_tokens`` how letters become tokens.
+    """
+    if Path(path).suffix != ".onnx":
+        raise InputError("does not name an ONNX file by its end", where=str(path), remedy="use .onnx")
+    graph = build_graph(model)
+    for key, value in _metadata(model).items():
+        entry = graph.metadata_props.add()
+        entry.key, entry.value = key, value
+    content = graph.SerializeToString(deterministic=True)
+    difference = check_graph(model, content)
+    with open_output(path) as handle:
+        handle.write(content)
+    return difference
+
+
+def _metadata(model: TrainedModel) -> dict[str, str]:
+    settings = model.card.model
+    beyond = make_tokenizer(settings).vocab_size
+    tokens = {
+        "tokenizer": settings.tokenizer,
+        "k": settings.k,
+        "letters": model.alphabet.letters,
+        "first_letter": FIRST_LETTER,
+        "CLS": CLS,
+        "PAD": PAD,
+        "UNK": UNK,
+        "contexts": {name: beyond + i for i, name in enumerate(settings.contexts)},
+    }
+    return {
+        "seqray_card": card_to_json(model.card),
+        "seqray_model_sha256": model.sha256,
+        "seqray_tokens": json.dumps(tokens, sort_keys=True),
+    }
+
+
+def check_graph(model: TrainedModel, content: bytes) -> float:
+    """Compare a graph with torch: the card's self-test, and a padded batch of sequences of many lengths.
+
+    Returns
+    -------
+    float
+        Largest absolute difference of a logit.
+
+    Raises
+    ------
+    ConfigError
+        Where ONNX Runtime is not installed.
+    ModelFileError
+        Where a logit differs by more than 1e-4 + 1e-4 times its size.
+    """
+    try:
+        import onnxruntime
+    except ModuleNotFoundError:
+        raise missing_package("onnxruntime", "onnx") from None
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    largest = 0.0
+    for tokens, mask in _check_batches(model):
+        expected = model.logits(tokens.to(model.device), mask.to(model.device)).cpu().numpy()
+        [found] = session.run(["logits"], {"tokens": tokens.numpy(), "mask": mask.numpy()})
+        difference = np.abs(found - expected)
+        if not (difference <= SELF_TEST_TOLERANCE * (1 + np.abs(expected))).all():
+            raise ModelFileError(
+                f"model '{model.card.name}' can't be exported: the graph differs by {difference.max():.3g}"
+            )
+        largest = max(largest, float(difference.max()))
+    return largest
+
+
+def _check_batches(model: TrainedModel) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Tokens and masks: each sequence of the self-test alone, and all of them with shorter ones, padded."""
+    sequences = [str(s) for s in model.card.self_test.get("sequences", ())]
+    contexts = [*model.card.self_test.get("contexts", ()), *[None] * len(sequences)][: len(sequences)]
+    rng = np.random.default_rng(0)
+    shortest = model.card.model.k
+    lengths = np.unique(np.linspace(shortest, model.card.window, _WIDEST).astype(int))
+    rows = [model.with_context(c).tokenizer.encode(s) for s, c in zip(sequences, contexts, strict=True)]
+    count = len(model.alphabet.letters)
+    drawn = [
+        model.with_context(None).tokenizer.encode_codes(rng.integers(0, count + 1, n).astype(np.uint8))
+        for n in lengths
+    ]
+    batches = [collate([row]) for row in rows] + [collate(rows + drawn)]
+    return [
+        (b.tokens, torch.ones_like(b.tokens, dtype=torch.bool) if b.mask is None else b.mask) for b in batches
+    ]

@@ -1,0 +1,15 @@
+from .fasta import (
+    OnLetters as OnLetters,
+    OnSkip as OnSkip,
+    find_soft_masks as find_soft_masks,
+    read_fasta as read_fasta,
+)
+from .genbank import read_genbank as read_genbank
+from .identifiers import Duplicates as Duplicates, UniqueIds as UniqueIds, describe_record as describe_record
+from .read import read_sequences as read_sequences
+from .sniff import (
+    BYTE_ORDER_MARK as BYTE_ORDER_MARK,
+    GENBANK as GENBANK,
+    GFF as GFF,
+    name_format as name_format,
+)

@@ -1,0 +1,103 @@
+"""One row per result: what the header and the rows of a table of calls, or of an evaluation, say in short."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from seqray.core import InputError
+from seqray.io.files import open_input, open_output
+
+UNKNOWN = "."
+CALLS: tuple[str, ...] = ("sequences", "letters", "calls", "calls_per_mb", "threshold")
+FALSE_CALLS: tuple[str, ...] = ("false_calls_per_mb", "false_calls_per_mb_low", "false_calls_per_mb_high")
+METRICS = ("mcc", "auroc", "auprc", "sensitivity", "specificity", "precision", "ece", "brier")
+_WITH_INTERVAL = ("mcc", "auroc", "auprc")
+_OF_FLOOR = ("mcc", "auroc")
+_SCANNED = re.compile(r"(\d+) sequences?, (\d+) letters,")
+_WRITE_AGAIN = "write it again with 'seqray evaluate'"
+_CALLED = re.compile(r"(\d+), (\S+) per Mb")
+_FALSE_CALLS = re.compile(r"(\S+) per Mb \(95 % interval (\S+) to (\S+?)\)")
+
+
+def summarize(path: str | Path) -> dict[str, str]:
+    """Sum up a table of ``seqray scan``, ``gather`` or ``evaluate`` as column -> cell.
+
+    Raises
+    ------
+    InputError
+        For a table of another kind, one without the header that they write, or one that was cut short.
+    """
+    facts, header, rows = _read(path)
+    model = facts.get("model", UNKNOWN).split(" ")[0]
+    if {"contig", "site", "score"} <= set(header):
+        return {"model": model} | _calls(facts, len(rows), str(path))
+    if {"source", "metric", "value"} <= set(header):
+        if any(len(row) != len(header) for row in rows):
+            raise InputError("is cut short: rows lack cells", where=str(path), remedy=_WRITE_AGAIN)
+        return {"model": model} | _evaluation(
+            [dict(zip(header, row, strict=True)) for row in rows], str(path)
+        )
+    raise InputError(
+        "is neither a table of calls nor of an evaluation",
+        where=str(path),
+        remedy="give a .tsv of 'seqray scan', 'seqray gather' or 'seqray evaluate'",
+    )
+
+
+def _read(path: str | Path) -> tuple[dict[str, str], list[str], list[list[str]]]:
+    """Facts of the ``# key: value`` lines, names of the columns, and the rows."""
+    with open_input(path) as handle:
+        try:
+            lines = handle.read().decode("utf-8").splitlines()
+        except UnicodeDecodeError:
+            raise InputError("is not text in UTF-8", where=str(path)) from None
+    pairs = (line[2:].partition(": ") for line in lines if line.startswith("# "))
+    header, *rows = [line.split("\t") for line in lines if not line.startswith("#")] or [[]]
+    return {key: value for key, _, value in pairs}, header, rows
+
+
+def _calls(facts: Mapping[str, str], count: int, where: str) -> dict[str, str]:
+    scanned = _SCANNED.match(facts.get("scanned", ""))
+    called = _CALLED.match(facts.get("calls", ""))
+    threshold = facts.get("threshold", "").split(",")[0]
+    if scanned is None or called is None or not threshold:
+        raise InputError(
+            "has no header that says what was scanned",
+            where=where,
+            remedy="give it as 'seqray scan' or 'seqray gather' wrote it, with its lines of '#'",
+        )
+    if int(called[1]) != count:
+        raise InputError(
+            f"is cut short or was edited: its header says {called[1]} calls, and it holds {count}",
+            where=where,
+            remedy="write it again with 'seqray scan' or 'seqray gather'",
+        )
+    false_calls = _FALSE_CALLS.match(facts.get("expected false calls", ""))
+    cells = (*scanned.groups(), *called.groups(), threshold if threshold[0].isdigit() else UNKNOWN)
+    chance = false_calls.groups() if false_calls else [UNKNOWN] * len(FALSE_CALLS)
+    return dict(zip(CALLS, cells, strict=True)) | dict(zip(FALSE_CALLS, chance, strict=True))
+
+
+def _evaluation(rows: Sequence[Mapping[str, str]], where: str) -> dict[str, str]:
+    wanted = {(row["source"], row["metric"]): row for row in reversed(rows) if row.get("subset") == "all"}
+    if not any(source == "model" for source, _ in wanted):
+        raise InputError("has no rows of the subset 'all' for the model", where=where, remedy=_WRITE_AGAIN)
+    any_row = wanted.get(("model", "mcc"), {})
+    summary = {key: any_row.get(key, UNKNOWN) for key in ("split", "n", "positives")}
+    for metric in METRICS:
+        row = wanted.get(("model", metric), {})
+        summary[metric] = row.get("value", UNKNOWN)
+        if metric in _WITH_INTERVAL:
+            summary |= {f"{metric}_{end}": row.get(end, UNKNOWN) for end in ("low", "high")}
+    for metric in _OF_FLOOR:
+        summary[f"floor_{metric}"] = wanted.get(("floor", metric), {}).get("value", UNKNOWN)
+    return summary
+
+
+def write_summary(path: str | Path, rows: Sequence[Mapping[str, str]]) -> None:
+    """Write rows that have the same columns as a TSV."""
+    lines = ["\t".join(rows[0]), *("\t".join(row.values()) for row in rows)]
+    with open_output(path) as handle:
+        handle.write(("\n".join(lines) + "\n").encode())

@@ -1,0 +1,5 @@
+"""Sites and scores along sequences: GFF3, BED, bedGraph, bigWig."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

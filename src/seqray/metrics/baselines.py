@@ -1,0 +1,214 @@
+"""Cheap classifiers that a transformer has to beat: words plus positions, and the position weight matrix.
+
+They follow scikit-learn's conventions (``fit``, ``predict_proba``, ``classes_``, clonable) on lists of
+strings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.sparse import csr_array, hstack
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.validation import check_is_fitted
+
+from seqray.core import ALPHABETS, CodeStack, InputError, stack_sequences, word_indices, word_starts
+
+
+class KmerPositionalBaseline(ClassifierMixin, BaseEstimator):
+    """Logistic regression on word counts and on which word stands at which position.
+
+    Parameters
+    ----------
+    kmers
+        Lengths of the words that are counted over the whole sequence.
+    positional
+        Lengths of the words whose presence at each position is a feature.
+    penalty
+        Strength of the L2 penalty (1 / C of scikit-learn).
+    alphabet
+        Name of the alphabet.
+    max_iter
+        Of the L-BFGS solver.
+
+    Attributes
+    ----------
+    classes_ : ndarray (K,)
+        Sorted class names.
+    window_ : int
+        Longest training sequence; positions beyond it carry no positional feature.
+    """
+
+    def __init__(
+        self,
+        kmers: tuple[int, ...] = (2, 3, 4, 5),
+        positional: tuple[int, ...] = (1, 3),
+        penalty: float = 10.0,
+        alphabet: str = "dna",
+        max_iter: int = 1000,
+    ) -> None:
+        self.kmers = kmers
+        self.positional = positional
+        self.penalty = penalty
+        self.alphabet = alphabet
+        self.max_iter = max_iter
+
+    def fit(self, sequences: Sequence[str], labels: Sequence[str] | np.ndarray) -> KmerPositionalBaseline:
+        """Fit to N sequences and their labels."""
+        _check_pairs(sequences, labels)
+        self.window_ = max(map(len, sequences))
+        features = self._features(sequences)
+        self.scale_ = 1 / np.maximum(abs(features).max(axis=0).toarray().ravel(), 1)
+        self.model_ = LogisticRegression(C=1 / self.penalty, max_iter=self.max_iter)
+        self.model_.fit(features * self.scale_, np.asarray(labels))
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict_proba(self, sequences: Sequence[str]) -> np.ndarray:
+        """Return class probabilities (N, K)."""
+        check_is_fitted(self)
+        return self.model_.predict_proba(self._features(sequences) * self.scale_)
+
+    def predict(self, sequences: Sequence[str]) -> np.ndarray:
+        """Return the most probable class of each sequence (N,)."""
+        return self.classes_[self.predict_proba(sequences).argmax(axis=1)]
+
+    def _features(self, sequences: Sequence[str]) -> csr_array:
+        alphabet = ALPHABETS[self.alphabet]
+        stack = stack_sequences(sequences, alphabet)
+        letters = len(alphabet.letters)
+        counted = [_counted(stack, k, letters) for k in self.kmers]
+        placed = [_placed(stack, k, letters, self.window_) for k in self.positional]
+        return csr_array(hstack([*counted, *placed], format="csr"))
+
+
+def _counted(stack: CodeStack, k: int, letters: int) -> csr_array:
+    """Count words: sparse (N, letters**k)."""
+    start, owner, _ = word_starts(stack, k, letters)
+    word = word_indices(stack, start, k, letters)
+    return csr_array((np.ones(len(start)), (owner, word)), shape=(len(stack), letters**k))
+
+
+def _placed(stack: CodeStack, k: int, letters: int, window: int) -> csr_array:
+    """Mark the word at each position: sparse (N, (window - k + 1) * letters**k)."""
+    places = max(window - k + 1, 0)
+    start, owner, position = word_starts(stack, k, letters)
+    inside = position < places
+    start, owner, position = start[inside], owner[inside], position[inside]
+    column = position * letters**k + word_indices(stack, start, k, letters)
+    return csr_array((np.ones(len(start)), (owner, column)), shape=(len(stack), places * letters**k))
+
+
+class PositionWeightMatrix(ClassifierMixin, BaseEstimator):
+    """Log-odds of the letter at each position: positives against negatives (naive Bayes on positions).
+
+    Parameters
+    ----------
+    positive
+        Name of the class that the matrix describes; the last in sorted order where none is named.
+    background
+        ``positions``: letter frequencies of the negatives at each position; ``composition``: their
+        frequencies overall, the classic matrix.
+    pseudocount
+        Added to every count.
+    alphabet
+        Name of the alphabet.
+
+    Attributes
+    ----------
+    weights_ : ndarray (W, letters + 1)
+        Log-odds in nats; the last column, for an ambiguous letter, is 0.
+    classes_ : ndarray (2,)
+        Sorted class names.
+    """
+
+    def __init__(
+        self,
+        positive: str | None = None,
+        background: str = "composition",
+        pseudocount: float = 1.0,
+        alphabet: str = "dna",
+    ) -> None:
+        self.positive = positive
+        self.background = background
+        self.pseudocount = pseudocount
+        self.alphabet = alphabet
+
+    def fit(self, sequences: Sequence[str], labels: Sequence[str] | np.ndarray) -> PositionWeightMatrix:
+        """Fit to N sequences of one length W and their labels, of which there are two."""
+        _check_pairs(sequences, labels)
+        y = np.asarray(labels)
+        self.classes_ = np.unique(y)
+        positive = self.classes_[-1] if self.positive is None else self.positive
+        if len(self.classes_) != 2 or positive not in self.classes_:
+            raise InputError(f"a weight matrix of {positive!r} needs it and one other class in the data")
+        if self.background not in ("positions", "composition"):
+            raise InputError(
+                f"unknown background {self.background!r}", remedy="give 'positions' or 'composition'"
+            )
+        is_positive = y == positive
+        codes = self._matrix(sequences)
+        foreground, other = self._frequencies(codes[is_positive]), self._frequencies(codes[~is_positive])
+        if self.background == "composition":
+            other = other.mean(axis=0, keepdims=True)
+        odds = np.log(foreground / other)
+        self.weights_ = np.concatenate((odds, np.zeros((len(odds), 1))), axis=1)
+        self.prior_ = float(np.log(is_positive.sum() / (~is_positive).sum()))
+        self.positive_index_ = int(np.flatnonzero(self.classes_ == positive)[0])
+        return self
+
+    def _matrix(self, sequences: Sequence[str]) -> np.ndarray:
+        stack = stack_sequences(sequences, ALPHABETS[self.alphabet])
+        if stack.lengths.min() != stack.lengths.max():
+            raise InputError(
+                f"sequences of {stack.lengths.min()} to {stack.lengths.max()} letters",
+                remedy="a weight matrix needs one length",
+            )
+        return stack.codes.reshape(len(stack), -1)
+
+    def _frequencies(self, codes: np.ndarray) -> np.ndarray:
+        """Letter frequencies by position, with pseudo-counts: (N, W) codes -> (W, letters)."""
+        letters = len(ALPHABETS[self.alphabet].letters)
+        counts = (
+            np.stack([(codes == letter).sum(axis=0) for letter in range(letters)], axis=1) + self.pseudocount
+        )
+        return counts / counts.sum(axis=1, keepdims=True)
+
+    def score_codes(self, codes: np.ndarray) -> np.ndarray:
+        """Sum the log-odds of windows: codes (N, W) -> (N,), in nats."""
+        check_is_fitted(self)
+        if codes.ndim != 2 or codes.shape[1] != len(self.weights_):
+            raise InputError(f"windows {codes.shape} for a matrix of {len(self.weights_)} letters")
+        score = np.zeros(len(codes))
+        for position, weights in enumerate(self.weights_):
+            score += weights[codes[:, position]]
+        return score
+
+    def scan_codes(self, codes: np.ndarray) -> np.ndarray:
+        """Score every window of one long sequence: codes (n,) -> (n - W + 1,), empty if it is shorter."""
+        check_is_fitted(self)
+        n = max(len(codes) - len(self.weights_) + 1, 0)
+        score = np.zeros(n)
+        for position, weights in enumerate(self.weights_):
+            score += weights[codes[position : position + n]]
+        return score
+
+    def predict_proba(self, sequences: Sequence[str]) -> np.ndarray:
+        """Return class probabilities (N, 2), taking positions as independent and the prior from training."""
+        check_is_fitted(self)
+        positive = 1 / (1 + np.exp(-(self.score_codes(self._matrix(sequences)) + self.prior_)))
+        columns = (1 - positive, positive) if self.positive_index_ == 1 else (positive, 1 - positive)
+        return np.stack(columns, axis=1)
+
+    def predict(self, sequences: Sequence[str]) -> np.ndarray:
+        """Return the more probable class of each sequence (N,)."""
+        return self.classes_[self.predict_proba(sequences).argmax(axis=1)]
+
+
+def _check_pairs(sequences: Sequence[str], labels: Sequence[str] | np.ndarray) -> None:
+    if len(sequences) == 0:
+        raise InputError("no sequence to fit")
+    if len(sequences) != len(labels):
+        raise InputError(f"{len(sequences)} sequences but {len(labels)} labels")

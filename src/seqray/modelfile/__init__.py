@@ -1,0 +1,9 @@
+"""A model as a product: weights with their card in one file, the shipped models, encoders of others.
+
+- `file`: load and save; `header`: the card in the file; `networks`, `tokenization`: what a card builds
+- `zoo`: the shipped models; `start`: weights to begin a training with; `backbones`: Hugging Face encoders
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

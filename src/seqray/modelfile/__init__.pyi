@@ -1,0 +1,19 @@
+from .file import (
+    SELF_TEST_TOLERANCE as SELF_TEST_TOLERANCE,
+    TrainedModel as TrainedModel,
+    check_self_test as check_self_test,
+    load_model_file as load_model_file,
+    make_self_test as make_self_test,
+    save_model as save_model,
+)
+from .header import read_card as read_card
+from .networks import Network as Network, SequenceNetwork as SequenceNetwork, build_network as build_network
+from .start import (
+    StartingWeights as StartingWeights,
+    begin_with as begin_with,
+    check_start as check_start,
+    load_start as load_start,
+    save_pretrained as save_pretrained,
+)
+from .tokenization import tokenizer_for as tokenizer_for
+from .zoo import SUFFIX as SUFFIX, available as available, load_model as load_model, locate as locate

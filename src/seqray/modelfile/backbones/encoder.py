@@ -1,0 +1,120 @@
+"""Load the encoder of a backbone's directory, ready for the tuning that is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from seqray.core import BackboneConfig, ConfigError, ModelConfig
+from seqray.modelfile.backbones.directory import find_directory
+from seqray.modelfile.backbones.packages import import_peft, transformers_offline
+from seqray.modelfile.backbones.tokenizer import load_tokenizer
+from seqray.models import BackboneClassifier
+
+# Names of the linear maps of query and value in the encoders of transformers; apart, or with the key in one.
+_QUERY_AND_VALUE = (
+    ("query", "value"),
+    ("q_proj", "v_proj"),
+    ("q_lin", "v_lin"),
+    ("query_proj", "value_proj"),
+    ("Wqkv",),
+    ("qkv",),
+    ("query_key_value",),
+)
+_NOT_NEEDED = "pooler."  # a layer of other tasks
+
+
+def build_backbone(config: ModelConfig) -> BackboneClassifier:
+    """Make a classifier on the encoder of the settings' directory; head and adapters are fresh.
+
+    Raises
+    ------
+    ConfigError
+        For a directory that can't be used, and names of LoRA's targets that the encoder doesn't have.
+    """
+    assert isinstance(config.backbone, BackboneConfig)
+    tokenizer = load_tokenizer(config.backbone, config.alphabet)
+    encoder = load_encoder(find_directory(config.backbone))
+    encoder.requires_grad_(config.backbone.tuning == "full")
+    if config.backbone.tuning == "lora":
+        add_adapters(encoder, config.backbone)
+    return BackboneClassifier(config, encoder, tokenizer.pad, tokenizer.special_tokens.tolist())
+
+
+def load_encoder(path: Path) -> Any:
+    """Load the weights of a directory that was checked before, in float32, in evaluation mode.
+
+    Raises
+    ------
+    ConfigError
+        Where transformers does not know this kind of encoder, or the weights don't fit the settings.
+    """
+    with transformers_offline() as transformers:
+        try:
+            encoder, found = transformers.AutoModel.from_pretrained(
+                path,
+                local_files_only=True,
+                trust_remote_code=False,
+                use_safetensors=True,
+                dtype=torch.float32,
+                output_loading_info=True,
+            )
+        except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
+            reason = str(error).strip().partition("\n")[0]
+            raise ConfigError(f"transformers can't load the encoder ({reason})", where=str(path)) from None
+    missing = sorted(name for name in found["missing_keys"] if not name.startswith(_NOT_NEEDED))
+    if missing:
+        raise ConfigError(
+            f"the weights lack {len(missing)} tensors of the encoder, such as '{missing[0]}'",
+            where=str(path),
+            remedy="give a directory whose config.json describes its weights",
+        )
+    if isinstance(getattr(encoder, "pooler", None), nn.Module):
+        encoder.pooler = None
+    return encoder.eval()
+
+
+def add_adapters(encoder: Any, config: BackboneConfig) -> None:
+    """Put LoRA's matrices beside linear maps of the encoder; they alone ask for gradients.
+
+    References
+    ----------
+    Hu et al. 2022, LoRA: Low-Rank Adaptation of Large Language Models.
+    """
+    peft = import_peft()
+    targets = config.targets or query_and_value(encoder)
+    names = _linear_names(encoder)
+    for target in targets:
+        if target not in names:
+            raise ConfigError(
+                f"'model.backbone.targets' names '{target}', and the encoder has no such linear map",
+                remedy=f"it has {', '.join(sorted(names))}",
+            )
+    settings = peft.LoraConfig(r=config.rank, lora_alpha=config.alpha, target_modules=list(targets))
+    peft.inject_adapter_in_model(settings, encoder)
+
+
+def query_and_value(encoder: nn.Module) -> tuple[str, ...]:
+    """Names of the linear maps that make queries and values.
+
+    Raises
+    ------
+    ConfigError
+        Where none of the usual names occurs.
+    """
+    names = _linear_names(encoder)
+    for usual in _QUERY_AND_VALUE:
+        if names.issuperset(usual):
+            return usual
+    raise ConfigError(
+        "the encoder's maps of query and value have unusual names",
+        remedy=f"name those to adapt in 'model.backbone.targets', of {', '.join(sorted(names))}",
+    )
+
+
+def _linear_names(encoder: nn.Module) -> set[str]:
+    linear = (name for name, module in encoder.named_modules() if isinstance(module, nn.Linear))
+    return {name.rpartition(".")[2] for name in linear}

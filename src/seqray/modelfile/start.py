@@ -1,0 +1,182 @@
+"""Weights to begin with: the file that pre-training writes, and what training takes from it or from a model.
+
+One safetensors file without a card, since it classifies nothing; its settings and facts are JSON under one
+metadata key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as serialize
+from torch import Tensor
+
+from seqray.core import ConfigError, ModelConfig, ModelFileError, __version__, from_mapping, to_mapping
+from seqray.io import open_output
+from seqray.modelfile.file import load_model_file
+from seqray.modelfile.networks import Network
+
+PRETRAINED_KEY = "seqray_pretrained"
+FORMAT = 1
+# What must be the same for the weights to mean the same. Dropout, say, may differ.
+_SAME = (
+    "kind",
+    "tied",
+    "alphabet",
+    "tokenizer",
+    "k",
+    "d_model",
+    "layers",
+    "heads",
+    "kv_heads",
+    "d_ff",
+    "activation",
+    "positions",
+    "stem",
+)
+_OWN = ("head.", "contexts", "gain.", "matrix.")  # belong to the classes, contexts and frame of one data set
+_OPTIONAL = ("ends.", "words.", "helices.")  # taken over where both networks have them, of the same size
+
+
+@dataclass(frozen=True)
+class StartingWeights:
+    """Weights of a network that learned something before.
+
+    Attributes
+    ----------
+    config
+        Its shape.
+    tensors
+        By their names in the state of the network.
+    facts
+        How they came about.
+    sha256
+        Of the file.
+    """
+
+    config: ModelConfig
+    tensors: Mapping[str, Tensor]
+    facts: Mapping[str, Any]
+    sha256: str
+
+
+def save_pretrained(path: str | Path, network: Network, facts: Mapping[str, Any]) -> None:
+    """Write the weights of a network, but for its head, by way of a temporary file.
+
+    Raises
+    ------
+    InputError
+        Where the file can't be written.
+    """
+    tensors = {
+        name: value.detach().cpu().contiguous().clone()
+        for name, value in sorted(network.state_dict().items())
+        if not name.startswith(_OWN)
+    }
+    header = {
+        "format": FORMAT,
+        "seqray_version": __version__,
+        "model": to_mapping(network.config),
+        "facts": dict(facts),
+    }
+    content = serialize(tensors, {PRETRAINED_KEY: json.dumps(header, sort_keys=True)})
+    with open_output(path) as handle:
+        handle.write(content)
+
+
+def load_pretrained(path: str | Path) -> StartingWeights:
+    """Read what `save_pretrained` wrote.
+
+    Raises
+    ------
+    ModelFileError
+        For a file that is missing, foreign, damaged or of a newer format.
+    """
+    where = str(path)
+    try:
+        with safe_open(where, framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+        header = json.loads(metadata[PRETRAINED_KEY])
+    except FileNotFoundError:
+        raise ModelFileError("does not exist", where=where) from None
+    except KeyError:
+        raise ModelFileError(
+            "holds no pre-trained weights", where=where, remedy="give a file that seqray pretrain wrote"
+        ) from None
+    except (SafetensorError, OSError, ValueError) as error:
+        raise ModelFileError(f"can't be read ({str(error).splitlines()[0]})", where=where) from None
+    if header.get("format", 0) > FORMAT:
+        raise ModelFileError(
+            f"has format {header['format']}, written by seqray {header.get('seqray_version')}", where=where
+        )
+    sha256 = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    return StartingWeights(from_mapping(ModelConfig, header["model"]), tensors, header["facts"], sha256)
+
+
+def load_start(path: str | Path) -> StartingWeights:
+    """Read weights to begin with from a file of `save_pretrained`, or a model file's first member.
+
+    Raises
+    ------
+    ModelFileError
+        For a file that is neither.
+    """
+    if is_pretrained(path):
+        return load_pretrained(path)
+    model = load_model_file(path)
+    tensors = model.networks[0].state_dict()
+    return StartingWeights(model.card.model, tensors, {"model": model.card.name}, model.sha256)
+
+
+def is_pretrained(path: str | Path) -> bool:
+    """Whether it is a file of `save_pretrained`, to tell it from a model file."""
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            return PRETRAINED_KEY in (file.metadata() or {})
+    except (SafetensorError, OSError):
+        return False
+
+
+def check_start(start: StartingWeights, config: ModelConfig) -> None:
+    """Refuse weights of a network of another shape.
+
+    Raises
+    ------
+    ConfigError
+        Naming the first setting that differs.
+    """
+    if config.kind == "backbone":
+        raise ConfigError("'model.kind: backbone' begins with the weights of its directory, not with others")
+    for name in _SAME:
+        theirs, ours = getattr(start.config, name), getattr(config, name)
+        if theirs != ours:
+            raise ConfigError(
+                f"the weights to begin with have 'model.{name}' {theirs}, the settings {ours}",
+                remedy="take the settings that the weights were made with",
+            )
+    if config.positions == "learned" and start.config.max_length != config.max_length:
+        raise ConfigError(
+            f"the weights to begin with have learned positions up to {start.config.max_length}, "
+            f"'model.max_length' is {config.max_length}"
+        )
+
+
+def begin_with(network: Network, start: StartingWeights) -> None:
+    """Give a network the weights; head, contexts, gain and matrix keep their own start.
+
+    So do ends, words and helices where the start has none, or fewer; what it alone has is left.
+    """
+    given = network.state_dict()
+    kept = {name: value for name, value in given.items() if name.startswith(_OWN + _OPTIONAL)}
+    learned = {name: value for name, value in start.tensors.items() if not name.startswith(_OWN)}
+    for name in [name for name in learned if name.startswith(_OPTIONAL)]:
+        if name not in given or given[name].shape != learned[name].shape:
+            del learned[name]
+    network.load_state_dict(kept | learned)

@@ -1,0 +1,75 @@
+"""The models inside the package. Listing and finding them needs no torch."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seqray.core import ModelFileError
+
+if TYPE_CHECKING:
+    from seqray.modelfile.file import TrainedModel
+
+FOLDER = Path(__file__).parents[1] / "zoo_models"
+SUFFIX = ".safetensors"
+
+
+def available() -> list[str]:
+    """Return the names of the shipped models, sorted."""
+    return sorted(path.stem for path in FOLDER.glob(f"*{SUFFIX}"))
+
+
+def locate(name_or_path: str | Path) -> Path:
+    """Find a model file by the name of a shipped model or by path.
+
+    Parameters
+    ----------
+    name_or_path
+        Whatever exists as a file, or has a slash or a suffix, is a path; anything else is a name.
+
+    Raises
+    ------
+    ModelFileError
+        For a name that no shipped model has (the nearest is suggested) or a path without a file.
+    """
+    text = str(name_or_path)
+    path = Path(text)
+    if text in available():
+        return FOLDER / f"{text}{SUFFIX}"
+    if isinstance(name_or_path, Path) or "/" in text or path.suffix or path.is_file():
+        if not path.exists():
+            raise ModelFileError("no such file", where=text, remedy=_suggestion(path.stem))
+        return path
+    raise ModelFileError(f"no shipped model is called '{text}'", remedy=_suggestion(text))
+
+
+def _suggestion(name: str) -> str:
+    names = available()
+    by_fold = {known.casefold(): known for known in names}
+    near = difflib.get_close_matches(name.casefold(), by_fold, n=1, cutoff=0.5)
+    if near:
+        return f"did you mean '{by_fold[near[0]]}'?"
+    shipped = f"shipped are {', '.join(names)}" if names else "this installation ships none"
+    return f"{shipped}; a model of your own is given by its path"
+
+
+def load_model(name_or_path: str | Path, backbone: str | Path | None = None) -> TrainedModel:
+    """Load a shipped model by name, or a model file by path, and check it.
+
+    Parameters
+    ----------
+    name_or_path
+        See `locate`.
+    backbone
+        Directory of the encoder that the model stands on, where it has moved since training.
+
+    Raises
+    ------
+    ModelFileError, ConfigError
+        As `locate` and `seqray.modelfile.file.load_model`.
+    """
+    path = locate(name_or_path)
+    from seqray.modelfile.file import load_model_file  # torch is loaded only once a model is
+
+    return load_model_file(path, backbone)

@@ -1,0 +1,36 @@
+from .alignment import AxialTransformer as AxialTransformer
+from .attention import MultiHeadAttention as MultiHeadAttention, scaled_dot_product as scaled_dot_product
+from .axial import ColumnAttention as ColumnAttention, RowAttention as RowAttention
+from .backbone import BackboneClassifier as BackboneClassifier
+from .batches import (
+    PAD as PAD,
+    alignment_buckets as alignment_buckets,
+    collate as collate,
+    collate_alignments as collate_alignments,
+    length_buckets as length_buckets,
+)
+from .build import (
+    Network as Network,
+    build_model as build_model,
+    build_network as build_network,
+    count_parameters as count_parameters,
+)
+from .devices import torch_device as torch_device, trainer_device as trainer_device
+from .helices import helix_profile as helix_profile, pair_probabilities as pair_probabilities
+from .kernels import keep_freed_memory as keep_freed_memory
+from .kmers import WordEmbedding as WordEmbedding
+from .layers import (
+    SPECIAL_TOKENS as SPECIAL_TOKENS,
+    Block as Block,
+    ConvolutionalStem as ConvolutionalStem,
+    TokenEmbedding as TokenEmbedding,
+)
+from .positions import (
+    EndMatrix as EndMatrix,
+    Frame as Frame,
+    PositionGain as PositionGain,
+    PositionMatrix as PositionMatrix,
+    rotary_angles as rotary_angles,
+    sinusoidal as sinusoidal,
+)
+from .sequence import SequenceTransformer as SequenceTransformer

@@ -1,0 +1,12 @@
+from .alignment import AlignmentTokenizer as AlignmentTokenizer
+from .sequence import (
+    CLS as CLS,
+    FIRST_LETTER as FIRST_LETTER,
+    MASK as MASK,
+    PAD as PAD,
+    UNK as UNK,
+    OwnTokenizer as OwnTokenizer,
+    Tokenizer as Tokenizer,
+    context_index as context_index,
+    make_tokenizer as make_tokenizer,
+)

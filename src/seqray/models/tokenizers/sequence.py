@@ -1,0 +1,264 @@
+"""Letters to tokens and back: one token a letter, or one per overlapping k-mer.
+
+These tokenizers put CLS in front; its final state is what the classifier reads. Where a model knows contexts
+(species, for example), the token in front says which: CLS for none, ``vocab_size + i`` for the i-th.
+`OwnTokenizer.spans` says which letters a token stands for, so that explanations can be told in letters.
+"""
+
+from __future__ import annotations
+
+import difflib
+from abc import ABC, abstractmethod
+
+import numpy as np
+import numpy.typing as npt
+
+from seqray.core import ALPHABETS, Alphabet, ConfigError, InputError, Ints, ModelConfig
+
+PAD, CLS, MASK, UNK = 0, 1, 2, 3
+FIRST_LETTER = 4
+
+
+# Above this an embedding table outgrows any data set that could train it.
+_MAX_VOCABULARY = 1 << 20
+
+
+class Tokenizer(ABC):
+    """Letters to tokens; PAD fills rows up.
+
+    Attributes
+    ----------
+    alphabet
+        Letters that are read.
+    """
+
+    alphabet: Alphabet
+
+    def encode(self, sequence: str) -> Ints:
+        """Ints of one sequence of n letters, shape (L,).
+
+        Raises
+        ------
+        InputError
+            For a letter outside the alphabet, or a sequence that `check` refuses.
+        """
+        return self.encode_codes(self.alphabet.encode(sequence))
+
+    @abstractmethod
+    def encode_codes(
+        self, codes: npt.NDArray[np.uint8], lengths: npt.NDArray[np.integer] | None = None
+    ) -> Ints:
+        """Ints of letter codes: shape (..., n) becomes (..., L).
+
+        Parameters
+        ----------
+        codes
+            Letter codes.
+        lengths
+            (...,) letters of each row; what stands behind them may be encoded too, and `mask` tells it. All
+            n by default.
+        """
+
+    @abstractmethod
+    def check(self, sequence: str) -> None:
+        """Refuse a sequence that makes fewer or more tokens than can be read.
+
+        Raises
+        ------
+        InputError
+        """
+
+    @abstractmethod
+    def mask(self, tokens: Ints, lengths: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
+        """Tell which of the tokens (B, L) of sequences with so many letters (B,) are real."""
+
+
+class OwnTokenizer(Tokenizer):
+    """Letters (n) to tokens (1 + T), CLS first; the number of letters alone decides the number of tokens.
+
+    Attributes
+    ----------
+    vocab_size
+        Number of token values, the four special ones included, contexts not.
+    first
+        The token in front: CLS, or that of a context.
+    """
+
+    vocab_size: int
+    first: int = CLS
+
+    @abstractmethod
+    def decode(self, tokens: npt.ArrayLike) -> str:
+        """Letters of tokens (L,); CLS and padding are left out, what isn't known is ``N`` or ``X``."""
+
+    @abstractmethod
+    def spans(self, length: int) -> Ints:
+        """Half-open letter interval of each token of a sequence of that many letters.
+
+        Returns
+        -------
+        array of int64, shape (1 + T, 2)
+            CLS stands for no letter: (0, 0).
+        """
+
+    @abstractmethod
+    def token_length(self, n_letters: int) -> int:
+        """Number of tokens of a sequence of that many letters, CLS included: 1 + T."""
+
+    def check(self, sequence: str) -> None:
+        self.token_length(len(sequence))
+
+    def mask(self, tokens: Ints, lengths: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
+        sizes, inverse = np.unique(lengths, return_inverse=True)
+        real = np.array([self.token_length(int(n)) for n in sizes])[inverse]
+        return np.arange(tokens.shape[1]) < real[:, None]
+
+    def _with_first(self, body: npt.NDArray[np.integer]) -> Ints:
+        tokens = np.empty((*body.shape[:-1], body.shape[-1] + 1), dtype=np.int64)
+        tokens[..., 0] = self.first
+        tokens[..., 1:] = body
+        return tokens
+
+    def _without_specials(self, tokens: npt.ArrayLike) -> Ints:
+        array = np.asarray(tokens, dtype=np.int64)
+        if array.ndim != 1:
+            raise ValueError(f"tokens have shape {array.shape}, not (L,)")
+        return array[(array != CLS) & (array != PAD) & (array < self.vocab_size)]
+
+
+class CharacterTokenizer(OwnTokenizer):
+    """One token a letter: token 4 + c for letter code c, UNK for an ambiguous letter.
+
+    Parameters
+    ----------
+    alphabet
+        Letters that are read.
+    """
+
+    def __init__(self, alphabet: Alphabet) -> None:
+        self.alphabet = alphabet
+        self.vocab_size = FIRST_LETTER + alphabet.unknown
+        self._tokens = np.append(np.arange(FIRST_LETTER, self.vocab_size), UNK)  # by letter code
+        self._codes = np.full(self.vocab_size, alphabet.unknown, dtype=np.uint8)  # by token
+        self._codes[FIRST_LETTER:] = np.arange(alphabet.unknown)
+
+    def encode_codes(
+        self, codes: npt.NDArray[np.uint8], lengths: npt.NDArray[np.integer] | None = None
+    ) -> Ints:
+        return self._with_first(self._tokens[codes])
+
+    def decode(self, tokens: npt.ArrayLike) -> str:
+        return self.alphabet.decode(self._codes[self._without_specials(tokens)])
+
+    def spans(self, length: int) -> Ints:
+        starts = np.arange(length)
+        return np.concatenate([[[0, 0]], np.stack([starts, starts + 1], axis=1)])  # (1 + n, 2)
+
+    def token_length(self, n_letters: int) -> int:
+        return 1 + n_letters
+
+
+class KmerTokenizer(OwnTokenizer):
+    """One token per overlapping k-mer, stride 1; a k-mer with an ambiguous letter is UNK.
+
+    The k-mer of codes c_1 ... c_k is token 4 + sum c_j n^(k-j), with n canonical letters.
+
+    Parameters
+    ----------
+    alphabet
+        Letters that are read.
+    k
+        Letters per token.
+
+    Raises
+    ------
+    ConfigError
+        Where the vocabulary would exceed about a million tokens.
+    """
+
+    def __init__(self, alphabet: Alphabet, k: int) -> None:
+        words = alphabet.unknown**k
+        if k < 1 or words > _MAX_VOCABULARY:
+            raise ConfigError(
+                f"'model.k' is {k}, that is {words} words of {alphabet.name}", remedy="choose a smaller k"
+            )
+        self.alphabet = alphabet
+        self.k = k
+        self.vocab_size = FIRST_LETTER + words
+
+    def encode_codes(
+        self, codes: npt.NDArray[np.uint8], lengths: npt.NDArray[np.integer] | None = None
+    ) -> Ints:
+        count = self.token_length(codes.shape[-1]) - 1
+        index = np.zeros((*codes.shape[:-1], count), dtype=np.int64)
+        unknown = np.zeros(index.shape, dtype=bool)
+        for j in range(self.k):
+            letters = codes[..., j : j + count]
+            index = index * self.alphabet.unknown + letters  # Horner's rule, base n
+            unknown |= letters == self.alphabet.unknown
+        return self._with_first(np.where(unknown, UNK, FIRST_LETTER + index))
+
+    def decode(self, tokens: npt.ArrayLike) -> str:
+        # A letter lies in up to k words; any one of them that is known tells it.
+        body = self._without_specials(tokens)
+        if body.size == 0:
+            return ""
+        known, index = body >= FIRST_LETTER, body - FIRST_LETTER
+        codes = np.full(body.size + self.k - 1, self.alphabet.unknown, dtype=np.uint8)
+        for j in range(self.k):
+            digit = index // self.alphabet.unknown ** (self.k - 1 - j) % self.alphabet.unknown
+            np.copyto(codes[j : j + body.size], digit, where=known, casting="unsafe")
+        return self.alphabet.decode(codes)
+
+    def spans(self, length: int) -> Ints:
+        starts = np.arange(self.token_length(length) - 1)
+        return np.concatenate([[[0, 0]], np.stack([starts, starts + self.k], axis=1)])  # (1 + T, 2)
+
+    def token_length(self, n_letters: int) -> int:
+        if n_letters < self.k:
+            raise InputError(f"{n_letters} letters are too few for words of {self.k}")
+        return 1 + n_letters - self.k + 1
+
+
+def make_tokenizer(config: ModelConfig, context: str | None = None) -> OwnTokenizer:
+    """Build the tokenizer that a model's settings name, for sequences of one context or of none.
+
+    That of a backbone is made by `seqray.modelfile.tokenizer_for`, which calls this for all others.
+
+    Raises
+    ------
+    ConfigError
+        For a context that the settings don't name.
+    """
+    alphabet = ALPHABETS[config.alphabet]
+    tokenizer = (
+        CharacterTokenizer(alphabet) if config.tokenizer == "character" else KmerTokenizer(alphabet, config.k)
+    )
+    if context is not None:
+        tokenizer.first = tokenizer.vocab_size + context_index(config, context)
+    return tokenizer
+
+
+def context_index(config: ModelConfig, context: str) -> int:
+    """Find a context by its name, or by the beginning of it that no other has; case doesn't count.
+
+    Raises
+    ------
+    ConfigError
+        For one that the settings don't name, or a beginning that several share.
+    """
+    if context in config.contexts:
+        return config.contexts.index(context)
+    fold = context.casefold()
+    found = [i for i, name in enumerate(config.contexts) if fold and name.casefold().startswith(fold)]
+    if len(found) == 1:
+        return found[0]
+    if not config.contexts:
+        raise ConfigError(f"the context '{context}' is given, but the model knows none")
+    if found:
+        names = ", ".join(config.contexts[i] for i in found)
+        raise ConfigError(f"the context '{context}' may be {names}", remedy="give more of its name")
+    by_fold = {name.casefold(): name for name in config.contexts}
+    near = difflib.get_close_matches(fold, by_fold, n=1, cutoff=0.4)
+    hint = f"did you mean '{by_fold[near[0]]}'?" if near else f"known are {', '.join(config.contexts)}"
+    raise ConfigError(f"unknown context '{context}'", remedy=hint)

@@ -1,0 +1,1 @@
+from .page import render_evaluation as render_evaluation

@@ -1,0 +1,5 @@
+"""Drawings as SVG: axes, bars, curves, logos, heat maps, tracks."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,192 @@
+"""How many calls would chance alone give? The same scan over shuffled blocks of the user's own sequence.
+
+Blocks of the input are drawn while it streams past and shuffled so that the count of every dinucleotide
+stays: composition and nearest-neighbour bias are the user's, sites are destroyed. What the scan finds in
+them are false calls, but for sites that arise by chance.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaincinv
+
+from seqray.core import Codes, Floats, Intervals, dinucleotide_shuffle
+
+BLOCK_LETTERS = 50_000
+# A short input is shuffled several times over: with five copies the expected number is known better than
+# the number of real calls, which scatters by its own square root.
+MAX_COPIES = 5
+LETTERS_PER_MB = 1e6
+
+
+def poisson_interval(count: int, coverage: float = 0.95) -> tuple[float, float]:
+    """Exact central interval of the mean of a Poisson variable that came out as ``count``.
+
+    References
+    ----------
+    Garwood 1936, Fiducial limits for the Poisson distribution.
+    """
+    tail = (1 - coverage) / 2
+    low = float(gammaincinv(count, tail)) if count else 0.0
+    return low, float(gammaincinv(count + 1, 1 - tail))
+
+
+@dataclass(frozen=True, slots=True)
+class FalseCalls:
+    """Calls to expect by chance at one threshold.
+
+    Attributes
+    ----------
+    per_mb, low, high
+        False calls per million positions on the strands scanned, with a Poisson 95 % interval.
+    scanned_mb
+        Millions of positions scanned in the user's sequence.
+    null_calls, null_mb
+        What was counted, in how many million positions of shuffled sequence.
+    """
+
+    per_mb: float
+    low: float
+    high: float
+    scanned_mb: float
+    null_calls: int
+    null_mb: float
+
+    @property
+    def expected(self) -> float:
+        """False calls to expect in the user's sequence."""
+        return self.per_mb * self.scanned_mb
+
+    @property
+    def expected_interval(self) -> tuple[float, float]:
+        """Poisson 95 % interval of `expected`."""
+        return self.low * self.scanned_mb, self.high * self.scanned_mb
+
+
+class NullScores:
+    """Scores of all peaks found in shuffled sequence.
+
+    Parameters
+    ----------
+    scores
+        (n,) in any order.
+    positions
+        Positions scanned on each strand to find them; above 0.
+    """
+
+    def __init__(self, scores: Floats, positions: int) -> None:
+        self._sorted = np.sort(scores)
+        self.mb = positions / LETTERS_PER_MB
+
+    def count(self, thresholds: Floats) -> npt.NDArray[np.int64]:
+        """Peaks that reach each threshold."""
+        return len(self._sorted) - np.searchsorted(self._sorted, thresholds, "left")
+
+    def at(self, threshold: float, positions: int) -> FalseCalls:
+        """Calls to expect at a threshold where ``positions`` were scanned."""
+        count = int(self.count(np.array([threshold]))[0])
+        low, high = poisson_interval(count)
+        return FalseCalls(
+            count / self.mb, low / self.mb, high / self.mb, positions / LETTERS_PER_MB, count, self.mb
+        )
+
+    def threshold_for(self, fdr: float, scores: Floats, positions: int) -> float | None:
+        """Find the lowest threshold at which false calls make up at most ``fdr`` of all calls.
+
+        Parameters
+        ----------
+        fdr
+            Largest share of false calls, between 0 and 1.
+        scores
+            (n,) of all peaks in the user's sequence.
+        positions
+            Positions scanned there on each strand.
+
+        Returns
+        -------
+        float or None
+            A score that occurs; None where no threshold will do.
+
+        Notes
+        -----
+        One is added to the count in shuffled sequence, as in target-decoy searches (He et al. 2015,
+        arXiv:1501.00537): having met no false call above a threshold doesn't show that there are none.
+        """
+        thresholds = np.unique(scores)
+        calls = len(scores) - np.searchsorted(np.sort(scores), thresholds, "left")
+        scale = positions / LETTERS_PER_MB / self.mb
+        good = np.flatnonzero((self.count(thresholds) + 1) * scale <= fdr * calls)
+        return float(thresholds[good[0]]) if len(good) else None
+
+
+class BlockSampler:
+    """Draws blocks evenly from sequences that stream past and holds no more letters than allowed.
+
+    Every block gets a random key and those with the lowest keys stay, so that each letter of the input is as
+    likely to be drawn as any other, wherever it lies. Blocks never join two contigs or two parts.
+
+    Parameters
+    ----------
+    letters
+        Most letters to hold.
+    window
+        Blocks with fewer letters are dropped.
+    unknown
+        Code of an ambiguous letter; such letters are left out, since they would be spread all over.
+    seed
+        Of the keys and the shuffles.
+    """
+
+    def __init__(self, letters: int, window: int, unknown: int, seed: int) -> None:
+        self._limit = letters
+        self._window = window
+        self._unknown = unknown
+        self._rng = np.random.default_rng(seed)
+        self._offered = 0
+        self._held: list[tuple[float, int, Codes]] = []  # a heap: the highest key (negated) on top
+        self.letters = 0
+
+    def offer(self, codes: Codes, parts: Intervals, masked: Intervals | None = None) -> None:
+        """Show the sampler a contig.
+
+        Parameters
+        ----------
+        codes
+            (L,) codes.
+        parts
+            Where blocks are cut from.
+        masked
+            Letters to leave out.
+        """
+        size = min(BLOCK_LETTERS, self._limit)
+        for start, end in parts.pairs():
+            for first in range(start, end, size):
+                self._offer_block(codes, first, min(first + size, end), masked)
+
+    def _offer_block(self, codes: Codes, start: int, end: int, masked: Intervals | None) -> None:
+        key = -float(self._rng.random())
+        self._offered += 1
+        if self._held and key < self._held[0][0] and self.letters + end - start > self._limit:
+            return
+        block = codes[start:end]
+        keep = block != self._unknown
+        if masked is not None:
+            keep &= ~masked.contains(np.arange(start, end))
+        block = block[keep]
+        if len(block) >= self._window:
+            heapq.heappush(self._held, (key, self._offered, block))
+            self.letters += len(block)
+        while self.letters > self._limit:
+            self.letters -= len(heapq.heappop(self._held)[2])
+
+    def shuffled(self) -> Iterator[Codes]:
+        """Yield each block shuffled, in the order of the input, once or up to `MAX_COPIES` times."""
+        copies = min(MAX_COPIES, self._limit // self.letters) if self.letters else 0
+        for _ in range(copies):
+            for _, _, block in sorted(self._held, key=lambda held: held[1]):
+                yield dinucleotide_shuffle(block, self._rng)

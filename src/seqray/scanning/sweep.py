@@ -1,0 +1,193 @@
+"""Sweep one strand of one contig: coarse profile, candidates, refinement, suppression.
+
+A peak may lie between two windows of the grid and be missed by both. So local maxima of the coarse profile
+are followed from well below the threshold, in rounds: windows around them are scored at half the spacing,
+then at half of that, down to every letter. Before each round those are dropped whose best score so far lies
+more than a margin below the threshold. The margin is in log-odds and proportional to the spacing scored so
+far: the closer one has looked, the less a score can still rise.
+
+The grid is swept in pieces that know nothing of each other: the two points at the ends of a piece are
+followed wherever their neighbour inside allows it, and `join` drops what the neighbour in the next piece
+forbids. So each window is scored in the same company wherever its piece is swept, to the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from seqray.core import Floats, Ints
+from seqray.scanning.peaks import best_of_each, local_maxima, suppress
+from seqray.scanning.windows import ContigWindows, Grid, Scorer
+
+OnPiece = Callable[[Ints, Floats], None]
+
+_ODDS_LIMIT = 1e-9  # a threshold of 1 has no log-odds
+
+
+def floor_below(threshold: float, margin: float) -> float:
+    """Probability that lies ``margin`` log-odds units below a threshold."""
+    bounded = min(max(threshold, _ODDS_LIMIT), 1 - _ODDS_LIMIT)
+    odds = bounded / (1 - bounded) * np.exp(-margin)
+    return float(odds / (1 + odds))
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What one piece of one strand gave.
+
+    Attributes
+    ----------
+    first, last
+        Scores of the first and the last window of the piece's grid; NaN where one wasn't scored.
+    end
+        Index of the last window within the piece.
+    starts, scores
+        (n,) refined peaks that reach the threshold, in the order of the candidates that led to them.
+    origin
+        (n,) index within the piece of the window that each was refined from.
+    """
+
+    first: float
+    last: float
+    end: int
+    starts: Ints
+    scores: Floats
+    origin: Ints
+
+
+def join(grid: Grid, strand: str, pieces: Sequence[Swept], min_distance: int) -> tuple[Ints, Floats]:
+    """Make the peaks of one strand from those of its pieces.
+
+    Parameters
+    ----------
+    grid
+        Of the contig.
+    strand
+        ``+`` or ``-``.
+    pieces
+        All of them, in order.
+    min_distance
+        Smallest distance between two sites.
+
+    Returns
+    -------
+    starts, scores
+        (n,) each, in ascending order of site.
+    """
+    around = grid.circular  # the neighbour of the first point is the last one
+    found = []
+    for i, piece in enumerate(pieces):
+        before = pieces[i - 1].last if i or around else np.nan
+        after = pieces[(i + 1) % len(pieces)].first if i + 1 < len(pieces) or around else np.nan
+        overtopped = (piece.origin == 0) & (before > piece.first)
+        overtopped |= (piece.origin == piece.end) & (after > piece.last)
+        found.append((piece.starts[~overtopped], piece.scores[~overtopped]))
+    starts = np.concatenate([starts for starts, _ in found])
+    scores = np.concatenate([scores for _, scores in found])
+    length = grid.length if grid.circular else None
+    kept = suppress(grid.sites(starts, strand), scores, min_distance, length)
+    return starts[kept], scores[kept]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The procedure, the same for the user's sequence and for a shuffled one.
+
+    Attributes
+    ----------
+    scorer
+        Codes (N, W) to probabilities (N,).
+    threshold
+        Peaks below it are dropped.
+    margin
+        Log-odds units, per letter of spacing, by which a score may still rise.
+    min_distance
+        Smallest distance between two sites.
+    points
+        Grid points per piece.
+    """
+
+    scorer: Scorer
+    threshold: float
+    margin: float
+    min_distance: int
+    points: int
+
+    def peaks(
+        self, windows: ContigWindows, strand: str, on_piece: OnPiece | None = None
+    ) -> tuple[Ints, Floats]:
+        """Find the peaks of one strand.
+
+        Parameters
+        ----------
+        windows
+            Of one contig.
+        strand
+            ``+`` or ``-``.
+        on_piece
+            Is given starts and scores of the grid's windows as they come, in ascending order of site.
+
+        Returns
+        -------
+        starts, scores
+            (n,) each, in ascending order of site.
+        """
+        pieces = [self.piece(windows, strand, first, on_piece) for first in self.firsts(windows)]
+        return join(windows, strand, pieces, self.min_distance)
+
+    def firsts(self, grid: Grid) -> range:
+        """Index of the first grid point of each piece."""
+        return range(0, grid.points, self.points)
+
+    def piece(
+        self, windows: ContigWindows, strand: str, first: int, on_piece: OnPiece | None = None
+    ) -> Swept:
+        """Score and refine the piece that begins at grid point ``first``; see `join`."""
+        starts = windows.starts(first, first + self.points, strand)
+        scores = windows.score(starts, strand, self.scorer)
+        if on_piece is not None:
+            on_piece(starts, scores)
+        candidates = local_maxima(scores) & (scores >= self._floor(windows.rule.stride))
+        chosen = np.flatnonzero(candidates)
+        kept, best, best_scores = self._refine(windows, strand, starts[chosen], scores[chosen])
+        first_score, last_score = float(scores[0]), float(scores[-1])
+        return Swept(first_score, last_score, len(starts) - 1, best, best_scores, chosen[kept])
+
+    def _floor(self, spacing: int) -> float:
+        return floor_below(self.threshold, self.margin * spacing)
+
+    def _refine(
+        self, windows: ContigWindows, strand: str, starts: Ints, scores: Floats
+    ) -> tuple[Ints, Ints, Floats]:
+        """Best window within less than one stride of each candidate, where it reaches the threshold.
+
+        Returns the indices of those candidates, and start and score of their best windows.
+        """
+        stride = windows.rule.stride
+        near, exists = windows.around(starts)  # (n, 2 stride - 1)
+        found = np.full(near.shape, np.nan)
+        found[:, stride - 1] = scores
+        alive = np.arange(len(starts))
+        for spacing, offsets in _rounds(stride):
+            place = np.ix_(alive, stride - 1 + offsets)
+            block = np.full(near[place].shape, np.nan)
+            block[exists[place]] = windows.score(near[place][exists[place]], strand, self.scorer)
+            found[place] = block
+            alive = alive[np.nanmax(found[alive], axis=1, initial=-np.inf) >= self._floor(spacing)]
+        best, best_scores = best_of_each(near[alive], found[alive])
+        reached = best_scores >= self.threshold
+        return alive[reached], best[reached], best_scores[reached]
+
+
+def _rounds(stride: int) -> Iterator[tuple[int, Ints]]:
+    """Spacing reached by each round of refinement, and the offsets that it adds to those known."""
+    reach = np.arange(1 - stride, stride)
+    known, spacing = reach == 0, stride // 2
+    while spacing >= 1:
+        new = (reach % spacing == 0) & ~known
+        yield spacing, reach[new]
+        known |= new
+        spacing //= 2

@@ -1,0 +1,183 @@
+"""The windows of one contig on both strands: where they start, where their sites lie, what they score.
+
+A window is named by its start on the plus strand, whichever strand it is read on. The grid of a whole
+scan is 0, stride, 2 stride, ...; on a linear contig the last window is always added so that the end is
+covered, on a circular one windows run across the origin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from seqray.core import Codes, Floats, Intervals, Ints, reverse_complement_codes
+
+Scorer = Callable[[Codes], npt.NDArray[np.floating]]
+"""Codes (N, W) to the probability of the positive class (N,); each answer depends on its own row alone."""
+
+# Letters gathered for one call of the scorer: 4 MB, so that codes and scores stay in the processor's cache.
+_BATCH_LETTERS = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class WindowRule:
+    """What a window is.
+
+    Attributes
+    ----------
+    window
+        Letters in a window [W].
+    site
+        0-based index of the site within a window read in its own direction.
+    stride
+        Letters between the starts of neighbouring windows.
+    max_ambiguous
+        Windows with a larger share of ambiguous letters aren't scored.
+    unknown
+        Code of an ambiguous letter.
+    """
+
+    window: int
+    site: int
+    stride: int
+    max_ambiguous: float
+    unknown: int
+
+
+class Grid:
+    """Where the windows of one contig lie; its letters aren't needed for that.
+
+    Parameters
+    ----------
+    length
+        Letters of the contig [L >= W].
+    rule
+        What a window is.
+    circular
+        Whether windows run across the origin.
+    """
+
+    def __init__(self, length: int, rule: WindowRule, *, circular: bool = False) -> None:
+        self.length = length
+        self.circular = circular
+        self.rule = rule
+        self.last = self.length - 1 if circular else self.length - rule.window
+        self.points = -(-self.last // rule.stride) + 1 if not circular else -(-self.length // rule.stride)
+
+    def offset(self, strand: str) -> int:
+        """Distance from the start of a window to its site on the plus strand."""
+        return self.rule.site if strand == "+" else self.rule.window - 1 - self.rule.site
+
+    def starts(self, first: int, stop: int, strand: str) -> Ints:
+        """Starts of the grid's windows ``first`` to ``stop``, counted in the order of their sites.
+
+        On a circular contig the windows whose sites lie past the origin come first.
+        """
+        index = np.arange(first, min(stop, self.points), dtype=np.int64)
+        if self.circular:
+            wrapped = -(-(self.length - self.offset(strand)) // self.rule.stride)
+            index = (index + wrapped) % self.points
+        return np.minimum(index * self.rule.stride, self.last)
+
+    def sites(self, starts: Ints, strand: str) -> Ints:
+        """Positions of the sites within the contig."""
+        sites = starts + self.offset(strand)
+        return sites % self.length if self.circular else sites
+
+    def gaps(self, starts: Ints) -> Ints:
+        """Letters from each window of the grid to the next; 1 for the last of a linear contig."""
+        end = self.length if self.circular else self.last
+        return np.maximum(np.minimum(starts + self.rule.stride, end) - starts, 1)
+
+    def around(self, starts: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
+        """Windows between each window and its neighbours on the grid, at stride 1.
+
+        Returns
+        -------
+        starts
+            (n, 2 stride - 1), in the direction of the plus strand along each row; the middle is the
+            window itself.
+        exists
+            (n, 2 stride - 1) booleans: False beyond the ends of a linear contig.
+        """
+        reach = np.arange(1 - self.rule.stride, self.rule.stride, dtype=np.int64)
+        near = starts[:, None] + reach
+        if self.circular:
+            return near % self.length, np.ones(near.shape, dtype=bool)
+        return np.clip(near, 0, self.last), (near >= 0) & (near <= self.last)
+
+
+class ContigWindows(Grid):
+    """All windows of one contig, with their letters.
+
+    Parameters
+    ----------
+    codes
+        (L,) codes with L >= W.
+    rule
+        What a window is.
+    circular
+        Whether windows run across the origin.
+    parts
+        Only windows whose site lies in here are scored.
+    masked
+        Windows whose site lies in here aren't scored.
+    """
+
+    def __init__(
+        self,
+        codes: Codes,
+        rule: WindowRule,
+        *,
+        circular: bool = False,
+        parts: Intervals | None = None,
+        masked: Intervals | None = None,
+    ) -> None:
+        super().__init__(len(codes), rule, circular=circular)
+        self._parts = parts
+        self._masked = masked
+        unrolled = np.concatenate((codes, codes[: rule.window - 1])) if circular else codes
+        self._view = np.lib.stride_tricks.sliding_window_view(unrolled, rule.window)
+
+    def score(self, starts: Ints, strand: str, scorer: Scorer) -> Floats:
+        """Score windows given by their starts.
+
+        Returns
+        -------
+        ndarray
+            (n,) probabilities; NaN for a window that isn't scored: its site is masked or outside the
+            parts, or it holds too many ambiguous letters.
+        """
+        scores = np.full(len(starts), np.nan)
+        wanted = np.flatnonzero(self._wanted(self.sites(starts, strand)))
+        step = max(1, _BATCH_LETTERS // self.rule.window)
+        for chunk in (wanted[i : i + step] for i in range(0, len(wanted), step)):
+            codes = self._view[starts[chunk]]
+            clear = self._clear(codes)
+            codes, chunk = codes[clear], chunk[clear]
+            if len(chunk):
+                scores[chunk] = scorer(codes if strand == "+" else reverse_complement_codes(codes))
+        return scores
+
+    def at_sites(self, sites: Ints) -> Codes:
+        """Windows of the plus strand at given sites, or as near as the contig's ends allow: (n, W) codes.
+
+        Those with too many ambiguous letters are left out.
+        """
+        starts = sites - self.offset("+")
+        codes = self._view[starts % self.length if self.circular else np.clip(starts, 0, self.last)]
+        return codes[self._clear(codes)]
+
+    def _clear(self, codes: Codes) -> npt.NDArray[np.bool_]:
+        return (codes == self.rule.unknown).mean(axis=1) <= self.rule.max_ambiguous
+
+    def _wanted(self, sites: Ints) -> npt.NDArray[np.bool_]:
+        wanted = np.ones(len(sites), dtype=bool)
+        if self._parts is not None:
+            wanted &= self._parts.contains(sites)
+        if self._masked is not None:
+            wanted &= ~self._masked.contains(sites)
+        return wanted

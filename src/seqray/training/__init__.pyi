@@ -1,0 +1,5 @@
+from .fit import TrainResult as TrainResult, check_output as check_output, train as train
+from .partitions import data_sha256 as data_sha256, partition as partition, related_groups as related_groups
+from .pretraining import pretrain as pretrain
+from .recalibration import recalibrate as recalibrate, refuse_training_data as refuse_training_data
+from .workdir import is_main_process as is_main_process

@@ -1,0 +1,285 @@
+"""From labelled sequences to checked classes, and to training and validation parts that don't leak."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from seqray.core import (
+    ALPHABETS,
+    Alignment,
+    Alphabet,
+    ConfigError,
+    Example,
+    InputError,
+    RunConfig,
+    reverse_complement,
+)
+from seqray.homology import holdout
+from seqray.modelfile import tokenizer_for
+
+SPLITS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True)
+class Partition:
+    """The data of a run, checked and divided.
+
+    Attributes
+    ----------
+    classes
+        Class names [K] in the order of the logits.
+    labels
+        (N,) class index of each sequence, those of the test part included.
+    train, validation
+        Indices of the sequences of each part; test sequences are in neither.
+    related
+        Number of validation sequences with a relative in the training part: the same group, or the same
+        letters on either strand. Not 0 only where the data name their own split.
+    """
+
+    classes: tuple[str, ...]
+    labels: np.ndarray
+    train: np.ndarray
+    validation: np.ndarray
+    related: int
+
+    def sha256(self) -> str:
+        """Hash of which sequences are learned from and which are held out."""
+        return hashlib.sha256(self.train.tobytes() + b"/" + self.validation.tobytes()).hexdigest()
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Sequences of each class in each part."""
+        parts = {"train": self.train, "validation": self.validation}
+        return {
+            part: {name: int(np.sum(self.labels[rows] == i)) for i, name in enumerate(self.classes)}
+            for part, rows in parts.items()
+        }
+
+
+def partition(
+    data: Sequence[Example],
+    config: RunConfig,
+    classes: Sequence[str] | None = None,
+    member: int = 1,
+) -> Partition:
+    """Check labels and lengths, and choose the validation part of a member.
+
+    Where the data name a split, their training and validation parts are taken; a validation part that they
+    don't name is held out from training by whole groups, another one for each member.
+
+    Parameters
+    ----------
+    data
+        All examples; those of split ``test`` are left alone.
+    config
+        Of the run; ``seed`` decides what is held out.
+    classes
+        Order of the class names; sorted, with the positive one last, by default.
+    member
+        Number of the member, from 1.
+
+    Raises
+    ------
+    InputError, ConfigError
+        For data that can't be trained on.
+    """
+    rows = np.array([i for i, example in enumerate(data) if _split_of(example) != "test"], dtype=np.int64)
+    if not len(rows):
+        raise InputError("no example to train on", remedy="give examples of split 'train' or of none")
+    names = check_classes(Counter(data[i].label for i in rows), config, classes)
+    check_lengths([data[i] for i in rows], config)
+    index = {name: i for i, name in enumerate(names)}
+    labels = np.array([index.get(example.label or "", -1) for example in data], dtype=np.int64)
+    groups = related_groups([data[i] for i in rows], ALPHABETS[config.model.alphabet])
+    chosen = np.array([data[i].split == "validation" for i in rows])
+    if not chosen.any():
+        chosen = hold_out_in_turn(labels[rows], groups, config.data.validation, config.seed, member)
+    result = Partition(
+        names,
+        labels,
+        rows[~chosen],
+        rows[chosen],
+        int(np.isin(groups[chosen], groups[~chosen]).sum()),
+    )
+    for part, counts in result.counts().items():
+        for name, count in counts.items():
+            if count == 0:
+                remedy = "mark the split in the data, or give smaller groups"
+                raise InputError(f"the {part} part holds no example of class '{name}'", remedy=remedy)
+    return result
+
+
+def _split_of(example: Example) -> str:
+    split = example.split or "train"
+    if split not in SPLITS:
+        raise InputError(f"unknown split '{split}'", where=example.where, remedy="give " + ", ".join(SPLITS))
+    return split
+
+
+def check_classes(counts: Counter[str], config: RunConfig, classes: Sequence[str] | None) -> tuple[str, ...]:
+    """Order the class names and refuse data that can't be trained on."""
+    positive = config.data.positive
+    if positive not in counts:
+        near = difflib.get_close_matches(positive, counts, n=1) or sorted(counts)
+        raise InputError(
+            f"no example has the positive class '{positive}'",
+            remedy=f"set 'data.positive' to a label of the data, such as '{near[0]}'",
+        )
+    names = tuple(classes) if classes is not None else (*sorted(set(counts) - {positive}), positive)
+    if set(names) != set(counts) or len(set(names)) != len(names):
+        raise InputError(f"the classes {', '.join(names)} are not the labels {', '.join(sorted(counts))}")
+    if len(names) < 2:
+        raise InputError(f"all examples have the label '{positive}'", remedy="a classifier needs two classes")
+    if len(names) != config.model.classes:
+        labels = f"{len(names)} labels: {', '.join(names)}"
+        raise ConfigError(f"'model.classes' is {config.model.classes}, but the data have {labels}")
+    for name in names:
+        if counts[name] < 2:
+            raise InputError(f"label '{name}' has one example", remedy="give two or more of each label")
+    _check_names(names)
+    return names
+
+
+def _check_names(names: Sequence[str]) -> None:
+    """Refuse class names that tables of predictions or figures can't keep apart."""
+    columns: dict[str, str] = {}
+    for name in names:
+        if any(sign in name for sign in "\t\r\n"):
+            raise InputError(f"label {name!r} holds a tab or a line break", remedy="rename it")
+        column = "_".join(name.split())
+        if column in columns:
+            raise InputError(
+                f"labels '{columns[column]}' and '{name}' would share the column p_{column} of predictions",
+                remedy="rename one of them",
+            )
+        columns[column] = name
+        if len(names) > 2 and name in ("all", "macro"):
+            raise InputError(
+                f"label '{name}' is what 'seqray evaluate' calls the figures over all classes",
+                remedy="rename it",
+            )
+
+
+def check_lengths(data: Sequence[Example], config: RunConfig) -> None:
+    """Refuse sequences that don't fit the window, its flanks or the tokenizer."""
+    if config.model.kind == "alignment":
+        return  # alignments are cut to the window by `seqray.core.msa.fit`
+    window, flank = config.data.window, config.data.flank
+    tokenizer = tokenizer_for(config.model)
+    for example in data:
+        length, where = len(example.sequence), example.where
+        if flank and length != window + 2 * flank:
+            expected = f"'data.window' and 'data.flank' make {window} + 2 x {flank} = {window + 2 * flank}"
+            raise InputError(f"holds {length} letters, but {expected}", where=where)
+        if length > window + 2 * flank:
+            remedy = "cut the sequences, or raise 'data.window'"
+            raise InputError(
+                f"holds {length} letters, more than 'data.window' ({window})", where=where, remedy=remedy
+            )
+        try:
+            tokenizer.check(example.sequence[flank : length - flank])
+        except InputError as error:
+            raise InputError(error.what, where=where) from None
+        if length == 0:
+            raise InputError("holds no letters", where=where)
+
+
+def related_groups(data: Sequence[Example], alphabet: Alphabet) -> np.ndarray:
+    """Number the examples so that relatives share a number: int64 (N,).
+
+    Relatives are examples of one group, copies, and (nucleotides) copies on the other strand, directly or
+    through others.
+    """
+    keys: dict[tuple[str, str], int] = {}
+    edges: list[tuple[int, int]] = []
+    for row, example in enumerate(data):
+        letters = example.sequence
+        if alphabet.is_nucleotide:
+            letters = min(letters, reverse_complement(letters, alphabet))
+        for key in (("sequence", letters), ("group", example.group)):
+            if key[1] is not None:
+                edges.append((row, len(data) + keys.setdefault((key[0], key[1]), len(keys))))
+    size = len(data) + len(keys)
+    left, right = np.array(edges, dtype=np.int64).reshape(-1, 2).T
+    graph = coo_array((np.ones(len(edges), dtype=np.int8), (left, right)), shape=(size, size))
+    return connected_components(graph, directed=False)[1][: len(data)].astype(np.int64)
+
+
+def hold_out_in_turn(
+    labels: np.ndarray, groups: np.ndarray, share: float, seed: int, member: int
+) -> np.ndarray:
+    """Hold out what no earlier member held out, or anew where too little is left: bool (N,).
+
+    Together the members then learn from everything, and what they are calibrated on is larger. Where about
+    one share is left, all of it is taken.
+    """
+    free = held = np.ones(len(labels), dtype=bool)
+    for number in range(member):
+        rows = np.flatnonzero(free)
+        share_of_rest = share * len(labels) / max(len(rows), 1)
+        held = np.zeros(len(labels), dtype=bool)
+        if share_of_rest < 0.9:
+            held[rows] = hold_out(labels[rows], groups[rows], share_of_rest, seed + number)
+        elif share_of_rest < 1.25:
+            held = free.copy()
+        if len(np.unique(labels[held])) < len(np.unique(labels)):
+            free, held = np.ones(len(labels), dtype=bool), hold_out(labels, groups, share, seed + number)
+        free = free & ~held
+    return held
+
+
+def hold_out(labels: np.ndarray, groups: np.ndarray, share: float, seed: int) -> np.ndarray:
+    """Hold out about ``share`` of each class in whole groups: bool (N,), True where held out.
+
+    Groups of one, often nearly all of them, are drawn at random within each class; only larger ones need
+    the search of `seqray.homology.holdout`, whose time grows with the square of their number.
+    """
+    alone = np.bincount(groups)[groups] == 1
+    held = np.zeros(len(labels), dtype=bool)
+    rng = np.random.default_rng(seed)
+    for k in np.unique(labels):
+        rows = np.flatnonzero(alone & (labels == k))
+        count = min(max(round(share * len(rows)), 1), len(rows) - 1)  # both parts get some of each class
+        held[rng.permutation(rows)[: max(count, 0)]] = True
+    shared = np.flatnonzero(~alone)
+    folds = max(2, round(1 / min(share, 1 - share)))
+    n_groups = len(np.unique(groups[shared]))
+    if n_groups >= folds:
+        held[shared] = holdout(labels[shared], groups[shared], share, seed)
+    elif n_groups >= 2 and not alone.any():
+        held[shared] = holdout(labels[shared], groups[shared], 1 / n_groups, seed)
+    return held
+
+
+def content_sha256(data: Sequence[Example]) -> str:
+    """Hash sequences and labels alone, to know the same data again in another order or division."""
+    rows = sorted({f"{_letters(example)}\t{example.label or ''}\n" for example in data})
+    return hashlib.sha256("".join(rows).encode()).hexdigest()
+
+
+def data_sha256(data: Sequence[Example]) -> str:
+    """Hash the content in its order: sequence, label, group, split and context, but not the identifier.
+
+    The order counts because training depends on it.
+    """
+    digest = hashlib.sha256()
+    for example in data:
+        row = [_letters(example), example.label or "", example.group or "", example.split or ""]
+        row += [example.context] if example.context else []
+        digest.update(("\t".join(row) + "\n").encode())
+    return digest.hexdigest()
+
+
+def _letters(example: Example) -> str:
+    """Letters of a sequence, checksum of an alignment."""
+    if isinstance(example, Alignment):
+        return hashlib.sha256(repr(example.codes.shape).encode() + example.codes.tobytes()).hexdigest()
+    return example.sequence

@@ -1,0 +1,263 @@
+"""Pre-training without labels: hidden letters are guessed from what stands around them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import lightning
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils.data import Dataset
+
+from seqray.core import (
+    ALPHABETS,
+    Alignment,
+    AugmentConfig,
+    ConfigError,
+    Example,
+    InputError,
+    LabelledSequence,
+    RunConfig,
+    SeqrayError,
+    StoppingConfig,
+)
+from seqray.modelfile import save_pretrained
+from seqray.models import Network, build_network, count_parameters
+from seqray.training.data import Examples, TrainingData
+from seqray.training.encode import encode
+from seqray.training.masking import IGNORED, MaskedBatch, MaskedSource
+from seqray.training.module import scheduled_adamw
+from seqray.training.partitions import data_sha256
+from seqray.training.trainer import BEST, LAST, make_trainer, quiet, run_fit
+from seqray.training.workdir import WorkDir, fingerprint, is_main_process
+
+HELD_OUT = 0.05
+FEWEST = 20  # windows or alignments
+SHORTEST = 0.25  # of a window: what is left at the end of a record is taken from there on
+
+
+@dataclass(frozen=True)
+class PretrainResult:
+    """What pre-training gives.
+
+    Attributes
+    ----------
+    network
+        Weights of the best epoch; its head has learned nothing.
+    facts
+        ``loss`` (nats a letter) and ``accuracy`` on what is held out, ``floor_loss`` and ``floor_accuracy``
+        of guessing by the shares of the letters alone, counts, epochs.
+    """
+
+    network: Network
+    facts: dict[str, Any]
+
+
+class MaskedLetters(lightning.LightningModule):
+    """A network with a linear map from each token to the letters that it stands for.
+
+    Parameters
+    ----------
+    config
+        Of the run.
+    seed
+        Of dropout.
+    """
+
+    def __init__(self, config: RunConfig, seed: int) -> None:
+        super().__init__()
+        self.config, self.seed = config, seed
+        self.network = build_network(config.model)
+        self.letters = len(ALPHABETS[config.model.alphabet].letters)
+        self.guess = nn.Linear(config.model.d_model, self.network.embedding.stride * self.letters)
+        self.history: list[dict[str, float]] = []
+
+    def forward(self, tokens: Tensor, *masks: Tensor | None) -> Tensor:
+        """Tokens (..., 1 + N) and their masks to scores (..., N, letters)."""
+        states = self.network.states(tokens, *masks)[..., 1:, :]  # (..., T, D)
+        scores = self.guess(states).unflatten(-1, (-1, self.letters))  # (..., T, s, letters)
+        return scores.flatten(-3, -2)[..., : tokens.shape[-1] - 1, :]  # (..., T·s, letters)
+
+    def training_step(self, batch: MaskedBatch, number: int) -> Tensor:
+        key = (self.seed, self.current_epoch, number, self.global_rank)
+        torch.manual_seed(int(np.random.SeedSequence(key).generate_state(1)[0]))
+        scores = self(batch.tokens, *batch.masks).float()
+        loss = F.cross_entropy(scores.flatten(0, -2), batch.hidden.flatten(), ignore_index=IGNORED)
+        self.log("train_loss", loss, on_step=False, on_epoch=True, sync_dist=True, batch_size=len(batch.rows))
+        return loss
+
+    def on_validation_epoch_start(self) -> None:
+        self._sums = torch.zeros(3, dtype=torch.float64)  # loss, right guesses, guesses
+
+    def validation_step(self, batch: MaskedBatch, _: int) -> None:
+        scores, hidden = self(batch.tokens, *batch.masks).float().flatten(0, -2), batch.hidden.flatten()
+        loss = F.cross_entropy(scores, hidden, ignore_index=IGNORED, reduction="sum")
+        asked = hidden != IGNORED
+        right = (scores.argmax(dim=1) == hidden)[asked].sum()
+        self._sums += torch.tensor([float(loss), float(right), float(asked.sum())], dtype=torch.float64)
+
+    def on_validation_epoch_end(self) -> None:
+        sums = self.trainer.strategy.reduce(self._sums.to(self.device), reduce_op="sum")
+        assert isinstance(sums, Tensor)
+        loss, right, asked = (float(value) for value in sums)
+        if not math.isfinite(loss):
+            raise SeqrayError(
+                f"pre-training diverged in epoch {self.current_epoch + 1}",
+                remedy="lower 'optimizer.learning_rate'",
+            )
+        self._figures = {"loss": loss / asked, "accuracy": right / asked}
+        for name, value in self._figures.items():
+            self.log(f"validation_{name}", value, prog_bar=name == "loss", sync_dist=True)
+
+    def on_train_epoch_end(self) -> None:
+        self.history.append({"epoch": self.current_epoch + 1, **self._figures})
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        checkpoint["history"] = self.history
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        self.history = list(checkpoint["history"])
+
+    def configure_optimizers(self) -> Any:
+        return scheduled_adamw(self, self.config, int(self.trainer.estimated_stepping_batches))
+
+
+class MaskedData(TrainingData):
+    """Batches with letters hidden; those that are held out always the same letters."""
+
+    def __init__(self, train: Examples, validation: Examples, config: RunConfig, share: float) -> None:
+        super().__init__(train, validation, config, config.seed)
+        self.share = share
+
+    def training_source(self, rank: int) -> Dataset[Any]:
+        # No letter is changed but those to guess; alignments are still read by other rows each time.
+        unchanged = AugmentConfig(rows=self.config.augment.rows, query=self.config.augment.query)
+        return MaskedSource(self.train, self.share, unchanged, self.seed, rank)
+
+    def validation_source(self) -> Dataset[Any]:
+        return MaskedSource(self.validation, self.share, seed=self.seed + 1)
+
+
+def cut(sequence: str, window: int) -> list[str]:
+    """Cut a sequence into windows end to end; a short rest is taken together with letters before it.
+
+    >>> cut("ACGTACGTAC", 4)
+    ['ACGT', 'ACGT', 'GTAC']
+    """
+    pieces = [sequence[i : i + window] for i in range(0, len(sequence), window)]
+    if len(pieces) > 1 and len(pieces[-1]) < window:
+        long_enough = len(pieces[-1]) >= SHORTEST * window
+        pieces[-1:] = [sequence[-window:]] if long_enough else []
+    return pieces
+
+
+def pretrain(
+    config: RunConfig,
+    data: Sequence[str] | Sequence[Alignment],
+    out: Path | None,
+    *,
+    work_dir: Path,
+    share: float = 0.15,
+    resume: bool = True,
+    progress: bool = False,
+    threads: int | None = None,
+) -> PretrainResult:
+    """Teach a network to guess hidden letters, and save its weights for `seqray.training.train`.
+
+    Parameters
+    ----------
+    config
+        Settings of the run; ``model``, ``data.window``, ``optimizer``, ``trainer`` and ``seed`` count.
+    data
+        Alignments for a model that reads them; else validated letters, cut into windows of ``data.window``.
+        A twentieth of the alignments, or windows, is held out.
+    out
+        The file; None saves nothing.
+    work_dir
+        Folder for checkpoints and logs, from which an interrupted run goes on.
+    share
+        Share of the letters that are hidden.
+    resume, progress, threads
+        As in `seqray.training.train`.
+
+    Raises
+    ------
+    ConfigError
+        For a k-mer model: overlapping words tell each other's letters; and for one on a backbone.
+    InputError
+        For fewer than 20 windows or alignments, or a ``work_dir`` of another run.
+    """
+    if config.model.backbone is not None:
+        raise ConfigError("pre-training is for seqray's own networks, not for 'model.kind: backbone'")
+    if config.model.tokenizer != "character":
+        raise ConfigError("pre-training is for the character tokenizer ('model.tokenizer')")
+    if not 0 < share < 1:
+        raise ConfigError(f"the share of hidden letters is {share}", remedy="give one between 0 and 1")
+    if threads is not None:
+        torch.set_num_threads(threads)
+    examples = _examples(data, config.data.window, config.model.alphabet)
+    if len(examples) < FEWEST:
+        what = "alignments" if config.model.kind == "alignment" else "different windows"
+        raise InputError(f"{len(examples)} {what} are too few to learn from", remedy=f"give {FEWEST} or more")
+    config = replace(config, stopping=StoppingConfig(monitor="loss", patience=config.stopping.patience))
+    order = np.random.default_rng(config.seed).permutation(len(examples))
+    held = max(1, round(HELD_OUT * len(examples)))
+    none = np.zeros(len(examples), dtype=np.int64)  # labels, which there are none of
+    train_set, held_out = (encode(examples, none, rows, config) for rows in (order[held:], order[:held]))
+    identity = {
+        "settings": fingerprint(config, ("pre-training", str(share))),
+        "data": data_sha256(examples),
+    }
+    folder = WorkDir(Path(work_dir), identity, ("",), resume)
+    with quiet():
+        folder.claim()
+        lightning.seed_everything(config.seed, workers=True, verbose=False)
+        module = MaskedLetters(config, config.seed)
+        trainer = make_trainer(config, folder.member(1), progress=progress)
+        batches = MaskedData(train_set, held_out, config, share)
+        run_fit(trainer, module, batches, folder.checkpoint(1, LAST))
+    best = torch.load(folder.member(1) / f"{BEST}.ckpt", map_location="cpu", weights_only=True)
+    module.load_state_dict(best["state_dict"])
+    figures = min(module.history, key=lambda row: row["loss"])
+    facts = {
+        **{name: float(f"{figures[name]:.6g}") for name in ("loss", "accuracy")},
+        **_floor(train_set, held_out),
+        "epochs": int(figures["epoch"]),
+        "examples": len(examples),
+        "letters": int(train_set.letter_counts().sum() + held_out.letter_counts().sum()),
+        "share": share,
+        "parameters": count_parameters(module.network),
+        "data_sha256": identity["data"],
+    }
+    if out is not None and is_main_process():
+        save_pretrained(out, module.network, facts)
+    return PretrainResult(module.network.eval(), facts)
+
+
+def _examples(data: Sequence[str] | Sequence[Alignment], window: int, alphabet: str) -> Sequence[Example]:
+    """Alignments as they are; sequences as windows, each once, in an order that is not that of the input.
+
+    What holds no known letter gives nothing to guess and is left out.
+    """
+    alignments = [one for one in data if isinstance(one, Alignment)]
+    if alignments:
+        return [one for one in alignments if (one.codes < one.alphabet.unknown).any()]
+    windows = {piece for sequence in data if isinstance(sequence, str) for piece in cut(sequence, window)}
+    known = set(ALPHABETS[alphabet].letters)
+    return [LabelledSequence(letters, "", "") for letters in sorted(windows) if known & set(letters)]
+
+
+def _floor(train: Examples, held_out: Examples) -> dict[str, float]:
+    """Loss and accuracy of guessing every letter by its share in training."""
+    seen, asked = train.letter_counts() + 1.0, held_out.letter_counts()
+    shares = asked / asked.sum()
+    return {
+        "floor_loss": float(f"{-(shares * np.log(seen / seen.sum())).sum():.6g}"),
+        "floor_accuracy": float(f"{shares[seen.argmax()]:.6g}"),
+    }

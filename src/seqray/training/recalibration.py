@@ -1,0 +1,213 @@
+"""Calibrate a trained model anew on labelled sequences that it has not seen; its weights stay as they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.stats import mannwhitneyu
+
+from seqray.calibration import Calibration, Method, calibrated_card
+from seqray.core import Card, ConfigError, InputError, LabelledSequence, __version__
+from seqray.inference import BatchSize, known_context, score_ragged
+from seqray.metrics import auroc
+from seqray.modelfile import TrainedModel
+from seqray.training.partitions import content_sha256, data_sha256, related_groups
+
+UPSIDE_DOWN = 1e-3
+"""A model that knows nothing ranks as badly with this chance; below it, labels are taken for swapped."""
+FEWEST = 20
+"""Examples of each class below which a calibration says next to nothing."""
+
+
+def recalibrate(
+    model: TrainedModel,
+    data: Sequence[LabelledSequence],
+    method: Method = "temperature",
+    *,
+    batch_size: BatchSize = "auto",
+) -> Card:
+    """Fit temperature, shift or isotonic map, threshold, prevalence and conformal ranks to held-out examples.
+
+    Parameters
+    ----------
+    model
+        To calibrate; it is not changed.
+    data
+        Labelled sequences. Those of split ``train`` are left out, and those of none where others name one.
+        The share of the positive class in the rest becomes the model's prevalence.
+    method
+        ``temperature``, or ``platt`` or ``isotonic`` for two classes.
+    batch_size
+        As in `seqray.inference.predict_records`.
+
+    Returns
+    -------
+    Card
+        For `seqray.modelfile.save_model` with the networks of the model; ``training.calibrated_on`` says on
+        what, and how far off the probabilities were before and are now.
+
+    Raises
+    ------
+    InputError
+        For data that the model was trained on, of other labels or lengths, or too few of a class.
+    ConfigError
+        For a method that the model can't take.
+    """
+    card = model.card
+    if method != "temperature" and len(card.classes) != 2:
+        raise ConfigError(
+            f"{method} calibration is for two classes, model '{card.name}' has {len(card.classes)}",
+            remedy="use the method temperature",
+        )
+    refuse_training_data(card, data)
+    used = held_out_part(data)
+    labels = _labels(used, card)
+    texts = [_window(example, card) for example in used]
+    # Without temperature and map a model gives the softmax of its mean log-probabilities.
+    plain = replace(model, card=replace(card, temperature=1.0, isotonic={}))
+    raw = np.log(np.maximum(_scores(plain, used, texts, batch_size), 1e-300))
+    _check_ranking(raw, labels, card)
+    before = Calibration.of(card)
+    fitted, facts = calibrated_card(
+        card, raw, labels, related_groups(used, model.alphabet), method, before=before
+    )
+    counts = np.bincount(labels, minlength=len(card.classes)).tolist()
+    provenance = facts | {
+        "classes": dict(zip(card.classes, counts, strict=True)),
+        "sha256": data_sha256(used),
+        "model_sha256": model.sha256,
+        "note": "figures under 'metrics' and 'validation' were measured before, at the threshold of then",
+    }
+    return replace(
+        fitted,
+        seqray_version=__version__,
+        info=_moved_info(fitted, before),
+        training=card.training | {"calibrated_on": provenance},
+    )
+
+
+def held_out_part(data: Sequence[LabelledSequence]) -> list[LabelledSequence]:
+    """Those of split ``validation`` or ``test``; where no example names a split, all.
+
+    Raises
+    ------
+    InputError
+        Where nothing is left.
+    """
+    used = _not_for_training(data)
+    if not used:
+        raise InputError(
+            "all examples are of split 'train'", remedy="give sequences that the model was not trained on"
+        )
+    return used
+
+
+def _not_for_training(data: Sequence[LabelledSequence]) -> list[LabelledSequence]:
+    names_parts = any(example.split for example in data)
+    return [example for example in data if example.split != "train" and (example.split or not names_parts)]
+
+
+def refuse_training_data(
+    card: Card, data: Sequence[LabelledSequence], *, parts_are_left_out: bool = True
+) -> None:
+    """Refuse the very data that the card's checksums are of, in whatever order and of whatever split.
+
+    Parameters
+    ----------
+    card
+        Of the model. One of an earlier version knows its data in their order only.
+    data
+        Labelled sequences.
+    parts_are_left_out
+        Whether a table that names its own parts is taken, since the part named ``train`` is left out.
+
+    Raises
+    ------
+    InputError
+        Where they are; examples that the model was trained on say nothing of its errors.
+    """
+    if parts_are_left_out and 0 < len(_not_for_training(data)) < len(data):
+        return
+    versions = [data, *([replace(e, split=split) for e in data] for split in (None, "train"))]
+    in_order = any(data_sha256(version) == card.training.get("data_sha256") for version in versions)
+    if in_order or content_sha256(data) == card.training.get("content_sha256"):
+        raise InputError(
+            f"these are the data that model '{card.name}' was trained on",
+            remedy="give labelled sequences that it has not seen",
+        )
+
+
+def _labels(used: Sequence[LabelledSequence], card: Card) -> np.ndarray:
+    index = {name: i for i, name in enumerate(card.classes)}
+    for example in used:
+        if example.label not in index:
+            raise InputError(
+                f"has the label '{example.label}'",
+                where=example.where,
+                remedy=f"the classes of model '{card.name}' are {', '.join(card.classes)}",
+            )
+    counts = Counter(example.label for example in used)
+    for name in card.classes:
+        if counts[name] < FEWEST:
+            raise InputError(
+                f"{counts[name]} held-out examples of class '{name}'",
+                remedy=f"calibration needs {FEWEST} or more of each class",
+            )
+    return np.array([index[example.label] for example in used], dtype=np.int64)
+
+
+def _check_ranking(raw: np.ndarray, labels: np.ndarray, card: Card) -> None:
+    """Refuse two classes of which the model ranks the positive one below the other: no method mends that."""
+    if len(card.classes) != 2:
+        return
+    positive = card.positive_index
+    log_odds, truth = raw[:, positive] - raw[:, 1 - positive], labels == positive
+    if mannwhitneyu(log_odds[truth], log_odds[~truth], alternative="less").pvalue < UPSIDE_DOWN:
+        found = auroc(truth, log_odds)
+        raise InputError(
+            f"model '{card.name}' ranks '{card.positive}' below the rest (AUROC {found:.3f})",
+            remedy="see that the labels are not swapped, and that the model is meant for such sequences",
+        )
+
+
+def _window(example: LabelledSequence, card: Card) -> str:
+    """Letters of the window: where training sequences carried flanks, they are cut off here too."""
+    letters = card.without_flanks(example.sequence)
+    if len(letters) > card.window:
+        raise InputError(
+            f"{len(letters)} letters, and the window of model '{card.name}' holds {card.window}",
+            where=example.where,
+            remedy="cut the sequences",
+        )
+    return letters
+
+
+def _scores(
+    model: TrainedModel, used: Sequence[LabelledSequence], texts: Sequence[str], batch_size: BatchSize
+) -> np.ndarray:
+    """Probabilities (N, K); examples of each context are answered together."""
+    for example, text in zip(used, texts, strict=True):
+        try:
+            model.tokenizer.check(text)
+        except InputError as error:
+            raise InputError(error.what, where=example.where) from None
+    p = np.empty((len(used), len(model.card.classes)))
+    names = [known_context(model, example.context) for example in used]
+    for name in dict.fromkeys(names):
+        rows = [i for i, other in enumerate(names) if other == name]
+        codes = [model.alphabet.encode(texts[i]) for i in rows]
+        p[rows] = score_ragged(model.with_context(name), codes, batch_size, "fp32")
+    return p
+
+
+def _moved_info(card: Card, before: Calibration) -> dict[str, Any]:
+    """The card's texts; a threshold for scans is moved to where the same windows are called."""
+    threshold = card.info.get("scan_threshold")
+    if not isinstance(threshold, int | float) or len(card.classes) != 2:
+        return card.info
+    moved = Calibration.of(card).moved(float(threshold), before)
+    return card.info | {"scan_threshold": float(f"{moved:.6g}")}
