@@ -16,19 +16,28 @@ TABLE = RESULTS / "accuracy.tsv"
 INTRODUCTION = """\
 # Accuracy
 
-Each set under its official protocol (the published test part, or random folds) and under an honest one.
-Honest leaves out test sequences that share a word of 40 letters (peptides: ten residues) with training or
-validation, and those that carry both labels; or it is grouped folds, which keep such relatives together. The
-floor is logistic regression on k-mers and positions, fitted to the same training part: what a score is worth
-is what it has above the floor.
+After reading this page you can compare each shipped model with a simple baseline and with published
+figures, with and without relatives of the training data in the test.
 
-`seqray` is the file that is shipped, or the mean over folds; in brackets a 95 % interval from the bootstrap
-over groups of related sequences. `members` is the range over the members of the file alone, trained from
-different seeds (over folds, where the set is cross-validated). Published figures are those of the sources
-named below, measured by their authors.
+Each set is scored with two protocols:
 
-Made by `python benchmarks/accuracy.py` and `python benchmarks/accuracy_page.py` from
-[accuracy.tsv](../benchmarks/results/accuracy.tsv), which also holds versions and machine; `make accuracy`
+- **official**: the published test part, or random folds.
+- **honest**: the same test part without two kinds of sequences: those that share a word (k-mer) of 40
+  letters (peptides: ten residues) with training or validation, and those that carry both labels. Sets
+  without a test part use grouped folds, which keep such relatives together.
+
+The columns of the table:
+
+- `floor`: logistic regression on k-mers and positions, fitted to the same training part. The value
+  of the model is its difference from this floor.
+- `seqray`: the shipped model, or the mean over folds. In brackets a 95 % interval from the bootstrap over
+  groups of related sequences.
+- `members`: the range over the single members of the model, trained from different seeds; with
+  cross-validation, the range over folds.
+- `published`: figures that the authors of the sources below measured.
+
+`python benchmarks/accuracy.py` and `python benchmarks/accuracy_page.py` write this page from
+[accuracy.tsv](../benchmarks/results/accuracy.tsv), which also lists versions and machine. `make accuracy`
 runs all of it.
 """
 
@@ -36,28 +45,34 @@ runs all of it.
 ALIGNMENTS = """
 ## Alignments: type of RNA
 
-Seed alignments of Rfam, ten types, five folds with whole clans on one side
-([rna_type.tsv](../benchmarks/results/rna_type.tsv), `python benchmarks/rna_type.py`). In brackets 95 %
-intervals from the bootstrap over clans; the last column is what the alignment has above the row, in macro-F1.
-`alignment` is `rna-family-type`, two networks that read six rows; below it stand one of them alone, and both
-with fewer rows. `single sequence` is two ordinary networks on first rows. To be compared with one network:
-`single sequence, helices`, that of alignments trained on first rows alone, with the helices that these can
-form, and `alignment, columns shuffled`. The first rows of the table are floors: forests and regressions.
-Macro-F1 is the mean of F1 over the ten types.
+The data are seed alignments of Rfam with ten types of RNA. Five folds keep whole clans on one side
+([rna_type.tsv](../benchmarks/results/rna_type.tsv), `python benchmarks/rna_type.py`). Brackets contain
+95 % intervals from the bootstrap over clans. Macro-F1 is the mean of F1 over the ten types. The last
+column is the macro-F1 of `alignment` minus that of the row.
+
+- The first four rows: baselines (random forests and regressions).
+- `alignment`: the model `rna-family-type`, two networks that read six rows.
+- `alignment, one member`, `alignment, N rows`: one of these networks alone; both networks with fewer
+  rows.
+- `single sequence`: two ordinary networks on first rows.
+- `single sequence, helices`: one alignment network, trained on first rows alone with the helices that
+  these can form. Compare with one member.
+- `alignment, columns shuffled`: one alignment network on shuffled columns. Compare with one member.
 """
 GENERA = """
 ## Prokaryotes of a genus that was not trained on
 
-The genera of `bacteria` were dealt into four parts; for each a smaller network like that of
-`bacteria-promoter` (64 wide, two layers, three epochs) was trained on the species of the other parts and
-scored the test sequences of these, the species not given
+The genera of `bacteria` were divided into four parts. For each part, a smaller network like
+`bacteria-promoter` (64 wide, two layers, three epochs) was trained on the species of the other parts. It
+scored the test sequences of the left-out species, without the species as input
 ([held_out_genera.tsv](../benchmarks/results/held_out_genera.tsv), `python benchmarks/held_out_genera.py
---parts 4 --set model.d_model=64 model.d_ff=128 model.layers=2 trainer.max_epochs=3`). In brackets 95 %
-intervals from the bootstrap over groups of related sequences; floor: logistic regression on k-mers and
-positions of the same training sequences. `flagged` is the share of sequences with the flag `out-of-domain`; a
-file of 400 of them is told as foreign by its signature in all draws (*Staphylococcus aureus*: 13 of 20,
-[signature.tsv](../benchmarks/results/signature.tsv)).
-Neither says on which genera the model fails: that depends on what their promoters are.
+--parts 4 --set model.d_model=64 model.d_ff=128 model.layers=2 trainer.max_epochs=3`).
+
+Brackets contain 95 % intervals from the bootstrap over groups of related sequences. The floor is logistic
+regression on k-mers and positions of the same training sequences. `flagged` is the share of sequences
+with the flag `out-of-domain`. The signature recognizes a file of 400 of these sequences as foreign in all
+draws (*Staphylococcus aureus*: 13 of 20, [signature.tsv](../benchmarks/results/signature.tsv)). Neither
+the flag nor the signature predicts on which genera the model fails: this depends on their promoters.
 
 | species | n | floor | AUROC | flagged |
 |---|---|---|---|---|
@@ -65,12 +80,13 @@ Neither says on which genera the model fails: that depends on what their promote
 PAIRS = """
 ## Pairs of columns against structures
 
-Share of true pairs among the best L/5 and L pairs, L the letters of the query: base pairs of Rfam's consensus
-structures, and contacts of Pfam domains ([contacts.tsv](../benchmarks/results/contacts.tsv), `python
-benchmarks/contacts.py`). Row attention is that of `rna-family-type`, and of a network pre-trained on the 20
-domains alone (`configs/pfam-pretraining.yaml`). Neither was taught pairs, and neither is a way to find them:
-take covariation for proteins, and for RNA helices, which is energies of stacked pairs and no network
-(`seqray explain --pairs FILE --pairs-by helix`).
+The table shows the share of true pairs among the best L/5 and L pairs, where L is the number of letters
+of the query. True pairs are base pairs of Rfam's consensus structures and contacts of Pfam domains
+([contacts.tsv](../benchmarks/results/contacts.tsv), `python benchmarks/contacts.py`). Row attention comes
+from `rna-family-type`, and from a network pretrained on the 20 domains alone
+(`configs/pfam-pretraining.yaml`). Neither network was trained on pairs, and its attention is not a way to
+find them. Use covariation for proteins. Use helices for RNA: they come from energies of stacked pairs,
+without a network (`seqray explain --pairs FILE --pairs-by helix`).
 """
 
 
@@ -91,7 +107,7 @@ def page(head: Sequence[str], rows: Sequence[Mapping[str, str]]) -> str:
     parts += _genera(read(RESULTS / "held_out_genera.tsv")[1])
     parts += _alignments(read(RESULTS / "rna_type.tsv")[1]) + _pairs(read(RESULTS / "contacts.tsv")[1])
     machine = [line for line in head if line.startswith(("versions", "machine"))]
-    said = "Rows were measured at different times and on different machines. Of the last ones:"
+    said = "The rows were measured at different times and on different machines. The last measurements used:"
     return "\n".join([*parts, "", said, "", *(f"{line[0].upper()}{line[1:]}." for line in machine), ""])
 
 
@@ -114,7 +130,7 @@ def _species(rows: Sequence[Mapping[str, str]]) -> list[str]:
     by_name: dict[str, dict[str, Mapping[str, str]]] = {}
     for row in rows:
         by_name.setdefault(row["condition"], {})[row["protocol"]] = row
-    lines = ["", "## AUROC of `bacteria-promoter` by species, the species given", ""]
+    lines = ["", "## AUROC of `bacteria-promoter` by species, with the species as input", ""]
     lines += ["| species | n | floor | official | honest |", "|---|---|---|---|---|"]
     for name, found in by_name.items():
         official, honest = found.get("official"), found.get("honest")
