@@ -1,4 +1,4 @@
-from .conformal import coverage_cutoffs as coverage_cutoffs, label_sets as label_sets
+from .conformal import Conformal as Conformal, coverage_cutoffs as coverage_cutoffs, label_sets as label_sets
 from .domain import Domain as Domain
 from .fit import (
     Calibration as Calibration,

@@ -10,6 +10,7 @@ from .sequences import (
     filled_up as filled_up,
     micro_batch as micro_batch,
     predict_records as predict_records,
+    reweight as reweight,
     score_codes as score_codes,
     score_ragged as score_ragged,
 )

@@ -23,6 +23,7 @@ from .layers import (
     SPECIAL_TOKENS as SPECIAL_TOKENS,
     Block as Block,
     ConvolutionalStem as ConvolutionalStem,
+    FeedForward as FeedForward,
     TokenEmbedding as TokenEmbedding,
 )
 from .positions import (
@@ -31,6 +32,7 @@ from .positions import (
     PositionGain as PositionGain,
     PositionMatrix as PositionMatrix,
     rotary_angles as rotary_angles,
+    rotate as rotate,
     sinusoidal as sinusoidal,
 )
 from .sequence import SequenceTransformer as SequenceTransformer

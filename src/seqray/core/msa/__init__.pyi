@@ -1,6 +1,7 @@
 from .column_covariation import (
     average_product as average_product,
     base_pairs as base_pairs,
+    best_pairs as best_pairs,
     covariation as covariation,
     mutual_information as mutual_information,
     pairs_from_maps as pairs_from_maps,

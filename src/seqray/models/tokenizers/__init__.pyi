@@ -5,6 +5,8 @@ from .sequence import (
     MASK as MASK,
     PAD as PAD,
     UNK as UNK,
+    CharacterTokenizer as CharacterTokenizer,
+    KmerTokenizer as KmerTokenizer,
     OwnTokenizer as OwnTokenizer,
     Tokenizer as Tokenizer,
     context_index as context_index,
