@@ -1,4 +1,4 @@
-# Reads and checks the configuration and the sheet; the rules are in scan.smk.
+# Read and check the configuration and the sheet; the rules are in scan.smk.
 import csv
 import re
 from pathlib import Path
@@ -6,10 +6,10 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 for section in ("scan", "explain", "resources"):
-    if config.get(section) is None:  # a YAML section with nothing below it
+    if config.get(section) is None:  # an empty YAML section
         config[section] = {}
 
-# Once without defaults: filling them in fails on a section of the wrong type before it can be reported.
+# First without defaults: on a section of the wrong type, filling them in fails before the error is reported.
 validate(config, schema="../schemas/config.schema.yaml", set_default=False)
 validate(config, schema="../schemas/config.schema.yaml")
 
@@ -18,7 +18,7 @@ NAME = r"[A-Za-z0-9._-]+"
 
 
 def read_samples(path):
-    """Rows of the sheet by the name of the sample, each checked against the schema."""
+    """Rows of the sheet by sample name, checked against the schema."""
     try:
         with open(path, newline="", encoding="utf-8") as handle:
             lines = (
@@ -42,7 +42,7 @@ def read_samples(path):
 
 
 def read_models(models):
-    """Models by the name of their results: a shipped model's own, or a file's without folder and end."""
+    """Models by the name of their results: the shipped name, or the file name without folder and suffix."""
     named = {
         Path(str(model)).name.removesuffix(".safetensors"): model for model in models
     }
@@ -73,7 +73,7 @@ wildcard_constraints:
 
 
 def model_file(wildcards):
-    """The model as an input, where it's a file; a shipped one comes with the program."""
+    """The model file as an input; empty for a shipped model, which is part of seqray."""
     model = MODELS[wildcards.model]
     return [model] if Path(model).suffix == ".safetensors" else []
 
@@ -87,13 +87,13 @@ def sequences(wildcards):
 
 
 def track_files():
-    """The files that one --track option writes."""
+    """Files that one --track option writes."""
     name = f"{OUTDIR}/{{sample}}/{{model}}/score"
     return [f"{name}.{strand}.{TRACK}" for strand in ("plus", "minus")] if TRACK else []
 
 
 def track_option(wildcards):
-    """Words of the command, none where no track is asked for."""
+    """Command-line option for the track; empty without a track."""
     folder = f"{OUTDIR}/{wildcards.sample}/{wildcards.model}"
     return ["--track", f"{folder}/score.{TRACK}"] if TRACK else []
 
@@ -115,5 +115,5 @@ def scan_options(wildcards):
 
 
 def share(wildcards):
-    """Which shard of how many: 2-of-8 is written 2/8 by seqray."""
+    """Shard number and count: 2-of-8 in Snakemake is 2/8 in seqray."""
     return wildcards.scatteritem.replace("-of-", "/")

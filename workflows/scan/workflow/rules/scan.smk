@@ -1,4 +1,4 @@
-# Each scan is done in shards, pieces of its contigs, and gathered to the bytes of the whole scan.
+# Divide each scan into shards (pieces of its contigs) and gather them to the same bytes as the whole scan.
 
 
 rule scan:

@@ -1,20 +1,20 @@
-# Reads and checks the configuration and the sheet of labelled sets.
+# Read and check the configuration and the sheet of labeled sets.
 import csv
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
 for section in ("options", "resources"):
-    if config.get(section) is None:  # a YAML section with nothing below it
+    if config.get(section) is None:  # an empty YAML section
         config[section] = {}
 
-# Once without defaults: filling them in fails on a section of the wrong type before it can be reported.
+# First without defaults: on a section of the wrong type, filling them in fails before the error is reported.
 validate(config, schema="../schemas/config.schema.yaml", set_default=False)
 validate(config, schema="../schemas/config.schema.yaml")
 
 
 def read_sets(path):
-    """Rows of the sheet by the name of the set, each checked against the schema."""
+    """Rows of the sheet by set name, checked against the schema."""
     try:
         with open(path, newline="", encoding="utf-8") as handle:
             lines = (
@@ -77,7 +77,7 @@ def explained_of(wildcards):
 
 
 def model_path(name, of, seed):
-    """The calibrated model where the set brings sequences to calibrate on, else the one that training gave."""
+    """The calibrated model if the set has sequences for calibration, else the trained model."""
     file = "calibrated" if "calibrate" in SETS[name] else "model"
     return f"{OUTDIR}/{name}/{of}/seed-{seed}/{file}.safetensors"
 
@@ -91,5 +91,5 @@ def reference_model(wildcards):
 
 
 def named_tables(wildcards, input):
-    """Each table with the name of its row: set, configuration and seed."""
+    """Each table with its row name: set, configuration and seed."""
     return [f"{Path(*Path(table).parts[-4:-1])}={table}" for table in input]

@@ -1,4 +1,4 @@
-# What is wrong with the data, and a division of them that divides no relatives.
+# Find problems of the data, and split them without separating relatives.
 
 
 rule audit:

@@ -1,4 +1,4 @@
-# Each model on held-out sequences beside a floor; against the first configuration; and all of them in one table.
+# Evaluate each model on held-out sequences with a floor, compare it with the first configuration, and summarize.
 
 
 rule evaluate:

@@ -1,4 +1,4 @@
-# A model file of each set, configuration and seed, and its card.
+# Make a model file for each set, configuration and seed, and its card.
 
 
 rule train:

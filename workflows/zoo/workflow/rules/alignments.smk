@@ -1,4 +1,4 @@
-# The model of alignments, its table, and pairs of columns against structures.
+# The model of alignments, its table of labels, and the comparison of column pairs with structures.
 
 
 rule rna_labels:

@@ -1,15 +1,15 @@
-# What the rules take from the configuration and from files.
+# Values that the rules read from the configuration and from files.
 import shlex
 
 
 def teacher(wildcards):
-    """The model file that a model is distilled from; an empty list for most."""
+    """Model file of the teacher; an empty list without one."""
     name = config.get("teachers", {}).get(wildcards.name)
     return f"{ZOO}/{name}.safetensors" if name else []
 
 
 def train_options(wildcards):
-    """Where the checkpoints are, the teacher, and the figures for the card, where they were measured."""
+    """Options for the checkpoints, the teacher, and the figures of the card if they were measured."""
     options = ["--work-dir", f"{RUNS}/{wildcards.name}"]
     if teacher(wildcards):
         options += ["--teacher", teacher(wildcards)]
@@ -20,6 +20,6 @@ def train_options(wildcards):
 
 
 def rna_options(wildcards, input):
-    """Labels, figures for the card, and where the checkpoints are."""
+    """Options for the labels, the figures of the card, and the checkpoints."""
     options = ["--alignment-labels", input.labels, "--metrics", input.figures]
     return shlex.join([*options, "--work-dir", f"{RUNS}/{RNA}"])

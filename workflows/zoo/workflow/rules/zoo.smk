@@ -1,4 +1,4 @@
-# Tables, trainings, cross-validations, and what is made of them.
+# Tables, trainings, cross-validations, and the table of accuracy.
 
 
 rule verify:
@@ -35,7 +35,7 @@ rule prepare:
         "cd {params.root:q} && python data/prepare.py {wildcards.name:q} --data {params.data:q} --out {output:q} > {log:q} 2>&1"
 
 
-# The rule that any workflow may take over, see workflows/rules.
+# The rule from workflows/rules, which any workflow can reuse.
 module verbs:
     snakefile:
         "../../../rules/train.smk"
