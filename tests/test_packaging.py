@@ -230,7 +230,7 @@ def test_the_help_of_galaxy_tells_of_every_shipped_model(path):
     )
     assert set(rows) - {"name"} == set(of_sequences())
     for name in of_sequences():
-        assert ("for classifying only" in rows[name]) == (read_card(zoo.locate(name)).site is None)
+        assert ("for classification only" in rows[name]) == (read_card(zoo.locate(name)).site is None)
 
 
 def test_the_try_of_the_wheel_keeps_to_what_every_unix_has():
