@@ -51,7 +51,7 @@ MODULES = {
         "models.layers",
         "models.sequence",
     ),
-    "Models as files": ("core.card", "modelfile.file", "modelfile.zoo"),
+    "Models as files": ("core.card", "modelfile.trained", "modelfile.file", "modelfile.zoo"),
     "Probabilities": (
         "calibration.fit",
         "calibration.isotonic",

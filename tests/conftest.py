@@ -16,8 +16,8 @@ from seqray.core.alphabet import DNA
 from seqray.core.card import Card
 from seqray.core.model_config import ModelConfig
 from seqray.core.serialization import from_mapping
+from seqray.modelfile import TrainedModel, load_model_file, save_model
 from seqray.modelfile.backbones.complete import completed
-from seqray.modelfile.file import TrainedModel, load_model_file, save_model
 from seqray.modelfile.networks import build_network
 from seqray.models.build import build_model
 from seqray.models.tokenizers.sequence import CharacterTokenizer

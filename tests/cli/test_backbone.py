@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from seqray.cli.dispatch import main
+from seqray.modelfile import save_model
 from seqray.modelfile.backbones import tokenizer
-from seqray.modelfile.file import save_model
 from seqray.modelfile.header import read_card
 
 YAML = """

@@ -16,7 +16,7 @@ from scipy.special import log_softmax
 from seqray.calibration.fit import calibrated_card
 from seqray.cli.calibrate import _summary
 from seqray.cli.dispatch import main
-from seqray.modelfile.file import load_model_file, save_model
+from seqray.modelfile import load_model_file, save_model
 from seqray.modelfile.header import read_card
 
 YAML = """

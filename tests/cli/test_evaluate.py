@@ -18,7 +18,7 @@ from sklearn import metrics as reference
 from seqray.cli.dispatch import main
 from seqray.core.records import SequenceRecord
 from seqray.inference.sequences import predict_records
-from seqray.modelfile.file import save_model
+from seqray.modelfile import save_model
 
 CLASSES = ("promoter", "background")
 

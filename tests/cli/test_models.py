@@ -11,8 +11,7 @@ import torch
 from seqray.cli.dispatch import main
 from seqray.core.card import Card
 from seqray.core.model_config import ModelConfig
-from seqray.modelfile import zoo
-from seqray.modelfile.file import save_model
+from seqray.modelfile import save_model, zoo
 from seqray.models.build import build_model
 
 CONFIG = ModelConfig(d_model=8, heads=2, layers=1, max_length=16)

@@ -21,7 +21,7 @@ from seqray.cli.dispatch import main
 from seqray.core.records import SequenceRecord
 from seqray.inference.sequences import predict_records
 from seqray.io.tables.examples import format_number
-from seqray.modelfile.file import save_model
+from seqray.modelfile import save_model
 
 RNG = np.random.default_rng(9)
 RECORDS = [

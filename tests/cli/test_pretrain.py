@@ -7,7 +7,7 @@ import random
 import pytest
 
 from seqray.cli.dispatch import main
-from seqray.modelfile.file import load_model_file
+from seqray.modelfile import load_model_file
 from seqray.modelfile.start import load_pretrained
 
 YAML = """

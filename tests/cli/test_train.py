@@ -17,7 +17,7 @@ from seqray.cli.dispatch import main
 from seqray.cli.train import override
 from seqray.core.errors import ConfigError
 from seqray.core.run_config import RunConfig
-from seqray.modelfile.file import load_model_file
+from seqray.modelfile import load_model_file
 from seqray.modelfile.header import read_card
 from seqray.models.devices import trainer_device
 from seqray.training.module import Classifier

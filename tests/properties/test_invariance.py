@@ -11,7 +11,7 @@ from seqray.core.card import Card
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.records import SequenceRecord
 from seqray.inference.sequences import predict_records, score_codes
-from seqray.modelfile.file import TrainedModel
+from seqray.modelfile import TrainedModel
 from seqray.models.build import build_model
 
 TOLERANCE = 1e-5

@@ -16,7 +16,7 @@ from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.records import SequenceRecord
 from seqray.explanations.run import ExplainOptions, explain_records
 from seqray.inference.sequences import predict_records, score_codes
-from seqray.modelfile.file import TrainedModel, load_model_file, save_model
+from seqray.modelfile import TrainedModel, load_model_file, save_model
 from seqray.models.build import build_model
 from seqray.models.tokenizers.sequence import CLS, context_index, make_tokenizer
 

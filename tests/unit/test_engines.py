@@ -24,7 +24,7 @@ from seqray.inference.engines import with_engine
 from seqray.inference.onnx import graph as onnxgraph
 from seqray.inference.onnx.export import export_onnx
 from seqray.inference.sequences import predict_records, score_codes
-from seqray.modelfile.file import TrainedModel, load_model_file, save_model
+from seqray.modelfile import TrainedModel, load_model_file, save_model
 from seqray.models.build import build_model, build_network
 
 WINDOW = 23

@@ -29,7 +29,7 @@ from seqray.core.records import SequenceRecord
 from seqray.core.run_config import RunConfig
 from seqray.core.serialization import from_mapping
 from seqray.inference.sequences import predict_records
-from seqray.modelfile.file import TrainedModel, save_model
+from seqray.modelfile import TrainedModel, save_model
 
 SMALL = {"d_model": 8, "layers": 1, "heads": 2, "epochs": 1, "device": "cpu", "threads": 1}
 RNG = np.random.default_rng(1)

@@ -15,14 +15,14 @@ from safetensors.torch import load as load_tensors, save as serialize
 from seqray.core.card import Card, card_from_mapping, card_to_json
 from seqray.core.errors import InputError, ModelFileError
 from seqray.core.model_config import ModelConfig, StemConfig
-from seqray.modelfile.file import (
+from seqray.modelfile import (
     TrainedModel,
-    _checksum,
     check_self_test,
     load_model_file,
     make_self_test,
     save_model,
 )
+from seqray.modelfile.file import _checksum
 from seqray.modelfile.header import read_card
 from seqray.models.build import build_model
 

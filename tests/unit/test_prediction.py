@@ -23,7 +23,7 @@ from seqray.inference.sequences import (
     reweight,
     score_codes,
 )
-from seqray.modelfile.file import TrainedModel
+from seqray.modelfile import TrainedModel
 from seqray.models.build import build_model
 
 CODES = np.random.default_rng(3).integers(0, 4, (40, 20)).astype(np.uint8)

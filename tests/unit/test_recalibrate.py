@@ -15,7 +15,7 @@ from seqray.core.errors import InputError
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import LabelledSequence, SequenceRecord
 from seqray.inference.sequences import predict_records
-from seqray.modelfile.file import TrainedModel
+from seqray.modelfile import TrainedModel
 from seqray.models.build import build_model
 from seqray.training.partitions import data_sha256
 from seqray.training.recalibration import held_out_part, recalibrate, refuse_training_data

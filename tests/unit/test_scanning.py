@@ -11,7 +11,7 @@ from seqray.core.alphabet import DNA
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.intervals import parse_region
 from seqray.core.records import SequenceRecord
-from seqray.modelfile.file import TrainedModel
+from seqray.modelfile import TrainedModel
 from seqray.scanning.scan import as_detector, scan_sequences
 from seqray.scanning.types import Detector, Listeners, ScanOptions
 

@@ -21,7 +21,7 @@ from seqray.core.card import Card
 from seqray.core.errors import ModelFileError
 from seqray.core.kmers import CodeStack, stack_codes, stack_sequences
 from seqray.core.model_config import ModelConfig
-from seqray.modelfile.file import load_model_file, save_model
+from seqray.modelfile import load_model_file, save_model
 from seqray.models.build import build_model
 
 LETTERS = {"rich": (0.15, 0.35, 0.35, 0.15), "poor": (0.35, 0.15, 0.15, 0.35), "even": (0.25,) * 4}

@@ -1,6 +1,7 @@
 """A model as a product: weights with their card in one file, the shipped models, encoders of others.
 
-- `file`: load and save; `header`: the card in the file; `networks`, `tokenization`: what a card builds
+- `file`: load and save; `header`: the card in the file; `trained`: a model in memory; `self_test`
+- `networks`, `tokenization`: what a card builds
 - `zoo`: the shipped models; `start`: weights to begin a training with; `backbones`: Hugging Face encoders
 """
 

@@ -9,203 +9,24 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import itertools
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors, save as serialize
 from torch import Tensor
 
-from seqray.core import (
-    ALPHABETS,
-    Alphabet,
-    Card,
-    ConfigError,
-    ModelFileError,
-    card_to_json,
-    decode_columns,
-    encode_columns,
-    missing_code,
-)
+from seqray.core import Card, ConfigError, ModelFileError, card_to_json
 from seqray.io import open_output
 from seqray.modelfile.backbones import BACKBONE_VARIABLE
-from seqray.modelfile.header import CARD_KEY, CHECKSUM_KEY, Header, read_card, read_header
-from seqray.modelfile.networks import Network, SequenceNetwork, build_network
-from seqray.modelfile.tokenization import tokenizer_for
-from seqray.models import AxialTransformer
-from seqray.models.tokenizers import AlignmentTokenizer, Tokenizer, context_index
-
-__all__ = ["TrainedModel", "load_model_file", "read_card", "save_model"]
-
-SELF_TEST_TOLERANCE = 1e-4  # absolute and relative: float32 on another processor stays far below
-_SELF_TEST_SEED = 20_240_229
-_SELF_TEST_COLUMNS = 60
-
-
-@dataclass(frozen=True, eq=False)
-class TrainedModel:
-    """A model ready to classify.
-
-    Attributes
-    ----------
-    card
-        What it is, and its calibration.
-    networks
-        The members, in evaluation mode, without gradients.
-    sha256
-        Of the file; empty for a model that was never saved.
-    context
-        What the sequences are, of the names in ``card.model.contexts``; None where nothing is known.
-    """
-
-    card: Card
-    networks: tuple[Network, ...]
-    sha256: str = ""
-    context: str | None = None
-
-    def __post_init__(self) -> None:
-        for network in self.networks:
-            network.eval().requires_grad_(False)
-
-    @property
-    def alphabet(self) -> Alphabet:
-        """The letters that the model reads."""
-        return ALPHABETS[self.card.model.alphabet]
-
-    @cached_property
-    def tokenizer(self) -> Tokenizer:
-        """Turns letters into the tokens of the networks.
-
-        Raises
-        ------
-        ConfigError
-            For a model of alignments.
-        """
-        self.check_reads_sequences()
-        return tokenizer_for(self.card.model, self.context)
-
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return next(self.networks[0].parameters()).device
-
-    @property
-    def readers(self) -> tuple[SequenceNetwork, ...]:
-        """The members of a model of sequences.
-
-        Raises
-        ------
-        ConfigError
-            For a model of alignments.
-        """
-        self.check_reads_sequences()
-        return tuple(one for one in self.networks if not isinstance(one, AxialTransformer))
-
-    def check_reads_sequences(self) -> None:
-        """Refuse a model of alignments.
-
-        Raises
-        ------
-        ConfigError
-            Naming the model.
-        """
-        if self.card.model.kind == "alignment":
-            raise ConfigError(
-                f"model '{self.card.name}' reads alignments", remedy="give a model that reads sequences"
-            )
-
-    def to(self, device: torch.device | str) -> TrainedModel:
-        """Move the networks to a device, in place; returns the model itself."""
-        for network in self.networks:
-            network.to(device)
-        return self
-
-    def with_context(self, name: str | None) -> TrainedModel:
-        """Return the same model for sequences of one context, such as a species; None for unknown ones.
-
-        Raises
-        ------
-        ConfigError
-            For a context that the model doesn't know, see `seqray.models.tokenizers.context_index`.
-        """
-        known = self.card.model
-        full = None if name is None else known.contexts[context_index(known, name)]
-        return replace(self, context=full)
-
-    @torch.inference_mode()
-    def logits(self, tokens: Tensor, *masks: Tensor | None) -> Tensor:
-        """Return calibrated logits: the mean over members of log-probabilities, divided by the temperature.
-
-        Parameters
-        ----------
-        tokens
-            (B, L) int64 with CLS first, or (B, R, C) of alignments, on the device of the model.
-        masks
-            (B, L) bool, True at real tokens, or those of rows (B, R) and columns (B, C); None where nothing
-            is padded.
-
-        Returns
-        -------
-        Tensor
-            (B, K) float32; its softmax is the calibrated probability.
-        """
-        members = [torch.log_softmax(net(tokens, *masks).logits.float(), dim=-1) for net in self.networks]
-        return torch.stack(members).mean(dim=0) / self.card.temperature
-
-
-def make_self_test(model: TrainedModel, count: int = 4) -> dict[str, list]:
-    """Make synthetic sequences and the logits that the model gives for them.
-
-    The letters are drawn at random from a fixed seed: full windows, one of them with an ambiguous letter, and
-    a half window. A model that knows contexts gets the last sequence once more, in the last of them. A model
-    of alignments gets alignments, a line a row.
-    """
-    rng = np.random.default_rng(_SELF_TEST_SEED)
-    alphabet, window = model.alphabet, model.card.window
-    if model.card.model.kind == "alignment":
-        texts = [_made_alignment(model, rows, rng) for rows in range(1, count + 1)]
-        return {"sequences": texts, "logits": _logits_of(model, texts)}
-    codes = rng.integers(0, len(alphabet.letters), size=(count, window)).astype(np.uint8)
-    codes[-1, window // 3] = alphabet.unknown
-    sequences = [alphabet.decode(row) for row in codes]
-    sequences[0] = sequences[0][: (window + 1) // 2]
-    if not model.card.model.contexts:
-        return {"sequences": sequences, "logits": _logits_of(model, sequences)}
-    sequences.append(sequences[-1])
-    contexts = [*[None] * count, model.card.model.contexts[-1]]
-    logits = _logits_of(model, sequences, contexts)
-    return {"sequences": sequences, "contexts": contexts, "logits": logits}
-
-
-def _made_alignment(model: TrainedModel, rows: int, rng: np.random.Generator) -> str:
-    """Letters, gaps and missing data at random: rows of up to 60 columns, a line each."""
-    size = (min(rows, model.card.model.max_rows), min(model.card.window, _SELF_TEST_COLUMNS))
-    codes = rng.integers(0, missing_code(model.alphabet) + 1, size=size).astype(np.uint8)
-    return "\n".join(decode_columns(row, model.alphabet) for row in codes)
-
-
-def _logits_of(
-    model: TrainedModel, sequences: Sequence[str], contexts: Sequence[str | None] = ()
-) -> list[list[float]]:
-    rows = []
-    for sequence, context in itertools.zip_longest(sequences, contexts):
-        if model.card.model.kind == "alignment":
-            lines = sequence.encode().split(b"\n")
-            codes = encode_columns(lines, [str(i) for i in range(len(lines))], model.alphabet, "self-test")
-            encoded = AlignmentTokenizer(model.alphabet).encode(codes)
-        else:
-            encoded = model.with_context(context).tokenizer.encode(sequence)
-        tokens = torch.from_numpy(np.asarray(encoded, dtype=np.int64))
-        logits = model.logits(tokens[None].to(model.device))[0]
-        rows.append([float(f"{value:.8g}") for value in logits.tolist()])
-    return rows
+from seqray.modelfile.header import CARD_KEY, CHECKSUM_KEY, Header, read_header
+from seqray.modelfile.networks import Network, build_network
+from seqray.modelfile.self_test import check_self_test, make_self_test
+from seqray.modelfile.trained import TrainedModel
 
 
 def save_model(path: str | Path, networks: Sequence[Network], card: Card) -> Card:
@@ -346,34 +167,3 @@ def _compare(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], where:
         if value.shape != found[name].shape:
             shapes = f"{tuple(found[name].shape)} where the card asks for {tuple(value.shape)}"
             raise ModelFileError(f"tensor '{name}' is {shapes}", where=where)
-
-
-def check_self_test(model: TrainedModel, where: str = "") -> float:
-    """Compare the logits of the self-test with those that the card expects.
-
-    Returns
-    -------
-    float
-        Largest absolute difference.
-
-    Raises
-    ------
-    ModelFileError
-        Where one differs by more than 1e-4 + 1e-4 times its size, or the card holds no self-test.
-    """
-    try:
-        sequences = [str(s) for s in model.card.self_test["sequences"]]
-        expected = np.asarray(model.card.self_test["logits"], dtype=np.float64)
-        contexts = model.card.self_test.get("contexts", ())
-        if not sequences or expected.shape != (len(sequences), len(model.card.classes)):
-            raise ValueError
-    except (KeyError, TypeError, ValueError):
-        raise ModelFileError("holds no usable self-test", where=where) from None
-    difference = np.abs(np.asarray(_logits_of(model, sequences, contexts)) - expected)
-    if not (difference <= SELF_TEST_TOLERANCE * (1 + np.abs(expected))).all():
-        raise ModelFileError(
-            f"fails its self-test: logits differ from the expected ones by up to {difference.max():.3g}",
-            where=where,
-            remedy="copy or download it again; if it persists, report the processor and the torch version",
-        )
-    return float(difference.max())

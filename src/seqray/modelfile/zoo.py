@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from seqray.core import ModelFileError
 
 if TYPE_CHECKING:
-    from seqray.modelfile.file import TrainedModel
+    from seqray.modelfile.trained import TrainedModel
 
 FOLDER = Path(__file__).parents[1] / "zoo_models"
 SUFFIX = ".safetensors"

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from seqray.core import Alignment, ConfigError, Example, InputError, ModelConfig, RunConfig
+from seqray.core import (
+    Alignment,
+    ConfigError,
+    Example,
+    InputError,
+    LabelledSequence,
+    ModelConfig,
+    RunConfig,
+)
 from seqray.modelfile import tokenizer_for
 from seqray.training.alignments import AlignmentSet
 from seqray.training.data import EncodedSet, Examples
 
 
 def encode(data: Sequence[Example], labels: np.ndarray, rows: np.ndarray, config: RunConfig) -> Examples:
-    """Encode those rows of the data; ``labels`` (N,) are the class indices of all."""
-    if config.model.kind == "alignment":
-        return AlignmentSet([_alignment(data[i]) for i in rows], labels[rows], config)
-    sequences = [data[i].sequence for i in rows]
-    contexts = context_numbers([data[i] for i in rows], config.model)
-    return EncodedSet(sequences, labels[rows], tokenizer_for(config.model), config.data.flank, contexts)
+    """Encode those rows of the data; ``labels`` (N,) are the class indices of all.
+
+    Raises
+    ------
+    ConfigError
+        For examples of another type than the kind of model reads.
+    """
+    expected, encode_all = ENCODERS[config.model.kind]
+    chosen = [data[i] for i in rows]
+    for example in chosen:
+        if not isinstance(example, expected):
+            found = f"the examples are of type {type(example).__name__}"
+            raise ConfigError(f"'model.kind' is {config.model.kind}, but {found}", where=example.where)
+    return encode_all(chosen, labels[rows], config)
 
 
 def context_numbers(data: Sequence[Example], config: ModelConfig) -> np.ndarray | None:
@@ -42,7 +58,14 @@ def context_numbers(data: Sequence[Example], config: ModelConfig) -> np.ndarray 
     return np.array([-1 if e.context is None else numbers[e.context] for e in data], dtype=np.int64)
 
 
-def _alignment(example: Example) -> Alignment:
-    if not isinstance(example, Alignment):
-        raise ConfigError("'model.kind' is alignment, but the examples are sequences")
-    return example
+def _encode_sequences(data: Sequence[LabelledSequence], labels: np.ndarray, config: RunConfig) -> EncodedSet:
+    contexts, tokenizer = context_numbers(data, config.model), tokenizer_for(config.model)
+    return EncodedSet([one.sequence for one in data], labels, tokenizer, config.data.flank, contexts)
+
+
+ENCODERS: Mapping[str, tuple[type, Callable[..., Examples]]] = {
+    "sequence": (LabelledSequence, _encode_sequences),
+    "backbone": (LabelledSequence, _encode_sequences),
+    "alignment": (Alignment, AlignmentSet),
+}
+"""Kind of model to the type of its examples and what makes batches of them."""

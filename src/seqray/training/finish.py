@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from seqray.calibration import Calibration, Domain, calibrated_card
-from seqray.core import ALPHABETS, Card, Example, RunConfig, __version__, to_mapping
+from seqray.core import ALPHABETS, Card, Example, LabelledSequence, RunConfig, __version__, to_mapping
 from seqray.modelfile import Network, TrainedModel
 from seqray.models import count_parameters
 from seqray.training.encode import encode
@@ -52,7 +52,7 @@ def finish(
     classes, labels = parts[0].classes, parts[0].labels
     rows = np.unique(np.concatenate([part.train for part in parts]))
     known = encode(data, labels, rows, config)
-    contexts = None if config.model.kind == "alignment" else [data[i].context for i in rows]
+    sequences = [one for one in (data[i] for i in rows) if isinstance(one, LabelledSequence)]
     card = Card(
         name=config.name,
         summary=config.summary,
@@ -63,7 +63,10 @@ def finish(
         model=config.model,
         members=len(networks),
         domain=Domain.fit(
-            known.windows(), ALPHABETS[config.model.alphabet], known.labels, contexts=contexts
+            known.windows(),
+            ALPHABETS[config.model.alphabet],
+            known.labels,
+            contexts=[one.context for one in sequences] or None,
         ).to_mapping(),
         metrics=dict(metrics or {}),
         info=dict(config.card),

@@ -19,6 +19,7 @@ from seqray.core import (
     ConfigError,
     Example,
     InputError,
+    LabelledSequence,
     RunConfig,
     reverse_complement,
 )
@@ -169,12 +170,16 @@ def _check_names(names: Sequence[str]) -> None:
 
 
 def check_lengths(data: Sequence[Example], config: RunConfig) -> None:
-    """Refuse sequences that don't fit the window, its flanks or the tokenizer."""
-    if config.model.kind == "alignment":
-        return  # alignments are cut to the window by `seqray.core.msa.fit`
+    """Refuse sequences that don't fit the window, its flanks or the tokenizer.
+
+    Alignments fit always: `seqray.core.msa.fit` cuts them to the window.
+    """
+    sequences = [example for example in data if isinstance(example, LabelledSequence)]
+    if not sequences:
+        return
     window, flank = config.data.window, config.data.flank
     tokenizer = tokenizer_for(config.model)
-    for example in data:
+    for example in sequences:
         length, where = len(example.sequence), example.where
         if flank and length != window + 2 * flank:
             expected = f"'data.window' and 'data.flank' make {window} + 2 x {flank} = {window + 2 * flank}"

@@ -203,7 +203,7 @@ def pretrain(
         torch.set_num_threads(threads)
     examples = _examples(data, config.data.window, config.model.alphabet)
     if len(examples) < FEWEST:
-        what = "alignments" if config.model.kind == "alignment" else "different windows"
+        what = "alignments" if isinstance(next(iter(data), ""), Alignment) else "different windows"
         raise InputError(f"{len(examples)} {what} are too few to learn from", remedy=f"give {FEWEST} or more")
     config = replace(config, stopping=StoppingConfig(monitor="loss", patience=config.stopping.patience))
     order = np.random.default_rng(config.seed).permutation(len(examples))

@@ -10,13 +10,12 @@ import pytest
 import torch
 from safetensors import safe_open
 
-import seqray
 from seqray.api.verbs import predict
-from seqray.core.card import describe
+from seqray.core.card import card_to_mapping, describe
 from seqray.core.errors import ConfigError, ModelFileError
 from seqray.inference.engines import with_engine
 from seqray.inference.onnx.export import export_onnx
-from seqray.modelfile.file import load_model_file, save_model
+from seqray.modelfile import load_model_file, save_model
 from seqray.modelfile.header import read_card
 
 CODES = np.random.default_rng(0).integers(0, 4, (6, 40)).astype(np.uint8)
@@ -103,5 +102,5 @@ def test_other_engines_have_no_graph(on_backbone, tmp_path):
 
 
 def test_cards_are_plain_json(on_backbone):
-    text = json.dumps(seqray.card.card_to_mapping(on_backbone("esm").card))
+    text = json.dumps(card_to_mapping(on_backbone("esm").card))
     assert "model.safetensors" in text

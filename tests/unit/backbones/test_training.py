@@ -13,7 +13,7 @@ from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import LabelledSequence
 from seqray.core.run_config import RunConfig
 from seqray.core.serialization import from_mapping
-from seqray.modelfile.file import load_model_file
+from seqray.modelfile import load_model_file
 from seqray.modelfile.start import StartingWeights
 from seqray.training import fit
 from seqray.training.module import Classifier

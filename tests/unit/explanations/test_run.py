@@ -16,7 +16,7 @@ from seqray.explanations import run
 from seqray.explanations.attribution.methods import METHODS, Knobs
 from seqray.explanations.checks.significance import SHUFFLES
 from seqray.explanations.run import ExplainOptions, check, explain_records, heads
-from seqray.modelfile.file import TrainedModel
+from seqray.modelfile import TrainedModel
 from seqray.models.build import build_model
 
 

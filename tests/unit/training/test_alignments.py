@@ -14,7 +14,7 @@ from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import Alignment, LabelledSequence
 from seqray.core.run_config import AugmentConfig, DataConfig, OptimizerConfig, RunConfig
-from seqray.modelfile.file import TrainedModel, check_self_test, load_model_file
+from seqray.modelfile import TrainedModel, check_self_test, load_model_file
 from seqray.models.tokenizers.sequence import CLS, MASK, PAD
 from seqray.training.alignments import AlignmentSet
 from seqray.training.fit import train
@@ -119,5 +119,5 @@ def test_it_learns_what_stands_in_the_other_rows_and_reads_its_file_again(tmp_pa
 def test_sequences_are_no_alignments(tmp_path):
     rng = random.Random(0)
     data = [LabelledSequence("".join(rng.choices("ACGU", k=12)), "ab"[i % 2], f"x{i}") for i in range(40)]
-    with pytest.raises(ConfigError, match="the examples are sequences"):
+    with pytest.raises(ConfigError, match="the examples are of type"):
         train(settings(), data, None, work_dir=tmp_path)

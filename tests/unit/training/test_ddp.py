@@ -15,7 +15,7 @@ import torch
 
 from seqray.core.records import LabelledSequence
 from seqray.core.serialization import from_mapping, to_mapping
-from seqray.modelfile.file import load_model_file
+from seqray.modelfile import load_model_file
 from seqray.training import fit
 
 # Run by both processes: the trainer starts the second one with the same command.

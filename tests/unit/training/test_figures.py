@@ -10,7 +10,7 @@ from sklearn.metrics import average_precision_score, f1_score, log_loss, matthew
 from seqray.core.alphabet import DNA
 from seqray.core.card import Card
 from seqray.core.model_config import ModelConfig
-from seqray.modelfile.file import TrainedModel
+from seqray.modelfile import TrainedModel
 from seqray.models.build import build_model
 from seqray.models.tokenizers.sequence import CharacterTokenizer
 from seqray.training.data import EncodedSet

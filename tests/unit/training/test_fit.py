@@ -15,7 +15,7 @@ from seqray.core.errors import ConfigError, InputError, ModelFileError, SeqrayEr
 from seqray.core.records import LabelledSequence
 from seqray.core.serialization import to_mapping
 from seqray.metrics.classification import binary_metrics
-from seqray.modelfile.file import load_model_file
+from seqray.modelfile import load_model_file
 from seqray.models.build import count_parameters
 from seqray.training import fit
 from seqray.training.module import Classifier

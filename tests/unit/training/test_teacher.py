@@ -12,7 +12,7 @@ from seqray.core.errors import ConfigError, InputError
 from seqray.core.kmers import stack_sequences
 from seqray.core.serialization import from_mapping
 from seqray.inference.sequences import score_codes
-from seqray.modelfile.file import TrainedModel, load_model_file
+from seqray.modelfile import TrainedModel, load_model_file
 from seqray.training import fit
 from seqray.training.encode import context_numbers, encode
 from seqray.training.partitions import partition

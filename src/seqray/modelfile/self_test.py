@@ -1,0 +1,115 @@
+"""The self-test of a model: synthetic inputs, kept as text in the card, and the logits expected of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from seqray.core import ALPHABETS, Card, ModelFileError, decode_columns, encode_columns, missing_code
+from seqray.modelfile.trained import TrainedModel
+from seqray.models.tokenizers import AlignmentTokenizer
+
+SELF_TEST_TOLERANCE = 1e-4  # absolute and relative: float32 on another processor stays far below
+_SEED = 20_240_229
+_COUNT, _COLUMNS = 4, 60
+
+
+def make_self_test(model: TrainedModel) -> dict[str, list]:
+    """Make synthetic inputs and the logits that the model gives for them.
+
+    The letters are drawn at random from a fixed seed. A model that knows contexts gets the last sequence once
+    more, in the last of them.
+    """
+    texts = _INPUTS[model.card.model.kind].draw(model.card, np.random.default_rng(_SEED))
+    if not model.card.model.contexts:
+        return {"sequences": texts, "logits": _logits_of(model, texts)}
+    contexts = [*[None] * len(texts), model.card.model.contexts[-1]]
+    texts.append(texts[-1])
+    return {"sequences": texts, "contexts": contexts, "logits": _logits_of(model, texts, contexts)}
+
+
+def _logits_of(
+    model: TrainedModel, texts: Sequence[str], contexts: Sequence[str | None] = ()
+) -> list[list[float]]:
+    encode = _INPUTS[model.card.model.kind].encode
+    rows = []
+    for text, context in itertools.zip_longest(texts, contexts):
+        tokens = torch.from_numpy(np.asarray(encode(model.with_context(context), text), dtype=np.int64))
+        logits = model.logits(tokens[None].to(model.device))[0]
+        rows.append([float(f"{value:.8g}") for value in logits.tolist()])
+    return rows
+
+
+def _draw_sequences(card: Card, rng: np.random.Generator) -> list[str]:
+    """Full windows, the last one with an ambiguous letter, and first a half window."""
+    alphabet = ALPHABETS[card.model.alphabet]
+    codes = rng.integers(0, len(alphabet.letters), size=(_COUNT, card.window)).astype(np.uint8)
+    codes[-1, card.window // 3] = alphabet.unknown
+    sequences = [alphabet.decode(row) for row in codes]
+    return [sequences[0][: (card.window + 1) // 2], *sequences[1:]]
+
+
+def _draw_alignments(card: Card, rng: np.random.Generator) -> list[str]:
+    """Letters, gaps and missing data: one row, two rows, ... of up to 60 columns, a line each."""
+    alphabet, texts = ALPHABETS[card.model.alphabet], []
+    for rows in range(1, _COUNT + 1):
+        size = (min(rows, card.model.max_rows), min(card.window, _COLUMNS))
+        codes = rng.integers(0, missing_code(alphabet) + 1, size=size).astype(np.uint8)
+        texts.append("\n".join(decode_columns(row, alphabet) for row in codes))
+    return texts
+
+
+def _encode_alignment(model: TrainedModel, text: str) -> np.ndarray:
+    lines = text.encode().split(b"\n")
+    codes = encode_columns(lines, [str(i) for i in range(len(lines))], model.alphabet, "self-test")
+    return AlignmentTokenizer(model.alphabet).encode(codes)
+
+
+class _Inputs(NamedTuple):
+    """How the inputs of one kind of model are drawn, and encoded as tokens."""
+
+    draw: Callable[[Card, np.random.Generator], list[str]]
+    encode: Callable[[TrainedModel, str], np.ndarray]
+
+
+_SEQUENCES = _Inputs(_draw_sequences, lambda model, text: model.tokenizer.encode(text))
+_INPUTS: Mapping[str, _Inputs] = {
+    "sequence": _SEQUENCES,
+    "backbone": _SEQUENCES,
+    "alignment": _Inputs(_draw_alignments, _encode_alignment),
+}
+
+
+def check_self_test(model: TrainedModel, where: str = "") -> float:
+    """Compare the logits of the self-test with those that the card expects.
+
+    Returns
+    -------
+    float
+        Largest absolute difference.
+
+    Raises
+    ------
+    ModelFileError
+        Where one differs by more than 1e-4 + 1e-4 times its size, or the card holds no self-test.
+    """
+    try:
+        sequences = [str(s) for s in model.card.self_test["sequences"]]
+        expected = np.asarray(model.card.self_test["logits"], dtype=np.float64)
+        contexts = model.card.self_test.get("contexts", ())
+        if not sequences or expected.shape != (len(sequences), len(model.card.classes)):
+            raise ValueError
+    except (KeyError, TypeError, ValueError):
+        raise ModelFileError("holds no usable self-test", where=where) from None
+    difference = np.abs(np.asarray(_logits_of(model, sequences, contexts)) - expected)
+    if not (difference <= SELF_TEST_TOLERANCE * (1 + np.abs(expected))).all():
+        raise ModelFileError(
+            f"fails its self-test: logits differ from the expected ones by up to {difference.max():.3g}",
+            where=where,
+            remedy="copy or download it again; if it persists, report the processor and the torch version",
+        )
+    return float(difference.max())

@@ -1,0 +1,130 @@
+"""A model in memory: its networks, what they are, and the logits that they give together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from seqray.core import ALPHABETS, Alphabet, Card, ConfigError
+from seqray.modelfile.networks import Network, SequenceNetwork
+from seqray.modelfile.tokenization import tokenizer_for
+from seqray.models.tokenizers import Tokenizer, context_index
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedModel:
+    """A model ready to classify.
+
+    Attributes
+    ----------
+    card
+        What it is, and its calibration.
+    networks
+        The members, in evaluation mode, without gradients.
+    sha256
+        Of the file; empty for a model that was never saved.
+    context
+        What the sequences are, of the names in ``card.model.contexts``; None where nothing is known.
+    """
+
+    card: Card
+    networks: tuple[Network, ...]
+    sha256: str = ""
+    context: str | None = None
+
+    def __post_init__(self) -> None:
+        for network in self.networks:
+            network.eval().requires_grad_(False)
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The letters that the model reads."""
+        return ALPHABETS[self.card.model.alphabet]
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """Turns letters into the tokens of the networks.
+
+        Raises
+        ------
+        ConfigError
+            For a model of alignments.
+        """
+        self.check_reads_sequences()
+        return tokenizer_for(self.card.model, self.context)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.networks[0].parameters()).device
+
+    @property
+    def readers(self) -> tuple[SequenceNetwork, ...]:
+        """The members of a model of sequences.
+
+        Raises
+        ------
+        ConfigError
+            For a model of alignments.
+        """
+        self.check_reads_sequences()
+        return self._sequence_networks
+
+    @property
+    def _sequence_networks(self) -> tuple[SequenceNetwork, ...]:
+        return tuple(one for one in self.networks if isinstance(one, SequenceNetwork))
+
+    def check_reads_sequences(self) -> None:
+        """Refuse a model of alignments.
+
+        Raises
+        ------
+        ConfigError
+            Naming the model.
+        """
+        if len(self._sequence_networks) < len(self.networks):
+            raise ConfigError(
+                f"model '{self.card.name}' reads {self.card.model.kind}s",
+                remedy="give a model that reads sequences",
+            )
+
+    def to(self, device: torch.device | str) -> TrainedModel:
+        """Move the networks to a device, in place; returns the model itself."""
+        for network in self.networks:
+            network.to(device)
+        return self
+
+    def with_context(self, name: str | None) -> TrainedModel:
+        """Return the same model for sequences of one context, such as a species; None for unknown ones.
+
+        Raises
+        ------
+        ConfigError
+            For a context that the model doesn't know, see `seqray.models.tokenizers.context_index`.
+        """
+        known = self.card.model
+        full = None if name is None else known.contexts[context_index(known, name)]
+        return replace(self, context=full)
+
+    @torch.inference_mode()
+    def logits(self, tokens: Tensor, *masks: Tensor | None) -> Tensor:
+        """Return calibrated logits: the mean over members of log-probabilities, divided by the temperature.
+
+        Parameters
+        ----------
+        tokens
+            (B, L) int64 with CLS first, or (B, R, C) of alignments, on the device of the model.
+        masks
+            (B, L) bool, True at real tokens, or those of rows (B, R) and columns (B, C); None where nothing
+            is padded.
+
+        Returns
+        -------
+        Tensor
+            (B, K) float32; its softmax is the calibrated probability.
+        """
+        members = [torch.log_softmax(net(tokens, *masks).logits.float(), dim=-1) for net in self.networks]
+        return torch.stack(members).mean(dim=0) / self.card.temperature
