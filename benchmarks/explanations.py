@@ -45,7 +45,8 @@ from pointing import (
 )
 from promoter_boxes import Promoters, plant_tata, sigma70
 from seqray.core import DataConfig, ModelConfig, OptimizerConfig, RunConfig, StemConfig, StoppingConfig
-from seqray.explanations.attribution import METHODS, Knobs, mean_scores
+from seqray.explanations import MethodSettings, mean_scores
+from seqray.explanations.attribution import METHODS
 from seqray.inference import score_codes
 from seqray.io import open_output
 from seqray.metrics import auroc
@@ -64,8 +65,10 @@ REAL = {
 }
 MOST_REAL = 300
 RANDOM = "random"
-VARIANTS = [(method, method, Knobs()) for method in METHODS]
-VARIANTS += [(f"{method} (span)", method, Knobs(spread="span")) for method in METHODS if "rollout" in method]
+VARIANTS = [(method, method, MethodSettings()) for method in METHODS]
+VARIANTS += [
+    (f"{method} (span)", method, MethodSettings(spread="span")) for method in METHODS if "rollout" in method
+]
 NOTES = {
     "single": "single: a word of 8 letters against its letters in another order",
     "pair": "pair: two words 17 letters apart; negatives lack one of them or have another distance",

@@ -62,7 +62,7 @@ MODULES = {
         "inference.sequences",
         "scanning.scan",
         "scanning.types",
-        "explanations.run",
+        "explanations.sequences",
         "explanations.attribution.attention_rollout",
     ),
 }

@@ -17,8 +17,8 @@ from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.records import SequenceRecord
 from seqray.core.results.explanation import Explanation, Place
 from seqray.core.results.prediction import Call
+from seqray.explanations import ExplainOptions, explain_records
 from seqray.explanations.attribution.methods import METHODS
-from seqray.explanations.run import ExplainOptions, explain_records
 from seqray.io.tables.examples import format_number
 from seqray.io.tables.explanations import CHECK_COLUMNS, EXPLANATION_COLUMNS, HEAD_COLUMNS, ScoreTrack, ranks
 from seqray.io.tracks.calls import write_gff3

@@ -10,8 +10,7 @@ import torch
 
 from seqray.cli.dispatch import main
 from seqray.core.alphabet import RNA
-from seqray.explanations.alignments import AlignmentOptions, explain_alignments
-from seqray.explanations.attribution.alignment_methods import AlignmentKnobs
+from seqray.explanations import AlignmentOptions, MethodSettings, explain_alignments
 from seqray.io.alignments.read import read_alignments
 from seqray.io.tables.alignment_explanations import COLUMN_COLUMNS, PAIR_COLUMNS, ROW_COLUMNS
 from seqray.io.tables.explanations import CHECK_COLUMNS
@@ -77,7 +76,7 @@ def test_the_table_is_what_the_library_says(explain, source, alignment_model):
         *[("RF2", "occlusion")] * 5,
     ]
     options = AlignmentOptions(
-        methods=("rollout", "occlusion"), target="tRNA", knobs=AlignmentKnobs(residual=0.4, block=2)
+        methods=("rollout", "occlusion"), target="tRNA", settings=MethodSettings(residual=0.4, block=2)
     )
     found = explain_alignments(alignment_model, read_alignments(source, RNA), options)
     scores = np.concatenate([e.by_column(s) for e in found for s in e.scores])

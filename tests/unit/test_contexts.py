@@ -14,7 +14,7 @@ from seqray.core.card import Card
 from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.records import SequenceRecord
-from seqray.explanations.run import ExplainOptions, explain_records
+from seqray.explanations import ExplainOptions, explain_records
 from seqray.inference.sequences import predict_records, score_codes
 from seqray.modelfile import TrainedModel, load_model_file, save_model
 from seqray.models.build import build_model

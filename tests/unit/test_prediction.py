@@ -15,12 +15,12 @@ from seqray.core.card import Card
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.records import SequenceRecord
+from seqray.inference.predictions import reweight
 from seqray.inference.sequences import (
     ACTIVATION_BYTES,
-    filled_up,
     micro_batch,
+    pad_batch,
     predict_records,
-    reweight,
     score_codes,
 )
 from seqray.modelfile import TrainedModel
@@ -263,7 +263,7 @@ def test_a_sequence_that_alone_exceeds_the_limit_is_scored_alone():
 
 def test_batches_come_in_few_sizes_so_that_few_kernels_are_compiled() -> None:
     size = 585
-    filled = {n: filled_up((np.arange(n) % 5).astype(np.uint8)[:, None], size) for n in range(1, size + 1)}
+    filled = {n: pad_batch((np.arange(n) % 5).astype(np.uint8)[:, None], size) for n in range(1, size + 1)}
     sizes = {len(codes) for codes in filled.values()}
     assert len(sizes) <= 2 * size.bit_length()
     for n, codes in filled.items():

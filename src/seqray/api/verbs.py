@@ -206,7 +206,7 @@ def explain(
     loaded = _opened(model, context, device, "torch", "fp32")
     methods = (method,) if isinstance(method, str) else tuple(method)
     if loaded.card.model.kind == "alignment":
-        known = _known(AlignmentOptions, options, "methods", "pairs", "seed", "knobs")
+        known = _known(AlignmentOptions, options, "methods", "pairs", "seed", "settings")
         of_columns = AlignmentOptions(methods=methods, **known)
         return column_frame(
             explain_alignments(loaded, as_alignments(sequences, loaded.alphabet), of_columns), top

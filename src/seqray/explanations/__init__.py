@@ -1,7 +1,8 @@
 """Which positions drive a prediction, and whether the ranking can be believed.
 
 - `attribution`: rollout, gradients, mutagenesis; `checks`: faithfulness, significance; `motifs`
-- `run`: sequences; `alignments`: alignments; `places`: calls of a scan
+- `sequences`, `alignments`: from records to explanations; `options`: what is explained, and how
+- `targets`: shared by the checks; `call_windows`: the windows of the calls of a scan
 """
 
 import lazy_loader

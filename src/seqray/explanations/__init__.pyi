@@ -1,12 +1,8 @@
-from .alignments import (
+from .alignments import check_alignments as check_alignments, explain_alignments as explain_alignments
+from .call_windows import extract_call_windows as extract_call_windows
+from .options import (
     AlignmentOptions as AlignmentOptions,
-    check_alignments as check_alignments,
-    explain_alignments as explain_alignments,
-)
-from .places import cut_calls as cut_calls
-from .run import (
     ExplainOptions as ExplainOptions,
-    check as check,
-    explain_records as explain_records,
-    heads as heads,
+    MethodSettings as MethodSettings,
 )
+from .sequences import check as check, explain_records as explain_records, heads as heads

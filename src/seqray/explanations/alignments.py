@@ -7,68 +7,29 @@ scores stand in the coordinates of the file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-import torch
 
-from seqray.core import Alignment, ConfigError, Floats, Ints
+from seqray.core import Alignment, Floats, Ints
 from seqray.core.msa import choose
 from seqray.core.results import AlignmentExplanation, Faithfulness
 from seqray.explanations.attribution import (
-    CALLED,
-    AlignmentKnobs,
-    AlignmentQuestion,
+    AlignmentTarget,
     class_explained,
-    find_alignment_method,
     occlude_columns,
     score_alignment,
     score_pairs,
 )
 from seqray.explanations.checks import RANDOM_RANKINGS, SHARES, Evidence, conclude, gather, random_ranks
-from seqray.inference import called_labels, score_alignments
-from seqray.modelfile import Network, TrainedModel
-from seqray.models import AxialTransformer, build_network
+from seqray.explanations.options import COLUMN_BLOCK, AlignmentOptions
+from seqray.explanations.targets import randomized_network, target_name
+from seqray.inference import alignment_networks, called_labels, score_alignments
+from seqray.modelfile import TrainedModel
+from seqray.models import AxialTransformer
 from seqray.models.tokenizers import AlignmentTokenizer
 
 REFERENCE = "occlusion"
-_WRONG_WEIGHTS_SEED = 20_261_121
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlignmentOptions:
-    """What is explained, and how.
-
-    Attributes
-    ----------
-    methods
-        Names, see `seqray.explanations.attribution.alignment_methods.ALIGNMENT_METHODS`.
-    target
-        The class explained; ``called`` for the one that each alignment is called; the positive one if None.
-    rows
-        Most rows to read, the query counted, where fewer are wanted than the model reads.
-    pairs
-        Whether to score pairs of columns.
-    seed
-        Of the bootstrap.
-    knobs
-        Settings of single methods.
-    """
-
-    methods: tuple[str, ...] = ("rollout",)
-    target: str | None = None
-    rows: int | None = None
-    pairs: bool = False
-    seed: int = 0
-    knobs: AlignmentKnobs = field(default_factory=AlignmentKnobs)
-
-    def __post_init__(self) -> None:
-        if not self.methods or len(set(self.methods)) < len(self.methods):
-            raise ConfigError("name one method or more, each once")
-        for method in self.methods:
-            find_alignment_method(method)
-        if self.rows is not None and self.rows < 1:
-            raise ConfigError(f"rows are {self.rows}", remedy="give 1 or more")
 
 
 def explain_alignments(
@@ -98,7 +59,7 @@ def explain_alignments(
         For an alignment whose rows that are read have no letters.
     """
     chosen = options or AlignmentOptions()
-    _members(model)
+    alignment_networks(model)
     class_explained(model, chosen.target, model.card.positive)
     return (_explain(model, number, one, chosen) for number, one in enumerate(alignments))
 
@@ -107,7 +68,7 @@ def _explain(
     model: TrainedModel, number: int, alignment: Alignment, options: AlignmentOptions
 ) -> AlignmentExplanation:
     item = _read(model, alignment, options)
-    questions = item.questions(model, _members(model))
+    questions = item.questions(model, alignment_networks(model))
     return AlignmentExplanation(
         record=number,
         alignment=alignment,
@@ -117,7 +78,7 @@ def _explain(
         probability=float(item.probabilities[item.target]),
         rows=item.rows,
         columns=item.columns,
-        scores=tuple(score_alignment(questions, method, options.knobs) for method in options.methods),
+        scores=tuple(score_alignment(questions, method, options.settings) for method in options.methods),
         pairs=score_pairs(questions) if options.pairs else None,
     )
 
@@ -133,10 +94,10 @@ class _Item:
     target: int
     probabilities: Floats
 
-    def questions(self, model: TrainedModel, networks: Iterable[AxialTransformer]) -> list[AlignmentQuestion]:
+    def questions(self, model: TrainedModel, networks: Iterable[AxialTransformer]) -> list[AlignmentTarget]:
         codes = self.alignment.codes[np.ix_(self.rows, self.columns)]
         tokens = AlignmentTokenizer(model.alphabet).encode(codes)
-        return [AlignmentQuestion(model, network, self.target, tokens) for network in networks]
+        return [AlignmentTarget(model, network, self.target, tokens) for network in networks]
 
 
 def _read(model: TrainedModel, alignment: Alignment, options: AlignmentOptions) -> _Item:
@@ -148,17 +109,6 @@ def _read(model: TrainedModel, alignment: Alignment, options: AlignmentOptions) 
     [label] = called_labels(probabilities, model.card, model.card.threshold)
     target = class_explained(model, options.target, label)
     return _Item(alignment, rows, columns, label, target, probabilities[0])
-
-
-def _members(model: TrainedModel) -> list[AxialTransformer]:
-    members = [_axial(network) for network in model.networks]
-    if None in members:
-        raise ConfigError(f"model '{model.card.name}' reads sequences, not alignments")
-    return [one for one in members if one is not None]
-
-
-def _axial(network: Network) -> AxialTransformer | None:
-    return network if isinstance(network, AxialTransformer) else None
 
 
 def check_alignments(
@@ -177,12 +127,14 @@ def check_alignments(
         All are used; each takes an answer of the model for each column, and some dozen for each method.
     """
     chosen = options or AlignmentOptions()
+    alignment_networks(model)
     evidence = Evidence()
-    wrong = _wrong_network(model)
+    random_weights = randomized_network(model)
+    assert isinstance(random_weights, AxialTransformer)
     for alignment in alignments:
         item = _read(model, alignment, chosen)
-        _measure(evidence, model, item, wrong, chosen)
-    name = "the called class" if chosen.target == CALLED else (chosen.target or model.card.positive)
+        _measure(evidence, model, item, random_weights, chosen)
+    name = target_name(model, chosen.target)
     return conclude(evidence, REFERENCE, name, chosen.seed, deed="hiding the columns")
 
 
@@ -190,16 +142,19 @@ def _measure(
     evidence: Evidence,
     model: TrainedModel,
     item: _Item,
-    wrong: AxialTransformer,
+    random_weights: AxialTransformer,
     options: AlignmentOptions,
 ) -> None:
-    questions, [chance] = item.questions(model, _members(model)), item.questions(model, [wrong])
+    questions, [chance] = (
+        item.questions(model, alignment_networks(model)),
+        item.questions(model, [random_weights]),
+    )
     methods = dict.fromkeys([*options.methods, REFERENCE])
 
-    def scores(question: AlignmentQuestion, method: str) -> Floats:
+    def scores(question: AlignmentTarget, method: str) -> Floats:
         if method == REFERENCE:  # without its rows, which cost as much and aren't checked
-            return occlude_columns(question, options.knobs.block)
-        return score_alignment([question], method, options.knobs).columns
+            return occlude_columns(question, options.settings.block or COLUMN_BLOCK)
+        return score_alignment([question], method, options.settings).columns
 
     codes = item.alignment.codes[np.ix_(item.rows, item.columns)]
     gather(
@@ -211,7 +166,7 @@ def _measure(
     )
 
 
-def hiding_curves(questions: list[AlignmentQuestion], ranks: Ints) -> dict[str, Floats]:
+def hiding_curves(questions: list[AlignmentTarget], ranks: Ints) -> dict[str, Floats]:
     """Log-odds while columns are hidden, and while they are shown, in the order of their ranks (C,).
 
     Returns
@@ -226,14 +181,3 @@ def hiding_curves(questions: list[AlignmentQuestion], ranks: Ints) -> dict[str, 
         kind: np.mean([question.of_hidden(hidden) for question in questions], axis=0)[None]
         for kind, hidden in changed.items()
     }
-
-
-def _wrong_network(model: TrainedModel) -> AxialTransformer:
-    """A network of the model's shape with random weights."""
-    _members(model)
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(_WRONG_WEIGHTS_SEED)  # a GPU's generator is left alone
-        network = build_network(model.card.model).to(model.device)
-    network.requires_grad_(False).eval()
-    assert isinstance(network, AxialTransformer)
-    return network

@@ -1,16 +1,22 @@
-from .alignments import predict_alignments as predict_alignments, score_alignments as score_alignments
+from .alignments import (
+    alignment_networks as alignment_networks,
+    predict_alignments as predict_alignments,
+    score_alignments as score_alignments,
+)
 from .engines import Engine as Engine, with_engine as with_engine
-from .labelled import known_context as known_context, model_probabilities as model_probabilities
-from .sequences import (
+from .labeled import known_context as known_context, model_probabilities as model_probabilities
+from .predictions import (
     BatchSize as BatchSize,
     Precision as Precision,
-    arithmetic as arithmetic,
+    PredictOptions as PredictOptions,
     called_labels as called_labels,
+)
+from .sequences import (
     checked_records as checked_records,
-    filled_up as filled_up,
+    compute_precision as compute_precision,
     micro_batch as micro_batch,
+    pad_batch as pad_batch,
     predict_records as predict_records,
-    reweight as reweight,
     score_codes as score_codes,
     score_ragged as score_ragged,
 )

@@ -60,7 +60,7 @@ def test_a_directory_that_moved_is_named(moved, monkeypatch):
     assert len(predict(loaded, "ACGTACGT")) == 1
     monkeypatch.setenv("SEQRAY_BACKBONE", str(place))
     assert len(predict(path, "ACGTACGT")) == 1
-    assert seqray.load_model(path, place).sha256 == loaded.sha256
+    assert load_model_file(path, place).sha256 == loaded.sha256
 
 
 def test_another_backbone_is_refused(moved, backbones):

@@ -17,8 +17,8 @@ from seqray.evaluation.curves import precision_recall_points, reliability, roc_p
 from seqray.evaluation.floor import called
 from seqray.evaluation.run import evaluate_scores
 from seqray.evaluation.summary_text import summary
-from seqray.inference import labelled as score
-from seqray.inference.labelled import known_context, model_probabilities
+from seqray.inference import labeled as score
+from seqray.inference.labeled import known_context, model_probabilities
 from seqray.inference.sequences import predict_records
 
 CLASSES = ("background", "promoter")

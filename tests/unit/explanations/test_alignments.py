@@ -12,15 +12,15 @@ from seqray.core.alphabet import PROTEIN, RNA
 from seqray.core.column_codes import encode_columns
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import Alignment
+from seqray.explanations import MethodSettings
 from seqray.explanations.alignments import (
     AlignmentOptions,
     check_alignments,
     explain_alignments,
     hiding_curves,
 )
-from seqray.explanations.attribution.alignment_methods import AlignmentKnobs
 from seqray.explanations.attribution.column_pairs import helices, pair_table, structure_of
-from seqray.explanations.attribution.hiding import AlignmentQuestion, leave_rows_out, occlude_columns
+from seqray.explanations.attribution.hiding import AlignmentTarget, leave_rows_out, occlude_columns
 from seqray.explanations.checks.faithfulness import SHARES
 from seqray.inference.alignments import predict_alignments
 from seqray.models.tokenizers.alignment import AlignmentTokenizer
@@ -52,7 +52,7 @@ def explain(model, *alignments, **options):
 
 def questions(model, alignment, target=1):
     tokens = AlignmentTokenizer(RNA).encode(alignment.codes)
-    return [AlignmentQuestion(model, network, target, tokens) for network in model.networks]
+    return [AlignmentTarget(model, network, target, tokens) for network in model.networks]
 
 
 # --- the reference: columns hidden and rows left out ------------------------------------------------------
@@ -145,7 +145,7 @@ def test_few_at_a_time_is_the_same(alignment_model, monkeypatch):
 def test_rollout_is_the_product_over_all_cells_mean_over_members(alignment_model):
     alignment, residual = made(3, 5, seed=2), 0.3
     [explained] = explain(
-        alignment_model, alignment, methods=("rollout",), knobs=AlignmentKnobs(residual=residual)
+        alignment_model, alignment, methods=("rollout",), settings=MethodSettings(residual=residual)
     )
     tokens = torch.from_numpy(AlignmentTokenizer(RNA).encode(alignment.codes))[None]
     expected = np.zeros((3, 5))
@@ -371,7 +371,7 @@ def test_no_alignment_gives_no_verdict(alignment_model):
         ({"methods": ()}, "one method or more"),
         ({"methods": ("rollout", "rollout")}, "each once"),
         ({"methods": ("ism",)}, "doesn't explain alignments"),
-        ({"rows": 0}, "rows are 0"),
+        ({"rows": 0}, "'rows' is 0"),
         ({"target": "rRNA"}, "no class 'rRNA'"),
     ],
 )
@@ -381,9 +381,9 @@ def test_wrong_options_are_named(alignment_model, options, message):
 
 
 @pytest.mark.parametrize("settings", [{"residual": 1.0}, {"block": 0}])
-def test_wrong_knobs_are_named(settings):
+def test_wrong_settings_are_named(settings):
     with pytest.raises(ConfigError):
-        AlignmentKnobs(**settings)
+        MethodSettings(**settings)
 
 
 def test_a_model_of_sequences_is_refused(tiny_model):

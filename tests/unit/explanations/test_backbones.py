@@ -9,8 +9,8 @@ from transformers import AutoModel, AutoTokenizer
 
 from seqray.core.errors import ConfigError
 from seqray.core.records import SequenceRecord
-from seqray.explanations.attribution.methods import Knobs, Question, effects, find_method
-from seqray.explanations.run import ExplainOptions, check, explain_records, heads
+from seqray.explanations import ExplainOptions, MethodSettings, check, explain_records, heads
+from seqray.explanations.attribution.methods import METHODS, AttributionTarget, effects
 
 SEQUENCES = {
     "esm": "MKTAYIAKQRQISFVKSHFS",
@@ -26,8 +26,8 @@ SPANS = {
 
 def scores(model, sequence, method, target=1, **knobs):
     codes = model.alphabet.encode(sequence)[None]
-    question = Question(model, model.networks[0], target)
-    return find_method(method).compute(question, codes, Knobs(**knobs))[0]
+    question = AttributionTarget(model, model.networks[0], target)
+    return METHODS[method].compute(question, codes, MethodSettings(**knobs))[0]
 
 
 def spans_of(kind, directory):
@@ -141,18 +141,18 @@ def test_sequences_of_one_length_and_several_numbers_of_tokens(on_backbone):
     model = on_backbone("kmer", "lora")
     sequences = ["ACGTACGTACGTACGTACGT", "NACGTACGTNCGTACGTACG", "ACGTACNNGTACGTACGTAC"]
     codes = np.stack([model.alphabet.encode(s) for s in sequences])
-    question = Question(model, model.networks[0], 1)
+    question = AttributionTarget(model, model.networks[0], 1)
     for method in ("rollout", "grad-rollout", "input-x-gradient", "integrated-gradients"):
-        together = find_method(method).compute(question, codes, Knobs(steps=4))
-        alone = [find_method(method).compute(question, row[None], Knobs(steps=4))[0] for row in codes]
+        together = METHODS[method].compute(question, codes, MethodSettings(steps=4))
+        alone = [METHODS[method].compute(question, row[None], MethodSettings(steps=4))[0] for row in codes]
         np.testing.assert_allclose(together, alone, atol=1e-5)
-        if not find_method(method).signed:
+        if not METHODS[method].signed:
             np.testing.assert_allclose(together.sum(axis=1), 1, atol=1e-6)
 
 
 def test_mutagenesis_is_the_difference_of_two_answers(on_backbone):
     model = on_backbone("bpe")
-    question = Question(model, model.networks[0], 1)
+    question = AttributionTarget(model, model.networks[0], 1)
     codes = model.alphabet.encode("ACGTTGCA")[None]
     found = effects(question, codes)
     changed = codes.copy()

@@ -15,13 +15,12 @@ from seqray.cli.common import Progress, SkipLog, open_alignments, provenance, wa
 from seqray.cli.explain.outputs import Outputs
 from seqray.core import Alignment, ConfigError
 from seqray.core.results import AlignmentExplanation, Faithfulness
-from seqray.explanations import AlignmentOptions, check_alignments, explain_alignments
+from seqray.explanations import AlignmentOptions, MethodSettings, check_alignments, explain_alignments
 from seqray.explanations.attribution import (
+    ALIGNMENT_METHODS,
     SEPARATION,
-    AlignmentKnobs,
     PairTable,
     Structure,
-    find_alignment_method,
     pair_table,
     structure_of,
 )
@@ -99,7 +98,7 @@ def _settings(args: argparse.Namespace) -> AlignmentOptions:
         rows=wanted_rows(args),
         pairs=bool(args.pairs or args.html or args.plot),
         seed=args.seed,
-        knobs=AlignmentKnobs(residual=args.residual, block=args.block or 1),
+        settings=MethodSettings(residual=args.residual, block=args.block),
     )
 
 
@@ -221,8 +220,7 @@ def _write_rest(
 def _facts(args: argparse.Namespace, model: TrainedModel, settings: AlignmentOptions) -> dict[str, str]:
     """What the columns mean, for the header."""
     kinds = [
-        f"{m} ({'signed' if find_alignment_method(m).signed else 'unsigned shares'})"
-        for m in settings.methods
+        f"{m} ({'signed' if ALIGNMENT_METHODS[m].signed else 'unsigned shares'})" for m in settings.methods
     ]
     target = settings.target or f"{model.card.positive} (the positive one)"
     depth = min(settings.rows or model.card.model.max_rows, model.card.model.max_rows)
@@ -239,7 +237,9 @@ def _facts(args: argparse.Namespace, model: TrainedModel, settings: AlignmentOpt
     }
     if "occlusion" in settings.methods:
         hidden = (
-            f"{settings.knobs.block} columns at a time are" if settings.knobs.block > 1 else "a column is"
+            f"{settings.settings.block} columns at a time are"
+            if (settings.settings.block or 1) > 1
+            else "a column is"
         )
         facts["occlusion"] = f"fall of the log-odds when {hidden} masked in all rows, or a row is left out"
     if args.pairs:

@@ -255,8 +255,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _settings(args: argparse.Namespace) -> ExplainOptions:
-    from seqray.explanations import ExplainOptions
-    from seqray.explanations.attribution import BLOCK, Knobs
+    from seqray.explanations import ExplainOptions, MethodSettings
 
     return ExplainOptions(
         methods=tuple(args.method) or ("rollout",),
@@ -266,11 +265,11 @@ def _settings(args: argparse.Namespace) -> ExplainOptions:
         effects=not args.no_check,
         attention=bool(args.html),
         seed=args.seed,
-        knobs=Knobs(
+        settings=MethodSettings(
             residual=args.residual,
             heads=args.fuse,
             steps=args.steps,
-            block=args.block or BLOCK,
+            block=args.block,
             spread=args.spread,
         ),
     )
@@ -303,14 +302,16 @@ def _records(
     records = open_records(args, model.alphabet, skipped)
     if not args.calls:
         return records, None
-    from seqray.explanations import cut_calls
+    from seqray.explanations import extract_call_windows
     from seqray.io.tracks import read_gff3_calls
 
     calls = read_gff3_calls(args.calls)
     if not calls and not args.allow_empty:
         remedy = "--allow-empty gives an empty output instead"
         raise InputError("holds no calls of 'seqray scan'", where=args.calls, remedy=remedy)
-    return cut_calls(records, calls, model.alphabet, model.card.window, args.calls, args.best_calls)
+    return extract_call_windows(
+        records, calls, model.alphabet, model.card.window, args.calls, args.best_calls
+    )
 
 
 def _check(

@@ -1,6 +1,5 @@
 from .alignment_methods import (
-    AlignmentKnobs as AlignmentKnobs,
-    find_alignment_method as find_alignment_method,
+    ALIGNMENT_METHODS as ALIGNMENT_METHODS,
     score_alignment as score_alignment,
     score_pairs as score_pairs,
 )
@@ -23,14 +22,11 @@ from .compute import (
 )
 from .forward_trace import trace as trace
 from .heads import check_heads as check_heads, head_figures as head_figures
-from .hiding import AlignmentQuestion as AlignmentQuestion, occlude_columns as occlude_columns
+from .hiding import AlignmentTarget as AlignmentTarget, occlude_columns as occlude_columns
 from .logodds import CALLED as CALLED, class_explained as class_explained, ensemble_score as ensemble_score
 from .methods import (
     METHODS as METHODS,
-    Knobs as Knobs,
     check_methods as check_methods,
-    find_method as find_method,
     letters_of as letters_of,
 )
-from .mutagenesis import BLOCK as BLOCK
 from .seeds import generator_for as generator_for

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from seqray.core import ConfigError, Floats
+from seqray.core import Floats
 from seqray.core.msa import pairs_from_maps
 from seqray.core.results import AlignmentScores
-from seqray.explanations.attribution.attention_rollout import RESIDUAL
 from seqray.explanations.attribution.axial_rollout import (
     axial_grad_rollout,
     axial_rollout,
@@ -19,52 +18,30 @@ from seqray.explanations.attribution.axial_rollout import (
     without_cls,
 )
 from seqray.explanations.attribution.axial_trace import trace_alignment
-from seqray.explanations.attribution.hiding import AlignmentQuestion, leave_rows_out, occlude_columns
-from seqray.inference import arithmetic
+from seqray.explanations.attribution.hiding import AlignmentTarget, leave_rows_out, occlude_columns
+from seqray.explanations.options import COLUMN_BLOCK, MethodSettings
+from seqray.inference import compute_precision
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlignmentKnobs:
-    """Settings of single methods.
-
-    Attributes
-    ----------
-    residual
-        Share of the residual connection in the rollouts.
-    block
-        Columns that occlusion hides at a time.
-    """
-
-    residual: float = RESIDUAL
-    block: int = 1
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.residual < 1:
-            raise ConfigError(f"the residual share is {self.residual:g}", remedy="give 0 or more, below 1")
-        if self.block < 1:
-            raise ConfigError(f"the block has {self.block} columns", remedy="give 1 or more")
-
-
-Compute = Callable[[AlignmentQuestion, AlignmentKnobs], tuple[Floats, Floats, Floats | None]]
+Compute = Callable[[AlignmentTarget, MethodSettings], tuple[Floats, Floats, Floats | None]]
 """To scores of the columns (C,), of the rows (R,), and of the cells (R, C), if any."""
 
 
-def _rollout(question: AlignmentQuestion, knobs: AlignmentKnobs) -> tuple[Floats, Floats, Floats]:
-    return _profiles(_traced_grid(question, knobs, gradients=False))
+def _rollout(question: AlignmentTarget, settings: MethodSettings) -> tuple[Floats, Floats, Floats]:
+    return _profiles(_traced_grid(question, settings, gradients=False))
 
 
-def _grad_rollout(question: AlignmentQuestion, knobs: AlignmentKnobs) -> tuple[Floats, Floats, Floats]:
-    return _profiles(_traced_grid(question, knobs, gradients=True))
+def _grad_rollout(question: AlignmentTarget, settings: MethodSettings) -> tuple[Floats, Floats, Floats]:
+    return _profiles(_traced_grid(question, settings, gradients=True))
 
 
-def _traced_grid(question: AlignmentQuestion, knobs: AlignmentKnobs, *, gradients: bool) -> Floats:
+def _traced_grid(question: AlignmentTarget, settings: MethodSettings, *, gradients: bool) -> Floats:
     """(R, C) shares of the cells, CLS taken out."""
-    with arithmetic(question.model.device, "fp32"):
+    with compute_precision(question.model.device, "fp32"):
         traced = trace_alignment(question.network, _tensor(question), gradients=gradients)
         if gradients:
-            grid = axial_grad_rollout(traced, question.of_logits(traced.logits), residual=knobs.residual)
+            grid = axial_grad_rollout(traced, question.of_logits(traced.logits), residual=settings.residual)
         else:
-            grid = axial_rollout(traced, residual=knobs.residual)
+            grid = axial_rollout(traced, residual=settings.residual)
     return without_cls(grid)[0].double().cpu().numpy()
 
 
@@ -72,8 +49,8 @@ def _profiles(grid: Floats) -> tuple[Floats, Floats, Floats]:
     return grid.sum(axis=0), grid.sum(axis=1), grid
 
 
-def _occlusion(question: AlignmentQuestion, knobs: AlignmentKnobs) -> tuple[Floats, Floats, None]:
-    return occlude_columns(question, knobs.block), leave_rows_out(question), None
+def _occlusion(question: AlignmentTarget, settings: MethodSettings) -> tuple[Floats, Floats, None]:
+    return occlude_columns(question, settings.block or COLUMN_BLOCK), leave_rows_out(question), None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,37 +82,23 @@ ALIGNMENT_METHODS = {
 }
 
 
-def find_alignment_method(name: str) -> AlignmentMethod:
-    """Look a method up.
-
-    Raises
-    ------
-    ConfigError
-        For a name that is unknown, or that of a method for sequences.
-    """
-    if name not in ALIGNMENT_METHODS:
-        known = ", ".join(ALIGNMENT_METHODS)
-        raise ConfigError(f"method '{name}' doesn't explain alignments", remedy=f"use {known}")
-    return ALIGNMENT_METHODS[name]
-
-
-def score_alignment(questions: list[AlignmentQuestion], name: str, knobs: AlignmentKnobs) -> AlignmentScores:
+def score_alignment(questions: list[AlignmentTarget], name: str, settings: MethodSettings) -> AlignmentScores:
     """Scores by one method, the mean over the members of a model: a question for each of them."""
-    method = find_alignment_method(name)
-    columns, rows, grids = zip(*(method.compute(question, knobs) for question in questions), strict=True)
+    method = ALIGNMENT_METHODS[name]
+    columns, rows, grids = zip(*(method.compute(question, settings) for question in questions), strict=True)
     grid = None if grids[0] is None else np.mean(grids, axis=0)
     return AlignmentScores(name, method.signed, np.mean(columns, axis=0), np.mean(rows, axis=0), grid)
 
 
-def score_pairs(questions: list[AlignmentQuestion]) -> Floats:
+def score_pairs(questions: list[AlignmentTarget]) -> Floats:
     """Scores of the pairs of columns from the maps of row attention: (C, C), the mean over the members."""
     found = []
     for question in questions:
-        with arithmetic(question.model.device, "fp32"):
+        with compute_precision(question.model.device, "fp32"):
             maps = tied_maps(trace_alignment(question.network, _tensor(question)))[0]
         found.append(pairs_from_maps(maps.flatten(0, 1).cpu().numpy()))
     return np.mean(found, axis=0)
 
 
-def _tensor(question: AlignmentQuestion) -> torch.Tensor:
+def _tensor(question: AlignmentTarget) -> torch.Tensor:
     return torch.from_numpy(question.tokens)[None].to(question.model.device)

@@ -19,19 +19,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Literal
 
 import torch
 from torch import Tensor
 
 from seqray.explanations.attribution.forward_trace import AttentionTrace, Trace
+from seqray.explanations.options import RESIDUAL, Fusion
 
-Fusion = Literal["mean", "max", "min"]
 Step = Callable[[Tensor, slice, Tensor], tuple[Tensor, Tensor | None]]
 """Weights (B, H, c, T) of the queries in a slice, the slice, and the relevance (B, c) of the queries, to the
 relevance that reaches the keys (B, T), and which queries attend to nothing of the kind (B, c), if any may."""
 
-RESIDUAL = 0.5
 CHUNK_BYTES = 2 << 20  # of the weights at a time: they stay in the processor's cache
 MIN_QUERIES = 8
 

@@ -21,8 +21,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from seqray.explanations.attribution.attention_rollout import RESIDUAL
 from seqray.explanations.attribution.axial_trace import AxialStep, AxialTrace
+from seqray.explanations.options import RESIDUAL
 
 Mix = Callable[[AxialStep, int, slice, Tensor, Tensor], Tensor]
 """A step, the number of an alignment, a slice of its lines, their weights (n or 1, H, L, L) and values

@@ -13,8 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from seqray.explanations.attribution.attention_rollout import Fusion, Step, fuse, fused, pull_back
+from seqray.explanations.attribution.attention_rollout import Step, fuse, fused, pull_back
 from seqray.explanations.attribution.gradients import Target
+from seqray.explanations.options import Fusion
 from seqray.models import BackboneClassifier
 
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from seqray.core import Codes, Floats
-from seqray.explanations.attribution.methods import Knobs, Question, effects, find_method
+from seqray.explanations.attribution.methods import METHODS, AttributionTarget, MethodSettings, effects
 from seqray.explanations.attribution.mutagenesis import loss_of_letters
 from seqray.modelfile import SequenceNetwork, TrainedModel
 
 
 def member_effects(model: TrainedModel, codes: Codes, target: int) -> Floats:
     """Effects of all substitutions by each member: (M, N, n, A)."""
-    return np.stack([effects(Question(model, network, target), codes) for network in model.readers])
+    return np.stack([effects(AttributionTarget(model, network, target), codes) for network in model.readers])
 
 
 def member_scores(
@@ -22,7 +22,7 @@ def member_scores(
     codes: Codes,
     target: int,
     method: str,
-    knobs: Knobs,
+    settings: MethodSettings,
     networks: Sequence[SequenceNetwork] | None = None,
     known_effects: Floats | None = None,
 ) -> Floats:
@@ -37,11 +37,15 @@ def member_scores(
     """
     if method == "ism" and known_effects is not None:
         return loss_of_letters(known_effects)
-    compute = find_method(method).compute
+    compute = METHODS[method].compute
     chosen = model.readers if networks is None else networks
-    return np.stack([compute(Question(model, network, target), codes, knobs) for network in chosen])
+    return np.stack(
+        [compute(AttributionTarget(model, network, target), codes, settings) for network in chosen]
+    )
 
 
-def mean_scores(model: TrainedModel, codes: Codes, target: int, method: str, knobs: Knobs) -> Floats:
+def mean_scores(
+    model: TrainedModel, codes: Codes, target: int, method: str, settings: MethodSettings
+) -> Floats:
     """Mean over the members of `member_scores`: (N, n)."""
-    return member_scores(model, codes, target, method, knobs).mean(axis=0)
+    return member_scores(model, codes, target, method, settings).mean(axis=0)

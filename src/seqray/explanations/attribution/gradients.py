@@ -13,12 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from seqray.explanations.attribution.forward_trace import Trace, embedding_of, trace
+from seqray.explanations.options import STEPS
 from seqray.models.tokenizers import FIRST_LETTER
 
 Target = Callable[[Tensor], Tensor]
 """Logits (B, K) to the quantity explained (B,)."""
-
-STEPS = 32
 
 
 def input_x_gradient(network: nn.Module, tokens: Tensor, target: Target) -> Tensor:

@@ -13,8 +13,8 @@ from seqray.core import Codes, ConfigError, Floats
 from seqray.core.results import HeadFigures
 from seqray.explanations.attribution.attention_rollout import weight_slices
 from seqray.explanations.attribution.forward_trace import AttentionTrace, trace
-from seqray.explanations.attribution.methods import Question
-from seqray.inference import arithmetic, micro_batch
+from seqray.explanations.attribution.methods import AttributionTarget
+from seqray.inference import compute_precision, micro_batch
 from seqray.modelfile import TrainedModel
 from seqray.models import MultiHeadAttention, SequenceTransformer
 
@@ -40,7 +40,11 @@ def head_figures(model: TrainedModel, groups: Sequence[tuple[Codes, int]]) -> tu
     check_heads(model)
     figures = []
     for number, network in enumerate(model.readers, start=1):
-        found = [_describe(Question(model, network, target), codes) for codes, target in groups if len(codes)]
+        found = [
+            _describe(AttributionTarget(model, network, target), codes)
+            for codes, target in groups
+            if len(codes)
+        ]
         if not found:
             return ()
         weights = [len(codes) for codes, _ in groups if len(codes)]
@@ -66,13 +70,13 @@ def check_heads(model: TrainedModel) -> None:
         )
 
 
-def _describe(question: Question, codes: Codes) -> Floats:
+def _describe(question: AttributionTarget, codes: Codes) -> Floats:
     """Entropy, distance, CLS mass and importance: (layers, H, 4), means over the records."""
     model, network = question.model, question.network
     assert isinstance(network, SequenceTransformer)
     size = micro_batch(model.card.model, codes.shape[1], model.device)
     shape: list[Floats] = []
-    with arithmetic(model.device, "fp32"):
+    with compute_precision(model.device, "fp32"):
         for start in range(0, len(codes), size):
             part = codes[start : start + size]
             tokens = torch.from_numpy(model.tokenizer.encode_codes(part)).to(model.device)
@@ -104,7 +108,7 @@ def _weight_figures(layer: AttentionTrace, stride: int) -> Tensor:
     return figures
 
 
-def _importance(question: Question, network: SequenceTransformer, codes: Codes) -> Floats:
+def _importance(question: AttributionTarget, network: SequenceTransformer, codes: Codes) -> Floats:
     """Change of the mean log-odds when a head gives zeros: (layers, H)."""
     before = question.of_codes(codes)
     layers = [module for module in network.modules() if isinstance(module, MultiHeadAttention)]

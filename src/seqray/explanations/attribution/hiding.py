@@ -16,7 +16,7 @@ import torch
 from seqray.core import Bools, Floats, Ints
 from seqray.explanations.attribution.logodds import log_odds
 from seqray.explanations.attribution.mutagenesis import stretches
-from seqray.inference import arithmetic
+from seqray.inference import compute_precision
 from seqray.modelfile import TrainedModel
 from seqray.models import AxialTransformer, alignment_buckets, collate_alignments
 from seqray.models.tokenizers import FIRST_LETTER, MASK
@@ -24,7 +24,7 @@ from seqray.models.tokenizers import FIRST_LETTER, MASK
 TOKENS_AT_ONCE = 1 << 15
 
 
-class AlignmentQuestion(NamedTuple):
+class AlignmentTarget(NamedTuple):
     """What is explained: the log-odds of class ``target`` by one ``network`` for ``tokens`` (R, 1 + C)."""
 
     model: TrainedModel
@@ -60,7 +60,7 @@ class AlignmentQuestion(NamedTuple):
     def _ask(self, variants: Sequence[Ints]) -> Floats:
         result = np.empty(len(variants))
         shapes = [one.shape for one in variants]
-        with arithmetic(self.model.device, "fp32"):
+        with compute_precision(self.model.device, "fp32"):
             for indices in alignment_buckets(shapes, len(variants), TOKENS_AT_ONCE):
                 batch = collate_alignments([variants[i] for i in indices]).to(self.model.device)
                 logits = self.network(batch.tokens, batch.row_mask, batch.column_mask).logits
@@ -68,7 +68,7 @@ class AlignmentQuestion(NamedTuple):
         return result
 
 
-def occlude_columns(question: AlignmentQuestion, block: int = 1) -> Floats:
+def occlude_columns(question: AlignmentTarget, block: int = 1) -> Floats:
     """Fall of the log-odds when a column is hidden in all rows: (C,), below 0 where it rises.
 
     Stretches of ``block`` columns are hidden, half a block apart; a column's score is the mean over the
@@ -82,7 +82,7 @@ def occlude_columns(question: AlignmentQuestion, block: int = 1) -> Floats:
     return (before - question.of_hidden(hidden)) @ hidden / hidden.sum(axis=0)
 
 
-def leave_rows_out(question: AlignmentQuestion) -> Floats:
+def leave_rows_out(question: AlignmentTarget) -> Floats:
     """Fall of the log-odds when a row is left out: (R,).
 
     nan for the query, which can't be left out, and for a row without which no letter remains.

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from seqray.core import ConfigError, Floats
-from seqray.inference import arithmetic, filled_up, micro_batch
+from seqray.inference import compute_precision, micro_batch, pad_batch
 from seqray.modelfile import TrainedModel
 
 CALLED = "called"
@@ -62,10 +62,10 @@ def score(model: TrainedModel, network: nn.Module, codes: npt.NDArray[np.uint8],
     """
     result = np.empty(len(codes))
     size = micro_batch(model.card.model, codes.shape[1], model.device)
-    with arithmetic(model.device, "fp32"):
+    with compute_precision(model.device, "fp32"):
         for start in range(0, len(codes), size):
             part = codes[start : start + size]
-            tokens = torch.from_numpy(model.tokenizer.encode_codes(filled_up(part, size)))
+            tokens = torch.from_numpy(model.tokenizer.encode_codes(pad_batch(part, size)))
             values = log_odds(network(tokens.to(model.device)).logits.float(), target, model.card.temperature)
             result[start : start + size] = values[: len(part)].double().cpu().numpy()
     return result

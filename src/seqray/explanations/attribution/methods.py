@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -13,31 +13,29 @@ from torch import Tensor
 from seqray.core import Codes, ConfigError, Floats
 from seqray.explanations.attribution import backbones
 from seqray.explanations.attribution.attention_rollout import (
-    RESIDUAL,
-    Fusion,
     grad_rollout,
     rollout,
     value_rollout,
 )
 from seqray.explanations.attribution.forward_trace import trace
-from seqray.explanations.attribution.gradients import STEPS, input_x_gradient, integrated_gradients
+from seqray.explanations.attribution.gradients import input_x_gradient, integrated_gradients
 from seqray.explanations.attribution.letters import shares, spread_over_spans, to_letters
 from seqray.explanations.attribution.logodds import log_odds, score
 from seqray.explanations.attribution.mutagenesis import (
-    BLOCK,
     loss_of_letters,
     occlusion,
     substitution_effects,
 )
 from seqray.explanations.attribution.stem import spread
-from seqray.inference import arithmetic, micro_batch
+from seqray.explanations.options import LETTER_BLOCK, MethodSettings
+from seqray.inference import compute_precision, micro_batch
 from seqray.modelfile import SequenceNetwork, TrainedModel
 from seqray.modelfile.backbones import BackboneTokenizer
 from seqray.models import BackboneClassifier, ConvolutionalStem, SequenceTransformer
 from seqray.models.tokenizers import OwnTokenizer
 
 
-class Question(NamedTuple):
+class AttributionTarget(NamedTuple):
     """What is explained: the log-odds of class ``target`` by one ``network`` of a ``model``."""
 
     model: TrainedModel
@@ -53,42 +51,6 @@ class Question(NamedTuple):
         return score(self.model, self.network, codes, self.target)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Knobs:
-    """Settings of single methods.
-
-    Attributes
-    ----------
-    residual
-        Share of the residual connection in the rollouts.
-    heads
-        How rollout makes the heads one.
-    steps
-        Of integrated gradients.
-    block
-        Letters that occlusion hides at a time.
-    spread
-        How the rollouts get from the tokens of a convolutional stem to letters: ``read`` is over all letters
-        that the token has read, see `stem`; ``span`` is evenly over its stride.
-    """
-
-    residual: float = RESIDUAL
-    heads: Fusion = "mean"
-    steps: int = STEPS
-    block: int = BLOCK
-    spread: Literal["read", "span"] = "read"
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.residual < 1:
-            raise ConfigError(f"the residual share is {self.residual:g}", remedy="give 0 or more, below 1")
-        if self.heads not in ("mean", "max", "min"):
-            raise ConfigError(f"heads can't be made one by '{self.heads}'", remedy="use mean, max or min")
-        if self.spread not in ("read", "span"):
-            raise ConfigError(f"tokens can't be spread by '{self.spread}'", remedy="use read or span")
-        if self.steps < 1 or self.block < 1:
-            raise ConfigError(f"steps ({self.steps}) and block ({self.block}) are 1 or more")
-
-
 @dataclass(frozen=True, slots=True)
 class Method:
     """One way to score letters.
@@ -102,28 +64,30 @@ class Method:
     per_class
         Whether the scores depend on the class explained.
     compute
-        (question, codes (N, n), knobs) to scores (N, n).
+        (question, codes (N, n), settings) to scores (N, n).
     """
 
     name: str
     signed: bool
     per_class: bool
-    compute: Callable[[Question, Codes, Knobs], Floats]
+    compute: Callable[[AttributionTarget, Codes, MethodSettings], Floats]
 
 
-Batchwise = Callable[[Question, Tensor, Knobs], Tensor]
+Batchwise = Callable[[AttributionTarget, Tensor, MethodSettings], Tensor]
 """Tokens (B, L) to scores of the tokens: (B, L), or (B, T) after the stem."""
 
 
-def _by_batches(question: Question, codes: Codes, knobs: Knobs, compute: Batchwise) -> Floats:
+def _by_batches(
+    question: AttributionTarget, codes: Codes, settings: MethodSettings, compute: Batchwise
+) -> Floats:
     model = question.model
     size = micro_batch(model.card.model, codes.shape[1], model.device)
     result = np.empty(codes.shape)
-    with arithmetic(model.device, "fp32"):
+    with compute_precision(model.device, "fp32"):
         for start in range(0, len(codes), size):
             part = codes[start : start + size]
             tokens = torch.from_numpy(model.tokenizer.encode_codes(part)).to(model.device)
-            scores = compute(question, tokens, knobs).double().cpu().numpy()
+            scores = compute(question, tokens, settings).double().cpu().numpy()
             merged = scores.shape[1] < tokens.shape[1]
             result[start : start + size] = letters_of(question.network, model, part, scores, merged=merged)
     return result
@@ -144,79 +108,81 @@ def letters_of(
     return to_letters(scores, tokenizer, network.embedding.stride if merged else 1, codes.shape[1])
 
 
-def _rollout(question: Question, tokens: Tensor, knobs: Knobs) -> Tensor:
+def _rollout(question: AttributionTarget, tokens: Tensor, settings: MethodSettings) -> Tensor:
     network = question.network
     if isinstance(network, BackboneClassifier):
-        return backbones.rollout(network, tokens, knobs.residual, knobs.heads)
-    relevance = rollout(trace(network, tokens), residual=knobs.residual, heads=knobs.heads)
-    return _before_stem(network, tokens, relevance, knobs)
+        return backbones.rollout(network, tokens, settings.residual, settings.heads)
+    relevance = rollout(trace(network, tokens), residual=settings.residual, heads=settings.heads)
+    return _before_stem(network, tokens, relevance, settings)
 
 
-def _value_rollout(question: Question, tokens: Tensor, knobs: Knobs) -> Tensor:
+def _value_rollout(question: AttributionTarget, tokens: Tensor, settings: MethodSettings) -> Tensor:
     check_methods(question.model, ["value-rollout"])
     network = question.network
     assert isinstance(network, SequenceTransformer)
-    relevance = value_rollout(trace(network, tokens), residual=knobs.residual)
-    return _before_stem(network, tokens, relevance, knobs)
+    relevance = value_rollout(trace(network, tokens), residual=settings.residual)
+    return _before_stem(network, tokens, relevance, settings)
 
 
-def _grad_rollout(question: Question, tokens: Tensor, knobs: Knobs) -> Tensor:
+def _grad_rollout(question: AttributionTarget, tokens: Tensor, settings: MethodSettings) -> Tensor:
     network = question.network
     if isinstance(network, BackboneClassifier):
-        return backbones.grad_rollout(network, tokens, knobs.residual, question.of_logits)
+        return backbones.grad_rollout(network, tokens, settings.residual, question.of_logits)
     traced = trace(network, tokens, gradients=True)
-    relevance = grad_rollout(traced, question.of_logits(traced.logits), residual=knobs.residual)
-    return _before_stem(network, tokens, relevance, knobs)
+    relevance = grad_rollout(traced, question.of_logits(traced.logits), residual=settings.residual)
+    return _before_stem(network, tokens, relevance, settings)
 
 
-def _before_stem(network: SequenceTransformer, tokens: Tensor, relevance: Tensor, knobs: Knobs) -> Tensor:
+def _before_stem(
+    network: SequenceTransformer, tokens: Tensor, relevance: Tensor, settings: MethodSettings
+) -> Tensor:
     """Carry relevance (B, 1 + T) through the stem, where there is one that reads more than its stride."""
     stem = network.embedding
-    if knobs.spread == "span" or not isinstance(stem, ConvolutionalStem):
+    if settings.spread == "span" or not isinstance(stem, ConvolutionalStem):
         return relevance
     return spread(relevance, stem, tokens, network.frame(tokens))
 
 
-def _input_x_gradient(question: Question, tokens: Tensor, _: Knobs) -> Tensor:
+def _input_x_gradient(question: AttributionTarget, tokens: Tensor, _: MethodSettings) -> Tensor:
     network = question.network
     if isinstance(network, BackboneClassifier):
         return backbones.input_x_gradient(network, tokens, _letter_tokens(question), question.of_logits)
     return input_x_gradient(network, tokens, question.of_logits)
 
 
-def _integrated_gradients(question: Question, tokens: Tensor, knobs: Knobs) -> Tensor:
+def _integrated_gradients(question: AttributionTarget, tokens: Tensor, settings: MethodSettings) -> Tensor:
     network = question.network
     if isinstance(network, BackboneClassifier):
         letters = _letter_tokens(question)
-        return backbones.integrated_gradients(network, tokens, letters, question.of_logits, knobs.steps)
-    return integrated_gradients(network, tokens, question.of_logits, knobs.steps)
+        return backbones.integrated_gradients(network, tokens, letters, question.of_logits, settings.steps)
+    return integrated_gradients(network, tokens, question.of_logits, settings.steps)
 
 
-def _letter_tokens(question: Question) -> Tensor:
+def _letter_tokens(question: AttributionTarget) -> Tensor:
     tokenizer = question.model.tokenizer
     assert isinstance(tokenizer, BackboneTokenizer)
     return torch.from_numpy(tokenizer.letter_tokens).to(question.model.device)
 
 
-def _shares_of(compute: Batchwise) -> Callable[[Question, Codes, Knobs], Floats]:
-    return lambda question, codes, knobs: shares(_by_batches(question, codes, knobs, compute))
+def _shares_of(compute: Batchwise) -> Callable[[AttributionTarget, Codes, MethodSettings], Floats]:
+    return lambda question, codes, settings: shares(_by_batches(question, codes, settings, compute))
 
 
-def _signed(compute: Batchwise) -> Callable[[Question, Codes, Knobs], Floats]:
-    return lambda question, codes, knobs: _by_batches(question, codes, knobs, compute)
+def _signed(compute: Batchwise) -> Callable[[AttributionTarget, Codes, MethodSettings], Floats]:
+    return lambda question, codes, settings: _by_batches(question, codes, settings, compute)
 
 
-def effects(question: Question, codes: Codes) -> Floats:
+def effects(question: AttributionTarget, codes: Codes) -> Floats:
     """Change of the log-odds for every substitution: (N, n) codes to (N, n, A)."""
     return substitution_effects(codes, question.model.alphabet, question.of_codes)
 
 
-def _ism(question: Question, codes: Codes, _: Knobs) -> Floats:
+def _ism(question: AttributionTarget, codes: Codes, _: MethodSettings) -> Floats:
     return loss_of_letters(effects(question, codes))
 
 
-def _occlusion(question: Question, codes: Codes, knobs: Knobs) -> Floats:
-    return occlusion(codes, question.model.alphabet, question.of_codes, block=knobs.block)
+def _occlusion(question: AttributionTarget, codes: Codes, settings: MethodSettings) -> Floats:
+    return occlusion(codes, question.model.alphabet, question.of_codes, block=settings.block or LETTER_BLOCK)
 
 
 METHODS = {
@@ -231,19 +197,6 @@ METHODS = {
         Method("occlusion", True, True, _occlusion),
     )
 }
-
-
-def find_method(name: str) -> Method:
-    """Look a method up.
-
-    Raises
-    ------
-    ConfigError
-        For an unknown name.
-    """
-    if name not in METHODS:
-        raise ConfigError(f"unknown method '{name}'", remedy=f"known are {', '.join(METHODS)}")
-    return METHODS[name]
 
 
 def check_methods(model: TrainedModel, names: Iterable[str]) -> None:

@@ -9,12 +9,13 @@ import numpy.typing as npt
 
 from seqray.core import Alphabet, Codes, Floats, dinucleotide_shuffle
 from seqray.explanations.attribution.seeds import generator_for
+from seqray.explanations.options import LETTER_BLOCK
 
 Score = Callable[[Codes], Floats]
 """Letter codes (N, n) to the quantity explained (N,)."""
 
 AT_ONCE = 1 << 22  # letters of mutated sequences held at a time
-BLOCK, REFERENCES = 10, 4
+REFERENCES = 4
 
 
 def substitution_effects(codes: Codes, alphabet: Alphabet, score: Score) -> Floats:
@@ -62,7 +63,7 @@ def loss_of_letters(effects: Floats) -> Floats:
 
 
 def occlusion(
-    codes: Codes, alphabet: Alphabet, score: Score, *, block: int = BLOCK, references: int = REFERENCES
+    codes: Codes, alphabet: Alphabet, score: Score, *, block: int = LETTER_BLOCK, references: int = REFERENCES
 ) -> Floats:
     """How much the score falls when a stretch gives way to shuffled letters: (N, n).
 

@@ -11,5 +11,5 @@ from .sample import (
     CHECKED_RECORDS as CHECKED_RECORDS,
     Reservoir as Reservoir,
 )
-from .significance import SHUFFLES as SHUFFLES, p_values as p_values, q_values as q_values
+from .significance import p_values as p_values, q_values as q_values
 from .verdict import conclude as conclude

@@ -8,8 +8,7 @@ import numpy as np
 
 from seqray.core import Codes, Floats, dinucleotide_shuffle
 from seqray.explanations.attribution import generator_for
-
-SHUFFLES = 20
+from seqray.explanations.options import SHUFFLES
 
 
 def shuffled_copies(codes: Codes, copies: int, seed: int = 0) -> Codes:

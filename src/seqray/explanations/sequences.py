@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Literal
 
 import numpy as np
 import torch
 
-from seqray.core import Codes, ConfigError, Floats, SequenceRecord
+from seqray.core import Codes, Floats, SequenceRecord
 from seqray.core.results import Explanation, Faithfulness, HeadFigures, Place
 from seqray.explanations.attribution import (
-    CALLED,
-    Knobs,
+    METHODS,
     attention_of_cls,
     check_methods,
     class_explained,
     ensemble_score,
-    find_method,
     head_figures,
     letters_of,
     mean_scores,
@@ -28,58 +25,15 @@ from seqray.explanations.attribution import (
     pooled_attention,
     trace,
 )
-from seqray.explanations.checks import SHUFFLES, Evidence, conclude, measure, p_values, q_values
-from seqray.inference import arithmetic, called_labels, checked_records, micro_batch, score_codes
+from seqray.explanations.checks import Evidence, conclude, measure, p_values, q_values
+from seqray.explanations.options import ExplainOptions
+from seqray.explanations.targets import randomized_network, target_name
+from seqray.inference import called_labels, checked_records, compute_precision, micro_batch, score_codes
 from seqray.modelfile import SequenceNetwork, TrainedModel
-from seqray.models import BackboneClassifier, build_model
+from seqray.models import BackboneClassifier
 
 CHUNK_RECORDS = 128
 MAX_MUTATED = 500  # letters; every substitution of a longer record would cost too much to be a reference
-_WRONG_WEIGHTS_SEED = 20_261_121
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainOptions:
-    """What is explained, and how.
-
-    Attributes
-    ----------
-    methods
-        Names, see `seqray.explanations.attribution.METHODS`.
-    target
-        The class explained; ``called`` for the one that each record is called; the positive one if None.
-    members
-        ``mean`` over the members of the model, or ``each`` beside it.
-    shuffles
-        Shuffled copies of each record for p-values; 0 for none.
-    effects
-        Whether to compute the effect of every substitution; records above 500 letters get none.
-    attention
-        Whether to keep the attention of CLS per layer and head.
-    seed
-        Of the shuffles and the bootstrap.
-    knobs
-        Settings of single methods.
-    """
-
-    methods: tuple[str, ...] = ("rollout",)
-    target: str | None = None
-    members: Literal["mean", "each"] = "mean"
-    shuffles: int = SHUFFLES
-    effects: bool = True
-    attention: bool = False
-    seed: int = 0
-    knobs: Knobs = field(default_factory=Knobs)
-
-    def __post_init__(self) -> None:
-        if not self.methods or len(set(self.methods)) < len(self.methods):
-            raise ConfigError("name one method or more, each once")
-        for method in self.methods:
-            find_method(method)
-        if self.shuffles < 0:
-            raise ConfigError(f"shuffles are {self.shuffles}", remedy="give 0 or more")
-        if self.seed < 0:
-            raise ConfigError(f"the seed is {self.seed}", remedy="give 0 or more")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,13 +121,14 @@ def check(
     items = _read(model, list(enumerate(checked_records(records, model, ""))), chosen)
     reference = reference_method(max((len(item.codes) for item in items), default=0))
     evidence = Evidence()
+    random_weights = randomized_network(model)
+    assert isinstance(random_weights, SequenceNetwork)
     for group in _of_one_kind(items):
         codes, target = np.stack([item.codes for item in group]), group[0].target
         methods = dict.fromkeys([*chosen.methods, reference])
-        by_member = {m: member_scores(model, codes, target, m, chosen.knobs) for m in methods}
+        by_member = {m: member_scores(model, codes, target, m, chosen.settings) for m in methods}
         by_chance = {
-            m: member_scores(model, codes, target, m, chosen.knobs, [_wrong_network(model)])[0]
-            for m in methods
+            m: member_scores(model, codes, target, m, chosen.settings, [random_weights])[0] for m in methods
         }
         measure(
             evidence,
@@ -183,8 +138,7 @@ def check(
             reference,
             lambda changed, target=target: ensemble_score(model, changed, target),
         )
-    name = "the called class" if chosen.target == CALLED else (chosen.target or model.card.positive)
-    return conclude(evidence, reference, name, chosen.seed)
+    return conclude(evidence, reference, target_name(model, chosen.target), chosen.seed)
 
 
 def heads(
@@ -235,7 +189,8 @@ def _explain_group(
     wanted = "ism" in options.methods or (options.effects and codes.shape[1] <= MAX_MUTATED)
     known = member_effects(model, codes, target) if wanted else None
     scores = {
-        m: member_scores(model, codes, target, m, options.knobs, known_effects=known) for m in options.methods
+        m: member_scores(model, codes, target, m, options.settings, known_effects=known)
+        for m in options.methods
     }
     tests = {m: _tests(model, codes, target, m, scores[m].mean(axis=0), options) for m in options.methods}
     attention = _attention(model, codes) if options.attention else None
@@ -253,7 +208,7 @@ def _explain_group(
                 probability=item.probability,
                 method=method,
                 member="mean",
-                signed=find_method(method).signed,
+                signed=METHODS[method].signed,
                 scores=means[method][row].copy(),  # a view would keep the whole group in memory
                 effects=None if mean_effects is None else mean_effects[row].copy(),
                 p=None if p is None else p[row],
@@ -283,7 +238,7 @@ def _tests(
     p = p_values(
         codes,
         scores,
-        lambda shuffled: mean_scores(model, shuffled, target, method, options.knobs),
+        lambda shuffled: mean_scores(model, shuffled, target, method, options.settings),
         options.shuffles,
         options.seed,
     )
@@ -294,7 +249,7 @@ def _attention(model: TrainedModel, codes: Codes) -> Floats:
     """Attention of CLS to the letters: (N, layers, heads, n), the mean over members."""
     size = micro_batch(model.card.model, codes.shape[1], model.device)
     parts = []
-    with arithmetic(model.device, "fp32"):
+    with compute_precision(model.device, "fp32"):
         for start in range(0, len(codes), size):
             parts.append(_attention_of_members(model, codes[start : start + size]))
     return np.concatenate(parts)
@@ -311,14 +266,3 @@ def _attention_of_members(model: TrainedModel, codes: Codes) -> Floats:
         )  # (N, layers, H, T)
         members.append(letters_of(network, model, codes, rows.double().cpu().numpy()))
     return np.mean(members, axis=0)
-
-
-def _wrong_network(model: TrainedModel) -> SequenceNetwork:
-    """A network of the model's shape with random weights."""
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(_WRONG_WEIGHTS_SEED)  # a GPU's generator is left alone
-        if isinstance(model.networks[0], BackboneClassifier):
-            return model.networks[0].fresh()
-        network = build_model(model.card.model).to(model.device)
-        network.requires_grad_(False).eval()
-        return network

@@ -10,7 +10,7 @@ from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.errors import InputError
 from seqray.core.records import SequenceRecord
 from seqray.core.results.prediction import Call
-from seqray.explanations.places import cut_calls
+from seqray.explanations.call_windows import extract_call_windows
 
 GENOME = "".join(np.random.default_rng(0).choice(list("ACGT"), 100))
 
@@ -21,7 +21,7 @@ def call(start, strand="+", contig="chr", length=20):
 
 @given(st.integers(0, 99), st.sampled_from("+-"))
 def test_each_letter_lies_where_its_position_says(start, strand):
-    [record], [place] = cut_calls([SequenceRecord("chr", GENOME)], [call(start, strand)], DNA, 20)
+    [record], [place] = extract_call_windows([SequenceRecord("chr", GENOME)], [call(start, strand)], DNA, 20)
     assert record.id == "promoter_1"
     letters = [GENOME[p] for p in place.positions()]
     if strand == "-":
@@ -33,7 +33,7 @@ def test_each_letter_lies_where_its_position_says(start, strand):
 def test_order_and_names_are_those_of_the_calls():
     contigs = [SequenceRecord("a", GENOME), SequenceRecord("b", GENOME[::-1])]
     calls = [call(5, contig="b"), call(3, contig="a"), call(1, "-", contig="b")]
-    records, places = cut_calls(iter(contigs), calls, DNA, 20)
+    records, places = extract_call_windows(iter(contigs), calls, DNA, 20)
     assert [r.id for r in records] == ["promoter_1", "promoter_2", "promoter_3"]
     assert [(p.contig, p.start, p.strand) for p in places] == [("b", 5, "+"), ("a", 3, "+"), ("b", 1, "-")]
     assert records[1].sequence == GENOME[3:23]
@@ -52,7 +52,7 @@ def test_every_contig_is_looked_up_not_searched():
 
     calls = [Watched(f"c{i}", 0, 20, "+", 12, 0.9, "promoter") for i in range(60)]
     contigs = (SequenceRecord(f"c{i}", GENOME) for i in range(60))
-    cut_calls(contigs, calls, DNA, 20)
+    extract_call_windows(contigs, calls, DNA, 20)
     assert looks.count("contig") < 60 * 10
 
 
@@ -68,5 +68,5 @@ def test_every_contig_is_looked_up_not_searched():
 )
 def test_calls_that_do_not_fit_are_refused(wrong, message):
     with pytest.raises(InputError, match=r"x\.gff3") as error:
-        cut_calls([SequenceRecord("chr", GENOME)], [wrong], DNA, 20, "x.gff3")
+        extract_call_windows([SequenceRecord("chr", GENOME)], [wrong], DNA, 20, "x.gff3")
     assert message in str(error.value)

@@ -9,7 +9,7 @@ from seqray.core.results import Call, Place
 from seqray.io.tracks import call_ids
 
 
-def cut_calls(
+def extract_call_windows(
     contigs: Iterable[SequenceRecord],
     calls: Sequence[Call],
     alphabet: Alphabet,

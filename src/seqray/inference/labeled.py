@@ -1,4 +1,4 @@
-"""Probabilities of labelled sequences by a model, each sequence in the context that the data name for it."""
+"""Probabilities of labeled examples by a model, each sequence in the context that the data name for it."""
 
 from __future__ import annotations
 
@@ -29,21 +29,24 @@ def model_probabilities(
 
     Parameters
     ----------
+    model
+        Reads examples of this type.
+    examples
+        N sequences, or N alignments.
     use_context
-        Whether a model that knows contexts is told those of the examples; unknown ones are left out.
+        Whether a model that knows contexts uses those of the examples; unknown ones are left out.
     watch
-        Sees the predictions as they come.
-    settings
-        Of `seqray.inference.predict_records`.
+        Receives the predictions as they come, and yields them.
+    **settings
+        Fields of `seqray.inference.PredictOptions`.
 
     Raises
     ------
     InputError, ConfigError
         As `seqray.inference.predict_records`.
     """
-    if model.card.model.kind == "alignment":
-        alignments = [example for example in examples if isinstance(example, Alignment)]
-        settings.pop("source", None)
+    alignments = [example for example in examples if isinstance(example, Alignment)]
+    if alignments:
         answers = watch(predict_alignments(model, alignments, **settings))
         return np.array([prediction.probabilities for prediction in answers])
     probabilities = np.empty((len(examples), len(model.card.classes)))
@@ -58,7 +61,7 @@ def model_probabilities(
 
 
 def known_context(model: TrainedModel, context: str | None) -> str | None:
-    """The model's own name of a context; None where it doesn't know it."""
+    """The model's own name of a context; None if the model doesn't know it."""
     settings = model.card.model
     if context is None or not settings.contexts:
         return None

@@ -12,10 +12,10 @@ from hypothesis import given, settings, strategies as st
 import seqray
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import SequenceRecord
-from seqray.explanations import run
-from seqray.explanations.attribution.methods import METHODS, Knobs
-from seqray.explanations.checks.significance import SHUFFLES
-from seqray.explanations.run import ExplainOptions, check, explain_records, heads
+from seqray.explanations import ExplainOptions, MethodSettings, check, explain_records, heads, sequences
+from seqray.explanations.attribution.methods import METHODS
+from seqray.explanations.options import SHUFFLES
+from seqray.explanations.targets import randomized_network
 from seqray.modelfile import TrainedModel
 from seqray.models.build import build_model
 
@@ -125,7 +125,7 @@ def test_what_is_not_asked_for_is_left_out(tiny_model):
 def test_attention_is_read_a_few_records_at_a_time(tiny_model, monkeypatch):
     options = ExplainOptions(shuffles=0, effects=False, attention=True)
     whole = [e.attention for e in explain_records(tiny_model, random_records([20] * 7), options)]
-    monkeypatch.setattr(run, "micro_batch", lambda *_: 3)
+    monkeypatch.setattr(sequences, "micro_batch", lambda *_: 3)
     parts = [e.attention for e in explain_records(tiny_model, random_records([20] * 7), options)]
     np.testing.assert_allclose(parts, whole, atol=1e-6)
 
@@ -146,7 +146,7 @@ def test_letters_that_no_shuffling_moves_are_never_significant(tiny_model, lette
 
 
 def test_long_records_are_not_mutated(tiny_model, monkeypatch):
-    monkeypatch.setattr(run, "MAX_MUTATED", 15)
+    monkeypatch.setattr(sequences, "MAX_MUTATED", 15)
     found = list(explain_records(tiny_model, random_records([20, 15]), ExplainOptions(shuffles=0)))
     assert [e.effects is None for e in found] == [True, False]
     verdict = check(tiny_model, random_records([20, 15]), ExplainOptions(shuffles=0))
@@ -162,24 +162,24 @@ def test_ambiguous_letters_are_explained_around(tiny_model):
 
 
 def test_many_records_come_in_chunks(tiny_model, monkeypatch):
-    monkeypatch.setattr(run, "CHUNK_RECORDS", 3)
+    monkeypatch.setattr(sequences, "CHUNK_RECORDS", 3)
     records = random_records([20, 9] * 4)
     found = [e.record for e in explain_records(tiny_model, records, ExplainOptions(shuffles=0))]
     assert found == list(range(8))
 
 
 def test_wrong_settings_and_records_are_refused(tiny_model):
-    with pytest.raises(ConfigError, match="unknown method 'roll-out'"):
+    with pytest.raises(ConfigError, match="method 'roll-out' doesn't explain sequences"):
         ExplainOptions(methods=("roll-out",))
     with pytest.raises(ConfigError, match="each once"):
         ExplainOptions(methods=("ism", "ism"))
-    with pytest.raises(ConfigError, match="shuffles are -1"):
+    with pytest.raises(ConfigError, match="'shuffles' is -1"):
         ExplainOptions(shuffles=-1)
-    with pytest.raises(ConfigError, match="the seed is -1"):
+    with pytest.raises(ConfigError, match="'seed' is -1"):
         ExplainOptions(seed=-1)
     for knobs in ({"residual": 1.0}, {"heads": "sum"}, {"spread": "x"}, {"steps": 0}, {"block": 0}):
         with pytest.raises(ConfigError):
-            Knobs(**knobs)
+            MethodSettings(**knobs)
     with pytest.raises(ConfigError, match=r"no class 'enhancer'.*promoter, background, called"):
         list(explain_records(tiny_model, [], ExplainOptions(target="enhancer")))
     with pytest.raises(InputError, match="21 letters"):
@@ -203,7 +203,7 @@ def test_the_network_of_the_control_is_made_without_touching_other_generators(ti
         raise AssertionError("torch.manual_seed seeds every GPU too")
 
     monkeypatch.setattr(torch, "manual_seed", refuse)
-    one, two = (run._wrong_network(tiny_model).state_dict() for _ in range(2))
+    one, two = (randomized_network(tiny_model).state_dict() for _ in range(2))
     assert all(torch.equal(one[name], two[name]) for name in one)
 
 

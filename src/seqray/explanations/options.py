@@ -1,0 +1,139 @@
+"""What is explained, and how: the options of explanations and their defaults. Loads nothing heavy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from seqray.core import ConfigError
+
+RESIDUAL, STEPS, SHUFFLES = 0.5, 32, 20
+LETTER_BLOCK, COLUMN_BLOCK = 10, 1  # hidden at a time by occlusion
+Fusion = Literal["mean", "max", "min"]
+Spread = Literal["read", "span"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodSettings:
+    """Settings of single methods.
+
+    Attributes
+    ----------
+    residual
+        Share of the residual connection in the rollouts.
+    heads
+        How rollout combines the heads.
+    steps
+        Of integrated gradients.
+    block
+        Letters or columns that occlusion hides at a time; `LETTER_BLOCK` or `COLUMN_BLOCK` if None.
+    spread
+        How the rollouts get from the tokens of a convolutional stem to letters: ``read`` is over all letters
+        that the token has read, see `seqray.explanations.attribution.stem`; ``span`` is evenly over its
+        stride.
+    """
+
+    residual: float = RESIDUAL
+    heads: Fusion = "mean"
+    steps: int = STEPS
+    block: int | None = None
+    spread: Spread = "read"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.residual < 1:
+            raise ConfigError(f"the residual share is {self.residual:g}", remedy="give 0 or more, below 1")
+        if self.heads not in ("mean", "max", "min"):
+            raise ConfigError(f"heads can't be combined by '{self.heads}'", remedy="use mean, max or min")
+        if self.spread not in ("read", "span"):
+            raise ConfigError(f"tokens can't be spread by '{self.spread}'", remedy="use read or span")
+        for name in ("steps", "block"):
+            if (value := getattr(self, name)) is not None and value < 1:
+                raise ConfigError(f"{name} is {value}", remedy="give 1 or more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """What the explanations of every kind of model share."""
+
+    known: ClassVar[tuple[str, ...]]
+    unit: ClassVar[str]
+
+    methods: tuple[str, ...] = ("rollout",)
+    target: str | None = None
+    seed: int = 0
+    settings: MethodSettings = field(default_factory=MethodSettings)
+
+    def __post_init__(self) -> None:
+        if not self.methods or len(set(self.methods)) < len(self.methods):
+            raise ConfigError("name one method or more, each once")
+        for method in self.methods:
+            if method not in self.known:
+                remedy = f"use {', '.join(self.known)}"
+                raise ConfigError(f"method '{method}' doesn't explain {self.unit}", remedy=remedy)
+        for name, least in (("seed", 0), ("shuffles", 0), ("rows", 1)):
+            value = getattr(self, name, None)
+            if value is not None and value < least:
+                raise ConfigError(f"'{name}' is {value}", remedy=f"give {least} or more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainOptions(_Options):
+    """What is explained of sequences, and how.
+
+    Attributes
+    ----------
+    methods
+        Names, see `seqray.explanations.attribution.METHODS`.
+    target
+        The class explained; ``called`` for the one that each record is called; the positive one if None.
+    seed
+        Of the shuffles and the bootstrap.
+    settings
+        Of single methods.
+    members
+        ``mean`` over the members of the model, or ``each`` beside it.
+    shuffles
+        Shuffled copies of each record for p-values; 0 for none.
+    effects
+        Whether to compute the effect of every substitution; records above 500 letters get none.
+    attention
+        Whether to keep the attention of CLS per layer and head.
+    """
+
+    known = (
+        *("rollout", "grad-rollout", "value-rollout"),
+        *("input-x-gradient", "integrated-gradients", "ism", "occlusion"),
+    )
+    unit = "sequences"
+
+    members: Literal["mean", "each"] = "mean"
+    shuffles: int = SHUFFLES
+    effects: bool = True
+    attention: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignmentOptions(_Options):
+    """What is explained of alignments, and how.
+
+    Attributes
+    ----------
+    methods
+        Names, see `seqray.explanations.attribution.alignment_methods.ALIGNMENT_METHODS`.
+    target
+        The class explained; ``called`` for the one that each alignment is called; the positive one if None.
+    seed
+        Of the bootstrap.
+    settings
+        Of single methods.
+    rows
+        Most rows to read, the query counted, where fewer are wanted than the model reads.
+    pairs
+        Whether to score pairs of columns.
+    """
+
+    known = ("rollout", "grad-rollout", "occlusion")
+    unit = "alignments"
+
+    rows: int | None = None
+    pairs: bool = False

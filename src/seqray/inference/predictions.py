@@ -1,0 +1,146 @@
+"""From calibrated probabilities to predictions: labels, sets of classes and flags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from seqray.calibration import Domain, coverage_cutoffs, label_sets
+from seqray.core import Card, Codes, ConfigError, Floats
+from seqray.core.results import Prediction
+from seqray.modelfile import TrainedModel
+
+Precision = Literal["fp32", "bf16"]
+BatchSize = int | Literal["auto"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictOptions:
+    """How records are computed and called.
+
+    Attributes
+    ----------
+    batch_size
+        Records computed at once; ``auto`` keeps the largest activation in the processor's fast range.
+    precision
+        ``bf16`` is faster on processors that support it and moves logits by about 0.01.
+    threshold
+        Probability at or above which the positive class is called; the card's where None. For models of two
+        classes.
+    prior
+        Share of the positive class among these records, where it differs from the calibration data: see
+        `reweight`.
+    coverage
+        Share of records of each class whose set of classes, `Prediction.label_set`, shall hold their true
+        class: see `seqray.calibration.conformal.Conformal`. The prior changes no set. No sets where None.
+    rows
+        Of alignments: most rows to read, the query counted; 1 is the query alone. The model's number if None.
+    """
+
+    batch_size: BatchSize = "auto"
+    precision: Precision = "fp32"
+    threshold: float | None = None
+    prior: float | None = None
+    coverage: float | None = None
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.threshold is not None and not 0 <= self.threshold <= 1:
+            raise ConfigError(
+                f"the threshold is {self.threshold:g}", remedy="give a probability between 0 and 1"
+            )
+        if self.prior is not None and not 0 < self.prior < 1:
+            raise ConfigError(f"the prior is {self.prior:g}", remedy="give a share above 0 and below 1")
+        if self.batch_size != "auto" and self.batch_size < 1:
+            raise ConfigError(f"the batch size is {self.batch_size}", remedy="give 1 or more, or 'auto'")
+
+    def check(self, card: Card) -> None:
+        """Refuse what this model does not support.
+
+        Raises
+        ------
+        ConfigError
+            For a threshold with more than two classes, or a prior where the prevalence is unknown.
+        """
+        if self.threshold is not None and len(card.classes) > 2:
+            raise ConfigError(
+                f"model '{card.name}' has {len(card.classes)} classes and takes no threshold",
+                remedy="the class of highest probability is called",
+            )
+        if self.prior is not None and not 0 < card.prevalence < 1:
+            raise ConfigError(f"model '{card.name}' records no prevalence to re-weight from")
+
+
+PredictionBuilder = Callable[[Sequence[tuple[str, Codes]], Floats], Iterator[Prediction]]
+
+
+def prediction_builder(model: TrainedModel, options: PredictOptions) -> PredictionBuilder:
+    """Make a function from ids with letter codes, and calibrated probabilities (N, K), to predictions."""
+    card, prior = model.card, options.prior
+    options.check(card)
+    threshold = card.threshold if options.threshold is None else options.threshold
+    domain = Domain.from_mapping(card.domain) if card.domain else None
+    cutoffs = None if options.coverage is None else coverage_cutoffs(card, options.coverage)
+
+    def build(records: Sequence[tuple[str, Codes]], probabilities: Floats) -> Iterator[Prediction]:
+        sets: Sequence[tuple[str, ...] | None] = [None] * len(records)
+        if cutoffs is not None:
+            sets = label_sets(probabilities, cutoffs, card.classes)
+        if prior is not None:
+            probabilities = reweight(probabilities, card.positive_index, card.prevalence, prior)
+        labels = called_labels(probabilities, card, threshold)
+        flags = _flags([codes for _, codes in records], model, domain)
+        rows = zip(records, labels, probabilities.tolist(), flags, sets, strict=True)
+        for (identifier, codes), label, row, reasons, label_set in rows:
+            yield Prediction(identifier, len(codes), label, tuple(row), reasons, label_set)
+
+    return build
+
+
+def reweight(probabilities: Floats, positive: int, prevalence: float, prior: float) -> Floats:
+    """Probabilities for data in which the positive class is more or less common than in calibration.
+
+    The log-odds of the positive class against the rest move by logit(prior) - logit(prevalence); the other
+    classes keep their ratios.
+
+    Parameters
+    ----------
+    probabilities
+        (N, K).
+    positive
+        Column of the positive class.
+    prevalence
+        Its share in the calibration data.
+    prior
+        Its share in the data at hand.
+
+    References
+    ----------
+    Saerens et al. 2002, Adjusting the outputs of a classifier to new a priori probabilities.
+    """
+    weights = np.full(probabilities.shape[1], (1 - prior) / (1 - prevalence))
+    weights[positive] = prior / prevalence
+    weighted = probabilities * weights
+    return weighted / weighted.sum(axis=1, keepdims=True)
+
+
+def called_labels(probabilities: Floats, card: Card, threshold: float) -> list[str]:
+    """Name the class called for each row of (N, K) probabilities."""
+    if len(card.classes) > 2:
+        return [card.classes[i] for i in probabilities.argmax(axis=1)]
+    other = card.classes[1 - card.positive_index]
+    called = probabilities[:, card.positive_index] >= threshold
+    return [card.positive if positive else other for positive in called]
+
+
+def _flags(codes: Sequence[Codes], model: TrainedModel, domain: Domain | None) -> list[tuple[str, ...]]:
+    """Reasons for caution: ``ambiguous=N`` and what the model's domain says, or ``short`` without one."""
+    if domain:
+        reasons = domain.flags_of(codes)
+    else:
+        reasons = [("short",) if len(one) < model.card.window else () for one in codes]
+    unknown = [int((one == model.alphabet.unknown).sum()) for one in codes]
+    return [(f"ambiguous={n}", *others) if n else others for n, others in zip(unknown, reasons, strict=True)]
