@@ -422,8 +422,8 @@ def test_what_cannot_be_done_is_one_line_and_leaves_nothing(
     ("table", "labels", "message"),
     [
         ("id\tp_promoter\na\t.5\n", "a\tpromoter\nb\tbackground\n", "has no prediction for 'b'"),
-        ("id\tp_promoter\na\t.5\na\t.5\n", "a\tpromoter\n", "p.tsv: holds the id 'a' twice"),
-        ("id\tp_promoter\na\t.5\n", "a\tpromoter\na\tpromoter\n", "l.tsv: holds the id 'a' twice"),
+        ("id\tp_promoter\na\t.5\na\t.5\n", "a\tpromoter\n", "p.tsv: contains the id 'a' twice"),
+        ("id\tp_promoter\na\t.5\n", "a\tpromoter\na\tpromoter\n", "l.tsv: contains the id 'a' twice"),
         ("id\tscore\na\t.5\n", "a\tpromoter\n", "name the score: --score-column NAME"),
         (
             "id\tp_x\na\t.5\nb\t.1\n",

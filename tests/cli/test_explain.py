@@ -19,9 +19,10 @@ from seqray.core.results.explanation import Explanation, Place
 from seqray.core.results.prediction import Call
 from seqray.explanations import ExplainOptions, explain_records
 from seqray.explanations.attribution.methods import METHODS
-from seqray.io.tables.examples import format_number
-from seqray.io.tables.explanations import CHECK_COLUMNS, EXPLANATION_COLUMNS, HEAD_COLUMNS, ScoreTrack, ranks
+from seqray.io.tables.explanations import CHECK_COLUMNS, EXPLANATION_COLUMNS, HEAD_COLUMNS, ranks
+from seqray.io.tables.writing import format_number
 from seqray.io.tracks.calls import write_gff3
+from seqray.io.tracks.explanation_scores import ScoreTrack
 
 RNG = np.random.default_rng(4)
 RECORDS = [SequenceRecord(f"r{i}", "".join(RNG.choice(list("ACGT"), 20 - i % 4))) for i in range(12)]

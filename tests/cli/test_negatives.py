@@ -14,7 +14,7 @@ import pytest
 
 from seqray.cli.dispatch import main
 from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
-from seqray.io.tables.examples import read_labelled_table
+from seqray.io.tables.labeled import read_labelled_table
 
 LENGTH = 30_000
 

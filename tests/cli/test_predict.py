@@ -20,7 +20,7 @@ from seqray.cli.common.options import Progress
 from seqray.cli.dispatch import main
 from seqray.core.records import SequenceRecord
 from seqray.inference.sequences import predict_records
-from seqray.io.tables.examples import format_number
+from seqray.io.tables.writing import format_number
 from seqray.modelfile import save_model
 
 RNG = np.random.default_rng(9)

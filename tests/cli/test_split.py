@@ -16,7 +16,7 @@ import pytest
 from seqray.cli.dispatch import main
 from seqray.cli.split.run import shares
 from seqray.core.alphabet import DNA, reverse_complement
-from seqray.io.tables.examples import read_labelled_table
+from seqray.io.tables.labeled import read_labelled_table
 
 FAMILIES, MEMBERS = 24, 3
 

@@ -13,10 +13,10 @@ from seqray.core.results import AlignmentExplanation, AlignmentScores, Call, Exp
 from seqray.io.tables import (
     COLUMN_COLUMNS,
     EXPLANATION_COLUMNS,
-    flag_text,
+    format_flags,
+    format_label_set,
     prediction_columns,
     ranks,
-    set_text,
 )
 from seqray.io.tracks import CALL_COLUMNS, call_ids
 
@@ -31,8 +31,8 @@ def prediction_frame(
     rows = list(predictions)
     columns: list[Any] = [[p.id for p in rows], [p.length for p in rows], [p.label for p in rows]]
     columns += list(np.array([p.probabilities for p in rows]).reshape(len(rows), len(classes)).T)
-    columns += [[flag_text(p) for p in rows]]
-    columns += [[set_text(p) for p in rows]] * sets
+    columns += [[format_flags(p) for p in rows]]
+    columns += [[format_label_set(p) for p in rows]] * sets
     frame = pd.DataFrame(dict(zip(prediction_columns(classes, sets), columns, strict=True)))
     return frame.astype({"length": "int64"})
 

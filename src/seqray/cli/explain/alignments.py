@@ -30,7 +30,7 @@ from seqray.io.tables import (
     COLUMN_COLUMNS,
     PAIR_COLUMNS,
     ROW_COLUMNS,
-    Writer,
+    WriteRows,
     column_lines,
     open_table,
     pair_lines,
@@ -140,7 +140,7 @@ def _explain(
     with ExitStack() as stack:
         progress = stack.enter_context(Progress("alignments explained", quiet=args.quiet))
 
-        def table(name: str | None, columns: Sequence[str]) -> Writer | None:
+        def table(name: str | None, columns: Sequence[str]) -> WriteRows | None:
             return stack.enter_context(open_table(staged[name], columns, lines)) if name else None
 
         columns, rows = table(outputs.table, COLUMN_COLUMNS), table(outputs.row_profile, ROW_COLUMNS)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from seqray.core import InputError, SequenceRecord
 from seqray.explanations.checks import CHECKED_RECORDS, Reservoir
 from seqray.io import open_output
-from seqray.io.tables import ScoreTrack, write_checks, write_heads
-from seqray.io.tracks import track_paths
+from seqray.io.tables import write_checks, write_heads
+from seqray.io.tracks import ScoreTrack, track_paths
 
 if TYPE_CHECKING:
     from seqray.cli.common import Progress

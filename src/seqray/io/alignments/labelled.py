@@ -8,7 +8,7 @@ from pathlib import Path
 
 from seqray.core import Alignment, Alphabet, InputError
 from seqray.io.alignments.read import read_alignments
-from seqray.io.tables import SPLITS, read_rows
+from seqray.io.tables import check_label, read_rows
 
 
 def read_labelled_alignments(path: str | Path, alphabet: Alphabet) -> list[Alignment]:
@@ -58,7 +58,7 @@ def read_labelled_alignments(path: str | Path, alphabet: Alphabet) -> list[Align
         named.add((source, alignment.id))
         examples.append(_example(alignment, wanted or alignment.id, row, where))
     if not examples:
-        raise InputError("holds a header but no alignments", where=str(path))
+        raise InputError("contains a header but no alignments", where=str(path))
     return examples
 
 
@@ -108,13 +108,7 @@ def read_labelled_stockholm(
 
 
 def _example(alignment: Alignment, name: str, row: Mapping[str, str], where: str) -> Alignment:
-    if not row["label"]:
-        raise InputError("has no label", where=where)
-    split = row.get("split") or None
-    if split not in (None, *SPLITS):
-        raise InputError(
-            f"has the split '{split}'", where=where, remedy=f"use {', '.join(SPLITS)} or nothing"
-        )
+    split = check_label(row, where)
     return replace(
         alignment, id=name, label=row["label"], group=row.get("group") or alignment.group, split=split
     )

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
 from seqray.core.results import Audit, AuditFigure, Finding
-from seqray.io.files import open_output
-from seqray.io.tables.examples import comment_lines, format_number
+from seqray.io.tables.writing import one_line, write_table
 
 COLUMNS = ("section", "split", "class", "quantity", "value", "low", "high")
 
@@ -19,18 +17,15 @@ def write_audit(path: str | Path, audit: Audit, provenance: Sequence[str]) -> No
     Parameters
     ----------
     path
-        A name that ends in ``.gz`` is compressed; ``-`` is standard output.
+        See `seqray.io.open_output`.
     audit
         Its findings become ``#`` lines, its figures and the counts of its histograms become rows.
     provenance
-        Lines for the head of the table.
+        Written as ``#`` lines above the findings.
     """
     findings = [f"finding: {finding_line(finding)}" for finding in audit.findings]
-    with open_output(path) as handle:
-        handle.write(comment_lines([*provenance, *findings]))
-        handle.write(("\t".join(COLUMNS) + "\n").encode())
-        for figure in [*audit.figures, *_bins(audit)]:
-            handle.write(_row(figure).encode())
+    figures = [*audit.figures, *_bins(audit)]
+    write_table(path, COLUMNS, map(_row, figures), [*provenance, *findings])
 
 
 def finding_line(finding: Finding) -> str:
@@ -39,7 +34,7 @@ def finding_line(finding: Finding) -> str:
 
 
 def _bins(audit: Audit) -> list[AuditFigure]:
-    """Counts of histograms, with the borders of the bins as ``low`` and ``high``."""
+    """Counts of histograms, with the edges of the bins as ``low`` and ``high``."""
     return [
         AuditFigure("histogram", h.split, h.label, h.quantity, count, low, high)
         for h in audit.histograms
@@ -47,11 +42,6 @@ def _bins(audit: Audit) -> list[AuditFigure]:
     ]
 
 
-def _row(figure: AuditFigure) -> str:
+def _row(figure: AuditFigure) -> list[object]:
     names = (figure.section, figure.split, figure.label, figure.quantity)
-    numbers = (figure.value, figure.low, figure.high)
-    return "\t".join([*(" ".join(name.split()) for name in names), *map(_cell, numbers)]) + "\n"
-
-
-def _cell(value: float) -> str:
-    return format_number(value) if math.isfinite(value) else "."
+    return [*map(one_line, names), float(figure.value), float(figure.low), float(figure.high)]

@@ -1,42 +1,39 @@
-"""Rows of tables in text: tabs or commas, a header, and lines of comment that begin with ``#``.
+"""Read tables as text: tabs or commas, a header, and comments that begin with ``#``.
 
-A record may begin with ``#``, too. Above the header all such lines are comments. Below it, one with the cells
-of a row could be either, and is refused; in double quotes it is a record.
+A record may begin with ``#``, too. All such lines above the header are comments. A line below the header that
+has as many cells as a row could be either, and is an error; in double quotes it is a record.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from seqray.core import InputError
-from seqray.io.files import open_input
+from seqray.io.files import display_name, open_input
 
-_READ = ("id", "sequence", "file", "label", "group", "split", "context")  # by name; of others one may be lost
+_READ = ("id", "sequence", "file", "label", "group", "split", "context")  # others may occur twice
 
 
 def quoted(cell: str) -> str:
-    """A cell of a TSV as it is read back: in double quotes where it begins with ``#`` or a quote."""
+    """A cell of a TSV, in double quotes if it begins with ``#`` or a quote, so that it is read back."""
     return '"' + cell.replace('"', '""') + '"' if cell.startswith(("#", '"')) else cell
 
 
 def is_comment(line: str, header: str | None, where: str) -> bool:
-    """Tell whether a line is a comment.
+    """Whether a line is a comment; raises `InputError` if it may also be a row.
 
     Parameters
     ----------
     line
-        The line.
+        The line, without its end.
     header
         The first line that is neither blank nor a comment, or None above it.
-
-    Raises
-    ------
-    InputError
-        Where it may as well be a row.
+    where
+        File and line, for the error.
     """
     if not line.startswith("#"):
         return False
@@ -53,82 +50,112 @@ def is_comment(line: str, header: str | None, where: str) -> bool:
 
 
 def delimiter_of(header: str) -> str:
-    """A tab where the header holds one, else a comma."""
+    """A tab if the header contains one, else a comma."""
     return "\t" if "\t" in header else ","
 
 
-def data_lines(handle: BinaryIO, path: str | Path) -> Iterator[tuple[int, str]]:
-    """Number (from 1) and text of each line that is neither blank nor a ``#`` comment."""
+def data_lines(handle: BinaryIO, where: str, comments: list[str] | None = None) -> Iterator[tuple[int, str]]:
+    """Number (from 1) and text of each line that is neither blank nor a ``#`` comment.
+
+    Parameters
+    ----------
+    handle
+        Bytes in UTF-8.
+    where
+        Name of the file, for errors.
+    comments
+        Receives the comments, without their ``#``.
+    """
     text = io.TextIOWrapper(handle, encoding="utf-8-sig", newline=None)
     header = None
     try:
         for number, line in enumerate(text, start=1):
-            where = f"{path}: line {number}"
-            if not line.strip() or is_comment(line, header, where):
-                continue
-            if "\0" in line:
-                raise InputError("holds NUL bytes, so it is no text table", where=where)
-            header = header or line
-            yield number, line.rstrip("\n")
+            place = f"{where}: line {number}"
+            if is_comment(line.rstrip("\n"), header, place):
+                if comments is not None:
+                    comments.append(line[1:].strip())
+            elif line.strip():
+                if "\0" in line:
+                    raise InputError("contains NUL bytes, so it is no text table", where=place)
+                header = header or line
+                yield number, line.rstrip("\n")
     except UnicodeDecodeError:
-        raise InputError("is not text in UTF-8", where=str(path), remedy="give a TSV or CSV table") from None
+        raise InputError("is not text in UTF-8", where=where, remedy="give a TSV or CSV table") from None
 
 
 def split_cells(line: str, delimiter: str, where: str) -> list[str]:
-    """Cells of a line, without white space around them; quoted ones may hold the delimiter."""
+    """Cells of a line, without white space around them; quoted ones may contain the delimiter."""
     try:
         return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, strict=True))]
     except csv.Error as error:
         raise InputError(f"is not a row of a table ({error})", where=where) from None
 
 
-def read_header(
-    lines: Iterator[tuple[int, str]], path: str | Path, required: Sequence[str], remedy: str
-) -> tuple[list[str], str]:
-    """Column names in lower case, and the delimiter: a tab where the header holds one, else a comma.
+def split_rows(
+    lines: Iterable[tuple[int, str]], columns: Sequence[str], delimiter: str, where: str
+) -> Iterator[tuple[str, list[str]]]:
+    """Place and cells of each line; raises `InputError` for a row of another width than the header.
 
-    Raises
-    ------
-    InputError
-        Where there is no line, or one of the required columns doesn't occur once.
+    Parameters
+    ----------
+    lines
+        As `data_lines` yields them.
+    columns
+        The header.
+    delimiter
+        Between cells.
+    where
+        Name of the file, for errors.
     """
+    for number, line in lines:
+        place = f"{where}: line {number}"
+        cells = split_cells(line, delimiter, place)
+        if len(cells) != len(columns):
+            raise InputError(f"has {len(cells)} cells, the header has {len(columns)}", where=place)
+        yield place, cells
+
+
+def _read_header(
+    lines: Iterator[tuple[int, str]], where: str, required: Sequence[str], remedy: str
+) -> tuple[list[str], str]:
+    """Column names in lower case, and the delimiter."""
     number, line = next(lines, (0, ""))
     if not number:
         header = " and ".join(f"'{name}'" for name in required)
-        raise InputError("holds no table", where=str(path), remedy=f"give a header with {header}")
-    delimiter = delimiter_of(line)
-    columns = [name.lower() for name in split_cells(line, delimiter, f"{path}: line {number}")]
+        raise InputError("contains no table", where=where, remedy=f"give a header with {header}")
+    delimiter, place = delimiter_of(line), f"{where}: line {number}"
+    columns = [name.lower() for name in split_cells(line, delimiter, place)]
     for name in required:
         if columns.count(name) != 1:
             raise InputError(
-                f"needs one column '{name}', found {', '.join(columns)}",
-                where=f"{path}: line {number}",
-                remedy=remedy,
+                f"needs one column '{name}', found {', '.join(columns)}", where=place, remedy=remedy
             )
     for name in _READ:
         if columns.count(name) > 1:
-            raise InputError(
-                f"names the column '{name}' twice",
-                where=f"{path}: line {number}",
-                remedy="remove one of them",
-            )
+            raise InputError(f"names the column '{name}' twice", where=place, remedy="remove one of them")
     return columns, delimiter
 
 
 def read_rows(path: str | Path, required: Sequence[str], remedy: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Read the rows of a table as mappings of column to cell, each with its place for errors.
 
+    Parameters
+    ----------
+    path
+        TSV or CSV, plain or compressed; ``-`` is standard input.
+    required
+        Columns that the header must have once, in lower case.
+    remedy
+        What to do if one is missing, for the error.
+
     Raises
     ------
     InputError
-        As `read_header`, and for a row of another width than the header.
+        If there is no table or no such column, and for a row of another width than the header.
     """
+    where = display_name(path)
     with open_input(path) as handle:
-        lines = data_lines(handle, path)
-        columns, delimiter = read_header(lines, path, required, remedy)
-        for number, line in lines:
-            where = f"{path}: line {number}"
-            cells = split_cells(line, delimiter, where)
-            if len(cells) != len(columns):
-                raise InputError(f"has {len(cells)} cells, the header has {len(columns)}", where=where)
-            yield where, dict(zip(columns, cells, strict=True))
+        lines = data_lines(handle, where)
+        columns, delimiter = _read_header(lines, where, required, remedy)
+        for place, cells in split_rows(lines, columns, delimiter, where):
+            yield place, dict(zip(columns, cells, strict=True))

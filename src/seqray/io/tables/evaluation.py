@@ -12,24 +12,13 @@ from typing import Any
 from seqray.core import InputError, __version__
 from seqray.core.results import Evaluation, Figure
 from seqray.io.files import open_output
-from seqray.io.tables.examples import comment_lines, format_number
+from seqray.io.tables.writing import format_number, one_line, write_table
 
 COLUMNS = (
-    "split",
-    "subset",
-    "source",
-    "class",
-    "metric",
-    "value",
-    "low",
-    "high",
-    "p",
-    "n",
-    "positives",
-    "groups",
+    *("split", "subset", "source", "class", "metric"),
+    *("value", "low", "high", "p", "n", "positives", "groups"),
 )
 NUMBERS = ("value", "low", "high", "p")
-MISSING = "."
 MULTIQC_ENDING = "_mqc.json"
 MULTIQC_ID = "seqray_evaluate"
 # Figures of a row of MultiQC's table, and whether more is better.
@@ -49,13 +38,20 @@ _BESIDE = ("mcc", "auroc")  # shown of the floor too, and as a difference
 
 
 def write_figures(path: str | Path, evaluation: Evaluation, provenance: Sequence[str]) -> None:
-    """Write one row per figure; ``-`` is standard output, ``.gz`` is compressed."""
-    with open_output(path) as handle:
-        handle.write(comment_lines([*provenance, *header_lines(evaluation)]))
-        handle.write(("\t".join(COLUMNS) + "\n").encode())
-        for figure in evaluation.figures:
-            cells = (_cell(value) for value in _row(evaluation.split, figure).values())
-            handle.write(("\t".join(cells) + "\n").encode())
+    """Write one row per figure.
+
+    Parameters
+    ----------
+    path
+        See `seqray.io.open_output`.
+    evaluation
+        Its sources, tests and notes become ``#`` lines.
+    provenance
+        Written as ``#`` lines above them.
+    """
+    rows = (_row(evaluation.split, figure).values() for figure in evaluation.figures)
+    cells = ([one_line(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+    write_table(path, COLUMNS, cells, [*provenance, *header_lines(evaluation)])
 
 
 def header_lines(evaluation: Evaluation) -> list[str]:
@@ -82,12 +78,6 @@ def _row(split: str, figure: Figure) -> dict[str, Any]:
     plain["class"] = plain.pop("label")
     plain["split"] = split
     return {column: plain[column] for column in COLUMNS}
-
-
-def _cell(value: float | str) -> str:
-    if isinstance(value, str):
-        return " ".join(value.split())
-    return MISSING if math.isnan(value) else format_number(value) if isinstance(value, float) else str(value)
 
 
 # -------------------------------------------------------------------------------------------------- JSON

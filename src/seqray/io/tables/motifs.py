@@ -11,19 +11,11 @@ import numpy.typing as npt
 from seqray.core import Alphabet, ConfigError, Floats, InputError
 from seqray.core.results import Motif
 from seqray.io.files import open_output
-from seqray.io.tables.examples import comment_lines, format_number
+from seqray.io.tables.writing import comment_lines, one_line, write_table
 
 MOTIF_COLUMNS = (
-    "motif",
-    "consensus",
-    "sites",
-    "width",
-    "information",
-    "known",
-    "similarity",
-    "position_q25",
-    "position_median",
-    "position_q75",
+    *("motif", "consensus", "sites", "width", "information", "known", "similarity"),
+    *("position_q25", "position_median", "position_q75"),
 )
 
 
@@ -75,10 +67,11 @@ def write_motifs(
         As `motif_format`, and where the file can't be written.
     """
     form = motif_format(path, alphabet)
-    if form == "meme":
-        text = _meme(motifs, alphabet, background, provenance)
-    else:
-        text = _jaspar(motifs, alphabet) if form == "jaspar" else _table(motifs, provenance)
+    if form == "tsv":
+        write_table(path, MOTIF_COLUMNS, map(_row, motifs), provenance)
+        return
+    meme = form == "meme"
+    text = _meme(motifs, alphabet, background, provenance) if meme else _jaspar(motifs, alphabet)
     with open_output(path) as handle:
         handle.write(text.encode())
 
@@ -118,24 +111,8 @@ def _jaspar(motifs: Sequence[Motif], alphabet: Alphabet) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _table(motifs: Sequence[Motif], provenance: Sequence[str]) -> str:
-    rows = ["\t".join(MOTIF_COLUMNS), *("\t".join(_row(motif)) for motif in motifs)]
-    return comment_lines(provenance).decode() + "".join(f"{row}\n" for row in rows)
-
-
-def _row(motif: Motif) -> list[str]:
+def _row(motif: Motif) -> list[object]:
     quartiles = np.quantile(motif.positions, [0.25, 0.5, 0.75]) if motif.sites else np.full(3, np.nan)
-    return [
-        motif.name,
-        motif.consensus,
-        str(motif.sites),
-        str(len(motif.counts)),
-        _number(motif.bits.sum()),
-        " ".join(motif.known.split()) or ".",
-        _number(motif.similarity),
-        *map(_number, quartiles),
-    ]
-
-
-def _number(value: float) -> str:
-    return "." if np.isnan(value) else format_number(float(value))
+    known = one_line(motif.known) or None
+    numbers = (float(motif.bits.sum()), known, float(motif.similarity), *quartiles.tolist())
+    return [motif.name, motif.consensus, motif.sites, len(motif.counts), *numbers]

@@ -1,251 +1,122 @@
-"""Predictions and their labels as tables: what ``seqray predict`` wrote or another tool, and who is what."""
+"""Write predictions and skipped records as tables."""
 
 from __future__ import annotations
 
-import hashlib
-import io
-import math
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-import numpy as np
+from seqray.core import InputError
+from seqray.core.results import Prediction, SkippedRecord
+from seqray.io.files import open_output
+from seqray.io.tables.delimited import quoted
+from seqray.io.tables.writing import format_number, open_table, write_table
 
-from seqray.core import Alphabet, InputError, LabelledSequence
-from seqray.io.files import display_name, open_input
-from seqray.io.tables.delimited import delimiter_of, is_comment, split_cells
-from seqray.io.tables.examples import SPLITS
-
-TRUTH_COLUMNS = "id, label[, sequence, group, split, context]"
-_SHOWN = 3
+PARQUET_ROWS = 10_000  # rows of a row group: bounds memory
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Table:
-    """A table of text.
+def table_format(path: str | Path) -> str:
+    """``tsv`` or ``parquet`` by the end of the name; ``-`` is TSV on standard output.
 
-    Attributes
-    ----------
-    where
-        Name of its file, for messages.
-    columns
-        The cells of each column, by its name.
-    comments
-        Lines of comment, without their ``#``.
-    sha256
-        Of the bytes read, decompressed.
+    Raises `InputError` for any other name.
     """
-
-    where: str
-    columns: dict[str, list[str]]
-    comments: tuple[str, ...]
-    sha256: str
-
-    def __len__(self) -> int:
-        return len(next(iter(self.columns.values()), []))
-
-    def positive(self) -> str | None:
-        """The class that the table's own header calls positive."""
-        for line in self.comments:
-            if line.startswith("classes: "):
-                marked = [name for name in line[9:].split(", ") if name.endswith(" (positive)")]
-                return marked[0].removesuffix(" (positive)") if marked else None
-        return None
-
-
-def read_prediction_table(path: str | Path) -> Table:
-    """Read predictions: TSV or CSV, plain or compressed, or Parquet.
-
-    Raises
-    ------
-    InputError
-        Where the file can't be read, has no header or no row, or rows of different widths.
-    """
-    table = _read_parquet(path) if str(path).lower().endswith(".parquet") else _read_text(path)
-    if not len(table):
-        raise InputError("holds no predictions", where=table.where)
-    return table
-
-
-def _read_parquet(path: str | Path) -> Table:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    with open_input(path) as handle:
-        data = handle.read()
-    try:
-        table = pq.read_table(pa.BufferReader(data))
-    except pa.ArrowInvalid:
-        raise InputError("is not Parquet", where=str(path)) from None
-    notes = (table.schema.metadata or {}).get(b"seqray", b"").decode("utf-8", "replace").splitlines()
-    columns = {
-        name: ["" if cell is None else str(cell) for cell in table[name].to_pylist()]
-        for name in table.column_names
-    }
-    return Table(str(path), columns, tuple(notes), hashlib.sha256(data).hexdigest())
-
-
-def _read_text(path: str | Path, header: Sequence[str] = ()) -> Table:
-    """Read a TSV or CSV; ``header`` stands in where the first row has as many cells and none of the names."""
-    where = display_name(path)
-    with open_input(path) as handle:
-        data = handle.read()
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError("is not text in UTF-8", where=where, remedy="give a TSV or CSV table") from None
-    comments: list[str] = []
-    rows: list[tuple[int, str]] = []
-    lines = io.StringIO(text, newline=None)  # str.splitlines would also break at form feeds and the like
-    for i, line in enumerate((line.rstrip("\n") for line in lines), start=1):
-        if is_comment(line, rows[0][1] if rows else None, f"{where}: line {i}"):
-            comments.append(line[1:].strip())
-        elif line.strip():
-            rows.append((i, line))
-    if not rows:
-        raise InputError("holds no table", where=where)
-    delimiter = delimiter_of(rows[0][1])
-    cells = [split_cells(line, delimiter, f"{where}: line {i}") for i, line in rows]
-    names = cells[0]
-    if header and len(names) == len(header) and not {name.lower() for name in names} & set(header):
-        names, numbers, body = list(header), rows, cells
-    else:
-        numbers, body = rows[1:], cells[1:]
-    for (number, _), row in zip(numbers, body, strict=True):
-        if len(row) != len(names):
-            raise InputError(
-                f"has {len(row)} cells, the header has {len(names)}", where=f"{where}: line {number}"
-            )
-    if len(set(names)) != len(names):
-        raise InputError("names a column twice", where=where)
-    columns = {name: [row[i] for row in body] for i, name in enumerate(names)}
-    return Table(where, columns, tuple(comments), hashlib.sha256(data).hexdigest())
-
-
-# ------------------------------------------------------------------------------------------------ labels
-
-
-def read_truth(path: str | Path, alphabet: Alphabet) -> list[LabelledSequence]:
-    """Read labels by id: a labelled table, or two columns of id and label without a header.
-
-    Returns
-    -------
-    list of LabelledSequence
-        With empty letters where the table has no column ``sequence``.
-
-    Raises
-    ------
-    InputError
-        For a missing column, an empty or repeated id, an empty label, an unknown split or letter.
-    """
-    table = _read_text(path, header=("id", "label"))
-    columns = {name.lower(): cells for name, cells in table.columns.items()}
-    missing = [name for name in ("id", "label") if name not in columns]
-    if missing:
-        raise InputError(
-            f"needs a column '{missing[0]}', found {', '.join(columns)}",
-            where=table.where,
-            remedy=f"name the columns {TRUTH_COLUMNS}",
-        )
-    _refuse_repeated(columns["id"], table.where)
-    truth = [
-        _labelled({name: cells[i] for name, cells in columns.items()}, alphabet, table.where)
-        for i in range(len(table))
-    ]
-    if not truth:
-        raise InputError("holds a header but no labels", where=table.where)
-    return truth
-
-
-def _labelled(row: dict[str, str], alphabet: Alphabet, file: str) -> LabelledSequence:
-    where = f"{file}: record '{row['id']}'"
-    if not row["label"]:
-        raise InputError("has no label", where=where)
-    split = row.get("split") or None
-    if split not in (None, *SPLITS):
-        raise InputError(
-            f"has the split '{split}'", where=where, remedy=f"use {', '.join(SPLITS)} or nothing"
-        )
-    letters = row.get("sequence", "")
-    return LabelledSequence(
-        sequence=alphabet.normalize(letters, where=where) if letters else "",
-        label=row["label"],
-        id=row["id"],
-        group=row.get("group") or None,
-        split=split,
-        context=row.get("context") or None,
-        file=file,
+    name = str(path).lower()
+    if name == "-" or name.endswith((".tsv", ".tsv.gz")):
+        return "tsv"
+    if name.endswith(".parquet"):
+        return "parquet"
+    raise InputError(
+        "has no ending of a known table format",
+        where=str(path),
+        remedy="use .tsv, .tsv.gz, .parquet or '-'",
     )
 
 
-def _refuse_repeated(ids: Sequence[str], where: str) -> None:
-    seen: set[str] = set()
-    for identifier in ids:
-        if not identifier:
-            raise InputError("holds a row without an id", where=where)
-        if identifier in seen:
-            raise InputError(
-                f"holds the id '{identifier}' twice", where=where, remedy="a join needs each id once"
-            )
-        seen.add(identifier)
+def prediction_columns(classes: Sequence[str], sets: bool = False) -> list[str]:
+    """Column names of a prediction table; ``set`` is the last if sets of classes are given."""
+    names = [f"p_{'_'.join(name.split())}" for name in classes]
+    return ["id", "length", "label", *names, "flags", *(["set"] if sets else [])]
 
 
-# -------------------------------------------------------------------------------------------------- join
+def format_flags(prediction: Prediction) -> str:
+    """Flags of a prediction as a cell."""
+    return ",".join(prediction.flags) or "."
 
 
-def rows_by_id(table: Table, id_column: str, ids: Sequence[str], labels_name: str) -> list[int]:
-    """Row of each id in a table of predictions; rows that none asks for are left out.
+def format_label_set(prediction: Prediction) -> str:
+    """Classes of a prediction's set as a cell."""
+    return "|".join(prediction.label_set or ()) or "-"
 
-    Raises
-    ------
-    InputError
-        For a repeated id, a missing column, and ids without a prediction.
+
+def _row(p: Prediction, sets: bool) -> list[Any]:
+    return [p.id, p.length, p.label, *p.probabilities, format_flags(p), *([format_label_set(p)] * sets)]
+
+
+def write_predictions(
+    path: str | Path,
+    predictions: Iterable[Prediction],
+    classes: Sequence[str],
+    provenance: Sequence[str],
+    sets: bool = False,
+) -> int:
+    """Write one row per prediction as they come, and return how many.
+
+    Parameters
+    ----------
+    path
+        ``.tsv``, ``.tsv.gz`` or ``.parquet``; ``-`` is standard output.
+    predictions
+        Each with one probability per class.
+    classes
+        Names of the classes in the order of the probabilities, for the columns ``p_<class>``.
+    provenance
+        Written as ``#`` lines above the header, or under the key ``seqray`` in the schema of a Parquet file.
+    sets
+        Whether to write the column ``set``.
+
+    Notes
+    -----
+    Flags are joined by commas, ``.`` if there are none; the classes of a set by ``|``, ``-`` for the empty
+    set. Probabilities have six significant digits.
     """
-    if id_column not in table.columns:
-        raise InputError(
-            f"has no column '{id_column}', found {', '.join(table.columns)}",
-            where=table.where,
-            remedy="name the one of the ids: --id-column NAME",
-        )
-    _refuse_repeated(table.columns[id_column], table.where)
-    place = {identifier: i for i, identifier in enumerate(table.columns[id_column])}
-    missing = [identifier for identifier in ids if identifier not in place]
-    if missing:
-        shown = ", ".join(f"'{identifier}'" for identifier in missing[:_SHOWN])
-        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
-        raise InputError(
-            f"has no prediction for {shown}{more}",
-            where=table.where,
-            remedy=f"predict all records of {labels_name}, or take them out of it",
-        )
-    return [place[identifier] for identifier in ids]
+    columns = prediction_columns(classes, sets)
+    rows = (_row(p, sets) for p in predictions)
+    if table_format(path) == "parquet":
+        return _write_parquet(path, columns, rows, provenance)
+    return write_table(path, columns, ([quoted(row[0]), *row[1:]] for row in rows), provenance)
 
 
-def column_of(name: str) -> str:
-    """The column of a class in a table of predictions."""
-    return "p_" + re.sub(r"\s+", "_", name.strip())
+def _write_parquet(
+    path: str | Path, columns: Sequence[str], rows: Iterator[list[Any]], provenance: Sequence[str]
+) -> int:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types = {"length": pa.int64()} | {
+        name: pa.string() for name in ("id", "label", "flags", "set") if name in columns
+    }
+    fields = [(name, types.get(name, pa.float64())) for name in columns]
+    schema = pa.schema(fields, metadata={"seqray": "\n".join(provenance)})
+    count = 0
+    with open_output(path) as handle, pq.ParquetWriter(handle, schema) as writer:
+        while chunk := list(itertools.islice(rows, PARQUET_ROWS)):
+            # The same digits as in a TSV: a table has the same values in both formats.
+            rounded = [[float(format_number(c)) if isinstance(c, float) else c for c in row] for row in chunk]
+            arrays = [
+                pa.array(column, type=kind)
+                for column, (_, kind) in zip(zip(*rounded, strict=True), fields, strict=True)
+            ]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+            count += len(chunk)
+    return count
 
 
-def numbers(table: Table, column: str, rows: Sequence[int]) -> np.ndarray:
-    """Numbers of a column: (N,).
-
-    Raises
-    ------
-    InputError
-        For a column that isn't there and a cell that is no finite number.
-    """
-    if column not in table.columns:
-        raise InputError(f"has no column '{column}', found {', '.join(table.columns)}", where=table.where)
-    cells, values = table.columns[column], np.empty(len(rows))
-    for place, row in enumerate(rows):
-        try:
-            values[place] = float(cells[row])
-        except ValueError:
-            values[place] = math.nan
-        if not math.isfinite(values[place]):
-            raise InputError(
-                f"column '{column}' holds '{cells[row]}', which is no number",
-                where=f"{table.where}: row {row + 1}",
-            )
-    return values
+@contextmanager
+def open_skipped(
+    path: str | Path, provenance: Sequence[str] = ()
+) -> Iterator[Callable[[SkippedRecord], object]]:
+    """Open a TSV of skipped records; yields a function that writes the ``id`` and ``reason`` of one."""
+    with open_table(path, ("id", "reason"), provenance) as write:
+        yield lambda record: write([(quoted(record.id), record.reason)])

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from seqray.core import InputError
-from seqray.io.files import open_input, open_output
+from seqray.io.files import open_input
+from seqray.io.tables.writing import write_table
 
 UNKNOWN = "."
 CALLS: tuple[str, ...] = ("sequences", "letters", "calls", "calls_per_mb", "threshold")
@@ -98,6 +99,4 @@ def _evaluation(rows: Sequence[Mapping[str, str]], where: str) -> dict[str, str]
 
 def write_summary(path: str | Path, rows: Sequence[Mapping[str, str]]) -> None:
     """Write rows that have the same columns as a TSV."""
-    lines = ["\t".join(rows[0]), *("\t".join(row.values()) for row in rows)]
-    with open_output(path) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
+    write_table(path, list(rows[0]), (list(row.values()) for row in rows))

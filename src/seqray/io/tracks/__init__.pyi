@@ -9,4 +9,5 @@ from .calls import (
     write_calls_tsv as write_calls_tsv,
     write_gff3 as write_gff3,
 )
+from .explanation_scores import ScoreTrack as ScoreTrack
 from .scores import TrackWriter as TrackWriter, track_paths as track_paths

@@ -17,7 +17,7 @@ from seqray.io.tables.evaluation import (
     write_figures,
     write_json,
 )
-from seqray.io.tables.examples import format_number
+from seqray.io.tables.writing import format_number
 
 CLASSES = ("background", "promoter")
 

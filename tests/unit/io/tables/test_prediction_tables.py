@@ -9,8 +9,14 @@ import pytest
 from seqray.core.alphabet import DNA
 from seqray.core.errors import InputError
 from seqray.core.results.prediction import Prediction
-from seqray.io.tables.examples import write_predictions
-from seqray.io.tables.predictions import column_of, numbers, read_prediction_table, read_truth, rows_by_id
+from seqray.io.tables.prediction_tables import (
+    column_of,
+    numbers,
+    read_prediction_table,
+    read_truth,
+    rows_by_id,
+)
+from seqray.io.tables.predictions import write_predictions
 
 LINES = ["seqray 0", "classes: my promoter (positive), background"]
 PREDICTIONS = [Prediction("a", 4, "my promoter", (0.75, 0.25)), Prediction("b", 4, "background", (0.1, 0.9))]
@@ -53,8 +59,8 @@ def test_predictions_come_from_a_pipe(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "holds no table"),
-        ("id\tp\n", "holds no predictions"),
+        ("", "contains no table"),
+        ("id\tp\n", "contains no predictions"),
         ("id\tp\na\n", "line 2: has 1 cells, the header has 2"),
         ("id\tid\na\tb\n", "names a column twice"),
         (b"id\tp\n\xff\t1\n", "is not text in UTF-8"),
@@ -71,7 +77,7 @@ def test_a_false_parquet_and_an_empty_cell(tmp_path):
         read_prediction_table(write(tmp_path, "id\n", "x.parquet"))
     pq.write_table(pa.table({"id": ["a", None]}), tmp_path / "y.parquet")
     table = read_prediction_table(tmp_path / "y.parquet")
-    with pytest.raises(InputError, match="holds a row without an id"):
+    with pytest.raises(InputError, match="contains a row without an id"):
         rows_by_id(table, "id", ["a"], "labels.tsv")
 
 
@@ -82,22 +88,22 @@ def test_ids_that_do_not_join(tmp_path):
         rows_by_id(table, "id", ["b", "v", "w", "x", "y"], "l.tsv")
     assert str(missing.value).endswith(
         "t.tsv: has no prediction for 'v', 'w', 'x' and 1 more; "
-        "predict all records of l.tsv, or take them out of it"
+        "predict all records of l.tsv, or remove these from it"
     )
     with pytest.raises(InputError, match=r"has no column 'name', found id, p; .*--id-column"):
         rows_by_id(table, "name", ["a"], "l.tsv")
-    with pytest.raises(InputError, match="column 'p' holds 'x', which is no number"):
+    with pytest.raises(InputError, match="column 'p' contains 'x', which is not a finite number"):
         numbers(table, "p", [2])
     with pytest.raises(InputError, match="has no column 'q', found id, p"):
         numbers(table, "q", [0])
     twice = read_prediction_table(write(tmp_path, "id\tp\na\t1\na\t1\n"))
-    with pytest.raises(InputError, match="holds the id 'a' twice"):
+    with pytest.raises(InputError, match="contains the id 'a' twice"):
         rows_by_id(twice, "id", ["a"], "l.tsv")
 
 
 def test_infinite_scores_are_no_numbers(tmp_path):
     table = read_prediction_table(write(tmp_path, "id\tp\na\tinf\n"))
-    with pytest.raises(InputError, match="'inf', which is no number"):
+    with pytest.raises(InputError, match="'inf', which is not a finite number"):
         numbers(table, "p", [0])
 
 
@@ -121,9 +127,9 @@ def test_labels_with_and_without_a_header(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("id\tlabel\n", "holds a header but no labels"),
+        ("id\tlabel\n", "contains a header but no labels"),
         ("id\tclass\tx\na\tb\tc\n", "needs a column 'label', found id, class, x"),
-        ("id\tlabel\na\tx\na\ty\n", "holds the id 'a' twice"),
+        ("id\tlabel\na\tx\na\ty\n", "contains the id 'a' twice"),
         ("id\tlabel\na\t\n", "record 'a': has no label"),
         (
             "id\tlabel\tsplit\na\tx\tdev\n",

@@ -7,8 +7,8 @@ from seqray.core.alphabet import DNA
 from seqray.core.errors import InputError
 from seqray.core.results.prediction import Prediction
 from seqray.io.tables.delimited import read_rows
-from seqray.io.tables.examples import write_predictions
-from seqray.io.tables.predictions import read_prediction_table, read_truth
+from seqray.io.tables.prediction_tables import read_prediction_table, read_truth
+from seqray.io.tables.predictions import write_predictions
 
 REMEDY = "none"
 

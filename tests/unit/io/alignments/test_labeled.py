@@ -54,7 +54,7 @@ def test_one_file_is_labelled_by_the_ids_of_a_table(folder):
         ("file\tlabel\none.fa\t\n", "line 2: has no label"),
         ("file\tlabel\n\tx\n", "line 2: names no file"),
         ("file\tlabel\tsplit\none.fa\tx\tdev\n", "has the split 'dev'"),
-        ("file\tlabel\n", "holds a header but no alignments"),
+        ("file\tlabel\n", "contains a header but no alignments"),
         ("path\tlabel\n", "needs one column 'file'"),
         ("file\tlabel\nnone.fa\tx\n", "none.fa"),
     ],

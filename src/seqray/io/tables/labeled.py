@@ -1,0 +1,184 @@
+"""Labeled sequences as tables and FASTA files: what models are trained and judged on."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from seqray.core import Alphabet, InputError, LabelledSequence
+from seqray.io.files import open_output
+from seqray.io.sequences import OnLetters, OnSkip, read_fasta
+from seqray.io.tables.delimited import read_rows
+from seqray.io.tables.writing import comment_lines
+
+REQUIRED = ("sequence", "label")
+REMEDY = "name the columns sequence,label[,id,group,split,context]"
+COLUMNS = ("sequence", "label", "id", "group", "split")
+SPLITS = ("train", "validation", "test")
+
+
+def check_label(row: Mapping[str, str], where: str) -> str | None:
+    """Return the split of a labeled row, or None.
+
+    Raises `InputError` for an empty label and an unknown split.
+    """
+    if not row["label"]:
+        raise InputError("has no label", where=where)
+    split = row.get("split") or None
+    if split not in (None, *SPLITS):
+        raise InputError(
+            f"has the split '{split}'", where=where, remedy=f"use {', '.join(SPLITS)} or nothing"
+        )
+    return split
+
+
+def labeled_sequence(
+    row: Mapping[str, str], identifier: str, alphabet: Alphabet, *, where: str, file: str
+) -> LabelledSequence:
+    """Make an example from a row; it has no letters if the row has none.
+
+    Parameters
+    ----------
+    row
+        Cells by column: ``label`` and optionally ``sequence``, ``group``, ``split``, ``context``.
+    identifier
+        Of the example.
+    alphabet
+        Validates and folds the letters.
+    where, file
+        The row, for errors, and its file.
+    """
+    split = check_label(row, where)
+    letters = row.get("sequence", "")
+    return LabelledSequence(
+        sequence=alphabet.normalize(letters, where=where) if letters else "",
+        label=row["label"],
+        id=identifier,
+        group=row.get("group") or None,
+        split=split,
+        context=row.get("context") or None,
+        file=file,
+    )
+
+
+def read_labelled_table(
+    path: str | Path, alphabet: Alphabet, on_letters: OnLetters | None = None
+) -> list[LabelledSequence]:
+    """Read training examples from a TSV or CSV table, plain or compressed.
+
+    Parameters
+    ----------
+    path
+        The header names the columns ``sequence`` and ``label``, and optionally ``id``, ``group``,
+        ``split`` (``train``, ``validation``, ``test`` or empty) and ``context``; others are ignored.
+        The table is a TSV if the header contains a tab. For comments see `seqray.io.tables.delimited`.
+    alphabet
+        Validates and folds the sequences.
+    on_letters
+        Called with the letters of each example as they are in the file, before case is folded.
+
+    Returns
+    -------
+    list of LabelledSequence
+        In the order of the file; an example without an id is ``row<N>``, counted from 1.
+
+    Raises
+    ------
+    InputError
+        With file and line, for a missing column, a row of another width, an empty label or sequence, an
+        unknown split or letter, and for a table without rows.
+    """
+    examples: list[LabelledSequence] = []
+    for where, row in read_rows(path, REQUIRED, REMEDY):
+        check_label(row, where)
+        if not row["sequence"]:
+            raise InputError("has no sequence", where=where)
+        identifier = row.get("id") or f"row{len(examples) + 1}"
+        examples.append(labeled_sequence(row, identifier, alphabet, where=where, file=str(path)))
+        if on_letters is not None:
+            on_letters(row["sequence"])
+    if not examples:
+        raise InputError("contains a header but no examples", where=str(path))
+    return examples
+
+
+def read_labelled_fastas(
+    paths: Mapping[str, str | Path],
+    alphabet: Alphabet,
+    on_letters: OnLetters | None = None,
+    on_skip: OnSkip | None = None,
+) -> list[LabelledSequence]:
+    """Read training examples from one FASTA file per class.
+
+    Parameters
+    ----------
+    paths
+        Name of each class and its file. Ids may repeat, within a file and between files.
+    alphabet
+        Validates and folds the sequences.
+    on_letters
+        Called with the letters of each record as they are in the file, before case is folded.
+    on_skip
+        Called with each record without letters; if None, such a record is an error.
+    """
+    return [
+        LabelledSequence(record.sequence, label, record.id, file=str(path))
+        for label, path in paths.items()
+        for record in read_fasta(path, alphabet, duplicates="keep", on_letters=on_letters, on_skip=on_skip)
+    ]
+
+
+def read_column(path: str | Path, name: str) -> list[str]:
+    """Read one more column of a table of labeled sequences, in the order of its rows.
+
+    The table can't be on standard input, which can be read only once; the case of the name doesn't matter.
+    Raises `InputError` if the table has no such column (its columns are listed) or can't be read.
+    """
+    if str(path) == "-":
+        raise InputError(
+            f"the column '{name}' can't be read from standard input", remedy="save the table to a file"
+        )
+    return [row[name.lower()] for _, row in read_rows(path, (name.lower(),), "name one of its columns")]
+
+
+def write_labelled_table(
+    path: str | Path,
+    examples: Iterable[LabelledSequence],
+    provenance: Sequence[str] = (),
+    *,
+    delimiter: str | None = None,
+    folds: Sequence[int | None] | None = None,
+) -> int:
+    """Write a row per example below lines of provenance, and return how many.
+
+    Parameters
+    ----------
+    path
+        A name that ends in ``.csv`` or ``.csv.gz`` gives commas, any other tabs; ``-`` is standard output.
+    examples
+        Written in their order. A group or split that is None is an empty cell; there is a column ``context``
+        if an example has one.
+    provenance
+        Written as ``#`` lines above the header.
+    delimiter
+        Between the cells, whatever the name of the file.
+    folds
+        Fold of each example, for a column ``fold``; None is an empty cell.
+    """
+    rows = list(examples)
+    if delimiter is None:
+        delimiter = "," if str(path).lower().endswith((".csv", ".csv.gz")) else "\t"
+    columns = {name: [getattr(row, name) or "" for row in rows] for name in COLUMNS}
+    if folds is not None:
+        columns["fold"] = ["" if fold is None else str(fold) for fold in folds]
+    if any(row.context for row in rows):
+        columns["context"] = [row.context or "" for row in rows]
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    with open_output(path) as handle:
+        handle.write(comment_lines(provenance) + text.getvalue().encode())
+    return len(rows)

@@ -1,0 +1,231 @@
+"""Read tables of predictions, made by ``seqray predict`` or by another tool, and tables of labels by id."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from seqray.core import Alphabet, InputError, LabelledSequence
+from seqray.io.files import display_name, open_input
+from seqray.io.tables.delimited import data_lines, delimiter_of, split_cells, split_rows
+from seqray.io.tables.labeled import labeled_sequence
+
+TRUTH_COLUMNS = "id, label[, sequence, group, split, context]"
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A table of text.
+
+    Attributes
+    ----------
+    where
+        Name of its file, for messages.
+    columns
+        The cells of each column, by its name.
+    comments
+        Lines of comment, without their ``#``.
+    sha256
+        Of the bytes read, decompressed.
+    """
+
+    where: str
+    columns: dict[str, list[str]]
+    comments: tuple[str, ...]
+    sha256: str
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), []))
+
+    def positive(self) -> str | None:
+        """The class that the table's own header calls positive."""
+        for line in self.comments:
+            if line.startswith("classes: "):
+                marked = [name for name in line[9:].split(", ") if name.endswith(" (positive)")]
+                return marked[0].removesuffix(" (positive)") if marked else None
+        return None
+
+
+def read_prediction_table(path: str | Path) -> Table:
+    """Read predictions: TSV or CSV, plain or compressed, or Parquet.
+
+    Raises `InputError` if the file can't be read, has no header or no row, or rows of different widths.
+    """
+    table = _read_parquet(path) if str(path).lower().endswith(".parquet") else _read_text(path)
+    if not len(table):
+        raise InputError("contains no predictions", where=table.where)
+    return table
+
+
+def _read_parquet(path: str | Path) -> Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with open_input(path) as handle:
+        data = handle.read()
+    try:
+        table = pq.read_table(pa.BufferReader(data))
+    except pa.ArrowInvalid:
+        raise InputError("is not Parquet", where=str(path)) from None
+    notes = (table.schema.metadata or {}).get(b"seqray", b"").decode("utf-8", "replace").splitlines()
+    columns = {
+        name: ["" if cell is None else str(cell) for cell in table[name].to_pylist()]
+        for name in table.column_names
+    }
+    return Table(str(path), columns, tuple(notes), hashlib.sha256(data).hexdigest())
+
+
+def _read_text(path: str | Path, header: Sequence[str] = ()) -> Table:
+    """Read a TSV or CSV; ``header`` replaces a first row of as many cells that has none of these names."""
+    where = display_name(path)
+    with open_input(path) as handle:
+        data = handle.read()
+    comments: list[str] = []
+    lines = data_lines(io.BytesIO(data), where, comments)
+    number, first = next(lines, (0, ""))
+    if not number:
+        raise InputError("contains no table", where=where)
+    delimiter = delimiter_of(first)
+    names = split_cells(first, delimiter, f"{where}: line {number}")
+    if header and len(names) == len(header) and not {name.lower() for name in names} & set(header):
+        names, lines = list(header), chain([(number, first)], lines)
+    rows = [cells for _, cells in split_rows(lines, names, delimiter, where)]
+    if len(set(names)) != len(names):
+        raise InputError("names a column twice", where=where)
+    columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+    return Table(where, columns, tuple(comments), hashlib.sha256(data).hexdigest())
+
+
+# ------------------------------------------------------------------------------------------------ labels
+
+
+def read_truth(path: str | Path, alphabet: Alphabet) -> list[LabelledSequence]:
+    """Read labels by id: a labeled table, or two columns of id and label without a header.
+
+    The sequences are empty if the table has no column ``sequence``. Raises `InputError` for a missing column,
+    an empty or repeated id, an empty label, an unknown split or letter.
+    """
+    table = _read_text(path, header=("id", "label"))
+    columns = {name.lower(): cells for name, cells in table.columns.items()}
+    missing = [name for name in ("id", "label") if name not in columns]
+    if missing:
+        raise InputError(
+            f"needs a column '{missing[0]}', found {', '.join(columns)}",
+            where=table.where,
+            remedy=f"name the columns {TRUTH_COLUMNS}",
+        )
+    _refuse_repeated(columns["id"], table.where)
+    truth = [
+        labeled_sequence(
+            {name: cells[i] for name, cells in columns.items()},
+            identifier,
+            alphabet,
+            where=f"{table.where}: record '{identifier}'",
+            file=table.where,
+        )
+        for i, identifier in enumerate(columns["id"])
+    ]
+    if not truth:
+        raise InputError("contains a header but no labels", where=table.where)
+    return truth
+
+
+def _refuse_repeated(ids: Sequence[str], where: str) -> None:
+    seen: set[str] = set()
+    for identifier in ids:
+        if not identifier:
+            raise InputError("contains a row without an id", where=where)
+        if identifier in seen:
+            raise InputError(
+                f"contains the id '{identifier}' twice", where=where, remedy="a join needs each id once"
+            )
+        seen.add(identifier)
+
+
+# -------------------------------------------------------------------------------------------------- join
+
+
+def rows_by_id(table: Table, id_column: str, ids: Sequence[str], labels_name: str) -> list[int]:
+    """Row of each id in a table of predictions; other rows are left out.
+
+    Parameters
+    ----------
+    table
+        Of predictions.
+    id_column
+        Name of its column of ids.
+    ids
+        Of the labeled records.
+    labels_name
+        Name of the file of labels, for errors.
+
+    Raises
+    ------
+    InputError
+        For a repeated id, a missing column, and ids without a prediction.
+    """
+    if id_column not in table.columns:
+        raise InputError(
+            f"has no column '{id_column}', found {', '.join(table.columns)}",
+            where=table.where,
+            remedy="name the column of the ids: --id-column NAME",
+        )
+    _refuse_repeated(table.columns[id_column], table.where)
+    place = {identifier: i for i, identifier in enumerate(table.columns[id_column])}
+    missing = [identifier for identifier in ids if identifier not in place]
+    if missing:
+        shown = ", ".join(f"'{identifier}'" for identifier in missing[:_SHOWN])
+        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+        raise InputError(
+            f"has no prediction for {shown}{more}",
+            where=table.where,
+            remedy=f"predict all records of {labels_name}, or remove these from it",
+        )
+    return [place[identifier] for identifier in ids]
+
+
+def column_of(name: str) -> str:
+    """The column of a class in a table of predictions."""
+    return "p_" + re.sub(r"\s+", "_", name.strip())
+
+
+def numbers(table: Table, column: str, rows: Sequence[int]) -> np.ndarray:
+    """Numbers of a column.
+
+    Parameters
+    ----------
+    table
+        Of text.
+    column
+        Its name.
+    rows
+        (N,) indices of rows.
+
+    Returns
+    -------
+    array of float64, shape (N,)
+        Raises `InputError` for a missing column and for a cell that is no finite number.
+    """
+    if column not in table.columns:
+        raise InputError(f"has no column '{column}', found {', '.join(table.columns)}", where=table.where)
+    cells, values = table.columns[column], np.empty(len(rows))
+    for place, row in enumerate(rows):
+        try:
+            values[place] = float(cells[row])
+        except ValueError:
+            values[place] = math.nan
+        if not math.isfinite(values[place]):
+            raise InputError(
+                f"column '{column}' contains '{cells[row]}', which is not a finite number",
+                where=f"{table.where}: row {row + 1}",
+            )
+    return values

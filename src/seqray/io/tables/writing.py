@@ -1,0 +1,129 @@
+"""Write tables as text: lines of provenance, a header, rows. Numbers become text here and nowhere else."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from seqray.core import Alphabet, __version__
+from seqray.io.files import open_output
+
+MISSING = "."
+
+WriteRows = Callable[[Iterable[Sequence[object]]], int]
+"""Writes rows of cells and returns how many; see `format_cell`."""
+
+
+def format_number(value: float) -> str:
+    """Six significant digits, as everywhere in seqray's text output."""
+    return f"{value:.6g}"
+
+
+def format_cell(value: object) -> str:
+    """Text of a cell: ``.`` for None and for a number that is not finite, ``yes`` and ``no`` for booleans."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return MISSING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return format_number(value) if isinstance(value, float) else str(value)
+
+
+def one_line(text: str) -> str:
+    """Text without tabs and line breaks, so that it stays in its cell or line."""
+    return " ".join(text.split())
+
+
+def comment_lines(provenance: Iterable[str]) -> bytes:
+    """Provenance as ``#`` lines; a line break inside an entry can't start a line of its own."""
+    return "".join(f"# {one_line(line)}\n" for line in provenance).encode()
+
+
+@contextmanager
+def open_table(
+    path: str | Path, columns: Sequence[str], provenance: Iterable[str] = ()
+) -> Iterator[WriteRows]:
+    """Open a TSV whose rows come in parts.
+
+    Parameters
+    ----------
+    path
+        See `seqray.io.open_output`.
+    columns
+        Names of the columns.
+    provenance
+        Written as ``#`` lines above the header.
+
+    Yields
+    ------
+    WriteRows
+        Each row has as many cells as there are columns.
+    """
+    with open_output(path) as handle:
+        handle.write(comment_lines(provenance) + ("\t".join(columns) + "\n").encode())
+
+        def write(rows: Iterable[Sequence[object]]) -> int:
+            count = 0
+            for row in rows:
+                handle.write(("\t".join(map(format_cell, row)) + "\n").encode())
+                count += 1
+            return count
+
+        yield write
+
+
+def write_table(
+    path: str | Path,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    provenance: Iterable[str] = (),
+) -> int:
+    """Write a TSV and return the number of rows; parameters as of `open_table`."""
+    with open_table(path, columns, provenance) as write:
+        return write(rows)
+
+
+# ------------------------------------------------------------------------------------------- provenance
+
+
+def provenance_lines(
+    command: Sequence[str],
+    model_name: str,
+    model_sha256: str,
+    alphabet_policy: str,
+    extra: Mapping[str, object] | None = None,
+) -> list[str]:
+    """What made a table, without date or folder, so that the same input gives the same bytes.
+
+    Parameters
+    ----------
+    command
+        The words of the command line; file names are cut to their last part.
+    model_name, model_sha256
+        Of the model used; there is no line about it if the name is empty.
+    alphabet_policy
+        Which letters were accepted and how they were read, see `describe_alphabet`.
+    extra
+        Further settings and the meaning of columns, one line each: ``key: value``.
+    """
+    return [
+        f"seqray {__version__}",
+        f"command: {shlex.join(_without_folders(word) for word in command)}",
+        *([f"model: {model_name} sha256:{model_sha256}"] if model_name else []),
+        f"alphabet: {alphabet_policy}",
+        *(f"{key}: {value}" for key, value in (extra or {}).items()),
+    ]
+
+
+def _without_folders(argument: str) -> str:
+    """An argument of the command line: ``--class=a=/x/p.fa`` becomes ``--class=a=p.fa``."""
+    return re.sub(r"[^=,\s]*/(?=[^/=,\s]*(?:$|[=,\s]))", "", argument.rstrip("/"))
+
+
+def describe_alphabet(alphabet: Alphabet) -> str:
+    """The letter policy in one line, for `provenance_lines`."""
+    same = {"dna": ", U read as T", "rna": ", T read as U"}.get(alphabet.name, "")
+    return f"{alphabet.name} {alphabet.letters}, case folded{same}; {alphabet.ambiguous} read as unknown"

@@ -1,0 +1,85 @@
+"""Provenance, numbers and cells of every table: `seqray.io.tables.writing`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from seqray import __version__
+from seqray.core.alphabet import DNA, PROTEIN
+from seqray.io.tables.writing import describe_alphabet, format_cell, open_table, provenance_lines, write_table
+
+
+def test_provenance_names_no_folder():
+    command = [
+        "seqray",
+        "scan",
+        "/data/my genome.fa",
+        "--out=../x/y.tsv",
+        "--class",
+        "promoter=/a/b/p.fa",
+        "-",
+    ]
+    lines = provenance_lines(command, "tiny", "abc", "dna", {"threshold": 0.5})
+    assert lines == [
+        f"seqray {__version__}",
+        "command: seqray scan 'my genome.fa' --out=y.tsv --class promoter=p.fa -",
+        "model: tiny sha256:abc",
+        "alphabet: dna",
+        "threshold: 0.5",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("word", "kept"), [("a/b/", "b"), ("/", ""), ("chr1:5-10", "chr1:5-10"), ("/x/a,/y/b", "a,b")]
+)
+def test_only_the_last_part_of_a_path_is_kept(word, kept):
+    assert provenance_lines([word], "", "", "")[1].removeprefix("command:").strip().strip("'") == kept
+
+
+def test_alphabet_policy_says_what_is_folded():
+    assert describe_alphabet(DNA) == "dna ACGT, case folded, U read as T; RYSWKMBDHVN read as unknown"
+    assert describe_alphabet(PROTEIN) == "protein ACDEFGHIKLMNPQRSTVWY, case folded; XBZJUO read as unknown"
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        (None, "."),
+        (math.nan, "."),
+        (-math.inf, "."),
+        (True, "yes"),
+        (False, "no"),
+        (1234567, "1234567"),
+        (1234567.0, "1.23457e+06"),
+        (np.float64(0.1) + 0.2, "0.3"),
+        ("a b", "a b"),
+    ],
+)
+def test_cells_by_hand(value, cell):
+    assert format_cell(value) == cell
+
+
+def test_a_table_by_hand(tmp_path):
+    path = tmp_path / "t.tsv"
+    assert write_table(path, ("a", "b"), iter([(1, None), ("x", 0.5)]), ["made\nup"]) == 2
+    assert path.read_text() == "# made up\na\tb\n1\t.\nx\t0.5\n"
+
+
+def test_rows_of_a_table_may_come_in_parts(tmp_path):
+    with open_table(tmp_path / "t.tsv", ("a",)) as write:
+        assert [write([(1,), (2,)]), write([])] == [2, 0]
+    assert (tmp_path / "t.tsv").read_text() == "a\n1\n2\n"
+
+
+def test_nothing_is_left_of_a_table_that_fails(tmp_path):
+    def fail():
+        with open_table(tmp_path / "t.tsv", ("a",)) as write:
+            write([(1,)])
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert list(tmp_path.iterdir()) == []
