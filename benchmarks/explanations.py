@@ -45,8 +45,8 @@ from pointing import (
 )
 from promoter_boxes import Promoters, plant_tata, sigma70
 from seqray.core import DataConfig, ModelConfig, OptimizerConfig, RunConfig, StemConfig, StoppingConfig
-from seqray.explanations import MethodSettings, mean_scores
-from seqray.explanations.attribution import METHODS
+from seqray.explanations import MethodSettings
+from seqray.explanations.attribution import METHODS, mean_scores
 from seqray.inference import score_codes
 from seqray.io import open_output
 from seqray.metrics import auroc
