@@ -40,7 +40,7 @@ from seqray.homology import grouped_folds
 from seqray.io import open_output
 from seqray.io.sequences import read_fasta
 from seqray.io.tracks import read_features, select_features
-from seqray.metrics import KmerPositionalBaseline, auroc, bootstrap_interval, confusion_counts, matthews
+from seqray.metrics import KmerPositionalBaseline, auroc, bootstrap_interval, threshold_metrics
 
 SETS: Mapping[str, tuple[str, int]] = {
     **{name: (name, 20) for name in RECIPES},
@@ -143,7 +143,7 @@ def scores_of(data: Pool, fit: Fit, trained_on: str) -> np.ndarray:
 
 def mcc(labels: np.ndarray, scores: np.ndarray) -> float:
     """Matthews correlation of calls at a probability of one half."""
-    return matthews(*confusion_counts(labels, scores >= 0.5))
+    return threshold_metrics(labels, scores >= 0.5)["mcc"]
 
 
 def figures(data: Pool, scores: np.ndarray, tested_on: str) -> list[str]:

@@ -7,7 +7,13 @@ from .alphabet import (
     reverse_complement as reverse_complement,
     reverse_complement_codes as reverse_complement_codes,
 )
-from .arrays import Bools as Bools, Codes as Codes, Floats as Floats, Ints as Ints
+from .arrays import (
+    Bools as Bools,
+    Codes as Codes,
+    Floats as Floats,
+    Ints as Ints,
+    number_by_appearance as number_by_appearance,
+)
 from .card import (
     Card as Card,
     card_from_mapping as card_from_mapping,

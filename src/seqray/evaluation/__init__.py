@@ -1,4 +1,9 @@
-"""Figures beside a floor: what a model and trivial rules score, and whether the difference is real."""
+"""Metrics of a model beside those of a floor, and whether the difference is significant.
+
+- `run`: from labels and answers to an `Evaluation`; `measure`: metrics, intervals and differences
+- `floor`: baselines to compare with; `subsets`: records of one context or range of similarity
+- `curves`: points of ROC and other curves; `summary_text`: the summary on the terminal
+"""
 
 import lazy_loader
 

@@ -4,7 +4,11 @@ from .curves import (
     roc_points as roc_points,
     threshold_rows as threshold_rows,
 )
-from .floor import called as called, floors as floors, fold_count as fold_count
+from .floor import (
+    answers_from_probabilities as answers_from_probabilities,
+    floor_answers as floor_answers,
+    fold_count as fold_count,
+)
 from .run import (
     check_probabilities as check_probabilities,
     evaluate_answers as evaluate_answers,

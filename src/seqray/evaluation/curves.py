@@ -1,4 +1,4 @@
-"""Points of the curves of a page: ROC, precision and recall, reliability, and a table of thresholds."""
+"""Points of curves for a report: ROC, precision and recall, reliability, and a table of thresholds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from sklearn.metrics import precision_recall_curve, roc_curve
 
 from seqray.core import Floats
-from seqray.metrics import call_figures
+from seqray.metrics import call_metrics
 
 RELIABILITY_BINS = 10
 SHOWN_THRESHOLDS = 11
@@ -17,12 +17,12 @@ SHOWN_THRESHOLDS = 11
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reliability:
-    """Probabilities against frequencies, by range of probability.
+    """Predicted probabilities and observed frequencies, by range of probability.
 
     Attributes
     ----------
     confidence, frequency
-        (B,) mean probability of the positive class, and share of positives, of each range that has records.
+        (B,) mean probability of the positive class, and share of positives, for each range that has records.
     low, high
         (B,) 95 % interval of the share (Clopper and Pearson 1934), records taken as independent.
     counts
@@ -49,11 +49,21 @@ def precision_recall_points(labels: np.ndarray, scores: Floats) -> tuple[Floats,
     if not labels.sum():
         return np.empty(0), np.empty(0)
     precision, recall, _ = precision_recall_curve(labels, scores)
-    return recall[::-1][1:], precision[::-1][1:]  # the first point, (0, 1), is a convention and no threshold
+    return recall[::-1][1:], precision[::-1][1:]  # the first point, (0, 1), belongs to no threshold
 
 
 def reliability(labels: np.ndarray, probabilities: Floats, bins: int = RELIABILITY_BINS) -> Reliability:
-    """Gather records by probability: labels (N,) of 0 and 1, probabilities (N,)."""
+    """Compare probabilities with frequencies in equal ranges.
+
+    Parameters
+    ----------
+    labels
+        (N,) of 0 and 1.
+    probabilities
+        (N,) of class 1.
+    bins
+        Number of ranges of [0, 1].
+    """
     bin_of = np.clip((probabilities * bins).astype(np.int64), 0, bins - 1)
     counts = np.bincount(bin_of, minlength=bins)
     filled = counts > 0
@@ -67,10 +77,21 @@ def reliability(labels: np.ndarray, probabilities: Floats, bins: int = RELIABILI
 
 
 def threshold_rows(labels: np.ndarray, scores: Floats, own: float | None) -> list[dict[str, float]]:
-    """Figures of calls at some thresholds, ascending.
+    """Metrics of the calls at some thresholds, ascending.
 
-    The thresholds are quantiles among the scores, so that they call from all records to few; ``own`` is
-    among them. Each row has ``threshold``, ``called`` and the figures of `weighted.call_figures`.
+    Parameters
+    ----------
+    labels
+        (N,) of 0 and 1.
+    scores
+        (N,); the thresholds are quantiles of them, from all records called to few.
+    own
+        A further threshold.
+
+    Returns
+    -------
+    list of dict
+        ``threshold``, ``called`` and the metrics of `seqray.metrics.call_metrics`.
     """
     places = np.quantile(scores, np.linspace(0, 1, SHOWN_THRESHOLDS), method="lower")
     limits = np.unique([*places, *([] if own is None else [own])])
@@ -78,6 +99,6 @@ def threshold_rows(labels: np.ndarray, scores: Floats, own: float | None) -> lis
     rows = []
     for limit in limits.tolist():
         calls = (scores >= limit).astype(np.int64)
-        figures = {name: float(row[0]) for name, row in call_figures(labels, calls, ones).items()}
+        figures = {name: float(row[0]) for name, row in call_metrics(labels, calls, ones).items()}
         rows.append({"threshold": limit, "called": float(calls.sum()), **figures})
     return rows

@@ -1,7 +1,7 @@
-"""What a model has to beat: logistic regression on words, and rules that look at one trivial feature.
+"""What a model has to beat: logistic regression on k-mers, and rules based on one trivial feature.
 
-Fitted on training data where there are some; else cross-validated on the records that are evaluated, whole
-groups held out, so that no record is judged by a fit that saw it or a relative.
+They are fitted on training data if there are any, else cross-validated on the evaluated records. Folds keep
+groups whole, so that no record is classified by a fit that saw it or a relative.
 """
 
 from __future__ import annotations
@@ -10,27 +10,21 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from seqray.calibration import choose_threshold
-from seqray.core import Alphabet, Floats, InputError, LabelledSequence
+from seqray.core import Alphabet, Floats, InputError, Ints, LabelledSequence
 from seqray.core.results import Answers
 from seqray.homology import grouped_folds
-from seqray.metrics import KmerPositionalBaseline
+from seqray.metrics import default_baseline, held_out_probabilities
 
 FOLDS = 5
-# 8,000 three-letter words of protein at each position would be too many to fit.
-WORDS = {"protein": ((1, 2), (1,))}
-DEFAULT_WORDS = ((2, 3, 4, 5), (1, 3))
-RULES = ("majority", "gc", "length")
-
-Scorer = Callable[[Sequence[str], np.ndarray, Sequence[str]], Floats]
-"""(training sequences, their class indices, sequences) -> (N, K) probabilities."""
 
 
-def floors(
+def floor_answers(
     examples: Sequence[LabelledSequence],
     train: Sequence[LabelledSequence],
     classes: Sequence[str],
@@ -39,16 +33,18 @@ def floors(
     groups: Sequence[object] | np.ndarray,
     seed: int = 0,
 ) -> list[Answers]:
-    """Fit the floor and the rules, and let them answer.
+    """Fit the floor and the rules, and apply them to records.
 
     Parameters
     ----------
     examples
-        N records to answer.
+        N records to classify.
     train
-        What to fit on, of these classes; where empty, ``examples`` in folds.
+        Training records of these classes; if empty, ``examples`` are cross-validated.
     classes, positive
-        Names [K], and the one that is called by a threshold where there are two.
+        Names [K], and of two classes the one that is called at a threshold.
+    alphabet
+        Of the sequences.
     groups
         (N,) keys of ``examples``, for the folds.
     seed
@@ -57,36 +53,35 @@ def floors(
     Returns
     -------
     list of Answers
-        ``floor``, ``majority``, ``gc`` (nucleotides) and ``length``; the last two where the feature varies.
+        ``floor``, ``majority``, ``gc`` (nucleotides) and ``length``; the last two if the feature varies.
 
     Raises
     ------
     InputError
-        Where there are too few groups for two folds, or training data of another class.
+        For fewer than two groups to cross-validate, or training data of another class.
     """
     for example in train:
         if example.label not in classes:
             wrong = f"has the label '{example.label}', which is none of {', '.join(classes)}"
             raise InputError(wrong, where=example.where)
-    sequences = [example.sequence for example in examples]
-    folds = None if train else _folds(examples, groups, seed)
+    folds = None if train else _group_folds(examples, groups, seed)
     fitted = f"fitted on {len(train)} training records"
     if folds is not None:
         fitted = f"cross-validated by groups in {folds.max() + 1} folds"
     found = []
-    for name, (words, scorer) in _scorers(alphabet).items():
-        if name in FEATURES and not _varies([*(e.sequence for e in train), *sequences], name):
+    for name, (description, model) in _classifiers(alphabet).items():
+        if name in FEATURES and np.ptp(FEATURES[name]([e.sequence for e in (*train, *examples)])) == 0:
             continue
-        if name == "majority":  # in folds the shares would differ a little, and so rank
-            scores = _answered(scorer, examples, train or examples, classes, None)
-            note = f"{words}, of {'training' if train else 'these'} records"
+        if name == "majority":  # in folds the shares would differ a little, and therefore rank
+            scores = _probabilities(model, examples, train or examples, classes, None)
+            note = f"{description}, of {'training' if train else 'these'} records"
         else:
-            scores, note = _answered(scorer, examples, train, classes, folds), f"{words}, {fitted}"
-        found.append(called(name, note, scores, classes, positive))
+            scores, note = _probabilities(model, examples, train, classes, folds), f"{description}, {fitted}"
+        found.append(answers_from_probabilities(name, note, scores, classes, positive))
     return found
 
 
-def called(
+def answers_from_probabilities(
     source: str,
     note: str,
     scores: Floats,
@@ -94,10 +89,20 @@ def called(
     positive: str,
     threshold: float | None = None,
 ) -> Answers:
-    """Turn probabilities (N, K) into answers.
+    """Call a class for each record.
 
-    Of two classes the positive one is called from a threshold on: by default that of the highest expected
-    Matthews correlation if the probabilities are right, as of seqray's models. No label has a say in it.
+    Parameters
+    ----------
+    source, note
+        Name of the classifier, and what it is.
+    scores
+        (N, K) probabilities.
+    classes, positive
+        Names [K]; of two classes the positive one is called at or above the threshold, of more the most
+        probable one.
+    threshold
+        By default that of the highest expected Matthews correlation if the probabilities are right, as for
+        seqray's models. It doesn't depend on labels.
     """
     if len(classes) != 2:
         return Answers(source, note, scores, scores.argmax(axis=1))
@@ -107,49 +112,37 @@ def called(
     return Answers(source, note, scores, calls, threshold=limit)
 
 
-def _folds(
+def fold_count(labels: Sequence[str], groups: Sequence[object]) -> int:
+    """Number of folds: at most five, and at most as many as groups or members of the largest class."""
+    return min(FOLDS, len(set(groups)), max(Counter(labels).values(), default=0))
+
+
+def _group_folds(
     examples: Sequence[LabelledSequence], groups: Sequence[object] | np.ndarray, seed: int
-) -> np.ndarray:
+) -> Ints:
     labels, keys = [example.label for example in examples], list(groups)
     return grouped_folds(labels, keys, fold_count(labels, keys), seed)  # type: ignore[arg-type]
 
 
-def fold_count(labels: Sequence[str], groups: Sequence[object]) -> int:
-    """Folds that there can be: five at most, no more than groups or members of the largest class."""
-    return min(FOLDS, len(set(groups)), max(Counter(labels).values(), default=0))
-
-
-def _answered(
-    scorer: Scorer,
+def _probabilities(
+    model: object,
     examples: Sequence[LabelledSequence],
     train: Sequence[LabelledSequence],
     classes: Sequence[str],
-    folds: np.ndarray | None,
+    folds: Ints | None,
 ) -> Floats:
+    """Probabilities (N, K) of examples, fitted on training data or, with folds, on the other folds."""
     index = {name: k for k, name in enumerate(classes)}
+    known = train if folds is None else examples
+    labels = np.array([index[example.label] for example in known])
     sequences = [example.sequence for example in examples]
     if folds is None:
-        labels = np.array([index[example.label] for example in train])
-        return _all_classes(scorer, [e.sequence for e in train], labels, sequences, len(classes))
-    labels, scores = np.array([index[e.label] for e in examples]), np.zeros((len(examples), len(classes)))
+        return held_out_probabilities(model, [e.sequence for e in train], labels, sequences, len(classes))
+    scores = np.zeros((len(examples), len(classes)))
     for fold in np.unique(folds):
         held_out, rest = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-        scores[held_out] = _all_classes(
-            scorer, [sequences[i] for i in rest], labels[rest], [sequences[i] for i in held_out], len(classes)
-        )
-    return scores
-
-
-def _all_classes(
-    scorer: Scorer, known: Sequence[str], labels: np.ndarray, asked: Sequence[str], size: int
-) -> Floats:
-    """Probabilities over all classes, 0 for one without an example; nothing to learn gives that class."""
-    present = np.unique(labels)
-    scores = np.zeros((len(asked), size))
-    if len(present) == 1:
-        scores[:, present[0]] = 1.0
-    else:
-        scores[:, present] = scorer(known, labels, asked)
+        known, asked = ([sequences[i] for i in rows] for rows in (rest, held_out))
+        scores[held_out] = held_out_probabilities(model, known, labels[rest], asked, len(classes))
     return scores
 
 
@@ -157,50 +150,27 @@ def _all_classes(
 
 
 def _lengths(sequences: Sequence[str]) -> Floats:
-    return np.array([len(sequence) for sequence in sequences], dtype=np.float64)
+    return np.array([len(sequence) for sequence in sequences], dtype=np.float64)[:, None]
 
 
-def _gc(sequences: Sequence[str]) -> Floats:
-    return np.array([(s.count("G") + s.count("C")) / max(1, len(s)) for s in sequences], dtype=np.float64)
+def _gc_contents(sequences: Sequence[str]) -> Floats:
+    shares = [(s.count("G") + s.count("C")) / max(1, len(s)) for s in sequences]
+    return np.array(shares, dtype=np.float64)[:, None]
 
 
-FEATURES: dict[str, Callable[[Sequence[str]], Floats]] = {"gc": _gc, "length": _lengths}
+FEATURES: dict[str, Callable[[Sequence[str]], Floats]] = {"gc": _gc_contents, "length": _lengths}
 
 
-def _scorers(alphabet: Alphabet) -> dict[str, tuple[str, Scorer]]:
-    found: dict[str, tuple[str, Scorer]] = {
-        "floor": ("logistic regression on words and on words at positions", _word_scorer(alphabet)),
-        "majority": ("the shares of the classes for every record", _shares),
-        "gc": ("logistic regression on the share of G and C", _feature_scorer("gc")),
-        "length": ("logistic regression on the length", _feature_scorer("length")),
+def _classifiers(alphabet: Alphabet) -> dict[str, tuple[str, object]]:
+    """Name -> description and unfitted classifier of sequences."""
+    found: dict[str, tuple[str, object]] = {
+        "floor": ("logistic regression on words and on words at positions", default_baseline(alphabet)),
+        "majority": ("the shares of the classes for every record", DummyClassifier(strategy="prior")),
+        "gc": ("logistic regression on the share of G and C", _regression_on("gc")),
+        "length": ("logistic regression on the length", _regression_on("length")),
     }
     return found if alphabet.is_nucleotide else {name: one for name, one in found.items() if name != "gc"}
 
 
-def _word_scorer(alphabet: Alphabet) -> Scorer:
-    kmers, positional = WORDS.get(alphabet.name, DEFAULT_WORDS)
-
-    def score(known: Sequence[str], labels: np.ndarray, asked: Sequence[str]) -> Floats:
-        model = KmerPositionalBaseline(kmers, positional, alphabet=alphabet.name)
-        return model.fit(known, labels).predict_proba(asked)
-
-    return score
-
-
-def _shares(known: Sequence[str], labels: np.ndarray, asked: Sequence[str]) -> Floats:
-    _, counts = np.unique(labels, return_counts=True)
-    return np.tile(counts / counts.sum(), (len(asked), 1))
-
-
-def _feature_scorer(name: str) -> Scorer:
-    def score(known: Sequence[str], labels: np.ndarray, asked: Sequence[str]) -> Floats:
-        model = make_pipeline(StandardScaler(), LogisticRegression())
-        model.fit(FEATURES[name](known)[:, None], labels)
-        return model.predict_proba(FEATURES[name](asked)[:, None])
-
-    return score
-
-
-def _varies(sequences: Sequence[str], feature: str) -> bool:
-    values = FEATURES[feature](sequences)
-    return bool(len(values) and values.min() < values.max())
+def _regression_on(feature: str) -> object:
+    return make_pipeline(FunctionTransformer(FEATURES[feature]), StandardScaler(), LogisticRegression())

@@ -1,4 +1,4 @@
-"""Figures of several classifiers on the same records, with intervals, and the differences between them.
+"""Metrics of several classifiers on the same records, with intervals, and the differences between them.
 
 All are measured on the same draws of the bootstrap, so that a difference is paired.
 """
@@ -6,20 +6,21 @@ All are measured on the same draws of the bootstrap, so that a difference is pai
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from seqray.core import Floats
+from seqray.core import Floats, Ints
 from seqray.core.results import Answers, Figure
 from seqray.metrics import (
-    class_figures,
+    bootstrap_samples,
+    class_metrics,
+    difference_p_value,
     group_numbers,
-    interval,
-    p_of_no_difference,
-    table_figures,
-    weight_blocks,
+    multiclass_metrics,
+    percentile_interval,
+    ratio,
 )
 
 Key = tuple[str, str, str]  # source, class, metric
@@ -28,45 +29,34 @@ WHOLE, MACRO = "all", "macro"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Records:
-    """What is measured on.
+    """The records that classifiers are measured on.
 
     Attributes
     ----------
     classes
         Names [K].
     positive
-        The class that counts as positive, of two.
+        Of two classes the one that counts as positive.
     labels
         (N,) class indices.
     groups
-        (N,) keys of what is drawn whole; None for each record by itself.
+        (N,) keys of the groups that are drawn whole; None for each record by itself.
     """
 
     classes: tuple[str, ...]
     positive: str
-    labels: np.ndarray
+    labels: Ints
     groups: Sequence[object] | np.ndarray | None = None
 
-    def part(self, rows: np.ndarray) -> Records:
+    def subset(self, rows: Ints) -> Records:
         """Some of the records."""
         groups = None if self.groups is None else [self.groups[int(i)] for i in rows]
-        return Records(self.classes, self.positive, self.labels[rows], groups)
-
-    def judged(self) -> tuple[str, ...]:
-        """Classes that have figures of their own: the positive one of two, else each against the rest."""
-        return (self.positive,) if len(self.classes) == 2 else self.classes
+        return replace(self, labels=self.labels[rows], groups=groups)
 
 
-def part_of_answers(answers: Answers, rows: np.ndarray) -> Answers:
-    """What a classifier says of some of the records."""
-    return Answers(
-        answers.source,
-        answers.note,
-        answers.scores[rows],
-        answers.calls[rows],
-        answers.probabilities,
-        answers.threshold,
-    )
+def subset_of_answers(answers: Answers, rows: Ints) -> Answers:
+    """The answers for some of the records."""
+    return replace(answers, scores=answers.scores[rows], calls=answers.calls[rows])
 
 
 def measure(
@@ -82,42 +72,39 @@ def measure(
 
     Parameters
     ----------
+    records
+        Labels and groups.
     answers
-        Of all records; the first is the one that others are compared with.
+        Of all records; the others are compared with the first.
     subset
         Name of the records.
     versus
-        Sources whose figures are taken from those of the first: ``<first>-<source>``.
+        Sources to subtract from the first, as ``<first>-<source>``.
     draws, seed
         Of the bootstrap; without draws there are no intervals.
     """
     groups = group_numbers(records.groups, len(records.labels))
-    ones = np.ones((1, len(records.labels)))
-    values = {key: float(row[0]) for key, row in _all_figures(records, answers, versus, ones).items()}
+    found = bootstrap_samples(
+        lambda weights: _all_metrics(records, answers, versus, weights), groups, draws, seed
+    )
     count = len(np.unique(groups))
-    samples: dict[Key, list[Floats]] = {key: [] for key in values}
-    for weights in weight_blocks(groups, draws if count > 1 else 0, seed):
-        for key, row in _all_figures(records, answers, versus, weights).items():
-            samples[key].append(row)
-    drawn = {key: np.concatenate(rows) if rows else np.empty(0) for key, rows in samples.items()}
-    return [_figure(records, subset, key, value, drawn[key], count) for key, value in values.items()]
+    return [_figure(records, subset, key, value, samples, count) for key, (value, samples) in found.items()]
 
 
-def _figure(records: Records, subset: str, key: Key, value: float, drawn: Floats, groups: int) -> Figure:
+def _figure(records: Records, subset: str, key: Key, value: float, samples: Floats, groups: int) -> Figure:
     source, label, metric = key
-    own = label in records.classes and records.classes.index(label)
-    positives = 0 if own is False else int(np.sum(records.labels == own))
+    positives = int(np.sum(records.labels == records.classes.index(label))) if label in records.classes else 0
     undefined = math.isnan(value)
-    low, high = (math.nan, math.nan) if undefined else interval(drawn)
-    p = p_of_no_difference(drawn) if "-" in source and not undefined else math.nan
+    low, high = (math.nan, math.nan) if undefined else percentile_interval(samples)
+    p = difference_p_value(samples) if "-" in source and not undefined else math.nan
     return Figure(subset, source, label, metric, value, low, high, p, len(records.labels), positives, groups)
 
 
-def _all_figures(
+def _all_metrics(
     records: Records, answers: Sequence[Answers], versus: Sequence[str], weights: Floats
 ) -> dict[Key, Floats]:
-    """Every figure of every source, then the differences."""
-    by_source = {one.source: _figures_of(records, one, weights) for one in answers}
+    """Every metric of every source, then the differences."""
+    by_source = {one.source: _metrics_of(records, one, weights) for one in answers}
     found = {(source, *key): row for source, rows in by_source.items() for key, row in rows.items()}
     first = answers[0].source
     for other in versus:
@@ -127,36 +114,28 @@ def _all_figures(
     return found
 
 
-def _figures_of(records: Records, answers: Answers, weights: Floats) -> dict[tuple[str, str], Floats]:
+def _metrics_of(records: Records, answers: Answers, weights: Floats) -> dict[tuple[str, str], Floats]:
+    """Metrics by class and name, in the order of the output."""
     if len(records.classes) == 2:
-        return dict(_labelled(records.positive, _one_class(records, answers, records.positive, weights)))
-    whole = table_figures(
-        records.labels, answers.scores, answers.calls, weights, probabilities=answers.probabilities
-    )
-    each = {name: _one_class(records, answers, name, weights) for name in records.classes}
-    macro = {
-        metric: _mean_defined([rows[metric] for rows in each.values()]) for metric in each[records.classes[0]]
-    }
-    found = dict(_labelled(WHOLE, whole)) | dict(_labelled(MACRO, macro))
-    for name, rows in each.items():
-        found |= dict(_labelled(name, rows))
-    return found
+        by_class = {records.positive: _one_vs_rest(records, answers, records.positive, weights)}
+    else:
+        each = {name: _one_vs_rest(records, answers, name, weights) for name in records.classes}
+        whole = multiclass_metrics(
+            records.labels, answers.scores, answers.calls, weights, probabilities=answers.probabilities
+        )
+        metrics = each[records.classes[0]]
+        macro = {metric: _defined_mean([rows[metric] for rows in each.values()]) for metric in metrics}
+        by_class = {WHOLE: whole, MACRO: macro} | each
+    return {(label, metric): row for label, rows in by_class.items() for metric, row in rows.items()}
 
 
-def _labelled(label: str, rows: dict[str, Floats]) -> Iterable[tuple[tuple[str, str], Floats]]:
-    return (((label, metric), row) for metric, row in rows.items())
-
-
-def _one_class(records: Records, answers: Answers, name: str, weights: Floats) -> dict[str, Floats]:
+def _one_vs_rest(records: Records, answers: Answers, name: str, weights: Floats) -> dict[str, Floats]:
     k = records.classes.index(name)
-    y, called = (records.labels == k).astype(np.int64), (answers.calls == k).astype(np.int64)
-    return class_figures(y, answers.scores[:, k], called, weights, probabilities=answers.probabilities)
+    labels, calls = (records.labels == k).astype(np.int64), (answers.calls == k).astype(np.int64)
+    return class_metrics(labels, answers.scores[:, k], calls, weights, probabilities=answers.probabilities)
 
 
-def _mean_defined(rows: Sequence[Floats]) -> Floats:
-    """Mean over classes of (W,) figures, those left out that are undefined; nan where none is defined."""
+def _defined_mean(rows: Sequence[Floats]) -> Floats:
+    """Mean over classes of (W,) metrics, undefined ones left out; NaN where none is defined."""
     table = np.stack(rows)
-    known = ~np.isnan(table)
-    count = known.sum(axis=0)
-    total = np.where(known, table, 0.0).sum(axis=0)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    return ratio(np.nansum(table, axis=0), np.sum(~np.isnan(table), axis=0).astype(np.float64))

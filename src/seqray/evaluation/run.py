@@ -1,4 +1,4 @@
-"""Labels and what classifiers say, to an `Evaluation`: figures of all records and of parts, and notes."""
+"""From labels and classifiers' answers to an `Evaluation`: metrics of all records and of subsets."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seqray.core import ConfigError, InputError
+from seqray.core import ConfigError, InputError, Ints
 from seqray.core.results import Answers, Evaluation
-from seqray.evaluation.floor import called
-from seqray.evaluation.measure import MACRO, WHOLE, Records, measure, part_of_answers
+from seqray.evaluation.floor import answers_from_probabilities
+from seqray.evaluation.measure import MACRO, WHOLE, Records, measure, subset_of_answers
 from seqray.metrics import FEW_GROUPS, group_numbers, mcnemar
 
 MODEL, AGAINST, FLOOR = "model", "against", "floor"
@@ -43,16 +43,16 @@ def evaluate_scores(
     classes
         Names [K] in the order of the columns.
     positive
-        The class that figures of two classes are about.
+        Of two classes the one that the metrics describe.
     threshold
         Probability of the positive class at and above which it is called; None for that of the highest
         expected Matthews correlation. Of more than two classes the most probable is called.
     groups
         (N,) keys; records of one group are drawn together in the bootstrap.
     beside
-        What other classifiers say of the same records, such as `seqray.evaluation.floors`.
+        Answers of other classifiers for the same records, such as `seqray.evaluation.floor_answers`.
     subsets
-        Rows of further parts that get figures of their own.
+        Rows of subsets that are also measured by themselves.
     draws, seed
         Of the bootstrap.
     split
@@ -61,7 +61,13 @@ def evaluate_scores(
     Raises
     ------
     InputError
-        For arrays that don't go together, an unknown label, or scores that are no probabilities.
+        If the arrays don't match, a label is unknown, or the scores are not probabilities.
+
+    Examples
+    --------
+    >>> found = evaluate_scores(["a", "b", "b", "a"], [0.9, 0.2, 0.6, 0.8], ["a", "b"], "a", draws=0)
+    >>> [(f.metric, f.value) for f in found.figures if f.metric in ("sensitivity", "auroc")]
+    [('auroc', 1.0), ('sensitivity', 1.0)]
     """
     names = tuple(classes)
     truth = label_indices(labels, names)
@@ -69,7 +75,7 @@ def evaluate_scores(
     if scores.ndim == 1 and len(names) == 2:
         scores = np.stack((scores, 1 - scores) if positive == names[0] else (1 - scores, scores), axis=1)
     check_probabilities(scores, len(truth), len(names))
-    model = called(MODEL, "the model evaluated", scores, names, positive, threshold)
+    model = answers_from_probabilities(MODEL, "the model evaluated", scores, names, positive, threshold)
     return evaluate_answers(
         truth, [model, *beside], names, positive, groups, subsets=subsets, draws=draws, seed=seed, split=split
     )
@@ -89,11 +95,25 @@ def evaluate_answers(
     grouping: str = "",
     notes: Sequence[str] = (),
 ) -> Evaluation:
-    """Measure answers, the model's first: see `evaluate_scores`; labels are class indices (N,)."""
+    """Measure classifiers on the same records.
+
+    Parameters
+    ----------
+    labels
+        (N,) class indices.
+    answers
+        Of the model first, then of those that are compared with it.
+    classes, positive, groups, subsets, draws, seed, split
+        As for `evaluate_scores`.
+    grouping
+        What the groups are, in words.
+    notes
+        Further notes for the reader.
+    """
     if positive not in classes:
         raise ConfigError(f"'{positive}' is not one of the classes {', '.join(classes)}")
     for name in {WHOLE, MACRO}.intersection(classes if len(classes) > 2 else ()):
-        raise InputError(f"the class '{name}' has the name of the figures over all", remedy="rename it")
+        raise InputError(f"the class '{name}' has the name of a summary over all classes", remedy="rename it")
     if groups is not None and len(groups) != len(labels):
         raise InputError(f"{len(labels)} labels but {len(groups)} groups")
     records = Records(tuple(classes), positive, labels, groups)
@@ -101,8 +121,8 @@ def evaluate_answers(
     figures = measure(records, answers, versus=versus, draws=draws, seed=seed)
     shown = [one for one in answers if one.source in (MODEL, *COMPARED)]
     for name, rows in (subsets or {}).items():
-        parts = [part_of_answers(one, rows) for one in shown]
-        figures += measure(records.part(rows), parts, subset=name, draws=draws, seed=seed)
+        parts = [subset_of_answers(one, rows) for one in shown]
+        figures += measure(records.subset(rows), parts, subset=name, draws=draws, seed=seed)
     return Evaluation(
         records.classes,
         positive,
@@ -120,17 +140,16 @@ def evaluate_answers(
 
 
 def _notes(records: Records, subsets: Mapping[str, np.ndarray]) -> list[str]:
-    """What the figures can't say for themselves."""
+    """Warnings that the metrics themselves don't show."""
     found = []
     counts = np.bincount(records.labels, minlength=len(records.classes))
     absent = [name for name, count in zip(records.classes, counts, strict=True) if count == 0]
     if absent:
         found.append(f"no record of class {', '.join(absent)}: figures that need it are undefined")
-    groups = len(np.unique(group_numbers(records.groups, len(records.labels))))
-    if groups < FEW_GROUPS:
-        found.append(f"only {groups} group{'s' * (groups != 1)}: intervals are too narrow")
-        return found
     numbers = group_numbers(records.groups, len(records.labels))
+    groups = len(np.unique(numbers))
+    if groups < FEW_GROUPS:
+        return [*found, f"only {groups} group{'s' * (groups != 1)}: intervals are too narrow"]
     small = [name for name, rows in subsets.items() if len(np.unique(numbers[rows])) < FEW_GROUPS]
     if small:
         found.append(f"fewer than {FEW_GROUPS} groups in {', '.join(small)}: intervals there are too narrow")
@@ -138,14 +157,14 @@ def _notes(records: Records, subsets: Mapping[str, np.ndarray]) -> list[str]:
 
 
 def _disagreements(labels: np.ndarray, answers: Sequence[Answers]) -> dict[str, tuple[int, int, float]]:
-    """McNemar's test of the model against what it is compared with."""
+    """McNemar's test of the model against each other classifier."""
     calls = {one.source: one.calls for one in answers}
     tests = {name: mcnemar(labels, calls[MODEL], calls[name]) for name in COMPARED if name in calls}
     return {name: (test.first_only, test.second_only, test.p) for name, test in tests.items()}
 
 
-def label_indices(labels: Sequence[str] | np.ndarray, classes: Sequence[str]) -> np.ndarray:
-    """Number labels by the classes: (N,)."""
+def label_indices(labels: Sequence[str] | np.ndarray, classes: Sequence[str]) -> Ints:
+    """Class index of each label: (N,)."""
     index = {name: k for k, name in enumerate(classes)}
     unknown = sorted({str(label) for label in labels} - set(index))
     if unknown:
@@ -159,10 +178,10 @@ def label_indices(labels: Sequence[str] | np.ndarray, classes: Sequence[str]) ->
 
 
 def check_probabilities(scores: np.ndarray, count: int, classes: int) -> None:
-    """Refuse what is not (N, K) probabilities."""
+    """Raise an InputError unless scores are (count, classes) probabilities that sum to 1."""
     if scores.shape != (count, classes):
         raise InputError(f"probabilities {scores.shape} for {count} records of {classes} classes")
     if not np.isfinite(scores).all():
         raise InputError("a probability is not a number")
     if scores.min() < 0 or scores.max() > 1 or np.abs(scores.sum(axis=1) - 1).max() > SUM_TOLERANCE:
-        raise InputError("probabilities don't lie within 0 to 1 or don't sum to 1")
+        raise InputError("probabilities are outside 0 to 1 or don't sum to 1")

@@ -1,4 +1,4 @@
-"""Parts of the records that a single figure hides: each context, and each range of similarity to training."""
+"""Subsets of the records to measure separately: each context, and each range of similarity to training."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from seqray.core import Alphabet, LabelledSequence
 from seqray.homology import best_matches
 
-EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of identity; sequences of identity 1 are a range of their own
+EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of identity; identity 1 is a range by itself
 CONTEXT, SIMILARITY = "context", "similarity"
 
 
@@ -30,16 +30,24 @@ def by_similarity(
 ) -> dict[str, np.ndarray]:
     """Rows of each range of identity to the nearest training sequence, ``similarity:<range>``.
 
-    Ranges include their lower end; ``1.0`` holds copies, and what lies within a training sequence or around
-    one. Ranges without a record are left out.
+    Parameters
+    ----------
+    examples, train
+        Records to divide, and the training data.
+    alphabet
+        Of the sequences.
+
+    Returns
+    -------
+    dict
+        Ranges include their lower end; ``1.0`` holds copies, and sequences that contain a training sequence
+        or are part of one. Ranges without a record are left out.
     """
     identity, _ = best_matches(
         [example.sequence for example in train], [example.sequence for example in examples], alphabet
     )
-    return {f"{SIMILARITY}:{name}": rows for name, rows in _ranges(np.asarray(identity)).items() if len(rows)}
-
-
-def _ranges(identity: np.ndarray) -> dict[str, np.ndarray]:
     bins = np.digitize(identity, EDGES[1:])
-    names = [f"{low:.1f}-{high:.1f}" for low, high in pairwise(EDGES)]
-    return {name: np.flatnonzero(bins == i) for i, name in enumerate([*names, "1.0"])}
+    names = [*(f"{low:.1f}-{high:.1f}" for low, high in pairwise(EDGES)), "1.0"]
+    return {
+        f"{SIMILARITY}:{name}": np.flatnonzero(bins == i) for i, name in enumerate(names) if np.any(bins == i)
+    }

@@ -1,4 +1,4 @@
-"""An evaluation in a few lines of text."""
+"""Summary of an evaluation in a few lines of text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OF_PARTS = ("mcc", "auroc")  # with their intervals
 
 
 def summary(evaluation: Evaluation, name: str) -> list[str]:
-    """Say how well the model does, what stands beside it, and what to beware of."""
+    """Metrics of the model and of what it is compared with, differences, subsets and notes."""
     judged = judged_label(evaluation)
     found = {(f.subset, f.source, f.metric): f for f in evaluation.figures if f.label == judged}
     lines = [_head(evaluation, name)]
@@ -30,7 +30,7 @@ def summary(evaluation: Evaluation, name: str) -> list[str]:
 
 
 def judged_label(evaluation: Evaluation) -> str:
-    """The class whose figures sum up the whole: the positive one of two, else the mean over classes."""
+    """The label of the summary metrics: the positive class of two, else the mean over classes."""
     return evaluation.positive if len(evaluation.classes) == 2 else "macro"
 
 
@@ -75,7 +75,7 @@ def _value(figure: Figure | None) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Line columns up with two spaces between; nothing trails."""
+    """Align columns with two spaces between, without trailing spaces."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows

@@ -1,7 +1,8 @@
-"""Figures of merit, each once: scores, intervals, tests of differences, baselines.
+"""Metrics of classifiers, each defined once: scores, intervals, tests of differences, baselines.
 
-- `classification`: AUROC, AUPRC, MCC, calibration error; `weighted`: the same with weights
-- `intervals`, `resampling`: confidence intervals; `paired_tests`: two models on the same records
+- `classification`: AUROC, AUPRC, MCC, calibration error and the like, for weighted records
+- `bootstrap`: draws over groups, confidence intervals, p-values of differences
+- `paired_tests`: McNemar's test of two classifiers on the same records
 - `baselines`: classifiers that a network has to beat
 """
 

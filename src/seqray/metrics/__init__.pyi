@@ -1,29 +1,28 @@
 from .baselines import (
     KmerPositionalBaseline as KmerPositionalBaseline,
     PositionWeightMatrix as PositionWeightMatrix,
+    default_baseline as default_baseline,
+    held_out_probabilities as held_out_probabilities,
+)
+from .bootstrap import (
+    FEW_GROUPS as FEW_GROUPS,
+    bootstrap_interval as bootstrap_interval,
+    bootstrap_samples as bootstrap_samples,
+    difference_p_value as difference_p_value,
+    group_numbers as group_numbers,
+    mcc_and_auroc as mcc_and_auroc,
+    percentile_interval as percentile_interval,
 )
 from .classification import (
+    METRICS as METRICS,
     auprc as auprc,
     auroc as auroc,
     binary_metrics as binary_metrics,
-    bootstrap_interval as bootstrap_interval,
-    confusion_counts as confusion_counts,
+    call_metrics as call_metrics,
+    class_metrics as class_metrics,
     expected_calibration_error as expected_calibration_error,
-    matthews as matthews,
+    multiclass_metrics as multiclass_metrics,
+    ratio as ratio,
     threshold_metrics as threshold_metrics,
 )
-from .intervals import auroc_of as auroc_of, measure as measure
 from .paired_tests import mcnemar as mcnemar
-from .resampling import (
-    FEW_GROUPS as FEW_GROUPS,
-    group_numbers as group_numbers,
-    interval as interval,
-    p_of_no_difference as p_of_no_difference,
-    weight_blocks as weight_blocks,
-)
-from .weighted import (
-    METRICS as METRICS,
-    call_figures as call_figures,
-    class_figures as class_figures,
-    table_figures as table_figures,
-)

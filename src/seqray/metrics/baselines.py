@@ -1,4 +1,4 @@
-"""Cheap classifiers that a transformer has to beat: words plus positions, and the position weight matrix.
+"""Cheap classifiers that a transformer has to beat: k-mers with positions, and the position weight matrix.
 
 They follow scikit-learn's conventions (``fit``, ``predict_proba``, ``classes_``, clonable) on lists of
 strings.
@@ -7,25 +7,37 @@ strings.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from scipy.sparse import csr_array, hstack
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
-from seqray.core import ALPHABETS, CodeStack, InputError, stack_sequences, word_indices, word_starts
+from seqray.core import (
+    ALPHABETS,
+    Alphabet,
+    CodeStack,
+    Floats,
+    InputError,
+    Ints,
+    stack_sequences,
+    word_indices,
+    word_starts,
+)
 
 
 class KmerPositionalBaseline(ClassifierMixin, BaseEstimator):
-    """Logistic regression on word counts and on which word stands at which position.
+    """Logistic regression on k-mer counts and on which k-mer is at which position.
 
     Parameters
     ----------
     kmers
-        Lengths of the words that are counted over the whole sequence.
+        Lengths of the k-mers that are counted over the whole sequence.
     positional
-        Lengths of the words whose presence at each position is a feature.
+        Lengths of the k-mers whose presence at each position is a feature.
     penalty
         Strength of the L2 penalty (1 / C of scikit-learn).
     alphabet
@@ -79,26 +91,53 @@ class KmerPositionalBaseline(ClassifierMixin, BaseEstimator):
         alphabet = ALPHABETS[self.alphabet]
         stack = stack_sequences(sequences, alphabet)
         letters = len(alphabet.letters)
-        counted = [_counted(stack, k, letters) for k in self.kmers]
-        placed = [_placed(stack, k, letters, self.window_) for k in self.positional]
+        counted = [_kmer_matrix(stack, k, letters) for k in self.kmers]
+        placed = [_kmer_matrix(stack, k, letters, self.window_) for k in self.positional]
         return csr_array(hstack([*counted, *placed], format="csr"))
 
 
-def _counted(stack: CodeStack, k: int, letters: int) -> csr_array:
-    """Count words: sparse (N, letters**k)."""
-    start, owner, _ = word_starts(stack, k, letters)
-    word = word_indices(stack, start, k, letters)
-    return csr_array((np.ones(len(start)), (owner, word)), shape=(len(stack), letters**k))
-
-
-def _placed(stack: CodeStack, k: int, letters: int, window: int) -> csr_array:
-    """Mark the word at each position: sparse (N, (window - k + 1) * letters**k)."""
-    places = max(window - k + 1, 0)
+def _kmer_matrix(stack: CodeStack, k: int, letters: int, window: int | None = None) -> csr_array:
+    """Counts of k-mers, sparse (N, letters**k); with a window, of those at each of its positions."""
     start, owner, position = word_starts(stack, k, letters)
+    places = 1 if window is None else max(window - k + 1, 0)
+    position = np.zeros_like(position) if window is None else position
     inside = position < places
-    start, owner, position = start[inside], owner[inside], position[inside]
-    column = position * letters**k + word_indices(stack, start, k, letters)
-    return csr_array((np.ones(len(start)), (owner, column)), shape=(len(stack), places * letters**k))
+    column = position[inside] * letters**k + word_indices(stack, start[inside], k, letters)
+    return csr_array((np.ones(len(column)), (owner[inside], column)), shape=(len(stack), places * letters**k))
+
+
+def default_baseline(alphabet: Alphabet, max_iter: int = 1000) -> KmerPositionalBaseline:
+    """`KmerPositionalBaseline` with the k-mers for an alphabet; the 8,000 3-mers of protein are too many."""
+    kmers, positional = ((1, 2), (1,)) if alphabet.name == "protein" else ((2, 3, 4, 5), (1, 3))
+    return KmerPositionalBaseline(kmers, positional, alphabet=alphabet.name, max_iter=max_iter)
+
+
+def held_out_probabilities(
+    model: Any, train: Sequence[str], labels: Ints, test: Sequence[str], classes: int
+) -> Floats:
+    """Fit a copy of a classifier and apply it to other sequences.
+
+    Parameters
+    ----------
+    model
+        A classifier with scikit-learn's conventions; it stays as it is.
+    train, labels
+        Training sequences, and their class indices.
+    test
+        N sequences to classify.
+    classes
+        Number of classes K.
+
+    Returns
+    -------
+    float64 (N, K)
+        Probabilities; 0 for a class without a training sequence, 1 for the only class of the training data.
+    """
+    fresh: Any = clone(model)
+    present = np.unique(labels)
+    found = np.zeros((len(test), classes))
+    found[:, present] = 1.0 if len(present) == 1 else fresh.fit(train, labels).predict_proba(test)
+    return found
 
 
 class PositionWeightMatrix(ClassifierMixin, BaseEstimator):
@@ -189,11 +228,8 @@ class PositionWeightMatrix(ClassifierMixin, BaseEstimator):
     def scan_codes(self, codes: np.ndarray) -> np.ndarray:
         """Score every window of one long sequence: codes (n,) -> (n - W + 1,), empty if it is shorter."""
         check_is_fitted(self)
-        n = max(len(codes) - len(self.weights_) + 1, 0)
-        score = np.zeros(n)
-        for position, weights in enumerate(self.weights_):
-            score += weights[codes[position : position + n]]
-        return score
+        width = len(self.weights_)
+        return np.empty(0) if len(codes) < width else self.score_codes(sliding_window_view(codes, width))
 
     def predict_proba(self, sequences: Sequence[str]) -> np.ndarray:
         """Return class probabilities (N, 2), taking positions as independent and the prior from training."""

@@ -1,100 +1,231 @@
-"""Figures of merit of a two-class classifier, and intervals from the bootstrap.
+"""Metrics of a classifier, each defined once, for many sets of record weights at a time.
 
-Ranking metrics come from scikit-learn; those of a confusion table are written out, since the bootstrap
-calls them thousands of times. Labels are 1 (positive) and 0; a score at or above the threshold is a call.
+With weights of 1 these are the usual metrics; with the weights of `bootstrap_weights` they are those of as
+many bootstrap draws, at the cost of a few matrix products (scikit-learn takes one set of weights per call).
+Shapes: W sets of weights, N records, K classes. A metric is NaN if a class that it needs is absent. Labels
+are 1 (positive) and 0; a score at or above the threshold is a call.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.metrics import average_precision_score, roc_auc_score
 
-from seqray.core import InputError
+from seqray.core import Floats, InputError
 
-Metric = Callable[[np.ndarray, np.ndarray], float]
-
-
-def _checked(labels: ArrayLike, scores: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    y, s = np.asarray(labels).astype(np.int64), np.asarray(scores, dtype=np.float64)
-    if y.ndim != 1 or y.shape != s.shape:
-        raise InputError(f"labels {y.shape} and scores {s.shape} are not two lists of one length")
-    if len(y) == 0:
-        raise InputError("no example to measure on")
-    if not np.isin(y, (0, 1)).all():
-        raise InputError("labels are not 0 and 1")
-    return y, s
+CALL_METRICS = ("mcc", "f1", "sensitivity", "specificity", "precision", "balanced_accuracy", "accuracy")
+PROBABILITY_METRICS = ("brier", "ece", "log_loss")
+METRICS = ("mcc", "auroc", "auprc", *CALL_METRICS[1:], *PROBABILITY_METRICS)
+BINS = 15  # of the calibration error
+LOWEST = float(np.finfo(np.float64).eps)  # bounds the loss of a probability of 0
 
 
-def confusion_counts(labels: np.ndarray, calls: np.ndarray) -> tuple[int, int, int, int]:
-    """Count true positives, false positives, true negatives and false negatives."""
-    positive, called = np.asarray(labels).astype(bool), np.asarray(calls).astype(bool)
-    tp = int(np.count_nonzero(positive & called))
-    fp = int(np.count_nonzero(called)) - tp
-    fn = int(np.count_nonzero(positive)) - tp
-    return tp, fp, len(positive) - tp - fp - fn, fn
+def ratio(numerator: Floats, denominator: Floats) -> Floats:
+    """Divide; NaN where the denominator is 0."""
+    safe = np.where(denominator == 0, 1.0, denominator)
+    return np.where(denominator == 0, np.nan, numerator / safe)
 
 
-def _ratio(numerator: float, denominator: float) -> float:
-    return numerator / denominator if denominator else math.nan
-
-
-def matthews(tp: int, fp: int, tn: int, fn: int) -> float:
-    """Matthews correlation coefficient of a confusion table; 0 where a row or column is empty."""
-    squared = float(tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
-    return (tp * tn - fp * fn) / math.sqrt(squared) if squared else 0.0
-
-
-def expected_calibration_error(probabilities: ArrayLike, labels: ArrayLike, bins: int = 15) -> float:
-    """Mean gap between confidence and observed frequency over equal-width bins, weighted by their size.
+def matthews(tp: Floats, fp: Floats, tn: Floats, fn: Floats) -> Floats:
+    """Matthews correlation coefficient of confusion tables; 0 where a row or column is empty.
 
     Parameters
     ----------
-    probabilities
-        (N,) probability of the positive class, or (N, K) of every class, where the confidence is that of
-        the top class.
+    tp, fp, tn, fn
+        (W,) true positives, false positives, true negatives and false negatives.
+    """
+    squared = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
+    return np.where(squared > 0, (tp * tn - fp * fn) / np.sqrt(np.where(squared > 0, squared, 1.0)), 0.0)
+
+
+def call_metrics(labels: np.ndarray, calls: np.ndarray, weights: Floats) -> dict[str, Floats]:
+    """Measure the calls of one class.
+
+    Parameters
+    ----------
+    labels, calls
+        (N,) of 0 and 1.
+    weights
+        (W, N).
+
+    Returns
+    -------
+    dict
+        (W,) for each of `CALL_METRICS`.
+    """
+    y, called = labels.astype(np.float64), calls.astype(np.float64)
+    tp, positives = weights @ (y * called), weights @ y
+    predicted, total = weights @ called, weights.sum(axis=1)
+    fp, fn, negatives = predicted - tp, positives - tp, total - positives
+    tn = negatives - fp
+    sensitivity, specificity = ratio(tp, positives), ratio(tn, negatives)
+    return {
+        "mcc": matthews(tp, fp, tn, fn),
+        "f1": ratio(2 * tp, predicted + positives),
+        "sensitivity": sensitivity,
+        "specificity": specificity,
+        "precision": ratio(tp, predicted),
+        "balanced_accuracy": (sensitivity + specificity) / 2,
+        "accuracy": ratio(tp + tn, total),
+    }
+
+
+def ranking_metrics(labels: np.ndarray, scores: Floats, weights: Floats) -> dict[str, Floats]:
+    """Measure a ranking: ``auroc`` counts a tie as a half, ``auprc`` is the average precision.
+
+    Parameters
+    ----------
     labels
-        (N,) 0/1, or class indices.
-    bins
-        Number of bins over [0, 1].
+        (N,) of 0 and 1.
+    scores
+        (N,), of any unit; records of one score are one step of the curves.
+    weights
+        (W, N).
+    """
+    order = np.argsort(-scores, kind="stable")
+    last = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))  # of each run of ties
+    drawn, y = weights[:, order], labels[order].astype(np.float64)
+    tp = np.cumsum(drawn * y, axis=1)[:, last]
+    fp = np.cumsum(drawn, axis=1)[:, last] - tp
+    more_tp, more_fp = np.diff(tp, axis=1, prepend=0.0), np.diff(fp, axis=1, prepend=0.0)
+    area = np.sum(more_fp * (tp - more_tp / 2), axis=1)
+    called = tp + fp
+    precision = np.divide(tp, called, out=np.zeros_like(tp), where=called > 0)
+    return {
+        "auroc": ratio(area, tp[:, -1] * fp[:, -1]),
+        "auprc": ratio(np.sum(more_tp * precision, axis=1), tp[:, -1]),
+    }
+
+
+def probability_metrics(labels: np.ndarray, scores: Floats, weights: Floats) -> dict[str, Floats]:
+    """Measure probabilities of one class: Brier score, calibration error and log loss in nats.
+
+    Parameters
+    ----------
+    labels
+        (N,) of 0 and 1.
+    scores
+        (N,) probabilities of class 1.
+    weights
+        (W, N).
+    """
+    y, total = labels.astype(np.float64), weights.sum(axis=1)
+    right = np.clip(np.where(labels == 1, scores, 1 - scores), LOWEST, 1)
+    return {
+        "brier": ratio(weights @ (scores - y) ** 2, total),
+        "ece": _calibration_error(scores, y, weights),
+        "log_loss": ratio(weights @ -np.log(right), total),
+    }
+
+
+def _calibration_error(confidence: Floats, hits: Floats, weights: Floats, bins: int = BINS) -> Floats:
+    """Expected calibration error over equal bins of confidence: (N,), (N,), (W, N) -> (W,)."""
+    bin_of = np.clip((confidence * bins).astype(np.int64), 0, bins - 1)
+    gap = hits - confidence
+    sums = np.stack([np.bincount(bin_of, weights=row * gap, minlength=bins) for row in weights])
+    return ratio(np.abs(sums).sum(axis=1), weights.sum(axis=1))
+
+
+def class_metrics(
+    labels: np.ndarray, scores: Floats, calls: np.ndarray, weights: Floats, *, probabilities: bool
+) -> dict[str, Floats]:
+    """Measure one class against the rest, in the order of `METRICS`.
+
+    Parameters
+    ----------
+    labels, calls
+        (N,) of 0 and 1.
+    scores
+        (N,) scores of class 1.
+    weights
+        (W, N).
+    probabilities
+        Whether the scores are probabilities; else `PROBABILITY_METRICS` are left out.
+    """
+    found = call_metrics(labels, calls, weights) | ranking_metrics(labels, scores, weights)
+    if probabilities:
+        found |= probability_metrics(labels, scores, weights)
+    return {metric: found[metric] for metric in METRICS if metric in found}
+
+
+def multiclass_metrics(
+    labels: np.ndarray, scores: Floats, calls: np.ndarray, weights: Floats, *, probabilities: bool
+) -> dict[str, Floats]:
+    """Measure all K classes at once.
+
+    Parameters
+    ----------
+    labels, calls
+        (N,) class indices.
+    scores
+        (N, K).
+    weights
+        (W, N).
+    probabilities
+        Whether the scores are probabilities; else `PROBABILITY_METRICS` are left out.
+
+    Returns
+    -------
+    dict
+        (W,) each. ``mcc`` is the correlation of the whole table (Gorodkin 2004), ``balanced_accuracy`` the
+        mean sensitivity over the classes present, ``brier`` sums the squares over the classes (Brier 1950),
+        ``ece`` is of the top class.
 
     References
     ----------
-    Guo et al. 2017, On calibration of modern neural networks, eq. 3.
+    Gorodkin 2004, Comparing two K-category assignments by a K-category correlation coefficient.
     """
-    p, y = np.asarray(probabilities, dtype=np.float64), np.asarray(labels).astype(np.int64)
-    if p.shape[:1] != y.shape or len(y) == 0:
-        raise InputError(f"probabilities {p.shape} and labels {y.shape} don't go together")
-    confidence, hit = (p, y) if p.ndim == 1 else (p.max(axis=1), p.argmax(axis=1) == y)
-    index = np.minimum((confidence * bins).astype(np.int64), bins - 1)
-    gap = np.bincount(index, weights=hit - confidence, minlength=bins)  # count x (frequency - confidence)
-    return float(np.abs(gap).sum() / len(y))
+    true, called = np.eye(scores.shape[1])[labels], np.eye(scores.shape[1])[calls]
+    hit = (labels == calls).astype(np.float64)
+    total, hits = weights.sum(axis=1), weights @ hit
+    t, c = weights @ true, weights @ called  # (W, K)
+    across = hits * total - np.sum(t * c, axis=1)
+    spread = (total**2 - np.sum(t * t, axis=1)) * (total**2 - np.sum(c * c, axis=1))
+    recall = ratio(weights @ (true * hit[:, None]), t)
+    present = np.sum(t > 0, axis=1)
+    found = {
+        "mcc": np.where(spread > 0, across / np.sqrt(np.where(spread > 0, spread, 1.0)), 0.0),
+        "balanced_accuracy": ratio(np.nansum(recall, axis=1), present.astype(np.float64)),
+        "accuracy": ratio(hits, total),
+    }
+    if probabilities:
+        top = scores.argmax(axis=1)
+        own = np.clip(scores[np.arange(len(labels)), labels], LOWEST, 1)
+        found["brier"] = ratio(weights @ np.sum((scores - true) ** 2, axis=1), total)
+        found["ece"] = _calibration_error(scores.max(axis=1), (top == labels).astype(np.float64), weights)
+        found["log_loss"] = ratio(weights @ -np.log(own), total)
+    return found
 
 
-def auroc(labels: np.ndarray, scores: np.ndarray) -> float:
-    """Area under the ROC curve; NaN where only one class is present."""
-    return float(roc_auc_score(labels, scores)) if 0 < np.sum(labels) < len(labels) else math.nan
+# ------------------------------------------------------------------------ records of equal weight
 
 
-def auprc(labels: np.ndarray, scores: np.ndarray) -> float:
+def _single(found: Mapping[str, Floats]) -> dict[str, float]:
+    return {name: float(values[0]) for name, values in found.items()}
+
+
+def auroc(labels: np.ndarray, scores: Floats) -> float:
+    """Area under the ROC curve; NaN where only one class is present.
+
+    Examples
+    --------
+    >>> auroc(np.array([0, 0, 1, 1]), np.array([0.1, 0.6, 0.6, 0.9]))
+    0.875
+    """
+    return float(ranking_metrics(labels, scores, np.ones((1, len(labels))))["auroc"][0])
+
+
+def auprc(labels: np.ndarray, scores: Floats) -> float:
     """Average precision, the step-wise area under the precision-recall curve; NaN without a positive."""
-    return float(average_precision_score(labels, scores)) if np.sum(labels) else math.nan
+    return float(ranking_metrics(labels, scores, np.ones((1, len(labels))))["auprc"][0])
 
 
 def threshold_metrics(labels: np.ndarray, calls: np.ndarray) -> dict[str, float]:
     """Measure calls: mcc, f1, sensitivity, specificity, precision, accuracy; NaN where undefined."""
-    tp, fp, tn, fn = confusion_counts(labels, calls)
-    return {
-        "mcc": matthews(tp, fp, tn, fn),
-        "f1": _ratio(2 * tp, 2 * tp + fp + fn),
-        "sensitivity": _ratio(tp, tp + fn),
-        "specificity": _ratio(tn, tn + fp),
-        "precision": _ratio(tp, tp + fp),
-        "accuracy": _ratio(tp + tn, tp + fp + tn + fn),
-    }
+    found = _single(call_metrics(labels, calls, np.ones((1, len(labels)))))
+    return {name: value for name, value in found.items() if name != "balanced_accuracy"}
 
 
 def binary_metrics(labels: ArrayLike, scores: ArrayLike, threshold: float = 0.5) -> dict[str, float]:
@@ -112,104 +243,52 @@ def binary_metrics(labels: ArrayLike, scores: ArrayLike, threshold: float = 0.5)
     Returns
     -------
     dict
-        mcc, auroc, auprc, f1, sensitivity, specificity, precision, accuracy, brier, ece; NaN where a
-        metric is undefined because a class is absent.
+        mcc, f1, sensitivity, specificity, precision, accuracy, auroc, auprc, brier, ece; NaN where a metric
+        is undefined because a class is absent.
 
     Raises
     ------
     InputError
-        For arrays that don't go together, or hold no example.
+        If the arrays differ in length, are empty, or the labels are not 0 and 1.
+
+    Examples
+    --------
+    >>> found = binary_metrics([1, 1, 0, 0], [0.9, 0.4, 0.3, 0.1], threshold=0.5)
+    >>> found["sensitivity"], found["specificity"], found["auroc"]
+    (0.5, 1.0, 1.0)
     """
-    y, s = _checked(labels, scores)
-    ranking = {"auroc": auroc(y, s), "auprc": auprc(y, s)}
-    probability = {"brier": float(np.mean((s - y) ** 2)), "ece": expected_calibration_error(s, y)}
-    return threshold_metrics(y, s >= threshold) | ranking | probability
+    y, s = np.asarray(labels).astype(np.int64), np.asarray(scores, dtype=np.float64)
+    if y.ndim != 1 or y.shape != s.shape:
+        raise InputError(f"labels {y.shape} and scores {s.shape} are not two lists of the same length")
+    if len(y) == 0:
+        raise InputError("no example to measure")
+    if not np.isin(y, (0, 1)).all():
+        raise InputError("labels are not 0 and 1")
+    ones = np.ones((1, len(y)))
+    probability = _single(probability_metrics(y, s, ones))
+    del probability["log_loss"]
+    return threshold_metrics(y, s >= threshold) | _single(ranking_metrics(y, s, ones)) | probability
 
 
-def _resamples(
-    n: int, groups: Sequence[object] | np.ndarray | None
-) -> Callable[[np.random.Generator], np.ndarray]:
-    if groups is None:
-        return lambda rng: rng.integers(0, n, size=n)
-    _, inverse = np.unique(np.asarray(groups), return_inverse=True)
-    order = np.argsort(inverse, kind="stable")
-    members = np.split(order, np.cumsum(np.bincount(inverse))[:-1])
-    return lambda rng: np.concatenate([members[g] for g in rng.integers(0, len(members), size=len(members))])
-
-
-def bootstrap_interval(
-    metric: Metric,
-    labels: ArrayLike,
-    scores: ArrayLike,
-    groups: Sequence[object] | np.ndarray | None = None,
-    n: int = 1000,
-    seed: int = 0,
-    level: float = 0.95,
-) -> tuple[float, float]:
-    """Percentile bootstrap interval of a metric.
+def expected_calibration_error(probabilities: ArrayLike, labels: ArrayLike, bins: int = BINS) -> float:
+    """Mean gap between confidence and observed frequency over equal-width bins, weighted by their size.
 
     Parameters
     ----------
-    metric
-        Function of (labels, scores).
-    labels, scores
-        (N,) each.
-    groups
-        (N,) keys; whole groups are drawn, since examples of one group are not independent.
-    n
-        Number of resamples; those on which the metric is undefined (a class is absent) are left out.
-    seed
-        Of the resampling.
-    level
-        Coverage aimed at.
+    probabilities
+        (N,) probability of the positive class, or (N, K) of every class, where the confidence is that of the
+        top class.
+    labels
+        (N,) 0/1, or class indices.
+    bins
+        Number of bins over [0, 1].
 
-    Returns
-    -------
-    low, high
-        NaN where the metric is undefined on every resample.
+    References
+    ----------
+    Guo et al. 2017, On calibration of modern neural networks, eq. 3.
     """
-    [(low, high)] = _intervals(lambda y, s: [metric(y, s)], labels, scores, groups, n, seed, level)
-    return low, high
-
-
-def _intervals(
-    metrics: Callable[[np.ndarray, np.ndarray], list[float]],
-    labels: ArrayLike,
-    scores: ArrayLike,
-    groups: Sequence[object] | np.ndarray | None,
-    n: int,
-    seed: int,
-    level: float,
-) -> list[tuple[float, float]]:
-    y, s = _checked(labels, scores)
-    draw, rng = _resamples(len(y), groups), np.random.default_rng(seed)
-    rows = [metrics(y[index], s[index]) for index in (draw(rng) for _ in range(n))]
-    tail = (1 - level) / 2
-    intervals = []
-    for column in np.asarray(rows, dtype=np.float64).T:
-        defined = column[~np.isnan(column)]
-        low, high = np.quantile(defined, (tail, 1 - tail)) if len(defined) else (math.nan, math.nan)
-        intervals.append((float(low), float(high)))
-    return intervals
-
-
-def metrics_with_intervals(
-    labels: ArrayLike,
-    scores: ArrayLike,
-    threshold: float = 0.5,
-    groups: Sequence[object] | np.ndarray | None = None,
-    n: int = 1000,
-    seed: int = 0,
-) -> dict[str, dict[str, float]]:
-    """`binary_metrics`, each as ``{"value", "low", "high"}`` with its 95 % bootstrap interval.
-
-    All metrics are measured on the same resamples. For a model card: the values are plain floats.
-    """
-    values = binary_metrics(labels, scores, threshold)
-    bounds = _intervals(
-        lambda y, s: list(binary_metrics(y, s, threshold).values()), labels, scores, groups, n, seed, 0.95
-    )
-    return {
-        name: {"value": value, "low": low, "high": high}
-        for (name, value), (low, high) in zip(values.items(), bounds, strict=True)
-    }
+    p, y = np.asarray(probabilities, dtype=np.float64), np.asarray(labels).astype(np.int64)
+    if p.shape[:1] != y.shape or len(y) == 0:
+        raise InputError(f"probabilities {p.shape} and labels {y.shape} don't match")
+    confidence, hits = (p, y) if p.ndim == 1 else (p.max(axis=1), p.argmax(axis=1) == y)
+    return float(_calibration_error(confidence, hits.astype(np.float64), np.ones((1, len(y))), bins)[0])

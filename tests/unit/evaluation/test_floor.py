@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.errors import InputError
 from seqray.core.records import LabelledSequence
-from seqray.evaluation.floor import called, floors
+from seqray.evaluation.floor import answers_from_probabilities, floor_answers
 from seqray.homology.splits import grouped_folds
 from seqray.metrics.baselines import KmerPositionalBaseline
 
@@ -29,7 +29,7 @@ def examples(n, seed, length=30, planted="TATAAT"):
 
 def run(test, train=(), alphabet=DNA, classes=CLASSES, groups=None):
     keys = range(len(test)) if groups is None else groups
-    return {a.source: a for a in floors(test, train, classes, classes[-1], alphabet, list(keys))}
+    return {a.source: a for a in floor_answers(test, train, classes, classes[-1], alphabet, list(keys))}
 
 
 def test_the_floor_is_the_baseline_fitted_on_training_data():
@@ -114,8 +114,18 @@ def test_too_few_groups():
 
 def test_calls_follow_a_threshold_or_the_highest_expected_correlation():
     scores = np.array([[0.8, 0.2], [0.3, 0.7], [0.1, 0.9], [0.9, 0.1]])
-    assert called("model", "", scores, CLASSES, "promoter", 0.8).calls.tolist() == [0, 0, 1, 0]
-    assert called("model", "", scores, CLASSES, "background", 0.8).calls.tolist() == [0, 1, 1, 0]
-    chosen = called("floor", "", scores, CLASSES, "promoter")
+    assert answers_from_probabilities("model", "", scores, CLASSES, "promoter", 0.8).calls.tolist() == [
+        0,
+        0,
+        1,
+        0,
+    ]
+    assert answers_from_probabilities("model", "", scores, CLASSES, "background", 0.8).calls.tolist() == [
+        0,
+        1,
+        1,
+        0,
+    ]
+    chosen = answers_from_probabilities("floor", "", scores, CLASSES, "promoter")
     assert chosen.threshold == pytest.approx(0.45)  # halfway between .2 and .7, the widest gap
     assert chosen.calls.tolist() == [0, 1, 1, 0]

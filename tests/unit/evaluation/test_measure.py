@@ -9,8 +9,15 @@ from sklearn import metrics as reference
 
 from seqray.core.results.evaluation import Answers
 from seqray.evaluation.measure import Records, measure
-from seqray.metrics.classification import binary_metrics, bootstrap_interval
-from seqray.metrics.resampling import CELLS, group_numbers, interval, p_of_no_difference, weight_blocks
+from seqray.metrics.bootstrap import (
+    CELLS,
+    bootstrap_interval,
+    bootstrap_weights,
+    difference_p_value,
+    group_numbers,
+    percentile_interval,
+)
+from seqray.metrics.classification import binary_metrics
 
 CLASSES = ("background", "promoter")
 
@@ -47,7 +54,7 @@ def test_values_are_those_of_the_metrics_and_intervals_those_of_the_bootstrap():
 
 def test_draws_take_whole_groups_as_many_as_there_are():
     groups = np.array([0, 0, 1, 2, 2, 2])
-    [weights] = weight_blocks(groups, 300, seed=1)
+    [weights] = bootstrap_weights(groups, 300, seed=1)
     assert weights.shape == (300, 6)
     assert (weights[:, 0] == weights[:, 1]).all()
     assert (weights[:, 3] == weights[:, 5]).all()
@@ -57,9 +64,9 @@ def test_draws_take_whole_groups_as_many_as_there_are():
 
 def test_draws_are_the_same_whatever_is_held_at_once(monkeypatch):
     groups = np.arange(50)
-    [whole] = weight_blocks(groups, 40, seed=3)
-    monkeypatch.setattr("seqray.metrics.resampling.CELLS", 50 * 7)
-    parts = list(weight_blocks(groups, 40, seed=3))
+    [whole] = bootstrap_weights(groups, 40, seed=3)
+    monkeypatch.setattr("seqray.metrics.bootstrap.CELLS", 50 * 7)
+    parts = list(bootstrap_weights(groups, 40, seed=3))
     assert len(parts) == 6
     assert CELLS > 50 * 7
     np.testing.assert_array_equal(np.concatenate(parts), whole)
@@ -72,12 +79,12 @@ def test_groups_are_numbered_by_appearance():
 
 def test_intervals_and_p_on_paper():
     samples = np.arange(1001) / 1000
-    assert interval(samples) == pytest.approx((0.025, 0.975))
-    assert interval(np.array([np.nan, 2.0])) == (2.0, 2.0)
-    assert all(math.isnan(bound) for bound in interval(np.array([np.nan])))
-    assert p_of_no_difference(np.array([1.0] * 97 + [-1.0] * 2)) == pytest.approx(2 * 3 / 100)
-    assert p_of_no_difference(np.array([0.0, 1.0])) == 1
-    assert math.isnan(p_of_no_difference(np.array([np.nan])))
+    assert percentile_interval(samples) == pytest.approx((0.025, 0.975))
+    assert percentile_interval(np.array([np.nan, 2.0])) == (2.0, 2.0)
+    assert all(math.isnan(bound) for bound in percentile_interval(np.array([np.nan])))
+    assert difference_p_value(np.array([1.0] * 97 + [-1.0] * 2)) == pytest.approx(2 * 3 / 100)
+    assert difference_p_value(np.array([0.0, 1.0])) == 1
+    assert math.isnan(difference_p_value(np.array([np.nan])))
 
 
 def coverage(grouped: bool, rounds):

@@ -14,7 +14,7 @@ from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import LabelledSequence, SequenceRecord
 from seqray.evaluation import subsets
 from seqray.evaluation.curves import precision_recall_points, reliability, roc_points, threshold_rows
-from seqray.evaluation.floor import called
+from seqray.evaluation.floor import answers_from_probabilities
 from seqray.evaluation.run import evaluate_scores
 from seqray.evaluation.summary_text import summary
 from seqray.inference import labeled as score
@@ -50,7 +50,9 @@ def test_one_column_or_two_say_the_same():
 def test_what_stands_beside_the_model_is_measured_and_compared():
     labels, p, truth = simulated()
     worse = np.clip(p + np.random.default_rng(1).normal(0, 0.3, 80), 0, 1)
-    floor = called("floor", "noise", np.stack((1 - worse, worse), axis=1), CLASSES, "promoter", 0.5)
+    floor = answers_from_probabilities(
+        "floor", "noise", np.stack((1 - worse, worse), axis=1), CLASSES, "promoter", 0.5
+    )
     rows = {"context:x": np.arange(40), "context:y": np.arange(40, 80)}
     found = evaluate_scores(labels, p, CLASSES, "promoter", beside=[floor], subsets=rows, draws=50)
     difference = found.figure("auroc", "model-floor")
@@ -91,7 +93,7 @@ def test_small_subsets_are_told():
     [
         (["promoter", "x"], [0.1, 0.2], "label 'x' is none of the classes"),
         ([], [], "no record to evaluate"),
-        (["promoter"], [1.2], "don't lie within 0 to 1"),
+        (["promoter"], [1.2], "outside 0 to 1"),
         (["promoter"], [np.nan], "not a number"),
         (["promoter"], [[0.3, 0.3]], "don't sum to 1"),
         (["promoter"], [0.1, 0.2], "for 1 records of 2 classes"),

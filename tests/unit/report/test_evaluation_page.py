@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from seqray.core.results.evaluation import Answers
-from seqray.evaluation.floor import called
+from seqray.evaluation.floor import answers_from_probabilities
 from seqray.evaluation.run import evaluate_answers, evaluate_scores
 from seqray.report.evaluation.page import render_evaluation
 from seqray.report.evaluation.plots import path
@@ -41,7 +41,7 @@ def made(classes=("background", "promoter")):
         return table / table.sum(axis=1, keepdims=True)
 
     beside = [
-        called(name, f"the {name}", scores(), classes, classes[-1])
+        answers_from_probabilities(name, f"the {name}", scores(), classes, classes[-1])
         for name in ("against", "floor", "majority")
     ]
     rows = {

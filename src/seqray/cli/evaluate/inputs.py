@@ -107,7 +107,7 @@ def card_summary(model: TrainedModel) -> dict[str, Any]:
 def _model_answers(
     args: argparse.Namespace, model: TrainedModel, examples: Sequence[LabelledSequence], source: str
 ) -> Answers:
-    from seqray.evaluation import called
+    from seqray.evaluation import answers_from_probabilities
     from seqray.inference import model_probabilities
 
     card = model.card
@@ -123,7 +123,7 @@ def _model_answers(
             batch_size=args.batch_size,
         )
     note = f"model {card.name} sha256:{model.sha256}"
-    return called(source, note, scores, card.classes, card.positive, threshold)
+    return answers_from_probabilities(source, note, scores, card.classes, card.positive, threshold)
 
 
 def _context_notes(

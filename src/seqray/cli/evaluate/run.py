@@ -205,7 +205,7 @@ def _floor(
         return [], [f"--no-floor: {NO_FLOOR}"]
     if not lettered:
         return [], [f"the labels come without sequences: {NO_FLOOR}"]
-    from seqray.evaluation import floors, fold_count
+    from seqray.evaluation import floor_answers, fold_count
 
     examples, train = material.examples, material.train
     keys = list(range(len(examples))) if groups is None else groups
@@ -216,7 +216,7 @@ def _floor(
         "without training data the floor and the rules are cross-validated on the evaluated records "
         f"({folds} folds by groups): give the model's own with --train for a fair comparison"
     )
-    found = floors(
+    found = floor_answers(
         examples, train, material.classes, material.positive, material.alphabet, keys, seed=args.seed
     )
     return found, [] if train else [note]

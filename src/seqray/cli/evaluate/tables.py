@@ -90,7 +90,7 @@ def table_answers(
     source: str,
     threshold: float | None,
 ) -> Answers:
-    from seqray.evaluation import called, check_probabilities
+    from seqray.evaluation import answers_from_probabilities, check_probabilities
 
     note = f"predictions of {Path(table.where).name} sha256:{table.sha256}"
     columns = [name for name in table.columns if name.startswith("p_")]
@@ -110,7 +110,9 @@ def table_answers(
         index = {name: k for k, name in enumerate(classes)}
         calls = np.array([index[given[row]] for row in rows], dtype=np.int64)
         return Answers(source, f"{note}, calls of its column 'label'", scores, calls)
-    return called(source, note, scores, classes, positive, 0.5 if threshold is None else threshold)
+    return answers_from_probabilities(
+        source, note, scores, classes, positive, 0.5 if threshold is None else threshold
+    )
 
 
 def _score_answers(

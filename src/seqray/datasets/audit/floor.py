@@ -9,7 +9,7 @@ from seqray.core.results import AuditFigure
 from seqray.datasets.audit.data import AuditSet
 from seqray.datasets.audit.plans import UNRELATED, Plan
 from seqray.datasets.audit.rules import target_name, targets
-from seqray.metrics import KmerPositionalBaseline, PositionWeightMatrix, measure
+from seqray.metrics import KmerPositionalBaseline, PositionWeightMatrix, mcc_and_auroc
 
 SECTION = "baselines"
 MOST_CLASSES = 50  # with more of them a fit takes too long
@@ -104,7 +104,7 @@ def _measured(
     figures = [AuditFigure(SECTION, split, "*", f"{name}_n", len(rows))]
     for label in targets(data):
         truth = data.labels[rows] == label
-        found = measure(truth, probabilities[:, label], calls == label, groups[rows], resamples, seed)
+        found = mcc_and_auroc(truth, probabilities[:, label], calls == label, groups[rows], resamples, seed)
         figures += [
             AuditFigure(SECTION, split, target_name(data, label), f"{name}_{metric}", m.value, m.low, m.high)
             for metric, m in found.items()

@@ -10,7 +10,7 @@ from seqray.core.results import AuditFigure
 from seqray.datasets.audit.composition import Columns
 from seqray.datasets.audit.data import AuditSet
 from seqray.datasets.audit.plans import Plan, is_learnt
-from seqray.metrics import auroc_of, measure
+from seqray.metrics import auroc, mcc_and_auroc
 
 SECTION = "rules"
 BINS = 16
@@ -114,17 +114,13 @@ def learn(feature: Feature, labels: np.ndarray, rows: np.ndarray) -> Rule:
     if feature.categorical:
         codes = values.astype(np.int64)
         return _with_threshold(None, _shares(codes, y, int(feature.values.max()) + 1), y, values, True)
-    sign = 1.0 if _auroc(y, values) >= 0.5 else -1.0
+    sign = 1.0 if auroc(y, values) >= 0.5 else -1.0
     edges = np.unique(np.quantile(values, np.arange(1, BINS) / BINS))
     table = _shares(np.searchsorted(edges, values, "right"), y, len(edges) + 1)
-    binned = _auroc(y, _scores(edges, table, values, False))
-    if binned > _auroc(y, values * sign) + WORTH:
+    binned = auroc(y, _scores(edges, table, values, False))
+    if binned > auroc(y, values * sign) + WORTH:
         return _with_threshold(edges, table, y, values, False)
     return _with_threshold(None, np.array([sign]), y, values, False)
-
-
-def _auroc(labels: np.ndarray, scores: np.ndarray) -> float:
-    return float(auroc_of(labels, scores, np.ones((1, len(labels))))[0])
 
 
 def _shares(codes: np.ndarray, labels: np.ndarray, size: int) -> np.ndarray:
@@ -167,7 +163,7 @@ def rule_figures(
             pieces = [rule.scores(feature, part) for rule, (_, part) in zip(rules, plan.pairs, strict=True)]
             calls = [s >= rule.threshold for s, rule in zip(pieces, rules, strict=True)]
             scores = np.concatenate(pieces)
-            found = measure(truth[rows], scores, np.concatenate(calls), groups[rows], resamples, seed)
+            found = mcc_and_auroc(truth[rows], scores, np.concatenate(calls), groups[rows], resamples, seed)
             figures += [
                 AuditFigure(
                     SECTION,

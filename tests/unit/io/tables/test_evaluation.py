@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from seqray.core.errors import InputError
-from seqray.evaluation.floor import called
+from seqray.evaluation.floor import answers_from_probabilities
 from seqray.evaluation.run import evaluate_scores
 from seqray.io.tables.evaluation import (
     COLUMNS,
@@ -27,7 +27,9 @@ def evaluation():
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, 40)
     p, q = (np.clip(0.4 * truth + 0.6 * rng.random(40), 0, 1) for _ in range(2))
-    floor = called("floor", "of a test", np.stack((1 - q, q), axis=1), CLASSES, "promoter", 0.5)
+    floor = answers_from_probabilities(
+        "floor", "of a test", np.stack((1 - q, q), axis=1), CLASSES, "promoter", 0.5
+    )
     return evaluate_scores(
         [CLASSES[k] for k in truth],
         p,

@@ -7,15 +7,14 @@ import pytest
 from hypothesis import given, strategies as st
 from sklearn import metrics as reference
 
-from seqray.metrics.classification import binary_metrics, expected_calibration_error
-from seqray.metrics.weighted import (
+from seqray.metrics.classification import (
     METRICS,
-    calibration_error,
-    call_figures,
-    class_figures,
-    probability_figures,
-    rank_figures,
-    table_figures,
+    call_metrics,
+    class_metrics,
+    expected_calibration_error,
+    multiclass_metrics,
+    probability_metrics,
+    ranking_metrics,
 )
 
 # At 0.5: two true and one false positive, four true negatives, one false negative.
@@ -37,7 +36,7 @@ def random_case(seed, n=120, classes=3):
 
 def test_a_table_worked_out_on_paper():
     calls, ones = (SCORES >= 0.5).astype(int), np.ones((1, 8))
-    measured = only(class_figures(LABELS, SCORES, calls, ones, probabilities=True))
+    measured = only(class_metrics(LABELS, SCORES, calls, ones, probabilities=True))
     assert tuple(measured) == METRICS
     assert measured["mcc"] == pytest.approx((2 * 4 - 1 * 1) / math.sqrt(3 * 3 * 5 * 5))
     assert measured["f1"] == pytest.approx(2 / 3)
@@ -55,7 +54,7 @@ def test_a_table_worked_out_on_paper():
 def test_weighted_figures_agree_with_scikit_learn(seed):
     labels, scores, weights = random_case(seed, classes=2)
     score, calls = scores[:, 1], (scores[:, 1] >= 0.5).astype(int)
-    measured = class_figures(labels, score, calls, weights, probabilities=True)
+    measured = class_metrics(labels, score, calls, weights, probabilities=True)
     for row, w in enumerate(weights):
         expected = {
             "mcc": reference.matthews_corrcoef(labels, calls, sample_weight=w),
@@ -78,17 +77,18 @@ def test_weighted_figures_agree_with_scikit_learn(seed):
 def test_whole_number_weights_are_repeated_records(seed):
     labels, scores, weights = random_case(seed, n=60, classes=2)
     calls = (scores[:, 1] >= 0.5).astype(int)
-    drawn = class_figures(labels, scores[:, 1], calls, weights[:1], probabilities=True)
+    drawn = class_metrics(labels, scores[:, 1], calls, weights[:1], probabilities=True)
     index = np.repeat(np.arange(60), weights[0].astype(int))
-    repeated = binary_metrics(labels[index], scores[index, 1], 0.5)
-    assert {name: drawn[name][0] for name in repeated} == pytest.approx(repeated)
+    ones = np.ones((1, len(index)))
+    repeated = class_metrics(labels[index], scores[index, 1], calls[index], ones, probabilities=True)
+    assert only(drawn) == pytest.approx(only(repeated))
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_figures_of_a_whole_table_agree_with_scikit_learn(seed):
     labels, scores, weights = random_case(seed)
     calls = scores.argmax(axis=1)
-    measured = table_figures(labels, scores, calls, weights, probabilities=True)
+    measured = multiclass_metrics(labels, scores, calls, weights, probabilities=True)
     for row, w in enumerate(weights):
         expected = {
             "mcc": reference.matthews_corrcoef(labels, calls, sample_weight=w),
@@ -105,34 +105,34 @@ def test_figures_of_a_whole_table_agree_with_scikit_learn(seed):
 def test_figures_that_need_an_absent_class_are_undefined():
     positives, ones = np.ones(3, dtype=int), np.ones((1, 3))
     scores = np.array([0.2, 0.6, 0.9])
-    measured = only(class_figures(positives, scores, (scores > 0.5).astype(int), ones, probabilities=True))
+    measured = only(class_metrics(positives, scores, (scores > 0.5).astype(int), ones, probabilities=True))
     for name in ("specificity", "auroc", "balanced_accuracy"):
         assert math.isnan(measured[name])
     assert measured["mcc"] == 0
     assert measured["auprc"] == 1
-    nothing = only(call_figures(np.array([0, 0]), np.array([0, 0]), np.ones((1, 2))))
+    nothing = only(call_metrics(np.array([0, 0]), np.array([0, 0]), np.ones((1, 2))))
     assert all(math.isnan(nothing[name]) for name in ("sensitivity", "precision", "f1"))
     assert nothing["specificity"] == nothing["accuracy"] == 1
-    assert math.isnan(only(rank_figures(np.zeros(2, dtype=int), scores[:2], np.ones((1, 2))))["auprc"])
+    assert math.isnan(only(ranking_metrics(np.zeros(2, dtype=int), scores[:2], np.ones((1, 2))))["auprc"])
 
 
 def test_a_class_absent_from_a_draw_is_left_out_of_the_balanced_accuracy():
     labels, calls = np.array([0, 0, 1, 2]), np.array([0, 1, 1, 1])
     weights = np.array([[1.0, 1.0, 1.0, 0.0]])
-    measured = table_figures(labels, np.eye(3)[calls], calls, weights, probabilities=False)
+    measured = multiclass_metrics(labels, np.eye(3)[calls], calls, weights, probabilities=False)
     assert measured["balanced_accuracy"][0] == pytest.approx((1 / 2 + 1) / 2)
     assert set(measured) == {"mcc", "balanced_accuracy", "accuracy"}
 
 
 def test_log_loss_of_a_confident_mistake_is_finite():
-    found = only(probability_figures(np.array([1]), np.array([0.0]), np.ones((1, 1))))
+    found = only(probability_metrics(np.array([1]), np.array([0.0]), np.ones((1, 1))))
     assert found["log_loss"] == pytest.approx(-math.log(np.finfo(float).eps))
 
 
 def test_calibration_error_of_two_bins():
     # .9 and .9 in one bin, half of them right: gap .4; .1 alone, wrong as it says: gap .1
-    gaps = calibration_error(np.array([0.9, 0.9, 0.1]), np.array([1.0, 0.0, 0.0]), np.ones((1, 3)))
-    assert gaps[0] == pytest.approx((2 * 0.4 + 1 * 0.1) / 3)
+    gap = expected_calibration_error([0.9, 0.9, 0.1], [1, 0, 0])
+    assert gap == pytest.approx((2 * 0.4 + 1 * 0.1) / 3)
 
 
 @given(st.integers(0, 1000), st.sampled_from([2.0, 5.0, 0.25]))
@@ -140,8 +140,8 @@ def test_neither_order_nor_scale_of_weights_matters(seed, factor):
     labels, scores, weights = random_case(seed, n=40, classes=2)
     calls = (scores[:, 1] >= 0.5).astype(int)
     order = np.random.default_rng(seed).permutation(40)
-    one = class_figures(labels, scores[:, 1], calls, weights, probabilities=True)
-    other = class_figures(
+    one = class_metrics(labels, scores[:, 1], calls, weights, probabilities=True)
+    other = class_metrics(
         labels[order], scores[order, 1], calls[order], weights[:, order] * factor, probabilities=True
     )
     for name in METRICS:
@@ -151,6 +151,6 @@ def test_neither_order_nor_scale_of_weights_matters(seed, factor):
 @given(st.integers(0, 1000))
 def test_a_ranking_is_all_that_counts_for_the_areas(seed):
     labels, scores, weights = random_case(seed, n=40, classes=2)
-    one, other = (rank_figures(labels, s, weights) for s in (scores[:, 1], np.exp(5 * scores[:, 1])))
+    one, other = (ranking_metrics(labels, s, weights) for s in (scores[:, 1], np.exp(5 * scores[:, 1])))
     for name in one:
         np.testing.assert_allclose(one[name], other[name])

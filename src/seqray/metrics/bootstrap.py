@@ -1,0 +1,201 @@
+"""The bootstrap over groups of records: draws as weights, percentile intervals, p-values of differences.
+
+A draw takes as many groups as there are, with replacement, and each group whole: records of one group are not
+independent. All metrics are measured on the same draws, so differences between classifiers are paired.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from seqray.core import Bools, Floats, Ints, number_by_appearance
+from seqray.metrics.classification import call_metrics, ranking_metrics
+
+CELLS = 1 << 21  # weights held at once: 16 MiB
+LEVEL = 0.95
+FEW_GROUPS = 20
+
+Key = TypeVar("Key")
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A metric and its interval; NaN where undefined."""
+
+    value: float
+    low: float
+    high: float
+
+
+def group_numbers(groups: Sequence[object] | np.ndarray | None, n: int) -> Ints:
+    """Number the groups of n records from 0: (n,); without groups each record is a group of its own."""
+    return np.arange(n) if groups is None else number_by_appearance(groups)
+
+
+def bootstrap_weights(groups: Ints, draws: int, seed: int, *, one_by_one: bool = False) -> Iterator[Floats]:
+    """Yield how often each record occurs in each draw, some draws at a time: (C, N), together ``draws`` rows.
+
+    Parameters
+    ----------
+    groups
+        (N,) group numbers from 0; the draws depend on the number of groups and not on the order of records.
+    draws, seed
+        Number of draws, and seed of the generator.
+    one_by_one
+        Draw each group as a number of its own instead of all counts of a draw at once: the same distribution
+        from other random numbers, which the intervals of the audit were computed with from the start.
+    """
+    count, rng = int(groups.max(initial=-1)) + 1, np.random.default_rng(seed)
+    size = max(1, CELLS // max(1, len(groups)))
+    even = np.full(count, 1 / max(1, count))
+    for start in range(0, draws, size):
+        block = min(size, draws - start)
+        if one_by_one:
+            drawn = np.stack(
+                [np.bincount(rng.integers(0, count, count), minlength=count) for _ in range(block)]
+            )
+        else:
+            drawn = rng.multinomial(count, even, size=block)
+        yield drawn[:, groups].astype(np.float64)
+
+
+def bootstrap_samples(
+    measure: Callable[[Floats], Mapping[Key, Floats]],
+    groups: Ints,
+    draws: int,
+    seed: int,
+    *,
+    one_by_one: bool = False,
+) -> dict[Key, tuple[float, Floats]]:
+    """Compute metrics of all records, and of each draw.
+
+    Parameters
+    ----------
+    measure
+        Function of weights (W, N) that gives (W,) for each metric.
+    groups
+        (N,) group numbers from 0.
+    draws, seed, one_by_one
+        Of `bootstrap_weights`; with fewer than two groups nothing is drawn.
+
+    Returns
+    -------
+    dict
+        The value, and (draws,) values of the draws.
+    """
+    values = {key: float(row[0]) for key, row in measure(np.ones((1, len(groups)))).items()}
+    samples: dict[Key, list[Floats]] = {key: [] for key in values}
+    draws = draws if groups.max(initial=-1) > 0 else 0
+    for weights in bootstrap_weights(groups, draws, seed, one_by_one=one_by_one):
+        for key, row in measure(weights).items():
+            samples[key].append(row)
+    return {key: (value, np.concatenate([np.empty(0), *samples[key]])) for key, value in values.items()}
+
+
+def percentile_interval(samples: Floats, level: float = LEVEL) -> tuple[float, float]:
+    """Percentile interval of a metric over draws (S,); draws on which it is undefined are left out."""
+    defined = samples[~np.isnan(samples)]
+    if not len(defined):
+        return math.nan, math.nan
+    tail = (1 - level) / 2
+    low, high = np.quantile(defined, (tail, 1 - tail))
+    return float(low), float(high)
+
+
+def difference_p_value(samples: Floats) -> float:
+    """Two-sided p-value that a difference is 0, from its draws (S,): twice the smaller share on a side of 0.
+
+    One draw is added to each side, so that p is never 0; NaN where no draw is defined.
+
+    References
+    ----------
+    Davison and Hinkley 1997, Bootstrap methods and their application, section 4.4.
+    """
+    defined = samples[~np.isnan(samples)]
+    if not len(defined):
+        return math.nan
+    below, above = int(np.sum(defined <= 0)), int(np.sum(defined >= 0))
+    return min(1.0, 2 * (1 + min(below, above)) / (1 + len(defined)))
+
+
+def bootstrap_interval(
+    metric: Callable[[np.ndarray, np.ndarray], float],
+    labels: ArrayLike,
+    scores: ArrayLike,
+    groups: Sequence[object] | np.ndarray | None = None,
+    n: int = 1000,
+    seed: int = 0,
+    level: float = LEVEL,
+) -> tuple[float, float]:
+    """Percentile bootstrap interval of any metric.
+
+    Parameters
+    ----------
+    metric
+        Function of (labels, scores).
+    labels, scores
+        (N,) each.
+    groups
+        (N,) keys; whole groups are drawn, since examples of one group are not independent.
+    n, seed
+        Number of draws; those on which the metric is undefined (a class is absent) are left out.
+    level
+        Nominal coverage, such as 0.95.
+
+    Returns
+    -------
+    low, high
+        NaN where the metric is undefined on every draw.
+
+    Examples
+    --------
+    >>> from seqray.metrics import auroc
+    >>> rng = np.random.default_rng(0)
+    >>> labels = rng.integers(0, 2, 200)
+    >>> low, high = bootstrap_interval(auroc, labels, labels + rng.normal(size=200), n=200)
+    >>> bool(0.6 < low < 0.76 < high < 0.9)
+    True
+    """
+    y, s = np.asarray(labels), np.asarray(scores)
+    numbers = np.arange(len(y)) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+    samples = [
+        metric(y[rows], s[rows])
+        for block in bootstrap_weights(numbers, n, seed, one_by_one=True)
+        for rows in (np.repeat(np.arange(len(y)), weights) for weights in block.astype(np.int64))
+    ]
+    return percentile_interval(np.array(samples, dtype=np.float64), level)
+
+
+def mcc_and_auroc(
+    labels: Bools, scores: Floats, calls: Bools, groups: Ints, draws: int = 300, seed: int = 0
+) -> dict[str, Estimate]:
+    """Measure the scores and calls of a two-class rule, with 95 % intervals.
+
+    Parameters
+    ----------
+    labels, calls
+        (N,) True for the class that high scores indicate.
+    scores
+        (N,), ranked by AUROC.
+    groups
+        (N,) keys of groups that are drawn whole; with fewer than two groups there are no intervals.
+    draws, seed
+        Of the bootstrap; draws without one of the classes are left out.
+    """
+
+    def measure(weights: Floats) -> dict[str, Floats]:
+        area = ranking_metrics(labels, scores, weights)["auroc"]
+        return {
+            "mcc": np.where(np.isnan(area), math.nan, call_metrics(labels, calls, weights)["mcc"]),
+            "auroc": area,
+        }
+
+    numbers = np.unique(groups, return_inverse=True)[1]
+    found = bootstrap_samples(measure, numbers, draws, seed, one_by_one=True)
+    return {name: Estimate(value, *percentile_interval(samples)) for name, (value, samples) in found.items()}
