@@ -432,7 +432,7 @@ def test_what_cannot_be_done_is_one_line_and_leaves_nothing(
         ),
         ("id\tp_x\na\t.5\nb\t.1\nc\t0\n", "a\tx\nb\ty\nc\tz\n", "one score a record, but 3 labels: x, y, z"),
         ("id\tp_1\na\t3\nb\t.1\n", "a\t1\nb\t0\n", "holds scores beyond 0 to 1; say from which one on"),
-        ("id\tp_a\tp_b\tp_c\nr\t.5\t.4\t.3\n", "r\ta\n", "p.tsv: probabilities don't lie within 0 to 1 or"),
+        ("id\tp_a\tp_b\tp_c\nr\t.5\t.4\t.3\n", "r\ta\n", "p.tsv: probabilities are outside 0 to 1 or"),
         (
             "id\tp_a\tp_b\tp_c\nr\t.5\t.4\t.1\n",
             "r\tz\n",

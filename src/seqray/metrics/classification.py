@@ -120,12 +120,17 @@ def probability_metrics(labels: np.ndarray, scores: Floats, weights: Floats) -> 
     }
 
 
-def _calibration_error(confidence: Floats, hits: Floats, weights: Floats, bins: int = BINS) -> Floats:
-    """Expected calibration error over equal bins of confidence: (N,), (N,), (W, N) -> (W,)."""
+def _calibration_error(confidence: Floats, hits: Floats, weights: Floats) -> Floats:
+    """Expected calibration error: (N,), (N,), (W, N) -> (W,)."""
+    return ratio(np.abs(weights @ _calibration_gaps(confidence, hits)).sum(axis=1), weights.sum(axis=1))
+
+
+def _calibration_gaps(confidence: Floats, hits: Floats, bins: int = BINS) -> Floats:
+    """Hit minus confidence of each record in the column of its bin: (N, bins)."""
     bin_of = np.clip((confidence * bins).astype(np.int64), 0, bins - 1)
-    gap = hits - confidence
-    sums = np.stack([np.bincount(bin_of, weights=row * gap, minlength=bins) for row in weights])
-    return ratio(np.abs(sums).sum(axis=1), weights.sum(axis=1))
+    gaps = np.zeros((len(confidence), bins))
+    gaps[np.arange(len(confidence)), bin_of] = hits - confidence
+    return gaps
 
 
 def class_metrics(
@@ -264,10 +269,9 @@ def binary_metrics(labels: ArrayLike, scores: ArrayLike, threshold: float = 0.5)
         raise InputError("no example to measure")
     if not np.isin(y, (0, 1)).all():
         raise InputError("labels are not 0 and 1")
-    ones = np.ones((1, len(y)))
-    probability = _single(probability_metrics(y, s, ones))
-    del probability["log_loss"]
-    return threshold_metrics(y, s >= threshold) | _single(ranking_metrics(y, s, ones)) | probability
+    ranking = _single(ranking_metrics(y, s, np.ones((1, len(y)))))
+    probability = {"brier": float(np.mean((s - y) ** 2)), "ece": expected_calibration_error(s, y)}
+    return threshold_metrics(y, s >= threshold) | ranking | probability
 
 
 def expected_calibration_error(probabilities: ArrayLike, labels: ArrayLike, bins: int = BINS) -> float:
@@ -291,4 +295,4 @@ def expected_calibration_error(probabilities: ArrayLike, labels: ArrayLike, bins
     if p.shape[:1] != y.shape or len(y) == 0:
         raise InputError(f"probabilities {p.shape} and labels {y.shape} don't match")
     confidence, hits = (p, y) if p.ndim == 1 else (p.max(axis=1), p.argmax(axis=1) == y)
-    return float(_calibration_error(confidence, hits.astype(np.float64), np.ones((1, len(y))), bins)[0])
+    return float(np.abs(_calibration_gaps(confidence, hits, bins).sum(axis=0)).sum() / len(y))
