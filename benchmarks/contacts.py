@@ -53,7 +53,7 @@ from seqray.core.msa import (
 from seqray.explanations.attribution import helices, tied_maps, trace_alignment
 from seqray.io import open_output
 from seqray.io.alignments import read_alignments
-from seqray.modelfile import begin_with, load_model, load_start
+from seqray.modelfile import apply_initial_weights, load_initial_weights, load_model
 from seqray.models import AxialTransformer, build_network
 from seqray.models.tokenizers import AlignmentTokenizer
 
@@ -175,7 +175,7 @@ def protein_network(weights: Path, config: Path) -> AxialTransformer:
     """The network that ``seqray pretrain`` wrote, with the settings that it had."""
     network = build_network(load_run_config(config).model)
     assert isinstance(network, AxialTransformer)
-    begin_with(network, load_start(weights))
+    apply_initial_weights(network, load_initial_weights(weights))
     return network.eval()
 
 

@@ -76,7 +76,7 @@ def run_fold(task: Task) -> Answer:
     import torch
 
     from seqray.inference import score_codes
-    from seqray.modelfile import TrainedModel, load_start
+    from seqray.modelfile import TrainedModel, load_initial_weights
     from seqray.training import train
 
     torch.set_num_threads(1)
@@ -88,7 +88,7 @@ def run_fold(task: Task) -> Answer:
     if task.share < 1:
         order = np.random.default_rng(task.config.seed).permutation(len(rest))
         rest = [rest[i] for i in np.sort(order[: round(task.share * len(rest))])]
-    start = load_start(task.init) if task.init else None
+    start = load_initial_weights(task.init) if task.init else None
     result = train(task.config, rest, None, work_dir=task.work_dir, start=start)
     model = TrainedModel(result.card, result.networks)
     flank, window = task.config.data.flank, task.config.data.window

@@ -26,7 +26,7 @@ import numpy as np
 from accuracy import ROOT, table_of
 from held_out_genera import genus
 from machine import describe
-from seqray.calibration import Signature, WordTally
+from seqray.calibration import KmerCounter, Signature
 from seqray.core import DNA, LabelledSequence, stack_sequences
 from seqray.io import open_output
 
@@ -50,7 +50,7 @@ def fitted(examples: Sequence[LabelledSequence]) -> Signature:
 
 
 def counts(sequences: Sequence[str]) -> np.ndarray:
-    tally = WordTally(DNA)
+    tally = KmerCounter(DNA)
     for sequence in sequences:
         tally.add(sequence)
     return tally.counts
@@ -87,11 +87,11 @@ def species_rows(signature: Signature, test: Sequence[LabelledSequence]) -> Iter
                 size,
                 DRAWS,
                 float(np.median([k.distance for k in known])),
-                float(np.mean([k.foreign for k in known])),
+                float(np.mean([k.is_foreign for k in known])),
                 float(np.mean([genus_of(k.context) == genus_of(name) for k in known])),
                 float(np.median([u.distance for u in unknown])),
-                float(np.mean([u.foreign for u in unknown])),
-                pair[0].distance if (pair := others.nearest_pair(drawn[0])) else "",
+                float(np.mean([u.is_foreign for u in unknown])),
+                pair[0].distance if (pair := others.closest_pair(drawn[0])) else "",
             )
 
 
@@ -109,7 +109,7 @@ def genome_rows(signature: Signature, path: Path) -> Iterator[Row]:
             size,
             DRAWS,
             distance,
-            float(np.mean([f.foreign for f in found])),
+            float(np.mean([f.is_foreign for f in found])),
             first,
             *[""] * 3,
         )
@@ -126,7 +126,7 @@ def other_rows(signature: Signature) -> Iterator[Row]:
             len(chosen),
             1,
             nearest.distance,
-            float(nearest.foreign),
+            float(nearest.is_foreign),
             *[""] * 4,
         )
 

@@ -92,7 +92,7 @@ def bert_like(config: ModelConfig) -> BertModel:
 @contextmanager
 def plain_operators() -> Iterator[None]:
     """Switch the short cuts off."""
-    with patch.object(kernels, "takes_short_cuts", lambda x: False):
+    with patch.object(kernels, "uses_cpu_shortcuts", lambda x: False):
         yield
 
 

@@ -22,7 +22,7 @@ reach, is told under [accuracy](../accuracy.md).
 
 def pages() -> dict[str, str]:
     """Address and Markdown of each page."""
-    cards = {name: read_card(zoo.locate(name)) for name in zoo.available()}
+    cards = {name: read_card(zoo.locate_model(name)) for name in zoo.available_models()}
     rows = [
         f"| [{name}]({name}.md) | {escape(card.summary)} | {card.window} | {escape(headline(card))} |"
         for name, card in cards.items()
@@ -85,7 +85,7 @@ def _rest(name: str, card: Card) -> Iterator[str]:
         yield f"## {key.replace('_', ' ').capitalize()}\n"
         lines = [f"- {escape(line)}" for line in value] if isinstance(value, list) else [escape(value)]
         yield "\n".join(lines) + "\n"
-    yield f"## File\n\nsha256 `{sha256(zoo.locate(name))}`, written by seqray {card.seqray_version}.\n"
+    yield f"## File\n\nsha256 `{sha256(zoo.locate_model(name))}`, written by seqray {card.seqray_version}.\n"
 
 
 def escape(text: object) -> str:

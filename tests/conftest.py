@@ -17,7 +17,7 @@ from seqray.core.card import Card
 from seqray.core.model_config import ModelConfig
 from seqray.core.serialization import from_mapping
 from seqray.modelfile import TrainedModel, load_model_file, save_model
-from seqray.modelfile.backbones.complete import completed
+from seqray.modelfile.backbones.resolve import resolve_backbone
 from seqray.modelfile.networks import build_network
 from seqray.models.build import build_model
 from seqray.models.tokenizers.sequence import CharacterTokenizer
@@ -185,7 +185,7 @@ def on_backbone(backbones: dict[str, Path]) -> Callable[..., TrainedModel]:
         alphabet = "protein" if kind == "esm" else "dna"
         backbone = {"path": str(backbones[kind]), "tuning": tuning, **settings}
         mapping = {"kind": "backbone", "alphabet": alphabet, "max_length": 40, "backbone": backbone}
-        config = completed(from_mapping(ModelConfig, mapping))
+        config = resolve_backbone(from_mapping(ModelConfig, mapping))
         with torch.random.fork_rng():
             torch.manual_seed(11)
             network = build_network(config)

@@ -148,7 +148,7 @@ def test_usage_lines_are_folded_between_options():
 
 def test_every_shipped_model_has_a_page_with_its_card():
     pages = model_pages.pages()
-    assert set(pages) == {"models/index.md", *(f"models/{name}.md" for name in zoo.available())}
+    assert set(pages) == {"models/index.md", *(f"models/{name}.md" for name in zoo.available_models())}
     page = pages["models/ecoli-promoter.md"]
     card = zoo.load_model("ecoli-promoter").card
     for limit in card.info["limits"]:

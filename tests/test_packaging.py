@@ -188,7 +188,7 @@ def test_galaxy_parameters_are_options_of_the_verb(path):
         action = known[name]
         assert name in used or param.get("truevalue") == name
         if name == "--model":
-            assert {o.get("value") for o in param.findall("option")} <= set(zoo.available())
+            assert {o.get("value") for o in param.findall("option")} <= set(zoo.available_models())
         elif param.get("type") == "select":
             assert [o.get("value") for o in param.findall("option")] == list(action.choices)
         if param.get("type") in ("integer", "float") and param.get("optional") != "true":
@@ -200,7 +200,9 @@ def test_galaxy_parameters_are_options_of_the_verb(path):
 
 def of_sequences() -> list[str]:
     """Shipped models that the tools of Galaxy offer: they read FASTA."""
-    return [name for name in zoo.available() if read_card(zoo.locate(name)).model.kind == "sequence"]
+    return [
+        name for name in zoo.available_models() if read_card(zoo.locate_model(name)).model.kind == "sequence"
+    ]
 
 
 def test_galaxy_offers_every_shipped_model_that_fits():
@@ -214,7 +216,7 @@ def test_galaxy_offers_every_shipped_model_that_fits():
     }
     assert offered["seqray_predict"] == set(of_sequences())
     assert offered["seqray_scan"] == {
-        name for name in zoo.available() if read_card(zoo.locate(name)).site is not None
+        name for name in zoo.available_models() if read_card(zoo.locate_model(name)).site is not None
     }
 
 
@@ -230,7 +232,7 @@ def test_the_help_of_galaxy_tells_of_every_shipped_model(path):
     )
     assert set(rows) - {"name"} == set(of_sequences())
     for name in of_sequences():
-        assert ("for classification only" in rows[name]) == (read_card(zoo.locate(name)).site is None)
+        assert ("for classification only" in rows[name]) == (read_card(zoo.locate_model(name)).site is None)
 
 
 def test_the_try_of_the_wheel_keeps_to_what_every_unix_has():

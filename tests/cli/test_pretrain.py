@@ -8,7 +8,7 @@ import pytest
 
 from seqray.cli.dispatch import main
 from seqray.modelfile import load_model_file
-from seqray.modelfile.start import load_pretrained
+from seqray.modelfile.initial_weights import load_pretrained
 
 YAML = """
 name: toy

@@ -12,10 +12,10 @@ from hypothesis import given, strategies as st
 
 from seqray.models.positions import (
     EndMatrix,
-    Frame,
     LearnedPositions,
     PositionGain,
     PositionMatrix,
+    PositionTerms,
     rotary_angles,
     rotate,
     sinusoidal,
@@ -166,9 +166,9 @@ def test_the_matrix_by_its_definition(contexts, stride):
     matrix = PositionMatrix(contexts, letters=9, width=V, rank=r, d_model=D)
     matrix.table.copy_(torch.randn_like(matrix.table))
     given = torch.tensor([0, 2, 1]) if contexts else torch.zeros(3, dtype=torch.long)
-    frame = Frame(matrix=matrix(given, N), up=matrix.up.weight)
+    terms = PositionTerms(matrix=matrix(given, N), up=matrix.up.weight)
     vectors, x = torch.randn(3, N, V), torch.randn(3, -(-N // stride), D)
-    added = frame.add(x, vectors, stride) - x
+    added = terms.add(x, vectors, stride) - x
     for b, context in enumerate(given.tolist()):
         for t in range(x.shape[1]):
             expected = torch.zeros(D)
@@ -187,11 +187,11 @@ def test_a_matrix_of_rank_1_is_a_position_weight_matrix():
     matrix = PositionMatrix(0, letters=2, width=3, rank=1, d_model=1)
     matrix.table[0, :, :, 0] = weights
     matrix.up.weight.fill_(1.0)
-    frame = Frame(matrix=matrix(torch.tensor([0]), 2), up=matrix.up.weight)
+    terms = PositionTerms(matrix=matrix(torch.tensor([0]), 2), up=matrix.up.weight)
     for first in range(3):
         for second in range(3):
             letters = F.one_hot(torch.tensor([[first, second]]), 3).float()
-            assert frame.add(torch.zeros(1, 2, 1), letters).sum() == weights[0, first] + weights[1, second]
+            assert terms.add(torch.zeros(1, 2, 1), letters).sum() == weights[0, first] + weights[1, second]
 
 
 @torch.no_grad()

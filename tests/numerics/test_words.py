@@ -1,4 +1,4 @@
-"""Words of letters as `WordEmbedding` adds them, against their definition."""
+"""Words of letters as `KmerEmbedding` adds them, against their definition."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.models.build import build_model
-from seqray.models.kmers import WordEmbedding
+from seqray.models.kmers import KmerEmbedding
 from seqray.models.tokenizers.sequence import CLS, FIRST_LETTER, MASK
 
 LETTERS, LONGEST, D = 3, 4, 2
@@ -22,9 +22,9 @@ WORDS = {
 }
 
 
-def layer() -> WordEmbedding:
+def layer() -> KmerEmbedding:
     torch.manual_seed(0)
-    words = WordEmbedding(LETTERS, LONGEST, D)
+    words = KmerEmbedding(LETTERS, LONGEST, D)
     with torch.no_grad():
         for table in words.tables:
             table.copy_(torch.randn_like(table))
@@ -74,7 +74,7 @@ def test_a_token_gains_the_words_of_its_letters(stride):
 
 
 def test_they_begin_at_nothing():
-    assert not any(table.any() for table in WordEmbedding(4, 3, 8).tables)
+    assert not any(table.any() for table in KmerEmbedding(4, 3, 8).tables)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from seqray.core.alphabet import RNA
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.models.alignment import AxialTransformer
-from seqray.models.batches import collate_alignments
+from seqray.models.batches import collate
 from seqray.models.build import build_network
 from seqray.models.tokenizers.alignment import AlignmentTokenizer
 
@@ -49,10 +49,10 @@ shapes = st.tuples(st.integers(1, 9), st.integers(1, 12), st.integers(0, 99))
 @given(shapes, st.lists(shapes, min_size=1, max_size=3))
 def test_others_in_the_batch_and_padding_change_nothing(gradients, tied, shape, others):
     one = tokens(*shape)
-    alone, together = (collate_alignments(batch) for batch in ([one], [one, *(tokens(*s) for s in others)]))
+    alone, together = (collate(batch) for batch in ([one], [one, *(tokens(*s) for s in others)]))
     with torch.set_grad_enabled(gradients):
-        expected = network(tied)(alone.tokens, alone.row_mask, alone.column_mask).logits
-        logits = network(tied)(together.tokens, together.row_mask, together.column_mask).logits
+        expected = network(tied)(alone.tokens, *alone.masks).logits
+        logits = network(tied)(together.tokens, *together.masks).logits
     torch.testing.assert_close(logits[:1], expected, rtol=0, atol=TOLERANCE)
 
 

@@ -12,7 +12,7 @@ from seqray.core.alphabet import ALPHABETS, PROTEIN, RNA
 from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.models import batches
-from seqray.models.batches import alignment_buckets, collate_alignments
+from seqray.models.batches import collate, size_buckets
 from seqray.models.build import build_model, vocabulary_size
 from seqray.models.tokenizers import alignment as alignment_tokens
 from seqray.models.tokenizers.alignment import AlignmentTokenizer
@@ -61,19 +61,19 @@ def test_padding_is_the_same_everywhere():
 
 
 def test_collated_alignments_are_padded_at_both_ends():
-    batch = collate_alignments([np.array([[1, 4, 5]]), np.array([[1, 6], [1, 7]])])
+    batch = collate([np.array([[1, 4, 5]]), np.array([[1, 6], [1, 7]])])
     assert batch.tokens.tolist() == [[[1, 4, 5], [0, 0, 0]], [[1, 6, 0], [1, 7, 0]]]
-    assert batch.row_mask.tolist() == [[True, False], [True, True]]
-    assert batch.column_mask.tolist() == [[True, True, True], [True, True, False]]
+    assert batch.masks[0].tolist() == [[True, False], [True, True]]
+    assert batch.masks[1].tolist() == [[True, True, True], [True, True, False]]
     assert batch.to("cpu").tokens.dtype == torch.int64
 
 
 def test_masks_are_left_out_where_nothing_is_padded():
-    batch = collate_alignments([np.ones((2, 3)), np.ones((2, 4))])
-    assert batch.row_mask is None
-    assert batch.column_mask is not None
+    batch = collate([np.ones((2, 3)), np.ones((2, 4))])
+    assert batch.masks[0] is None
+    assert batch.masks[1] is not None
     with pytest.raises(ValueError):
-        collate_alignments([])
+        collate([])
 
 
 @given(
@@ -82,7 +82,7 @@ def test_masks_are_left_out_where_nothing_is_padded():
     st.integers(1, 3000),
 )
 def test_buckets_hold_each_alignment_once_and_keep_their_limits(shapes, batch_size, max_tokens):
-    buckets = alignment_buckets(shapes, batch_size, max_tokens)
+    buckets = size_buckets(shapes, batch_size, max_tokens)
     assert sorted(i for bucket in buckets for i in bucket.tolist()) == list(range(len(shapes)))
     for bucket in buckets:
         sizes = np.array(shapes)[bucket]

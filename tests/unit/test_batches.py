@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, strategies as st
 
 from seqray.models import batches
-from seqray.models.batches import collate, length_buckets
+from seqray.models.batches import collate, size_buckets
 from seqray.models.tokenizers import sequence as tokens
 
 
@@ -21,22 +21,22 @@ def test_padding_is_the_token_of_the_tokenizers():
 def test_ragged_arrays_are_padded_at_the_end():
     batch = collate([np.array([1, 5, 6]), np.array([1, 7]), np.array([1])])
     assert batch.tokens.tolist() == [[1, 5, 6], [1, 7, 0], [1, 0, 0]]
-    assert batch.mask is not None
-    assert batch.mask.tolist() == [[True, True, True], [True, True, False], [True, False, False]]
+    assert batch.masks[0] is not None
+    assert batch.masks[0].tolist() == [[True, True, True], [True, True, False], [True, False, False]]
     assert batch.tokens.dtype == torch.int64
 
 
 def test_equal_lengths_need_no_mask():
     batch = collate([np.array([1, 5]), np.array([1, 6])])
-    assert batch.mask is None
+    assert batch.masks[0] is None
     assert batch.tokens.tolist() == [[1, 5], [1, 6]]
 
 
 def test_a_letter_that_equals_padding_is_still_real():
     """The mask comes from lengths: a PAD token within a sequence is not taken for padding."""
     batch = collate([np.array([1, 0, 5]), np.array([1, 5])])
-    assert batch.mask is not None
-    assert batch.mask.tolist() == [[True, True, True], [True, True, False]]
+    assert batch.masks[0] is not None
+    assert batch.masks[0].tolist() == [[True, True, True], [True, True, False]]
 
 
 def test_the_arrays_given_are_copied():
@@ -48,9 +48,9 @@ def test_the_arrays_given_are_copied():
 
 def test_a_batch_moves_as_one():
     batch = collate([np.array([1, 5, 6]), np.array([1, 7])]).to("meta")
-    assert batch.mask is not None
-    assert batch.tokens.device.type == batch.mask.device.type == "meta"
-    assert collate([np.array([1])]).to("meta").mask is None
+    assert batch.masks[0] is not None
+    assert batch.tokens.device.type == batch.masks[0].device.type == "meta"
+    assert collate([np.array([1])]).to("meta").masks[0] is None
 
 
 def test_no_sequences_make_no_batch():
@@ -60,12 +60,12 @@ def test_no_sequences_make_no_batch():
 
 def test_buckets_by_hand():
     lengths = [9, 2, 3, 9, 2, 30]
-    buckets = [bucket.tolist() for bucket in length_buckets(lengths, batch_size=3, max_tokens=20)]
+    buckets = [bucket.tolist() for bucket in size_buckets(lengths, batch_size=3, max_tokens=20)]
     assert buckets == [[1, 4, 2], [0, 3], [5]]  # 3 of 3; 2 of 9 fill 18 of 20; 30 alone exceeds the limit
 
 
 def test_no_lengths_make_no_buckets():
-    assert length_buckets([], batch_size=3, max_tokens=20) == []
+    assert size_buckets([], batch_size=3, max_tokens=20) == []
 
 
 @given(
@@ -74,7 +74,7 @@ def test_no_lengths_make_no_buckets():
     max_tokens=st.integers(1, 200),
 )
 def test_buckets_hold_everything_once_within_the_limits(lengths, batch_size, max_tokens):
-    buckets = [bucket.tolist() for bucket in length_buckets(lengths, batch_size, max_tokens)]
+    buckets = [bucket.tolist() for bucket in size_buckets(lengths, batch_size, max_tokens)]
     order = [index for bucket in buckets for index in bucket]
     assert order == sorted(range(len(lengths)), key=lambda index: (lengths[index], index))
     for bucket in buckets:

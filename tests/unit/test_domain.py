@@ -88,7 +88,7 @@ def test_a_short_sequence_is_not_odd_for_being_short(domain):
 
 def test_one_by_one_and_all_at_once_agree(domain):
     mixed = [*windows_like_a_genome(20, 81, seed=6), np.zeros(50, np.uint8), DNA.encode("ACGTN")]
-    assert domain.flags_of(mixed) == [domain.flags(codes) for codes in mixed]
+    assert domain.flag_sequences(mixed) == [domain.flags(codes) for codes in mixed]
 
 
 def test_the_card_carries_the_domain(domain):

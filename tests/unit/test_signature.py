@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 import seqray
 from seqray.calibration import signature as module
 from seqray.calibration.domain import Domain
-from seqray.calibration.signature import FEWEST_WORDS, LIMIT, SIZE, Signature, WordTally
+from seqray.calibration.signature import FEWEST_WORDS, LIMIT, SIZE, KmerCounter, Signature
 from seqray.cli.dispatch import main
 from seqray.core.alphabet import DNA, RNA, reverse_complement
 from seqray.core.card import Card
@@ -37,7 +37,7 @@ def texts(codes):
 
 
 def tallied(sequences, alphabet=DNA):
-    tally = WordTally(alphabet)
+    tally = KmerCounter(alphabet)
     for sequence in sequences:
         tally.add(sequence)
     return tally.counts
@@ -81,7 +81,7 @@ def test_the_distance_is_that_of_the_shares_themselves():
     assert [likeness.context for likeness in found] == ["poor", "rich"]
     assert found[0].distance < 0.005
     assert found[1].distance == pytest.approx(expected, abs=0.02)
-    assert [likeness.foreign for likeness in found] == [False, True]
+    assert [likeness.is_foreign for likeness in found] == [False, True]
 
 
 @pytest.mark.parametrize("n", [200, 1000])
@@ -100,9 +100,9 @@ def test_any_mixture_of_the_classes_is_at_home():
     assert signature.contexts == (None,)
     for rich in (0, 300, 900):
         mixed = texts(np.concatenate([drawn("rich", rich, seed=5), drawn("poor", 900 - rich, seed=6)]))
-        assert not signature.compare(tallied(mixed))[0].foreign
+        assert not signature.compare(tallied(mixed))[0].is_foreign
     pooled = Signature.fit(stack_codes(codes), np.zeros(4000), [None] * 4000)
-    assert pooled.compare(tallied(texts(drawn("rich", 900, seed=5))))[0].foreign
+    assert pooled.compare(tallied(texts(drawn("rich", 900, seed=5))))[0].is_foreign
 
 
 def test_few_words_tell_nothing():
@@ -148,14 +148,14 @@ def test_a_damaged_card_is_refused(damage):
 def test_two_genomes_in_one_file_are_a_mixture():
     signature = fitted("rich", "poor", "even")
     both = tallied(texts(np.concatenate([drawn("rich", 500, seed=5), drawn("poor", 500, seed=6)])))
-    pair = signature.nearest_pair(both)
+    pair = signature.closest_pair(both)
     assert pair is not None
     assert sorted(one.context for one in pair) == ["poor", "rich"]
     assert pair[0].distance == pair[1].distance < 0.01
     skewed = np.random.default_rng(4).choice(4, p=(0.5, 0.1, 0.3, 0.1), size=(1000, 81)).astype(np.uint8)
-    assert not signature.nearest_pair(tallied(texts(skewed)))[0].at_home
-    assert signature.nearest_pair(np.zeros(SIZE, dtype=np.int64)) is None
-    assert fitted("rich").nearest_pair(both) is None
+    assert not signature.closest_pair(tallied(texts(skewed)))[0].is_close
+    assert signature.closest_pair(np.zeros(SIZE, dtype=np.int64)) is None
+    assert fitted("rich").closest_pair(both) is None
 
 
 # What people are told.

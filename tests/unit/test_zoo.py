@@ -29,7 +29,7 @@ def shelf(tmp_path, monkeypatch):
 
 
 def test_models_are_listed_by_name(shelf):
-    assert zoo.available() == ["ecoli-promoter", "yeast-promoter"]
+    assert zoo.available_models() == ["ecoli-promoter", "yeast-promoter"]
 
 
 def test_a_name_and_its_path_are_the_same_model(shelf):
@@ -51,19 +51,19 @@ def test_a_name_and_its_path_are_the_same_model(shelf):
 )
 def test_a_wrong_name_gets_a_hint(shelf, wrong, hint):
     with pytest.raises(ModelFileError, match=f"no shipped model is called '{wrong}'") as caught:
-        zoo.locate(wrong)
+        zoo.locate_model(wrong)
     assert caught.value.remedy.startswith(hint)
 
 
 @pytest.mark.parametrize("path", ["models/mine", "mine.safetensors", "./mine"])
 def test_what_looks_like_a_path_is_one(shelf, path):
     with pytest.raises(ModelFileError, match=f"{path}: no such file"):
-        zoo.locate(path)
+        zoo.locate_model(path)
 
 
 def test_a_name_with_a_suffix_that_is_not_there_gets_the_hint_too(shelf):
     with pytest.raises(ModelFileError, match="did you mean 'ecoli-promoter'"):
-        zoo.locate("ecoli-promoter.safetensors")
+        zoo.locate_model("ecoli-promoter.safetensors")
 
 
 def test_a_file_without_a_suffix_is_found(shelf, tmp_path):
@@ -73,18 +73,18 @@ def test_a_file_without_a_suffix_is_found(shelf, tmp_path):
 
 def test_a_shipped_name_goes_before_a_file_of_that_name(shelf, tmp_path):
     (tmp_path / "ecoli-promoter").write_text("not a model")
-    assert zoo.locate("ecoli-promoter").parent == shelf
+    assert zoo.locate_model("ecoli-promoter").parent == shelf
 
 
 def test_an_empty_zoo_says_so(shelf, tmp_path, monkeypatch):
     monkeypatch.setattr(zoo, "FOLDER", tmp_path / "none")
-    assert zoo.available() == []
+    assert zoo.available_models() == []
     with pytest.raises(ModelFileError, match="this installation ships none"):
-        zoo.locate("ecoli-promoter")
+        zoo.locate_model("ecoli-promoter")
 
 
 def test_every_shipped_model_is_sound():
-    for name in zoo.available():
+    for name in zoo.available_models():
         model = zoo.load_model(name)
         assert model.card.name == name
         assert model.card.info.keys() >= {"licence", "data", "limits"}

@@ -31,7 +31,15 @@ from seqray.core import (
     to_mapping,
 )
 from seqray.inference import checked_records, score_ragged
-from seqray.modelfile import SUFFIX, TrainedModel, available, load_model_file, locate, read_card, save_model
+from seqray.modelfile import (
+    SUFFIX,
+    TrainedModel,
+    available_models,
+    load_model_file,
+    locate_model,
+    read_card,
+    save_model,
+)
 from seqray.models import torch_device, trainer_device
 from seqray.training import train
 
@@ -339,9 +347,9 @@ def _base_settings(config: str | Path | RunConfig | None) -> RunConfig:
         return RunConfig(name="sequence-classifier")
     if isinstance(config, RunConfig):
         return config
-    if str(config) not in available():
+    if str(config) not in available_models():
         return load_run_config(config)
-    card = read_card(locate(config))
+    card = read_card(locate_model(config))
     mapping = {**card.training["config"], "name": card.name, "model": to_mapping(card.model)}
     return from_mapping(RunConfig, mapping)
 

@@ -12,7 +12,7 @@ import pandas as pd
 from seqray.api.alignment_inputs import as_alignments
 from seqray.api.frames import call_frame, column_frame, explanation_frame, prediction_frame
 from seqray.api.inputs import as_records
-from seqray.calibration import Domain, WordTally
+from seqray.calibration import Domain, KmerCounter
 from seqray.core import InputError, SequenceRecord
 from seqray.core.results import SkippedRecord
 from seqray.explanations import AlignmentOptions, ExplainOptions, explain_alignments, explain_records
@@ -228,9 +228,9 @@ def origin(model: Model, sequences: Any) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``context`` (such as a species; None for a model without), ``distance`` and ``foreign`` as in
-        `seqray.calibration.Likeness`, the nearest first. Empty where the sequences have fewer than 10,000
-        words, or the model has no signature.
+        ``context`` (such as a species; None for a model without), ``distance`` and ``foreign`` (see
+        `seqray.calibration.ContextDistance`), the nearest first. Empty if the sequences have fewer than
+        10,000 words, or if the model has no signature.
 
     Raises
     ------
@@ -249,12 +249,12 @@ def origin(model: Model, sequences: Any) -> pd.DataFrame:
     loaded = _opened(model, None, None, "torch", "fp32")
     loaded.check_reads_sequences()
     signature = Domain.from_mapping(loaded.card.domain).signature if loaded.card.domain else None
-    words = WordTally(loaded.alphabet)
+    words = KmerCounter(loaded.alphabet)
     for record in as_records(sequences, loaded.alphabet):
         words.add(record.sequence)
     found = signature.compare(words.counts) if signature else []
     columns = ("context", "distance", "foreign")
-    rows = [[getattr(likeness, column) for column in columns] for likeness in found]
+    rows = [[one.context, one.distance, one.is_foreign] for one in found]
     return pd.DataFrame(rows, columns=list(columns))
 
 

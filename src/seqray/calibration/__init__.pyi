@@ -9,5 +9,5 @@ from .fit import (
     cross_fitted as cross_fitted,
     log_loss as log_loss,
 )
-from .isotonic import IsotonicMap as IsotonicMap, bent as bent
-from .signature import Likeness as Likeness, Signature as Signature, WordTally as WordTally
+from .isotonic import IsotonicMap as IsotonicMap, apply_isotonic as apply_isotonic
+from .signature import ContextDistance as ContextDistance, KmerCounter as KmerCounter, Signature as Signature

@@ -140,7 +140,7 @@ class Domain:
             odd |= self.chain.distances(stack, letters) > self.chain.limit
         return odd
 
-    def flags_of(self, sequences: Sequence[np.ndarray] | np.ndarray) -> list[tuple[str, ...]]:
+    def flag_sequences(self, sequences: Sequence[np.ndarray] | np.ndarray) -> list[tuple[str, ...]]:
         """Return the reasons for caution of each sequence: ``short``, ``long``, ``out-of-domain``."""
         odd = self.outlying(sequences)
         flags = []
@@ -152,7 +152,7 @@ class Domain:
 
     def flags(self, codes: np.ndarray) -> tuple[str, ...]:
         """Return the reasons for caution of one sequence of letter codes (n,)."""
-        return self.flags_of([codes])[0]
+        return self.flag_sequences([codes])[0]
 
     def to_mapping(self) -> dict[str, Any]:
         """Return plain data for the model card; numbers are rounded to six significant digits."""

@@ -130,7 +130,7 @@ class IsotonicMap:
         return cls(before, after)
 
 
-def bent(probabilities: np.ndarray, card: Card) -> np.ndarray:
+def apply_isotonic(probabilities: np.ndarray, card: Card) -> np.ndarray:
     """Apply the card's map or shift, where it has one, to probabilities (N, K) after the temperature."""
     if not card.isotonic:
         return probabilities

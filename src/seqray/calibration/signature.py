@@ -37,7 +37,7 @@ _STRANDLESS = _both_strands()
 SIZE = int(_STRANDLESS.max()) + 1
 
 
-class WordTally:
+class KmerCounter:
     """Counts words of four letters in sequences that pass by, on either strand alike.
 
     Parameters
@@ -85,7 +85,7 @@ def strandless_counts(stack: CodeStack) -> np.ndarray:
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
+class ContextDistance:
     """How far a file is from one context of the training data.
 
     Attributes
@@ -101,12 +101,12 @@ class Likeness:
     distance: float
 
     @property
-    def foreign(self) -> bool:
+    def is_foreign(self) -> bool:
         """Whether the file is farther away than another genome of the same species would be."""
         return self.distance > LIMIT
 
     @property
-    def at_home(self) -> bool:
+    def is_close(self) -> bool:
         """Whether the file is as near as pieces of the same genome are."""
         return self.distance <= HOME
 
@@ -154,7 +154,7 @@ class Signature:
             return None
         return cls(tuple(found), *zip(*found.values(), strict=True))
 
-    def compare(self, counts: np.ndarray) -> list[Likeness]:
+    def compare(self, counts: np.ndarray) -> list[ContextDistance]:
         """Compare counts of words (136,) with each context, the nearest first.
 
         Empty where there are fewer than `FEWEST_WORDS`. Which classes the file holds, and how much of each,
@@ -165,12 +165,12 @@ class Signature:
             return []
         observed = counts / n
         found = [
-            Likeness(name, max(_apart(observed, shares) - _by_chance(observed, n, words), 0.0))
+            ContextDistance(name, max(_apart(observed, shares) - _by_chance(observed, n, words), 0.0))
             for name, shares, words in zip(self.contexts, self.shares, self.words, strict=True)
         ]
         return sorted(found, key=lambda likeness: likeness.distance)
 
-    def nearest_pair(self, counts: np.ndarray) -> tuple[Likeness, Likeness] | None:
+    def closest_pair(self, counts: np.ndarray) -> tuple[ContextDistance, ContextDistance] | None:
         """Find the two contexts whose mixture is nearest to counts of words (136,), which both are told with.
 
         None where there are fewer than two contexts or than `FEWEST_WORDS`.
@@ -186,7 +186,9 @@ class Signature:
             for i, j in pairs
         ]
         (first, second), distance = pairs[int(np.argmin(distances))], max(min(distances), 0.0)
-        return Likeness(self.contexts[first], distance), Likeness(self.contexts[second], distance)
+        return ContextDistance(self.contexts[first], distance), ContextDistance(
+            self.contexts[second], distance
+        )
 
     def to_mapping(self) -> list[dict[str, Any]]:
         """Return plain data for the model card."""

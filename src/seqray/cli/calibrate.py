@@ -58,9 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, calibrate, write; returns the exit status."""
-    from seqray.modelfile import locate
+    from seqray.modelfile import locate_model
 
-    source = locate(args.model)
+    source = locate_model(args.model)
     _check_output(args.out, str(source))
     files = data_files(args)
     if not files:

@@ -21,9 +21,9 @@ def run(args: argparse.Namespace) -> int:
     """Load, check against torch, write."""
     if args.out == "-":
         raise InputError("an exported model is a file", where="--out", remedy="name one that ends in .onnx")
-    from seqray.modelfile import load_model, locate, read_card
+    from seqray.modelfile import load_model, locate_model, read_card
 
-    card = read_card(locate(args.model))  # a misspelt name is told before torch is loaded
+    card = read_card(locate_model(args.model))  # a misspelt name is told before torch is loaded
     from seqray.inference.onnx import export_onnx, require_graph
 
     require_graph(card)

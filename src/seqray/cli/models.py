@@ -10,7 +10,7 @@ from pathlib import Path
 from seqray.cli.common import add_backbone_argument
 from seqray.core import ConfigError, ModelFileError, card_to_mapping, describe, headline
 from seqray.io import sha256
-from seqray.modelfile import available, load_model, locate, read_card
+from seqray.modelfile import available_models, load_model, locate_model, read_card
 
 TELLS_RESOURCES = False
 COLUMNS = ("name", "window", "classes", "members", "size", "measured", "summary")
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    rows = [_row(name) for name in available()]
+    rows = [_row(name) for name in available_models()]
     if args.json:
         print(json.dumps(rows, indent=2))
     else:
@@ -50,7 +50,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _row(name: str) -> dict[str, str | int]:
-    path = locate(name)
+    path = locate_model(name)
     card = read_card(path)
     return {
         "name": name,
@@ -78,8 +78,10 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _show(args: argparse.Namespace) -> int:
     if len(args.models) != 1:
-        raise ConfigError("'show' takes one model", remedy=f"shipped are {', '.join(available()) or 'none'}")
-    path = locate(args.models[0])
+        raise ConfigError(
+            "'show' takes one model", remedy=f"shipped are {', '.join(available_models()) or 'none'}"
+        )
+    path = locate_model(args.models[0])
     card, checksum = read_card(path), sha256(path)
     if args.json:
         print(json.dumps(card_to_mapping(card) | {"sha256": checksum}, indent=2, sort_keys=True))
@@ -91,7 +93,7 @@ def _show(args: argparse.Namespace) -> int:
 def _verify(args: argparse.Namespace) -> int:
     if args.backbone and not args.models:
         raise ConfigError("'--backbone' is given, and no model", remedy="name the model that stands on it")
-    names = args.models or available()
+    names = args.models or available_models()
     if not names:
         raise ModelFileError("this installation ships no model", remedy="name a model file")
     failures = []

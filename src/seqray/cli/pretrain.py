@@ -41,9 +41,9 @@ def run(args: argparse.Namespace) -> int:
     out = Path(args.out)
     check_files(args.input, [args.out])
     data = read_unlabelled(args, config)
-    from seqray.training import check_output, is_main_process, pretrain
+    from seqray.training import check_model_path, is_main_process, pretrain
 
-    check_output(out)
+    check_model_path(out)
     folder = Path(args.work_dir or f"{args.out}.training")
     try:
         result = pretrain(

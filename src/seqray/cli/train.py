@@ -94,11 +94,11 @@ def run(args: argparse.Namespace) -> int:
     config = configure(args)
     data = training_data(args, config)
     metrics = read_metrics(args.metrics) if args.metrics else None
-    from seqray.modelfile import load_model, load_start, locate
+    from seqray.modelfile import load_initial_weights, load_model, locate_model
     from seqray.training import is_main_process, train
 
     teacher = load_model(args.teacher) if args.teacher else None
-    start = load_start(locate(args.init)) if args.init else None
+    start = load_initial_weights(locate_model(args.init)) if args.init else None
     folder = Path(args.work_dir or f"{args.out}.training")
     try:
         result = train(

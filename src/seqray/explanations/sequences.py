@@ -258,7 +258,7 @@ def _attention(model: TrainedModel, codes: Codes) -> Floats:
 def _attention_of_members(model: TrainedModel, codes: Codes) -> Floats:
     tokens = torch.from_numpy(model.tokenizer.encode_codes(codes)).to(model.device)
     members = []
-    for network in model.readers:
+    for network in model.sequence_networks:
         rows = (
             pooled_attention(network, tokens)
             if isinstance(network, BackboneClassifier)

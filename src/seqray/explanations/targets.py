@@ -16,7 +16,7 @@ def randomized_network(model: TrainedModel) -> Network:
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(_SEED)  # a GPU's generator is left alone
         if isinstance(model.networks[0], BackboneClassifier):
-            return model.networks[0].fresh()
+            return model.networks[0].with_random_weights()
         return build_network(model.card.model).to(model.device).requires_grad_(False).eval()
 
 

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from seqray.calibration import bent
+from seqray.calibration import apply_isotonic
 from seqray.core import Alignment, Codes, ConfigError, Floats
 from seqray.core.msa import fit
 from seqray.core.results import Prediction
 from seqray.inference.predictions import BatchSize, Precision, PredictOptions, prediction_builder
 from seqray.inference.sequences import compute_precision
 from seqray.modelfile import TrainedModel
-from seqray.models import AxialTransformer, alignment_buckets, collate_alignments
+from seqray.models import AxialTransformer, collate, size_buckets
 from seqray.models.tokenizers import AlignmentTokenizer
 
 CHUNK = 256  # alignments read and scored at once: bounds memory
@@ -111,11 +111,11 @@ def score_alignments(
     result = np.empty((len(tokens), config.classes))
     size = len(tokens) if batch_size == "auto" else batch_size
     with compute_precision(model.device, precision), torch.inference_mode():
-        for indices in alignment_buckets([one.shape for one in tokens], size, TOKENS_AT_ONCE):
-            batch = collate_alignments([tokens[i] for i in indices]).to(model.device)
-            logits = model.logits(batch.tokens, batch.row_mask, batch.column_mask)
+        for indices in size_buckets([one.shape for one in tokens], size, TOKENS_AT_ONCE):
+            batch = collate([tokens[i] for i in indices]).to(model.device)
+            logits = model.logits(batch.tokens, *batch.masks)
             result[indices] = torch.softmax(logits.double(), dim=-1).cpu().numpy()
-    return bent(result, model.card)
+    return apply_isotonic(result, model.card)
 
 
 def _chunks(alignments: Iterable[Alignment]) -> Iterator[list[Alignment]]:

@@ -139,7 +139,7 @@ def called_labels(probabilities: Floats, card: Card, threshold: float) -> list[s
 def _flags(codes: Sequence[Codes], model: TrainedModel, domain: Domain | None) -> list[tuple[str, ...]]:
     """Reasons for caution: ``ambiguous=N`` and what the model's domain says, or ``short`` without one."""
     if domain:
-        reasons = domain.flags_of(codes)
+        reasons = domain.flag_sequences(codes)
     else:
         reasons = [("short",) if len(one) < model.card.window else () for one in codes]
     unknown = [int((one == model.alphabet.unknown).sum()) for one in codes]

@@ -15,13 +15,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from seqray.calibration import bent
+from seqray.calibration import apply_isotonic
 from seqray.core import Codes, Floats, InputError, Ints, ModelConfig, SequenceRecord
 from seqray.core.results import Prediction
 from seqray.inference.predictions import BatchSize, Precision, PredictOptions, prediction_builder
 from seqray.io.sequences import describe_record
 from seqray.modelfile import TrainedModel
-from seqray.models import collate, keep_freed_memory, length_buckets
+from seqray.models import collate, keep_freed_memory, size_buckets
 
 CHUNK_RECORDS, CHUNK_LETTERS = 4096, 1 << 23  # read and scored at once: bounds memory
 # fp32 is fastest where a layer's tensors stay in the processor's cache together (measured: 4 to 12 MiB
@@ -107,7 +107,7 @@ def score_codes(
             part = codes[start : start + size]
             tokens = torch.from_numpy(tokenizer.encode_codes(pad_batch(part, size)))
             probabilities[start : start + size] = _probabilities(model, tokens.to(device))[: len(part)]
-    return bent(probabilities, model.card)
+    return apply_isotonic(probabilities, model.card)
 
 
 def pad_batch(codes: Codes, size: int) -> Codes:
@@ -191,14 +191,14 @@ def score_ragged(
                 # Activations grow a little slower than tokens, so the shortest sequence gives a safe rate.
                 shortest = min(len(codes[i]) for i in group)
                 size = micro_batch(config, shortest, device)
-                buckets = length_buckets(lengths, size, size * int(lengths.min()))
+                buckets = size_buckets(lengths, size, size * int(lengths.min()))
             else:
-                buckets = length_buckets(lengths, batch_size, batch_size * int(lengths.max()))
+                buckets = size_buckets(lengths, batch_size, batch_size * int(lengths.max()))
             for bucket in buckets:
                 rows = group[bucket]
                 batch = collate([tokens[i] for i in rows]).to(device)
-                probabilities[rows] = _probabilities(model, batch.tokens, batch.mask)
-    return bent(probabilities, model.card)
+                probabilities[rows] = _probabilities(model, batch.tokens, *batch.masks)
+    return apply_isotonic(probabilities, model.card)
 
 
 def _one_length_or_rest(lengths: Ints) -> list[Ints]:

@@ -6,7 +6,7 @@ from seqray.core import ConfigError, ModelConfig
 from seqray.models.tokenizers import Tokenizer, make_tokenizer
 
 
-def tokenizer_for(config: ModelConfig, context: str | None = None) -> Tokenizer:
+def build_tokenizer(config: ModelConfig, context: str | None = None) -> Tokenizer:
     """Build the tokenizer that a model's settings name, for sequences of one context or of none.
 
     Raises

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from seqray.core import ALPHABETS, Alphabet, Card, ConfigError
 from seqray.modelfile.networks import Network, SequenceNetwork
-from seqray.modelfile.tokenization import tokenizer_for
+from seqray.modelfile.tokenization import build_tokenizer
 from seqray.models.tokenizers import Tokenizer, context_index
 
 
@@ -54,7 +54,7 @@ class TrainedModel:
             For a model of alignments.
         """
         self.check_reads_sequences()
-        return tokenizer_for(self.card.model, self.context)
+        return build_tokenizer(self.card.model, self.context)
 
     @property
     def device(self) -> torch.device:
@@ -62,7 +62,7 @@ class TrainedModel:
         return next(self.networks[0].parameters()).device
 
     @property
-    def readers(self) -> tuple[SequenceNetwork, ...]:
+    def sequence_networks(self) -> tuple[SequenceNetwork, ...]:
         """The members of a model of sequences.
 
         Raises

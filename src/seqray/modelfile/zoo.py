@@ -15,12 +15,12 @@ FOLDER = Path(__file__).parents[1] / "zoo_models"
 SUFFIX = ".safetensors"
 
 
-def available() -> list[str]:
+def available_models() -> list[str]:
     """Return the names of the shipped models, sorted."""
     return sorted(path.stem for path in FOLDER.glob(f"*{SUFFIX}"))
 
 
-def locate(name_or_path: str | Path) -> Path:
+def locate_model(name_or_path: str | Path) -> Path:
     """Find a model file by the name of a shipped model or by path.
 
     Parameters
@@ -35,7 +35,7 @@ def locate(name_or_path: str | Path) -> Path:
     """
     text = str(name_or_path)
     path = Path(text)
-    if text in available():
+    if text in available_models():
         return FOLDER / f"{text}{SUFFIX}"
     if isinstance(name_or_path, Path) or "/" in text or path.suffix or path.is_file():
         if not path.exists():
@@ -45,7 +45,7 @@ def locate(name_or_path: str | Path) -> Path:
 
 
 def _suggestion(name: str) -> str:
-    names = available()
+    names = available_models()
     by_fold = {known.casefold(): known for known in names}
     near = difflib.get_close_matches(name.casefold(), by_fold, n=1, cutoff=0.5)
     if near:
@@ -60,16 +60,16 @@ def load_model(name_or_path: str | Path, backbone: str | Path | None = None) -> 
     Parameters
     ----------
     name_or_path
-        See `locate`.
+        See `locate_model`.
     backbone
         Directory of the encoder that the model stands on, where it has moved since training.
 
     Raises
     ------
     ModelFileError, ConfigError
-        As `locate` and `seqray.modelfile.file.load_model`.
+        As `locate_model` and `seqray.modelfile.file.load_model`.
     """
-    path = locate(name_or_path)
+    path = locate_model(name_or_path)
     from seqray.modelfile.file import load_model_file  # torch is loaded only once a model is
 
     return load_model_file(path, backbone)

@@ -4,10 +4,8 @@ from .axial import ColumnAttention as ColumnAttention, RowAttention as RowAttent
 from .backbone import BackboneClassifier as BackboneClassifier
 from .batches import (
     PAD as PAD,
-    alignment_buckets as alignment_buckets,
     collate as collate,
-    collate_alignments as collate_alignments,
-    length_buckets as length_buckets,
+    size_buckets as size_buckets,
 )
 from .build import (
     Network as Network,
@@ -18,7 +16,7 @@ from .build import (
 from .devices import torch_device as torch_device, trainer_device as trainer_device
 from .helices import helix_profile as helix_profile, pair_probabilities as pair_probabilities
 from .kernels import keep_freed_memory as keep_freed_memory
-from .kmers import WordEmbedding as WordEmbedding
+from .kmers import KmerEmbedding as KmerEmbedding
 from .layers import (
     SPECIAL_TOKENS as SPECIAL_TOKENS,
     Block as Block,
@@ -28,9 +26,9 @@ from .layers import (
 )
 from .positions import (
     EndMatrix as EndMatrix,
-    Frame as Frame,
     PositionGain as PositionGain,
     PositionMatrix as PositionMatrix,
+    PositionTerms as PositionTerms,
     rotary_angles as rotary_angles,
     rotate as rotate,
     sinusoidal as sinusoidal,

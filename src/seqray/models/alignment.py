@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from seqray.core import ModelConfig
 from seqray.models.axial import ColumnAttention, RowAttention
 from seqray.models.helices import HelixEmbedding
-from seqray.models.kmers import WordEmbedding
+from seqray.models.kmers import KmerEmbedding
 from seqray.models.layers import SPECIAL_TOKENS, ClassificationHead, ConvolutionalStem, FeedForward
 from seqray.models.output import AttentionStep, ModelOutput
 from seqray.models.positions import EndMatrix, LearnedPositions, rotary_angles, sinusoidal
@@ -126,7 +126,7 @@ class AxialTransformer(nn.Module):
         )
         self.ends = EndMatrix(config.ends, vocabulary, width) if config.ends else None
         self.words = (
-            WordEmbedding(vocabulary - SPECIAL_TOKENS - GAP_TOKENS, config.words, width)
+            KmerEmbedding(vocabulary - SPECIAL_TOKENS - GAP_TOKENS, config.words, width)
             if config.words
             else None
         )

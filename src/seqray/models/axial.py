@@ -23,7 +23,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from seqray.models.attention import MultiHeadAttention, scaled_dot_product
-from seqray.models.kernels import fused_attention, takes_short_cuts
+from seqray.models.kernels import fused_attention, uses_cpu_shortcuts
 
 Rotation = tuple[Tensor, Tensor]
 
@@ -230,7 +230,7 @@ class RowAttention(nn.Module):
 
 def _in_parts(x: Tensor) -> bool:
     """Whether to go by parts: on the CPU, without gradients; not in half precision, where sums lose."""
-    return takes_short_cuts(x) and x.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
+    return uses_cpu_shortcuts(x) and x.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
 
 
 def _of(mask: Tensor | None, b: int) -> Tensor | None:

@@ -74,7 +74,7 @@ class BackboneClassifier(nn.Module):
         """
         with torch.set_grad_enabled(torch.is_grad_enabled() and self.settings.tuning != "frozen"):
             states, attention = self.encode(tokens, return_attention=return_attention)
-        return ModelOutput(self.answer(states, tokens), attention)
+        return ModelOutput(self.classify_states(states, tokens), attention)
 
     def encode(
         self, tokens: Tensor, *, return_attention: bool = False
@@ -97,12 +97,12 @@ class BackboneClassifier(nn.Module):
         steps = tuple(AttentionStep("sequence", weights, real) for weights in output.attentions)
         return output.last_hidden_state, steps
 
-    def answer(self, states: Tensor, tokens: Tensor) -> Tensor:
+    def classify_states(self, states: Tensor, tokens: Tensor) -> Tensor:
         """Logits (B, K) of final states (B, L, D)."""
-        pooled = (self.pooling(tokens)[:, None] @ states.float())[:, 0]  # (B, D)
+        pooled = (self.pooling_weights(tokens)[:, None] @ states.float())[:, 0]  # (B, D)
         return self.head(self.dropout(pooled))
 
-    def pooling(self, tokens: Tensor) -> Tensor:
+    def pooling_weights(self, tokens: Tensor) -> Tensor:
         """Share of each token's final state in what the head reads: float32 (B, L), rows sum to 1."""
         if self.settings.pooling == "cls":
             chosen = torch.zeros_like(tokens, dtype=torch.float32)
@@ -111,7 +111,7 @@ class BackboneClassifier(nn.Module):
         letters = ((tokens != PAD) & ~torch.isin(tokens, self.special)).float()
         return letters / letters.sum(dim=1, keepdim=True).clamp(min=1.0)
 
-    def fresh(self) -> BackboneClassifier:
+    def with_random_weights(self) -> BackboneClassifier:
         """The same shape with random weights, for comparison."""
         encoder = type(self.encoder)(self.encoder.config).eval().requires_grad_(False)
         other = BackboneClassifier(self.config, encoder, self.pad, self.special.tolist())

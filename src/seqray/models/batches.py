@@ -1,4 +1,4 @@
-"""Arrays of tokens to tensors: padding, masks, and buckets of similar length."""
+"""Arrays of tokens to tensors: padding, masks, and batches of similar size."""
 
 from __future__ import annotations
 
@@ -9,145 +9,82 @@ import numpy as np
 import torch
 from torch import Tensor
 
-PAD = 0  # as in seqray.models.tokenizers.sequence, which a test compares
+from seqray.core import Ints
+
+PAD = 0  # as in seqray.models.tokenizers.sequence; a test compares the two
 
 
 @dataclass(frozen=True, slots=True)
-class SequenceBatch:
-    """Tokens of several sequences.
+class TokenBatch:
+    """Tokens of several sequences or alignments, padded at the end of each axis.
 
     Attributes
     ----------
     tokens
-        (B, L) int64, CLS first, padded at the end.
-    mask
-        (B, L) bool, True at real tokens; None where no sequence is padded, which is the fast case.
+        Int64. Sequences: (B, L), CLS first. Alignments: (B, R, C), the query in row 0 and CLS in column 0.
+    masks
+        One bool array for each axis after the first, True at real tokens: (B, L) of sequences, (B, R) and
+        (B, C) of alignments. None for an axis without padding, which is faster.
     """
 
     tokens: Tensor
-    mask: Tensor | None
+    masks: tuple[Tensor | None, ...]
 
-    def to(self, device: torch.device | str) -> SequenceBatch:
-        """The same batch on another device."""
-        return SequenceBatch(self.tokens.to(device), None if self.mask is None else self.mask.to(device))
+    def to(self, device: torch.device | str) -> TokenBatch:
+        """Return the same batch on another device."""
+        masks = tuple(None if mask is None else mask.to(device) for mask in self.masks)
+        return TokenBatch(self.tokens.to(device), masks)
 
 
-def collate(tokens: Sequence[np.ndarray]) -> SequenceBatch:
-    """Stack token arrays (L_i,) into one batch as wide as the longest.
+def collate(tokens: Sequence[np.ndarray]) -> TokenBatch:
+    """Stack token arrays, (L_i,) or (R_i, C_i), into one batch as large as the largest on each axis.
 
-    Raises
-    ------
-    ValueError
-        For no arrays at all.
+    Examples
+    --------
+    >>> batch = collate([np.array([1, 5, 6]), np.array([1, 7])])
+    >>> batch.tokens.tolist(), batch.masks[0].tolist()
+    ([[1, 5, 6], [1, 7, 0]], [[True, True, True], [True, True, False]])
     """
     if not tokens:
-        raise ValueError("a batch needs at least one sequence")
-    lengths = np.array([len(t) for t in tokens])
-    padded = np.full((len(tokens), lengths.max()), PAD, dtype=np.int64)
-    for row, values in zip(padded, tokens, strict=True):
-        row[: len(values)] = values
-    mask = np.arange(lengths.max()) < lengths[:, None]
-    return SequenceBatch(torch.from_numpy(padded), None if mask.all() else torch.from_numpy(mask))
+        raise ValueError("a batch needs at least one sequence or alignment")
+    shapes = np.array([array.shape for array in tokens])  # (B, number of axes)
+    padded = np.full((len(tokens), *shapes.max(axis=0)), PAD, dtype=np.int64)
+    for number, array in enumerate(tokens):
+        padded[number, *(slice(n) for n in array.shape)] = array
+    masks = (np.arange(sizes.max()) < sizes[:, None] for sizes in shapes.T)
+    return TokenBatch(
+        torch.from_numpy(padded), tuple(None if mask.all() else torch.from_numpy(mask) for mask in masks)
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class AlignmentBatch:
-    """Tokens of several alignments.
-
-    Attributes
-    ----------
-    tokens
-        (B, R, C) int64, the query in row 0 and CLS in column 0, padded at the ends of both axes.
-    row_mask, column_mask
-        (B, R) and (B, C) bool, True at real rows and columns; None where no alignment is padded on that axis,
-        which is the fast case.
-    """
-
-    tokens: Tensor
-    row_mask: Tensor | None
-    column_mask: Tensor | None
-
-    def to(self, device: torch.device | str) -> AlignmentBatch:
-        """The same batch on another device."""
-        masks = (None if m is None else m.to(device) for m in (self.row_mask, self.column_mask))
-        return AlignmentBatch(self.tokens.to(device), *masks)
-
-
-def collate_alignments(tokens: Sequence[np.ndarray]) -> AlignmentBatch:
-    """Stack token arrays (R_i, C_i) into one batch as deep as the deepest and as wide as the widest.
-
-    Raises
-    ------
-    ValueError
-        For no arrays at all.
-    """
-    if not tokens:
-        raise ValueError("a batch needs at least one alignment")
-    shapes = np.array([t.shape for t in tokens])  # (B, 2)
-    rows, columns = shapes.max(axis=0).tolist()
-    padded = np.full((len(tokens), rows, columns), PAD, dtype=np.int64)
-    for block, values in zip(padded, tokens, strict=True):
-        block[: values.shape[0], : values.shape[1]] = values
-    masks = (np.arange(n) < shapes[:, axis, None] for axis, n in enumerate((rows, columns)))
-    row_mask, column_mask = (None if m.all() else torch.from_numpy(m) for m in masks)
-    return AlignmentBatch(torch.from_numpy(padded), row_mask, column_mask)
-
-
-def alignment_buckets(
-    shapes: Sequence[tuple[int, int]] | np.ndarray, batch_size: int, max_tokens: int
-) -> list[np.ndarray]:
-    """Indices grouped so that each batch holds alignments of similar width.
+def size_buckets(sizes: Sequence[object] | np.ndarray, batch_size: int, max_tokens: int) -> list[Ints]:
+    """Group sequences or alignments of similar size into batches.
 
     Parameters
     ----------
-    shapes
-        Rows and columns of each alignment, as tokens.
+    sizes
+        (N,) tokens of each sequence, or (N, 2) rows and columns of each alignment.
     batch_size
-        Most alignments in a batch.
+        Maximum number in a batch.
     max_tokens
-        Most tokens in a batch, padding counted; a single larger alignment stands alone.
+        Maximum tokens in a batch, padding included; a single larger one makes a batch of its own.
 
     Returns
     -------
     list of int arrays
-        Every index once, narrowest first, then shallowest; ties keep their order.
+        Every index once, the shortest (narrowest, then shallowest) first; ties keep their order, so the
+        result is deterministic.
     """
-    sizes = np.asarray(shapes).reshape(-1, 2)
+    shapes = np.atleast_2d(np.asarray(sizes, dtype=np.int64).T)  # (columns,) or (rows, columns)
+    columns, rows = shapes[-1], shapes[0] if len(shapes) == 2 else np.ones_like(shapes[0])
     buckets: list[list[int]] = []
-    rows = 0
-    for index in np.lexsort((sizes[:, 0], sizes[:, 1])).tolist():
-        depth, width = sizes[index].tolist()
+    deepest = 0
+    for index in np.lexsort((rows, columns)).tolist():
+        depth, width = int(rows[index]), int(columns[index])
+        deepest = max(deepest, depth)
         size = len(buckets[-1]) + 1 if buckets else 0
-        rows = max(rows, depth)
-        if not buckets or size > batch_size or size * rows * width > max_tokens:
+        if not buckets or size > batch_size or size * deepest * width > max_tokens:
             buckets.append([])
-            rows = depth
-        buckets[-1].append(index)
-    return [np.array(bucket) for bucket in buckets]
-
-
-def length_buckets(lengths: Sequence[int] | np.ndarray, batch_size: int, max_tokens: int) -> list[np.ndarray]:
-    """Indices grouped so that each batch holds sequences of similar length.
-
-    Parameters
-    ----------
-    lengths
-        Tokens of each sequence.
-    batch_size
-        Most sequences in a batch.
-    max_tokens
-        Most tokens in a batch, padding counted; a single longer sequence stands alone.
-
-    Returns
-    -------
-    list of int arrays
-        Every index once, shortest first; ties keep their order, so that the result is deterministic.
-    """
-    lengths = np.asarray(lengths)
-    buckets: list[list[int]] = []
-    for index in np.argsort(lengths, kind="stable").tolist():
-        size = len(buckets[-1]) + 1 if buckets else 0
-        if not buckets or size > batch_size or size * lengths[index] > max_tokens:
-            buckets.append([])
+            deepest = depth
         buckets[-1].append(index)
     return [np.array(bucket) for bucket in buckets]

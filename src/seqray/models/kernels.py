@@ -29,7 +29,7 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of malloc.h
 SAFE_SUMS = (1e-20, 1e30)  # far from underflow and overflow of float32 and bfloat16, e^±87
 
 
-def takes_short_cuts(x: Tensor) -> bool:
+def uses_cpu_shortcuts(x: Tensor) -> bool:
     """True on the CPU, without gradients, outside of compilation and export."""
     return x.device.type == "cpu" and not torch.is_grad_enabled() and not torch.compiler.is_compiling()
 
@@ -54,7 +54,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         x.ndim == 3
         and x.dtype == torch.float32
         and x.shape[0] * x.shape[1] >= ROWS_FOR_CONVOLUTION
-        and takes_short_cuts(x)
+        and uses_cpu_shortcuts(x)
         and torch.backends.mkldnn.is_available()
         and not torch.is_autocast_enabled("cpu")
     ):
@@ -86,7 +86,7 @@ def fused_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None)
         (B, H, Lq, F).
     """
     narrow = q.dtype == torch.bfloat16 or (q.shape[2] > 1 and k.shape[2] < KEYS_FOR_FLOAT32)
-    if narrow and takes_short_cuts(q):
+    if narrow and uses_cpu_shortcuts(q):
         output = _unshifted_attention(q, k, v, mask)
         if output is not None:
             return output

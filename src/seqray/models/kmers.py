@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 
-class WordEmbedding(nn.Module):
+class KmerEmbedding(nn.Module):
     """A vector for each word of 2 to ``longest`` letters, added where it begins.
 
     Rows of the tables count by the root of their number: a word of four letters is met a sixteenth as often

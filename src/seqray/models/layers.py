@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from seqray.core import StemConfig
 from seqray.models.attention import MultiHeadAttention
 from seqray.models.kernels import Linear
-from seqray.models.positions import Frame
+from seqray.models.positions import PositionTerms
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 RESIDUAL_KERNEL = 5
@@ -43,10 +43,10 @@ class TokenEmbedding(nn.Module):
         self.table = nn.Embedding(vocabulary, d_model)
 
     def forward(
-        self, tokens: Tensor, mask: Tensor | None, frame: Frame | None = None
+        self, tokens: Tensor, mask: Tensor | None, terms: PositionTerms | None = None
     ) -> tuple[Tensor, Tensor | None]:
         x = self.table(tokens)
-        return x if frame is None else frame.add(frame.scale(x), x), mask
+        return x if terms is None else terms.add(terms.scale(x), x), mask
 
 
 class ConvolutionalStem(nn.Module):
@@ -78,13 +78,13 @@ class ConvolutionalStem(nn.Module):
         self.field = config.stride + 2 * reach  # letters that a token reads
 
     def forward(
-        self, letters: Tensor, mask: Tensor | None, frame: Frame | None = None
+        self, letters: Tensor, mask: Tensor | None, terms: PositionTerms | None = None
     ) -> tuple[Tensor, Tensor | None]:
-        """Letter tokens (B, N), their mask (B, N) and frame to vectors (B, T, D), their mask (B, T)."""
-        return self.read(self.letters(letters), mask, frame)
+        """Letter tokens (B, N), their mask (B, N) and terms to vectors (B, T, D), their mask (B, T)."""
+        return self.read(self.letters(letters), mask, terms)
 
     def read(
-        self, vectors: Tensor, mask: Tensor | None, frame: Frame | None = None
+        self, vectors: Tensor, mask: Tensor | None, terms: PositionTerms | None = None
     ) -> tuple[Tensor, Tensor | None]:
         """The same from embedded letters (B, N, width)."""
         count = vectors.shape[1]
@@ -99,13 +99,13 @@ class ConvolutionalStem(nn.Module):
         )  # (B, N, D)
         for convolution in self.residual:
             x = x + self.activation(convolution(hide_padding(x)))
-        if frame is not None:
-            x = frame.scale(x)
+        if terms is not None:
+            x = terms.scale(x)
         x = F.pad(hide_padding(x), (0, 0, 0, -count % self.stride))
         x = x.unflatten(1, (-1, self.stride)).flatten(2)  # (B, T·s, D) -> (B, T, s·D)
         x = self.merge(x)
-        if frame is not None:
-            x = frame.add(x, vectors, self.stride)
+        if terms is not None:
+            x = terms.add(x, vectors, self.stride)
         return x, None if mask is None else mask[:, :: self.stride]
 
 

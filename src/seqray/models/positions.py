@@ -102,7 +102,7 @@ def sum_over_strides(x: Tensor, stride: int) -> Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class PositionTerms:
     """What the letters of a batch count for at their places.
 
     Attributes

@@ -9,15 +9,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from seqray.core import ModelConfig
-from seqray.models.kmers import WordEmbedding
+from seqray.models.kmers import KmerEmbedding
 from seqray.models.layers import SPECIAL_TOKENS, Block, ClassificationHead, ConvolutionalStem, TokenEmbedding
 from seqray.models.output import AttentionStep, ModelOutput
 from seqray.models.positions import (
     EndMatrix,
-    Frame,
     LearnedPositions,
     PositionGain,
     PositionMatrix,
+    PositionTerms,
     rotary_angles,
     sinusoidal,
     sum_over_strides,
@@ -62,7 +62,7 @@ class SequenceTransformer(nn.Module):
             else PositionMatrix(known, config.max_length, letters, config.matrix_rank, width)
         )
         self.ends = EndMatrix(config.ends, vocabulary, width) if config.ends else None
-        self.words = WordEmbedding(vocabulary - SPECIAL_TOKENS, config.words, width) if config.words else None
+        self.words = KmerEmbedding(vocabulary - SPECIAL_TOKENS, config.words, width) if config.words else None
         longest = 1 + math.ceil(config.max_length / self.embedding.stride)
         self.positions = LearnedPositions(longest, width) if config.positions == "learned" else None
         self.dropout = nn.Dropout(config.dropout)
@@ -134,7 +134,7 @@ class SequenceTransformer(nn.Module):
                 "learned positions, gains, matrices and ends take no coordinates; use sinusoidal or rotary"
             )
         x, letter_mask = self.embedding(
-            tokens[:, 1:], None if mask is None else mask[:, 1:], self.frame(tokens)
+            tokens[:, 1:], None if mask is None else mask[:, 1:], self.position_terms(tokens)
         )
         letters = tokens[:, 1:]
         real = torch.ones_like(letters, dtype=torch.bool) if mask is None else mask[:, 1:]
@@ -156,14 +156,14 @@ class SequenceTransformer(nn.Module):
             x = x + sinusoidal(coordinates, self.config.d_model).to(x.dtype)
         return self.dropout(x), mask, coordinates
 
-    def frame(self, tokens: Tensor) -> Frame | None:
+    def position_terms(self, tokens: Tensor) -> PositionTerms | None:
         """What the letters of tokens (B, 1 + N) count for at their places; None for the same everywhere."""
         if self.gain is None and self.matrix is None:
             return None
         context, letters = self._context(tokens), tokens.shape[1] - 1
         if not self.training and bool((context == context[:1]).all()):
             context = context[:1]  # one row for all: far less to gather
-        return Frame(
+        return PositionTerms(
             None if self.gain is None else self.gain(context, letters),
             None if self.matrix is None else self.matrix(context, letters),
             None if self.matrix is None else self.matrix.up.weight,

@@ -9,7 +9,7 @@ import torch
 
 from seqray.core import ALPHABETS, Alignment, AugmentConfig, RunConfig
 from seqray.core.msa import choose_columns, choose_rows, fit
-from seqray.models import collate_alignments
+from seqray.models import collate
 from seqray.models.tokenizers import FIRST_LETTER, MASK, AlignmentTokenizer
 from seqray.training.data import LabelledBatch
 
@@ -76,10 +76,10 @@ class AlignmentSet:
             rows = [self.tokenizer.encode(self._fitted[i]) for i in indices]
         else:
             rows = [self._changed(i, augment, rng) for i in indices]
-        batch = collate_alignments(rows)
+        batch = collate(rows)
         labels, where = torch.from_numpy(self.labels[indices]), torch.from_numpy(indices)
         targets = None if self.targets is None else torch.from_numpy(self.targets[indices])
-        return LabelledBatch(batch.tokens, (batch.row_mask, batch.column_mask), labels, where, targets)
+        return LabelledBatch(batch.tokens, batch.masks, labels, where, targets)
 
     def _changed(self, index: int, augment: AugmentConfig, rng: np.random.Generator) -> np.ndarray:
         """Tokens (R, 1 + C) of other rows than the last time, with letters masked."""

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from seqray.core import AugmentConfig, CodeStack, RunConfig, stack_sequences
-from seqray.models import PAD, length_buckets
+from seqray.models import PAD, size_buckets
 from seqray.models.tokenizers import CLS, OwnTokenizer, Tokenizer
 from seqray.training.augment import Changes, cut_windows, mask_tokens
 
@@ -238,7 +238,7 @@ class ValidationOrder(Sampler[BatchKey]):
     """
 
     def __init__(self, lengths: np.ndarray, rank: int = 0, world: int = 1) -> None:
-        batches = length_buckets(lengths, VALIDATION_BATCH, MAX_VALIDATION_TOKENS)
+        batches = size_buckets(lengths, VALIDATION_BATCH, MAX_VALIDATION_TOKENS)
         share = -(-len(batches) // world)
         self._batches = [batches[(rank + i * world) % len(batches)] for i in range(share)]
 

@@ -15,7 +15,7 @@ from seqray.core import (
     ModelConfig,
     RunConfig,
 )
-from seqray.modelfile import tokenizer_for
+from seqray.modelfile import build_tokenizer
 from seqray.training.alignments import AlignmentSet
 from seqray.training.data import EncodedSet, Examples
 
@@ -59,7 +59,7 @@ def context_numbers(data: Sequence[Example], config: ModelConfig) -> np.ndarray 
 
 
 def _encode_sequences(data: Sequence[LabelledSequence], labels: np.ndarray, config: RunConfig) -> EncodedSet:
-    contexts, tokenizer = context_numbers(data, config.model), tokenizer_for(config.model)
+    contexts, tokenizer = context_numbers(data, config.model), build_tokenizer(config.model)
     return EncodedSet([one.sequence for one in data], labels, tokenizer, config.data.flank, contexts)
 
 

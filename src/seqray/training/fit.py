@@ -23,14 +23,21 @@ from seqray.core import (
     RunConfig,
     SeqrayError,
 )
-from seqray.modelfile import Network, StartingWeights, TrainedModel, build_network, check_start, save_model
-from seqray.modelfile.backbones import completed
+from seqray.modelfile import (
+    InitialWeights,
+    Network,
+    TrainedModel,
+    build_network,
+    check_initial_weights,
+    save_model,
+)
+from seqray.modelfile.backbones import resolve_backbone
 from seqray.training.data import TrainingData
 from seqray.training.encode import context_numbers, encode
 from seqray.training.finish import finish
 from seqray.training.module import Classifier
 from seqray.training.partitions import Partition, data_sha256, partition
-from seqray.training.teacher import check_teacher, taught_targets
+from seqray.training.teacher import check_teacher, distillation_targets
 from seqray.training.trainer import BEST, LAST, make_trainer, quiet, run_fit
 from seqray.training.workdir import WorkDir, fingerprint, is_main_process
 
@@ -69,7 +76,7 @@ def train(
     threads: int | None = None,
     metrics: Mapping[str, Any] | None = None,
     teacher: TrainedModel | None = None,
-    start: StartingWeights | None = None,
+    start: InitialWeights | None = None,
 ) -> TrainResult:
     """Train the members, calibrate them together, and save one model file.
 
@@ -117,8 +124,8 @@ def train(
     if threads is not None:
         torch.set_num_threads(threads)
     if out is not None:
-        check_output(Path(out))
-    config = replace(config, model=completed(config.model))
+        check_model_path(Path(out))
+    config = replace(config, model=resolve_backbone(config.model))
     parts = [partition(data, config, classes, member) for member in range(1, config.members + 1)]
     sha256 = data_sha256(data)
     context_numbers(data, config.model)  # an unknown one is told before any work
@@ -127,7 +134,7 @@ def train(
         check_teacher(teacher, config, parts[0].classes)
         identity["teacher"] = teacher.sha256
     if start is not None:
-        check_start(start, config.model)
+        check_initial_weights(start, config.model)
         identity["start"] = start.sha256
     folder = WorkDir(Path(work_dir), identity, tuple(part.sha256() for part in parts), resume)
     with quiet():
@@ -144,7 +151,7 @@ def train(
     return TrainResult(card, networks, figures, tuple(result["history"] for result in results))
 
 
-def check_output(out: Path) -> None:
+def check_model_path(out: Path) -> None:
     """Refuse a place where the model can't be written before hours go into it."""
     if out.suffix != ".safetensors":
         raise ModelFileError("a model file ends in .safetensors", where=str(out))
@@ -175,7 +182,7 @@ def train_member(
     *,
     progress: bool = False,
     teacher: TrainedModel | None = None,
-    start: StartingWeights | None = None,
+    start: InitialWeights | None = None,
 ) -> tuple[Network, dict[str, Any]]:
     """Train one member, or take it from ``folder`` where it is finished.
 
@@ -191,13 +198,13 @@ def train_member(
     if result is None:
         train_set = encode(data, parts.labels, parts.train, config)
         if teacher is not None:
-            train_set.targets = taught_targets(teacher, data, parts, config)
+            train_set.targets = distillation_targets(teacher, data, parts, config)
         validation_set = encode(data, parts.labels, parts.validation, config)
         lightning.seed_everything(seed, workers=True, verbose=False)
         positive, weights = parts.classes.index(config.data.positive), class_weights(train_set.labels, config)
         module = Classifier(config, seed, validation_set.labels, positive, weights)
         if start is not None:
-            module.begin_with(start)
+            module.apply_initial_weights(start)
         trainer = make_trainer(config, folder.member(number), progress=progress)
         batches = TrainingData(train_set, validation_set, config, seed)
         began = time.monotonic()

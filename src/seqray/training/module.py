@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from seqray.core import RunConfig, SeqrayError
-from seqray.modelfile import Network, StartingWeights, begin_with, build_network
+from seqray.modelfile import InitialWeights, Network, apply_initial_weights, build_network
 from seqray.training.data import LabelledBatch
 from seqray.training.figures import classification_figures
 
@@ -105,10 +105,10 @@ class Classifier(lightning.LightningModule):
         weights = None if class_weights is None else torch.tensor(class_weights, dtype=torch.float32)
         self.register_buffer("class_weights", weights, persistent=False)
 
-    def begin_with(self, start: StartingWeights) -> None:
+    def apply_initial_weights(self, start: InitialWeights) -> None:
         """Take over weights of before, in the network and its average."""
         for network in filter(None, (self.network, self.average)):
-            begin_with(network, start)
+            apply_initial_weights(network, start)
 
     @property
     def best_guess(self) -> Network:

@@ -24,7 +24,7 @@ from seqray.core import (
     reverse_complement,
 )
 from seqray.homology import holdout
-from seqray.modelfile import tokenizer_for
+from seqray.modelfile import build_tokenizer
 
 SPLITS = ("train", "validation", "test")
 
@@ -178,7 +178,7 @@ def check_lengths(data: Sequence[Example], config: RunConfig) -> None:
     if not sequences:
         return
     window, flank = config.data.window, config.data.flank
-    tokenizer = tokenizer_for(config.model)
+    tokenizer = build_tokenizer(config.model)
     for example in sequences:
         length, where = len(example.sequence), example.where
         if flank and length != window + 2 * flank:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import softmax
 
-from seqray.calibration import bent
+from seqray.calibration import apply_isotonic
 from seqray.core import ConfigError, Example, RunConfig
 from seqray.modelfile import TrainedModel
 from seqray.training.encode import encode
@@ -39,7 +39,7 @@ def check_teacher(teacher: TrainedModel, config: RunConfig, classes: Sequence[st
         )
 
 
-def taught_targets(
+def distillation_targets(
     teacher: TrainedModel, data: Sequence[Example], parts: Partition, config: RunConfig
 ) -> np.ndarray:
     """Mix the teacher's calibrated probabilities with the labels: float32 (N, K) for the training part.
@@ -52,6 +52,6 @@ def taught_targets(
     """
     share = config.optimizer.teacher
     known = encode(data, parts.labels, parts.train, replace(config, model=teacher.card.model))
-    probabilities = bent(softmax(model_logits(teacher, known), axis=1), teacher.card)
+    probabilities = apply_isotonic(softmax(model_logits(teacher, known), axis=1), teacher.card)
     labels = np.eye(len(parts.classes))[known.labels]
     return (share * probabilities + (1 - share) * labels).astype(np.float32)

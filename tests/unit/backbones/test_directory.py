@@ -11,9 +11,9 @@ from safetensors.torch import load_file, save_file
 
 from seqray.core.errors import ConfigError
 from seqray.core.model_config import BackboneConfig, ModelConfig
-from seqray.modelfile.backbones.complete import completed
 from seqray.modelfile.backbones.directory import checksums, find_directory
 from seqray.modelfile.backbones.encoder import build_backbone, load_encoder
+from seqray.modelfile.backbones.resolve import resolve_backbone
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def edit(path, **values):
 
 def test_the_card_gets_the_facts_of_the_directory(copy):
     (copy / "README.md").write_text("decides nothing")
-    known = completed(on(copy)).backbone
+    known = resolve_backbone(on(copy)).backbone
     assert (known.path, known.name, known.width, known.pooling) == (str(copy), "bpe", 16, "cls")
     assert known.files == {
         name: hashlib.sha256((copy / name).read_bytes()).hexdigest()
@@ -43,7 +43,7 @@ def test_the_card_gets_the_facts_of_the_directory(copy):
 
 
 def test_another_place_is_the_same_backbone_and_another_file_is_not(copy, tmp_path):
-    known = completed(on(copy)).backbone
+    known = resolve_backbone(on(copy)).backbone
     copy.rename(tmp_path / "moved")
     with pytest.raises(
         ConfigError, match=r"bpe: the directory of the backbone does not exist; name .*--backbone"
@@ -62,7 +62,7 @@ def test_another_place_is_the_same_backbone_and_another_file_is_not(copy, tmp_pa
 
 
 def test_a_weight_that_changes_is_seen(copy):
-    known = completed(on(copy)).backbone
+    known = resolve_backbone(on(copy)).backbone
     tensors = load_file(copy / "model.safetensors")
     tensors["embeddings.LayerNorm.bias"][0] += 1e-3
     save_file(tensors, copy / "model.safetensors", {"format": "pt"})
@@ -101,7 +101,7 @@ def test_what_could_run_code_is_refused(copy):
     with pytest.raises(
         ConfigError, match=r"needs code of its own \('auto_map' in config\.json\), which seqray never"
     ):
-        completed(on(copy))
+        resolve_backbone(on(copy))
     edit(copy / "config.json", auto_map=None)
 
 
@@ -110,10 +110,10 @@ def test_pickles_are_refused_with_the_remedy(copy):
     with pytest.raises(
         ConfigError, match=r"pickled weights only \(pytorch_model\.bin\).*; convert them to model"
     ):
-        completed(on(copy))
+        resolve_backbone(on(copy))
     (copy / "pytorch_model.bin").unlink()
     with pytest.raises(ConfigError, match=r"holds no model\.safetensors; give"):
-        completed(on(copy))
+        resolve_backbone(on(copy))
 
 
 @pytest.mark.parametrize(
@@ -129,30 +129,30 @@ def test_pickles_are_refused_with_the_remedy(copy):
 def test_settings_that_fit_no_encoder_are_refused(change, error, copy):
     edit(copy / "config.json", **change)
     with pytest.raises(ConfigError, match=error) as caught:
-        build_backbone(completed(on(copy)))
+        build_backbone(resolve_backbone(on(copy)))
     assert "\n" not in str(caught.value)
 
 
 def test_other_directories_are_refused(copy, tmp_path):
     with pytest.raises(ConfigError, match=r"'model\.backbone\.path' names no directory"):
-        completed(ModelConfig(kind="backbone"))
+        resolve_backbone(ModelConfig(kind="backbone"))
     with pytest.raises(ConfigError, match=r"holds no config\.json"):
-        completed(on(tmp_path))
+        resolve_backbone(on(tmp_path))
     (copy / "adapter_config.json").write_text("{}")
     with pytest.raises(ConfigError, match="holds adapters of peft, not a whole encoder"):
-        completed(on(copy))
+        resolve_backbone(on(copy))
     (copy / "adapter_config.json").unlink()
     (copy / "config.json").write_text("no json")
     with pytest.raises(ConfigError, match=r"config\.json: can't be read"):
-        completed(on(copy))
+        resolve_backbone(on(copy))
 
 
 def test_targets_of_lora_are_linear_maps(copy):
     with pytest.raises(
         ConfigError, match=r"names 'q_proj', and the encoder has no such linear map; it has dense"
     ):
-        build_backbone(completed(on(copy, tuning="lora", targets=("q_proj",))))
-    network = build_backbone(completed(on(copy, tuning="lora", rank=2, targets=("key",))))
+        build_backbone(resolve_backbone(on(copy, tuning="lora", targets=("q_proj",))))
+    network = build_backbone(resolve_backbone(on(copy, tuning="lora", rank=2, targets=("key",))))
     assert sorted(network.adapters) == [
         f"encoder/layer/{i}/attention/self/key/lora_{m}/default/weight" for i in range(2) for m in "AB"
     ]
@@ -160,6 +160,6 @@ def test_targets_of_lora_are_linear_maps(copy):
 
 def test_without_cls_the_mean_is_read(copy):
     edit(copy / "tokenizer.json", post_processor=None)
-    assert completed(on(copy)).backbone.pooling == "mean"
+    assert resolve_backbone(on(copy)).backbone.pooling == "mean"
     with pytest.raises(ConfigError, match="pooling' is cls, and the tokenizer puts no CLS in front"):
-        completed(on(copy, pooling="cls"))
+        resolve_backbone(on(copy, pooling="cls"))

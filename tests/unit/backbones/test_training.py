@@ -14,7 +14,7 @@ from seqray.core.records import LabelledSequence
 from seqray.core.run_config import RunConfig
 from seqray.core.serialization import from_mapping
 from seqray.modelfile import load_model_file
-from seqray.modelfile.start import StartingWeights
+from seqray.modelfile.initial_weights import InitialWeights
 from seqray.training import fit
 from seqray.training.module import Classifier
 from seqray.training.pretraining import pretrain
@@ -120,7 +120,7 @@ def test_settings_that_mean_nothing_are_refused(settings, tmp_path):
     with pytest.raises(ConfigError, match=r"'model\.backbone' goes with 'model\.kind: backbone' only"):
         from_mapping(RunConfig, {"model": {"backbone": {"path": "x"}}})
     config = settings("frozen")
-    start = StartingWeights(config.model, {}, {}, "")
+    start = InitialWeights(config.model, {}, {}, "")
     with pytest.raises(ConfigError, match="begins with the weights of its directory"):
         fit.train(config, task(40), None, work_dir=tmp_path, start=start)
 

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from seqray.models import kernels
-from seqray.models.kernels import Linear, fused_attention, keep_freed_memory, linear, takes_short_cuts
+from seqray.models.kernels import Linear, fused_attention, keep_freed_memory, linear, uses_cpu_shortcuts
 
 
 @pytest.fixture(autouse=True)
@@ -45,9 +45,9 @@ def test_linear_reads_strided_input():
 
 def test_gradients_are_recorded_by_the_plain_operators():
     x = torch.randn(2, 3, requires_grad=True)
-    assert not takes_short_cuts(x)
+    assert not uses_cpu_shortcuts(x)
     with torch.inference_mode():
-        assert takes_short_cuts(x)
+        assert uses_cpu_shortcuts(x)
 
 
 @pytest.mark.parametrize("piece", [1, 3000, 1 << 21])

@@ -13,7 +13,13 @@ from seqray.core.errors import ConfigError, InputError, ModelFileError
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.records import LabelledSequence
 from seqray.core.run_config import OptimizerConfig, RunConfig
-from seqray.modelfile.start import begin_with, check_start, load_pretrained, load_start, save_pretrained
+from seqray.modelfile.initial_weights import (
+    apply_initial_weights,
+    check_initial_weights,
+    load_initial_weights,
+    load_pretrained,
+    save_pretrained,
+)
 from seqray.models.build import build_model, build_network
 from seqray.training.fit import train
 from seqray.training.pretraining import cut, pretrain
@@ -70,8 +76,8 @@ def test_weights_survive_the_file_and_the_head_begins_anew(tmp_path):
     save_pretrained(path, network, {"loss": 1.0})
     start = load_pretrained(path)
     assert start.facts == {"loss": 1.0}
-    check_start(start, other.config)
-    begin_with(other, start)
+    check_initial_weights(start, other.config)
+    apply_initial_weights(other, start)
     for name, value in other.state_dict().items():
         own = name.startswith(("head.", "contexts", "gain.", "matrix."))
         assert torch.equal(value, before[name] if own else network.state_dict()[name]), name
@@ -87,9 +93,9 @@ def test_ends_words_and_helices_are_taken_over_where_both_have_them(tmp_path, th
             parameter.add_(torch.randn_like(parameter))
     before = {name: value.clone() for name, value in network.state_dict().items()}
     save_pretrained(tmp_path / "w.safetensors", given, {})
-    start = load_start(tmp_path / "w.safetensors")
-    check_start(start, network.config)
-    begin_with(network, start)
+    start = load_initial_weights(tmp_path / "w.safetensors")
+    check_initial_weights(start, network.config)
+    apply_initial_weights(network, start)
     had = given.state_dict()
     for name, value in network.state_dict().items():
         own = name.startswith("head.") or name not in had or had[name].shape != value.shape
@@ -110,7 +116,7 @@ def test_weights_of_another_shape_are_refused(tmp_path, change, message):
     path = tmp_path / "weights.safetensors"
     save_pretrained(path, build_model(config), {})
     with pytest.raises(ConfigError, match=message):
-        check_start(load_start(path), replace(config, **change))
+        check_initial_weights(load_initial_weights(path), replace(config, **change))
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path):
@@ -138,7 +144,7 @@ def test_training_begins_with_the_weights(tmp_path):
     slow = replace(
         config, optimizer=replace(config.optimizer, learning_rate=1e-12), trainer={"max_epochs": 1}
     )
-    result = train(slow, data, None, work_dir=tmp_path / "run", start=load_start(path), threads=1)
+    result = train(slow, data, None, work_dir=tmp_path / "run", start=load_initial_weights(path), threads=1)
     torch.testing.assert_close(result.networks[0].blocks.state_dict(), network.blocks.state_dict())
     with pytest.raises(InputError, match="other start"):
         train(slow, data, None, work_dir=tmp_path / "run", threads=1)

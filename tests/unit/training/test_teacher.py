@@ -16,7 +16,7 @@ from seqray.modelfile import TrainedModel, load_model_file
 from seqray.training import fit
 from seqray.training.encode import context_numbers, encode
 from seqray.training.partitions import partition
-from seqray.training.teacher import taught_targets
+from seqray.training.teacher import distillation_targets
 
 SPECIES = ("a", "b")
 
@@ -25,7 +25,7 @@ def test_targets_are_the_teachers_probabilities_mixed_with_the_labels(motif_task
     data = motif_task(40, length=20)
     settings = {"data": {"window": 20}, "optimizer": {"teacher": 0.6}}
     parts = partition(data, make_config(**settings), ["promoter", "background"])
-    found = taught_targets(tiny_model, data, parts, make_config(**settings))
+    found = distillation_targets(tiny_model, data, parts, make_config(**settings))
     codes = np.stack([tiny_model.alphabet.encode(data[i].sequence) for i in parts.train])
     expected = 0.6 * score_codes(tiny_model, codes)
     expected[np.arange(len(codes)), parts.labels[parts.train]] += 0.4
@@ -40,7 +40,7 @@ def test_a_teacher_with_a_map_or_a_shift_teaches_what_it_predicts(motif_task, ma
     data, settings = motif_task(40, length=20), {"data": {"window": 20}, "optimizer": {"teacher": 1.0}}
     parts = partition(data, make_config(**settings), ["promoter", "background"])
     codes = np.stack([teacher.alphabet.encode(data[i].sequence) for i in parts.train])
-    found = taught_targets(teacher, data, parts, make_config(**settings))
+    found = distillation_targets(teacher, data, parts, make_config(**settings))
     np.testing.assert_allclose(found, score_codes(teacher, codes), atol=1e-6)
     assert np.abs(found - score_codes(tiny_model, codes)).max() > 0.1
 

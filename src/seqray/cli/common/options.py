@@ -227,9 +227,9 @@ def open_model(args: argparse.Namespace, *, alignments: bool = False) -> Trained
     ModelFileError
         As `seqray.modelfile.load_model`.
     """
-    from seqray.modelfile import load_model, locate
+    from seqray.modelfile import load_model, locate_model
 
-    locate(args.model)  # a misspelt name is told before torch is loaded
+    locate_model(args.model)  # a misspelt name is told before torch is loaded
     import torch
 
     from seqray.models import torch_device

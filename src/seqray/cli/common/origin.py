@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from seqray.calibration import Likeness
+    from seqray.calibration import ContextDistance
     from seqray.core import SequenceRecord
     from seqray.modelfile import TrainedModel
 
@@ -20,11 +20,11 @@ class Origin:
     """
 
     def __init__(self, model: TrainedModel) -> None:
-        from seqray.calibration import Domain, WordTally
+        from seqray.calibration import Domain, KmerCounter
 
         self._known, self._named = model.card.model.contexts, model.context
         self._signature = Domain.from_mapping(model.card.domain).signature if model.card.domain else None
-        self._words = WordTally(model.alphabet)
+        self._words = KmerCounter(model.alphabet)
 
     def watch(self, records: Iterable[SequenceRecord]) -> Iterable[SequenceRecord]:
         """Hand records on, and count their words."""
@@ -35,7 +35,7 @@ class Origin:
         found = self._signature.compare(self._words.counts) if self._signature else []
         if not found:
             return
-        near = [likeness for likeness in found if not likeness.foreign]
+        near = [likeness for likeness in found if not likeness.is_foreign]
         if not near:
             yield self._foreign(found[0])
         elif self._named:
@@ -43,9 +43,9 @@ class Origin:
         elif found[0].context and self._known:
             yield _advice(near)
 
-    def _foreign(self, nearest: Likeness) -> str:
-        both = self._signature.nearest_pair(self._words.counts) if self._signature else None
-        if both and both[0].at_home:
+    def _foreign(self, nearest: ContextDistance) -> str:
+        both = self._signature.closest_pair(self._words.counts) if self._signature else None
+        if both and both[0].is_close:
             names = f"{both[0].context} and {both[1].context}"
             return f"caution: this file is like a mixture of {names}; give each its own file and --context"
         than = "what the model was trained on"
@@ -58,22 +58,22 @@ class Origin:
         )
 
 
-def _against(name: str, found: list[Likeness], near: list[Likeness]) -> Iterator[str]:
+def _against(name: str, found: list[ContextDistance], near: list[ContextDistance]) -> Iterator[str]:
     """A caution where the file is unlike the context that was named, and like another one."""
     named = [likeness for likeness in found if likeness.context == name]
-    if named and named[0].foreign:
+    if named and named[0].is_foreign:
         unlike = f"this file is unlike it ({_told(named)}) and nearer to {_told(near)}"
         yield f"caution: --context says {name}, but {unlike}"
 
 
-def _advice(near: list[Likeness]) -> str:
-    home = [likeness for likeness in near if likeness.at_home]
+def _advice(near: list[ContextDistance]) -> str:
+    home = [likeness for likeness in near if likeness.is_close]
     if home:
         return f"this file is like {_told(home)}; name what it is with --context for better probabilities"
     return f"the nearest that the model was trained on is {_told(near[:1])}; this may be another species"
 
 
-def _told(found: list[Likeness]) -> str:
+def _told(found: list[ContextDistance]) -> str:
     told = [
         f"{likeness.context} at a distance of {likeness.distance:.2f}"
         if likeness.context

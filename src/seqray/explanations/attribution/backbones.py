@@ -75,7 +75,7 @@ def trace_backbone(
     try:
         with torch.set_grad_enabled(gradients):
             states, steps = network.encode(tokens, return_attention=attention)
-            logits = network.answer(states, tokens)
+            logits = network.classify_states(states, tokens)
     finally:
         handle.remove()
     [vectors] = seen
@@ -110,7 +110,7 @@ def _roll(
     steps: Sequence[Step],
     residual: float,
 ) -> Tensor:
-    relevance = network.pooling(tokens)
+    relevance = network.pooling_weights(tokens)
     for weights, step in zip(reversed(attention), reversed(steps), strict=True):
         relevance = pull_back(relevance, [(weights.float(), slice(None))], step, residual)
     return relevance
@@ -120,7 +120,7 @@ def _roll(
 def pooled_attention(network: BackboneClassifier, tokens: Tensor) -> Tensor:
     """Attention of what the head reads, the CLS query or the mean over letters: (B, layers, H, L)."""
     weights = torch.stack(trace_backbone(network, tokens, attention=True).attention, dim=1)
-    return torch.einsum("bq,blhqk->blhk", network.pooling(tokens), weights.float())
+    return torch.einsum("bq,blhqk->blhk", network.pooling_weights(tokens), weights.float())
 
 
 def input_x_gradient(

@@ -14,7 +14,9 @@ from seqray.modelfile import SequenceNetwork, TrainedModel
 
 def member_effects(model: TrainedModel, codes: Codes, target: int) -> Floats:
     """Effects of all substitutions by each member: (M, N, n, A)."""
-    return np.stack([effects(AttributionTarget(model, network, target), codes) for network in model.readers])
+    return np.stack(
+        [effects(AttributionTarget(model, network, target), codes) for network in model.sequence_networks]
+    )
 
 
 def member_scores(
@@ -38,7 +40,7 @@ def member_scores(
     if method == "ism" and known_effects is not None:
         return loss_of_letters(known_effects)
     compute = METHODS[method].compute
-    chosen = model.readers if networks is None else networks
+    chosen = model.sequence_networks if networks is None else networks
     return np.stack(
         [compute(AttributionTarget(model, network, target), codes, settings) for network in chosen]
     )

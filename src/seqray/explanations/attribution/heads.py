@@ -39,7 +39,7 @@ def head_figures(model: TrainedModel, groups: Sequence[tuple[Codes, int]]) -> tu
     """
     check_heads(model)
     figures = []
-    for number, network in enumerate(model.readers, start=1):
+    for number, network in enumerate(model.sequence_networks, start=1):
         found = [
             _describe(AttributionTarget(model, network, target), codes)
             for codes, target in groups

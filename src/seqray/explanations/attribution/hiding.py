@@ -18,7 +18,7 @@ from seqray.explanations.attribution.logodds import log_odds
 from seqray.explanations.attribution.mutagenesis import stretches
 from seqray.inference import compute_precision
 from seqray.modelfile import TrainedModel
-from seqray.models import AxialTransformer, alignment_buckets, collate_alignments
+from seqray.models import AxialTransformer, collate, size_buckets
 from seqray.models.tokenizers import FIRST_LETTER, MASK
 
 TOKENS_AT_ONCE = 1 << 15
@@ -61,9 +61,9 @@ class AlignmentTarget(NamedTuple):
         result = np.empty(len(variants))
         shapes = [one.shape for one in variants]
         with compute_precision(self.model.device, "fp32"):
-            for indices in alignment_buckets(shapes, len(variants), TOKENS_AT_ONCE):
-                batch = collate_alignments([variants[i] for i in indices]).to(self.model.device)
-                logits = self.network(batch.tokens, batch.row_mask, batch.column_mask).logits
+            for indices in size_buckets(shapes, len(variants), TOKENS_AT_ONCE):
+                batch = collate([variants[i] for i in indices]).to(self.model.device)
+                logits = self.network(batch.tokens, *batch.masks).logits
                 result[indices] = self.of_logits(logits).double().cpu().numpy()
         return result
 

@@ -140,7 +140,7 @@ def _before_stem(
     stem = network.embedding
     if settings.spread == "span" or not isinstance(stem, ConvolutionalStem):
         return relevance
-    return spread(relevance, stem, tokens, network.frame(tokens))
+    return spread(relevance, stem, tokens, network.position_terms(tokens))
 
 
 def _input_x_gradient(question: AttributionTarget, tokens: Tensor, _: MethodSettings) -> Tensor:

@@ -11,12 +11,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from seqray.models import ConvolutionalStem, Frame
+from seqray.models import ConvolutionalStem, PositionTerms
 from seqray.models.tokenizers import FIRST_LETTER
 
 
 @torch.no_grad()
-def spread(relevance: Tensor, stem: ConvolutionalStem, tokens: Tensor, frame: Frame | None = None) -> Tensor:
+def spread(
+    relevance: Tensor, stem: ConvolutionalStem, tokens: Tensor, terms: PositionTerms | None = None
+) -> Tensor:
     """Spread relevance over the letters that each token has read.
 
     Parameters
@@ -27,7 +29,7 @@ def spread(relevance: Tensor, stem: ConvolutionalStem, tokens: Tensor, frame: Fr
         That made the T tokens.
     tokens
         (B, 1 + N) letter tokens with CLS first, none padded.
-    frame
+    terms
         What the letters count for at their places, where the model knows.
 
     Returns
@@ -35,7 +37,7 @@ def spread(relevance: Tensor, stem: ConvolutionalStem, tokens: Tensor, frame: Fr
     Tensor
         (B, 1 + N) with the same sums; CLS keeps its own.
     """
-    weights, letters = sensitivities(stem, tokens[:, 1:], frame)  # (B, T, F), (T, F)
+    weights, letters = sensitivities(stem, tokens[:, 1:], terms)  # (B, T, F), (T, F)
     shares = weights / weights.sum(dim=-1, keepdim=True)
     body = relevance[:, 1:, None] * shares
     count = tokens.shape[1] - 1
@@ -45,7 +47,7 @@ def spread(relevance: Tensor, stem: ConvolutionalStem, tokens: Tensor, frame: Fr
 
 
 def sensitivities(
-    stem: ConvolutionalStem, letters: Tensor, frame: Frame | None = None
+    stem: ConvolutionalStem, letters: Tensor, terms: PositionTerms | None = None
 ) -> tuple[Tensor, Tensor]:
     """How much each token changes when one of the letters that it reads becomes the mean letter.
 
@@ -56,7 +58,7 @@ def sensitivities(
     ----------
     letters
         (B, N) tokens.
-    frame
+    terms
         What the letters count for at their places, where the model knows.
 
     Returns
@@ -68,14 +70,14 @@ def sensitivities(
     count, field, reach = letters.shape[1], stem.field, (stem.field - stem.stride) // 2
     vectors = stem.letters(letters)  # (B, N, width)
     mean = stem.letters.weight[FIRST_LETTER:].mean(dim=0)
-    whole, _ = stem.read(vectors, None, frame)
+    whole, _ = stem.read(vectors, None, terms)
     lowest = torch.arange(whole.shape[1], device=letters.device) * stem.stride - reach  # (T,)
     places = lowest[:, None] + torch.arange(field, device=letters.device)  # (T, F)
     changes = whole.new_zeros(*whole.shape[:2], field)
     for turn in range(min(field, count)):
         changed = vectors.clone()
         changed[:, turn::field] = mean
-        difference = (stem.read(changed, None, frame)[0] - whole).float().norm(dim=-1)  # (B, T)
+        difference = (stem.read(changed, None, terms)[0] - whole).float().norm(dim=-1)  # (B, T)
         changes.scatter_(2, ((turn - lowest) % field).expand_as(difference)[..., None], difference[..., None])
     inside = (places >= 0) & (places < count)
     own = (places >= lowest[:, None] + reach) & (places < lowest[:, None] + reach + stem.stride) & inside

@@ -166,5 +166,6 @@ def _check_batches(model: TrainedModel) -> list[tuple[torch.Tensor, torch.Tensor
     ]
     batches = [collate([row]) for row in rows] + [collate(rows + drawn)]
     return [
-        (b.tokens, torch.ones_like(b.tokens, dtype=torch.bool) if b.mask is None else b.mask) for b in batches
+        (b.tokens, torch.ones_like(b.tokens, dtype=torch.bool) if b.masks[0] is None else b.masks[0])
+        for b in batches
     ]

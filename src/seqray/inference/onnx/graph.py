@@ -24,12 +24,12 @@ from seqray.models import (
     Block,
     ConvolutionalStem,
     EndMatrix,
+    KmerEmbedding,
     MultiHeadAttention,
     PositionGain,
     PositionMatrix,
     SequenceTransformer,
     TokenEmbedding,
-    WordEmbedding,
     rotary_angles,
     sinusoidal,
 )
@@ -248,7 +248,7 @@ def _ends(g: _Builder, ends: EndMatrix, letters: str, real: str | None) -> str:
     return g.op("Add", *sides)
 
 
-def _words(g: _Builder, words: WordEmbedding, letters: str, real: str | None, stride: int) -> str:
+def _words(g: _Builder, words: KmerEmbedding, letters: str, real: str | None, stride: int) -> str:
     """What the words that begin at letters (B, N) add to the tokens: (B, T, D)."""
     none, count = g.integers(-1), len(words.tables)
     codes = g.op("Sub", letters, g.integers(SPECIAL_TOKENS))

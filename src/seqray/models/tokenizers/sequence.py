@@ -223,7 +223,7 @@ class KmerTokenizer(OwnTokenizer):
 def make_tokenizer(config: ModelConfig, context: str | None = None) -> OwnTokenizer:
     """Build the tokenizer that a model's settings name, for sequences of one context or of none.
 
-    That of a backbone is made by `seqray.modelfile.tokenizer_for`, which calls this for all others.
+    That of a backbone is made by `seqray.modelfile.build_tokenizer`, which calls this for all others.
 
     Raises
     ------

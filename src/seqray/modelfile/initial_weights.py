@@ -45,7 +45,7 @@ _OPTIONAL = ("ends.", "words.", "helices.")  # taken over where both networks ha
 
 
 @dataclass(frozen=True)
-class StartingWeights:
+class InitialWeights:
     """Weights of a network that learned something before.
 
     Attributes
@@ -90,7 +90,7 @@ def save_pretrained(path: str | Path, network: Network, facts: Mapping[str, Any]
         handle.write(content)
 
 
-def load_pretrained(path: str | Path) -> StartingWeights:
+def load_pretrained(path: str | Path) -> InitialWeights:
     """Read what `save_pretrained` wrote.
 
     Raises
@@ -117,10 +117,10 @@ def load_pretrained(path: str | Path) -> StartingWeights:
             f"has format {header['format']}, written by seqray {header.get('seqray_version')}", where=where
         )
     sha256 = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    return StartingWeights(from_mapping(ModelConfig, header["model"]), tensors, header["facts"], sha256)
+    return InitialWeights(from_mapping(ModelConfig, header["model"]), tensors, header["facts"], sha256)
 
 
-def load_start(path: str | Path) -> StartingWeights:
+def load_initial_weights(path: str | Path) -> InitialWeights:
     """Read weights to begin with from a file of `save_pretrained`, or a model file's first member.
 
     Raises
@@ -132,7 +132,7 @@ def load_start(path: str | Path) -> StartingWeights:
         return load_pretrained(path)
     model = load_model_file(path)
     tensors = model.networks[0].state_dict()
-    return StartingWeights(model.card.model, tensors, {"model": model.card.name}, model.sha256)
+    return InitialWeights(model.card.model, tensors, {"model": model.card.name}, model.sha256)
 
 
 def is_pretrained(path: str | Path) -> bool:
@@ -144,7 +144,7 @@ def is_pretrained(path: str | Path) -> bool:
         return False
 
 
-def check_start(start: StartingWeights, config: ModelConfig) -> None:
+def check_initial_weights(start: InitialWeights, config: ModelConfig) -> None:
     """Refuse weights of a network of another shape.
 
     Raises
@@ -168,7 +168,7 @@ def check_start(start: StartingWeights, config: ModelConfig) -> None:
         )
 
 
-def begin_with(network: Network, start: StartingWeights) -> None:
+def apply_initial_weights(network: Network, start: InitialWeights) -> None:
     """Give a network the weights; head, contexts, gain and matrix keep their own start.
 
     So do ends, words and helices where the start has none, or fewer; what it alone has is left.

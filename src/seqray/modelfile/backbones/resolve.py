@@ -9,7 +9,7 @@ from seqray.modelfile.backbones.directory import SETTINGS, checksums, find_direc
 from seqray.modelfile.backbones.tokenizer import load_tokenizer
 
 
-def completed(config: ModelConfig) -> ModelConfig:
+def resolve_backbone(config: ModelConfig) -> ModelConfig:
     """Fill in what a backbone's directory settles, for the card; other models are returned as they are.
 
     Raises
