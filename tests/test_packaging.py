@@ -200,9 +200,8 @@ def test_galaxy_parameters_are_options_of_the_verb(path):
 
 def of_sequences() -> list[str]:
     """Shipped models that the tools of Galaxy offer: they read FASTA."""
-    return [
-        name for name in zoo.available_models() if read_card(zoo.locate_model(name)).model.kind == "sequence"
-    ]
+    cards = {name: read_card(zoo.locate_model(name)) for name in zoo.available_models()}
+    return [name for name, card in cards.items() if card.model.kind == "sequence"]
 
 
 def test_galaxy_offers_every_shipped_model_that_fits():

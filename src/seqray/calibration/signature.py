@@ -185,10 +185,8 @@ class Signature:
             - _by_chance(observed, n, min(self.words[i], self.words[j]))
             for i, j in pairs
         ]
-        (first, second), distance = pairs[int(np.argmin(distances))], max(min(distances), 0.0)
-        return ContextDistance(self.contexts[first], distance), ContextDistance(
-            self.contexts[second], distance
-        )
+        (i, j), distance = pairs[int(np.argmin(distances))], max(min(distances), 0.0)
+        return ContextDistance(self.contexts[i], distance), ContextDistance(self.contexts[j], distance)
 
     def to_mapping(self) -> list[dict[str, Any]]:
         """Return plain data for the model card."""

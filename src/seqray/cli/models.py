@@ -78,9 +78,8 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _show(args: argparse.Namespace) -> int:
     if len(args.models) != 1:
-        raise ConfigError(
-            "'show' takes one model", remedy=f"shipped are {', '.join(available_models()) or 'none'}"
-        )
+        shipped = ", ".join(available_models()) or "none"
+        raise ConfigError("'show' takes one model", remedy=f"shipped are {shipped}")
     path = locate_model(args.models[0])
     card, checksum = read_card(path), sha256(path)
     if args.json:
