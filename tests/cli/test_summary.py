@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from seqray.cli.dispatch import main
-from seqray.report.pages.summary_page import render_summary
+from seqray.report.pages.summary import render_summary
 
 CALLS = """\
 # model: tiny 123

@@ -1,5 +1,6 @@
 """Pages and pictures.
 
-- `html`: the shell of a page; `svg`: drawings; `plots`: pictures by matplotlib
-- `explanation`, `evaluation`, `pages`: the pages
+- `pages`: one page for each verb, filled from ``templates/``; `html`: the frame of a page, text and numbers
+- `svg`: drawings on pages; `plots`: figures by matplotlib
+- `palette`: the colors of all of them
 """

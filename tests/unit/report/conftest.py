@@ -14,7 +14,7 @@ from seqray.core.model_config import ModelConfig
 from seqray.core.records import Alignment
 from seqray.core.results.alignment import AlignmentExplanation, AlignmentScores
 from seqray.core.results.explanation import Check, Curve, Explanation, Faithfulness, HeadFigures, Motif, Place
-from seqray.report.explanation.data import ReportData
+from seqray.report.pages.sequences import SequenceReport
 
 METHODS = (("ism", True), ("rollout", False), ("integrated-gradients", True))
 
@@ -132,10 +132,10 @@ def made_motif(rng: np.random.Generator, number: int, box: str, start: int, lett
 
 
 @pytest.fixture(scope="session")
-def make_report() -> Callable[..., ReportData]:
+def make_report() -> Callable[..., SequenceReport]:
     """Make the data of a page of so many records of some length; keywords replace what is made."""
 
-    def make(records: int = 3, length: int = 80, alphabet: Alphabet = DNA, **more: Any) -> ReportData:
+    def make(records: int = 3, length: int = 80, alphabet: Alphabet = DNA, **more: Any) -> SequenceReport:
         rng = np.random.default_rng(5)
         explanations = [e for r in range(records) for e in made_record(rng, r, length, alphabet)]
         heads = [
@@ -165,7 +165,7 @@ def make_report() -> Callable[..., ReportData]:
             "heads": heads,
             "motifs": motifs,
         }
-        return ReportData(**{**settings, **more})
+        return SequenceReport(**{**settings, **more})
 
     return make
 

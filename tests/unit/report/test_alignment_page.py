@@ -19,9 +19,11 @@ from seqray.core.records import Alignment
 from seqray.core.results.alignment import AlignmentExplanation, AlignmentScores
 from seqray.core.results.explanation import Check, Curve, Faithfulness
 from seqray.explanations.attribution.column_pairs import pair_table, structure_of
-from seqray.report.explanation.alignment_grid import alignment_panel, cell_relevance, line_width
-from seqray.report.explanation.alignment_page import AlignmentReport, render_alignments
-from seqray.report.svg.canvas import colour_of_hex, mixed, picture, shades_to
+from seqray.report.pages.alignment_grid import alignment_panel, cell_relevance
+from seqray.report.pages.alignments import AlignmentReport, render_alignments
+from seqray.report.palette import components, tint
+from seqray.report.svg.pictures import picture
+from seqray.report.svg.rows import line_width
 
 HOSTILE = (
     "<script>document.title='owned'</script>",
@@ -39,7 +41,8 @@ CARD = Card(
 
 def report(*items, **more):
     shown = [(e, pair_table(e, structure_of(e.alignment))) for e in items]
-    return AlignmentReport("Alignments", shown, CARD, ["seqray explain x"], **more)
+    settings = {"title": "Alignments", "card": CARD, "provenance": ["seqray explain x"]}
+    return AlignmentReport(shown=shown, **{**settings, **more})
 
 
 def checked():
@@ -57,8 +60,8 @@ def test_every_section_is_there(explained):
     page = render_alignments(report(explained(), explained(seed=1), faithfulness=checked(), omitted=3))
     headings = re.findall(r"<h2 id=[^>]+>(.*?)</h2>", page)
     assert headings == [
-        "Are the rankings worth believing?",
-        "The whole set",
+        "Can the rankings be trusted?",
+        "All alignments together",
         "How to read the alignments",
         "<bdi>RF1</bdi>",
         "<bdi>RF1</bdi>",
@@ -84,7 +87,7 @@ def test_nothing_comes_from_outside_and_nothing_runs(explained):
 
 def test_without_checks_and_without_alignments_it_says_so():
     page = render_alignments(report())
-    assert "unchecked (--no-check)" in page
+    assert "not checked (--no-check)" in page
     assert "0 alignments on this page" in page
 
 
@@ -117,16 +120,19 @@ def test_columns_passed_over_are_marked_and_ticks_count_the_query(explained):
 def test_long_alignments_are_wrapped_and_rows_counted(explained):
     e = explained(50, 200, read_rows=40, read_columns=190)
     page = render_alignments(report(e))
-    assert line_width(190) == 70
+    assert line_width(190, 40, 80) == 70
     assert page.count("<div class=line>") == 3
-    assert "10 more rows that the model read; 10 rows of the file that it didn't read; 10 columns" in page
+    assert (
+        "10 more rows that the model read; 10 rows of the file that the model did not read; 10 columns"
+        in page
+    )
     assert page.count("row30</text>") == 0
     assert len(re.findall(r">row29<title>row 30: row29</title>", page)) == 3
 
 
 @given(st.integers(1, 3000))
 def test_lines_are_of_a_readable_width(columns):
-    assert 40 <= line_width(columns) <= 80
+    assert 40 <= line_width(columns, 40, 80) <= 80
 
 
 def test_relevance_of_cells_is_the_root_of_the_share_of_the_largest(explained):
@@ -161,19 +167,20 @@ def decoded(address: str) -> tuple[np.ndarray, list[tuple[int, ...]]]:
 )
 def test_pictures_hold_their_cells(cells, many):
     palette = [(i, 2 * i, 255 - i) for i in range(40 if many else 16)]
-    found, colours = decoded(picture(cells, palette))
+    image = picture(cells, ["#{:02x}{:02x}{:02x}".format(*color) for color in palette], 10, 20)
+    found, colors = decoded(re.search(r'href="([^"]+)" width=10 height=20 ', image)[1])
     assert found.tolist() == cells.tolist()
-    assert colours == palette
+    assert colors == palette
 
 
-def test_colours_by_hand():
-    assert colour_of_hex("#1f4e9e") == (31, 78, 158)
-    assert mixed((0, 100, 255), 0.5) == (128, 178, 255)
-    assert (shades_to((10, 20, 30))[0], shades_to((10, 20, 30))[-1]) == ((255, 255, 255), (10, 20, 30))
+def test_colors_by_hand():
+    assert components("#1f4e9e") == (31, 78, 158)
+    assert tint("#0064ff", 0.5) == "#80b2ff"
+    assert (tint("#0a141e", 0), tint("#0a141e", 1)) == ("#ffffff", "#0a141e")
 
 
 @pytest.mark.parametrize("alphabet", [RNA, PROTEIN])
-def test_letters_are_coloured_gaps_are_white_and_missing_data_grey(alphabet):
+def test_letters_are_colored_gaps_are_white_and_missing_data_gray(alphabet):
     letter, gap = 0, alphabet.unknown + 1
     codes = np.array([[letter, letter, gap, gap + 1, alphabet.unknown]], dtype=np.uint8)
     grid = np.array([[1.0, 0.0, 1.0, 1.0, 1.0]])
@@ -183,10 +190,10 @@ def test_letters_are_coloured_gaps_are_white_and_missing_data_grey(alphabet):
     )
     panel = alignment_panel(e, 40)
     cells, palette = decoded(re.search(r'<image href="([^"]+)"', panel)[1])
-    strong, pale, white, grey, other = (palette[cell] for cell in cells[0])
+    strong, pale, white, gray, other = (palette[cell] for cell in cells[0])
     assert white == (255, 255, 255)
-    assert max(grey) - min(grey) < 16
-    assert len({strong, pale, white, grey, other}) == 5
+    assert max(gray) - min(gray) < 16
+    assert len({strong, pale, white, gray, other}) == 5
     assert sum(strong) < sum(pale)
     assert '<path class=gaps d="M28 8h4"/>' in panel
     text = alphabet.letters[0] * 2 + "~" + alphabet.unknown_letter

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from seqray.core.results.audit import Audit, AuditFigure, Finding, Histogram
-from seqray.report.pages.audit_page import render_audit
-from seqray.report.svg.bars import histogram_rows
+from seqray.report.pages.audit import render_audit
+from seqray.report.svg.charts import class_histograms
 
 HOSTILE = '<script>alert("x")</script>'
 SETTINGS = {"given": "5 random folds", "grouped": "5 folds that keep relatives together", "word": "40"}
@@ -75,7 +75,7 @@ def test_bars_are_as_high_as_their_share():
         Histogram("gc", "all", name, (0.0, 0.5, 1.0), counts)
         for name, counts in (("a", (1, 3)), ("b", (4, 0)))
     ]
-    drawn = histogram_rows([first, second], "GC share")
+    drawn = class_histograms([first, second], "GC share")
     paths = re.findall(r'<path class=bar d="([^"]*)"', drawn)
     tops = [[float(v) for v in re.findall(r"V([\d.]+)H", path)] for path in paths]
     base = float(re.search(r"M[\d.]+ ([\d.]+)V", paths[0])[1])

@@ -11,8 +11,8 @@ import pytest
 from seqray.core.card import Card
 from seqray.core.model_config import ModelConfig
 from seqray.explanations.attribution.column_pairs import pair_table
-from seqray.report.explanation.alignment_page import AlignmentReport, render_alignments
-from seqray.report.explanation.page import render_report
+from seqray.report.pages.alignments import AlignmentReport, render_alignments
+from seqray.report.pages.sequences import render_sequences
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 HOSTILE = (
@@ -72,7 +72,7 @@ def dump(page, folder):
 def hostile_page(make_report):
     data = make_report(records=3)
     renamed = [replace(e, id=HOSTILE[e.record], label=HOSTILE[e.record]) for e in data.explanations]
-    return render_report(replace(data, explanations=renamed, title="Safe & sound", provenance=HOSTILE))
+    return render_sequences(replace(data, explanations=renamed, title="Safe & sound", provenance=HOSTILE))
 
 
 def without_policy(page):
@@ -111,7 +111,9 @@ def test_the_page_of_alignments_shows_names_as_text(explained, tmp_path):
     alignment = replace(e.alignment, id=HOSTILE[0], names=HOSTILE, metadata={"DE": HOSTILE[1]})
     e = replace(e, alignment=alignment, label=HOSTILE[2], target=HOSTILE[1])
     shown = [(e, pair_table(e, None))]
-    page = render_alignments(AlignmentReport("Safe & sound", shown, CARD, HOSTILE))
+    page = render_alignments(
+        AlignmentReport(title="Safe & sound", shown=shown, card=CARD, provenance=HOSTILE)
+    )
     page = dump(without_policy(page), tmp_path)
     assert re.search(r"<title>([^<]*)</title>", page)[1] == "Safe &amp; sound"
     assert unescape(re.search(r'<h2 id="r0-title"><bdi>([^<]*)</bdi>', page)[1]) == HOSTILE[0]

@@ -5,20 +5,22 @@ import re
 import struct
 import zlib
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from seqray.core.alphabet import ALPHABETS, DNA, PROTEIN
-from seqray.report.explanation.records import ranking
+from seqray.core.alphabet import ALPHABETS, DNA, PROTEIN, RNA
 from seqray.report.html.text import compact, decimals_for, fixed, number, offset
-from seqray.report.svg.color_levels import levels, shades
-from seqray.report.svg.curves import position_histogram, round_ticks
-from seqray.report.svg.glyphs import colour_of, glyph_definitions
-from seqray.report.svg.heatmap import attention_map
-from seqray.report.svg.lines import lines_of, width_for
+from seqray.report.pages.explained import ranking
+from seqray.report.palette import Color, components, letter_color, level_colors, palette_css
+from seqray.report.svg.charts import position_histogram
+from seqray.report.svg.frame import round_ticks
+from seqray.report.svg.letters import glyph_definitions
+from seqray.report.svg.levels import draw_levels, write_levels
 from seqray.report.svg.logo import effect_letters, letter_effects
-from seqray.report.svg.tracks import bars_path
+from seqray.report.svg.pictures import attention_map
+from seqray.report.svg.rows import bars_path, line_width, lines_of
 
 
 def test_the_score_of_a_letter_is_minus_the_mean_of_the_others():
@@ -48,14 +50,14 @@ def test_every_letter_has_an_outline_of_its_own(alphabet):
 
 
 def test_shades_of_scores():
-    assert levels(np.array([0.0, 0.5, 1.0, 3.0]), signed=False) == "0126"
-    assert levels(np.array([-3.0, 0.0, 1.0, 1.5]), signed=True) == "f0BC"
-    assert levels(np.array([np.nan, 0.0]), signed=True) == "00"
-    assert levels(np.array([1.0]), signed=False, largest=6.0) == "1"
+    assert write_levels(np.array([0.0, 0.5, 1.0, 3.0]), signed=False) == "0126"
+    assert write_levels(np.array([-3.0, 0.0, 1.0, 1.5]), signed=True) == "f0BC"
+    assert write_levels(np.array([np.nan, 0.0]), signed=True) == "00"
+    assert write_levels(np.array([1.0]), signed=False, largest=6.0) == "1"
 
 
-def test_neighbours_of_one_shade_are_one_stroke():
-    assert shades("110a1", 10) == '<path class=l1 d="M0 0h20M40 0h10"/><path class=la d="M30 0h10"/>'
+def test_neighbors_of_one_shade_are_one_stroke():
+    assert draw_levels("110a1", 10) == '<path class=l1 d="M0 0h20M40 0h10"/><path class=la d="M30 0h10"/>'
 
 
 def test_bars_are_one_outline():
@@ -66,7 +68,7 @@ def test_bars_are_one_outline():
     ("longest", "width"), [(1, 60), (80, 80), (81, 90), (100, 100), (101, 60), (251, 90)]
 )
 def test_lines_hold_60_to_100_letters(longest, width):
-    assert width_for(longest) == width
+    assert line_width(longest) == width
     lines = lines_of(longest, width, None)
     assert (lines[0].start, lines[-1].end) == (0, longest)
 
@@ -128,8 +130,8 @@ def test_numbers():
     ]
 
 
-def luminance(colour):
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+def luminance(color):
+    parts = [part / 255 for part in components(color)]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
@@ -139,19 +141,43 @@ def contrast(first, second):
     return (light + 0.05) / (dark + 0.05)
 
 
-def test_letters_can_be_read_on_every_shade_and_text_on_its_ground():
-    style = files("seqray.report").joinpath("page.css").read_text(encoding="utf-8")
-    grounds = re.findall(r"\.l[1-6A-Fa-f] \{ --s: (#\w{6}); \}", style)
-    assert len(grounds) == 18
-    letter = re.search(r"\.seq \{[^}]*fill: (#\w{6})", style)[1]
-    ink, soft, wash = (re.search(rf"--{n}: (#\w{{6}})", style)[1] for n in ("ink", "soft", "wash"))
-    assert min(contrast(letter, ground) for ground in grounds) >= 4.5
-    assert min(contrast(ink, ground) for ground in grounds) >= 4.5
-    assert contrast(soft, wash) >= 4.5
-    for text, ground in re.findall(r"background: (#\w{6}); color: (#\w{6})", style):
-        assert contrast(text, ground) >= 4.5
+def test_letters_can_be_read_on_every_level_and_text_on_its_background():
+    levels = level_colors()
+    assert "".join(levels) == "123456ABCDEFabcdef"
+    assert min(contrast(Color.INK, background) for background in levels.values()) >= 4.5
+    variables = dict(re.findall(r"--([\w-]+):(#\w{6});", palette_css()))
+    style = files("seqray.report").joinpath("templates/style.css").read_text(encoding="utf-8")
+    pairs = re.findall(r"background: var\(--([\w-]+)\); color: var\(--([\w-]+)\)", style)
+    assert len(pairs) >= 3
+    for background, text in [*pairs, ("wash", "soft"), ("paper", "soft"), ("paper", "navy")]:
+        assert contrast(variables[text], variables[background]) >= 4.5
 
 
-def test_colours_tell_the_bases_apart_by_more_than_hue():
-    assert len({colour_of(letter, DNA) for letter in DNA.letters}) == 4
-    assert len({colour_of(letter, PROTEIN) for letter in "AGDK"}) == 4
+def test_style_uses_colors_of_the_palette_only():
+    style = files("seqray.report").joinpath("templates/style.css").read_text(encoding="utf-8")
+    defined = set(re.findall(r"--([\w-]+):", palette_css())) | {"k", "d", "s"}
+    assert set(re.findall(r"var\(--([\w-]+)", style)) <= defined
+
+
+LITERAL = re.compile(
+    r"#[0-9a-fA-F]{3,8}\b|\b(?:rgba?|hsla?)\("
+    r"|[:=(,] *[\"']?(?:white|black|gr[ae]y|red|green|blue|orange|purple|transparent)[\"';]"
+)
+
+
+def test_no_file_but_the_palette_names_a_color():
+    root = Path(str(files("seqray")))
+    suffixes = {".py", ".css", ".js", ".html"}
+    faults = [
+        f"{path.relative_to(root)}: {found[0]}"
+        for path in sorted(root.rglob("*"))
+        if path.suffix in suffixes and path.name != "palette.py"
+        for found in LITERAL.finditer(path.read_text(encoding="utf-8"))
+    ]
+    assert faults == []
+
+
+def test_colors_distinguish_the_bases_and_every_amino_acid_has_its_group():
+    assert len({letter_color(letter, DNA) for letter in DNA.letters}) == 4
+    assert len({letter_color(letter, PROTEIN) for letter in "AGDKSF"}) == 6
+    assert letter_color("T", DNA) == letter_color("U", RNA)

@@ -9,9 +9,8 @@ import pytest
 from seqray.core.results.evaluation import Answers
 from seqray.evaluation.floor import answers_from_probabilities
 from seqray.evaluation.run import evaluate_answers, evaluate_scores
-from seqray.report.evaluation.page import render_evaluation
-from seqray.report.evaluation.plots import path
-from seqray.report.svg.curves import Frame
+from seqray.report.pages.evaluation import render_evaluation
+from seqray.report.svg.frame import Frame
 
 EVIL = '<script>alert("x")</script>&\u202e'
 
@@ -120,6 +119,6 @@ def test_paths_draw_a_place_once(steps, expected):
     frame = Frame(0, 1, 0, 1, 200, 200)
     x = np.array([0.0, 0.0, 0.5, 0.5])
     y = np.array([0.0, 1e-6, 0.5, 0.5])
-    drawn = path(frame, x, y, steps=steps)
+    drawn = frame.path(x, y, steps=steps)
     assert drawn.startswith(f"M{frame.x(0):g} {frame.y(0):g}")
     assert len(re.findall("[MLHV]", drawn)) == len(re.findall("[MLHV]", "M0 0" + expected))

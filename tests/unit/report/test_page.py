@@ -13,9 +13,7 @@ from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.card import Card
 from seqray.core.model_config import ModelConfig
 from seqray.core.results.explanation import Check, Explanation, Faithfulness, Place
-from seqray.report.explanation.data import ReportData
-from seqray.report.explanation.overview import UNCHECKED
-from seqray.report.explanation.page import render_report
+from seqray.report.pages.sequences import SequenceReport, render_sequences
 
 HOSTILE = (
     "<script>document.title='owned'</script>",
@@ -93,7 +91,7 @@ def test_text_from_files_is_shown_and_makes_no_element(make_report, text):
         for e in plain.explanations
     ]  # fmt: skip
     motifs = [replace(m, name=text, consensus=text, known=text) for m in plain.motifs]
-    page = render_report(
+    page = render_sequences(
         replace(
             plain, title=text, card=card, faithfulness=faithfulness, explanations=explanations,
             motifs=motifs, provenance=[text],
@@ -109,7 +107,7 @@ def test_text_from_files_is_shown_and_makes_no_element(make_report, text):
 
 def test_characters_that_turn_the_writing_or_break_the_file_are_replaced():
     data = single(id="a\u202eb\x00c\ud800d")
-    page = render_report(page_of(data))
+    page = render_sequences(page_of(data))
     page.encode("utf-8")
     assert "<bdi>a\ufffdb\ufffdc\ufffdd</bdi>" in page
 
@@ -117,14 +115,14 @@ def test_characters_that_turn_the_writing_or_break_the_file_are_replaced():
 def page_of(*explanations, **more):
     card = Card(name="m", classes=("b", "promoter"), positive="promoter", window=4, model=ModelConfig())
     settings = {"title": "t", "alphabet": DNA, "card": card, "site": None, "provenance": ()}
-    return ReportData(explanations=explanations, **{**settings, **more})
+    return SequenceReport(explanations=explanations, **{**settings, **more})
 
 
 # --- nothing from outside --------------------------------------------------------------------------------
 
 
 def test_the_page_refers_to_nothing_outside(make_report):
-    read = Reader(page := render_report(make_report(records=2)))
+    read = Reader(page := render_sequences(make_report(records=2)))
     links = [value for _, key, value in read.attributes if key in {"href", "src", "xlink:href", "srcset"}]
     assert links
     assert all(link.startswith(("#", "data:image/png;base64,")) for link in links)
@@ -135,7 +133,7 @@ def test_the_page_refers_to_nothing_outside(make_report):
 
 
 def test_every_inner_link_has_its_target(make_report):
-    read = Reader(render_report(make_report(records=3, length=130)))
+    read = Reader(render_sequences(make_report(records=3, length=130)))
     ids = [value for _, key, value in read.attributes if key == "id"]
     assert len(ids) == len(set(ids))
     assert {value for _, key, value in read.attributes if key == "href" and value[0] == "#"} <= {
@@ -144,7 +142,7 @@ def test_every_inner_link_has_its_target(make_report):
 
 
 def test_the_policy_allows_this_style_and_script_alone(make_report):
-    page = render_report(make_report(records=1))
+    page = render_sequences(make_report(records=1))
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)[1]
     for part in ("script", "style"):
         text = re.search(f"<{part}>(.*?)</{part}>", page, flags=re.DOTALL)[1]
@@ -159,11 +157,11 @@ def test_the_policy_allows_this_style_and_script_alone(make_report):
 
 
 def test_a_hundred_records_of_251_letters_stay_below_2_mb(make_report):
-    assert len(render_report(make_report(records=100, length=251)).encode()) < 2_000_000
+    assert len(render_sequences(make_report(records=100, length=251)).encode()) < 2_000_000
 
 
 def test_the_same_data_give_the_same_page(make_report):
-    assert render_report(make_report(records=3)) == render_report(make_report(records=3))
+    assert render_sequences(make_report(records=3)) == render_sequences(make_report(records=3))
 
 
 # --- records and ranks -----------------------------------------------------------------------------------
@@ -171,7 +169,7 @@ def test_the_same_data_give_the_same_page(make_report):
 
 def test_every_record_and_every_ranked_position_is_there(make_report):
     data = make_report(records=81)
-    page = render_report(data)
+    page = render_sequences(data)
     assert [f"promoter_{i:03d}" for i in range(1, 82)] == re.findall(
         r"<h3><a href=#r\d+><bdi>(\w+)</bdi>", page
     )
@@ -194,7 +192,7 @@ def test_ranks_positions_and_values_of_an_example_on_paper():
         q=np.array([0.6, 1.0, 0.04, 0.6]),
         place=Place("chr", 100, 104, "-", 1000),
     )
-    assert tables(render_report(page_of(item, site=2))) == [
+    assert tables(render_sequences(page_of(item, site=2))) == [
         [
             ["1", "2", "0", "101", "T", "0.75", "0.01", "0.04"],
             ["2", "0", "−2", "103", "G", "0.25", "0.5", "0.6"],
@@ -206,12 +204,12 @@ def test_ranks_positions_and_values_of_an_example_on_paper():
 
 def test_a_record_across_the_origin_of_a_circle():
     item = single(place=Place("chr", 998, 1002, "+", 1000))
-    ranked = tables(render_report(page_of(item)))[0]
+    ranked = tables(render_sequences(page_of(item)))[0]
     assert [(row[1], row[2]) for row in ranked] == [("1", "999"), ("2", "0"), ("3", "1"), ("0", "998")]
 
 
 def test_records_of_one_name_stay_apart():
-    page = render_report(page_of(single(record=0), single(record=1)))
+    page = render_sequences(page_of(single(record=0), single(record=1)))
     assert page.count("<article class=record") == 2
     assert "id=r0 " in page
     assert "id=r1 " in page
@@ -221,14 +219,12 @@ def test_records_of_one_name_stay_apart():
 
 
 def test_omitted_records_are_told():
-    assert "1 record on this page; 7 records are left out of this page" in render_report(
-        page_of(single(), omitted=7)
-    )
+    assert "1 record on this page; 7 records are left out" in render_sequences(page_of(single(), omitted=7))
 
 
 def test_verdicts_come_first_with_a_cue(make_report):
     data = make_report(records=1)
-    page = render_report(data)
+    page = render_sequences(data)
     places = [page.index(text) for text in data.faithfulness.verdicts.values()]
     assert (
         max(places)
@@ -244,23 +240,22 @@ def test_verdicts_come_first_with_a_cue(make_report):
     ("bounds", "badge"),
     [
         ([(0.1, 0.5), (0.2, 0.4)], "better than random"),
-        ([(0.1, 0.5), (-0.1, 0.4)], "not told apart from random"),
+        ([(0.1, 0.5), (-0.1, 0.4)], "not distinguishable from random"),
         ([(-0.5, -0.1), (0.2, 0.4)], "worse than random"),
-        ([(np.nan, np.nan)], "not judged"),
+        ([(np.nan, np.nan)], "not assessed"),
         ([], None),
     ],
 )
 def test_badges_follow_the_gains_over_random(bounds, badge):
     checks = tuple(Check("rollout", "deletion_gain", "random", 0.0, low, high, 9) for low, high in bounds)
-    page = render_report(page_of(single(), faithfulness=Faithfulness(checks, (), {"rollout": "So so."})))
+    page = render_sequences(page_of(single(), faithfulness=Faithfulness(checks, (), {"rollout": "So so."})))
     badges = re.findall(r"<span class='badge[^>]*>. ([^<]+)<", page)
     assert badges == ([badge] if badge else [])
 
 
 def test_unchecked_rankings_are_called_so(make_report):
-    page = render_report(make_report(records=1, faithfulness=None))
-    assert UNCHECKED in page
-    assert "--no-check" in UNCHECKED
+    page = render_sequences(make_report(records=1, faithfulness=None))
+    assert "not checked (--no-check)" in page
     assert "Deletion and insertion" not in page
 
 
@@ -268,16 +263,16 @@ def test_unsigned_methods_say_what_they_are():
     note = (
         "shares of attention-based relevance: unsigned, and the same for every class (rollout, value-rollout)"
     )
-    assert note in render_report(page_of(single()))
-    assert note not in render_report(page_of(single(method="ism", signed=True)))
-    assert note not in render_report(page_of(single(method="grad-rollout")))
+    assert note in render_sequences(page_of(single()))
+    assert note not in render_sequences(page_of(single(method="ism", signed=True)))
+    assert note not in render_sequences(page_of(single(method="grad-rollout")))
 
 
 # --- parts that may be missing, and odd records ----------------------------------------------------------
 
 
 def test_missing_parts_are_left_out():
-    page = render_report(page_of(single()))
+    page = render_sequences(page_of(single()))
     for absent in (
         "<h3>Checks",
         "<h3>Motifs",
@@ -292,7 +287,7 @@ def test_missing_parts_are_left_out():
 
 
 def test_no_records_at_all():
-    assert "0 records on this page" in render_report(page_of())
+    assert "0 records on this page" in render_sequences(page_of())
 
 
 @pytest.mark.parametrize(
@@ -307,14 +302,14 @@ def test_no_records_at_all():
     ids=["one letter", "all zero", "nan effects", "nan scores", "empty"],
 )
 def test_odd_records(item):
-    page = render_report(page_of(item, site=60))
+    page = render_sequences(page_of(item, site=60))
     assert page.count("<article class=record") == 1
     assert not re.search(r"\bnan\b|\binf\b", page)
 
 
 def test_proteins(make_report):
     data = make_report(records=2, length=120, alphabet=PROTEIN, site=None, motifs=())
-    page = render_report(data)
+    page = render_sequences(data)
     used = set(re.findall(r"<use href=#g([A-Z]) ", page))
     assert len(used) > 10
     assert used <= set(PROTEIN.letters)
@@ -323,6 +318,6 @@ def test_proteins(make_report):
 
 
 def test_members_are_told_apart():
-    page = render_report(page_of(single(), single(member="2")))
+    page = render_sequences(page_of(single(), single(member="2")))
     assert "rollout, member 2" in page
     assert len(tables(page)) == 2

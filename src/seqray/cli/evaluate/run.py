@@ -249,7 +249,7 @@ def _write(args: argparse.Namespace, material: Material, evaluation: Evaluation)
 
 def _write_page(path: str | Path, evaluation: Evaluation, material: Material, lines: list[str]) -> None:
     from seqray.io import open_output
-    from seqray.report.evaluation import render_evaluation
+    from seqray.report.pages import render_evaluation
 
     with open_output(path) as handle:
         page = render_evaluation(evaluation, material.name, lines, material.card)

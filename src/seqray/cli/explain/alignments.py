@@ -38,7 +38,7 @@ from seqray.io.tables import (
     write_checks,
 )
 from seqray.modelfile import TrainedModel
-from seqray.report.explanation import AlignmentReport, render_alignments
+from seqray.report.pages import AlignmentReport, render_alignments
 
 _FOR_SEQUENCES = (
     *("--calls", "--best-calls", "--track", "--motifs", "--heads", "--shuffles"),

@@ -226,10 +226,10 @@ def _page(
     heads: Sequence[HeadFigures],
     motifs: Sequence[Motif],
 ) -> str:
-    from seqray.report.explanation import ReportData, render_report
+    from seqray.report.pages import SequenceReport, render_sequences
 
-    return render_report(
-        ReportData(
+    return render_sequences(
+        SequenceReport(
             title=f"{model.card.name}: which positions the calls rest on",
             explanations=gathered.shown,
             alphabet=model.alphabet,

@@ -1,4 +1,4 @@
-"""The shell of a page, and text in it."""
+"""The frame of a page, and text and numbers in it."""
 
 import lazy_loader
 

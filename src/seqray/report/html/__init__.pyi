@@ -1,4 +1,10 @@
-from .shell import document as document
+from .layout import (
+    document as document,
+    resource as resource,
+    table as table,
+    templates as templates,
+    wide_table as wide_table,
+)
 from .text import (
     MISSING as MISSING,
     compact as compact,
@@ -6,8 +12,8 @@ from .text import (
     decimals_for as decimals_for,
     escape as escape,
     fixed as fixed,
+    interval as interval,
     name as name,
     number as number,
     offset as offset,
-    table as table,
 )

@@ -1,33 +1,36 @@
-"""Words and numbers as they stand on the page. Whatever comes from a file goes through `escape`."""
+"""Text and numbers of a page. Whatever comes from a file goes through `escape`."""
 
 from __future__ import annotations
 
-import html
 import math
-from collections.abc import Iterable
 from unicodedata import category
+
+import markupsafe
+from markupsafe import Markup
 
 MINUS = "\N{MINUS SIGN}"
 MISSING = "n/a"
-_UNSEEN = ("Cc", "Cf", "Cs")
+_INVISIBLE = ("Cc", "Cf", "Cs")
 
 
-def escape(text: object) -> str:
-    """Make text safe between tags and within quoted attributes.
+def escape(text: object) -> Markup:
+    """Make text safe between tags and within quoted attributes; what is HTML already stays as it is.
 
-    Control characters, halves of surrogate pairs and what turns the direction of writing become the
-    replacement character.
+    Control characters, halves of surrogate pairs and characters that turn the direction of writing become
+    the replacement character.
     """
+    if isinstance(text, Markup):
+        return text
     plain = "".join(
-        "\N{REPLACEMENT CHARACTER}" if category(letter) in _UNSEEN and letter not in "\n\t" else letter
+        "\N{REPLACEMENT CHARACTER}" if category(letter) in _INVISIBLE and letter not in "\n\t" else letter
         for letter in str(text)
     )
-    return html.escape(plain, quote=True)
+    return markupsafe.escape(plain)
 
 
-def name(text: object) -> str:
-    """Escape a name from a file; letters written right to left don't reorder what stands around it."""
-    return f"<bdi>{escape(text)}</bdi>"
+def name(text: object) -> Markup:
+    """Escape a name from a file; letters written right to left do not reorder the text around it."""
+    return Markup(f"<bdi>{escape(text)}</bdi>")
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -44,9 +47,16 @@ def decimals_for(largest: float) -> int:
     return min(9, max(0, 2 - math.floor(math.log10(largest))))
 
 
-def fixed(value: float, decimals: int) -> str:
+def fixed(value: float, decimals: int = 3) -> str:
     """Round to some decimals, so that a column lines up; nan is ``n/a``."""
     return f"{value:.{decimals}f}".replace("-", MINUS) if math.isfinite(value) else MISSING
+
+
+def interval(low: float, high: float, decimals: int = 3) -> str:
+    """Write an interval behind its value, in parentheses; empty where there is none."""
+    if not math.isfinite(low):
+        return ""
+    return f" ({fixed(low, decimals)} to {fixed(high, decimals)})"
 
 
 def offset(value: int) -> str:
@@ -60,18 +70,6 @@ def count(items: int, one: str, many: str = "") -> str:
 
 
 def compact(value: float) -> str:
-    """Write a coordinate of a drawing with as few characters as a tenth of a pixel takes."""
+    """Write a coordinate of a drawing to a tenth of a pixel, with as few characters as possible."""
     text = f"{value:.1f}".removesuffix(".0")
     return "0" if text == "-0" else text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
-
-
-def table(head: Iterable[str], rows: Iterable[Iterable[str]], attributes: str = "", caption: str = "") -> str:
-    """Lay out a table; its cells are HTML already. End tags that HTML implies are left out."""
-    top = f"<caption>{caption}</caption>" if caption else ""
-    columns = "".join(f"<th scope=col>{cell}" for cell in head)
-    body = "".join("<tr>" + "".join(_cell(cell) for cell in row) for row in rows)
-    return f"<table{attributes}>{top}<thead><tr>{columns}<tbody>{body}</table>\n"
-
-
-def _cell(cell: str) -> str:
-    return cell if cell.startswith("<td") else f"<td>{cell}"

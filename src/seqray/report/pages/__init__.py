@@ -1,4 +1,9 @@
-"""The page of an audit and of a summary."""
+"""The pages: what each shows is computed here; its words are in ``templates/``.
+
+- `explained`: what pages of explanations share; `sequences`, `record`: explained sequences
+- `alignments`, `alignment_grid`, `pair_map`: explained alignments
+- `evaluation`, `evaluation_tables`; `audit`; `summary`: one page each
+"""
 
 import lazy_loader
 

@@ -1,2 +1,5 @@
-from .audit_page import render_audit as render_audit
-from .summary_page import render_summary as render_summary
+from .alignments import AlignmentReport as AlignmentReport, render_alignments as render_alignments
+from .audit import render_audit as render_audit
+from .evaluation import render_evaluation as render_evaluation
+from .sequences import SequenceReport as SequenceReport, render_sequences as render_sequences
+from .summary import render_summary as render_summary

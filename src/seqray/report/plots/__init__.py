@@ -1,4 +1,4 @@
-"""Pictures by matplotlib, as PNG, SVG or PDF."""
+"""Figures by matplotlib, as PNG, SVG or PDF."""
 
 import lazy_loader
 

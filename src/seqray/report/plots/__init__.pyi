@@ -1,2 +1,2 @@
 from .alignments import plot_alignments as plot_alignments
-from .records import plot_explanations as plot_explanations
+from .sequences import plot_explanations as plot_explanations

@@ -1,4 +1,9 @@
-"""Drawings as SVG: axes, bars, curves, logos, heat maps, tracks."""
+"""Drawings as SVG: rows of a record, plots, logos, maps.
+
+- `rows`: axes, letters and bars of a wrapped record; `levels`: scores as shades; `pictures`: maps of numbers
+- `frame`: scales, ticks, lines and bars of a plot; `charts`: curves and histograms; `rankings`: ROC etc.
+- `letters`: outlines; `logo`: logos
+"""
 
 import lazy_loader
 

@@ -1,43 +1,47 @@
-from .axis import axis_definitions as axis_definitions, axis_row as axis_row
-from .bars import STYLE as STYLE, histogram_rows as histogram_rows
-from .canvas import (
-    SHADES as SHADES,
-    Colour as Colour,
-    colour_of_hex as colour_of_hex,
-    mixed as mixed,
-    picture as picture,
-    shades_to as shades_to,
-)
-from .color_levels import levels as levels, reach as reach, scaled as scaled
-from .curves import (
-    COLOURS as COLOURS,
-    Frame as Frame,
+from .charts import (
+    class_histograms as class_histograms,
     curve_plot as curve_plot,
     position_histogram as position_histogram,
-    round_ticks as round_ticks,
+    score_histogram as score_histogram,
 )
-from .glyphs import colour_of as colour_of, glyph_definitions as glyph_definitions
-from .heatmap import attention_map as attention_map
-from .lines import (
-    GUTTER as GUTTER,
-    SLOT as SLOT,
-    Line as Line,
-    centre as centre,
-    label as label,
-    lines_of as lines_of,
-    site_within as site_within,
-    width_for as width_for,
-)
+from .frame import LINES as LINES, legend as legend
+from .letters import glyph_definitions as glyph_definitions
+from .levels import reach as reach, scaled as scaled, write_levels as write_levels
 from .logo import (
     HALF as HALF,
     effect_letters as effect_letters,
     letter_effects as letter_effects,
-    logo_rules as logo_rules,
+    logo_style as logo_style,
     motif_logo as motif_logo,
 )
-from .tracks import (
+from .pictures import (
+    attention_map as attention_map,
+    heat_map as heat_map,
+    picture as picture,
+    shade_steps as shade_steps,
+)
+from .rankings import (
+    Ranking as Ranking,
+    precision_recall_plot as precision_recall_plot,
+    reliability_plot as reliability_plot,
+    roc_plot as roc_plot,
+    similarity_plot as similarity_plot,
+)
+from .rows import (
     BAR_DEFINITIONS as BAR_DEFINITIONS,
-    bars_path as bars_path,
-    score_row as score_row,
+    GUTTER as GUTTER,
+    SLOT as SLOT,
+    Line as Line,
+    axis_definitions as axis_definitions,
+    axis_row as axis_row,
+    bar_extent as bar_extent,
+    center as center,
+    label as label,
+    line_width as line_width,
+    lines_of as lines_of,
+    score_bars as score_bars,
     sequence_row as sequence_row,
+    site_within as site_within,
+    tick_label as tick_label,
+    tick_step as tick_step,
 )

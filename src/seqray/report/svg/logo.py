@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import numpy as np
+from markupsafe import Markup
 
 from seqray.core import Alphabet, Floats
 from seqray.core.results import Motif
 from seqray.report.html import compact, escape, number
-from seqray.report.svg.color_levels import scaled
-from seqray.report.svg.glyphs import WIDTH, colour_of
+from seqray.report.palette import letter_color
+from seqray.report.svg.letters import WIDTH
+from seqray.report.svg.levels import scaled
+from seqray.report.svg.rows import tick_label
 
 HALF = 50  # largest height of a letter of an effect logo, px: what is below 1 % of it is left out
 
-_FLAT = 3  # a letter of this height can't be read: it becomes a bar of its colour, which takes less room
+_FLAT = 3  # a letter of this height cannot be read: it becomes a bar of its color, which takes fewer bytes
 _COLUMN = 24  # of a motif logo, px
 _TALL = 96
 _LEFT = 46
 
 
-def logo_rules(alphabet: Alphabet) -> str:
-    """Style rules: class ``h7`` stretches a letter to a height of 7, ``fA`` is a bar in the colour of A."""
+def logo_style(alphabet: Alphabet) -> str:
+    """CSS rules: class ``h7`` stretches a letter to a height of 7, ``fA`` is a bar in the color of A."""
     heights = "".join(f".h{height}{{transform:scale(1,{height})}}" for height in range(1, HALF + 1))
-    bars = "".join(f".f{letter}{{stroke:{colour_of(letter, alphabet)}}}" for letter in alphabet.letters)
+    bars = "".join(f".f{letter}{{stroke:{letter_color(letter, alphabet)}}}" for letter in alphabet.letters)
     return f"{heights}{bars}[class^=f]{{fill:none;stroke-width:{WIDTH}}}"
 
 
 def letter_effects(effects: Floats) -> Floats:
-    """Score each letter by what the others would change: minus the mean over them.
+    """Score each letter by the mean effect of replacing it, with the opposite sign.
 
     Parameters
     ----------
@@ -70,15 +73,20 @@ def effect_letters(sequence: str, scores: Floats, largest: float, slot: int) -> 
     return flat + "".join(glyphs)
 
 
-def motif_logo(motif: Motif) -> str:
+def motif_logo(motif: Motif) -> Markup:
     """Draw a motif: the height of a column is its information in bits, shared by letters as they occur."""
-    most = np.log2(max(2, len(motif.letters)))
-    width = _LEFT + _COLUMN * len(motif.bits) + 8
-    columns = "".join(_column(motif, place, _TALL / most) for place in range(len(motif.bits)))
-    return (
-        f'<svg class=plot viewBox="0 0 {width} {_TALL + 46}" width={width} height={_TALL + 46} role=img '
+    places = len(motif.bits)
+    most = float(np.log2(max(2, len(motif.letters))))
+    width, height = _LEFT + _COLUMN * places + 8, _TALL + 46
+    columns = "".join(_column(motif, place, _TALL / most) for place in range(places))
+    numbers = "".join(
+        tick_label(_LEFT + place * _COLUMN + _COLUMN // 2, _TALL + 24, place + 1) for place in range(places)
+    )
+    title = tick_label(_LEFT + places * _COLUMN // 2, _TALL + 42, "position in the motif")
+    return Markup(
+        f'<svg class=plot viewBox="0 0 {width} {height}" width={width} height={height} role=img '
         f'aria-label="Logo of {escape(motif.name)}: {escape(motif.consensus)}">'
-        f"{_bits_axis(float(most))}{columns}{_place_axis(len(motif.bits))}</svg>"
+        f"{_bits_axis(most)}{columns}{numbers}{title}</svg>"
     )
 
 
@@ -87,35 +95,22 @@ def _column(motif: Motif, place: int, scale: float) -> str:
     bits = float(motif.bits[place])
     if not (total > 0 and np.isfinite(bits)):
         return ""
-    drawn, base = [], 10.0 + _TALL
+    glyphs, base = "", 10.0 + _TALL
     for column in np.argsort(motif.counts[place], kind="stable").tolist():
         height = max(0.0, bits) * scale * float(motif.counts[place][column]) / total
         if height >= 0.01 * _TALL:
-            move = f"{_LEFT + place * _COLUMN + 1},{compact(base)}"
-            stretch = f"{(_COLUMN - 2) / WIDTH:.3g},{compact(height)}"
-            drawn.append(
-                f'<use href=#g{motif.letters[column]} transform="translate({move})scale({stretch})"/>'
-            )
+            move = f"translate({_LEFT + place * _COLUMN + 1},{compact(base)})"
+            stretch = f"scale({(_COLUMN - 2) / WIDTH:.3g},{compact(height)})"
+            glyphs += f'<use href=#g{motif.letters[column]} transform="{move}{stretch}"/>'
             base -= height
-    return "".join(drawn)
+    return glyphs
 
 
 def _bits_axis(most: float) -> str:
-    ticks = [0.0, most / 2, most]
-    marks = "".join(
-        f'<path class=axis d="M{_LEFT - 8} {compact(10 + _TALL * (1 - tick / most))}h5"/>'
-        f'<text class="tick end" x={_LEFT - 11} y={compact(14 + _TALL * (1 - tick / most))}>'
-        f"{number(tick, 2)}</text>"
-        for tick in ticks
+    ticks = {tick: 10 + _TALL * (1 - tick / most) for tick in (0.0, most / 2, most)}
+    marks = "".join(f"M{_LEFT - 8} {compact(y)}h5" for y in ticks.values())
+    texts = "".join(
+        tick_label(_LEFT - 11, compact(y + 4), number(tick, 2), "end") for tick, y in ticks.items()
     )
     title = f'<text class="tick mid" transform="translate(11,{10 + _TALL // 2})rotate(-90)">bits</text>'
-    return f'{marks}<path class=axis d="M{_LEFT - 3} 10v{_TALL}"/>{title}'
-
-
-def _place_axis(places: int) -> str:
-    labels = "".join(
-        f'<text class="tick mid" x={_LEFT + place * _COLUMN + _COLUMN // 2} y={_TALL + 24}>{place + 1}</text>'
-        for place in range(places)
-    )
-    middle = _LEFT + places * _COLUMN // 2
-    return f'{labels}<text class="tick mid" x={middle} y={_TALL + 42}>place in the motif</text>'
+    return f'<path class=axis d="{marks}M{_LEFT - 3} 10v{_TALL}"/>{texts}{title}'

@@ -1,1 +1,0 @@
-from .page import render_evaluation as render_evaluation

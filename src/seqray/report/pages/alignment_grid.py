@@ -1,0 +1,230 @@
+"""An alignment as a colored grid in lines, with profiles of its columns above and of its rows beside.
+
+Letters have the colors of the logos, stronger for cells of higher relevance. Gaps are strokes on white,
+missing data are gray. Only columns that the model has read are drawn; positions in the query are written
+above, and a mark between two columns shows that columns between them were not read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup
+
+from seqray.core import Alphabet, Floats
+from seqray.core.msa import conservation, occupancy
+from seqray.core.results import AlignmentExplanation, AlignmentScores
+from seqray.report.html import compact, escape, number
+from seqray.report.palette import Color, letter_color, tint
+from seqray.report.svg import (
+    GUTTER,
+    SLOT,
+    bar_extent,
+    center,
+    label,
+    picture,
+    reach,
+    scaled,
+    score_bars,
+    tick_label,
+)
+
+MOST_ROWS = 30
+LONGEST_LINE, SHORTEST_LINE = 80, 40  # columns
+_STEPS = 7  # of relevance
+_PALEST, _STRONGEST = 0.10, 0.72
+_ROW = 15  # px, as all below
+_AXIS, _STRUCTURE, _SPACE = 22, 18, 6
+_ROW_BARS, _BETWEEN = 78, 14  # width of the bars of rows, and the space between those of two methods
+_LONGEST_NAME = 21
+
+
+def cell_relevance(explanation: AlignmentExplanation) -> Floats:
+    """Relevance of each cell that was read, from 0 to 1: (R', C').
+
+    The score by the first method that scores cells, or else the score of the column: the square root of its
+    size relative to the largest.
+    """
+    found = next((s for s in explanation.scores if s.grid is not None), None)
+    if found is not None and found.grid is not None:
+        grid = np.abs(found.grid)
+    else:
+        grid = np.tile(np.abs(explanation.scores[0].columns), (len(explanation.rows), 1))
+    top = float(grid.max(initial=0.0))
+    return np.sqrt(grid / top) if top > 0 else np.zeros(grid.shape)
+
+
+def alignment_panel(explanation: AlignmentExplanation, width: int) -> Markup:
+    """Draw an alignment with the profiles of its columns and rows, ``width`` columns a line."""
+    drawing = _Drawing.of(explanation, width)
+    lines = "".join(drawing.line(start) for start in range(0, len(explanation.columns), width))
+    return Markup(f"<div class=scroll><div class=panel>{lines}</div></div>\n")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Drawing:
+    """What all lines of one alignment have in common."""
+
+    explanation: AlignmentExplanation
+    width: int
+    rows: int  # shown, the first ones
+    codes: np.ndarray  # (rows, C')
+    relevance: Floats  # (rows, C')
+    positions: np.ndarray  # (C',) 0-based in the query, -1 for none
+    titles: list[str]  # (C',) text that the pointer shows
+
+    @classmethod
+    def of(cls, e: AlignmentExplanation, width: int) -> _Drawing:
+        rows = min(MOST_ROWS, len(e.rows))
+        codes = e.alignment.codes[np.ix_(e.rows[:rows], e.columns)]
+        positions = e.alignment.query_positions()[e.columns]
+        return cls(e, width, rows, codes, cell_relevance(e)[:rows], positions, _titles(e, positions))
+
+    def line(self, start: int) -> str:
+        """Columns from ``start`` on: axis, profiles, structure, grid, and for the first line the rows."""
+        e = self.explanation
+        part = slice(start, min(start + self.width, len(e.columns)))
+        body, y = self._axis(part), _AXIS
+        for found in e.scores:
+            above, below = bar_extent(found.signed)
+            largest = reach(found.columns)
+            bars = score_bars(found.columns[part], found.signed, found.method, largest, start == 0)
+            body += f"<g transform=translate(0,{y + above + 2})>{bars}</g>"
+            y += above + below + 4 + _SPACE
+        if e.alignment.ss_cons is not None:
+            signs = "".join(e.alignment.ss_cons[c] for c in e.columns[part])
+            body += f"{label('SS_cons', y=y + 12)}{_letters(signs, y + 12, 'ss')}"
+            y += _STRUCTURE
+        body += f"<g transform=translate(0,{y})>{self._grid(part)}</g>"
+        if start == 0:
+            body += f"<g transform=translate({self.width * SLOT},{y})>{self._row_bars()}</g>"
+        high = y + self.rows * _ROW + 4
+        total = GUTTER + self.width * SLOT + 16 + len(e.scores) * (_ROW_BARS + _BETWEEN)
+        spoken = f"Columns {e.columns[part][0] + 1} to {e.columns[part][-1] + 1} with their scores"
+        return (
+            f'<div class=line><svg class=row viewBox="{-GUTTER} 0 {total} {high}" role=img '
+            f'aria-label="{spoken}">{body}{self._hover(part, high)}</svg></div>\n'
+        )
+
+    def _axis(self, part: slice) -> str:
+        """Positions of the query, every tenth, and marks where columns were not read."""
+        positions, columns = self.positions[part].tolist(), self.explanation.columns[part]
+        ticks = [(i, p + 1) for i, p in enumerate(positions) if p >= 0 and (p + 1) % 10 == 0]
+        texts = "".join(tick_label(center(i), 11, p) for i, p in ticks)
+        marks = "".join(f"M{center(i)} 19v-4" for i, _ in ticks)
+        gaps = np.flatnonzero(np.diff(columns) > 1).tolist()
+        passed = "".join(f"M{(i + 1) * SLOT} 20v-5" for i in gaps)
+        title = tick_label(-12, 12, "position in the query", "end")
+        return f'{title}{texts}<path class=axis d="{marks}"/><path class=skipped d="{passed}"/>'
+
+    def _grid(self, part: slice) -> str:
+        codes, relevance = self.codes[:, part], self.relevance[:, part]
+        alphabet, high = self.explanation.alignment.alphabet, self.rows * _ROW
+        image = picture(*_colors(codes, relevance, alphabet), codes.shape[1] * SLOT, high)
+        gaps = np.argwhere(codes == alphabet.unknown + 1).tolist()
+        strokes = "".join(f"M{c * SLOT + 4} {r * _ROW + 8}h4" for r, c in gaps)
+        table = alphabet.letters + alphabet.unknown_letter + " ~"
+        texts = "".join(
+            _letters("".join(table[code] for code in row.tolist()), r * _ROW + 12, "seq")
+            for r, row in enumerate(codes)
+        )
+        return f'{self._names()}{image}<path class=gaps d="{strokes}"/>{texts}'
+
+    def _names(self) -> str:
+        e = self.explanation
+        named = [(r, " ".join(e.alignment.names[row].split())) for r, row in enumerate(e.rows[: self.rows])]
+        titles = [f"row {row + 1}{' (the query)' if r == 0 else ''}" for r, row in enumerate(e.rows)]
+        return "".join(
+            tick_label(
+                -12, r * _ROW + 12, f"{escape(_short(text))}<title>{titles[r]}: {escape(text)}</title>", "end"
+            )
+            for r, text in named
+        )
+
+    def _row_bars(self) -> str:
+        """Bars of the rows, a group for each method; a row without a score has none."""
+        return "".join(
+            f"<g transform=translate({12 + place * (_ROW_BARS + _BETWEEN)},0)>{self._bars_of(found)}</g>"
+            for place, found in enumerate(self.explanation.scores)
+        )
+
+    def _bars_of(self, found: AlignmentScores) -> str:
+        scores, largest = found.rows[: self.rows], reach(found.rows)
+        zero = _ROW_BARS // 2 if found.signed else 0
+        title = f"<text class=tick x=0 y=-6>{escape(found.method)}</text>"
+        bars = ""
+        for r, score in enumerate(scores.tolist()):
+            if np.isfinite(score):
+                long = abs(score) / largest * (_ROW_BARS - zero) if largest > 0 else 0.0
+                kind = ("oppose" if score < 0 else "support") if found.signed else "share"
+                left = zero - long if score < 0 else zero
+                bars += (
+                    f"<rect class={kind} x={compact(left)} y={r * _ROW + 3} width={compact(max(long, 0.5))} "
+                    f"height=9><title>row {self.explanation.rows[r] + 1}: {number(score)}</title></rect>"
+                )
+        return f'{title}{bars}<path class=axis d="M{zero} 0v{self.rows * _ROW}"/>'
+
+    def _hover(self, part: slice, high: int) -> str:
+        """A strip over each column that shows its figures under the pointer."""
+        strips = "".join(
+            f"<rect x={i * SLOT} y=0 width={SLOT} height={high}><title>{text}</title></rect>"
+            for i, text in enumerate(self.titles[part])
+        )
+        return f"<g class=hover>{strips}</g>"
+
+
+def _titles(e: AlignmentExplanation, positions: np.ndarray) -> list[str]:
+    alphabet, codes = e.alignment.alphabet, e.alignment.codes[:, e.columns]
+    full, kept = occupancy(codes, alphabet), conservation(codes, alphabet)
+    letters = e.alignment.text(0)
+    titles = []
+    for i, column in enumerate(e.columns.tolist()):
+        query = (
+            f"query {positions[i] + 1} {letters[column]}" if positions[i] >= 0 else "no letter in the query"
+        )
+        scores = "; ".join(f"{found.method} {number(float(found.columns[i]))}" for found in e.scores)
+        known = f"occupancy {number(float(full[i]), 2)}, conservation {number(float(kept[i]), 2)}"
+        titles.append(escape(f"column {column + 1}; {query}; {scores}; {known}"))
+    return titles
+
+
+def _letters(text: str, y: int, kind: str) -> str:
+    """Letters in their slots; spaces are left out."""
+    spots = [(center(i), sign) for i, sign in enumerate(text) if sign != " "]
+    if not spots:
+        return ""
+    x = " ".join(str(place) for place, _ in spots)
+    return f'<text class={kind} x="{x}" y={y}>{escape("".join(sign for _, sign in spots))}</text>'
+
+
+def _colors(codes: np.ndarray, relevance: Floats, alphabet: Alphabet) -> tuple[np.ndarray, list[str]]:
+    """Number of each cell's color, and the colors: white, missing, then tints of each kind of letter."""
+    kinds = [*(letter_color(letter, alphabet) for letter in alphabet.letters), Color.EDGE]  # last: ambiguous
+    distinct = list(dict.fromkeys(kinds))
+    shares = [_PALEST + (_STRONGEST - _PALEST) * step / _STEPS for step in range(_STEPS + 1)]
+    colors = [Color.PAPER, Color.FAINT, *(tint(kind, share) for kind in distinct for share in shares)]
+    first = np.array([2 + distinct.index(kind) * len(shares) for kind in kinds])
+    steps = scaled(relevance, _STEPS, 1.0)
+    letter = codes <= alphabet.unknown
+    cells = np.where(codes == alphabet.unknown + 2, 1, 0)
+    cells[letter] = first[codes[letter]] + steps[letter]
+    return cells.astype(np.uint8), colors
+
+
+def color_key(alphabet: Alphabet) -> Markup:
+    """A table of the colors of the letters."""
+    groups: dict[str, str] = {}
+    for letter in alphabet.letters:
+        color = tint(letter_color(letter, alphabet), _STRONGEST)
+        groups[color] = groups.get(color, "") + letter
+    one = np.zeros((1, 1), dtype=np.uint8)
+    cells = "".join(
+        f"<td><svg width=15 height=15 aria-hidden=true>{picture(one, [color], 15, 15)}</svg> {escape(text)}"
+        for color, text in (groups | {Color.FAINT: "~ missing"}).items()
+    )
+    return Markup(f"<table class=swatch><tr>{cells}<td>- gap</table>")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"

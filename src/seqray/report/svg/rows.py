@@ -1,0 +1,208 @@
+"""Rows of a wrapped record: its axis, its letters on shades of a score, and bars of each method's scores.
+
+All rows of a page have the same scale, `SLOT` px a letter, and the same gutter for their names on the left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
+
+from markupsafe import Markup
+
+from seqray.core import Floats
+from seqray.report.html import escape, number, offset
+from seqray.report.palette import OPPOSE, SUPPORT
+from seqray.report.svg.levels import draw_levels, scaled
+
+SLOT = 12
+GUTTER = 156
+MARGIN = 8
+_MOST_TICKS = 12  # of a map of attention
+_SHARE_HEIGHT, _SIGNED_HEIGHT = 26, 18  # of bars, px; signed ones on each side of zero
+
+# Signed bars are one outline; its part above the axis has one color, the part below another.
+BAR_DEFINITIONS = Markup(
+    "<svg class=defs width=0 height=0 aria-hidden=true><defs>"
+    "<linearGradient id=sign gradientUnits=userSpaceOnUse x1=0 x2=0 "
+    f"y1=-{_SIGNED_HEIGHT} y2={_SIGNED_HEIGHT}>"
+    f'<stop offset=".5" stop-color="{SUPPORT}"/><stop offset=".5" stop-color="{OPPOSE}"/>'
+    "</linearGradient></defs></svg>\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Letters ``start`` to ``end`` of a record with a ``site``, on a page of ``width`` letters a line."""
+
+    start: int
+    end: int
+    width: int
+    site: int | None
+
+    def row(self, body: str, top: int, height: int, kind: str) -> str:
+        """Put a drawing over the axis, its y from ``top`` to ``top + height``; the site is marked."""
+        total = GUTTER + self.width * SLOT + MARGIN
+        mark = ""
+        if self.site is not None and self.start <= self.site < self.end:
+            mark = f"<path class=site d=M{center(self.site - self.start)},{top}v{height} />"
+        return f'<svg class="row {kind}" viewBox="{-GUTTER} {top} {total} {height}">{mark}{body}</svg>\n'
+
+    @property
+    def axis(self) -> str:
+        """Anchor of its axis."""
+        return f"x{self.start}-{self.end}-{self.site}"
+
+
+def center(index: int) -> int:
+    """Middle of a slot, px."""
+    return index * SLOT + SLOT // 2
+
+
+def lines_of(length: int, width: int, site: int | None) -> list[Line]:
+    """Wrap a record of some length; at least one line."""
+    starts = range(0, max(1, length), width)
+    return [Line(start, min(length, start + width), width, site) for start in starts]
+
+
+def line_width(longest: int, least: int = 60, most: int = 100) -> int:
+    """Letters or columns of a line: as many as fill the lines of the longest record evenly."""
+    lines = max(1, math.ceil(longest / most))
+    return min(most, max(least, math.ceil(longest / lines / 10) * 10))
+
+
+def site_within(length: int, site: int | None) -> int | None:
+    """The site, if a record of this length has it."""
+    return site if site is not None and 0 <= site < length else None
+
+
+def tick_label(x: float | str, y: float | str, text: object, anchor: str = "mid") -> str:
+    """Write a small label that ends at a place or has its middle there; its text is HTML already."""
+    return f'<text class="tick {anchor}" x={x} y={y}>{text}</text>'
+
+
+def label(title: str, below: str = "", y: int = 0) -> str:
+    """Name a row in the gutter, with a smaller line below; both are text, not HTML."""
+    text = f'<text class="lab end" x=-12 y={y}>{escape(title)}</text>'
+    return text + (tick_label(-12, y + 13, escape(below), "end") if below else "")
+
+
+# --- axes: records of one length share them, so each is defined once ---------------------------------------
+
+
+def position(index: int, site: int | None) -> str:
+    """Write an index relative to the site if there is one."""
+    return str(index) if site is None else offset(index - site)
+
+
+def axis_row(line: Line) -> str:
+    """Axis above a line."""
+    return line.row(f"<use href=#{line.axis} />", -22, 22, "ax")
+
+
+def map_axis(letters: int, site: int | None) -> str:
+    """Axis above a map that is as wide as a line but shows all letters of a record."""
+    return f"<use href=#y{letters}-{site} />"
+
+
+def axis_definitions(lengths: Iterable[int], width: int, site: int | None) -> Markup:
+    """Define the axes of records of these lengths.
+
+    Parameters
+    ----------
+    lengths
+        Of the records; they may repeat.
+    width
+        Letters of a line.
+    site
+        Index of the site, None if unknown.
+    """
+    axes: dict[str, str] = {}
+    for length in dict.fromkeys(lengths):
+        inside = site_within(length, site)
+        axes |= {line.axis: _line_axis(line) for line in lines_of(length, width, inside)}
+        axes[f"y{length}-{inside}"] = _map_axis(length, width, inside)
+    groups = "".join(f"<g id={key}>{drawing}</g>" for key, drawing in axes.items())
+    return Markup(f"<svg class=defs width=0 height=0 aria-hidden=true><defs>{groups}</defs></svg>\n")
+
+
+def _line_axis(line: Line) -> str:
+    """Ticks at every tenth position, counted from the site if there is one, else from the first letter."""
+    zero = line.site or 0
+    ticks = [i for i in range(line.start, line.end) if (i - zero) % 10 == 0] or [line.start]
+    marks = "".join(f"M{center(i - line.start)} 0v-4" for i in ticks)
+    texts = "".join(tick_label(center(i - line.start), -8, position(i, line.site)) for i in ticks)
+    title = tick_label(-26, -8, "index from 0" if line.site is None else "relative to the site", "end")
+    return f'{title}<path class=axis d="{marks}"/>{texts}'
+
+
+def _map_axis(letters: int, width: int, site: int | None) -> str:
+    zero, step = site or 0, tick_step(letters, _MOST_TICKS)
+    slot = width * SLOT / max(1, letters)
+    spots = [i for i in range(letters) if (i - zero) % step == 0]
+    return "".join(tick_label(round((i + 0.5) * slot), -6, position(i, site)) for i in spots)
+
+
+def tick_step(letters: int, most: int) -> int:
+    """A multiple of ten that puts at most so many ticks on an axis of letters."""
+    return 10 * max(1, -(-letters // (10 * most)))
+
+
+# --- letters and bars --------------------------------------------------------------------------------------
+
+
+def sequence_row(line: Line, letters: str, shade_texts: list[str]) -> str:
+    """Write letters on shades of the first score; ``script.js`` reads those of the others in ``data-l``.
+
+    Parameters
+    ----------
+    line, letters
+        The line and its letters.
+    shade_texts
+        For each series of the page the shades of these letters, ``-`` where the record lacks the series.
+    """
+    shown = next((text for text in shade_texts if text != "-"), "")
+    spots = " ".join(str(center(i)) for i in range(len(letters)))
+    text = f'<text class=seq x="{spots}" y=4>{escape(letters)}</text>' if letters else ""
+    span = f"index {line.start}\N{EN DASH}{line.end - 1}" if letters else ""
+    other = f'<g data-l="{" ".join(shade_texts)}">{draw_levels(shown, SLOT)}</g>'
+    return line.row(f"{label('sequence', span, y=-2)}{other}{text}", -13, 27, "sq")
+
+
+def bar_extent(signed: bool) -> tuple[int, int]:
+    """Height of the bars of scores above and below their axis, px."""
+    return (_SIGNED_HEIGHT, _SIGNED_HEIGHT) if signed else (_SHARE_HEIGHT, 0)
+
+
+def score_bars(scores: Floats, signed: bool, title: str, largest: float, first: bool) -> str:
+    """Draw the scores of a line as bars around y = 0, with the method's name in the gutter.
+
+    Parameters
+    ----------
+    scores
+        (n,) of the letters or columns of the line.
+    signed
+        Whether bars hang down for scores below 0.
+    title
+        Name of the method.
+    largest
+        Score of the highest bar of the record.
+    first
+        Whether this is the first line, which states ``largest``.
+    """
+    heights = scaled(scores, bar_extent(signed)[0], largest).tolist()
+    scale = f"largest ±{number(largest)}" if signed else f"highest {number(largest)}"
+    text = label(title, scale if first else "", y=-1 if signed else 1 - _SHARE_HEIGHT // 2)
+    bars = f"<path class={'bs' if signed else 'bu'} d={bars_path(heights)} />"
+    return f"{text}{bars}<path class=axis d=M0,0h{len(heights) * SLOT} />"
+
+
+def bars_path(heights: list[int]) -> str:
+    """Outline of bars that stand on y = 0 or hang from it, 1 wide each; ``style.css`` stretches them."""
+    path, level = "M0,0", 0
+    for height, run in groupby(heights):
+        path += (f"v{level - height}" if height != level else "") + f"h{len(list(run))}"
+        level = height
+    return f"{path}V0"
