@@ -186,17 +186,17 @@ def draw(rows: list[Row], path: Path) -> None:
     import matplotlib
     from matplotlib.figure import Figure
 
-    colours = dict(zip(METHODS, ("#999999", "#0072B2", "#56B4E9", "#D55E00", "#E69F00"), strict=True))
+    colors = dict(zip(METHODS, ("#999999", "#0072B2", "#56B4E9", "#D55E00", "#E69F00"), strict=True))
     with matplotlib.rc_context({"svg.hashsalt": "seqray", "font.size": 9}):
         figure = Figure(figsize=(8, 3.6), layout="constrained")
         for axes, value, title in zip(
             figure.subplots(1, 2), ("cpu", "peak_mb"), ("CPU seconds", "MB beside the input"), strict=True
         ):
-            for method, colour in colours.items():
+            for method, color in colors.items():
                 own = [row for row in rows if row.method == method]
                 cells = [row.rows * row.columns for row in own]
                 axes.loglog(
-                    cells, [getattr(row, value) for row in own], "o", ms=4, color=colour, label=method
+                    cells, [getattr(row, value) for row in own], "o", ms=4, color=color, label=method
                 )
             axes.set(xlabel="cells (rows times columns)", title=title)
             axes.spines[["top", "right"]].set_visible(False)

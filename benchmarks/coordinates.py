@@ -2,7 +2,7 @@
 
 Versions of one genome differ by a few insertions and deletions, so the new position of a letter is its
 old one plus an offset that is constant between them. Genes whose length is the same in both versions give
-that offset at known places; between two neighbouring genes of different offsets the place of the change
+that offset at known places; between two neighboring genes of different offsets the place of the change
 is unknown, and a position there has two candidates.
 
 All coordinates here are 1-based and closed, as in the tables that are lifted.
@@ -92,7 +92,7 @@ class OffsetMap:
 
 
 def _runs(anchors: Sequence[GenePair]) -> list[Segment]:
-    """Join neighbouring genes (sorted by old start) of equal offset."""
+    """Join neighboring genes (sorted by old start) of equal offset."""
     runs: list[Segment] = []
     for pair in anchors:
         offset = pair.offsets[0]
@@ -105,7 +105,7 @@ def _runs(anchors: Sequence[GenePair]) -> list[Segment]:
 
 
 def _merge(runs: Sequence[Segment]) -> list[Segment]:
-    """Join runs of equal offset that became neighbours when a short run between them was dropped."""
+    """Join runs of equal offset that became neighbors when a short run between them was dropped."""
     merged: list[Segment] = []
     for run in runs:
         if merged and merged[-1].offset == run.offset:

@@ -182,7 +182,7 @@ def measures() -> dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], float
     }
 
 
-def summarise(
+def summarize(
     answers: Sequence[Answer],
     labels: np.ndarray,
     groups: np.ndarray,
@@ -330,7 +330,7 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     for protocol in args.protocol:
         chosen = [a for a in answers if a.protocol == protocol]
-        for row in summarise(chosen, labels, groups, args.repeats, names):
+        for row in summarize(chosen, labels, groups, args.repeats, names):
             rows.append({"set": name, "protocol": f"{protocol} folds", **row})
     seconds = sum(a.seconds for a in answers)
     head = [*describe(sys.argv), f"config: {args.config.name}, members: {config.members}, threads a fold: 1"]

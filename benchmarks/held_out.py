@@ -25,7 +25,7 @@ from cross_validation import (
     Answer,
     card_figures,
     headline,
-    summarise,
+    summarize,
     write_card_figures,
     write_table,
 )
@@ -73,7 +73,7 @@ def main() -> None:
     labels = np.array([e.label == model.card.positive for e in test])
     groups = np.array([e.group or e.id for e in test])
     rows: list[dict[str, Any]] = [
-        {"set": name, "protocol": given.protocol, **row} for row in summarise([given], labels, groups, 1)
+        {"set": name, "protocol": given.protocol, **row} for row in summarize([given], labels, groups, 1)
     ]
     out = args.out or f"benchmarks/results/held_out_{name}.tsv"
     write_table(out, rows, [*describe(sys.argv), f"model: {model.card.name}"])

@@ -1,7 +1,7 @@
 """Whether scores of letters point at letters that are known to matter; one figure a record.
 
 Scores and truth are (N, n) arrays, a row for each record. Ties count as if they were broken at random, so a
-method that gives three neighbours one score gains nothing by their order.
+method that gives three neighbors one score gains nothing by their order.
 """
 
 from __future__ import annotations

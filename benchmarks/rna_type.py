@@ -224,7 +224,7 @@ def mcc(truth: np.ndarray, calls: np.ndarray) -> float:
     return float(matthews_corrcoef(truth, calls))
 
 
-def summarise(truth: np.ndarray, groups: np.ndarray, calls: dict[str, np.ndarray]) -> list[dict[str, Any]]:
+def summarize(truth: np.ndarray, groups: np.ndarray, calls: dict[str, np.ndarray]) -> list[dict[str, Any]]:
     """Figures over all folds, with intervals over resampled clans, and differences to the axial network."""
     keys, owner = np.unique(groups, return_inverse=True)
     members = [np.flatnonzero(owner == i) for i in range(len(keys))]
@@ -289,7 +289,7 @@ def main() -> None:
             found.setdefault(name, np.empty(len(data), dtype=truth.dtype))[folds == fold] = calls
     if args.only:
         return
-    rows = summarise(truth, groups, found)
+    rows = summarize(truth, groups, found)
     head = [*describe(sys.argv), f"config: {args.config.name}; one thread"]
     head += [f"families: {len(data)}, clans: {len(np.unique(groups))}, folds: {args.folds}"]
     head += [f"seconds of this run: {time.monotonic() - began:.0f}"]
