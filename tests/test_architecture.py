@@ -34,9 +34,10 @@ ARROWS = {  # package -> the packages that it may import; there is no other tabl
     "evaluation": "core homology metrics calibration",
     "training": "core io homology metrics models modelfile calibration inference",
     "report": "core io metrics evaluation explanations",
-    "api": "core io models modelfile calibration inference scanning explanations training",
+    "kinds": "core io modelfile inference explanations report",
+    "api": "core io models modelfile calibration inference scanning explanations training kinds",
     "cli": "core io homology metrics models datasets calibration modelfile inference scanning explanations "
-    "evaluation training report",
+    "evaluation training report kinds",
 }
 ONLY_IN = {  # third party -> the only places that may import it
     "torch": ("models", "modelfile", "inference", "explanations", "training", "api", "cli"),

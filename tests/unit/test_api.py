@@ -12,13 +12,13 @@ from Bio.Seq import Seq
 from Bio.SeqRecord import SeqRecord
 
 import seqray
-from seqray.api.alignment_inputs import as_alignments
 from seqray.cli.dispatch import main
 from seqray.core.alphabet import PROTEIN, RNA
 from seqray.core.errors import ConfigError, InputError
 from seqray.io.tables.alignment_explanations import COLUMN_COLUMNS
 from seqray.io.tables.explanations import EXPLANATION_COLUMNS
 from seqray.io.tracks.calls import CALL_COLUMNS
+from seqray.kinds.python_objects import as_alignments
 
 RNG = np.random.default_rng(2)
 SHORT = {f"r{i}": "".join(RNG.choice(list("ACGT"), 20 - i % 4)) for i in range(10)} | {"n": "ACGTNNACGTACGT"}
@@ -164,7 +164,7 @@ def test_alignments_by_their_place_and_what_is_none(stockholm):
     assert [a.codes.tolist() for a in as_alignments(as_alignments(path, RNA), RNA)] == [
         a.codes.tolist() for a in as_alignments(held, RNA)
     ]
-    with pytest.raises(InputError, match="a int was given, no alignments"):
+    with pytest.raises(InputError, match="a int was given, not alignments"):
         as_alignments(3, RNA)
     with pytest.raises(InputError, match="alignment_1: a SeqRecord was given, no alignment"):
         list(as_alignments([SeqRecord(Seq("ACGU"))], RNA))

@@ -19,7 +19,6 @@ from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from seqray.api.inputs import as_records
 from seqray.core import (
     ALPHABETS,
     ConfigError,
@@ -31,6 +30,7 @@ from seqray.core import (
     to_mapping,
 )
 from seqray.inference import checked_records, score_ragged
+from seqray.kinds import as_records, kind_of
 from seqray.modelfile import (
     SUFFIX,
     TrainedModel,
@@ -228,7 +228,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         mapping |= {n: _plain(getattr(self, n)) for n in ("members", "seed") if getattr(self, n) is not None}
         mapping["trainer"] |= trainer_device(self.device)
         settings = from_mapping(RunConfig, mapping)
-        if settings.model.kind == "alignment":
+        if kind_of(settings).example is not LabelledSequence:
             raise ConfigError(f"'model.kind' is {settings.model.kind}", remedy="X are sequences")
         return settings
 

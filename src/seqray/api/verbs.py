@@ -9,14 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-from seqray.api.alignment_inputs import as_alignments
-from seqray.api.frames import call_frame, column_frame, explanation_frame, prediction_frame
-from seqray.api.inputs import as_records
+from seqray.api.frames import call_frame, explanation_frame, prediction_frame
 from seqray.calibration import Domain, KmerCounter
 from seqray.core import InputError, SequenceRecord
 from seqray.core.results import SkippedRecord
-from seqray.explanations import AlignmentOptions, ExplainOptions, explain_alignments, explain_records
-from seqray.inference import BatchSize, Engine, Precision, predict_alignments, predict_records, with_engine
+from seqray.inference import BatchSize, Engine, Precision, PredictOptions, with_engine
+from seqray.kinds import as_records, checked_options, kind_of
 from seqray.modelfile import TrainedModel, load_model
 from seqray.scanning import Listeners, ScanOptions, scan_records
 
@@ -46,7 +44,7 @@ def predict(
         Strings, Biopython or pysam records, a Series, a mapping, a path: see `as_records`. For a model of
         alignments, alignments: see `as_alignments`.
     threshold, prior, coverage, batch_size, precision, device
-        As for `seqray.inference.predict_records`.
+        As in `seqray.inference.PredictOptions`.
     context
         What the sequences are, such as their species, for models that know contexts.
     engine
@@ -75,12 +73,11 @@ def predict(
     ['background']
     """
     loaded = _opened(model, context, device, engine, precision)
-    settings: dict[str, Any] = {"batch_size": batch_size, "threshold": threshold, "prior": prior}
-    settings |= {"coverage": coverage, "precision": precision}
-    if loaded.card.model.kind == "alignment":
-        predictions = predict_alignments(loaded, as_alignments(sequences, loaded.alphabet), **settings)
-    else:
-        predictions = predict_records(loaded, as_records(sequences, loaded.alphabet), **settings)
+    options = PredictOptions(
+        batch_size=batch_size, precision=precision, threshold=threshold, prior=prior, coverage=coverage
+    )
+    kind = kind_of(loaded.card)
+    predictions = kind.predict(loaded, kind.convert(sequences, loaded.alphabet), options)
     return prediction_frame(predictions, loaded.card.classes, coverage is not None)
 
 
@@ -131,7 +128,7 @@ def scan(
     """
     loaded = _opened(model, context, device, engine, precision)
     loaded.check_reads_sequences()
-    settings = ScanOptions(**_known(ScanOptions, options))
+    settings = ScanOptions(**checked_options(ScanOptions, options))
     skipped: list[SkippedRecord] = []
     result = scan_records(
         loaded,
@@ -205,14 +202,10 @@ def explain(
     """
     loaded = _opened(model, context, device, "torch", "fp32")
     methods = (method,) if isinstance(method, str) else tuple(method)
-    if loaded.card.model.kind == "alignment":
-        known = _known(AlignmentOptions, options, "methods", "pairs", "seed", "settings")
-        of_columns = AlignmentOptions(methods=methods, **known)
-        return column_frame(
-            explain_alignments(loaded, as_alignments(sequences, loaded.alphabet), of_columns), top
-        )
-    settings = ExplainOptions(methods=methods, **_known(ExplainOptions, options, "methods"))
-    return explanation_frame(explain_records(loaded, as_records(sequences, loaded.alphabet), settings), top)
+    kind = kind_of(loaded.card)
+    explained = kind.explain(loaded, kind.convert(sequences, loaded.alphabet), methods, options)
+    rows = (row for one in explained for row in kind.explanation_rows(one, top))
+    return explanation_frame(rows, kind.explanation_columns)
 
 
 def origin(model: Model, sequences: Any) -> pd.DataFrame:
@@ -267,15 +260,6 @@ def _opened(
     if context is not None:
         loaded = loaded.with_context(context)
     return with_engine(loaded, engine, precision)
-
-
-def _known(options: Any, given: dict[str, Any], *reserved: str) -> dict[str, Any]:
-    """Refuse the name of a setting that there isn't, as Python does of an argument."""
-    names = [name for name in options.__dataclass_fields__ if name not in reserved]
-    for name in given:
-        if name not in names:
-            raise TypeError(f"unknown setting '{name}'; known are {', '.join(names)}")
-    return given
 
 
 def _distinct(records: Iterable[SequenceRecord]) -> Iterator[SequenceRecord]:

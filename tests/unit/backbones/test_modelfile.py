@@ -10,7 +10,6 @@ import pytest
 import torch
 from safetensors import safe_open
 
-import seqray
 from seqray.api.verbs import predict
 from seqray.core.card import card_to_mapping, describe
 from seqray.core.errors import ConfigError, ModelFileError

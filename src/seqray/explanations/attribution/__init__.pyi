@@ -10,6 +10,7 @@ from .backbones import pooled_attention as pooled_attention
 from .column_pairs import (
     SEPARATION as SEPARATION,
     PairTable as PairTable,
+    Ranking as Ranking,
     Structure as Structure,
     helices as helices,
     pair_table as pair_table,

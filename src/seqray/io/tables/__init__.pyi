@@ -17,6 +17,7 @@ from .evaluation import (
 )
 from .explanations import (
     EXPLANATION_COLUMNS as EXPLANATION_COLUMNS,
+    explanation_rows as explanation_rows,
     ranks as ranks,
     write_checks as write_checks,
     write_explanations as write_explanations,

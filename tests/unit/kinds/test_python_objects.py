@@ -10,10 +10,10 @@ from Bio.Seq import Seq
 from Bio.SeqRecord import SeqRecord
 from hypothesis import given, strategies as st
 
-from seqray.api.inputs import as_records
 from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.errors import InputError
 from seqray.core.records import SequenceRecord
+from seqray.kinds.python_objects import as_records
 
 LETTERS = {"one": "ACGTTGCA", "two": "GGGAACC"}
 

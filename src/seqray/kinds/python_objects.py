@@ -1,7 +1,7 @@
-"""Sequences as people hold them in Python, as records: strings, Biopython, pysam, pandas, or a file's path.
+"""Sequences and alignments as Python holds them: strings, Biopython, pysam, pandas, or the path of a file.
 
-What each thing is called: a `SeqRecord` and a read by their own names, an entry of a mapping or of a Series
-by its key, anything else ``sequence_1``, ``sequence_2``, ... by its place.
+Names: a `SeqRecord` and a read keep their own, an entry of a mapping or of a Series has its key, anything
+else is called ``sequence_1``, ``sequence_2``, ... (``alignment_1``, ...) by its place.
 """
 
 from __future__ import annotations
@@ -12,17 +12,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from Bio.Align import MultipleSeqAlignment
 from Bio.Seq import Seq, UndefinedSequenceError
 from Bio.SeqRecord import SeqRecord
 
-from seqray.core import Alphabet, InputError, SequenceRecord
+from seqray.core import Alignment, Alphabet, InputError, SequenceRecord
+from seqray.io.alignments import AlignedText, read_alignments, to_alignment
 from seqray.io.sequences import find_soft_masks, read_sequences
 
 # A text with one of these is no sequence: it must be meant as a path.
 _OF_PATHS = re.compile(r"[./\\0-9_~]")
-_ACCEPTED = (
-    "strings, Biopython records, pysam reads or FastaFile, a pandas Series, a mapping of ids, or a path"
-)
+_ACCEPTED = {
+    "sequence": "strings, Biopython records, pysam reads or FastaFile, a pandas Series, a mapping of ids, or "
+    "a path",
+    "alignment": "a path, alignments of seqray or Biopython, or a mapping of ids to them",
+}
+_SINGLE = {
+    "sequence": (str, Seq, SeqRecord, SequenceRecord),
+    "alignment": (Alignment, MultipleSeqAlignment),
+}
 
 
 def as_records(sequences: Any, alphabet: Alphabet, *, soft_masks: bool = False) -> Iterator[SequenceRecord]:
@@ -53,29 +61,63 @@ def as_records(sequences: Any, alphabet: Alphabet, *, soft_masks: bool = False) 
     """
     if _is_path(sequences):
         return read_sequences(sequences, alphabet, soft_masks=soft_masks)
-    return (_record(name, thing, alphabet, soft_masks) for name, thing in _named(sequences))
+    return (_record(name, thing, alphabet, soft_masks) for name, thing in _named(sequences, "sequence"))
+
+
+def as_alignments(alignments: Any, alphabet: Alphabet) -> Iterator[Alignment]:
+    """Turn whatever holds alignments into checked ones, one at a time.
+
+    Parameters
+    ----------
+    alignments
+        The path of a file, see `seqray.io.alignments.read_alignments`; a `seqray.core.Alignment` or a
+        `Bio.Align.MultipleSeqAlignment`, an iterable of them, or a mapping of id to them.
+    alphabet
+        Validates and folds the letters.
+
+    Raises
+    ------
+    InputError
+        For an object of another type, an alignment of another alphabet, and what `read_alignments` refuses.
+
+    Examples
+    --------
+    >>> from Bio.Align import MultipleSeqAlignment
+    >>> from Bio.Seq import Seq
+    >>> from Bio.SeqRecord import SeqRecord
+    >>> from seqray.core.alphabet import RNA
+    >>> rows = [SeqRecord(Seq("acg-u"), id="x"), SeqRecord(Seq("AC-GU"), id="y")]
+    >>> [alignment] = as_alignments(MultipleSeqAlignment(rows), RNA)
+    >>> alignment.id, alignment.names, alignment.text(0)
+    ('alignment_1', ('x', 'y'), 'ACG-U')
+    """
+    if isinstance(alignments, str | Path):
+        return read_alignments(alignments, alphabet)
+    return (_alignment(name, thing, alphabet) for name, thing in _named(alignments, "alignment"))
 
 
 def _is_path(sequences: Any) -> bool:
     return isinstance(sequences, Path) or (isinstance(sequences, str) and bool(_OF_PATHS.search(sequences)))
 
 
-def _named(sequences: Any) -> Iterator[tuple[str, Any]]:
+def _named(things: Any, what: str) -> Iterator[tuple[str, Any]]:
     """Each thing with its key, or with a name made from its place."""
-    kind = _kind(sequences)
+    kind = _kind(things)
     if kind == "pysam.FastaFile":
-        return ((name, sequences.fetch(name)) for name in sequences.references)
+        return ((name, things.fetch(name)) for name in things.references)
     if kind == "pandas.DataFrame":
-        raise InputError("a table was given, not sequences", remedy="give the column that holds them")
+        raise InputError(f"a table was given, not {what}s", remedy="give the column that holds them")
     if kind == "pandas.Series":
-        return ((str(key), thing) for key, thing in sequences.items())
-    if isinstance(sequences, Mapping):
-        return ((str(key), sequences[key]) for key in sequences)
-    if isinstance(sequences, str | Seq | SeqRecord | SequenceRecord) or kind in _READS:
-        sequences = [sequences]
-    if isinstance(sequences, bytes) or not isinstance(sequences, Iterable):
-        raise InputError(f"a {type(sequences).__name__} was given, not sequences", remedy=f"give {_ACCEPTED}")
-    return ((f"sequence_{place}", thing) for place, thing in enumerate(sequences, start=1))
+        return ((str(key), thing) for key, thing in things.items())
+    if isinstance(things, Mapping):
+        return ((str(key), things[key]) for key in things)
+    if isinstance(things, _SINGLE[what]) or kind in _READS:
+        things = [things]
+    if isinstance(things, bytes) or not isinstance(things, Iterable):
+        raise InputError(
+            f"a {type(things).__name__} was given, not {what}s", remedy=f"give {_ACCEPTED[what]}"
+        )
+    return ((f"{what}_{place}", thing) for place, thing in enumerate(things, start=1))
 
 
 _READS = ("pysam.AlignedSegment", "pysam.FastxRecord")
@@ -125,4 +167,23 @@ def _text(thing: Any, where: str) -> str:
     except UndefinedSequenceError:
         raise InputError("has a length but no letters", where=where) from None
     what = "has no sequence" if thing is None else f"is a {type(thing).__name__}, not a sequence"
-    raise InputError(what, where=where, remedy=f"give {_ACCEPTED}")
+    raise InputError(what, where=where, remedy=f"give {_ACCEPTED['sequence']}")
+
+
+def _alignment(name: str, thing: Any, alphabet: Alphabet) -> Alignment:
+    if isinstance(thing, Alignment):
+        if thing.alphabet.name != alphabet.name:
+            raise InputError(
+                f"is an alignment of {thing.alphabet.name}, and the model reads {alphabet.name}",
+                where=f"alignment '{thing.id}'",
+            )
+        return thing
+    if isinstance(thing, MultipleSeqAlignment):
+        rows = list(thing)
+        text = AlignedText([str(row.id) for row in rows], [str(row.seq).encode() for row in rows])
+        return to_alignment(text, name, alphabet, "alignments")
+    raise InputError(
+        f"a {type(thing).__name__} was given, no alignment",
+        where=name,
+        remedy=f"give {_ACCEPTED['alignment']}",
+    )

@@ -1,0 +1,11 @@
+"""Kinds of models: what each reads, and how its input is opened, classified and explained.
+
+- `kind`: what a kind brings; `sequences`, `alignments`: the kinds; `table`: `kind_of`, the only table of them
+- `python_objects`: sequences and alignments as Python holds them
+- `explanation_files`, `explanation_run`: one run of ``seqray explain``, its request and outputs;
+  `sequence_explanations`, `alignment_explanations`: the part of each kind
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,5 @@
+from .explanation_files import ExplanationFiles as ExplanationFiles, ExplanationRequest as ExplanationRequest
+from .explanation_run import ExplanationRun as ExplanationRun
+from .kind import Kind as Kind, checked_options as checked_options
+from .python_objects import as_alignments as as_alignments, as_records as as_records
+from .table import check_options as check_options, kind_of as kind_of

@@ -1,0 +1,78 @@
+"""Models that read alignments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from seqray.core import Alignment, Alphabet
+from seqray.io.alignments import read_alignments
+from seqray.io.sequences import Duplicates, OnSkip
+from seqray.io.tables import COLUMN_COLUMNS, column_lines
+from seqray.kinds.kind import Kind, checked_options
+
+if TYPE_CHECKING:
+    from seqray.core.results import AlignmentExplanation, Prediction
+    from seqray.inference import PredictOptions
+    from seqray.kinds.alignment_explanations import AlignmentRun
+    from seqray.kinds.explanation_files import ExplanationRequest
+    from seqray.modelfile import TrainedModel
+
+
+class AlignmentKind(Kind[Alignment]):
+    """Reads alignments of Stockholm, A3M or aligned FASTA files."""
+
+    unit = "alignments"
+    example = Alignment
+    options = frozenset(
+        {
+            *("--rows", "--query-only", "--row-profile"),
+            *("--pairs", "--pairs-by", "--best-pairs", "--separation"),
+        }
+    )
+    explanation_columns = COLUMN_COLUMNS
+    explanation_rows = staticmethod(column_lines)
+
+    def read(
+        self,
+        path: str | Path,
+        alphabet: Alphabet,
+        *,
+        duplicates: Duplicates = "error",
+        on_skip: OnSkip | None = None,
+    ) -> Iterator[Alignment]:
+        return read_alignments(path, alphabet, duplicates=duplicates, on_skip=on_skip)
+
+    def convert(self, things: Any, alphabet: Alphabet) -> Iterator[Alignment]:
+        from seqray.kinds.python_objects import as_alignments
+
+        return as_alignments(things, alphabet)
+
+    def predict(
+        self,
+        model: TrainedModel,
+        records: Iterable[Alignment],
+        options: PredictOptions,
+        source: str = "",
+    ) -> Iterator[Prediction]:
+        from seqray.inference import predict_alignments
+
+        return predict_alignments(model, records, options)
+
+    def explain(
+        self,
+        model: TrainedModel,
+        records: Iterable[Alignment],
+        methods: tuple[str, ...],
+        options: Mapping[str, Any],
+    ) -> Iterator[AlignmentExplanation]:
+        from seqray.explanations import AlignmentOptions, explain_alignments
+
+        known = checked_options(AlignmentOptions, options, "methods", "pairs", "seed", "settings")
+        return explain_alignments(model, records, AlignmentOptions(methods=methods, **known))
+
+    def explanation_run(self, model: TrainedModel, request: ExplanationRequest) -> AlignmentRun:
+        from seqray.kinds.alignment_explanations import AlignmentRun
+
+        return AlignmentRun(model, request)

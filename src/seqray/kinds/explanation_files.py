@@ -1,0 +1,147 @@
+"""What a run of ``seqray explain`` is asked for, and the files that it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from seqray.core import InputError
+from seqray.explanations import MethodSettings
+from seqray.io.tracks import track_paths
+
+if TYPE_CHECKING:
+    from seqray.io import Staging
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplanationFiles:
+    """Names of the files, as the user gave them; None where one isn't wanted.
+
+    Attributes
+    ----------
+    out
+        The table of scores; ``-`` is standard output.
+    faithfulness, html, plot, heads, motifs
+        Figures of the checks, page, picture, attention heads, and what high scores share.
+    track
+        Scores along contigs; a file for each method and strand.
+    row_profile, pairs
+        Tables of the rows, and of pairs of columns, of alignments.
+    methods
+        The methods of the run.
+    """
+
+    out: str = "-"
+    faithfulness: str | None = None
+    html: str | None = None
+    plot: str | None = None
+    heads: str | None = None
+    motifs: tuple[str, ...] = ()
+    track: tuple[str, ...] = ()
+    row_profile: str | None = None
+    pairs: str | None = None
+    methods: tuple[str, ...] = ("rollout",)
+
+    def __post_init__(self) -> None:
+        tables = [path for path in (self.out, self.row_profile, self.pairs) if path and path != "-"]
+        _check_suffixes(tables, ".tsv", ".tsv.gz")
+        _check_suffixes([self.html], ".html", ".htm")
+        _check_suffixes([self.plot], ".png", ".svg", ".pdf")
+        _check_suffixes(self.motifs, ".meme", ".jaspar", ".tsv")
+
+    def tracks(self, method: str) -> list[str]:
+        """Names of the tracks of a method; it stands before the suffix where there are several methods."""
+        if len(self.methods) == 1:
+            return list(self.track)
+        named = []
+        for path in self.track:
+            suffix = track_paths(path)["+"].name.rpartition(".plus")[2]
+            named.append(f"{path.removesuffix(suffix)}.{method}{suffix}")
+        return named
+
+    def stage(self, staging: Staging) -> dict[str, Path]:
+        """Where each file is written until all are complete; fails for one that can't be written."""
+        return {name: Path(staging.path(name)) for name in [*self._single(), *self._tracks()]}
+
+    def paths(self) -> list[str]:
+        """Every file that will be written."""
+        strands = [path for track in self._tracks() for path in track_paths(track).values()]
+        return [*self._single(), *map(str, strands)]
+
+    def _single(self) -> list[str]:
+        files = (self.out, self.faithfulness, self.html, self.plot, self.heads, self.row_profile, self.pairs)
+        return [*filter(None, files), *self.motifs]
+
+    def _tracks(self) -> list[str]:
+        return [path for method in self.methods for path in self.tracks(method)]
+
+
+def _check_suffixes(paths: Sequence[str | None], *suffixes: str) -> None:
+    for path in filter(None, paths):
+        if not path.lower().endswith(suffixes):
+            remedy = f"use {', '.join(suffixes)}"
+            raise InputError("does not name a format by its end", where=path, remedy=remedy)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplanationRequest:
+    """What is explained, checked and written; None where the kind of model decides.
+
+    Attributes
+    ----------
+    files
+        Where the outputs go.
+    settings
+        Of single methods.
+    target, members, shuffles, seed, rows
+        As in `seqray.explanations.ExplainOptions` and `AlignmentOptions`.
+    calls, best_calls
+        File of calls whose windows are explained, and how many of the best.
+    allow_empty
+        Whether a file of calls may hold none.
+    top
+        Positions of each record in the table, the best in rank.
+    html_records
+        Most records in the page and the plot.
+    no_check, check_records
+        Whether rankings go unchecked, and the most records that the checks use.
+    pairs_by, best_pairs, separation
+        What ranks pairs of columns, how many are written (0: all), and the smallest distance of the two.
+    source
+        Name of the input, for errors.
+    """
+
+    files: ExplanationFiles = field(default_factory=ExplanationFiles)
+    settings: MethodSettings = field(default_factory=MethodSettings)
+    target: str | None = None
+    members: Literal["mean", "each"] | None = None
+    shuffles: int | None = None
+    seed: int = 0
+    rows: int | None = None
+    calls: str | None = None
+    best_calls: int | None = None
+    allow_empty: bool = False
+    top: int | None = None
+    html_records: int = 100
+    no_check: bool = False
+    check_records: int | None = None
+    pairs_by: Literal["attention", "covariation", "helix"] | None = None
+    best_pairs: int | None = None
+    separation: int | None = None
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if self.calls == "-":
+            raise InputError("calls are read from a file", where="standard input")
+
+    @property
+    def pairs(self) -> bool:
+        """Whether pairs of columns are scored."""
+        return bool(self.files.pairs or self.files.html or self.files.plot)
+
+    @property
+    def shown(self) -> int:
+        """Most records in the page and the plot."""
+        return self.html_records if self.files.html or self.files.plot else 0

@@ -1,0 +1,173 @@
+"""One run of ``seqray explain``: tables are written while explanations come, all other files at the end."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+from seqray.core import Alignment, SequenceRecord
+from seqray.core.results import Faithfulness
+from seqray.explanations import AlignmentOptions, ExplainOptions
+from seqray.explanations.checks import Reservoir
+from seqray.io import open_output
+from seqray.io.tables import open_table, write_checks
+from seqray.kinds.explanation_files import ExplanationRequest
+from seqray.modelfile import TrainedModel
+
+Record = TypeVar("Record", SequenceRecord, Alignment)
+Found = TypeVar("Found")
+Options = TypeVar("Options", ExplainOptions, AlignmentOptions)
+Rows = Callable[[Any], Iterable[tuple[object, ...]]]
+
+
+class ExplanationRun(ABC, Generic[Record, Found, Options]):
+    """Explains records, checks the rankings on a sample of them, and writes the files.
+
+    Call `explain`, `check` and `write` in this order.
+
+    Parameters
+    ----------
+    model
+        Of the kind that the run is for.
+    request
+        What is explained, checked and written.
+    options
+        What is explained, in the terms of the kind.
+
+    Attributes
+    ----------
+    most_checked
+        Most records that the checks use, unless the request names a number.
+    count
+        Records explained so far.
+    cautions
+        What went wrong and spoiled nothing else.
+    """
+
+    most_checked: ClassVar[int]
+
+    def __init__(self, model: TrainedModel, request: ExplanationRequest, options: Options) -> None:
+        self.model, self.request, self.options = model, request, options
+        self.count = 0
+        self.cautions: list[str] = []
+        self.shown: list[Found] = []
+        size = request.check_records or self.most_checked
+        self._called: Reservoir[Record] = Reservoir(size, request.seed)
+        self._any: Reservoir[Record] = Reservoir(size, request.seed)
+
+    def explain(
+        self,
+        records: Iterable[Record],
+        staged: Mapping[str, Path],
+        provenance: Sequence[str],
+        advance: Callable[[], None],
+    ) -> None:
+        """Explain records, write the tables, and keep what the checks and the other files need.
+
+        Parameters
+        ----------
+        records
+            The input.
+        staged
+            Where each file is written, see `ExplanationFiles.stage`.
+        provenance
+            Header of the tables.
+        advance
+            Is called after each record.
+        """
+        found = iter(self._explanations(records))
+        first = list(islice(found, 1))  # an input that can't be read leaves no header on standard output
+        with ExitStack() as stack:
+            tables = [
+                (stack.enter_context(open_table(staged[path], columns, provenance)), rows)
+                for path, columns, rows in self._tables()
+                if path
+            ]
+            for explanation in chain(first, found):
+                before = self.count
+                self._keep(explanation)
+                for write, rows in tables:
+                    write(rows(explanation))
+                if self.count > before:
+                    advance()
+
+    def sample(self) -> list[Record]:
+        """Records for the checks: of those called the class explained, or of all where none is."""
+        return self._called.kept or self._any.kept
+
+    def check(self, watch: Callable[[Iterable[Record]], Iterable[Record]]) -> Faithfulness | None:
+        """Check the rankings on the sample, unless the request says not to; ``watch`` sees each record."""
+        return None if self.request.no_check else self._check(watch(self.sample()))
+
+    def write(
+        self, staged: Mapping[str, Path], provenance: Sequence[str], faithfulness: Faithfulness | None
+    ) -> None:
+        """Write all files but the tables of `explain`.
+
+        Parameters
+        ----------
+        staged, provenance
+            As for `explain`.
+        faithfulness
+            Result of `check`.
+        """
+        files = self.request.files
+        if files.faithfulness and faithfulness is not None:
+            verdicts = [f"verdict: {verdict}" for verdict in faithfulness.verdicts.values()]
+            write_checks(staged[files.faithfulness], faithfulness.checks, [*provenance, *verdicts])
+        self._write_others(staged, provenance)
+        if files.plot:
+            self._plot(staged[files.plot])
+        if files.html:
+            with open_output(staged[files.html]) as handle:
+                handle.write(self._page(provenance, faithfulness).encode())
+
+    def _offer(self, record: Record, *, called: bool) -> None:
+        """Count a record, and draw it for the checks or not; ``called`` the class explained."""
+        self.count += 1
+        self._any.offer(record)
+        if called:
+            self._called.offer(record)
+
+    @property
+    def _omitted(self) -> int:
+        """Records that the page leaves out."""
+        return max(0, self.count - self.request.shown)
+
+    def _methods_fact(self, signed: Mapping[str, bool]) -> str:
+        kinds = (f"{m} ({'signed' if signed[m] else 'unsigned shares'})" for m in self.options.methods)
+        return ", ".join(kinds)
+
+    @property
+    def _target_fact(self) -> str:
+        return self.options.target or f"{self.model.card.positive} (the positive one)"
+
+    @abstractmethod
+    def facts(self) -> dict[str, str]:
+        """What the columns mean, for the header."""
+
+    @abstractmethod
+    def _explanations(self, records: Iterable[Record]) -> Iterator[Found]: ...
+
+    @abstractmethod
+    def _tables(self) -> list[tuple[str | None, Sequence[str], Rows]]:
+        """Name of each table, its columns, and the cells of its rows for an explanation."""
+
+    @abstractmethod
+    def _keep(self, explanation: Found) -> None: ...
+
+    @abstractmethod
+    def _check(self, records: Iterable[Record]) -> Faithfulness: ...
+
+    def _write_others(self, staged: Mapping[str, Path], provenance: Sequence[str]) -> None:
+        """Write what this kind alone has."""
+
+    @abstractmethod
+    def _plot(self, path: Path) -> None: ...
+
+    @abstractmethod
+    def _page(self, provenance: Sequence[str], faithfulness: Faithfulness | None) -> str: ...

@@ -1,0 +1,136 @@
+"""What a kind of model brings with it, so that no other code asks which kind a model is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from seqray.core import Alignment, Alphabet, SequenceRecord
+
+if TYPE_CHECKING:
+    from seqray.core.results import Prediction
+    from seqray.inference import PredictOptions
+    from seqray.io.sequences import Duplicates, OnSkip
+    from seqray.kinds.explanation_files import ExplanationRequest
+    from seqray.kinds.explanation_run import ExplanationRun
+    from seqray.modelfile import TrainedModel
+
+Record = TypeVar("Record", SequenceRecord, Alignment)
+
+
+class Kind(ABC, Generic[Record]):
+    """A kind of model.
+
+    Attributes
+    ----------
+    unit
+        What it reads, for messages.
+    example
+        Type of its labeled examples.
+    options
+        Options of the command line that only this kind takes, or not every kind.
+    explanation_columns, explanation_rows
+        Columns of its table of explanations, and the cells of the rows for one explanation; a number limits
+        them to the best ranks.
+    """
+
+    unit: ClassVar[str]
+    example: ClassVar[type]
+    options: ClassVar[frozenset[str]]
+    explanation_columns: ClassVar[tuple[str, ...]]
+    explanation_rows: ClassVar[Callable[[Any, int | None], Iterable[tuple[object, ...]]]]
+
+    @abstractmethod
+    def read(
+        self,
+        path: str | Path,
+        alphabet: Alphabet,
+        *,
+        duplicates: Duplicates = "error",
+        on_skip: OnSkip | None = None,
+    ) -> Iterator[Record]:
+        """Read a file.
+
+        Parameters
+        ----------
+        path
+            The file, ``-`` for standard input.
+        alphabet
+            Validates and folds the letters.
+        duplicates
+            What happens to ids that occur again.
+        on_skip
+            Receives each record that can't be used; without it the first one is an error.
+        """
+
+    @abstractmethod
+    def convert(self, things: Any, alphabet: Alphabet) -> Iterator[Record]:
+        """Convert whatever Python object holds the input; see `seqray.kinds.python_objects`."""
+
+    @abstractmethod
+    def predict(
+        self, model: TrainedModel, records: Iterable[Record], options: PredictOptions, source: str = ""
+    ) -> Iterator[Prediction]:
+        """Classify records, in order.
+
+        Parameters
+        ----------
+        model
+            Of this kind.
+        records
+            As `read` or `convert` yield them.
+        options
+            How to compute and call.
+        source
+            Name of the file, for errors.
+        """
+
+    @abstractmethod
+    def explain(
+        self,
+        model: TrainedModel,
+        records: Iterable[Record],
+        methods: tuple[str, ...],
+        options: Mapping[str, Any],
+    ) -> Iterator[Any]:
+        """Explain records, in order.
+
+        Parameters
+        ----------
+        model
+            Of this kind.
+        records
+            As `read` or `convert` yield them.
+        methods
+            Names of methods.
+        options
+            Other fields of the options of this kind's explanations.
+        """
+
+    @abstractmethod
+    def explanation_run(
+        self, model: TrainedModel, request: ExplanationRequest
+    ) -> ExplanationRun[Any, Any, Any]:
+        """Begin a run of ``seqray explain``."""
+
+
+def checked_options(options: Any, given: Mapping[str, Any], *reserved: str) -> Mapping[str, Any]:
+    """Refuse the name of a setting that doesn't exist, as Python does for an argument.
+
+    Parameters
+    ----------
+    options
+        A dataclass.
+    given
+        Values by name.
+    *reserved
+        Fields that can't be given.
+    """
+    names = [field.name for field in fields(options) if field.name not in reserved]
+    for name in given:
+        if name not in names:
+            raise TypeError(f"unknown setting '{name}'; known are {', '.join(names)}")
+    return given

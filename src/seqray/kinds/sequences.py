@@ -1,0 +1,77 @@
+"""Models that read single sequences, with networks of seqray or on a backbone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from seqray.core import Alphabet, LabelledSequence, SequenceRecord
+from seqray.io.sequences import Duplicates, OnSkip, read_sequences
+from seqray.io.tables import EXPLANATION_COLUMNS, explanation_rows
+from seqray.kinds.kind import Kind, checked_options
+
+if TYPE_CHECKING:
+    from seqray.core.results import Explanation, Prediction
+    from seqray.inference import PredictOptions
+    from seqray.kinds.explanation_files import ExplanationRequest
+    from seqray.kinds.sequence_explanations import SequenceRun
+    from seqray.modelfile import TrainedModel
+
+
+class SequenceKind(Kind[SequenceRecord]):
+    """Reads records of FASTA or GenBank files."""
+
+    unit = "sequences"
+    example = LabelledSequence
+    options = frozenset(
+        {
+            *("--calls", "--best-calls", "--track", "--motifs", "--heads", "--shuffles"),
+            *("--members", "--fuse", "--spread", "--steps"),
+        }
+    )
+    explanation_columns = EXPLANATION_COLUMNS
+    explanation_rows = staticmethod(explanation_rows)
+
+    def read(
+        self,
+        path: str | Path,
+        alphabet: Alphabet,
+        *,
+        duplicates: Duplicates = "error",
+        on_skip: OnSkip | None = None,
+    ) -> Iterator[SequenceRecord]:
+        return read_sequences(path, alphabet, duplicates=duplicates, on_skip=on_skip)
+
+    def convert(self, things: Any, alphabet: Alphabet) -> Iterator[SequenceRecord]:
+        from seqray.kinds.python_objects import as_records
+
+        return as_records(things, alphabet)
+
+    def predict(
+        self,
+        model: TrainedModel,
+        records: Iterable[SequenceRecord],
+        options: PredictOptions,
+        source: str = "",
+    ) -> Iterator[Prediction]:
+        from seqray.inference import predict_records
+
+        return predict_records(model, records, options, source=source)
+
+    def explain(
+        self,
+        model: TrainedModel,
+        records: Iterable[SequenceRecord],
+        methods: tuple[str, ...],
+        options: Mapping[str, Any],
+    ) -> Iterator[Explanation]:
+        from seqray.explanations import ExplainOptions, explain_records
+
+        known = checked_options(ExplainOptions, options, "methods")
+        return explain_records(model, records, ExplainOptions(methods=methods, **known))
+
+    def explanation_run(self, model: TrainedModel, request: ExplanationRequest) -> SequenceRun:
+        from seqray.kinds.sequence_explanations import SequenceRun
+
+        return SequenceRun(model, request)
