@@ -17,7 +17,7 @@ from torch import Tensor
 
 from seqray.core import ConfigError, missing_package
 from seqray.inference.onnx import build_graph
-from seqray.inference.sequences import Precision
+from seqray.inference.predictions import Precision
 from seqray.modelfile import TrainedModel, check_self_test, make_self_test
 
 Engine = Literal["torch", "onnx", "openvino"]

@@ -32,7 +32,6 @@ class AlignmentKind(Kind[Alignment]):
         }
     )
     explanation_columns = COLUMN_COLUMNS
-    explanation_rows = staticmethod(column_lines)
 
     def read(
         self,
@@ -71,6 +70,11 @@ class AlignmentKind(Kind[Alignment]):
 
         known = checked_options(AlignmentOptions, options, "methods", "pairs", "seed", "settings")
         return explain_alignments(model, records, AlignmentOptions(methods=methods, **known))
+
+    def explanation_rows(
+        self, explanation: AlignmentExplanation, top: int | None = None
+    ) -> Iterator[tuple[object, ...]]:
+        return column_lines(explanation, top)
 
     def explanation_run(self, model: TrainedModel, request: ExplanationRequest) -> AlignmentRun:
         from seqray.kinds.alignment_explanations import AlignmentRun

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
@@ -32,16 +32,14 @@ class Kind(ABC, Generic[Record]):
         Type of its labeled examples.
     options
         Options of the command line that only this kind takes, or not every kind.
-    explanation_columns, explanation_rows
-        Columns of its table of explanations, and the cells of the rows for one explanation; a number limits
-        them to the best ranks.
+    explanation_columns
+        Columns of its table of explanations.
     """
 
     unit: ClassVar[str]
     example: ClassVar[type]
     options: ClassVar[frozenset[str]]
     explanation_columns: ClassVar[tuple[str, ...]]
-    explanation_rows: ClassVar[Callable[[Any, int | None], Iterable[tuple[object, ...]]]]
 
     @abstractmethod
     def read(
@@ -109,6 +107,10 @@ class Kind(ABC, Generic[Record]):
         options
             Other fields of the options of this kind's explanations.
         """
+
+    @abstractmethod
+    def explanation_rows(self, explanation: Any, top: int | None = None) -> Iterator[tuple[object, ...]]:
+        """Cells of its table of explanations; ``top`` limits them to that many of the best ranks."""
 
     @abstractmethod
     def explanation_run(

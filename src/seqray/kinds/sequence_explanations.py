@@ -13,6 +13,7 @@ from seqray.explanations import ExplainOptions, check, explain_records, extract_
 from seqray.explanations.attribution import METHODS, check_heads
 from seqray.explanations.checks import CHECKED_RECORDS
 from seqray.io.tables import EXPLANATION_COLUMNS, explanation_rows, write_heads
+from seqray.io.tracks import ScoreTrack, read_gff3_calls
 from seqray.kinds.explanation_files import ExplanationRequest
 from seqray.kinds.explanation_run import ExplanationRun, Rows
 from seqray.modelfile import TrainedModel
@@ -67,8 +68,6 @@ class SequenceRun(ExplanationRun[SequenceRecord, Explanation, ExplainOptions]):
     def _windows(
         self, records: Iterable[SequenceRecord], path: str
     ) -> tuple[list[SequenceRecord], list[Place]]:
-        from seqray.io.tracks import read_gff3_calls
-
         calls = read_gff3_calls(path)
         if not calls and not self.request.allow_empty:
             remedy = "--allow-empty gives an empty output instead"

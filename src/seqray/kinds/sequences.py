@@ -31,7 +31,6 @@ class SequenceKind(Kind[SequenceRecord]):
         }
     )
     explanation_columns = EXPLANATION_COLUMNS
-    explanation_rows = staticmethod(explanation_rows)
 
     def read(
         self,
@@ -70,6 +69,11 @@ class SequenceKind(Kind[SequenceRecord]):
 
         known = checked_options(ExplainOptions, options, "methods")
         return explain_records(model, records, ExplainOptions(methods=methods, **known))
+
+    def explanation_rows(
+        self, explanation: Explanation, top: int | None = None
+    ) -> Iterator[tuple[object, ...]]:
+        return explanation_rows(explanation, top)
 
     def explanation_run(self, model: TrainedModel, request: ExplanationRequest) -> SequenceRun:
         from seqray.kinds.sequence_explanations import SequenceRun

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from seqray.core import Codes, Floats
-from seqray.explanations.attribution.methods import METHODS, AttributionTarget, MethodSettings, effects
+from seqray.explanations.attribution.methods import METHODS, AttributionTarget, effects
 from seqray.explanations.attribution.mutagenesis import loss_of_letters
+from seqray.explanations.options import MethodSettings
 from seqray.modelfile import SequenceNetwork, TrainedModel
 
 
