@@ -11,7 +11,16 @@ from numpy.typing import ArrayLike
 
 from seqray.calibration.markov import MarkovProfile
 from seqray.calibration.signature import Signature
-from seqray.core import ALPHABETS, Alphabet, CodeStack, InputError, ModelFileError, stack_codes, word_counts
+from seqray.core import (
+    ALPHABETS,
+    Alphabet,
+    CodeStack,
+    InputError,
+    ModelFileError,
+    round_number,
+    stack_codes,
+    word_counts,
+)
 
 _CHUNK = 8192  # sequences judged at once: their word tables take a few MB
 
@@ -202,4 +211,4 @@ class Domain:
 
 
 def _plain(values: Sequence[float] | np.ndarray) -> list[float]:
-    return [float(f"{v:.6g}") for v in values]
+    return [round_number(v) for v in values]

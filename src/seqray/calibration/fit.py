@@ -13,7 +13,7 @@ from scipy.special import expit, logit, logsumexp, softmax
 from seqray.calibration.conformal import Conformal
 from seqray.calibration.domain import Domain
 from seqray.calibration.isotonic import IsotonicMap
-from seqray.core import Card, ConfigError, InputError
+from seqray.core import Card, ConfigError, InputError, round_number
 from seqray.metrics import expected_calibration_error
 
 __all__ = [
@@ -304,11 +304,11 @@ def calibrated_card(
         "examples": len(labels),
         "groups": len(np.unique(groups)),
         "figures": "of the examples fitted to" if fair is None else f"cross-fitted, {FOLDS} folds of groups",
-        "ece_before": _plain(calibration_error(old, labels, positive)),
-        "ece_after": _plain(ece),
-        "log_loss_before": _plain(log_loss(old, labels)),
-        "log_loss_after": _plain(log_loss(judged, labels)),
-        "log_loss_of_shares": _plain(_entropy(labels)),
+        "ece_before": round_number(calibration_error(old, labels, positive)),
+        "ece_after": round_number(ece),
+        "log_loss_before": round_number(log_loss(old, labels)),
+        "log_loss_after": round_number(log_loss(judged, labels)),
+        "log_loss_of_shares": round_number(_entropy(labels)),
         "at_bounds": found.at_bounds(),
     }
     card = replace(
@@ -322,7 +322,3 @@ def calibrated_card(
         conformal=Conformal.fit(p, labels, card.classes).to_mapping(),
     )
     return card, facts
-
-
-def _plain(value: float) -> float:
-    return float(f"{value:.6g}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from seqray.core import Alphabet, CodeStack, word_indices, word_starts
+from seqray.core import Alphabet, CodeStack, round_number, word_indices, word_starts
 from seqray.homology import kmer_groups
 
 MAX_ORDER = (
@@ -94,7 +94,7 @@ class MarkovProfile:
 
     def to_mapping(self) -> dict[str, Any]:
         """Return plain data for the model card."""
-        numbers = {name: float(f"{getattr(self, name):.6g}") for name in _NUMBERS}
+        numbers = {name: round_number(getattr(self, name)) for name in _NUMBERS}
         return {"order": self.order, "log_p": [int(v) for v in self.log_p], **numbers}
 
     @classmethod

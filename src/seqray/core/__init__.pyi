@@ -64,6 +64,11 @@ from .model_config import (
     ModelConfig as ModelConfig,
     StemConfig as StemConfig,
 )
+from .numbers import (
+    format_interval as format_interval,
+    format_number as format_number,
+    round_number as round_number,
+)
 from .records import (
     Alignment as Alignment,
     Example as Example,

@@ -11,6 +11,7 @@ from typing import Any
 from seqray.core import __version__
 from seqray.core.errors import ConfigError, ModelFileError
 from seqray.core.model_config import BACKBONE_SETTINGS, ModelConfig
+from seqray.core.numbers import format_interval, format_number
 from seqray.core.serialization import from_mapping, to_mapping
 
 CARD_FORMAT = 2  # the newest that is read; 2 for cards with an isotonic map
@@ -182,7 +183,7 @@ def headline(card: Card) -> str:
         return "-"
     text = f"{str(figure.get('metric', 'score')).upper()} {figure['value']:.2f}"
     if "low" in figure and "high" in figure:
-        text += f" ({figure['low']:.2f} to {figure['high']:.2f})"
+        text += format_interval(figure["low"], figure["high"], ".2f")
     return f"{text}, {figure['split']}" if "split" in figure else text
 
 
@@ -208,7 +209,8 @@ def _lines(mapping: Mapping[str, Any], indent: int) -> Iterator[str]:
         if item is None or item in ({}, [], ""):
             continue
         if isinstance(item, Mapping) and set(item) == {"value", "low", "high"}:
-            yield f"{pad}{key}: {item['value']:.4g} ({item['low']:.4g} to {item['high']:.4g})"
+            interval = format_interval(item["low"], item["high"], ".4g")
+            yield f"{pad}{key}: {format_number(item['value'], 4)}{interval}"
         elif isinstance(item, Mapping):
             yield f"{pad}{key}:"
             yield from _lines(item, indent + 1)
@@ -218,4 +220,4 @@ def _lines(mapping: Mapping[str, Any], indent: int) -> Iterator[str]:
         elif isinstance(item, list):
             yield f"{pad}{key}: {', '.join(map(str, item))}"
         else:
-            yield f"{pad}{key}: {item:.6g}" if isinstance(item, float) else f"{pad}{key}: {item}"
+            yield f"{pad}{key}: {format_number(item)}" if isinstance(item, float) else f"{pad}{key}: {item}"

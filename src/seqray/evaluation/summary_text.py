@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from seqray.core import format_interval
 from seqray.core.results import Evaluation, Figure
 
 SHOWN = ("mcc", "auroc", "auprc", "sensitivity", "specificity", "precision", "ece")
@@ -69,9 +70,8 @@ def _parts(evaluation: Evaluation, found: dict[tuple[str, str, str], Figure]) ->
 def _value(figure: Figure | None) -> str:
     if figure is None or math.isnan(figure.value):
         return "-"
-    if math.isnan(figure.low) or figure.metric not in OF_PARTS:
-        return f"{figure.value:.3f}"
-    return f"{figure.value:.3f} ({figure.low:.2f} to {figure.high:.2f})"
+    interval = format_interval(figure.low, figure.high, ".2f") if figure.metric in OF_PARTS else ""
+    return f"{figure.value:.3f}{interval}"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -9,7 +9,15 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from seqray.core import ALPHABETS, Card, ModelFileError, decode_columns, encode_columns, missing_code
+from seqray.core import (
+    ALPHABETS,
+    Card,
+    ModelFileError,
+    decode_columns,
+    encode_columns,
+    missing_code,
+    round_number,
+)
 from seqray.modelfile.trained import TrainedModel
 from seqray.models.tokenizers import AlignmentTokenizer
 
@@ -40,7 +48,7 @@ def _logits_of(
     for text, context in itertools.zip_longest(texts, contexts):
         tokens = torch.from_numpy(np.asarray(encode(model.with_context(context), text), dtype=np.int64))
         logits = model.logits(tokens[None].to(model.device))[0]
-        rows.append([float(f"{value:.8g}") for value in logits.tolist()])
+        rows.append([round_number(value, 8) for value in logits.tolist()])
     return rows
 
 

@@ -13,7 +13,16 @@ import numpy as np
 import torch
 
 from seqray.calibration import Calibration, Domain, calibrated_card
-from seqray.core import ALPHABETS, Card, Example, LabelledSequence, RunConfig, __version__, to_mapping
+from seqray.core import (
+    ALPHABETS,
+    Card,
+    Example,
+    LabelledSequence,
+    RunConfig,
+    __version__,
+    round_number,
+    to_mapping,
+)
 from seqray.modelfile import Network, TrainedModel
 from seqray.models import count_parameters
 from seqray.training.encode import encode
@@ -87,7 +96,7 @@ def finish(
         "related_validation": parts[0].related,
         "data_sha256": sha256,
         "content_sha256": content_sha256(data),
-        "validation": {name: float(f"{value:.6g}") for name, value in figures.items()},
+        "validation": {name: round_number(value) for name, value in figures.items()},
         "versions": {
             "seqray": __version__,
             "torch": torch.__version__,

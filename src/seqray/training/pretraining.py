@@ -26,6 +26,7 @@ from seqray.core import (
     RunConfig,
     SeqrayError,
     StoppingConfig,
+    round_number,
 )
 from seqray.modelfile import save_pretrained
 from seqray.models import Network, build_network, count_parameters
@@ -226,7 +227,7 @@ def pretrain(
     module.load_state_dict(best["state_dict"])
     figures = min(module.history, key=lambda row: row["loss"])
     facts = {
-        **{name: float(f"{figures[name]:.6g}") for name in ("loss", "accuracy")},
+        **{name: round_number(figures[name]) for name in ("loss", "accuracy")},
         **_floor(train_set, held_out),
         "epochs": int(figures["epoch"]),
         "examples": len(examples),
@@ -258,6 +259,6 @@ def _floor(train: Examples, held_out: Examples) -> dict[str, float]:
     seen, asked = train.letter_counts() + 1.0, held_out.letter_counts()
     shares = asked / asked.sum()
     return {
-        "floor_loss": float(f"{-(shares * np.log(seen / seen.sum())).sum():.6g}"),
-        "floor_accuracy": float(f"{shares[seen.argmax()]:.6g}"),
+        "floor_loss": round_number(-(shares * np.log(seen / seen.sum())).sum()),
+        "floor_accuracy": round_number(shares[seen.argmax()]),
     }

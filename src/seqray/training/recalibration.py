@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import mannwhitneyu
 
 from seqray.calibration import Calibration, Method, calibrated_card
-from seqray.core import Card, ConfigError, InputError, LabelledSequence, __version__
+from seqray.core import Card, ConfigError, InputError, LabelledSequence, __version__, round_number
 from seqray.inference import BatchSize, known_context, score_ragged
 from seqray.metrics import auroc
 from seqray.modelfile import TrainedModel
@@ -210,4 +210,4 @@ def _moved_info(card: Card, before: Calibration) -> dict[str, Any]:
     if not isinstance(threshold, int | float) or len(card.classes) != 2:
         return card.info
     moved = Calibration.of(card).moved(float(threshold), before)
-    return card.info | {"scan_threshold": float(f"{moved:.6g}")}
+    return card.info | {"scan_threshold": round_number(moved)}

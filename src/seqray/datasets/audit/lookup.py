@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from seqray.core import format_interval
 from seqray.core.results import AuditFigure
 
 EVERYTHING = "*"  # the label of figures over all classes
@@ -56,7 +57,7 @@ def part(count: float, of: float) -> str:
 
 def with_interval(f: AuditFigure) -> str:
     """Write a figure of merit with its interval."""
-    return f"{f.value:.3f}" if math.isnan(f.low) else f"{f.value:.3f} ({f.low:.3f} to {f.high:.3f})"
+    return f"{f.value:.3f}{format_interval(f.low, f.high)}"
 
 
 def of_class(label: str) -> str:

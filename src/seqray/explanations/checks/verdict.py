@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core import Floats
+from seqray.core import Floats, format_interval
 from seqray.core.results import Check, Curve, Faithfulness
 from seqray.explanations.checks.faithfulness import KINDS, SHARES, Evidence, areas, methods_in
 
@@ -129,8 +129,7 @@ def _verdict(method: str, checks: list[Check], target: str, count: int, deed: st
 
 
 def _figure(check: Check) -> str:
-    interval = f" ({check.low:.2f} to {check.high:.2f})" if np.isfinite(check.low) else ""
-    return f"{check.value:.2f}{interval}"
+    return f"{check.value:.2f}{format_interval(check.low, check.high, '.2f')}"
 
 
 def _remarks(figures: dict[tuple[str, str], Check], count: int) -> list[str]:

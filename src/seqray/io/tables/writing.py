@@ -9,18 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from seqray.core import Alphabet, __version__
+from seqray.core import Alphabet, __version__, format_number
 from seqray.io.files import open_output
 
 MISSING = "."
 
 WriteRows = Callable[[Iterable[Sequence[object]]], int]
 """Writes rows of cells and returns how many; see `format_cell`."""
-
-
-def format_number(value: float) -> str:
-    """Six significant digits, as everywhere in seqray's text output."""
-    return f"{value:.6g}"
 
 
 def format_cell(value: object) -> str:

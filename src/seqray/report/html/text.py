@@ -8,6 +8,8 @@ from unicodedata import category
 import markupsafe
 from markupsafe import Markup
 
+from seqray.core import format_interval, format_number
+
 MINUS = "\N{MINUS SIGN}"
 MISSING = "n/a"
 _INVISIBLE = ("Cc", "Cf", "Cs")
@@ -37,7 +39,8 @@ def number(value: float, digits: int = 3) -> str:
     """Round to significant digits; nan is ``n/a``."""
     if not math.isfinite(value):
         return MISSING
-    return f"{value:.{digits}g}".replace("-", MINUS).replace(f"e{MINUS}0", f"e{MINUS}").replace("e+0", "e")
+    text = format_number(value, digits).replace("-", MINUS)
+    return text.replace(f"e{MINUS}0", f"e{MINUS}").replace("e+0", "e")
 
 
 def decimals_for(largest: float) -> int:
@@ -54,9 +57,7 @@ def fixed(value: float, decimals: int = 3) -> str:
 
 def interval(low: float, high: float, decimals: int = 3) -> str:
     """Write an interval behind its value, in parentheses; empty where there is none."""
-    if not math.isfinite(low):
-        return ""
-    return f" ({fixed(low, decimals)} to {fixed(high, decimals)})"
+    return format_interval(low, high, f".{decimals}f").replace("-", MINUS)
 
 
 def offset(value: int) -> str:

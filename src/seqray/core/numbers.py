@@ -1,0 +1,20 @@
+"""Numbers as text, and rounded as they are stored: six significant digits unless stated otherwise."""
+
+from __future__ import annotations
+
+import math
+
+
+def format_number(value: float, digits: int = 6) -> str:
+    """Write a number with so many significant digits."""
+    return f"{value:.{digits}g}"
+
+
+def round_number(value: float, digits: int = 6) -> float:
+    """The number that `format_number` writes."""
+    return float(format_number(value, digits))
+
+
+def format_interval(low: float, high: float, style: str = ".3f") -> str:
+    """Write an interval behind its value: `` (0.100 to 0.200)``; empty where there is none."""
+    return f" ({low:{style}} to {high:{style}})" if math.isfinite(low) else ""
