@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from importlib import import_module
 
-from seqray.cli import VERBS, Parser
+from seqray.cli import VERBS, parser_of
 
 HEAD = """# Command line
 
@@ -16,14 +15,6 @@ Exit status: 0 done, 1 a fault of seqray, 2 unusable input or setting, 3 a findi
 130 Ctrl-C, 141 the reader of standard output went away, 143 terminated. Errors are one line on standard
 error. Files and columns are described under [formats](../formats.md).
 """
-
-
-def parser_of(verb: str) -> argparse.ArgumentParser:
-    """The parser of a verb, as the command makes it."""
-    parser = Parser(prog=f"seqray {verb}", allow_abbrev=False)
-    import_module(VERBS[verb][0]).add_arguments(parser)
-    parser.add_argument("--debug", action="store_true", help="show where an error was raised")
-    return parser
 
 
 def page() -> str:

@@ -61,6 +61,7 @@ MODULES = {
     "Use": (
         "inference.sequences",
         "scanning.scan",
+        "scanning.options",
         "scanning.types",
         "explanations.sequences",
         "explanations.attribution.attention_rollout",

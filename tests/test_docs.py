@@ -14,7 +14,6 @@ import io
 import os
 import re
 import shlex
-from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 
@@ -24,7 +23,7 @@ import cli_reference
 import model_pages
 import site_pages
 from rerun import PAGES, ROOT, rerun, run, same, sessions
-from seqray.cli.dispatch import VERBS, Parser
+from seqray.cli.verbs import VERBS, parser_of
 from seqray.core.errors import ConfigError
 from seqray.modelfile import zoo
 
@@ -55,9 +54,7 @@ def command_lines(text: str) -> list[str]:
 
 def parse(words: list[str]) -> argparse.Namespace:
     """Hand the words behind ``seqray`` to the parser of their verb."""
-    parser = Parser(prog=words[0], allow_abbrev=False)
-    import_module(VERBS[words[0]][0]).add_arguments(parser)
-    return parser.parse_args(words[1:])
+    return parser_of(words[0]).parse_args(words[1:])
 
 
 def run_block(source: str, name: str) -> str:

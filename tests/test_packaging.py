@@ -14,7 +14,6 @@ import shlex
 import subprocess
 import sys
 import tomllib
-from importlib import import_module
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -25,7 +24,8 @@ import yaml
 import galaxy_tool
 import nextflow_module
 from seqray import __version__
-from seqray.cli.dispatch import VERBS, Parser, main
+from seqray.cli.dispatch import main
+from seqray.cli.verbs import parser_of
 from seqray.modelfile import zoo
 from seqray.modelfile.header import read_card
 
@@ -43,9 +43,7 @@ def read(name: str) -> str:
 
 def options(verb: str) -> dict[str, argparse.Action]:
     """Every option of a verb."""
-    parser = Parser(prog=verb, allow_abbrev=False)
-    import_module(VERBS[verb][0]).add_arguments(parser)
-    return {name: action for action in parser._actions for name in action.option_strings}
+    return {name: action for action in parser_of(verb)._actions for name in action.option_strings}
 
 
 def run(script: str, folder: Path) -> None:

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from scipy.special import log_softmax
 
 from seqray.calibration.fit import calibrated_card
-from seqray.cli.calibrate import _summary
+from seqray.cli.calibrate import summary
 from seqray.cli.dispatch import main
 from seqray.modelfile import load_model_file, save_model
 from seqray.modelfile.header import read_card
@@ -278,11 +278,11 @@ def test_what_the_data_cannot_tell_is_cautioned_against(tiny_model):
     easy = log_softmax(np.stack((np.zeros(200), np.where(y, 9.0, -9.0)), axis=1), axis=1)
     noise = log_softmax(np.random.default_rng(0).normal(size=(200, 2)), axis=1)
     found, facts = calibrated_card(card, easy, y, np.arange(200))
-    text = _summary(replace(found, training={"calibrated_on": facts | {"classes": {}}}), "x")
+    text = summary(replace(found, training={"calibrated_on": facts | {"classes": {}}}), "x")
     assert facts["at_bounds"] == ["temperature"]
     assert any("cut at the end of what is tried: temperature;" in line for line in text)
     found, facts = calibrated_card(card, noise, y, np.arange(200), "platt")
-    text = _summary(replace(found, training={"calibrated_on": facts | {"classes": {}}}), "x")
+    text = summary(replace(found, training={"calibrated_on": facts | {"classes": {}}}), "x")
     assert facts["log_loss_of_shares"] == pytest.approx(np.log(2), rel=1e-5)
     assert any("no better than the share of each class, whose log loss is 0.693" in line for line in text)
 

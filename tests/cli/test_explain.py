@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from seqray.cli.dispatch import main
-from seqray.cli.explain.run import METHODS as OFFERED
+from seqray.cli.explain.arguments import METHODS as OFFERED
 from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.records import SequenceRecord
 from seqray.core.results.explanation import Explanation, Place

@@ -13,7 +13,7 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from seqray.cli.dispatch import main
-from seqray.cli.scan.shards import divide_words
+from seqray.cli.scan.command import divide_words
 from seqray.scanning.shard_file import ShardFile
 
 TRACKS = ("score.plus.bedgraph", "score.minus.bedgraph", "score.plus.bw", "score.minus.bw")

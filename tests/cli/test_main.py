@@ -5,21 +5,30 @@ from __future__ import annotations
 import subprocess
 import sys
 import types
+from dataclasses import dataclass
 
 import pytest
 
 from seqray import __version__
-from seqray.cli.dispatch import VERBS, main
+from seqray.cli.common.arguments import Outcome, Request, option, repeated
+from seqray.cli.dispatch import main
+from seqray.cli.verbs import VERBS
 from seqray.core.errors import InputError, SeqrayError
+
+
+@dataclass(frozen=True, kw_only=True)
+class TryRequest(Request):
+    name: str | None = option("--name", "NAME", "a name")
+    letters: tuple[str, ...] = repeated("--letter", "X", "a letter")
 
 
 @pytest.fixture
 def verb(monkeypatch):
     """Install a verb ``try`` that does what the test says."""
 
-    def install(action, add_arguments=lambda parser: None):
+    def install(action):
         module = types.ModuleType("tried")
-        module.__dict__.update(add_arguments=add_arguments, run=action)
+        module.__dict__.update(TryRequest=TryRequest, run=action)
         monkeypatch.setitem(sys.modules, "tried", module)
         monkeypatch.setitem(VERBS, "try", ("tried", "do as told"))
 
@@ -27,7 +36,7 @@ def verb(monkeypatch):
 
 
 def fail_with(error):
-    def run(args):
+    def run(request):
         raise error
 
     return run
@@ -148,41 +157,44 @@ def test_sigterm_unwinds_what_is_open():
     """In a process of its own: libraries that other tests load leave stacks for signals behind."""
     program = """
 import os, signal, sys, types
-from seqray.cli import main
+from seqray.cli.common import Request
+from seqray.cli.dispatch import main
+from seqray.cli.verbs import VERBS
 
-def run(args):
+def run(request):
     try:
         os.kill(os.getpid(), signal.SIGTERM)
         signal.pause()
     finally:
         print("closed")
 
-sys.modules["try_verb"] = types.SimpleNamespace(add_arguments=lambda parser: None, run=run)
-main.VERBS["try"] = ("try_verb", "do as told")
+sys.modules["try_verb"] = types.SimpleNamespace(TryRequest=Request, run=run)
+VERBS["try"] = ("try_verb", "do as told")
 before = signal.getsignal(signal.SIGTERM)
-print(main.main(["try", "--quiet"]), signal.getsignal(signal.SIGTERM) is before)
+print(main(["try", "--quiet"]), signal.getsignal(signal.SIGTERM) is before)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "closed\n143 True\n"
     assert done.stderr == "seqray: terminated\n"
 
 
-def test_a_verb_gets_its_options_and_the_whole_command(verb):
-    seen = {}
-
-    def add_arguments(parser):
-        deeper = parser.add_subparsers(dest="what")
-        deeper.add_parser("show").add_argument("name")
-
-    verb(lambda args: seen.update(vars(args)) or 0, add_arguments)
-    assert main(["try", "show", "x", "--debug"]) == 0
-    assert (seen["what"], seen["name"]) == ("show", "x")
-    assert seen["command"] == ("seqray", "try", "show", "x", "--debug")
+def test_a_verb_gets_a_frozen_request_with_the_whole_command(verb):
+    seen = []
+    verb(lambda request: seen.append(request) or Outcome())
+    assert main(["try", "--letter", "a", "--name", "x", "--letter", "b", "--debug"]) == 0
+    command = ("seqray", "try", "--letter", "a", "--name", "x", "--letter", "b", "--debug")
+    assert seen == [TryRequest(command=command, name="x", letters=("a", "b"), debug=True)]
+    with pytest.raises(AttributeError):
+        seen[0].name = "y"
 
 
-def test_the_status_of_a_verb_is_passed_on(verb):
-    verb(lambda args: 7)
+def test_the_outcome_of_a_verb_decides_the_status_and_the_line_on_resources(verb, capsys):
+    verb(lambda request: Outcome(records=3, status=7))
     assert main(["try"]) == 7
+    assert capsys.readouterr().err.endswith(", records 3\n")
+    verb(lambda request: Outcome(resources=False))
+    assert main(["try"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_the_words_of_the_process_are_the_default(verb, monkeypatch, capsys):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import re
 import subprocess
 import sys
@@ -16,7 +15,6 @@ import torch
 
 from seqray import __version__
 from seqray.calibration.conformal import Conformal
-from seqray.cli.common.options import Progress
 from seqray.cli.dispatch import main
 from seqray.core.records import SequenceRecord
 from seqray.inference.sequences import predict_records
@@ -365,26 +363,3 @@ def test_a_file_of_odd_records_is_told_in_one_line(predict, tmp_path):
     assert "out-of-domain" not in predict(tmp_path / "odd.fa", "--quiet")[2]
     (tmp_path / "few.fa").write_text(">a\n" + "A" * 20 + "\n" + fasta())
     assert "are out-of-domain" not in predict(tmp_path / "few.fa")[2]
-
-
-# --- progress -------------------------------------------------------------------------------------
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-@pytest.mark.parametrize(("quiet", "text"), [(False, "\r\033[K1 records\r\033[K"), (True, "")])
-def test_progress_is_shown_on_a_terminal_and_wiped(monkeypatch, quiet, text):
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    with Progress("records", quiet=quiet) as progress:
-        assert list(progress.watch("ab")) == ["a", "b"]  # the second comes too soon to be shown
-    assert terminal.getvalue() == text
-
-
-def test_no_progress_without_a_terminal(capsys):
-    with Progress("records", quiet=False) as progress:
-        progress.show(5)
-    assert capsys.readouterr().err == ""

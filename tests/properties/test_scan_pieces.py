@@ -7,8 +7,9 @@ from hypothesis import assume, given, settings, strategies as st
 
 from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.records import SequenceRecord
+from seqray.scanning.options import ScanOptions
 from seqray.scanning.scan import scan_sequences
-from seqray.scanning.types import Detector, Listeners, ScanOptions
+from seqray.scanning.types import Detector, ScanCallbacks
 
 WINDOW, SITE = 15, 4
 WEIGHTS = np.random.default_rng(1).normal(size=(WINDOW, 5))
@@ -32,7 +33,7 @@ strides = st.integers(1, 15)
 
 
 def run(sequence, profiles=None, **options):
-    heard = Listeners(on_profile=profiles.append if profiles is not None else None)
+    heard = ScanCallbacks(on_profile=profiles.append if profiles is not None else None)
     chosen = ScanOptions(**{"null_mb": 0.0, "min_distance": 9, "max_ambiguous": 0.3, **options})
     return scan_sequences(DETECTOR, [SequenceRecord("c", sequence)], chosen, heard)
 

@@ -12,8 +12,9 @@ from seqray.core.errors import ConfigError, InputError
 from seqray.core.intervals import parse_region
 from seqray.core.records import SequenceRecord
 from seqray.modelfile import TrainedModel
+from seqray.scanning.options import ScanOptions
 from seqray.scanning.scan import as_detector, scan_sequences
-from seqray.scanning.types import Detector, Listeners, ScanOptions
+from seqray.scanning.types import Detector, ScanCallbacks
 
 PAIRS = str.maketrans("ACGTN", "TGCAN")
 
@@ -28,11 +29,11 @@ def detector(score, window, site, threshold=0.5, **more):
     )
 
 
-def scan(found, sequences, *, listeners=None, **options):
+def scan(found, sequences, *, callbacks=None, **options):
     if isinstance(sequences, str):
         sequences = [SequenceRecord("c", sequences)]
     settings = {"null_mb": 0.0, **options}
-    return scan_sequences(found, sequences, ScanOptions(**settings), listeners or Listeners())
+    return scan_sequences(found, sequences, ScanOptions(**settings), callbacks or ScanCallbacks())
 
 
 def rows(result):
@@ -256,7 +257,7 @@ def test_sites_in_lower_case_are_left_out_on_request():
 def test_a_contig_shorter_than_the_window_is_skipped_with_a_reason():
     records = [SequenceRecord("tiny", "A" * 40), SequenceRecord("long", plant(100, plus=[50]))]
     skipped = []
-    result = scan(BUMP, records, listeners=Listeners(on_skip=skipped.append))
+    result = scan(BUMP, records, callbacks=ScanCallbacks(on_skip=skipped.append))
     assert [(s.id, s.reason) for s in skipped] == [("tiny", "40 letters, shorter than the window of 41")]
     assert (result.contigs, result.letters, [c.contig for c in result.calls]) == (1, 100, ["long"])
     with pytest.raises(InputError, match="record 'tiny': 40 letters, shorter than the window of 41"):
@@ -307,8 +308,8 @@ def test_contigs_outside_the_regions_are_passed_over():
 @pytest.mark.parametrize("piece", [25, 100_000])
 def test_the_profile_ascends_and_tiles_the_contig(circular, piece):
     profiles, contigs = [], []
-    heard = Listeners(on_profile=profiles.append, on_contig=lambda *c: contigs.append(c))
-    scan(BUMP, plant(207), circular=circular, piece=piece, listeners=heard)
+    heard = ScanCallbacks(on_profile=profiles.append, on_contig=lambda *c: contigs.append(c))
+    scan(BUMP, plant(207), circular=circular, piece=piece, callbacks=heard)
     assert contigs == [("c", 207)]
     for strand, offset in (("+", 12), ("-", 28)):
         sites = np.concatenate([p.sites for p in profiles if p.strand == strand])

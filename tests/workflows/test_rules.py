@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from seqray.cli.dispatch import VERBS, parser_of
+from seqray.cli.verbs import VERBS, parser_of
 
 RULES = Path(__file__).parents[2] / "workflows" / "rules"
 FILES = sorted(RULES.glob("*.smk"))

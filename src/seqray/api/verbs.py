@@ -16,7 +16,7 @@ from seqray.core.results import SkippedRecord
 from seqray.inference import BatchSize, Engine, Precision, PredictOptions, with_engine
 from seqray.kinds import as_records, checked_options, kind_of
 from seqray.modelfile import TrainedModel, load_model
-from seqray.scanning import Listeners, ScanOptions, scan_records
+from seqray.scanning import ScanCallbacks, ScanOptions, scan_records
 
 Model = str | Path | TrainedModel
 
@@ -134,7 +134,7 @@ def scan(
         loaded,
         _distinct(as_records(sequences, loaded.alphabet, soft_masks=settings.skip_soft_masked)),
         settings,
-        Listeners(on_skip=None if strict else skipped.append),
+        ScanCallbacks(on_skip=None if strict else skipped.append),
         batch_size=batch_size,
         precision=precision,
     )

@@ -1,4 +1,4 @@
-"""The command `seqray`: a file, or a folder, for each verb; `dispatch` is the table of verbs."""
+"""The command `seqray`: a file, or a folder, for each verb; `verbs` is their table, `dispatch` runs one."""
 
 import lazy_loader
 

@@ -1,2 +1,3 @@
-from .dispatch import VERBS as VERBS, Parser as Parser, main as main
+from .dispatch import main as main
 from .train import override as override
+from .verbs import VERBS as VERBS, Parser as Parser, parser_of as parser_of

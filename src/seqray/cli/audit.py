@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from seqray.cli.common import add_data_arguments, check_end, check_files, data_files, read_data, whole_number
+from seqray.cli.common import (
+    Outcome,
+    Request,
+    TableOptions,
+    alphabet_option,
+    check_files,
+    check_suffix,
+    flag,
+    group,
+    option,
+    read_data,
+    whole_number,
+)
 from seqray.core import ALPHABETS
 
 if TYPE_CHECKING:
@@ -17,74 +29,68 @@ if TYPE_CHECKING:
 ALARM = 3  # exit status under --strict
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
-    add = parser.add_argument
-    add("tables", nargs="*", metavar="TABLE", help="the same as --train TABLE; '-' is standard input")
-    add_data_arguments(parser)
-    add("--alphabet", choices=tuple(ALPHABETS), default="dna", help="of the sequences (default: dna)")
-    add("--out", "-o", metavar="FILE", help="every number, as a TSV; '-' is standard output")
-    add("--html", metavar="FILE", help="the same as a page for the browser")
-    add("--strict", action="store_true", help=f"exit with {ALARM} where a leak or a shortcut is found")
-    add("--no-baselines", action="store_true", help="fit no linear baselines: faster")
-    add(
-        "--seed",
-        type=whole_number,
-        default=0,
-        metavar="N",
-        help="of folds, samples and resamples (default: 0)",
-    )
-    add("--quiet", "-q", action="store_true", help="print no findings")
+@dataclass(frozen=True, kw_only=True)
+class AuditRequest(Request):
+    """What ``seqray audit`` is asked for."""
+
+    data: TableOptions = group(TableOptions)
+    alphabet: str = alphabet_option()
+    out: str | None = option("--out -o", "FILE", "every number, as a TSV; '-' is standard output")
+    html: str | None = option("--html", "FILE", "the same as a page for the browser")
+    strict: bool = flag("--strict", f"exit with {ALARM} if a leak or a shortcut is found")
+    no_baselines: bool = flag("--no-baselines", "fit no linear baselines: faster")
+    seed: int = option("--seed", "N", "seed of folds, samples and resamples", type=whole_number, default=0)
+    quiet: bool = flag("--quiet -q", "print no findings")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Read, audit, write and tell; returns the exit status."""
-    args.train = [*args.tables, *args.train]
-    check_end(args.out, ".tsv")
-    check_end(args.html, ".html", ".htm")
-    check_files(data_files(args), [args.out, args.html])
-    alphabet = ALPHABETS[args.alphabet]
+def run(request: AuditRequest) -> Outcome:
+    """Read, audit, write and report."""
+    check_suffix(request.out, ".tsv")
+    check_suffix(request.html, ".html", ".htm")
+    check_files(request.data.files(), [request.out, request.html])
+    alphabet = ALPHABETS[request.alphabet]
     letters: list[str] = []
     skipped: list[SkippedRecord] = []
-    examples = read_data(args, alphabet, letters.append, skipped.append)
+    examples = read_data(request.data, alphabet, letters.append, skipped.append)
     from seqray.datasets.audit import audit  # here, because it takes a second to load
 
     found = audit(
         examples,
         alphabet,
         letters,
-        in_file_order=_one_file_a_split(args),
-        baselines=not args.no_baselines,
-        seed=args.seed,
+        in_file_order=_one_file_per_split(request.data),
+        baselines=not request.no_baselines,
+        seed=request.seed,
         skipped=len(skipped),
     )
-    _write(args, alphabet, found)
-    if not args.quiet:
-        stream = sys.stderr if "-" in (args.out, args.html) else sys.stdout
+    _write(request, alphabet, found)
+    if not request.quiet:
+        stream = sys.stderr if "-" in (request.out, request.html) else sys.stdout
         print("\n".join(summary(found, [example.label for example in examples])), file=stream)
-    return ALARM if args.strict and found.alarming else 0
+    status = ALARM if request.strict and found.alarming else 0
+    return Outcome(records=len(examples), status=status)
 
 
-def _one_file_a_split(args: argparse.Namespace) -> bool:
+def _one_file_per_split(data: TableOptions) -> bool:
     """Whether the order of the examples of a split is that of one table."""
-    fastas = args.class_files or args.test_class_files
-    return not fastas and all(len(files) <= 1 for files in (args.train, args.validation, args.test))
+    splits = Counter(split for split, _ in data.tables())
+    return not data.has_fastas and all(count == 1 for count in splits.values())
 
 
-def _write(args: argparse.Namespace, alphabet: Alphabet, found: Audit) -> None:
+def _write(request: AuditRequest, alphabet: Alphabet, found: Audit) -> None:
     from seqray.io import Staging
     from seqray.io.tables import describe_alphabet, provenance_lines, write_audit
 
     settings = {name: value for name, value in found.settings.items() if name != "alphabet"}
-    lines = provenance_lines(args.command, "", "", describe_alphabet(alphabet), settings)
+    lines = provenance_lines(request.command, "", "", describe_alphabet(alphabet), settings)
     with Staging() as staging:
-        if args.out:
-            write_audit(staging.path(args.out), found, lines)
-        if args.html:
+        if request.out:
+            write_audit(staging.path(request.out), found, lines)
+        if request.html:
             from seqray.io import open_output
             from seqray.report.pages import render_audit
 
-            with open_output(staging.path(args.html)) as handle:
+            with open_output(staging.path(request.html)) as handle:
                 handle.write(render_audit(found, lines).encode())
 
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import argparse
 import os
-import sys
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from seqray.cli.common import (
-    add_backbone_argument,
-    add_data_arguments,
-    auto_or_positive_int,
+    MODEL_HELP,
+    BatchOptions,
+    DataOptions,
+    ModelOptions,
+    Outcome,
+    Request,
+    backbone_option,
     check_files,
-    data_files,
-    marked,
+    choice,
+    group,
     open_model,
-    positive_int,
+    option,
+    positional,
     read_parts,
+    with_named_splits,
 )
 from seqray.core import InputError, ModelFileError
 
@@ -24,63 +29,53 @@ if TYPE_CHECKING:
     from seqray.core import Card
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
-    add = parser.add_argument
-    add("model", metavar="MODEL", help="a shipped model (seqray models) or a model file")
-    add_backbone_argument(parser)
-    add_data_arguments(parser)
-    add("--out", "-o", required=True, metavar="FILE", help="new model file, ends in .safetensors")
-    add(
-        "--method",
-        choices=("temperature", "platt", "isotonic"),
-        default="temperature",
-        help="temperature divides the logits by one number (default); for two classes platt also shifts "
-        "them, and isotonic bends them by a rising map, given some hundred examples or more",
-    )
-    add("--threads", type=positive_int, metavar="N", help="processor threads (default: all)")
-    add(
-        "--device", default="auto", metavar="DEVICE", help="auto (a GPU if there is one), cpu, cuda or cuda:N"
-    )
-    add(
-        "--batch-size",
-        type=auto_or_positive_int,
-        default="auto",
-        metavar="N|auto",
-        help="sequences at once",
-    )
-    add("--quiet", "-q", action="store_true", help="write nothing but errors to standard error")
-    parser.epilog = (
+@dataclass(frozen=True, kw_only=True)
+class CalibrateRequest(Request):
+    """What ``seqray calibrate`` is asked for."""
+
+    epilog: ClassVar[str] = (
         "Examples of split 'train' are left out: give held-out sequences by --test or --validation, or one "
-        "FASTA file a class. The weights of the model stay as they are."
+        "FASTA file per class. The weights of the model do not change."
     )
 
+    model: str = positional("MODEL", MODEL_HELP)
+    backbone: str | None = backbone_option()
+    data: DataOptions = group(DataOptions)
+    out: str = option("--out -o", "FILE", "new model file, ends in .safetensors", required=True)
+    method: Literal["temperature", "platt", "isotonic"] = choice(
+        "--method",
+        ("temperature", "platt", "isotonic"),
+        "temperature divides the logits by one number; for two classes, platt also shifts them, and isotonic "
+        "maps them by a rising function, which requires several hundred examples",
+        default="temperature",
+    )
+    computing: BatchOptions = group(BatchOptions)
 
-def run(args: argparse.Namespace) -> int:
-    """Read, calibrate, write; returns the exit status."""
+
+def run(request: CalibrateRequest) -> Outcome:
+    """Read, calibrate, write."""
     from seqray.modelfile import locate_model
 
-    source = locate_model(args.model)
-    _check_output(args.out, str(source))
-    files = data_files(args)
+    _check_output(request.out, str(locate_model(request.model)))
+    files = request.data.files()
     if not files:
         remedy = "give --test TABLE, or --class LABEL=FASTA for each class"
         raise InputError("no sequences to calibrate on", remedy=remedy)
-    check_files(files, [args.out])
-    model = open_model(args)
-    parts = read_parts(args, model.alphabet)
+    check_files(files, [request.out])
+    chosen = ModelOptions(model=request.model, backbone=request.backbone)
+    model = open_model(chosen, request.computing, verbose=request.verbose)
+    parts = read_parts(request.data, model.alphabet)
     from seqray.modelfile import save_model
     from seqray.training import recalibrate, refuse_training_data
 
-    data = marked(parts)
+    data = with_named_splits(parts)
     as_filed = [example for _, examples in parts for example in examples]
     if data != as_filed:  # an option says that what the files call training may be used
         refuse_training_data(model.card, as_filed, parts_are_left_out=False)
-    card = recalibrate(model, data, args.method, batch_size=args.batch_size)
-    save_model(args.out, model.networks, card)
-    if not args.quiet:
-        print("\n".join(_summary(card, args.out)), file=sys.stderr)
-    return 0
+    card = recalibrate(model, data, request.method, batch_size=request.computing.batch_size)
+    save_model(request.out, model.networks, card)
+    request.say(*summary(card, request.out))
+    return Outcome(records=len(data))
 
 
 def _check_output(out: str, source: str) -> None:
@@ -93,7 +88,7 @@ def _check_output(out: str, source: str) -> None:
         raise InputError("can't be written: its folder does not exist", where=out)
 
 
-def _summary(card: Card, out: str) -> list[str]:
+def summary(card: Card, out: str) -> list[str]:
     facts = card.training["calibrated_on"]
     counts = ", ".join(f"{n} {name}" for name, n in facts["classes"].items())
     lines = [

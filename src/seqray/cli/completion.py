@@ -4,44 +4,47 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from seqray.cli.common import Outcome, Request, positional
+from seqray.cli.verbs import VERBS, request_type
 
 SHELLS = ("bash", "zsh", "fish")
 _FILES = re.compile(r"FILE|TABLE|FASTA|SEQUENCES|SHARD|YAML|JSON|BED|POSITIVES|MODEL")
 
-TELLS_RESOURCES = False
 
+@dataclass(frozen=True, kw_only=True)
+class CompletionRequest(Request):
+    """What ``seqray completion`` is asked for."""
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the options."""
-    parser.add_argument("shell", choices=SHELLS, help="which shell")
-    parser.epilog = (
+    epilog: ClassVar[str] = (
         'bash: eval "$(seqray completion bash)"; fish: seqray completion fish | source; zsh: write it to '
         "a file _seqray in a folder of your fpath."
     )
 
+    shell: str = positional("SHELL", "which shell", choices=SHELLS)
 
-def run(args: argparse.Namespace) -> int:
+
+def run(request: CompletionRequest) -> Outcome:
     """Print the script."""
     import shtab
 
-    parser = whole_parser(args.verbs)
-    print(shtab.complete(parser, shell=args.shell), end="\n" if args.shell == "fish" else "")
-    return 0
+    script = shtab.complete(whole_parser(), shell=request.shell)
+    print(script, end="\n" if request.shell == "fish" else "")
+    return Outcome(resources=False)
 
 
-def whole_parser(
-    verbs: Mapping[str, tuple[str, Callable[[argparse.ArgumentParser], None]]],
-) -> argparse.ArgumentParser:
+def whole_parser() -> argparse.ArgumentParser:
     """One parser for all verbs, with file names marked as such."""
     import shtab
 
     parser = argparse.ArgumentParser(prog="seqray", description="Classify biological sequences.")
     parser.add_argument("--version", "-V", action="store_true", help="version")
     actions = parser.add_subparsers(dest="verb")
-    for verb, (summary, add_arguments) in verbs.items():
+    for verb, (_, summary) in VERBS.items():
         of_verb = actions.add_parser(verb, help=summary, description=summary, allow_abbrev=False)
-        add_arguments(of_verb)
+        request_type(verb).add_arguments(of_verb)
         for action in of_verb._actions:
             if action.choices is None and isinstance(action.metavar, str):
                 if action.metavar == "DIR":

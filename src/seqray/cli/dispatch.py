@@ -1,4 +1,4 @@
-"""The command ``seqray``: a table of verbs that are loaded on use, and one way to end.
+"""The command ``seqray``: run one verb, and turn whatever ends it into an exit status.
 
 Exit status: 0 done; 1 a fault of ours; 2 the input, a setting or a model can't be used; 3 a finding
 under --strict; 130 Ctrl-C; 141 the reader of standard output went away; 143 SIGTERM. Errors are one line on
@@ -7,45 +7,30 @@ standard error.
 
 from __future__ import annotations
 
-import argparse
 import difflib
 import os
-import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING
 
-from seqray.cli.common import (
-    EVERYWHERE,
-    Resources,
-    add_telling_arguments,
-    check_telling,
-    json_lines,
-    tell_versions,
+from seqray.cli.common import Resources, json_lines, report_versions
+from seqray.cli.verbs import VERBS, parse
+from seqray.core import (
+    ConfigError,
+    SeqrayError,
+    Terminated,
+    __version__,
+    raise_if_terminated,
+    reset_termination,
+    terminate,
 )
-from seqray.core import ConfigError, SeqrayError, Terminated, __version__, go_on, stop, stop_if_wanted
 
-VERBS = {
-    "predict": ("seqray.cli.predict", "classify each record of a FASTA or GenBank file, or alignments"),
-    "scan": ("seqray.cli.scan.run", "find sites in long sequences, on both strands"),
-    "gather": ("seqray.cli.gather", "put the shards of one scan together"),
-    "summary": ("seqray.cli.summary", "sum up several scans or evaluations, a row each"),
-    "explain": ("seqray.cli.explain.run", "rank the letters or columns that calls rest on, and check it"),
-    "negatives": ("seqray.cli.negatives.run", "make negatives, and say what each kind teaches"),
-    "audit": ("seqray.cli.audit", "find what would fool a model in labelled sequences, before training"),
-    "split": ("seqray.cli.split.run", "divide labelled sequences without dividing relatives, and prove it"),
-    "pretrain": ("seqray.cli.pretrain", "learn without labels, to begin a training with"),
-    "train": ("seqray.cli.train", "train a model on labelled sequences"),
-    "evaluate": ("seqray.cli.evaluate.run", "measure predictions against labels, beside a floor"),
-    "calibrate": ("seqray.cli.calibrate", "calibrate a model anew on labelled sequences of your own"),
-    "export": ("seqray.cli.export", "write a model as a file that other programs run"),
-    "models": ("seqray.cli.models", "list, show and verify models"),
-    "completion": ("seqray.cli.completion", "print a script that completes words in your shell"),
-}
+if TYPE_CHECKING:
+    from seqray.cli.common import Outcome
+
 USAGE = """\
 usage: seqray VERB [OPTIONS]
 
@@ -59,19 +44,6 @@ verbs:
 
 Exit status: 0 done, 1 a fault of seqray, 2 unusable input or setting, 3 a finding under --strict,
 130 Ctrl-C, 143 terminated."""
-
-
-class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line that names the nearest option."""
-
-    def error(self, message: str) -> NoReturn:
-        remedy = f"see '{self.prog} --help'"
-        unknown = re.search(r"unrecognized arguments:.*?(--[\w-]+)", message)
-        if unknown:
-            known = re.findall(r"--[\w-]+", self.format_usage())
-            near = difflib.get_close_matches(unknown[1], known, n=1)
-            remedy = f"did you mean '{near[0]}'?" if near else remedy
-        raise ConfigError(message, remedy=remedy)
 
 
 def usage() -> str:
@@ -106,7 +78,7 @@ def _end(words: list[str]) -> int:
     try:
         with _terminable():
             status = _dispatch(words)
-            stop_if_wanted()
+            raise_if_terminated()
             return status
     except SystemExit as done:  # argparse ends a verb's --help so
         return int(done.code or 0)
@@ -162,43 +134,21 @@ def _dispatch(words: list[str]) -> int:
 
 def _run_verb(verb: str, words: list[str]) -> int:
     resources = Resources()
-    module: Any = import_module(VERBS[verb][0])
-    # A verb with subcommands would look for these before the subcommand only.
-    everywhere = [word for word in words if word in EVERYWHERE]
-    args = parser_of(verb).parse_args([*everywhere, *(w for w in words if w not in EVERYWHERE)])
-    check_telling(args)
-    args.command = ("seqray", verb, *words)
-    args.verbs = {name: (VERBS[name][1], partial(_add_arguments, name)) for name in VERBS}
-    args.records = None  # counted by what reads them
-    if args.verbose:
-        tell_versions(args.command)
-    status = int(module.run(args))
+    request = parse(verb, words)
+    if request.verbose:
+        report_versions(request.command)
+    outcome: Outcome = import_module(VERBS[verb][0]).run(request)
     sys.stdout.flush()  # a reader that went away shows itself here, not in the interpreter's last breath
-    if not args.quiet and getattr(module, "TELLS_RESOURCES", True):
-        resources.tell(args.records, args.verbose)
-    return status
-
-
-def _add_arguments(verb: str, parser: argparse.ArgumentParser) -> None:
-    import_module(VERBS[verb][0]).add_arguments(parser)
-    add_telling_arguments(parser)
-
-
-def parser_of(verb: str) -> Parser:
-    """The parser of one verb, with what all verbs have in common."""
-    summary = VERBS[verb][1]
-    parser = Parser(
-        prog=f"seqray {verb}", description=f"{summary[0].upper()}{summary[1:]}.", allow_abbrev=False
-    )
-    _add_arguments(verb, parser)
-    return parser
+    if outcome.resources and not request.quiet:
+        resources.report(outcome.records, request.verbose)
+    return outcome.status
 
 
 @contextmanager
 def _terminable() -> Iterator[None]:
     """Let SIGTERM unwind the stack as Ctrl-C does."""
     try:
-        before = signal.signal(signal.SIGTERM, stop)
+        before = signal.signal(signal.SIGTERM, terminate)
     except ValueError:  # not the main thread, which alone hears signals
         yield
         return
@@ -206,4 +156,4 @@ def _terminable() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-        go_on()
+        reset_termination()

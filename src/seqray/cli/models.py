@@ -5,48 +5,60 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from seqray.cli.common import add_backbone_argument
+from seqray.cli.common import Outcome, Request, add_option, backbone_option, flag
 from seqray.core import ConfigError, ModelFileError, card_to_mapping, describe, headline
 from seqray.io import sha256
 from seqray.modelfile import available_models, load_model, locate_model, read_card
 
-TELLS_RESOURCES = False
 COLUMNS = ("name", "window", "classes", "members", "size", "measured", "summary")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the actions and their arguments; without an action the shipped models are listed."""
-    parser.add_argument("--json", action="store_true", help="write JSON")
-    actions = parser.add_subparsers(dest="action", metavar="{list,show,verify}", required=False)
-    listing = actions.add_parser("list", help="the shipped models, a line each (default)")
-    show = actions.add_parser("show", help="print the card of a model")
-    show.add_argument("models", nargs=1, metavar="MODEL", help="shipped model or model file")
-    verify = actions.add_parser("verify", help="check the checksum and the self-test of models")
-    verify.add_argument("models", nargs="*", metavar="MODEL", help="all shipped ones by default")
-    add_backbone_argument(verify)
-    for action in (listing, show):
-        action.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="write JSON")
-    for action in (listing, show, verify):
-        action.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
-    parser.set_defaults(action="list")
+@dataclass(frozen=True, kw_only=True)
+class ModelsRequest(Request):
+    """What ``seqray models`` is asked for; without an action it lists the shipped models."""
+
+    json: bool = flag("--json", "write JSON")
+    action: Literal["list", "show", "verify"] = "list"
+    models: tuple[str, ...] = ()
+    backbone: str | None = None
+
+    @classmethod
+    def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
+        super().add_arguments(parser)
+        actions = parser.add_subparsers(dest="action", metavar="{list,show,verify}", required=False)
+        listing = actions.add_parser("list", help="the shipped models, a line each (default)")
+        show = actions.add_parser("show", help="print the card of a model")
+        show.add_argument("models", nargs=1, metavar="MODEL", help="shipped model or model file")
+        verify = actions.add_parser("verify", help="check the checksum and the self-test of models")
+        verify.add_argument("models", nargs="*", metavar="MODEL", help="default: all shipped ones")
+        add_option(verify, "backbone", backbone_option())
+        for action in (listing, show):
+            action.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="write JSON")
+        for action in (listing, show, verify):
+            action.add_argument(
+                "--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
+            )
+        parser.set_defaults(action="list", models=(), backbone=None)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Do what the arguments say; returns the exit status."""
-    if args.action == "verify" and args.json:
+def run(request: ModelsRequest) -> Outcome:
+    """Do what the action says."""
+    if request.action == "verify" and request.json:
         raise ConfigError("'verify' has no JSON output", remedy="read its lines: model, verdict, sha256")
-    return {"list": _list, "show": _show, "verify": _verify}[args.action](args)
+    {"list": _list, "show": _show, "verify": _verify}[request.action](request)
+    return Outcome(resources=False)
 
 
-def _list(args: argparse.Namespace) -> int:
+def _list(request: ModelsRequest) -> None:
     rows = [_row(name) for name in available_models()]
-    if args.json:
+    if request.json:
         print(json.dumps(rows, indent=2))
     else:
         print("\n".join(_table([COLUMNS, *map(_cells, rows)])))
-    return 0
 
 
 def _row(name: str) -> dict[str, str | int]:
@@ -76,29 +88,25 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def _show(args: argparse.Namespace) -> int:
-    if len(args.models) != 1:
-        shipped = ", ".join(available_models()) or "none"
-        raise ConfigError("'show' takes one model", remedy=f"shipped are {shipped}")
-    path = locate_model(args.models[0])
+def _show(request: ModelsRequest) -> None:
+    path = locate_model(request.models[0])
     card, checksum = read_card(path), sha256(path)
-    if args.json:
+    if request.json:
         print(json.dumps(card_to_mapping(card) | {"sha256": checksum}, indent=2, sort_keys=True))
     else:
         print("\n".join([*describe(card), f"sha256: {checksum}"]))
-    return 0
 
 
-def _verify(args: argparse.Namespace) -> int:
-    if args.backbone and not args.models:
-        raise ConfigError("'--backbone' is given, and no model", remedy="name the model that stands on it")
-    names = args.models or available_models()
+def _verify(request: ModelsRequest) -> None:
+    if request.backbone and not request.models:
+        raise ConfigError("'--backbone' is given, and no model", remedy="name the model that is built on it")
+    names = request.models or available_models()
     if not names:
         raise ModelFileError("this installation ships no model", remedy="name a model file")
     failures = []
     for name in names:
         try:
-            print(f"{Path(name).name}\tok\t{load_model(name, args.backbone).sha256}")
+            print(f"{Path(name).name}\tok\t{load_model(name, request.backbone).sha256}")
         except ModelFileError as error:
             print(f"{Path(name).name}\tfailed\t{error}")
             failures.append(error)
@@ -106,4 +114,3 @@ def _verify(args: argparse.Namespace) -> int:
         raise failures[0]
     if failures:
         raise ModelFileError(f"{len(failures)} of {len(names)} models failed", remedy="see the lines above")
-    return 0

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from seqray.cli.common import (
+    SEQUENCES_OR_ALIGNMENTS,
+    Counted,
+    EngineOptions,
+    ModelOptions,
     Origin,
+    Outcome,
     Progress,
+    RecordOptions,
+    Request,
+    RowOptions,
     SkipLog,
-    add_common_arguments,
-    add_input_arguments,
-    add_row_arguments,
     check_files,
     describe_input,
+    group,
     open_alignments,
     open_model,
     open_records,
+    option,
+    positional,
     probability,
     provenance,
     refuse_row_options,
-    wanted_rows,
 )
 
 if TYPE_CHECKING:
@@ -37,85 +43,92 @@ ODD_SHARE, FEWEST_ODD = 0.05, 5  # out-of-domain records that a warning needs
 _LABEL, _ODD = "label ", "out-of-domain"  # what is counted
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the options."""
-    add_input_arguments(parser, alignments=True)
-    parser.add_argument(
-        "--out", "-o", default="-", metavar="FILE", help=".tsv, .tsv.gz or .parquet (default: TSV on stdout)"
+@dataclass(frozen=True, kw_only=True)
+class PredictRequest(Request):
+    """What ``seqray predict`` is asked for."""
+
+    input: tuple[str, ...] = positional(
+        "SEQUENCES",
+        SEQUENCES_OR_ALIGNMENTS,
+        nargs="+",
     )
-    parser.add_argument(
+    model: ModelOptions = group(ModelOptions)
+    out: str = option("--out -o", "FILE", ".tsv, .tsv.gz or .parquet (default: TSV on stdout)", default="-")
+    threshold: float | None = option(
         "--threshold",
+        "P",
+        "call the positive class at or above this probability (default: the model's)",
         type=probability,
-        metavar="P",
-        help="call the positive class at this probability and above (default: the model's)",
     )
-    parser.add_argument(
+    prior: float | None = option(
         "--prior",
+        "P",
+        "share of the positive class among your records; re-weights the probabilities",
         type=probability,
-        metavar="P",
-        help="share of the positive class among your records; re-weights the probabilities",
     )
-    parser.add_argument(
+    coverage: float | None = option(
         "--coverage",
-        type=probability,
-        metavar="C",
-        help="add the column 'set': the classes that can't be ruled out, which hold the true one of a record "
+        "C",
+        "add the column 'set': the classes that can't be ruled out; it contains the true class of a record "
         "with at least this probability, whatever its class",
+        type=probability,
     )
-    add_row_arguments(parser)
-    add_common_arguments(parser)
+    rows: RowOptions = group(RowOptions)
+    records: RecordOptions = group(RecordOptions)
+    computing: EngineOptions = group(EngineOptions)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(request: PredictRequest) -> Outcome:
     """Read, classify, write."""
     from seqray.io import Staging
     from seqray.io.tables import table_format, write_predictions
 
     started = time.monotonic()
-    table_format(args.out)
-    check_files(args.input, (args.out, args.skipped), beside=(args.model,))
-    model = open_model(args, alignments=True)
-    lines = provenance(args, model, _facts(args, model.card))
+    table_format(request.out)
+    records = request.records
+    check_files(request.input, (request.out, records.skipped), beside=(request.model.model,))
+    model = open_model(request.model, request.computing, alignments=True, verbose=request.verbose)
+    lines = provenance(request.command, model, _facts(request, model.card))
     seen: Counter[str] = Counter()
     origin = Origin(model)
     with Staging() as staging:
-        out, skip_path = staging.path(args.out), args.skipped and staging.path(args.skipped)
+        out, skip_path = staging.path(request.out), records.skipped and staging.path(records.skipped)
         with (
-            SkipLog(skip_path, lines, quiet=args.quiet) as skipped,
-            Progress("records", quiet=args.quiet) as progress,
+            SkipLog(skip_path, lines, quiet=request.quiet) as skipped,
+            Progress("predict", "records", quiet=request.quiet) as progress,
         ):
-            predictions = _predictions(args, model, skipped, origin)
+            source, predictions = _predictions(request, model, skipped, origin)
             counted = progress.watch(_counted(predictions, seen))
-            sets = args.coverage is not None
+            sets = request.coverage is not None
             count = write_predictions(out, counted, model.card.classes, lines, sets)
-    if not args.quiet:
-        _warn_of_odd_input(count, seen[_ODD])
-        for remark in origin.remarks():
-            print(f"seqray: {remark}", file=sys.stderr)
-        called = f"{seen[_LABEL + model.card.positive]} {model.card.positive}"
-        seconds = time.monotonic() - started
-        print(f"{count} records, {called}, {skipped.count} skipped, {seconds:.1f} s", file=sys.stderr)
-    return 0
+    _warn_of_odd_input(request, count, seen[_ODD])
+    request.note(*origin.findings())
+    called = f"{seen[_LABEL + model.card.positive]} {model.card.positive}"
+    seconds = time.monotonic() - started
+    request.say(f"{count} records, {called}, {skipped.count} skipped, {seconds:.1f} s")
+    return Outcome(records=source.count)
 
 
 def _predictions(
-    args: argparse.Namespace, model: TrainedModel, skipped: SkipLog, origin: Origin
-) -> Iterator[Prediction]:
+    request: PredictRequest, model: TrainedModel, skipped: SkipLog, origin: Origin
+) -> tuple[Counted[Any], Iterator[Prediction]]:
+    """The records as they are read, and their predictions."""
     from seqray.inference import predict_alignments, predict_records
 
     settings: dict[str, Any] = {
-        "batch_size": args.batch_size,
-        "threshold": args.threshold,
-        "prior": args.prior,
-        "coverage": args.coverage,
-        "precision": args.precision,
+        "batch_size": request.computing.batch_size,
+        "threshold": request.threshold,
+        "prior": request.prior,
+        "coverage": request.coverage,
+        "precision": request.computing.precision,
     }
     if model.card.model.kind == "alignment":
-        alignments = open_alignments(args, model.alphabet, skipped)
-        return predict_alignments(model, alignments, rows=wanted_rows(args), **settings)
-    refuse_row_options(args)
-    records = origin.watch(open_records(args, model.alphabet, skipped))
-    return predict_records(model, records, source=describe_input(args), **settings)
+        alignments = open_alignments(request.input, request.records, model.alphabet, skipped)
+        return alignments, predict_alignments(model, alignments, rows=request.rows.limit(), **settings)
+    refuse_row_options(request.rows)
+    records = open_records(request.input, request.records, model.alphabet, skipped)
+    source = describe_input(request.input)
+    return records, predict_records(model, origin.watch(records), source=source, **settings)
 
 
 def _counted(predictions: Iterable[Prediction], seen: Counter[str]) -> Iterator[Prediction]:
@@ -125,27 +138,26 @@ def _counted(predictions: Iterable[Prediction], seen: Counter[str]) -> Iterator[
         yield prediction
 
 
-def _warn_of_odd_input(count: int, odd: int) -> None:
+def _warn_of_odd_input(request: PredictRequest, count: int, odd: int) -> None:
     """One window rarely shows that it is foreign; a whole file of them does."""
     if odd >= FEWEST_ODD and odd > ODD_SHARE * count:
-        print(
-            f"seqray: {odd} of {count} records ({odd / count:.0%}) are out-of-domain: unlike what the model "
-            "was trained on, where about 1 % are; its probabilities may not hold for this file",
-            file=sys.stderr,
+        request.note(
+            f"{odd} of {count} records ({odd / count:.0%}) are out-of-domain: unlike the training data "
+            "of the model, of which about 1 % are; its probabilities may not hold for this file"
         )
 
 
-def _facts(args: argparse.Namespace, card: Card) -> dict[str, str]:
+def _facts(request: PredictRequest, card: Card) -> dict[str, str]:
     """What decided the labels and probabilities, for the header."""
     if len(card.classes) == 2:
-        threshold = card.threshold if args.threshold is None else args.threshold
-        origin = "the model's" if args.threshold is None else "as asked"
+        threshold = card.threshold if request.threshold is None else request.threshold
+        origin = "the model's" if request.threshold is None else "as asked"
         rule = f"'{card.positive}' where its probability is at least {threshold:.6g} ({origin})"
     else:
         rule = "the class of highest probability"
     prior = f"{card.prevalence:.6g} (of the calibration data)"
-    if args.prior is not None:
-        prior = f"{args.prior:.6g} (as asked; {card.prevalence:.6g} in the calibration data)"
+    if request.prior is not None:
+        prior = f"{request.prior:.6g} (as asked; {card.prevalence:.6g} in the calibration data)"
     facts = {
         "classes": ", ".join(
             f"{name} (positive)" if name == card.positive else name for name in card.classes
@@ -154,7 +166,7 @@ def _facts(args: argparse.Namespace, card: Card) -> dict[str, str]:
         "prior": prior,
         "columns": "p_<class> is a calibrated probability; flags are reasons for caution, '.' for none",
     }
-    if args.coverage is None:
+    if request.coverage is None:
         return facts
     sets = "set holds the classes that can't be ruled out, '-' for none; it does not depend on the prior"
-    return facts | {"coverage": f"{args.coverage:.6g} of the records of each class; {sets}"}
+    return facts | {"coverage": f"{request.coverage:.6g} of the records of each class; {sets}"}

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seqray.cli.common import SkipLog, check_files, probability
-from seqray.cli.train import INTERRUPTED, add_run_arguments, configure
+from seqray.cli.common import (
+    Outcome,
+    Request,
+    SkipLog,
+    check_files,
+    group,
+    option,
+    positional,
+    probability,
+)
+from seqray.cli.train import INTERRUPTED, FitOptions, config_option, configure, report_interruption
 from seqray.core import ALPHABETS
 from seqray.io.alignments import read_alignments
 from seqray.io.sequences import read_fasta
@@ -17,67 +26,64 @@ if TYPE_CHECKING:
     from seqray.core import Alignment, RunConfig
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
-    add = parser.add_argument
-    add(
-        "input",
+@dataclass(frozen=True, kw_only=True)
+class PretrainRequest(Request):
+    """What ``seqray pretrain`` is asked for."""
+
+    input: tuple[str, ...] = positional(
+        "FILE",
+        "FASTA, or alignments for a model that reads them; plain or compressed; files are joined",
         nargs="+",
-        metavar="FILE",
-        help="FASTA, or alignments for a model that reads them; plain or compressed; files are joined",
     )
-    add("--config", required=True, metavar="YAML", help="settings of the model and its training")
-    add("--out", "-o", required=True, metavar="FILE", help="weights, end in .safetensors")
-    add(
-        "--share", type=probability, default=0.15, metavar="P", help="share of letters to hide (default 0.15)"
-    )
-    add_run_arguments(parser)
+    config: str = config_option()
+    out: str = option("--out -o", "FILE", "weights, end in .safetensors", required=True)
+    share: float = option("--share", "P", "share of letters to hide", type=probability, default=0.15)
+    fit: FitOptions = group(FitOptions)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Pre-train, save, and sum up on stderr; returns the exit status."""
-    args.members = args.backbone = None
-    config = configure(args)
-    out = Path(args.out)
-    check_files(args.input, [args.out])
-    data = read_unlabelled(args, config)
+def run(request: PretrainRequest) -> Outcome:
+    """Pre-train, save, and sum up on standard error."""
+    config = configure(request.config, request.fit)
+    out = Path(request.out)
+    check_files(request.input, [request.out])
+    data = read_unlabeled(request, config)
     from seqray.training import check_model_path, is_main_process, pretrain
 
     check_model_path(out)
-    folder = Path(args.work_dir or f"{args.out}.training")
+    folder = request.fit.folder(request.out)
     try:
         result = pretrain(
             config,
             data,
             out,
             work_dir=folder,
-            share=args.share,
-            resume=not args.no_resume,
-            progress=sys.stderr.isatty() and not args.quiet,
-            threads=args.threads,
+            share=request.share,
+            resume=not request.fit.no_resume,
+            progress=sys.stderr.isatty() and not request.quiet,
+            threads=request.fit.threads,
         )
     except KeyboardInterrupt:
-        print(f"seqray: interrupted; the same command resumes from {folder}", file=sys.stderr)
-        return INTERRUPTED
-    if not args.quiet and is_main_process():
+        report_interruption(request.fit, folder)
+        return Outcome(status=INTERRUPTED)
+    if is_main_process():
         unit = "alignments" if config.model.kind == "alignment" else "windows"
-        print("\n".join(summary(result.facts, args.out, unit)), file=sys.stderr)
-    return 0
+        request.say(*summary(result.facts, request.out, unit))
+    return Outcome()
 
 
-def read_unlabelled(args: argparse.Namespace, config: RunConfig) -> list[str] | list[Alignment]:
-    """Letters of the records of all files, or alignments; what holds no letters is told and left out."""
+def read_unlabeled(request: PretrainRequest, config: RunConfig) -> list[str] | list[Alignment]:
+    """Letters of all records, or alignments; records without letters are reported and left out."""
     alphabet = ALPHABETS[config.model.alphabet]
-    with SkipLog(None, [], quiet=args.quiet) as skipped:
+    with SkipLog(None, [], quiet=request.quiet) as skipped:
         if config.model.kind == "alignment":
             return [
                 alignment
-                for source in args.input
+                for source in request.input
                 for alignment in read_alignments(source, alphabet, duplicates="keep", on_skip=skipped)
             ]
         return [
             record.sequence
-            for source in args.input
+            for source in request.input
             for record in read_fasta(source, alphabet, duplicates="keep", on_skip=skipped)
         ]
 

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 from unicodedata import category
 
+from seqray.cli.common import Outcome, Request, check_files, check_suffix, option, positional
 from seqray.core import InputError
 
 # Control characters, and those that end a line.
 _BREAKING = ("Cc", "Zl", "Zp")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the options."""
-    parser.add_argument(
-        "tables",
+@dataclass(frozen=True, kw_only=True)
+class SummaryRequest(Request):
+    """What ``seqray summary`` is asked for."""
+
+    tables: tuple[str, ...] = positional(
+        "NAME=TABLE",
+        "a .tsv of 'seqray scan' or 'gather', or of 'seqray evaluate', all of one kind; NAME is its row",
         nargs="+",
-        metavar="NAME=TABLE",
-        help="a .tsv of 'seqray scan' or 'gather', or of 'seqray evaluate', all of one kind; NAME is its row",
     )
-    parser.add_argument("--out", "-o", default="-", metavar="FILE", help="TSV (default: standard output)")
-    parser.add_argument("--html", metavar="FILE", help="the same as a page for the browser")
-    parser.add_argument("--title", default="Summary", metavar="TEXT", help="heading of the page")
-    parser.add_argument(
-        "--quiet", "-q", action="store_true", help="write nothing but errors to standard error"
-    )
+    out: str = option("--out -o", "FILE", "TSV (default: standard output)", default="-")
+    html: str | None = option("--html", "FILE", "the same as a page for the browser")
+    title: str = option("--title", "TEXT", "heading of the page", default="Summary")
 
 
 def _divide(word: str) -> tuple[str, str]:
@@ -37,28 +36,26 @@ def _divide(word: str) -> tuple[str, str]:
     return name, path
 
 
-def run(args: argparse.Namespace) -> int:
+def run(request: SummaryRequest) -> Outcome:
     """Read the tables, write the summary."""
-    from seqray.cli.common import check_end, check_files
     from seqray.io import Staging, open_output
     from seqray.io.tables import summarize, write_summary
 
-    check_end(args.html, ".html", ".htm")
+    check_suffix(request.html, ".html", ".htm")
     rows: list[dict[str, str]] = []
-    for word in args.tables:
+    for word in request.tables:
         name, path = _divide(word)
         if any(row["sample"] == name for row in rows):
             raise InputError(f"two tables have the name '{name}'", remedy="give each a name of its own")
-        check_files([path], [args.out, args.html])
+        check_files([path], [request.out, request.html])
         rows.append({"sample": name} | summarize(path))
         if list(rows[-1]) != list(rows[0]):
             raise InputError("is a table of another kind than the first", where=path)
-    args.records = len(rows)
     with Staging() as staging:
-        write_summary(staging.path(args.out), rows)
-        if args.html:
+        write_summary(staging.path(request.out), rows)
+        if request.html:
             from seqray.report.pages import render_summary
 
-            with open_output(staging.path(args.html)) as handle:
-                handle.write(render_summary(args.title, rows).encode())
-    return 0
+            with open_output(staging.path(request.html)) as handle:
+                handle.write(render_summary(request.title, rows).encode())
+    return Outcome(records=len(rows))

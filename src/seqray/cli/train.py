@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from seqray.cli.common import (
-    add_data_arguments,
-    add_label_arguments,
+    AlignmentLabelOptions,
+    DataOptions,
+    Outcome,
+    Request,
     check_files,
-    data_files,
+    device_option,
+    flag,
+    group,
+    option,
     positive_int,
     queries,
     read_data,
     read_labelled,
-    reads_alignments,
+    repeated,
+    threads_option,
     whole_number,
 )
 from seqray.core import (
@@ -41,108 +46,124 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
-    add = parser.add_argument
-    add("--config", required=True, metavar="YAML", help="settings of the model and its training")
-    add_data_arguments(parser)
-    add_label_arguments(parser)
-    add(
+def config_option() -> str:
+    """Declare ``--config``."""
+    return option("--config", "YAML", "settings of the model and its training", required=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """What training and pre-training have in common."""
+
+    work_dir: str | None = option("--work-dir", "DIR", "checkpoints and logs (default: OUT.training)")
+    no_resume: bool = flag("--no-resume", "start again if DIR holds an earlier run")
+    set: tuple[str, ...] = repeated(
+        "--set", "KEY=VALUE", "setting that overrides the one in YAML, such as optimizer.epochs=10"
+    )
+    seed: int | None = option("--seed", "N", "seed of the first member", type=whole_number)
+    threads: int | None = threads_option()
+    device: str = device_option("auto (as in YAML, else a GPU if there is one), cpu, cuda or cuda:N")
+
+    def folder(self, out: str) -> Path:
+        """Where checkpoints and logs are kept."""
+        return Path(self.work_dir or f"{out}.training")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainRequest(Request):
+    """What ``seqray train`` is asked for."""
+
+    config: str = config_option()
+    data: DataOptions = group(DataOptions)
+    labels: AlignmentLabelOptions = group(AlignmentLabelOptions)
+    backbone: str | None = option(
         "--backbone",
-        metavar="DIR",
-        help="directory of a Hugging Face encoder to train a classifier on ('model.kind: backbone')",
+        "DIR",
+        "directory of a Hugging Face encoder to train a classifier on ('model.kind: backbone')",
     )
-    add("--out", "-o", required=True, metavar="FILE", help="model file, ends in .safetensors")
-    add("--members", type=positive_int, metavar="N", help="networks in the file, 1 to 5")
-    add(
+    out: str = option("--out -o", "FILE", "model file, ends in .safetensors", required=True)
+    members: int | None = option("--members", "N", "networks in the file, 1 to 5", type=positive_int)
+    teacher: str | None = option(
         "--teacher",
-        metavar="NAME|FILE",
-        help="model whose probabilities are learned beside the labels, to distil an ensemble into one member",
+        "NAME|FILE",
+        "model whose probabilities are learned beside the labels, to distill an ensemble into one member",
     )
-    add(
-        "--init",
-        metavar="NAME|FILE",
-        help="begin with the weights of seqray pretrain, or of a model of the same shape",
+    init: str | None = option(
+        "--init", "NAME|FILE", "start from the weights of seqray pretrain, or of a model of the same shape"
     )
-    add("--metrics", metavar="JSON", help="figures measured elsewhere, for the card")
-    add_run_arguments(parser)
+    metrics: str | None = option("--metrics", "JSON", "figures measured elsewhere, for the card")
+    fit: FitOptions = group(FitOptions)
 
 
-def add_run_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what training and pre-training have in common."""
-    add = parser.add_argument
-    add("--work-dir", metavar="DIR", help="checkpoints and logs (default: OUT.training)")
-    add("--no-resume", action="store_true", help="start afresh where DIR holds an earlier run")
-    add(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="setting that overrides YAML's: a.b=1"
-    )
-    add("--seed", type=whole_number, metavar="N", help="seed of the first member")
-    add("--threads", type=positive_int, metavar="N", help="processor threads (default: all)")
-    add(
-        "--device",
-        default="auto",
-        metavar="DEVICE",
-        help="auto (YAML's, else a GPU if there is one), cpu, cuda or cuda:N",
-    )
-    add("--quiet", "-q", action="store_true", help="no progress bar and no summary")
-
-
-def run(args: argparse.Namespace) -> int:
-    """Train, save, and sum up on stderr; returns the exit status."""
-    read = (args.config, args.alignment_labels, args.teacher, args.init, args.metrics)
-    check_files(data_files(args), [args.out], beside=read)
-    config = configure(args)
-    data = training_data(args, config)
-    metrics = read_metrics(args.metrics) if args.metrics else None
-    from seqray.modelfile import load_initial_weights, load_model, locate_model
+def run(request: TrainRequest) -> Outcome:
+    """Train, save, and sum up on standard error."""
+    beside = (request.config, request.labels.alignment_labels, request.teacher, request.init, request.metrics)
+    check_files(request.data.files(), [request.out], beside=beside)
+    config = configure(request.config, request.fit, members=request.members, backbone=request.backbone)
+    data = training_data(request, config)
+    metrics = read_metrics(request.metrics) if request.metrics else None
+    from seqray.modelfile import load_model, load_initial_weights, locate_model
     from seqray.training import is_main_process, train
 
-    teacher = load_model(args.teacher) if args.teacher else None
-    start = load_initial_weights(locate_model(args.init)) if args.init else None
-    folder = Path(args.work_dir or f"{args.out}.training")
+    folder = request.fit.folder(request.out)
     try:
         result = train(
             config,
             data,
-            Path(args.out),
+            Path(request.out),
             work_dir=folder,
-            resume=not args.no_resume,
-            progress=sys.stderr.isatty() and not args.quiet,
-            threads=args.threads,
+            resume=not request.fit.no_resume,
+            progress=sys.stderr.isatty() and not request.quiet,
+            threads=request.fit.threads,
             metrics=metrics,
-            teacher=teacher,
-            start=start,
+            teacher=load_model(request.teacher) if request.teacher else None,
+            start=load_initial_weights(locate_model(request.init)) if request.init else None,
         )
     except KeyboardInterrupt:
-        again = " without --no-resume" if args.no_resume else ""
-        print(f"seqray: interrupted; the same command{again} resumes from {folder}", file=sys.stderr)
-        return INTERRUPTED
-    if not args.quiet and is_main_process():
-        print("\n".join(summary(result, args.out)), file=sys.stderr)
-    return 0
+        report_interruption(request.fit, folder)
+        return Outcome(records=len(data), status=INTERRUPTED)
+    if is_main_process():
+        request.say(*summary(result, request.out))
+    return Outcome(records=len(data))
 
 
-def training_data(args: argparse.Namespace, config: RunConfig) -> Sequence[Example]:
+def report_interruption(fit: FitOptions, folder: Path) -> None:
+    """Say how an interrupted training goes on."""
+    again = " without --no-resume" if fit.no_resume else ""
+    print(f"seqray: interrupted; the same command{again} resumes from {folder}", file=sys.stderr)
+
+
+def training_data(request: TrainRequest, config: RunConfig) -> Sequence[Example]:
     """Read sequences, or alignments where the model reads them or ``--query-only`` asks for their queries."""
     alphabet = ALPHABETS[config.model.alphabet]
-    if not reads_alignments(args, config.model.kind):
-        return read_data(args, alphabet)
-    alignments = read_labelled(args, alphabet)
+    if not request.labels.reads_alignments(config.model.kind):
+        return read_data(request.data, alphabet)
+    alignments = read_labelled(request.data, request.labels, alphabet)
     return alignments if config.model.kind == "alignment" else queries(alignments, config.data.window)
 
 
-def configure(args: argparse.Namespace) -> RunConfig:
-    """Read the settings and lay those of the command line over them."""
-    config = override(load_run_config(args.config), args.set)
-    if args.backbone is not None:
-        config = on_backbone(config, args.backbone)
-    if args.seed is not None:
-        config = replace(config, seed=args.seed)
-    if args.members is not None:
-        config = replace(config, members=args.members)
+def configure(
+    path: str, fit: FitOptions, *, members: int | None = None, backbone: str | None = None
+) -> RunConfig:
+    """Read the settings, and override them by those of the command line.
+
+    Parameters
+    ----------
+    path
+        YAML file.
+    fit
+        Settings by ``--set``, the seed and the device.
+    members, backbone
+        Number of networks and directory of the encoder, where given.
+    """
+    config = override(load_run_config(path), fit.set)
+    if backbone is not None:
+        config = on_backbone(config, backbone)
+    changed = {"seed": fit.seed, "members": members}
+    config = replace(config, **{key: value for key, value in changed.items() if value is not None})
     from seqray.models import trainer_device  # here, for it loads torch
 
-    return replace(config, trainer=config.trainer | trainer_device(args.device))
+    return replace(config, trainer=config.trainer | trainer_device(fit.device))
 
 
 def on_backbone(config: RunConfig, path: str) -> RunConfig:

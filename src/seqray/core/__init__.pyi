@@ -40,9 +40,9 @@ from .errors import (
 )
 from .interrupt import (
     Terminated as Terminated,
-    go_on as go_on,
-    stop as stop,
-    stop_if_wanted as stop_if_wanted,
+    raise_if_terminated as raise_if_terminated,
+    reset_termination as reset_termination,
+    terminate as terminate,
 )
 from .intervals import (
     Intervals as Intervals,

@@ -1,7 +1,7 @@
-"""A wish to stop that isn't lost.
+"""Termination by SIGTERM that isn't lost.
 
 SIGTERM raises an exception wherever the program is, and some libraries swallow all that is raised while they
-are imported. So the wish is kept, and what makes outputs appear looks once more.
+are imported. So the request is kept, and the code that publishes outputs checks it once more.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ class Terminated(BaseException):
     """SIGTERM, as an exception: what is open is closed, and half-written files go."""
 
 
-class _Wish:
-    wanted = False
+class _Termination:
+    requested = False
 
 
-def stop(*_: object) -> NoReturn:
-    """Stop here; the handler of the signal."""
-    _Wish.wanted = True
+def terminate(*_: object) -> NoReturn:
+    """Raise `Terminated`; the handler of the signal."""
+    _Termination.requested = True
     raise Terminated
 
 
-def stop_if_wanted() -> None:
-    """Stop here if somebody wanted to stop earlier."""
-    if _Wish.wanted:
+def raise_if_terminated() -> None:
+    """Raise `Terminated` if a termination was requested earlier."""
+    if _Termination.requested:
         raise Terminated
 
 
-def go_on() -> None:
-    """Forget the wish, as a run ends."""
-    _Wish.wanted = False
+def reset_termination() -> None:
+    """Forget the request, as a run ends."""
+    _Termination.requested = False

@@ -1,7 +1,7 @@
+from .options import PARTS as PARTS, RelationOptions as RelationOptions, SplitOptions as SplitOptions
 from .proof import QUANTILES as QUANTILES, ProofLine as ProofLine, proof_lines as proof_lines
 from .relations import (
     Related as Related,
-    RelationOptions as RelationOptions,
     expected_sensitivity as expected_sensitivity,
     find_relatives as find_relatives,
     named_groups as named_groups,
@@ -14,12 +14,7 @@ from .similarity import (
     homology_groups as homology_groups,
     merge_groups as merge_groups,
 )
-from .split import (
-    PARTS as PARTS,
-    Division as Division,
-    SplitOptions as SplitOptions,
-    split_data as split_data,
-)
+from .split import Division as Division, split_data as split_data
 from .splits import (
     grouped_folds as grouped_folds,
     holdout as holdout,

@@ -5,41 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 
 from seqray.core import Alphabet, InputError
 from seqray.homology.mmseqs import mmseqs_groups
+from seqray.homology.options import RelationOptions
 from seqray.homology.similarity import group_plan, homology_groups, merge_groups
 from seqray.homology.splits import kmer_groups, position_groups
 
 _PLACE = re.compile(r"(?P<contig>.+?):(?P<position>\d+)(?:-\d+)?(?::?\(?[+-]\)?)?(?::.*)?")
-
-
-@dataclass(frozen=True)
-class RelationOptions:
-    """What counts as related.
-
-    Attributes
-    ----------
-    identity
-        Sequences of at least this identity; 0 asks for no alignment.
-    word
-        Sequences that share a word of so many letters; 0 asks for none.
-    both_strands
-        Whether the reverse complement counts too.
-    tool
-        What finds pairs of that identity.
-    threads
-        Of the tool.
-    """
-
-    identity: float = 0.8
-    word: int = 40
-    both_strands: bool = True
-    tool: Literal["seqray", "mmseqs"] = "seqray"
-    threads: int = 1
 
 
 @dataclass(frozen=True)

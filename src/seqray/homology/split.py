@@ -4,44 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
 from seqray.core import Alphabet, InputError, LabelledSequence
+from seqray.homology.options import PARTS, RelationOptions, SplitOptions
 from seqray.homology.proof import Boundary, leaks, measure_boundary, remeasure
-from seqray.homology.relations import Related, RelationOptions
+from seqray.homology.relations import Related
 from seqray.homology.similarity import merge_groups
 from seqray.homology.splits import deal_groups
 
-PARTS = ("train", "validation", "test")
 _ROUNDS = 5  # of moving; one is nearly always enough
 _SHRUNK = 0.95
-
-
-@dataclass(frozen=True)
-class SplitOptions:
-    """How examples are divided.
-
-    Attributes
-    ----------
-    shares
-        Of train, validation and test; without meaning where ``folds`` is given.
-    folds
-        Number of folds; 0 for three parts.
-    keep
-        Parts whose examples stay as the data say.
-    relatives
-        What becomes of other examples that are related to kept ones: left out, or joined to their part.
-    seed
-        Of the dealing.
-    """
-
-    shares: tuple[float, float, float] = (0.8, 0.1, 0.1)
-    folds: int = 0
-    keep: tuple[str, ...] = ()
-    relatives: Literal["drop", "join"] = "drop"
-    seed: int = 0
 
 
 @dataclass(frozen=True)

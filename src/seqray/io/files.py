@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, cast
 
 from Bio.bgzf import BgzfWriter
 
-from seqray.core import InputError, stop_if_wanted
+from seqray.core import InputError, raise_if_terminated
 
 BLOCK = 1 << 20
 
@@ -243,7 +243,7 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
         with _open_target(working, target, where) as raw, _stack_writer(raw, target.suffix == ".gz") as out:
             yield out
         if not in_place:
-            stop_if_wanted()
+            raise_if_terminated()
             _publish(working, target, where)
     except BaseException:
         if not in_place:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from seqray.core import InputError, stop_if_wanted
+from seqray.core import InputError, raise_if_terminated
 
 
 class Staging:
@@ -65,7 +65,7 @@ class Staging:
     ) -> None:
         try:
             if error is None:
-                stop_if_wanted()
+                raise_if_terminated()
                 self._move()
         finally:
             for folder in self._folders.values():

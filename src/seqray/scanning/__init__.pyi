@@ -1,4 +1,5 @@
 from .calls import CallTable as CallTable
+from .options import ScanOptions as ScanOptions
 from .peaks import local_maxima as local_maxima, suppress as suppress
 from .scan import as_detector as as_detector, scan_records as scan_records, scan_sequences as scan_sequences
 from .shard_file import SHARD_SUFFIX as SHARD_SUFFIX, ShardFile as ShardFile, write_shard as write_shard
@@ -10,9 +11,8 @@ from .shards import (
 )
 from .types import (
     Detector as Detector,
-    Listeners as Listeners,
     Profile as Profile,
-    ScanOptions as ScanOptions,
+    ScanCallbacks as ScanCallbacks,
     ScanResult as ScanResult,
     Share as Share,
 )

@@ -17,18 +17,17 @@ from seqray.core import Card, Codes, ConfigError, InputError, SequenceRecord
 from seqray.inference import score_codes
 from seqray.modelfile import TrainedModel
 from seqray.scanning.calls import CallTable
+from seqray.scanning.options import ScanOptions
 from seqray.scanning.sweep import join
-from seqray.scanning.types import Detector, Listeners, Profile, ScanOptions, ScanResult
-from seqray.scanning.work import ScanWork, settle, within_parts
-
-__all__ = ["Detector", "Listeners", "Profile", "ScanOptions", "ScanResult", "scan_records", "scan_sequences"]
+from seqray.scanning.types import Detector, ScanCallbacks, ScanResult
+from seqray.scanning.work import ScanWork, finalize_scan, within_parts
 
 
 def scan_sequences(
     detector: Detector,
     records: Iterable[SequenceRecord],
     options: ScanOptions,
-    listeners: Listeners,
+    callbacks: ScanCallbacks,
 ) -> ScanResult:
     """Scan sequences with anything that scores windows.
 
@@ -40,7 +39,7 @@ def scan_sequences(
         Read once, one in memory at a time.
     options
         How to scan.
-    listeners
+    callbacks
         Who is told of contigs, scores and progress.
 
     Returns
@@ -54,16 +53,16 @@ def scan_sequences(
         For a contig shorter than the window where nobody listens for it, and for names in the options that
         no contig bears or parts that lie beyond a contig's end.
     """
-    work = ScanWork(detector, options, listeners)
+    work = ScanWork(detector, options, callbacks)
     calls = CallTable(detector.label, detector.window)
     for contig, windows in work.contigs(records):
         rows = []
         for strand in options.strands:
-            pieces = [piece for _, piece in work.pieces(contig, windows, strand, listeners.on_profile)]
+            pieces = [piece for _, piece in work.pieces(contig, windows, strand, callbacks.on_profile)]
             peaks = join(windows, strand, pieces, options.min_distance)
             rows.append(within_parts(contig, windows, strand, peaks))
         calls.add(contig.name, contig.length, contig.circular, rows)
-    return settle(calls, work.sweep_null(), work.counts, options, work.sweep.threshold)
+    return finalize_scan(calls, work.sweep_null(), work.counts, options, work.sweep.threshold)
 
 
 def _scan_threshold(card: Card) -> float:
@@ -116,7 +115,7 @@ def scan_records(
     model: TrainedModel,
     records: Iterable[SequenceRecord],
     options: ScanOptions | None = None,
-    listeners: Listeners | None = None,
+    callbacks: ScanCallbacks | None = None,
     *,
     batch_size: int | Literal["auto"] = "auto",
     precision: Literal["fp32", "bf16"] = "fp32",
@@ -128,9 +127,9 @@ def scan_records(
     model
         Of fixed windows over nucleotides.
     records
-        Read once, one in memory at a time. Those shorter than the window are an error unless ``listeners``
+        Read once, one in memory at a time. Those shorter than the window are an error unless ``callbacks``
         has an ``on_skip``.
-    options, listeners
+    options, callbacks
         How to scan, and who is told while it runs.
     batch_size, precision
         As in `predict_records`.
@@ -141,4 +140,4 @@ def scan_records(
         Calls in the order of the input, the threshold in force and the false calls to expect.
     """
     detector = as_detector(model, batch_size=batch_size, precision=precision)
-    return scan_sequences(detector, records, options or ScanOptions(), listeners or Listeners())
+    return scan_sequences(detector, records, options or ScanOptions(), callbacks or ScanCallbacks())

@@ -17,20 +17,12 @@ import numpy.typing as npt
 from seqray.core import InputError, Intervals, SequenceRecord
 from seqray.core.results import SkippedRecord
 from seqray.scanning.calls import CallTable
+from seqray.scanning.options import ScanOptions
 from seqray.scanning.shard_file import ShardFile, no_shard
 from seqray.scanning.sweep import Swept, join
-from seqray.scanning.types import (
-    Contig,
-    Detector,
-    Listeners,
-    Profile,
-    ScanCounts,
-    ScanOptions,
-    ScanResult,
-    Share,
-)
+from seqray.scanning.types import Contig, Detector, Profile, ScanCallbacks, ScanCounts, ScanResult, Share
 from seqray.scanning.windows import Grid, WindowRule
-from seqray.scanning.work import ScanWork, make_profile, settle, within_parts
+from seqray.scanning.work import ScanWork, finalize_scan, make_profile, within_parts
 
 # Counted by every share alike; all other counts are summed.
 _COMMON = ("contigs", "letters", "null_positions")
@@ -75,14 +67,14 @@ def scan_share(
     detector: Detector,
     records: Iterable[SequenceRecord],
     options: ScanOptions,
-    listeners: Listeners,
+    callbacks: ScanCallbacks,
     share: Share,
 ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """Do one share of a scan.
 
     Parameters
     ----------
-    detector, records, options, listeners
+    detector, records, options, callbacks
         As `seqray.scanning.scan_sequences`; records are all those of the scan. ``on_profile`` is not told.
     share
         Which part of the work.
@@ -92,7 +84,7 @@ def scan_share(
     header, arrays
         What `seqray.scanning.write_shard` takes. The caller adds what it wants to find again to the header.
     """
-    work = ScanWork(detector, options, listeners, share)
+    work = ScanWork(detector, options, callbacks, share)
     columns = _Columns()
     contigs: list[Contig] = []
     profiles: list[Profile] = []
@@ -224,7 +216,7 @@ def check_shards(files: Sequence[ShardFile]) -> None:
         )
 
 
-def gather(files: Sequence[ShardFile], options: ScanOptions, listeners: Listeners) -> ScanResult:
+def gather(files: Sequence[ShardFile], options: ScanOptions, callbacks: ScanCallbacks) -> ScanResult:
     """Put the shards of a scan together.
 
     Parameters
@@ -233,7 +225,7 @@ def gather(files: Sequence[ShardFile], options: ScanOptions, listeners: Listener
         All of them, in any order; see `check_shards`.
     options
         Those of the scan.
-    listeners
+    callbacks
         ``on_contig`` and ``on_profile`` are told in the order of the whole scan.
 
     Returns
@@ -252,23 +244,23 @@ def gather(files: Sequence[ShardFile], options: ScanOptions, listeners: Listener
     calls = CallTable(header["label"], rule.window)
     for number, contig in enumerate(map(_contig, header["contigs"])):
         grid = Grid(contig.length, rule, circular=contig.circular)
-        if listeners.on_contig is not None:
-            listeners.on_contig(contig.name, contig.length)
+        if callbacks.on_contig is not None:
+            callbacks.on_contig(contig.name, contig.length)
         rows = []
         for s, strand in enumerate(header["strands"]):
             pieces = []
             for first in range(0, grid.points, points):
                 shard, i = where[number, s, first]
                 pieces.append(shards[shard].swept(i))
-                if listeners.on_profile is not None:
+                if callbacks.on_profile is not None:
                     starts = grid.starts(first, first + points, strand)
                     scores = shards[shard].profile(i)
-                    listeners.on_profile(make_profile(contig, grid, strand, starts, scores))
+                    callbacks.on_profile(make_profile(contig, grid, strand, starts, scores))
             peaks = join(grid, strand, pieces, options.min_distance)
             rows.append(within_parts(contig, grid, strand, peaks))
         calls.add(contig.name, contig.length, contig.circular, rows)
     null = np.concatenate([file.array("null") for file in files])
-    return settle(calls, null, _sum_counts(files), options, float(header["threshold"]))
+    return finalize_scan(calls, null, _sum_counts(files), options, float(header["threshold"]))
 
 
 def _sum_counts(files: Sequence[ShardFile]) -> ScanCounts:

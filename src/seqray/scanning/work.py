@@ -17,17 +17,9 @@ from seqray.core import Codes, Floats, InputError, Intervals, Ints, NamesWanted,
 from seqray.core.results import SkippedRecord
 from seqray.scanning.calls import CallTable
 from seqray.scanning.false_calls import BlockSampler, NullScores
+from seqray.scanning.options import ScanOptions
 from seqray.scanning.sweep import Sweep, Swept
-from seqray.scanning.types import (
-    Contig,
-    Detector,
-    Listeners,
-    Profile,
-    ScanCounts,
-    ScanOptions,
-    ScanResult,
-    Share,
-)
+from seqray.scanning.types import Contig, Detector, Profile, ScanCallbacks, ScanCounts, ScanResult, Share
 from seqray.scanning.windows import ContigWindows, Grid, WindowRule
 
 OnProfile = Callable[[Profile], None]
@@ -41,18 +33,18 @@ class ScanWork:
 
     Parameters
     ----------
-    detector, options, listeners
+    detector, options, callbacks
         As `seqray.scanning.scan_sequences`.
     share
         Which units are swept.
     """
 
     def __init__(
-        self, detector: Detector, options: ScanOptions, listeners: Listeners, share: Share | None = None
+        self, detector: Detector, options: ScanOptions, callbacks: ScanCallbacks, share: Share | None = None
     ) -> None:
         self.detector = detector
         self.options = options
-        self.listeners = listeners
+        self.callbacks = callbacks
         self.rule = window_rule(detector, options)
         self.sweep = Sweep(
             self._count_and_score,
@@ -78,8 +70,8 @@ class ScanWork:
     def _count_and_score(self, codes: Codes) -> npt.NDArray[np.floating]:
         scores = self.detector.score(codes)
         self.counts.windows += len(codes)
-        if self.listeners.on_windows is not None:
-            self.listeners.on_windows(self.counts.windows)
+        if self.callbacks.on_windows is not None:
+            self.callbacks.on_windows(self.counts.windows)
         return scores
 
     def _is_ours(self) -> bool:
@@ -115,9 +107,9 @@ class ScanWork:
 
     def _skip(self, record: SequenceRecord) -> None:
         reason = f"{len(record)} letters, shorter than the window of {self.detector.window}"
-        if self.listeners.on_skip is None:
+        if self.callbacks.on_skip is None:
             raise InputError(reason, where=f"record '{record.id}'", remedy="remove it, or don't use --strict")
-        self.listeners.on_skip(SkippedRecord(record.id, reason))
+        self.callbacks.on_skip(SkippedRecord(record.id, reason))
 
     def _open(self, contig: Contig, record: SequenceRecord) -> ContigWindows:
         """Count a contig, show it to the sampler and make its windows."""
@@ -134,8 +126,8 @@ class ScanWork:
         windows = ContigWindows(codes, self.rule, circular=circular, parts=scored, masked=masked)
         self.counts.contigs += 1
         self.counts.letters += length
-        if self.listeners.on_contig is not None:
-            self.listeners.on_contig(contig.name, length)
+        if self.callbacks.on_contig is not None:
+            self.callbacks.on_contig(contig.name, length)
         if options.null_mb:
             self._sampler.offer(codes, scored.widened(self.rule.window, length, circular=circular), masked)
         if self.detector.outlying is not None and self._share.number == 1:
@@ -204,7 +196,7 @@ def within_parts(
     return strand, starts[inside], sites[inside], scores[inside]
 
 
-def settle(
+def finalize_scan(
     calls: CallTable, null_scores: Floats, counts: ScanCounts, options: ScanOptions, threshold: float
 ) -> ScanResult:
     """Settle the threshold and the false calls to expect, and hand over the calls.

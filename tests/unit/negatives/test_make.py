@@ -17,8 +17,9 @@ from seqray.core.intervals import Intervals
 from seqray.core.records import LabelledSequence, SequenceRecord
 from seqray.datasets.negatives.genome import Genome
 from seqray.datasets.negatives.make import deal, make_negatives
+from seqray.datasets.negatives.options import NegativeOptions
 from seqray.datasets.negatives.recipes import parse_mix
-from seqray.datasets.negatives.settings import Ground, NegativeOptions
+from seqray.datasets.negatives.settings import Ground
 from seqray.datasets.negatives.sources import Annotation, near_starts
 from seqray.io.tracks.calls import Interval
 

@@ -1,12 +1,11 @@
-"""What every verb tells on standard error, and how: ``--quiet``, ``--verbose``, ``--log-json``, resources.
+"""Messages of every verb on standard error: versions, resources, and lines as JSON under ``--log-json``.
 
-Verbs print lines for people. ``--log-json`` turns each line into a JSON object, so that no verb has to know
-of it; a counter of progress is shown on a terminal only, and never as JSON.
+Verbs print lines for people. ``--log-json`` turns each line into a JSON object, so that no verb needs to know
+about it.
 """
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
 import platform
@@ -17,32 +16,10 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TextIO
+from typing import Any, TextIO
 
-from seqray.core import ConfigError
-
-EVERYWHERE = ("--debug", "--verbose", "--log-json", "--quiet", "-q")
-"""Options that stand before or after the subcommand of a verb that has some."""
 _LEVELS = (("seqray: error:", "error"), ("seqray: interrupted", "error"), ("seqray: terminated", "error"))
 _WARNINGS = ("seqray: caution:", "seqray: skipped", "caution:")
-
-
-def add_telling_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the verb doesn't declare itself."""
-    known = {option for action in parser._actions for option in action.option_strings}
-    if "--quiet" not in known:
-        parser.add_argument(
-            "--quiet", "-q", action="store_true", help="write nothing but errors to standard error"
-        )
-    parser.add_argument("--verbose", action="store_true", help="tell versions, the device and resources")
-    parser.add_argument("--log-json", action="store_true", help="a JSON object per line on standard error")
-    parser.add_argument("--debug", action="store_true", help="show where an error was raised")
-
-
-def check_telling(args: argparse.Namespace) -> None:
-    """Refuse ``--quiet`` with ``--verbose``."""
-    if args.quiet and args.verbose:
-        raise ConfigError("--quiet and --verbose can't both be given", remedy="give one of them")
 
 
 class JsonLines(io.TextIOBase):
@@ -86,9 +63,13 @@ class JsonLines(io.TextIOBase):
 
     def _emit(self, line: str) -> None:
         if line.strip():
-            now = datetime.now(UTC).isoformat(timespec="milliseconds")
-            entry = {"time": now, "level": level_of(line), "verb": self._verb, "message": line}
-            self._target.write(json.dumps(entry, ensure_ascii=False) + "\n")
+            self.event(line)
+
+    def event(self, message: str, **more: Any) -> None:
+        """Write one object: a message, and what is known beside it."""
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        entry = {"time": now, "level": level_of(message), "verb": self._verb, "message": message} | more
+        self._target.write(json.dumps(entry, ensure_ascii=False) + "\n")
 
 
 def level_of(line: str) -> str:
@@ -121,7 +102,7 @@ class Resources:
     def __init__(self) -> None:
         self._started = time.monotonic()
 
-    def tell(self, records: int | None, verbose: bool) -> None:
+    def report(self, records: int | None, verbose: bool) -> None:
         """Write the line that ends a run."""
         own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
         seconds = sum(usage.ru_utime + usage.ru_stime for usage in (own, children))
@@ -135,8 +116,8 @@ class Resources:
         print(f"seqray: resources: {', '.join(parts)}", file=sys.stderr)
 
 
-def tell_versions(command: Sequence[str]) -> None:
-    """Say what runs where, for ``--verbose``."""
+def report_versions(command: Sequence[str]) -> None:
+    """Report what runs where, for ``--verbose``."""
     from seqray.core import __version__
 
     print(

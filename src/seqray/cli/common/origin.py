@@ -1,4 +1,4 @@
-"""What ``predict`` and ``scan`` say of the origin of a whole file, judged by its short words."""
+"""What ``predict`` and ``scan`` report about the origin of a whole file, judged by its k-mers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Origin:
         """Hand records on, and count their words."""
         return self._words.watch(records) if self._signature else records
 
-    def remarks(self) -> Iterator[str]:
+    def findings(self) -> Iterator[str]:
         """Yield what the records say against the model or the context named, or which one to name."""
         found = self._signature.compare(self._words.counts) if self._signature else []
         if not found:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from seqray.cli.common import queries, read_data, read_labelled, reads_alignments
+from seqray.cli.common import queries, read_data, read_labelled
 from seqray.core import ALPHABETS, Alignment, Alphabet, Card, ConfigError, InputError, LabelledSequence
 from seqray.core.results import Answers
 from seqray.homology import kmer_groups
+
+if TYPE_CHECKING:
+    from seqray.cli.common import DataOptions
+    from seqray.cli.evaluate.arguments import EvaluateRequest
 
 GROUP_WORDS = {"protein": 20}  # letters that make two sequences relatives
 DEFAULT_GROUP_WORD = 40
@@ -36,6 +39,8 @@ class Material:
         Facts of the model for the JSON file; empty for tables.
     notes
         For the reader.
+    read
+        Number of labeled examples read; None where a table of labels is all.
     """
 
     name: str
@@ -49,14 +54,15 @@ class Material:
     answers: list[Answers]
     card: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    read: int | None = None
 
 
-def read_for(args: argparse.Namespace, card: Card, notes: list[str]) -> list[Any]:
+def read_for(request: EvaluateRequest, card: Card, notes: list[str]) -> list[Any]:
     """What a model reads: labelled sequences, or alignments, which have the same fields."""
     alphabet = ALPHABETS[card.model.alphabet]
-    if reads_alignments(args, card.model.kind):
-        return read_labelled(args, alphabet)
-    return read_with_notes(args, alphabet, notes)
+    if request.labels.reads_alignments(card.model.kind):
+        return read_labelled(request.data, request.labels, alphabet)
+    return read_with_notes(request.data, alphabet, notes)
 
 
 def as_read_by(card: Card, examples: Sequence[LabelledSequence]) -> Sequence[LabelledSequence]:
@@ -79,10 +85,10 @@ def as_read_by(card: Card, examples: Sequence[LabelledSequence]) -> Sequence[Lab
     return examples
 
 
-def read_with_notes(args: argparse.Namespace, alphabet: Alphabet, notes: list[str]) -> list[LabelledSequence]:
+def read_with_notes(options: DataOptions, alphabet: Alphabet, notes: list[str]) -> list[LabelledSequence]:
     """Labelled sequences; those without letters are noted and left out."""
     skipped: list[str] = []
-    data = read_data(args, alphabet, on_skip=lambda record: skipped.append(record.id))
+    data = read_data(options, alphabet, on_skip=lambda record: skipped.append(record.id))
     if skipped:
         notes.append(f"{len(skipped)} records without letters are left out, such as '{skipped[0]}'")
     return data

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,64 +13,76 @@ from seqray.core import ALPHABETS, ConfigError, InputError, LabelledSequence
 from seqray.core.results import Answers
 from seqray.io.tables import Table, column_of, numbers, read_prediction_table, read_truth, rows_by_id
 
+if TYPE_CHECKING:
+    from seqray.cli.evaluate.arguments import EvaluateRequest, PredictionOptions
 
-def from_predictions(args: argparse.Namespace) -> Material:
-    alphabet = ALPHABETS[args.alphabet or "dna"]
+
+def from_predictions(request: EvaluateRequest) -> Material:
+    given, data, how = request.given, request.data, request.how
+    alphabet = ALPHABETS[given.alphabet or "dna"]
     notes: list[str] = []
-    if args.validation or args.test or args.test_class_files:
+    if data.validation or data.test or data.test_class_files:
         remedy = "leave out --validation, --test and --test-class"
         raise ConfigError("--predictions takes its test data from --labels", remedy=remedy)
-    truth = read_truth(args.labels, alphabet)
-    more = read_with_notes(args, alphabet, notes) if args.train or args.class_files else []
-    known = renamed([*truth, *more], args.map)
-    examples, train, split = choose_split(known[: len(truth)], args.split)
+    truth = read_truth(str(given.labels), alphabet)
+    more = read_with_notes(data, alphabet, notes) if data.train or data.class_files else []
+    known = renamed([*truth, *more], how.map)
+    examples, train, split = choose_split(known[: len(truth)], how.split)
     train += [example for example in known[len(truth) :] if example.split in (None, "train")]
     train = [example for example in train if example.sequence]
-    table = read_prediction_table(args.predictions)
-    rows = rows_by_id(table, args.id_column, [e.id for e in examples], args.labels)
+    table = read_prediction_table(str(given.predictions))
+    rows = rows_by_id(table, given.id_column, [e.id for e in examples], str(given.labels))
     if len(table) > len(rows):
         notes.append(f"{len(table) - len(rows)} predictions have no label in use and are left out")
-    classes, positive = _classes_of(args, table, examples)
+    classes, positive = _classes_of(given, table, examples)
     check_labels([*examples, *train], classes)
-    answers = table_answers(args, table, rows, classes, positive, "model", args.threshold)
-    name = "standard input" if args.predictions == "-" else Path(args.predictions).name
     return Material(
-        name, table.sha256, alphabet, examples, train, split, classes, positive, [answers], {}, notes
+        name="standard input" if given.predictions == "-" else Path(table.where).name,
+        sha256=table.sha256,
+        alphabet=alphabet,
+        examples=examples,
+        train=train,
+        split=split,
+        classes=classes,
+        positive=positive,
+        answers=[table_answers(given, table, rows, classes, positive, "model", how.threshold)],
+        notes=notes,
+        read=len(more) or None,
     )
 
 
 def _classes_of(
-    args: argparse.Namespace, table: Table, examples: Sequence[LabelledSequence]
+    given: PredictionOptions, table: Table, examples: Sequence[LabelledSequence]
 ) -> tuple[tuple[str, ...], str]:
     """Class names in the order of the table's columns, and the positive one."""
     labels = sorted({example.label for example in examples})
     columns = [name for name in table.columns if name.startswith("p_")]
-    if args.score_column or len(columns) < 2:
-        if not args.score_column and not columns:
+    if given.score_column or len(columns) < 2:
+        if not given.score_column and not columns:
             raise InputError(
                 "has no column p_<class>", where=table.where, remedy="name the score: --score-column NAME"
             )
-        classes = _two_classes(args, labels)
+        classes = _two_classes(given, labels)
     else:
         by_column = {column_of(label): label for label in labels}
         classes = tuple(by_column.get(column, column[2:]) for column in columns)
-    return classes, _positive(args, table, classes)
+    return classes, _positive(given, table, classes)
 
 
-def _two_classes(args: argparse.Namespace, labels: Sequence[str]) -> tuple[str, ...]:
-    if len(labels) == 1 and args.positive and args.positive not in labels:
-        return (*labels, args.positive)
+def _two_classes(given: PredictionOptions, labels: Sequence[str]) -> tuple[str, ...]:
+    if len(labels) == 1 and given.positive and given.positive not in labels:
+        return (*labels, given.positive)
     if len(labels) != 2:
         raise InputError(
             f"one score a record, but {len(labels)} labels: {', '.join(labels[:5])}",
-            where=args.labels,
+            where=str(given.labels),
             remedy="give a column p_<class> for each class",
         )
     return tuple(labels)
 
 
-def _positive(args: argparse.Namespace, table: Table, classes: Sequence[str]) -> str:
-    guess = args.positive or table.positive()
+def _positive(given: PredictionOptions, table: Table, classes: Sequence[str]) -> str:
+    guess = given.positive or table.positive()
     if guess is None and set(classes) == {"0", "1"}:
         guess = "1"
     if guess is None and len(classes) > 2:
@@ -82,7 +94,7 @@ def _positive(args: argparse.Namespace, table: Table, classes: Sequence[str]) ->
 
 
 def table_answers(
-    args: argparse.Namespace,
+    given: PredictionOptions,
     table: Table,
     rows: Sequence[int],
     classes: tuple[str, ...],
@@ -96,19 +108,20 @@ def table_answers(
     columns = [name for name in table.columns if name.startswith("p_")]
     wanted = [column_of(name) for name in classes]
     # A table to compare with may be of another kind than the one evaluated.
-    named = args.score_column and (source == "model" or args.score_column in table.columns)
+    named = given.score_column if source == "model" or given.score_column in table.columns else None
     if named or not set(wanted) <= set(columns):
-        return _score_answers(args, table, rows, classes, positive, source, threshold, note)
+        column = named or column_of(positive)
+        return _score_answers(column, table, rows, classes, positive, source, threshold, note)
     scores = np.stack([numbers(table, column, rows) for column in wanted], axis=1)
     try:
         check_probabilities(scores, len(rows), len(classes))
     except InputError as error:
         raise InputError(error.what, where=table.where) from None
     scores = scores / scores.sum(axis=1, keepdims=True)
-    given = table.columns.get("label")
-    if threshold is None and given is not None and {given[row] for row in rows} <= set(classes):
+    labels = table.columns.get("label")
+    if threshold is None and labels is not None and {labels[row] for row in rows} <= set(classes):
         index = {name: k for k, name in enumerate(classes)}
-        calls = np.array([index[given[row]] for row in rows], dtype=np.int64)
+        calls = np.array([index[labels[row]] for row in rows], dtype=np.int64)
         return Answers(source, f"{note}, calls of its column 'label'", scores, calls)
     return answers_from_probabilities(
         source, note, scores, classes, positive, 0.5 if threshold is None else threshold
@@ -116,7 +129,7 @@ def table_answers(
 
 
 def _score_answers(
-    args: argparse.Namespace,
+    column: str,
     table: Table,
     rows: Sequence[int],
     classes: tuple[str, ...],
@@ -130,8 +143,6 @@ def _score_answers(
         raise InputError(
             f"needs the columns {', '.join(column_of(name) for name in classes)}", where=table.where
         )
-    named = args.score_column and (source == "model" or args.score_column in table.columns)
-    column = args.score_column if named else column_of(positive)
     values = numbers(table, column, rows)
     inside = bool(values.min() >= 0 and values.max() <= 1)
     if threshold is None and not inside:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -11,7 +9,8 @@ from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 
-from seqray.cli.common import Progress, SkipLog, open_alignments, provenance, wanted_rows
+from seqray.cli.common import Outcome, Progress, SkipLog, open_alignments, provenance
+from seqray.cli.explain.arguments import ExplainRequest
 from seqray.cli.explain.outputs import Outputs
 from seqray.core import Alignment, ConfigError
 from seqray.core.results import AlignmentExplanation, Faithfulness
@@ -46,12 +45,12 @@ _FOR_SEQUENCES = (
 )
 
 
-def run_alignments(args: argparse.Namespace, model: TrainedModel, outputs: Outputs, started: float) -> int:
+def run_alignments(request: ExplainRequest, model: TrainedModel, outputs: Outputs, started: float) -> Outcome:
     """Read, explain, check, write.
 
     Parameters
     ----------
-    args
+    request
         Of ``seqray explain``.
     model
         Of kind ``alignment``.
@@ -60,59 +59,57 @@ def run_alignments(args: argparse.Namespace, model: TrainedModel, outputs: Outpu
     started
         When the run began, in seconds of the monotonic clock.
     """
-    _refuse_sequence_options(args)
-    settings = _settings(args)
-    kept = _Kept(args)
+    _refuse_sequence_options(request)
+    settings = _settings(request)
+    kept = _Kept(request)
     with Staging() as staging:
         staged = outputs.stage(staging)
-        skip_path = args.skipped and staging.path(args.skipped)
-        lines = provenance(args, model, _facts(args, model, settings))
-        with SkipLog(skip_path, lines, quiet=args.quiet) as skipped:
-            alignments = open_alignments(args, model.alphabet, skipped)
-            _explain(args, explain_alignments(model, alignments, settings), outputs, staged, lines, kept)
-        faithfulness = _check(args, model, settings, kept)
+        skip_path = request.records.skipped and staging.path(request.records.skipped)
+        lines = provenance(request.command, model, _facts(request, model, settings))
+        with SkipLog(skip_path, lines, quiet=request.quiet) as skipped:
+            alignments = open_alignments(request.input, request.records, model.alphabet, skipped)
+            _explain(request, explain_alignments(model, alignments, settings), outputs, staged, lines, kept)
+        faithfulness = _check(request, model, settings, kept)
         _write_rest(outputs, staged, kept, model, lines, faithfulness)
-    if not args.quiet:
-        for verdict in faithfulness.verdicts.values() if faithfulness else ():
-            print(f"seqray: {verdict}", file=sys.stderr)
-        seconds = time.monotonic() - started
-        print(f"{kept.count} records, {skipped.count} skipped, {seconds:.1f} s", file=sys.stderr)
-    return 0
+    request.note(*(faithfulness.verdicts.values() if faithfulness else ()))
+    seconds = time.monotonic() - started
+    request.say(f"{kept.count} records, {skipped.count} skipped, {seconds:.1f} s")
+    return Outcome(records=alignments.count)
 
 
-def _refuse_sequence_options(args: argparse.Namespace) -> None:
+def _refuse_sequence_options(request: ExplainRequest) -> None:
     """Say so where options are given that mean nothing for alignments, whatever their value."""
-    given = {word.partition("=")[0] for word in args.command}
+    given = {word.partition("=")[0] for word in request.command}
     for option in _FOR_SEQUENCES:
         if option in given:
             raise ConfigError(f"{option} is for models of sequences, and this one reads alignments")
     for option in ("--separation", "--best-pairs", "--pairs-by"):
-        if option in given and not (args.pairs or args.html or args.plot):
+        if option in given and not (request.alignments.pairs or request.outputs.html or request.outputs.plot):
             raise ConfigError(f"{option} is about pairs", remedy="name a file by --pairs")
 
 
-def _settings(args: argparse.Namespace) -> AlignmentOptions:
+def _settings(request: ExplainRequest) -> AlignmentOptions:
     return AlignmentOptions(
-        methods=tuple(args.method) or ("rollout",),
-        target=args.target,
-        rows=wanted_rows(args),
-        pairs=bool(args.pairs or args.html or args.plot),
-        seed=args.seed,
-        settings=MethodSettings(residual=args.residual, block=args.block),
+        methods=request.target.methods,
+        target=request.target.target,
+        rows=request.rows.limit(),
+        pairs=bool(request.alignments.pairs or request.outputs.html or request.outputs.plot),
+        seed=request.checks.seed,
+        settings=MethodSettings(residual=request.settings.residual, block=request.settings.block),
     )
 
 
 class _Kept:
     """What is kept of the explanations while they stream past."""
 
-    def __init__(self, args: argparse.Namespace) -> None:
+    def __init__(self, request: ExplainRequest) -> None:
         self.count = 0
         self.shown: list[tuple[AlignmentExplanation, PairTable]] = []
-        self.most_shown = args.html_records if args.html or args.plot else 0
-        size = args.check_records or CHECKED_ALIGNMENTS
-        self._called: Reservoir[Alignment] = Reservoir(size, args.seed)
-        self._any: Reservoir[Alignment] = Reservoir(size, args.seed)
-        self._quiet = args.quiet
+        self.most_shown = request.outputs.shown
+        size = request.checks.check_records or CHECKED_ALIGNMENTS
+        self._called: Reservoir[Alignment] = Reservoir(size, request.checks.seed)
+        self._any: Reservoir[Alignment] = Reservoir(size, request.checks.seed)
+        self._quiet = request.quiet
 
     def offer(self, explanation: AlignmentExplanation) -> None:
         """Count one, and draw it for the checks or not."""
@@ -127,7 +124,7 @@ class _Kept:
 
 
 def _explain(
-    args: argparse.Namespace,
+    request: ExplainRequest,
     explanations: Iterable[AlignmentExplanation],
     outputs: Outputs,
     staged: Mapping[str, Path],
@@ -138,7 +135,7 @@ def _explain(
     source = iter(explanations)
     first = list(islice(source, 1))  # a file that can't be read leaves no header on standard output
     with ExitStack() as stack:
-        progress = stack.enter_context(Progress("alignments explained", quiet=args.quiet))
+        progress = stack.enter_context(Progress("explain", "alignments", quiet=request.quiet))
 
         def table(name: str | None, columns: Sequence[str]) -> WriteRows | None:
             return stack.enter_context(open_table(staged[name], columns, lines)) if name else None
@@ -147,46 +144,46 @@ def _explain(
         pairs = table(outputs.pairs, PAIR_COLUMNS)
         for explanation in chain(first, source):
             kept.offer(explanation)
-            progress.show(kept.count)
+            progress.advance()
             if columns:
-                columns(column_lines(explanation, args.top))
+                columns(column_lines(explanation, request.outputs.top))
             if rows:
                 rows(row_lines(explanation))
             if pairs or kept.count <= kept.most_shown:
-                found = _pairs(args, explanation)
+                found = _pairs(request, explanation)
                 if pairs:
                     pairs(pair_lines(explanation, found.best))
                 if kept.count <= kept.most_shown:
                     kept.shown.append((explanation, found))
 
 
-def _pairs(args: argparse.Namespace, explanation: AlignmentExplanation) -> PairTable:
-    wanted = args.best_pairs
+def _pairs(request: ExplainRequest, explanation: AlignmentExplanation) -> PairTable:
+    wanted = request.alignments.best_pairs
     most = explanation.pairs.size if wanted == 0 and explanation.pairs is not None else wanted
-    structure = _structure(args, explanation)
-    by = args.pairs_by or "attention"
-    return pair_table(explanation, structure, most, args.separation or SEPARATION, by)
+    structure = _structure(request, explanation)
+    by = request.alignments.pairs_by or "attention"
+    return pair_table(explanation, structure, most, request.alignments.separation or SEPARATION, by)
 
 
-def _structure(args: argparse.Namespace, explanation: AlignmentExplanation) -> Structure | None:
+def _structure(request: ExplainRequest, explanation: AlignmentExplanation) -> Structure | None:
     """The structure of an alignment; one that can't be read is told, and spoils nothing else."""
     try:
         return structure_of(explanation.alignment)
     except ValueError as error:
-        if not args.quiet:
-            where = f"alignment '{explanation.id}': SS_cons"
-            print(f"seqray: caution: {where}: {error}; its pairs are left out", file=sys.stderr)
+        where = f"alignment '{explanation.id}': SS_cons"
+        request.note(f"caution: {where}: {error}; its pairs are left out")
         return None
 
 
 def _check(
-    args: argparse.Namespace, model: TrainedModel, settings: AlignmentOptions, kept: _Kept
+    request: ExplainRequest, model: TrainedModel, settings: AlignmentOptions, kept: _Kept
 ) -> Faithfulness | None:
     """Check the rankings of columns on a sample of the alignments."""
-    if args.no_check:
+    if request.checks.no_check:
         return None
-    with Progress("alignments checked", quiet=args.quiet) as progress:
-        return check_alignments(model, progress.watch(kept.sample()), replace(settings, pairs=False))
+    sample = kept.sample()
+    with Progress("check", "alignments", len(sample), quiet=request.quiet) as progress:
+        return check_alignments(model, progress.watch(sample), replace(settings, pairs=False))
 
 
 def _write_rest(
@@ -217,7 +214,7 @@ def _write_rest(
             handle.write(render_alignments(report).encode())
 
 
-def _facts(args: argparse.Namespace, model: TrainedModel, settings: AlignmentOptions) -> dict[str, str]:
+def _facts(request: ExplainRequest, model: TrainedModel, settings: AlignmentOptions) -> dict[str, str]:
     """What the columns mean, for the header."""
     kinds = [
         f"{m} ({'signed' if ALIGNMENT_METHODS[m].signed else 'unsigned shares'})" for m in settings.methods
@@ -242,12 +239,12 @@ def _facts(args: argparse.Namespace, model: TrainedModel, settings: AlignmentOpt
             else "a column is"
         )
         facts["occlusion"] = f"fall of the log-odds when {hidden} masked in all rows, or a row is left out"
-    if args.pairs:
+    if request.alignments.pairs:
         facts["pairs"] = (
             f"maps of row attention made symmetric, average product taken out; the two columns "
-            f"{args.separation or SEPARATION} or more apart"
+            f"{request.alignments.separation or SEPARATION} or more apart"
         )
-        facts["pairs"] += f"; ranked by {args.pairs_by or 'attention'}"
+        facts["pairs"] += f"; ranked by {request.alignments.pairs_by or 'attention'}"
         facts["covariation"] = "mutual information of all rows of the file, weighted, corrected in that way"
         if model.alphabet.is_nucleotide:
             facts["helix"] = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from seqray.io.tracks import ScoreTrack, track_paths
 
 if TYPE_CHECKING:
     from seqray.cli.common import Progress
+    from seqray.cli.explain.arguments import ExplainRequest
     from seqray.core.results import Explanation, Faithfulness, HeadFigures, Motif
     from seqray.explanations import ExplainOptions
     from seqray.io import Staging
@@ -41,7 +41,7 @@ class Outputs:
     pairs: str | None = None
 
     @classmethod
-    def of(cls, args: argparse.Namespace) -> Outputs:
+    def of(cls, request: ExplainRequest) -> Outputs:
         """Plan the outputs, and refuse names that end wrongly.
 
         Raises
@@ -49,31 +49,31 @@ class Outputs:
         InputError
             For a name whose end doesn't fit.
         """
-        _expect(args.out, (".tsv", ".tsv.gz"), standard_output=True)
-        _expect(args.html, (".html", ".htm"))
-        _expect(args.plot, PLOT_ENDS)
-        for path in (args.row_profile, args.pairs):
+        _expect(request.outputs.out, (".tsv", ".tsv.gz"), standard_output=True)
+        _expect(request.outputs.html, (".html", ".htm"))
+        _expect(request.outputs.plot, PLOT_ENDS)
+        for path in (request.alignments.row_profile, request.alignments.pairs):
             _expect(path, (".tsv", ".tsv.gz"))
-        for path in args.motifs:
+        for path in request.outputs.motifs:
             _expect(path, MOTIF_ENDS)
-        faithfulness = args.faithfulness
-        if faithfulness is None and args.out != "-":
-            faithfulness = f"{args.out.removesuffix('.gz').removesuffix('.tsv')}.faithfulness.tsv"
-        methods = args.method or ["rollout"]
+        faithfulness = request.checks.faithfulness
+        if faithfulness is None and request.outputs.out != "-":
+            faithfulness = f"{request.outputs.out.removesuffix('.gz').removesuffix('.tsv')}.faithfulness.tsv"
+        methods = request.target.methods
         tracks = {
-            method: tuple(_track_of(path, method, len(methods) > 1) for path in args.track)
+            method: tuple(_track_of(path, method, len(methods) > 1) for path in request.outputs.track)
             for method in methods
         }
         return cls(
-            args.out,
-            None if args.no_check else faithfulness,
-            args.html,
-            args.plot,
-            args.heads,
-            tuple(args.motifs),
+            request.outputs.out,
+            None if request.checks.no_check else faithfulness,
+            request.outputs.html,
+            request.outputs.plot,
+            request.outputs.heads,
+            tuple(request.outputs.motifs),
             tracks,
-            args.row_profile,
-            args.pairs,
+            request.alignments.row_profile,
+            request.alignments.pairs,
         )
 
     def stage(self, staging: Staging) -> dict[str, Path]:
@@ -121,29 +121,29 @@ class Gathered:
 
     Parameters
     ----------
-    args
+    request
         Of the command line.
     settings
         Of the run.
     """
 
-    def __init__(self, args: argparse.Namespace, settings: ExplainOptions) -> None:
+    def __init__(self, request: ExplainRequest, settings: ExplainOptions) -> None:
         self.records = 0
         self.shown: list[Explanation] = []
         self.for_motifs: list[Explanation] = []
-        self.tracks = {method: ScoreTrack() for method in settings.methods} if args.track else {}
+        self.tracks = {method: ScoreTrack() for method in settings.methods} if request.outputs.track else {}
         self._first = settings.methods[0]
-        self._most_shown = args.html_records if args.html or args.plot else 0
-        self._motifs_wanted = bool(args.motifs or args.html)
-        most = args.check_records or CHECKED_RECORDS
-        self._called: Reservoir[SequenceRecord] = Reservoir(most, args.seed)
-        self._any: Reservoir[SequenceRecord] = Reservoir(most, args.seed)
+        self._most_shown = request.outputs.shown
+        self._motifs_wanted = bool(request.outputs.motifs or request.outputs.html)
+        most = request.checks.check_records or CHECKED_RECORDS
+        self._called: Reservoir[SequenceRecord] = Reservoir(most, request.checks.seed)
+        self._any: Reservoir[SequenceRecord] = Reservoir(most, request.checks.seed)
 
     def watch(self, explanations: Iterable[Explanation], progress: Progress) -> Iterator[Explanation]:
         """Pass explanations on and keep what is needed."""
         for explanation in explanations:
             self._keep(explanation)
-            progress.show(self.records)
+            progress.update(self.records)
             yield explanation
 
     def _keep(self, e: Explanation) -> None:

@@ -1,1 +1,1 @@
-"""`seqray negatives`: arguments, inputs, outputs."""
+"""`seqray negatives`: `arguments` -> `inputs` -> `run` -> `outputs`."""

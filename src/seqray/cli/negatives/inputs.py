@@ -2,49 +2,48 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from seqray.cli.common import SkipLog
 from seqray.core import ConfigError, InputError, NoRecordsError
 from seqray.datasets.negatives import RECIPES
 
 if TYPE_CHECKING:
+    from seqray.cli.negatives.arguments import GenomeOptions, NegativesRequest
     from seqray.core import Alphabet, LabelledSequence
     from seqray.datasets.negatives import Genome, Ground
+    from seqray.io.sequences import OnSkip
     from seqray.io.tracks import Interval
 
 
 def read_positives(
-    args: argparse.Namespace, alphabet: Alphabet, skipped: SkipLog
+    request: NegativesRequest, alphabet: Alphabet, on_skip: OnSkip
 ) -> Iterator[LabelledSequence]:
-    """Read the positives from sequences or a table, ids made sure to be unique."""
+    """Read the positives from sequences or a table, with unique ids."""
     from seqray.core import LabelledSequence
     from seqray.io.sequences import UniqueIds, read_sequences
     from seqray.io.tables import read_labelled_table
 
-    if is_table(args.positives):
-        rows = read_labelled_table(args.positives, alphabet)
-        chosen = [row for row in rows if row.label == args.label_positive]
+    path, label, options = request.positives, request.output.label_positive, request.records
+    if is_table(path):
+        rows = read_labelled_table(path, alphabet)
+        chosen = [row for row in rows if row.label == label]
         if not chosen:
             labels = ", ".join(sorted({row.label for row in rows}))
             remedy = f"name one of its labels with --label-positive: {labels}"
-            raise InputError(
-                f"has no row labelled '{args.label_positive}'", where=args.positives, remedy=remedy
-            )
-        ids = UniqueIds(args.duplicates, args.positives)
+            raise InputError(f"has no row labelled '{label}'", where=path, remedy=remedy)
+        ids = UniqueIds(options.duplicates, path)
         yield from (replace(row, id=ids.resolve(row.id)) for row in chosen)
         return
-    on_skip = None if args.strict else skipped
+    skip = None if options.strict else on_skip
     try:
-        for record in read_sequences(args.positives, alphabet, duplicates=args.duplicates, on_skip=on_skip):
-            yield LabelledSequence(record.sequence, args.label_positive, record.id, file=args.positives)
+        for record in read_sequences(path, alphabet, duplicates=options.duplicates, on_skip=skip):
+            yield LabelledSequence(record.sequence, label, record.id, file=path)
     except NoRecordsError:
-        if not args.allow_empty:
+        if not options.allow_empty:
             raise
 
 
@@ -63,18 +62,18 @@ def is_table(path: str) -> bool:
 
 
 def read_ground(
-    args: argparse.Namespace, alphabet: Alphabet, mix: dict[str, Fraction]
+    options: GenomeOptions, alphabet: Alphabet, mix: Mapping[str, Fraction]
 ) -> tuple[Ground | None, dict[str, object]]:
     """Read the genome, its genes and starts, as far as the recipes need them; and what to say of them."""
     needed = [name for name in mix if RECIPES[name].genome]
-    if not needed or args.genome is None or not alphabet.is_nucleotide:
+    if not needed or options.genome is None or not alphabet.is_nucleotide:
         return None, {}
     from seqray.datasets.negatives import Annotation, Genome, Ground
     from seqray.io.sequences import read_sequences
     from seqray.io.tracks import read_features
 
-    genome = Genome.of(read_sequences(args.genome, alphabet), alphabet)
-    source = args.annotation or (args.genome if is_genbank(args.genome) else None)
+    genome = Genome.of(read_sequences(options.genome, alphabet), alphabet)
+    source = options.annotation or (options.genome if is_genbank(options.genome) else None)
     features = read_features(source) if source else []
     annotation = None
     if source and any(RECIPES[name].annotation for name in needed):
@@ -83,14 +82,14 @@ def read_ground(
             raise InputError(
                 "holds no coding sequence (CDS)", where=source, remedy="give another --annotation"
             )
-    if args.starts == "none":
+    if options.starts == "none":
         return Ground(genome, annotation), {"starts": "none known"}
-    avoiding = frozenset(needed if args.starts else {"genome"} & set(needed))
+    avoiding = frozenset(needed if options.starts else {"genome"} & set(needed))
     near: dict[str, Any] = {}
     notes: dict[str, object] = {}
     if avoiding:
-        starts = read_starts(args, features, source)
-        near, notes = near_starts_of(args, starts, genome, source)
+        starts = read_starts(options, features, source)
+        near, notes = near_starts_of(options, starts, genome, source)
     return Ground(genome, annotation, near, avoiding), notes
 
 
@@ -103,28 +102,28 @@ def is_genbank(path: str) -> bool:
         return name_format(handle.peek(1)) == GENBANK
 
 
-def read_starts(args: argparse.Namespace, features: Sequence[Interval], source: str | None) -> list[Interval]:
+def read_starts(options: GenomeOptions, features: Sequence[Interval], source: str | None) -> list[Interval]:
     """Features that count as starts, of ``--starts`` or of the annotation."""
     from seqray.io.tracks import read_features, select_features
 
-    if not args.starts and not source:
+    if not options.starts and not source:
         raise ConfigError(
             "recipe 'genome' needs to know the starts",
             remedy="give --starts FILE or --annotation FILE, or say --starts none",
         )
-    kinds = tuple(kind for kind in args.feature.split(",") if kind)
-    found = read_features(args.starts) if args.starts else features
-    return select_features(found, kinds, args.starts or source or "")
+    kinds = tuple(kind for kind in options.feature.split(",") if kind)
+    found = read_features(options.starts) if options.starts else features
+    return select_features(found, kinds, options.starts or source or "")
 
 
 def near_starts_of(
-    args: argparse.Namespace, starts: Sequence[Interval], genome: Genome, source: str | None
+    options: GenomeOptions, starts: Sequence[Interval], genome: Genome, source: str | None
 ) -> tuple[dict[str, Any], dict[str, object]]:
     """Letters near starts, and a line that says so."""
     from seqray.datasets.negatives import near_starts
 
-    near = near_starts(starts, genome, args.distance, args.strands, args.starts or source or "")
-    strands = "of both strands" if args.strands == "both" else "of the window's strand"
+    near = near_starts(starts, genome, options.distance, options.strands, options.starts or source or "")
+    strands = "of both strands" if options.strands == "both" else "of the window's strand"
     kinds = ", ".join(sorted({start.kind or "BED" for start in starts}))
-    text = f"{len(starts)} ({kinds}); windows keep {args.distance} letters away from those {strands}"
+    text = f"{len(starts)} ({kinds}); windows keep {options.distance} letters away from those {strands}"
     return near, {"starts": text}

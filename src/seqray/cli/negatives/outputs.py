@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,36 +10,37 @@ from seqray.core import ConfigError, InputError
 from seqray.datasets.negatives import RECIPES
 
 if TYPE_CHECKING:
+    from seqray.cli.negatives.arguments import TableOutput
     from seqray.core import Alphabet, LabelledSequence
     from seqray.datasets.negatives import NegativeOptions, NegativeSet
 
 FORMATS = {".tsv": "tsv", ".csv": "csv", ".fa": "fasta", ".fasta": "fasta", ".fna": "fasta"}
 
 
-def output_format(args: argparse.Namespace) -> str:
+def output_format(output: TableOutput) -> str:
     """Format of the output: ``tsv``, ``csv`` or ``fasta``."""
-    name = args.out.lower().removesuffix(".gz")
+    name = output.out.lower().removesuffix(".gz")
     known = next((kind for end, kind in FORMATS.items() if name.endswith(end)), None)
-    kind = known or args.format or ("tsv" if args.out == "-" else None)
+    kind = known or output.format or ("tsv" if output.out == "-" else None)
     if kind is None:
         remedy = "use .tsv, .csv, .fa or --format"
-        raise InputError("does not name a format by its end", where=args.out, remedy=remedy)
-    if args.format not in (None, kind):
+        raise InputError("does not name a format by its end", where=output.out, remedy=remedy)
+    if output.format not in (None, kind):
         raise ConfigError(
-            f"--format {args.format} and '{args.out}' are two formats", remedy="leave out --format"
+            f"--format {output.format} and '{output.out}' are two formats", remedy="leave out --format"
         )
-    if kind == "fasta" and not args.only_negatives:
+    if kind == "fasta" and not output.only_negatives:
         raise ConfigError("FASTA has no place for labels", remedy="add --only-negatives, or write a table")
-    if args.label_positive == args.label_negative:
+    if output.label_positive == output.label:
         raise ConfigError("positives and negatives have the same label", remedy="give --label-negative")
     return kind
 
 
-def provenance(args: argparse.Namespace, alphabet: Alphabet, extra: dict[str, object]) -> list[str]:
+def provenance(command: Sequence[str], alphabet: Alphabet, extra: dict[str, object]) -> list[str]:
     """The header of every output; there is no model in it."""
     from seqray.io.tables import describe_alphabet, provenance_lines
 
-    lines = provenance_lines(args.command, "", "", describe_alphabet(alphabet), extra)
+    lines = provenance_lines(command, "", "", describe_alphabet(alphabet), extra)
     return [line for line in lines if not line.startswith("model:")]
 
 

@@ -1,4 +1,4 @@
-"""`seqray scan`: arguments, outputs, shards."""
+"""`seqray scan`: `arguments` -> `run` -> `outputs`; `shards` writes one share, `command` what is recorded."""
 
 import lazy_loader
 

@@ -1,10 +1,8 @@
+from .arguments import CallOutputs as CallOutputs
+from .command import divide_words as divide_words
 from .outputs import (
-    Output as Output,
-    Tracks as Tracks,
+    CallFiles as CallFiles,
     cautions as cautions,
-    plan_outputs as plan_outputs,
     result_facts as result_facts,
     summary as summary,
-    write_calls as write_calls,
 )
-from .shards import divide_words as divide_words

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from seqray.core import InputError
-from seqray.io import Staging
-from seqray.io.tracks import TrackWriter, write_bed, write_calls_tsv, write_gff3
-from seqray.scanning import CallTable, Detector, Profile, ScanOptions, ScanResult
+from seqray.io.tracks import TrackWriter, track_paths, write_bed, write_calls_tsv, write_gff3
+from seqray.scanning import Detector, Profile, ScanCallbacks, ScanOptions, ScanResult
+
+if TYPE_CHECKING:
+    from seqray.cli.scan.arguments import CallOutputs
+    from seqray.io import Staging
+    from seqray.io.sequences import OnSkip
 
 FORMATS = {".gff3": "gff3", ".gff": "gff3", ".bed": "bed", ".tsv": "tsv"}
 
@@ -22,30 +25,57 @@ FORMATS = {".gff3": "gff3", ".gff": "gff3", ".bed": "bed", ".tsv": "tsv"}
 UNLIKE_LIMIT = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
-    """A file for calls and its format: ``gff3``, ``bed`` or ``tsv``."""
+@dataclass(frozen=True)
+class CallFiles:
+    """Names of all outputs of a scan.
 
-    path: str
-    format: str
-
-
-def plan_outputs(paths: Sequence[str], chosen: str | None) -> list[Output]:
-    """Tell the format of each output; without any, a TSV on standard output.
-
-    Parameters
+    Attributes
     ----------
-    paths
-        Names of files, ``-`` for standard output.
-    chosen
-        Format of standard output and of files whose name doesn't tell.
-
-    Raises
-    ------
-    InputError
-        For a name that doesn't tell where nothing was chosen.
+    calls
+        Files for calls, with the format of each: ``gff3``, ``bed`` or ``tsv``.
+    tracks
+        Names of tracks, without the strand.
+    skipped
+        Name of the table of skipped records, if there is one.
     """
-    return [Output(path, _format(path, chosen)) for path in paths or ["-"]]
+
+    calls: Sequence[tuple[str, str]]
+    tracks: Sequence[str] = ()
+    skipped: str | None = None
+
+    @classmethod
+    def plan(cls, outputs: CallOutputs, skipped: str | None) -> CallFiles:
+        """Find the format of each output; without any, a TSV on standard output.
+
+        Raises
+        ------
+        InputError
+            For a name without a known suffix where no format was chosen.
+        """
+        calls = [(path, _format(path, outputs.format)) for path in outputs.out or ["-"]]
+        return cls(calls, outputs.track, skipped)
+
+    def paths(self) -> list[str | None]:
+        """Every file that will be written."""
+        tracks = [str(path) for track in self.tracks for path in track_paths(track).values()]
+        return [*(path for path, _ in self.calls), *tracks, self.skipped]
+
+    @contextmanager
+    def stage(self, staging: Staging, provenance: Sequence[str], name: str) -> Iterator[StagedCalls]:
+        """Open the tracks and reserve the other files, so that one that can't be written fails at once.
+
+        Parameters
+        ----------
+        staging
+            Where the files wait until all are complete.
+        provenance, name
+            Header and name of tracks.
+        """
+        calls = [(staging.path(path), kind) for path, kind in self.calls]
+        skipped = staging.path(self.skipped) if self.skipped else None
+        writers = [TrackWriter(staging.path(path), provenance, name) for path in self.tracks]
+        with ExitStack() as stack:
+            yield StagedCalls(calls, [stack.enter_context(writer) for writer in writers], skipped)
 
 
 def _format(path: str, chosen: str | None) -> str:
@@ -60,45 +90,45 @@ def _format(path: str, chosen: str | None) -> str:
     return known
 
 
-class Tracks:
-    """The tracks of a run, fed with profiles as they come. To be used in ``with``.
+@dataclass(frozen=True)
+class StagedCalls:
+    """The same outputs, open."""
 
-    Parameters
-    ----------
-    paths
-        Names of the user, without the strand.
-    staging
-        Where they wait.
-    provenance, name
-        As for `TrackWriter`.
-    """
+    calls: Sequence[tuple[str | Path, str]]
+    tracks: Sequence[TrackWriter]
+    skipped: str | Path | None
 
-    def __init__(self, paths: Sequence[str], staging: Staging, provenance: Sequence[str], name: str) -> None:
-        self._writers = [TrackWriter(staging.path(path), provenance, name) for path in paths]
-        self._stack = ExitStack()
+    def callbacks(
+        self, on_skip: OnSkip | None = None, on_windows: Callable[[int], None] | None = None
+    ) -> ScanCallbacks:
+        """Functions through which a scan writes its tracks."""
+        return ScanCallbacks(
+            on_skip=on_skip,
+            on_contig=self._begin if self.tracks else None,
+            on_profile=self._add if self.tracks else None,
+            on_windows=on_windows,
+        )
 
-    def __enter__(self) -> Self:
-        with ExitStack() as opening:
-            for writer in self._writers:
-                opening.enter_context(writer)
-            self._stack = opening.pop_all()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return self._stack.__exit__(kind, error, trace)
-
-    def begin(self, contig: str, length: int) -> None:
-        """Announce the next contig."""
-        for writer in self._writers:
+    def _begin(self, contig: str, length: int) -> None:
+        for writer in self.tracks:
             writer.begin(contig, length)
 
-    def add(self, profile: Profile) -> None:
+    def _add(self, profile: Profile) -> None:
         """Add a piece of a profile; each value holds up to the next site."""
         for start, values, span in _runs(profile):
-            for writer in self._writers:
+            for writer in self.tracks:
                 writer.add(profile.contig, profile.strand, start, values, span)
+
+    def write(self, result: ScanResult, provenance: Sequence[str]) -> None:
+        """Write the calls in each format."""
+        calls = result.calls
+        for path, kind in self.calls:
+            if kind == "gff3":
+                write_gff3(path, calls, provenance, contigs=calls.contigs, circular=calls.circular)
+            elif kind == "bed":
+                write_bed(path, calls, provenance, contigs=calls.contigs)
+            else:
+                write_calls_tsv(path, calls, provenance)
 
 
 def _runs(profile: Profile) -> Iterator[tuple[int, np.ndarray, int]]:
@@ -113,16 +143,6 @@ def _runs(profile: Profile) -> Iterator[tuple[int, np.ndarray, int]]:
     breaks = np.flatnonzero((np.diff(sites) != gaps[:-1]) | (np.diff(gaps) != 0)) + 1
     for run in np.split(np.arange(len(sites)), breaks):
         yield int(sites[run[0]]), scores[run], int(gaps[run[0]])
-
-
-def write_calls(path: str | Path, kind: str, calls: CallTable, provenance: Sequence[str]) -> None:
-    """Write calls as ``gff3``, ``bed`` or ``tsv``."""
-    if kind == "gff3":
-        write_gff3(path, calls, provenance, contigs=calls.contigs, circular=calls.circular)
-    elif kind == "bed":
-        write_bed(path, calls, provenance, contigs=calls.contigs)
-    else:
-        write_calls_tsv(path, calls, provenance)
 
 
 def settings_facts(detector: Detector, options: ScanOptions) -> dict[str, str]:

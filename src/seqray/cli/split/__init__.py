@@ -1,1 +1,1 @@
-"""`seqray split`: arguments, outputs."""
+"""`seqray split`: `arguments` -> `run` -> `outputs`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -37,7 +36,7 @@ LAST_COLUMNS = ("max", "id", "nearest_id")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SplitResult:
     """All that a run knows at its end."""
 
     data: Sequence[LabelledSequence]
@@ -73,57 +72,57 @@ class Outcome:
         return {name: counts[name] for name in order if name in counts}
 
 
-def leaking(outcome: Outcome) -> bool:
+def leaking(result: SplitResult) -> bool:
     """Whether a held-out sequence reaches the threshold, or shares a word with the other side."""
-    return any(line.above or line.shared for line in outcome.proof() if line.label == "all")
+    return any(line.above or line.shared for line in result.proof() if line.label == "all")
 
 
-def header(args: argparse.Namespace, outcome: Outcome) -> list[str]:
+def header(command: Sequence[str], result: SplitResult) -> list[str]:
     """Provenance of both outputs: settings, groups, parts and the proof in words."""
-    facts: dict[str, object] = {f"relatives by {n}": t for n, t in outcome.related.reasons.items()}
-    if outcome.relation.identity and outcome.relation.tool == "seqray":
-        sequences = [example.sequence for example in outcome.data]
-        found = expected_sensitivity(sequences, outcome.relation.identity, outcome.alphabet)
+    facts: dict[str, object] = {f"relatives by {n}": t for n, t in result.related.reasons.items()}
+    if result.relation.identity and result.relation.tool == "seqray":
+        sequences = [example.sequence for example in result.data]
+        found = expected_sensitivity(sequences, result.relation.identity, result.alphabet)
         facts["search"] = f"finds {found:.1%} of the pairs at the threshold (simulated, median length)"
-    facts["groups"] = groups_text(outcome)
-    facts["seed"] = outcome.options.seed
-    for name, counts in outcome.parts().items():
+    facts["groups"] = groups_text(result)
+    facts["seed"] = result.options.seed
+    for name, counts in result.parts().items():
         facts[name] = ", ".join(f"{label} {counts[label]}" for label in sorted(counts))
-    if outcome.options.keep:
-        facts["kept"] = f"{', '.join(outcome.options.keep)}; {_dropped_text(outcome)}"
-    for line in outcome.proof():
-        facts[f"proof, {line.boundary} against {line.against}, {line.label}"] = proof_text(outcome, line)
-    if outcome.division.mended:
-        facts["proof"] = f"{outcome.division.mended} pairs that it found were brought to one side"
-    return provenance_lines(args.command, "", "", describe_alphabet(outcome.alphabet), facts)
+    if result.options.keep:
+        facts["kept"] = f"{', '.join(result.options.keep)}; {_dropped_text(result)}"
+    for line in result.proof():
+        facts[f"proof, {line.boundary} against {line.against}, {line.label}"] = proof_text(result, line)
+    if result.division.mended:
+        facts["proof"] = f"{result.division.mended} pairs that it found were brought to one side"
+    return provenance_lines(command, "", "", describe_alphabet(result.alphabet), facts)
 
 
-def groups_text(outcome: Outcome) -> str:
+def groups_text(result: SplitResult) -> str:
     """Count the groups."""
-    sizes = Counter(outcome.division.groups.tolist())
+    sizes = Counter(result.division.groups.tolist())
     largest = max(sizes.values(), default=0)
-    return f"{len(sizes)} of {len(outcome.data)} examples, the largest of {largest}"
+    return f"{len(sizes)} of {len(result.data)} examples, the largest of {largest}"
 
 
-def _dropped_text(outcome: Outcome) -> str:
-    if outcome.options.relatives == "join":
-        parts = zip(outcome.data, outcome.division.split, strict=True)
-        joined = sum(split in outcome.options.keep and example.split != split for example, split in parts)
+def _dropped_text(result: SplitResult) -> str:
+    if result.options.relatives == "join":
+        parts = zip(result.data, result.division.split, strict=True)
+        joined = sum(split in result.options.keep and example.split != split for example, split in parts)
         return f"{joined} other examples joined them as relatives"
-    count = int(outcome.division.dropped.sum())
+    count = int(result.division.dropped.sum())
     return f"{count} other examples left out as relatives of these"
 
 
-def proof_text(outcome: Outcome, line: ProofLine, *, names: bool = False) -> str:
+def proof_text(result: SplitResult, line: ProofLine, *, names: bool = False) -> str:
     """One line of the proof in words."""
-    pair = f" ({_id(outcome, line.row)} and {_id(outcome, line.nearest)})" if names else ""
+    pair = f" ({_id(result, line.row)} and {_id(result, line.nearest)})" if names else ""
     text = f"highest identity {_number(line.highest)}{pair}, "
     text += ", ".join(
         f"{q:.0%} quantile {_number(v)}" for q, v in zip(QUANTILES, line.quantiles, strict=True)
     )
-    text += f"; {line.above} of {line.sequences} at {outcome.threshold:g} or above"
+    text += f"; {line.above} of {line.sequences} at {result.threshold:g} or above"
     if line.shared is not None:
-        text += f"; {line.shared} share a word of {outcome.relation.word} letters"
+        text += f"; {line.shared} share a word of {result.relation.word} letters"
     return text
 
 
@@ -131,73 +130,73 @@ def _number(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.3f}"
 
 
-def _id(outcome: Outcome, row: int) -> str:
-    return outcome.data[row].id if row >= 0 else "."
+def _id(result: SplitResult, row: int) -> str:
+    return result.data[row].id if row >= 0 else "."
 
 
-def write(args: argparse.Namespace, outcome: Outcome, lines: Sequence[str]) -> None:
+def write(out: str, proof: str | None, result: SplitResult, lines: Sequence[str]) -> None:
     """Write the table and the proof, both or neither."""
-    chosen = [i for i in range(len(outcome.data)) if not outcome.division.dropped[i]]
-    division = outcome.division
+    chosen = [i for i in range(len(result.data)) if not result.division.dropped[i]]
+    division = result.division
     examples = [
-        replace(outcome.data[i], split=division.split[i], group=str(int(division.groups[i]) + 1))
+        replace(result.data[i], split=division.split[i], group=str(int(division.groups[i]) + 1))
         for i in chosen
     ]
-    folds = [division.fold[i] for i in chosen] if outcome.options.folds else None
+    folds = [division.fold[i] for i in chosen] if result.options.folds else None
     with Staging() as staging:
-        if args.proof:
-            write_proof(staging.path(args.proof), outcome, lines)
-        write_labelled_table(staging.path(args.out), examples, lines, folds=folds)
+        if proof:
+            write_proof(staging.path(proof), result, lines)
+        write_labelled_table(staging.path(out), examples, lines, folds=folds)
 
 
-def write_proof(path: str | Path, outcome: Outcome, lines: Sequence[str]) -> None:
+def write_proof(path: str | Path, result: SplitResult, lines: Sequence[str]) -> None:
     """Write one row for each boundary and class; ``all`` stands for the classes together."""
     from seqray.io import open_output
 
     names = (*COLUMNS, *(f"q{round(100 * q)}" for q in QUANTILES), *LAST_COLUMNS)
     with open_output(path) as handle:
         handle.write(comment_lines(lines) + ("\t".join(names) + "\n").encode())
-        for line in outcome.proof():
+        for line in result.proof():
             cells = [line.boundary, line.against, line.label, str(line.sequences)]
             cells += ["." if line.shared is None else str(line.shared), str(line.above)]
             cells += [format_number(value) for value in (*line.quantiles, line.highest)]
-            cells += [_id(outcome, line.row), _id(outcome, line.nearest)]
+            cells += [_id(result, line.row), _id(result, line.nearest)]
             handle.write(("\t".join(cells) + "\n").encode())
 
 
-def summary(outcome: Outcome) -> list[str]:
+def summary(result: SplitResult) -> list[str]:
     """Say in a few lines what was divided, and how like the parts are."""
-    counts = ", ".join(f"{name} {sum(c.values())}" for name, c in outcome.parts().items())
-    lines = [f"groups: {groups_text(outcome)}; {counts}"]
-    if outcome.skipped:
-        lines.append(f"{outcome.skipped} records without letters were left out")
-    if outcome.options.keep:
-        kept = "kept" if outcome.options.relatives == "join" else "kept as it is"
-        lines.append(f"{kept}: {', '.join(outcome.options.keep)}; {_dropped_text(outcome)}")
-    lines += _giant(outcome)
-    worst = [line for line in outcome.proof() if line.label == "all"]
-    if outcome.options.folds:
+    counts = ", ".join(f"{name} {sum(c.values())}" for name, c in result.parts().items())
+    lines = [f"groups: {groups_text(result)}; {counts}"]
+    if result.skipped:
+        lines.append(f"{result.skipped} records without letters were left out")
+    if result.options.keep:
+        kept = "kept" if result.options.relatives == "join" else "kept as it is"
+        lines.append(f"{kept}: {', '.join(result.options.keep)}; {_dropped_text(result)}")
+    lines += _giant(result)
+    worst = [line for line in result.proof() if line.label == "all"]
+    if result.options.folds:
         worst = sorted(worst, key=lambda line: -line.highest)[:1]
     for line in worst:
         where = f"{line.boundary} against {line.against}"
-        lines.append(f"{where}: {proof_text(outcome, line, names=True)}")
-    if leaking(outcome):
-        lines.append(f"caution: a boundary leaks; {_advice(outcome)}")
+        lines.append(f"{where}: {proof_text(result, line, names=True)}")
+    if leaking(result):
+        lines.append(f"caution: a boundary leaks; {_advice(result)}")
     return lines
 
 
-def _advice(outcome: Outcome) -> str:
-    if outcome.options.keep:
+def _advice(result: SplitResult) -> str:
+    if result.options.keep:
         return "parts that are kept are related to each other; keep fewer of them"
-    if not outcome.relation.identity or not outcome.relation.word:
+    if not result.relation.identity or not result.relation.word:
         return "let relatives stay together by --identity and --word"
     return "lower --identity a little"
 
 
-def _giant(outcome: Outcome) -> list[str]:
-    sizes = Counter(outcome.division.groups.tolist())
+def _giant(result: SplitResult) -> list[str]:
+    sizes = Counter(result.division.groups.tolist())
     largest = max(sizes.values(), default=0)
-    share = largest / max(len(outcome.data), 1)
+    share = largest / max(len(result.data), 1)
     if share < GIANT or largest < 2 or len(sizes) < 2:
         return []
     remedy = "raise --identity or --word, or leave repeats out of the data"

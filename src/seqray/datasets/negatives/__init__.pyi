@@ -2,6 +2,7 @@ from .genome import Genome as Genome
 from .groups import Member as Member, assign_groups as assign_groups
 from .make import make_negatives as make_negatives
 from .occurrences import find_occurrences as find_occurrences
+from .options import NegativeOptions as NegativeOptions
 from .recipes import RECIPES as RECIPES, parse_mix as parse_mix
-from .settings import Ground as Ground, NegativeOptions as NegativeOptions, NegativeSet as NegativeSet
+from .settings import Ground as Ground, NegativeSet as NegativeSet
 from .sources import Annotation as Annotation, near_starts as near_starts

@@ -12,7 +12,8 @@ import numpy as np
 from seqray.core import Codes, Intervals, LabelledSequence
 from seqray.datasets.negatives.draw import GcBins, Taken, Window, draw_windows
 from seqray.datasets.negatives.occurrences import find_occurrences
-from seqray.datasets.negatives.settings import Ground, NegativeOptions
+from seqray.datasets.negatives.options import NegativeOptions
+from seqray.datasets.negatives.settings import Ground
 from seqray.datasets.negatives.sources import STRANDS, Source, clip, deal_blocks, sources_of
 
 

@@ -15,8 +15,9 @@ from seqray.datasets.negatives.derived import shuffled, substituted
 from seqray.datasets.negatives.draw import Taken
 from seqray.datasets.negatives.groups import Member, assign_groups
 from seqray.datasets.negatives.occurrences import Occurrences
+from seqray.datasets.negatives.options import NegativeOptions
 from seqray.datasets.negatives.recipes import RECIPES, allot
-from seqray.datasets.negatives.settings import Ground, NegativeOptions, NegativeSet
+from seqray.datasets.negatives.settings import Ground, NegativeSet
 
 MOST = 1000  # negatives of one positive; more would only repeat themselves
 TRIES = 20  # shuffles of one positive before it is given up: a run of one letter has no other order

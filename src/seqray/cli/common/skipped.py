@@ -1,0 +1,57 @@
+"""Records that are skipped: counted, the first ones named, all of them written to a file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from seqray.core.results import SkippedRecord
+
+SHOWN_SKIPS = 3  # named on standard error; the rest are counted, and all of them are in --skipped
+
+
+class SkipLog:
+    """Counts the records that are not used, names the first on standard error and writes all to a file.
+
+    To be used in ``with``, and given to a reader as ``on_skip``.
+
+    Parameters
+    ----------
+    path
+        Where to write them; None for nowhere.
+    lines
+        Provenance of the file.
+    quiet
+        Name none of them.
+    """
+
+    def __init__(self, path: str | Path | None, lines: Iterable[str], *, quiet: bool) -> None:
+        self.count = 0
+        self._path, self._lines, self._quiet = path, list(lines), quiet
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        from seqray.io.tables import open_skipped
+
+        self._write = self._stack.enter_context(open_skipped(self._path, self._lines)) if self._path else None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        hidden = self.count - SHOWN_SKIPS
+        if error is None and hidden > 0 and not self._quiet:
+            print(f"seqray: skipped {hidden} more", file=sys.stderr)
+        return self._stack.__exit__(kind, error, trace)
+
+    def __call__(self, record: SkippedRecord) -> None:
+        self.count += 1
+        if self._write:
+            self._write(record)
+        if self.count <= SHOWN_SKIPS and not self._quiet:
+            print(f"seqray: skipped record '{record.id}': {record.reason}", file=sys.stderr)
