@@ -102,7 +102,7 @@ def run(request: TrainRequest) -> Outcome:
     config = configure(request.config, request.fit, members=request.members, backbone=request.backbone)
     data = training_data(request, config)
     metrics = read_metrics(request.metrics) if request.metrics else None
-    from seqray.modelfile import load_model, load_initial_weights, locate_model
+    from seqray.modelfile import load_initial_weights, load_model, locate_model
     from seqray.training import is_main_process, train
 
     folder = request.fit.folder(request.out)
