@@ -1,12 +1,15 @@
-"""Explanations made up for the page: promoters with two boxes, scores that favour the boxes."""
+"""Explanations made up for the page: promoters with two boxes, scores that favor the boxes."""
 
 from __future__ import annotations
 
+import base64
+import io
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from seqray.core.alphabet import DNA, RNA, Alphabet
 from seqray.core.card import Card
@@ -215,3 +218,15 @@ def made_alignment(
 def explained() -> Callable[..., AlignmentExplanation]:
     """Make the explanation of an alignment; see `made_alignment`."""
     return made_alignment
+
+
+@pytest.fixture(scope="session")
+def decoded() -> Callable[[str], tuple[np.ndarray, list[tuple[int, ...]]]]:
+    """Read the cells and the palette of a picture from its address."""
+
+    def read(address: str) -> tuple[np.ndarray, list[tuple[int, ...]]]:
+        image = Image.open(io.BytesIO(base64.b64decode(address.partition("base64,")[2])))
+        palette = image.getpalette() or []
+        return np.array(image), [tuple(palette[i : i + 3]) for i in range(0, len(palette), 3)]
+
+    return read

@@ -23,6 +23,7 @@ from seqray.report.svg import (
     bar_extent,
     center,
     label,
+    letters_at,
     picture,
     reach,
     scaled,
@@ -94,11 +95,12 @@ class _Drawing:
             y += above + below + 4 + _SPACE
         if e.alignment.ss_cons is not None:
             signs = "".join(e.alignment.ss_cons[c] for c in e.columns[part])
-            body += f"{label('SS_cons', y=y + 12)}{_letters(signs, y + 12, 'ss')}"
+            body += f"{label('SS_cons', y=y + 12)}{letters_at(signs, y + 12, 'ss')}"
             y += _STRUCTURE
         body += f"<g transform=translate(0,{y})>{self._grid(part)}</g>"
-        if start == 0:
-            body += f"<g transform=translate({self.width * SLOT},{y})>{self._row_bars()}</g>"
+        for place, found in enumerate(e.scores if start == 0 else ()):
+            x = self.width * SLOT + 12 + place * (_ROW_BARS + _BETWEEN)
+            body += f"<g transform=translate({x},{y})>{self._row_bars(found)}</g>"
         high = y + self.rows * _ROW + 4
         total = GUTTER + self.width * SLOT + 16 + len(e.scores) * (_ROW_BARS + _BETWEEN)
         spoken = f"Columns {e.columns[part][0] + 1} to {e.columns[part][-1] + 1} with their scores"
@@ -126,30 +128,22 @@ class _Drawing:
         strokes = "".join(f"M{c * SLOT + 4} {r * _ROW + 8}h4" for r, c in gaps)
         table = alphabet.letters + alphabet.unknown_letter + " ~"
         texts = "".join(
-            _letters("".join(table[code] for code in row.tolist()), r * _ROW + 12, "seq")
+            letters_at("".join(table[code] for code in row.tolist()), r * _ROW + 12, "seq")
             for r, row in enumerate(codes)
         )
         return f'{self._names()}{image}<path class=gaps d="{strokes}"/>{texts}'
 
     def _names(self) -> str:
-        e = self.explanation
-        named = [(r, " ".join(e.alignment.names[row].split())) for r, row in enumerate(e.rows[: self.rows])]
-        titles = [f"row {row + 1}{' (the query)' if r == 0 else ''}" for r, row in enumerate(e.rows)]
-        return "".join(
-            tick_label(
-                -12, r * _ROW + 12, f"{escape(_short(text))}<title>{titles[r]}: {escape(text)}</title>", "end"
-            )
-            for r, text in named
-        )
+        names = ""
+        for r, row in enumerate(self.explanation.rows[: self.rows].tolist()):
+            name = " ".join(self.explanation.alignment.names[row].split())
+            short = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+            title = f"row {row + 1}{' (the query)' if r == 0 else ''}: {escape(name)}"
+            names += tick_label(-12, r * _ROW + 12, f"{escape(short)}<title>{title}</title>", "end")
+        return names
 
-    def _row_bars(self) -> str:
-        """Bars of the rows, a group for each method; a row without a score has none."""
-        return "".join(
-            f"<g transform=translate({12 + place * (_ROW_BARS + _BETWEEN)},0)>{self._bars_of(found)}</g>"
-            for place, found in enumerate(self.explanation.scores)
-        )
-
-    def _bars_of(self, found: AlignmentScores) -> str:
+    def _row_bars(self, found: AlignmentScores) -> str:
+        """Bars of the scores of rows; a row without a score has none."""
         scores, largest = found.rows[: self.rows], reach(found.rows)
         zero = _ROW_BARS // 2 if found.signed else 0
         title = f"<text class=tick x=0 y=-6>{escape(found.method)}</text>"
@@ -189,15 +183,6 @@ def _titles(e: AlignmentExplanation, positions: np.ndarray) -> list[str]:
     return titles
 
 
-def _letters(text: str, y: int, kind: str) -> str:
-    """Letters in their slots; spaces are left out."""
-    spots = [(center(i), sign) for i, sign in enumerate(text) if sign != " "]
-    if not spots:
-        return ""
-    x = " ".join(str(place) for place, _ in spots)
-    return f'<text class={kind} x="{x}" y={y}>{escape("".join(sign for _, sign in spots))}</text>'
-
-
 def _colors(codes: np.ndarray, relevance: Floats, alphabet: Alphabet) -> tuple[np.ndarray, list[str]]:
     """Number of each cell's color, and the colors: white, missing, then tints of each kind of letter."""
     kinds = [*(letter_color(letter, alphabet) for letter in alphabet.letters), Color.EDGE]  # last: ambiguous
@@ -218,13 +203,9 @@ def color_key(alphabet: Alphabet) -> Markup:
     for letter in alphabet.letters:
         color = tint(letter_color(letter, alphabet), _STRONGEST)
         groups[color] = groups.get(color, "") + letter
-    one = np.zeros((1, 1), dtype=np.uint8)
     cells = "".join(
-        f"<td><svg width=15 height=15 aria-hidden=true>{picture(one, [color], 15, 15)}</svg> {escape(text)}"
+        "<td><svg width=15 height=15 aria-hidden=true>"
+        f'<rect width=15 height=15 fill="{color}" /></svg> {text}'
         for color, text in (groups | {Color.FAINT: "~ missing"}).items()
     )
     return Markup(f"<table class=swatch><tr>{cells}<td>- gap</table>")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"

@@ -94,17 +94,11 @@ def subsets_table(evaluation: Evaluation, kind: str) -> Markup:
         if source == "model" or metric in _COMPARED_METRICS
     ]
     rows = []
-    for subset in (s for s in evaluation.subsets if s.startswith(kind)):
-        one = next((f for key, f in found.items() if key[0] == subset), None)
-        counts = [one.positives, one.groups] if one else [None, None]
-        rows.append(
-            [
-                name(subset.partition(":")[2]),
-                str(evaluation.subsets[subset]),
-                str(counts[0] or MISSING),
-                MISSING if counts[1] is None else str(counts[1]),
-                *(_shown(found.get((subset, *column)), 2) for column in columns),
-            ]
-        )
+    for subset, records in evaluation.subsets.items():
+        if subset.startswith(kind):
+            one = next((f for key, f in found.items() if key[0] == subset), None)
+            counts = [str(one.positives or MISSING), str(one.groups)] if one else [MISSING, MISSING]
+            cells = (_shown(found.get((subset, *column)), 2) for column in columns)
+            rows.append([name(subset.partition(":")[2]), str(records), *counts, *cells])
     head = ["", "records", "positives", "groups", *(f"{source} {metric}" for source, metric in columns)]
     return wide_table(head, rows) if rows else Markup()

@@ -58,27 +58,18 @@ def _cell(row: Mapping[str, str], column: str) -> Markup:
     )
 
 
-def _figures(rows: Sequence[Mapping[str, str]], calls: bool) -> list[str]:
-    """Draw each row to the same scale."""
+def _figures(rows: Sequence[Mapping[str, str]], calls: bool) -> list[Markup]:
+    """Draw a dot, a mark and its interval for each row, all to the same scale."""
     interval = "false_calls_per_mb" if calls else "mcc"
     dot, mark = ("calls_per_mb", "false_calls_per_mb") if calls else ("mcc", "floor_mcc")
-    drawn = [[_value(row, c) for c in (dot, mark, f"{interval}_low", f"{interval}_high")] for row in rows]
+    columns = (dot, mark, f"{interval}_low", f"{interval}_high")
+    drawn = [[_value(row, column) for column in columns] for row in rows]
     known = [value for values in drawn for value in values if math.isfinite(value)]
     low, high = min([0.0, *known]), max([0.0 if calls else 1.0, *known])
+    scale = (_WIDE - 2 * _EDGE) / (high - low or 1.0)
 
     def x(value: float) -> str:
-        return compact(_EDGE + (value - low) / (high - low or 1.0) * (_WIDE - 2 * _EDGE))
+        return compact(_EDGE + (value - low) * scale) if math.isfinite(value) else ""
 
-    def figure(dot: float, mark: float, left: float, right: float) -> str:
-        middle = _HIGH // 2
-        parts = [f'<path class=base d="M{_EDGE} {middle}H{_WIDE - _EDGE}"/>']
-        if math.isfinite(left + right):
-            parts.append(f'<path class=span d="M{x(left)} {middle}H{x(right)}"/>')
-        if math.isfinite(mark):
-            parts.append(f'<path class=mark d="M{x(mark)} 2V{_HIGH - 2}"/>')
-        if math.isfinite(dot):
-            parts.append(f"<circle class=dot cx={x(dot)} cy={middle} r=4 />")
-        size = f'viewBox="0 0 {_WIDE} {_HIGH}" width={_WIDE} height={_HIGH}'
-        return f"<svg class=row-figure {size} aria-hidden=true>{''.join(parts)}</svg>"
-
-    return [figure(*values) for values in drawn]
+    figure = templates("parts.html").summary_figure
+    return [figure(_WIDE, _HIGH, _EDGE, *map(x, values)) for values in drawn]

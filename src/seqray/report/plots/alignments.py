@@ -21,7 +21,6 @@ from seqray.report.plots.figure import (
     draw_track,
     name_row,
     omitted_text,
-    titled,
     write_figure,
 )
 
@@ -56,7 +55,8 @@ def _alignment_panels(e: AlignmentExplanation, found: PairTable) -> list[Panel]:
     ]
     if (pairs := e.pairs) is not None:
         panels.append(Panel(HEAD_INCHES, _MAP_INCHES, lambda axes: _draw_pairs(axes, e, pairs, found)))
-    return titled(panels, 1.5 * HEAD_INCHES, f"{e.id}   {e.target} {e.probability:.3f}")
+    title = f"{e.id}   {e.target} {e.probability:.3f}"
+    return [panels[0]._replace(above=1.5 * HEAD_INCHES, title=title), *panels[1:]]
 
 
 def _draw_columns(axes: Axes, e: AlignmentExplanation, found: AlignmentScores, labels: bool) -> None:

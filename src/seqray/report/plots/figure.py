@@ -34,22 +34,12 @@ def check_figure_path(path: str | Path) -> str:
 
 
 class Panel(NamedTuple):
-    """One strip of a figure: inches of space above it, its height in inches, and who draws it."""
+    """One strip of a figure: inches of space above it, its height in inches, who draws it, and its title."""
 
     above: float
     height: float
     draw: Callable[[Axes], None]
-
-
-def titled(panels: Sequence[Panel], above: float, title: str) -> list[Panel]:
-    """Put a title above the first panel of a record."""
-    first = panels[0]
-
-    def draw(axes: Axes) -> None:
-        first.draw(axes)
-        axes.set_title(title, loc="left", fontsize=9, parse_math=False)
-
-    return [first._replace(above=above, draw=draw), *panels[1:]]
+    title: str = ""
 
 
 def write_figure(path: str | Path, panels: Sequence[Panel], inches: float, omitted: str) -> None:
@@ -85,12 +75,14 @@ def _stack(panels: Sequence[Panel], width: float) -> Figure:
     total = sum(panel.above + panel.height for panel in panels) + _FOOT_INCHES
     figure = Figure(figsize=(width, total))
     left, right, bottom = _LEFT_INCHES / width, _RIGHT_INCHES / width, total
-    for above, height, draw in panels:
-        bottom -= above + height
-        axes = figure.add_axes((left, bottom / total, 1 - left - right, height / total))
+    for panel in panels:
+        bottom -= panel.above + panel.height
+        axes = figure.add_axes((left, bottom / total, 1 - left - right, panel.height / total))
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(labelsize=7)
-        draw(axes)
+        panel.draw(axes)
+        if panel.title:
+            axes.set_title(panel.title, loc="left", fontsize=9, parse_math=False)
     return figure
 
 

@@ -20,7 +20,6 @@ from seqray.report.plots.figure import (
     draw_zero,
     name_row,
     omitted_text,
-    titled,
     write_figure,
 )
 from seqray.report.plots.logo import draw_logo
@@ -68,7 +67,8 @@ def _record_panels(group: Sequence[Explanation], alphabet: Alphabet, first: int)
         logo = letter_contributions(group[0].sequence, effects, alphabet)
         draw = lambda axes: _draw_effects(axes, logo, alphabet, first)  # noqa: E731
         panels.insert(0, Panel(GAP_INCHES, _LOGO_INCHES, draw))
-    return titled(panels, HEAD_INCHES, f"{group[0].id}   {group[0].target} {group[0].probability:.3f}")
+    title = f"{group[0].id}   {group[0].target} {group[0].probability:.3f}"
+    return [panels[0]._replace(above=HEAD_INCHES, title=title), *panels[1:]]
 
 
 def letter_contributions(sequence: str, effects: Floats, alphabet: Alphabet) -> Floats:

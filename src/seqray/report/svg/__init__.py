@@ -2,7 +2,7 @@
 
 - `rows`: axes, letters and bars of a wrapped record; `levels`: scores as shades; `pictures`: maps of numbers
 - `frame`: scales, ticks, lines and bars of a plot; `charts`: curves and histograms; `rankings`: ROC etc.
-- `letters`: outlines; `logo`: logos
+- `logo`: logos
 """
 
 import lazy_loader

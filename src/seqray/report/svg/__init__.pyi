@@ -5,11 +5,11 @@ from .charts import (
     score_histogram as score_histogram,
 )
 from .frame import LINES as LINES, legend as legend
-from .letters import glyph_definitions as glyph_definitions
 from .levels import reach as reach, scaled as scaled, write_levels as write_levels
 from .logo import (
     HALF as HALF,
     effect_letters as effect_letters,
+    glyph_definitions as glyph_definitions,
     letter_effects as letter_effects,
     logo_style as logo_style,
     motif_logo as motif_logo,
@@ -37,6 +37,7 @@ from .rows import (
     bar_extent as bar_extent,
     center as center,
     label as label,
+    letters_at as letters_at,
     line_width as line_width,
     lines_of as lines_of,
     score_bars as score_bars,

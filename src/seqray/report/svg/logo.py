@@ -1,18 +1,25 @@
-"""Logos: of the signed effects in one record, and of the aligned sites of a motif."""
+"""Logos: of the signed effects in one record, and of the aligned sites of a motif.
+
+Letters are outlines, so that a logo needs no font: ``letters.json`` has them in a box of 100 by 100, y
+pointing down, filled even-odd. Each is defined once in a page and stretched where it is used.
+"""
 
 from __future__ import annotations
+
+import json
 
 import numpy as np
 from markupsafe import Markup
 
 from seqray.core import Alphabet, Floats
 from seqray.core.results import Motif
-from seqray.report.html import compact, escape, number
+from seqray.report.html import compact, escape, number, resource
 from seqray.report.palette import letter_color
-from seqray.report.svg.letters import WIDTH
 from seqray.report.svg.levels import scaled
-from seqray.report.svg.rows import tick_label
+from seqray.report.svg.rows import definitions, tick_label
 
+_WIDTH = 11  # of a letter in a logo, px
+_BOX = "M0 0H100V100H0ZM14 14V86H86V14Z"  # for a letter without an outline
 HALF = 50  # largest height of a letter of an effect logo, px: what is below 1 % of it is left out
 
 _FLAT = 3  # a letter of this height cannot be read: it becomes a bar of its color, which takes fewer bytes
@@ -21,11 +28,24 @@ _TALL = 96
 _LEFT = 46
 
 
+def glyph_definitions(alphabet: Alphabet) -> Markup:
+    """Define each letter twice, 1 high: ``gA`` stands on y = 0, ``ga`` hangs from it."""
+    outlines = json.loads(resource("letters.json"))
+    glyphs = ""
+    for letter in alphabet.letters:
+        color = letter_color(letter, alphabet)
+        path = f'<path fill="{color}" fill-rule=evenodd d="{outlines.get(letter, _BOX)}"'
+        size = f"scale({_WIDTH / 100:g},.01)"
+        glyphs += f'<g id=g{letter}>{path} transform="{size}translate(0,-100)"/></g>'
+        glyphs += f'<g id=g{letter.lower()}>{path} transform="{size}"/></g>'
+    return definitions(glyphs)
+
+
 def logo_style(alphabet: Alphabet) -> str:
     """CSS rules: class ``h7`` stretches a letter to a height of 7, ``fA`` is a bar in the color of A."""
     heights = "".join(f".h{height}{{transform:scale(1,{height})}}" for height in range(1, HALF + 1))
     bars = "".join(f".f{letter}{{stroke:{letter_color(letter, alphabet)}}}" for letter in alphabet.letters)
-    return f"{heights}{bars}[class^=f]{{fill:none;stroke-width:{WIDTH}}}"
+    return f"{heights}{bars}[class^=f]{{fill:none;stroke-width:{_WIDTH}}}"
 
 
 def letter_effects(effects: Floats) -> Floats:
@@ -100,7 +120,7 @@ def _column(motif: Motif, place: int, scale: float) -> str:
         height = max(0.0, bits) * scale * float(motif.counts[place][column]) / total
         if height >= 0.01 * _TALL:
             move = f"translate({_LEFT + place * _COLUMN + 1},{compact(base)})"
-            stretch = f"scale({(_COLUMN - 2) / WIDTH:.3g},{compact(height)})"
+            stretch = f"scale({(_COLUMN - 2) / _WIDTH:.3g},{compact(height)})"
             glyphs += f'<use href=#g{motif.letters[column]} transform="{move}{stretch}"/>'
             base -= height
     return glyphs

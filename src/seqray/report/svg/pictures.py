@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-import struct
-import zlib
+import io
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+from PIL import Image
 
 from seqray.core import Floats
 from seqray.report.html import number
@@ -33,26 +33,12 @@ def picture(cells: npt.NDArray[np.uint8], colors: Sequence[str], width: int, hei
     width, height
         Size of the image, px.
     """
-    data = base64.b64encode(_png(cells, colors)).decode("ascii")
+    image, buffer = Image.fromarray(cells), io.BytesIO()
+    image.putpalette([part for color in colors for part in components(color)])
+    image.save(buffer, "PNG", optimize=True)
+    data = base64.b64encode(buffer.getvalue()).decode("ascii")
     size = f"width={width} height={height} preserveAspectRatio=none"
     return f'<image href="data:image/png;base64,{data}" {size} />'
-
-
-def _png(cells: npt.NDArray[np.uint8], colors: Sequence[str]) -> bytes:
-    rows, columns = cells.shape
-    depth, packed = 8, cells
-    if len(colors) <= 16:
-        padded = np.pad(cells, ((0, 0), (0, columns % 2)))
-        depth, packed = 4, (padded[:, ::2] << 4 | padded[:, 1::2]).astype(np.uint8)
-    lines = b"".join(b"\0" + row.tobytes() for row in packed)
-    header = struct.pack(">IIBBBBB", columns, rows, depth, 3, 0, 0, 0)
-    palette = bytes(part for color in colors for part in components(color))
-    chunks = ((b"IHDR", header), (b"PLTE", palette), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in chunks)
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
 def shade_steps(scores: Floats, largest: float | None = None) -> npt.NDArray[np.uint8]:

@@ -23,13 +23,17 @@ MARGIN = 8
 _MOST_TICKS = 12  # of a map of attention
 _SHARE_HEIGHT, _SIGNED_HEIGHT = 26, 18  # of bars, px; signed ones on each side of zero
 
+
+def definitions(body: str) -> Markup:
+    """Drawings that others on the page use."""
+    return Markup(f"<svg class=defs width=0 height=0 aria-hidden=true><defs>{body}</defs></svg>\n")
+
+
 # Signed bars are one outline; its part above the axis has one color, the part below another.
-BAR_DEFINITIONS = Markup(
-    "<svg class=defs width=0 height=0 aria-hidden=true><defs>"
+BAR_DEFINITIONS = definitions(
     "<linearGradient id=sign gradientUnits=userSpaceOnUse x1=0 x2=0 "
     f"y1=-{_SIGNED_HEIGHT} y2={_SIGNED_HEIGHT}>"
-    f'<stop offset=".5" stop-color="{SUPPORT}"/><stop offset=".5" stop-color="{OPPOSE}"/>'
-    "</linearGradient></defs></svg>\n"
+    f'<stop offset=".5" stop-color="{SUPPORT}"/><stop offset=".5" stop-color="{OPPOSE}"/></linearGradient>'
 )
 
 
@@ -124,8 +128,7 @@ def axis_definitions(lengths: Iterable[int], width: int, site: int | None) -> Ma
         inside = site_within(length, site)
         axes |= {line.axis: _line_axis(line) for line in lines_of(length, width, inside)}
         axes[f"y{length}-{inside}"] = _map_axis(length, width, inside)
-    groups = "".join(f"<g id={key}>{drawing}</g>" for key, drawing in axes.items())
-    return Markup(f"<svg class=defs width=0 height=0 aria-hidden=true><defs>{groups}</defs></svg>\n")
+    return definitions("".join(f"<g id={key}>{drawing}</g>" for key, drawing in axes.items()))
 
 
 def _line_axis(line: Line) -> str:
@@ -164,11 +167,18 @@ def sequence_row(line: Line, letters: str, shade_texts: list[str]) -> str:
         For each series of the page the shades of these letters, ``-`` where the record lacks the series.
     """
     shown = next((text for text in shade_texts if text != "-"), "")
-    spots = " ".join(str(center(i)) for i in range(len(letters)))
-    text = f'<text class=seq x="{spots}" y=4>{escape(letters)}</text>' if letters else ""
     span = f"index {line.start}\N{EN DASH}{line.end - 1}" if letters else ""
     other = f'<g data-l="{" ".join(shade_texts)}">{draw_levels(shown, SLOT)}</g>'
-    return line.row(f"{label('sequence', span, y=-2)}{other}{text}", -13, 27, "sq")
+    return line.row(f"{label('sequence', span, y=-2)}{other}{letters_at(letters, 4, 'seq')}", -13, 27, "sq")
+
+
+def letters_at(text: str, y: int, kind: str) -> str:
+    """Write letters in their slots, at a height and of a CSS class; spaces are left out."""
+    shown = [(center(i), letter) for i, letter in enumerate(text) if letter != " "]
+    if not shown:
+        return ""
+    spots, letters = zip(*shown, strict=True)
+    return f'<text class={kind} x="{" ".join(map(str, spots))}" y={y}>{escape("".join(letters))}</text>'
 
 
 def bar_extent(signed: bool) -> tuple[int, int]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import re
-import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -146,31 +144,16 @@ def test_relevance_of_cells_is_the_root_of_the_share_of_the_largest(explained):
     assert cell_relevance(none).max() == 0
 
 
-def decoded(address: str) -> tuple[np.ndarray, list[tuple[int, ...]]]:
-    """Cells and palette of a picture, read by the rules of the PNG specification."""
-    data, chunks, at = base64.b64decode(address.partition(",")[2]), {}, 8
-    while at < len(data):
-        size = int.from_bytes(data[at : at + 4], "big")
-        chunks[data[at + 4 : at + 8]] = data[at + 8 : at + 8 + size]
-        at += 12 + size
-    wide, high = (int.from_bytes(chunks[b"IHDR"][i : i + 4], "big") for i in (0, 4))
-    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), dtype=np.uint8).reshape(high, -1)[:, 1:]
-    if chunks[b"IHDR"][8] == 4:
-        rows = np.stack([rows >> 4, rows & 15], axis=-1).reshape(high, -1)[:, :wide]
-    palette = chunks[b"PLTE"]
-    return rows, [tuple(palette[i : i + 3]) for i in range(0, len(palette), 3)]
-
-
 @given(
     arrays(np.uint8, st.tuples(st.integers(1, 6), st.integers(1, 9)), elements=st.integers(0, 15)),
     st.booleans(),
 )
-def test_pictures_hold_their_cells(cells, many):
+def test_pictures_hold_their_cells(decoded, cells, many):
     palette = [(i, 2 * i, 255 - i) for i in range(40 if many else 16)]
     image = picture(cells, ["#{:02x}{:02x}{:02x}".format(*color) for color in palette], 10, 20)
     found, colors = decoded(re.search(r'href="([^"]+)" width=10 height=20 ', image)[1])
     assert found.tolist() == cells.tolist()
-    assert colors == palette
+    assert colors[: len(palette)] == palette
 
 
 def test_colors_by_hand():
@@ -180,7 +163,7 @@ def test_colors_by_hand():
 
 
 @pytest.mark.parametrize("alphabet", [RNA, PROTEIN])
-def test_letters_are_colored_gaps_are_white_and_missing_data_gray(alphabet):
+def test_letters_are_colored_gaps_are_white_and_missing_data_gray(decoded, alphabet):
     letter, gap = 0, alphabet.unknown + 1
     codes = np.array([[letter, letter, gap, gap + 1, alphabet.unknown]], dtype=np.uint8)
     grid = np.array([[1.0, 0.0, 1.0, 1.0, 1.0]])
