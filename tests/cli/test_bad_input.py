@@ -70,8 +70,8 @@ def assert_refused(result, *parts):
 # --- sequences ------------------------------------------------------------------------------------
 
 BAD_FILES = {
-    "empty": (b"", "holds no records", "--allow-empty"),
-    "blank": (b"\n\n", "holds no records"),
+    "empty": (b"", "contains no records", "--allow-empty"),
+    "blank": (b"\n\n", "contains no records"),
     "no header": (b"ACGTACGTACGT\n", "no FASTA header", "the first line must start with '>'"),
     "header only": (b">\n", "record 1 has no id", "write a name after '>'"),
     "protein": (PROTEIN.encode(), "record 'p1'", "looks like protein, but DNA is expected"),

@@ -21,8 +21,8 @@ from seqray.explanations import ExplainOptions, explain_records
 from seqray.explanations.attribution.methods import METHODS
 from seqray.io.tables.explanations import CHECK_COLUMNS, EXPLANATION_COLUMNS, HEAD_COLUMNS, ranks
 from seqray.io.tables.writing import format_number
-from seqray.io.tracks.calls import write_gff3
 from seqray.io.tracks.explanation_scores import ScoreTrack
+from seqray.io.tracks.gff3 import write_gff3
 
 RNG = np.random.default_rng(4)
 RECORDS = [SequenceRecord(f"r{i}", "".join(RNG.choice(list("ACGT"), 20 - i % 4))) for i in range(12)]
@@ -225,7 +225,7 @@ def test_ranks_begin_at_one():
         (["--html", "x.pdf"], "use .html"),
         (["--plot", "x.gif"], "use .png, .svg, .pdf"),
         (["--motifs", "x.txt"], "use .meme, .jaspar, .tsv"),
-        (["--track", "x.wig"], "does not name a track by its end"),
+        (["--track", "x.wig"], "has no ending of a known track format"),
         (["--class", "enhancer"], "has no class 'enhancer'"),
         (["--method", "ism", "--method", "ism"], "each once"),
         (["--residual", "1"], "residual share is 1"),

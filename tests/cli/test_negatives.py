@@ -352,7 +352,7 @@ def test_an_empty_file_and_repeated_ids(seqray, tmp_path):
     given.write_text("")
     words = (str(given), "--recipe", "shuffle", "-o", str(out))
     status, _, err = seqray(*words)
-    assert (status, "holds no records" in err) == (2, True)
+    assert (status, "contains no records" in err) == (2, True)
     assert seqray(*words, "--allow-empty")[0] == 0
     assert out.read_text().splitlines()[-1] == "sequence\tlabel\tid\tgroup\tsplit"
     given.write_text(">a\nACGTTGCATT\n>a\nGGCATTGCAACC\n")
@@ -391,7 +391,7 @@ def test_an_empty_file_and_repeated_ids(seqray, tmp_path):
         ),
         (
             ["--recipe", "genome", *GENOME, "--feature", "TSS"],
-            "genes.gff3: holds no feature of type TSS; it has gene (19), CDS (19)",
+            "genes.gff3: contains no feature of type TSS; it has gene (19), CDS (19)",
         ),
         (
             ["--recipe", "genome", "--genome", "positives.fa", "--annotation", "genes.gff3"],

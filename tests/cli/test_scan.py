@@ -15,7 +15,7 @@ import pytest
 from seqray.cli.dispatch import main
 from seqray.core.alphabet import DNA, reverse_complement
 from seqray.inference.sequences import score_codes
-from seqray.io.tracks.calls import read_gff3_calls
+from seqray.io.tracks.gff3 import read_gff3_calls
 
 WINDOW, SITE = 20, 12  # of the tiny model
 
@@ -300,7 +300,7 @@ def test_ctrl_c_in_mid_run_leaves_no_output(tiny_model_file, tmp_path):
         (["-o", "calls.txt"], "calls.txt: does not name a format"),
         (["-o", "no/such/folder.bed"], "directory doesn't exist"),
         (["-o", "-", "-o", "-"], "named twice"),
-        (["--track", "x.wig"], "x.wig: does not name a track"),
+        (["--track", "x.wig"], "x.wig: has no ending of a known track"),
         (["--duplicates", "keep"], "use --duplicates rename"),
         (["--stride", "0"], "--stride"),
         (["--stirde", "5"], "did you mean '--stride'"),

@@ -38,7 +38,7 @@ class InputError(SeqrayError):
 
 
 class NoRecordsError(InputError):
-    """A file of the right format holds no records; the command line lets it pass under ``--allow-empty``."""
+    """A file of the right format contains no records; ``--allow-empty`` accepts it."""
 
 
 class ConfigError(SeqrayError):

@@ -21,7 +21,7 @@ from seqray.datasets.negatives.options import NegativeOptions
 from seqray.datasets.negatives.recipes import parse_mix
 from seqray.datasets.negatives.settings import Ground
 from seqray.datasets.negatives.sources import Annotation, near_starts
-from seqray.io.tracks.calls import Interval
+from seqray.io.tracks.lines import Feature
 
 WINDOW_ID = re.compile(r"(\w+):(chr\d):(\d+)-(\d+):([+-])")
 DISTANCE = 100
@@ -34,7 +34,7 @@ def random_letters(n: int, seed: int) -> str:
 TEXTS = {"chr1": random_letters(40_000, 1), "chr2": random_letters(10_000, 2)}
 # A gene of 1,400 letters every 2,000, strands ++-- in turn, so that every fourth gap is convergent.
 GENES = [
-    Interval(contig, start, start + 1400, "", "++--"[(start // 2000) % 4], kind)
+    Feature(contig, start, start + 1400, "", "++--"[(start // 2000) % 4], kind)
     for contig, text in TEXTS.items()
     for start in range(300, len(text), 2000)
     for kind in ("gene", "CDS")

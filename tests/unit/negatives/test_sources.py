@@ -24,7 +24,7 @@ from seqray.datasets.negatives.sources import (
     on_genome,
     sources_of,
 )
-from seqray.io.tracks.calls import Interval
+from seqray.io.tracks.lines import Feature
 
 # Two contigs of 100 and 50 letters: the second begins at 101.
 GENOME = Genome.of([SequenceRecord("a", "A" * 100), SequenceRecord("b", "C" * 50, circular=True)], DNA)
@@ -32,7 +32,7 @@ FREE = {"+": NOTHING, "-": NOTHING}
 
 
 def gene(contig, start, end, strand, kind="gene"):
-    return Interval(contig, start, end, "", strand, kind)
+    return Feature(contig, start, end, "", strand, kind)
 
 
 def test_of_genes_the_5_prime_end_counts_and_of_others_every_letter():
@@ -43,12 +43,12 @@ def test_of_genes_the_5_prime_end_counts_and_of_others_every_letter():
 
 
 def test_a_line_of_bed_and_a_feature_without_strand_count_whole():
-    features = [Interval("a", 10, 20), gene("a", 40, 50, ".")]
+    features = [Feature("a", 10, 20), gene("a", 40, 50, ".")]
     assert near_starts(features, GENOME, 0)["+"].pairs() == [(10, 20), (40, 50)]
 
 
 def test_starts_of_the_same_strand_only():
-    features = [gene("a", 20, 40, "+"), gene("a", 50, 71, "-"), Interval("a", 90, 91)]
+    features = [gene("a", 20, 40, "+"), gene("a", 50, 71, "-"), Feature("a", 90, 91)]
     near = near_starts(features, GENOME, 2, "same")
     assert near["+"].pairs() == [(18, 23), (88, 93)]
     assert near["-"].pairs() == [(68, 73), (88, 93)]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from seqray.core import Alphabet, LabelledSequence
     from seqray.datasets.negatives import Genome, Ground
     from seqray.io.sequences import OnSkip
-    from seqray.io.tracks import Interval
+    from seqray.io.tracks import Feature
 
 
 def read_positives(
@@ -102,7 +102,7 @@ def is_genbank(path: str) -> bool:
         return name_format(handle.peek(1)) == GENBANK
 
 
-def read_starts(options: GenomeOptions, features: Sequence[Interval], source: str | None) -> list[Interval]:
+def read_starts(options: GenomeOptions, features: Sequence[Feature], source: str | None) -> list[Feature]:
     """Features that count as starts, of ``--starts`` or of the annotation."""
     from seqray.io.tracks import read_features, select_features
 
@@ -117,7 +117,7 @@ def read_starts(options: GenomeOptions, features: Sequence[Interval], source: st
 
 
 def near_starts_of(
-    options: GenomeOptions, starts: Sequence[Interval], genome: Genome, source: str | None
+    options: GenomeOptions, starts: Sequence[Feature], genome: Genome, source: str | None
 ) -> tuple[dict[str, Any], dict[str, object]]:
     """Letters near starts, and a line that says so."""
     from seqray.datasets.negatives import near_starts

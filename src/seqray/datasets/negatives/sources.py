@@ -12,7 +12,7 @@ import numpy as np
 from seqray.core import InputError, Intervals
 from seqray.datasets.negatives.genome import Genome, Pairs
 from seqray.datasets.negatives.recipes import allot
-from seqray.io.tracks import Interval
+from seqray.io.tracks import Feature
 
 Strands = Literal["both", "same"]
 STRANDS = ("+", "-")
@@ -59,7 +59,7 @@ class Annotation:
     coding: Mapping[str, Pairs]
 
     @classmethod
-    def of(cls, features: Iterable[Interval], genome: Genome, where: str = "") -> Annotation:
+    def of(cls, features: Iterable[Feature], genome: Genome, where: str = "") -> Annotation:
         """Sort features by kind and strand.
 
         Raises
@@ -74,7 +74,7 @@ class Annotation:
 
 
 def on_genome(
-    features: Iterable[Interval], genome: Genome, where: str = ""
+    features: Iterable[Feature], genome: Genome, where: str = ""
 ) -> dict[str, list[tuple[int, int]]]:
     """Give features the coordinates of the genome, by strand.
 
@@ -107,7 +107,7 @@ def on_genome(
 
 
 def near_starts(
-    features: Iterable[Interval], genome: Genome, distance: int, strands: Strands = "both", where: str = ""
+    features: Iterable[Feature], genome: Genome, distance: int, strands: Strands = "both", where: str = ""
 ) -> dict[str, Intervals]:
     """Letters at most ``distance`` away from a start, for windows of each strand.
 
@@ -131,12 +131,12 @@ def near_starts(
     return {strand: _widen(pairs, genome, distance) for strand, pairs in wanted.items()}
 
 
-def _start_of(feature: Interval, genome: Genome) -> Interval:
+def _start_of(feature: Feature, genome: Genome) -> Feature:
     if feature.kind not in STARTING_AT_5_PRIME or feature.strand == ".":
         return feature
     first = feature.start if feature.strand == "+" else feature.end - 1
     first %= int(genome.lengths[genome.index(feature.contig)])  # it may lie behind the origin of a circle
-    return Interval(feature.contig, first, first + 1, feature.name, feature.strand, feature.kind)
+    return Feature(feature.contig, first, first + 1, feature.name, feature.strand, feature.kind)
 
 
 def _widen(pairs: Pairs, genome: Genome, distance: int) -> Intervals:

@@ -1,5 +1,5 @@
 from .aligned_text import AlignedText as AlignedText, to_alignment as to_alignment
-from .labelled import (
+from .labeled import (
     read_labelled_alignments as read_labelled_alignments,
     read_labelled_stockholm as read_labelled_stockholm,
 )

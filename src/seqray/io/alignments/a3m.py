@@ -1,7 +1,7 @@
 """Read A3M alignments (HH-suite, ColabFold) and aligned FASTA: headers with ``>``, rows below them.
 
-In A3M a column belongs to the query: capitals and ``-`` stand in columns, small letters are insertions
-between them, and ``.`` fills what others insert. In aligned FASTA every sign is a column, whatever its case.
+In A3M a column belongs to the query: capitals and ``-`` are in columns, small letters are insertions between
+them, and ``.`` fills the insertions of other rows. In aligned FASTA every character is a column.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from seqray.core import InputError
+from seqray.core import Codes, InputError, Ints
 from seqray.io.alignments.aligned_text import AlignedText, decode, numbered_lines
 
 Insertions = Literal["remove", "keep"]
@@ -25,12 +24,9 @@ _NOTES = {"ss_pred", "ss_conf", "ss_dssp", "sa_dssp", "aa_dssp", "aa_pred"}
 
 
 def parse_fasta_rows(handle: io.BufferedReader, where: str) -> AlignedText:
-    """Names and rows as they are written; a row without a name is called ``row_`` and its number.
+    """Names and rows as they are in the file; a row without a name is called ``row_`` and its number.
 
-    Raises
-    ------
-    InputError
-        Where there is text before the first header, or a row has no letters.
+    Raises `InputError` for text before the first header and for a row without letters.
     """
     names: list[str] = []
     pieces: list[list[bytes]] = []
@@ -43,7 +39,7 @@ def parse_fasta_rows(handle: io.BufferedReader, where: str) -> AlignedText:
             pieces[-1].append(line.translate(None, _WHITE_SPACE))
         elif line.strip() and line[:1] not in b"#;":
             raise InputError(
-                f"line {number} stands before the first header",
+                f"line {number} comes before the first header",
                 where=where,
                 remedy="the first line must start with '>'",
             )
@@ -71,14 +67,21 @@ def without_insertions(rows: Sequence[bytes]) -> list[bytes]:
 
 
 def with_insertions(rows: Sequence[bytes], names: Sequence[str], place: str) -> list[bytes]:
-    """Give inserted letters columns of their own, as many as the longest insertion there has.
+    """Give inserted letters their own columns, as many as the longest insertion there has.
 
     An insertion begins at the left of its columns; the other rows have gaps (``.``) there.
+
+    Parameters
+    ----------
+    rows, names
+        As they are in the file.
+    place
+        File and alignment, for the error.
 
     Raises
     ------
     InputError
-        Where rows differ in the number of columns of the query.
+        If rows differ in the number of columns of the query.
     """
     split = [_split(row) for row in rows]
     columns = len(without_insertions(rows[:1])[0])
@@ -96,24 +99,16 @@ def with_insertions(rows: Sequence[bytes], names: Sequence[str], place: str) -> 
     return [_spread(letters, slots, counts, starts, room, width) for letters, slots, counts in split]
 
 
-def _split(row: bytes) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _split(row: bytes) -> tuple[Codes, Ints, Ints]:
     """Letters without dots, the slot of each, and how many insertions each slot has."""
     letters = np.frombuffer(row.translate(None, b"."), dtype=np.uint8)
-    match = letters < ord("a")
-    match |= letters > ord("z")
-    slots = np.cumsum(match) - match  # a column stands at the end of its own slot
+    match = (letters < ord("a")) | (letters > ord("z"))
+    slots = np.cumsum(match) - match  # a column is at the end of its own slot
     counts = np.bincount(slots[~match], minlength=int(match.sum()) + 1)
     return letters, slots, counts
 
 
-def _spread(
-    letters: npt.NDArray[np.uint8],
-    slots: npt.NDArray[np.int64],
-    counts: npt.NDArray[np.int64],
-    starts: npt.NDArray[np.int64],
-    room: npt.NDArray[np.int64],
-    width: int,
-) -> bytes:
+def _spread(letters: Codes, slots: Ints, counts: Ints, starts: Ints, room: Ints, width: int) -> bytes:
     line = np.full(width, ord("."), dtype=np.uint8)
     match = (letters < ord("a")) | (letters > ord("z"))
     within = np.arange(len(letters)) - np.concatenate([[0], np.cumsum(counts + 1)[:-1]])[slots]

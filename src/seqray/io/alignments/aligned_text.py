@@ -1,4 +1,4 @@
-"""What every reader of alignments shares: lines of text, and rows that are checked once and made codes."""
+"""Shared by all readers of alignments: lines of text, and rows that are validated and encoded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_LETTERS = GAPS + MISSING
 
 @dataclass(slots=True)
 class AlignedText:
-    """One alignment as it stands in a file: names, rows of letters, and what is said of it."""
+    """One alignment as it is in a file: names, rows of letters, and annotations."""
 
     names: list[str] = field(default_factory=list)
     rows: list[bytes] = field(default_factory=list)
@@ -32,13 +32,7 @@ def decode(data: bytes) -> str:
 
 
 def numbered_lines(handle: io.BufferedReader, where: str) -> Iterator[tuple[int, bytes]]:
-    """Lines without their ends, counted from 1.
-
-    Raises
-    ------
-    InputError
-        For a NUL byte, which no text has.
-    """
+    """Lines without their ends, counted from 1; raises `InputError` for a NUL byte."""
     number = 0
     for raw in handle:
         for line in raw.rstrip(b"\r\n").split(b"\r"):  # a lone CR ends a line in old files
@@ -51,23 +45,33 @@ def numbered_lines(handle: io.BufferedReader, where: str) -> Iterator[tuple[int,
 
 
 def to_alignment(text: AlignedText, identifier: str, alphabet: Alphabet, where: str) -> Alignment:
-    """Check an alignment and turn its rows into codes.
+    """Validate an alignment and encode its rows.
+
+    Parameters
+    ----------
+    text
+        The alignment as it is in the file.
+    identifier
+        Its id.
+    alphabet
+        Validates and folds the letters.
+    where
+        Name of the file, for errors.
 
     Raises
     ------
     InputError
-        Where it has no rows or no letters, where its rows differ in length, or as
-        `seqray.core.encode_columns`.
+        If it has no rows or no letters, if its rows differ in length, or as `seqray.core.encode_columns`.
     """
     place = describe_record(where, identifier)
-    problem = what_is_missing(text)
+    problem = reason_empty(text)
     if problem:
         raise InputError(f"the alignment can't be used ({problem})", where=place, remedy="remove it")
-    refuse_ragged(text, place)
+    _check_widths(text, place)
     codes = encode_columns(text.rows, text.names, alphabet, place)
     if text.ss_cons is not None and len(text.ss_cons) != codes.shape[1]:
         raise InputError(
-            f"SS_cons has {len(text.ss_cons)} signs, the rows have {codes.shape[1]} columns",
+            f"SS_cons has {len(text.ss_cons)} characters, the rows have {codes.shape[1]} columns",
             where=place,
             remedy="fetch or make the file again",
         )
@@ -76,15 +80,14 @@ def to_alignment(text: AlignedText, identifier: str, alphabet: Alphabet, where: 
     )
 
 
-def what_is_missing(text: AlignedText) -> str:
-    """Say why there is nothing to read in an alignment; an empty text where there is."""
+def reason_empty(text: AlignedText) -> str:
+    """Why an alignment is empty; an empty text if it is not."""
     if not text.rows:
         return "no rows"
     return "" if any(row.translate(None, _NO_LETTERS) for row in text.rows) else "no letters"
 
 
-def refuse_ragged(text: AlignedText, place: str) -> None:
-    """Raise an `InputError` for the first row whose length is not that of the first."""
+def _check_widths(text: AlignedText, place: str) -> None:
     width = len(text.rows[0])
     for name, row in zip(text.names, text.rows, strict=True):
         if len(row) != width:

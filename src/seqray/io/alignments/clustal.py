@@ -1,7 +1,7 @@
 """Read Clustal alignments: a header, then blocks with a line for each row, its name and some of its letters.
 
-Below a block may stand a line of ``*``, ``:`` and ``.`` that says how well its columns agree, and at the end
-of a line the number of letters so far; both are passed over. Another header begins another alignment.
+Below a block there may be a line of ``*``, ``:`` and ``.`` that shows how well its columns agree, and at the
+end of a line the number of letters so far; both are ignored. Another header begins another alignment.
 """
 
 from __future__ import annotations
@@ -20,11 +20,8 @@ _AGREEMENT = b"*:. \t"
 def parse_clustal(handle: io.BufferedReader, where: str) -> Iterator[AlignedText]:
     """Yield the alignments of a file; one that is cut off behind its header has no rows.
 
-    Raises
-    ------
-    InputError
-        Naming the line, where there is no header, a line isn't a name and letters, or a block holds other
-        rows than the first one.
+    Raises `InputError` with the line if there is no header, a line isn't a name and letters, or a block has
+    other rows than the first one.
     """
     blocks: _Blocks | None = None
     number = 0
@@ -40,14 +37,14 @@ def parse_clustal(handle: io.BufferedReader, where: str) -> Iterator[AlignedText
         elif blocks is not None:
             blocks.add(line, place)
         elif not line.startswith((b"#", b";")):
-            raise _damaged("stands before the header, which begins with CLUSTAL", place)
+            raise _damaged("comes before the header, which begins with CLUSTAL", place)
     if blocks is not None:
         yield blocks.text(f"{where}, line {number}")
 
 
 @dataclass(slots=True)
 class _Blocks:
-    """What is read of an alignment: the pieces of each row, and the row that comes next in its block."""
+    """An alignment so far: the pieces of each row, and the row that comes next in its block."""
 
     names: list[str] = field(default_factory=list)
     pieces: list[list[bytes]] = field(default_factory=list)
@@ -62,7 +59,7 @@ class _Blocks:
         elif self.next_row == len(self.names):
             raise _damaged(f"a block has more than the {len(self.names)} rows of the first one", place)
         elif self.names[self.next_row] != name:
-            raise _damaged(f"holds row {name!r}, where {self.names[self.next_row]!r} comes next", place)
+            raise _damaged(f"has row {name!r}, where {self.names[self.next_row]!r} comes next", place)
         self.pieces[self.next_row].append(letters)
         self.next_row += 1
 

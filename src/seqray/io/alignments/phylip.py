@@ -1,13 +1,14 @@
 """Read PHYLIP alignments: a line with the numbers of rows and columns, then names and letters.
 
-The format has four layouts that nothing in the file tells apart: names of ten characters or ended by white
-space, rows one after the other or in turns. The first one that gives every row its columns is taken.
+The format has four layouts that nothing in the file distinguishes: names of ten characters or names that end
+at white space, rows sequential or interleaved. The first layout that gives every row its columns is taken.
 """
 
 from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator
 from itertools import product
 
 from seqray.core import InputError
@@ -19,13 +20,11 @@ _NAME_WIDTH = 10
 Rows = list[tuple[bytes, bytes]]
 
 
-def parse_phylip(handle: io.BufferedReader, where: str) -> AlignedText:
-    """Read one alignment.
+def parse_phylip(handle: io.BufferedReader, where: str) -> Iterator[AlignedText]:
+    """Yield the one alignment of a file.
 
-    Raises
-    ------
-    InputError
-        Where the first line has no two numbers, rows are missing, or no layout gives every row its columns.
+    Raises `InputError` if the first line is not two numbers, rows are missing, or no layout gives every row
+    its columns.
     """
     lines = [line.rstrip() for _, line in numbered_lines(handle, where) if line.strip()]
     sizes = FIRST_LINE.match(lines[0]) if lines else None
@@ -47,12 +46,13 @@ def parse_phylip(handle: io.BufferedReader, where: str) -> AlignedText:
             where=where,
             remedy="fetch or make the file again",
         )
-    for strict, in_turns in product((False, True), (True, False)):
-        found = _in_turns(body, rows, strict) if in_turns else _one_by_one(body, columns, strict)
+    for strict, interleaved in product((False, True), (True, False)):
+        found = _interleaved(body, rows, strict) if interleaved else _sequential(body, columns, strict)
         if len(found) == rows and all(len(letters) == columns for _, letters in found):
             for name, letters in found:
                 _refuse_dots(decode(name), letters, where)
-            return AlignedText([decode(name) for name, _ in found], [letters for _, letters in found])
+            yield AlignedText([decode(name) for name, _ in found], [letters for _, letters in found])
+            return
     odd = [(name, n) for name, n in _lengths(body) if n != columns] if len(body) == rows else []
     raise InputError(
         f"row {odd[0][0]!r} has {odd[0][1]} columns, {columns} are announced"
@@ -64,17 +64,16 @@ def parse_phylip(handle: io.BufferedReader, where: str) -> AlignedText:
 
 
 def _refuse_dots(name: str, letters: bytes, where: str) -> None:
-    """A dot may stand for the letter of the first row, or for a gap."""
     if b"." in letters:
         raise InputError(
-            f"row {name!r} has a '.', which PHYLIP means as the letter of the first row and others as a gap",
+            f"row {name!r} contains '.', which is the letter of the first row in PHYLIP and a gap elsewhere",
             where=where,
             remedy="write the letter, or '-'",
         )
 
 
 def _lengths(body: list[bytes]) -> list[tuple[str, int]]:
-    """Names and lengths of rows of a line each, their names ended by white space."""
+    """Names and lengths of rows of one line each, their names ended by white space."""
     return [(decode(name), len(letters)) for name, letters in (_name_and_letters(b, False) for b in body)]
 
 
@@ -85,8 +84,8 @@ def _name_and_letters(line: bytes, strict: bool) -> tuple[bytes, bytes]:
     return name.strip(), b"".join(letters.split())
 
 
-def _in_turns(body: list[bytes], rows: int, strict: bool) -> Rows:
-    """The first lines have names; every further round of lines goes on with the same rows."""
+def _interleaved(body: list[bytes], rows: int, strict: bool) -> Rows:
+    """The first lines have names; each further group of lines continues the same rows."""
     found = [_name_and_letters(line, strict) for line in body[:rows]]
     if len(body) % rows:
         return []
@@ -96,8 +95,8 @@ def _in_turns(body: list[bytes], rows: int, strict: bool) -> Rows:
     ]
 
 
-def _one_by_one(body: list[bytes], columns: int, strict: bool) -> Rows:
-    """A row goes on until it has all its columns."""
+def _sequential(body: list[bytes], columns: int, strict: bool) -> Rows:
+    """A row continues until it has all its columns."""
     found: Rows = []
     for line in body:
         if found and len(found[-1][1]) < columns:

@@ -1,9 +1,12 @@
 """Read alignments: Stockholm, A3M, aligned FASTA, Clustal and PHYLIP, compressed or not.
 
-Rules for what is unusual: an alignment of one row is one like others; a row that occurs twice stays, for
-the weights of rows take care of it (`seqray.core.msa.row_weights`); rows may share a name, except in
-Stockholm, where a name joins the blocks; letters are folded as those of sequences are. Rows of different
-lengths, alignments without rows or letters and letters outside the alphabet are errors.
+Rules for unusual input: an alignment of one row is like any other; a row that occurs twice is kept, because
+row weights correct for it (`seqray.core.msa.row_weights`); rows may share a name, except in Stockholm, where
+the name joins the blocks; letters are folded like those of sequences. Rows of different lengths, alignments
+without rows or letters and letters outside the alphabet are errors.
+
+Biopython's parsers are not used: they drop ``#=GF`` lines, have no A3M, and name neither line nor row of a
+damaged file (a Clustal file that is cut off gives "string index out of range").
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from typing import Literal, get_args
 from seqray.core import Alignment, Alphabet, InputError, NoRecordsError
 from seqray.core.results import SkippedRecord
 from seqray.io.alignments.a3m import Insertions, is_a3m, parse_fasta_rows, with_insertions, without_insertions
-from seqray.io.alignments.aligned_text import AlignedText, to_alignment, what_is_missing
+from seqray.io.alignments.aligned_text import AlignedText, reason_empty, to_alignment
 from seqray.io.alignments.clustal import HEADERS, parse_clustal
 from seqray.io.alignments.phylip import FIRST_LINE, parse_phylip
 from seqray.io.alignments.stockholm import parse_stockholm
@@ -27,7 +30,12 @@ Form = Literal["auto", "stockholm", "a3m", "fasta", "clustal", "phylip"]
 
 _COMPRESSED = {".gz", ".bgz", ".bz2", ".xz"}
 _A3M_NAMES = {".a3m", ".a2m"}
-_SEVERAL = ("stockholm", "clustal")  # forms that may hold more than one
+_PARSERS: dict[str, Callable[[io.BufferedReader, str], Iterator[AlignedText]]] = {
+    "stockholm": parse_stockholm,
+    "clustal": parse_clustal,
+    "phylip": parse_phylip,
+}
+_SEVERAL = ("stockholm", "clustal")  # formats with any number of alignments in a file
 
 
 def read_alignments(
@@ -48,46 +56,61 @@ def read_alignments(
     alphabet
         Validates and folds the letters.
     form
-        ``auto`` goes by the content, and by the name where it ends in ``.a3m`` or ``.a2m``. A FASTA file
+        ``auto`` decides by the content, and by the name if it ends in ``.a3m`` or ``.a2m``. A FASTA file
         whose first row has no small letters, and whose rows differ in length only by small letters and dots,
         is A3M.
     insertions
-        Of A3M: ``remove`` leaves the columns of the query, ``keep`` gives inserted letters their own columns.
+        Of A3M: ``remove`` keeps the columns of the query, ``keep`` gives inserted letters their own columns.
     duplicates
         What to do with the id of an alignment that occurs again: ``error``, ``rename`` or ``keep``.
     on_skip
-        Is told of each alignment without rows or letters; where None, such an alignment is an error.
+        Called with each alignment without rows or letters; if None, such an alignment is an error.
 
     Yields
     ------
     Alignment
         Its id is the accession of a Stockholm file (``#=GF AC``), else its name (``#=GF ID``), else the name
-        of the file without endings, with a number where a file holds several.
+        of the file without endings, with a number if a file contains several.
 
     Raises
     ------
     InputError
-        Where the file can't be read, is none of these formats or holds no alignment (`NoRecordsError`); where
-        rows differ in length, or hold letters outside the alphabet.
+        If the file can't be read, has none of these formats or contains no alignment (`NoRecordsError`); if
+        rows differ in length, or contain letters outside the alphabet.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from seqray.core import RNA
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "toy.fa")
+    ...     _ = path.write_text(">a\\nAC-GU\\n>b\\nACAG-\\n")
+    ...     for alignment in read_alignments(path, RNA):
+    ...         print(alignment.id, alignment.codes.shape, alignment.query())
+    toy (2, 5) ACGU
     """
     if form not in get_args(Form):
         raise InputError(f"form={form!r}", remedy=f"choose one of {', '.join(get_args(Form))}")
     where = display_name(path)
     with open_input(path) as handle:
         chosen = _form_of(handle.peek(1), path, where) if form == "auto" else form
-        texts = _PARSERS[chosen](handle, where, _is_a3m_name(path), insertions)
+        if chosen in ("a3m", "fasta"):
+            texts = _fasta(handle, where, chosen == "a3m" or _is_a3m_name(path), insertions)
+        else:
+            texts = _PARSERS[chosen](handle, where)
         ids = UniqueIds(duplicates, where)
         count = 0
         for text in texts:
             count += 1
             identifier = ids.resolve(_identifier(text, path, count if chosen in _SEVERAL else 0))
-            problem = what_is_missing(text)
+            problem = reason_empty(text)
             if problem and on_skip is not None:
                 on_skip(SkippedRecord(identifier, problem))
                 continue
             yield to_alignment(text, identifier, alphabet, where)
         if count == 0:
-            raise NoRecordsError("holds no alignments", where=where)
+            raise NoRecordsError("contains no alignments", where=where)
 
 
 def _endings(path: str | Path) -> list[str]:
@@ -95,13 +118,13 @@ def _endings(path: str | Path) -> list[str]:
 
 
 def _is_a3m_name(path: str | Path) -> bool:
-    return _endings(path)[-1:] != [] and _endings(path)[-1] in _A3M_NAMES
+    return bool(_A3M_NAMES & set(_endings(path)[-1:]))
 
 
 def _form_of(head: bytes, path: str | Path, where: str) -> Form:
     head = head.removeprefix(BYTE_ORDER_MARK).lstrip()
     if not head:
-        raise NoRecordsError("holds no alignments", where=where)
+        raise NoRecordsError("contains no alignments", where=where)
     name = name_format(head)
     if name == "a Stockholm alignment":
         return "stockholm"
@@ -112,7 +135,7 @@ def _form_of(head: bytes, path: str | Path, where: str) -> Form:
     if FIRST_LINE.match(head):
         return "phylip"
     raise InputError(
-        f"is {name or 'no format that is known'}, not an alignment",
+        f"is {name or 'of unknown format'}, not an alignment",
         where=where,
         remedy="give Stockholm, A3M, aligned FASTA, Clustal or PHYLIP",
     )
@@ -128,25 +151,10 @@ def _identifier(text: AlignedText, path: str | Path, number: int) -> str:
     return f"{name}_{number}" if number > 1 else name
 
 
-Texts = Iterator[AlignedText]
-
-
-def _stockholm(handle: io.BufferedReader, where: str, _: bool, __: Insertions) -> Texts:
-    yield from parse_stockholm(handle, where)
-
-
-def _fasta(handle: io.BufferedReader, where: str, a3m: bool, insertions: Insertions) -> Texts:
+def _fasta(handle: io.BufferedReader, where: str, a3m: bool, insertions: Insertions) -> Iterator[AlignedText]:
     text = parse_fasta_rows(handle, where)
-    if not text.rows:
-        return
-    if a3m or is_a3m(text.rows):
-        yield _fold_a3m(text, where, insertions)
-    else:
-        yield text
-
-
-def _a3m(handle: io.BufferedReader, where: str, _: bool, insertions: Insertions) -> Texts:
-    yield from _fasta(handle, where, True, insertions)
+    if text.rows:
+        yield _fold_a3m(text, where, insertions) if a3m or is_a3m(text.rows) else text
 
 
 def _fold_a3m(text: AlignedText, where: str, insertions: Insertions) -> AlignedText:
@@ -156,25 +164,8 @@ def _fold_a3m(text: AlignedText, where: str, insertions: Insertions) -> AlignedT
         rows = without_insertions(text.rows)
     if not any(rows):
         raise InputError(
-            "all letters are small, which A3M means as insertions, so there is no column",
+            "all letters are small, which are insertions in A3M, so there is no column",
             where=where,
             remedy="write columns in capitals, or end the name of an aligned FASTA file in .fa",
         )
     return AlignedText(text.names, rows)
-
-
-def _clustal(handle: io.BufferedReader, where: str, _: bool, __: Insertions) -> Texts:
-    yield from parse_clustal(handle, where)
-
-
-def _phylip(handle: io.BufferedReader, where: str, _: bool, __: Insertions) -> Texts:
-    yield parse_phylip(handle, where)
-
-
-_PARSERS: dict[str, Callable[[io.BufferedReader, str, bool, Insertions], Texts]] = {
-    "stockholm": _stockholm,
-    "a3m": _a3m,
-    "fasta": _fasta,
-    "clustal": _clustal,
-    "phylip": _phylip,
-}

@@ -1,8 +1,7 @@
 """Read Stockholm alignments (Pfam, Rfam), any number in one file, one in memory at a time.
 
-Biopython's reader loses ``#=GF`` lines, so the format is parsed here. Rows may be written in one line or in
-blocks; of the notes, those of the file (``#=GF``) become metadata and the consensus structure
-(``#=GC SS_cons``) is kept, while notes of single rows (``#=GS``, ``#=GR``) are passed over.
+Rows may be written in one line or in blocks. Annotations of the file (``#=GF``) become metadata and the
+consensus structure (``#=GC SS_cons``) is kept; annotations of single rows (``#=GS``, ``#=GR``) are ignored.
 """
 
 from __future__ import annotations
@@ -17,13 +16,10 @@ _HEADER = b"# STOCKHOLM 1."
 
 
 def parse_stockholm(handle: io.BufferedReader, where: str) -> Iterator[AlignedText]:
-    """Split a file into its alignments.
+    """Yield the alignments of a file.
 
-    Raises
-    ------
-    InputError
-        Where the header or the last ``//`` is missing, a line is no part of the format, or a name occurs
-        twice in a block.
+    Raises `InputError` if the header or the last ``//`` is missing, a line is not part of the format, or a
+    name occurs twice in a block.
     """
     reader: _Reader | None = None
     number = 0
@@ -52,7 +48,7 @@ def parse_stockholm(handle: io.BufferedReader, where: str) -> Iterator[AlignedTe
 
 
 class _Reader:
-    """Takes the lines of one alignment."""
+    """Collects the lines of one alignment."""
 
     def __init__(self, where: str) -> None:
         self._where = where

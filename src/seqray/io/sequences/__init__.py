@@ -1,4 +1,4 @@
-"""Sequences: one file a format, `sniff` tells the format, `read` opens any of them."""
+"""Sequences: one file per format, `sniff` recognizes the format, `read` opens any, `records` validates."""
 
 import lazy_loader
 

@@ -1,12 +1,15 @@
-from .fasta import (
+from .identifiers import Duplicates as Duplicates, UniqueIds as UniqueIds, describe_record as describe_record
+from .read import (
+    read_fasta as read_fasta,
+    read_genbank as read_genbank,
+    read_sequences as read_sequences,
+)
+from .records import (
     OnLetters as OnLetters,
     OnSkip as OnSkip,
+    ReadOptions as ReadOptions,
     find_soft_masks as find_soft_masks,
-    read_fasta as read_fasta,
 )
-from .genbank import read_genbank as read_genbank
-from .identifiers import Duplicates as Duplicates, UniqueIds as UniqueIds, describe_record as describe_record
-from .read import read_sequences as read_sequences
 from .sniff import (
     BYTE_ORDER_MARK as BYTE_ORDER_MARK,
     GENBANK as GENBANK,

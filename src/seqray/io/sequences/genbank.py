@@ -1,11 +1,10 @@
-"""Read the sequences of GenBank files as a stream of validated records."""
+"""Split GenBank files into records as a stream, one in memory at a time."""
 
 from __future__ import annotations
 
 import io
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from Bio import BiopythonParserWarning
@@ -13,80 +12,30 @@ from Bio.GenBank.Scanner import GenBankScanner
 from Bio.Seq import UndefinedSequenceError
 from Bio.SeqRecord import SeqRecord
 
-from seqray.core import DNA, Alphabet, InputError, NoRecordsError, SequenceRecord
-from seqray.io.files import display_name, open_input
-from seqray.io.sequences.fasta import OnSkip, skip_record
-from seqray.io.sequences.identifiers import Duplicates, UniqueIds, describe_record
-from seqray.io.sequences.sniff import name_format
+from seqray.core import InputError
+from seqray.io.sequences.records import RawRecord
+from seqray.io.sequences.sniff import GENBANK, name_format
 
-# Biopython only warns of what is a cut or damaged file.
+# Biopython only warns about a file that is cut off or damaged.
 _FATAL_WARNINGS = ("Premature end", "Expected sequence length")
 
 
-def read_genbank(
-    path: str | Path,
-    alphabet: Alphabet = DNA,
-    *,
-    duplicates: Duplicates = "error",
-    soft_masks: bool = False,
-    on_skip: OnSkip | None = None,
-) -> Iterator[SequenceRecord]:
-    """Read the records of a GenBank flat file in order; annotated features are passed over.
+def split_genbank(handle: io.BufferedReader, where: str) -> Iterator[RawRecord]:
+    """Records of an open, buffered binary stream; ``where`` is its name in errors.
 
-    Parameters
-    ----------
-    path, alphabet, duplicates, on_skip
-        As `seqray.io.sequences.read_fasta`. The id is that of the VERSION line (accession.version).
-    soft_masks
-        Without effect, for the format writes every letter in lower case; taken so that all readers can
-        be called alike.
-
-    Raises
-    ------
-    InputError
-        Where the file can't be read, isn't GenBank, is cut off, holds no records (`NoRecordsError`), or
-        where a record has an id that occurred before, no letters or letters outside the alphabet.
+    Raises `InputError` for a file that is not GenBank, is cut off or can't be parsed.
     """
-    del soft_masks
-    with open_input(path) as handle:
-        yield from parse_genbank(
-            handle, alphabet, where=display_name(path), duplicates=duplicates, on_skip=on_skip
-        )
-
-
-def parse_genbank(
-    handle: io.BufferedReader,
-    alphabet: Alphabet = DNA,
-    *,
-    where: str,
-    duplicates: Duplicates = "error",
-    on_skip: OnSkip | None = None,
-) -> Iterator[SequenceRecord]:
-    """`read_genbank` from an open, buffered binary stream; ``where`` is its name in errors."""
     other = name_format(handle.peek(1))
-    if other not in ("", "GenBank"):
+    if other not in ("", GENBANK):
         raise InputError(f"is {other}, not GenBank", where=where)
-    ids = UniqueIds(duplicates, where)
     lines = _Lines(handle)
     count = 0
-    for record in _parsed(lines, where):
-        count += 1
-        identifier = ids.resolve(record.id or record.name)
-        place = describe_record(where, identifier)
-        letters = _letters(record)
-        if not letters:
-            skip_record(identifier, "no sequence in the file", place, on_skip)
-            continue
-        yield SequenceRecord(
-            id=identifier,
-            sequence=alphabet.normalize_bytes(letters, place).decode("ascii"),
-            description=record.description,
-            circular=record.annotations.get("topology") == "circular",
-        )
-    if count < lines.loci:  # Biopython passes over a LOCUS line that it can't read, with its record
+    for count, record in enumerate(_parse(lines, where), start=1):  # noqa: B007
+        circular = record.annotations.get("topology") == "circular"
+        identifier = record.id or record.name
+        yield RawRecord(identifier, _letters(record), record.description, circular, "no sequence in the file")
+    if count < lines.loci:  # Biopython skips a LOCUS line that it can't read, with its record
         raise InputError(f"{lines.loci - count} of {lines.loci} LOCUS lines can't be parsed", where=where)
-    if count == 0:
-        raise NoRecordsError("holds no records", where=where)
 
 
 class _Lines(io.TextIOWrapper):
@@ -102,8 +51,8 @@ class _Lines(io.TextIOWrapper):
         return line
 
 
-def _parsed(lines: _Lines, where: str) -> Iterator[SeqRecord]:
-    # The scanner rather than SeqIO, because it can leave out the features: four times as fast.
+def _parse(lines: _Lines, where: str) -> Iterator[SeqRecord]:
+    # The scanner instead of SeqIO, because it can leave out the features: four times as fast.
     records = iter(GenBankScanner().parse_records(lines, do_features=False))
     while True:
         with warnings.catch_warnings(record=True) as caught:
@@ -125,5 +74,5 @@ def _parsed(lines: _Lines, where: str) -> Iterator[SeqRecord]:
 def _letters(record: SeqRecord) -> bytes:
     try:
         return bytes(record.seq or b"")
-    except UndefinedSequenceError:  # a CONTIG line in place of the letters
+    except UndefinedSequenceError:  # a CONTIG line instead of the letters
         return b""

@@ -1,48 +1,96 @@
-"""Read sequences from FASTA or GenBank, whichever the file holds."""
+"""Read sequences from FASTA or GenBank as a stream of validated records, one in memory at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import io
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Unpack
 
-from seqray.core import Alphabet, SequenceRecord
+from seqray.core import DNA, Alphabet, SequenceRecord
 from seqray.io.files import display_name, open_input
-from seqray.io.sequences.fasta import OnSkip, parse_fasta
-from seqray.io.sequences.genbank import parse_genbank
-from seqray.io.sequences.identifiers import Duplicates
+from seqray.io.sequences.fasta import split_fasta
+from seqray.io.sequences.genbank import split_genbank
+from seqray.io.sequences.records import RawRecord, ReadOptions, validate_records
 from seqray.io.sequences.sniff import GENBANK, name_format
 
 
 def read_sequences(
-    path: str | Path,
-    alphabet: Alphabet,
-    *,
-    duplicates: Duplicates = "error",
-    soft_masks: bool = False,
-    on_skip: OnSkip | None = None,
+    path: str | Path, alphabet: Alphabet, **options: Unpack[ReadOptions]
 ) -> Iterator[SequenceRecord]:
-    """Read records as `read_fasta` or `read_genbank` does; the content of the file decides, not its name.
+    """Read the records of a FASTA or GenBank file in order; the content decides on the format, not the name.
 
     Parameters
     ----------
-    path, alphabet, duplicates, soft_masks, on_skip
-        As `seqray.io.sequences.read_fasta`.
+    path
+        The file, plain or compressed; ``-`` is standard input. FASTA may have any line ends, wrapped or
+        single lines, and comments (``;`` or ``#``) and blank lines before the first header. The id of a
+        GenBank record is its VERSION (accession.version); annotated features are ignored.
+    alphabet
+        Validates and folds the letters.
+    **options
+        See `ReadOptions`.
 
     Raises
     ------
     InputError
-        As the two readers; a file that is neither format is told from FASTA.
+        If the file can't be read, has another format, is cut off, contains no records (`NoRecordsError`) or
+        NUL bytes, or if a record has no id, an id that occurred before, no letters or letters outside the
+        alphabet.
     """
-    where = display_name(path)
     with open_input(path) as handle:
-        if name_format(handle.peek(1)) == GENBANK:
-            yield from parse_genbank(handle, alphabet, where=where, duplicates=duplicates, on_skip=on_skip)
-            return
-        yield from parse_fasta(
-            handle,
-            alphabet,
-            where=where,
-            duplicates=duplicates,
-            soft_masks=soft_masks,
-            on_skip=on_skip,
-        )
+        genbank = name_format(handle.peek(1)) == GENBANK
+        split = split_genbank if genbank else split_fasta
+        yield from _validated(split, handle, path, alphabet, options)
+
+
+def read_fasta(
+    path: str | Path, alphabet: Alphabet, **options: Unpack[ReadOptions]
+) -> Iterator[SequenceRecord]:
+    """Read the records of a FASTA file in order.
+
+    Parameters
+    ----------
+    path, alphabet, **options
+        As in `read_sequences`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from seqray.core import DNA
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "two.fa")
+    ...     _ = path.write_text(">a first\\nACgt\\n>b\\nNNA\\n")
+    ...     for record in read_fasta(path, DNA, soft_masks=True):
+    ...         print(record.id, record.sequence, record.soft_masked)
+    a ACGT ((2, 4),)
+    b NNA ()
+    """
+    with open_input(path) as handle:
+        yield from _validated(split_fasta, handle, path, alphabet, options)
+
+
+def read_genbank(
+    path: str | Path, alphabet: Alphabet = DNA, **options: Unpack[ReadOptions]
+) -> Iterator[SequenceRecord]:
+    """Read the records of a GenBank flat file in order.
+
+    Parameters
+    ----------
+    path, alphabet, **options
+        As in `read_sequences`.
+    """
+    with open_input(path) as handle:
+        yield from _validated(split_genbank, handle, path, alphabet, options)
+
+
+def _validated(
+    split: Callable[[io.BufferedReader, str], Iterator[RawRecord]],
+    handle: io.BufferedReader,
+    path: str | Path,
+    alphabet: Alphabet,
+    options: ReadOptions,
+) -> Iterator[SequenceRecord]:
+    where = display_name(path)
+    return validate_records(split(handle, where), alphabet, where, **options)

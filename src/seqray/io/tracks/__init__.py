@@ -1,4 +1,9 @@
-"""Sites and scores along sequences: GFF3, BED, bedGraph, bigWig."""
+"""Sites and scores along sequences.
+
+- `calls` (TSV), `bed`, `gff3`: one format each; `gff3` is the only place that converts coordinates
+- `features` reads any annotation; `lines`: a feature, and lines of text
+- `scores` writes bedGraph and bigWig; `explanation_scores`: those of explanations
+"""
 
 import lazy_loader
 

@@ -1,13 +1,11 @@
-from .annotation import read_features as read_features, select_features as select_features
+from .bed import read_bed as read_bed, write_bed as write_bed
 from .calls import (
     CALL_COLUMNS as CALL_COLUMNS,
-    Interval as Interval,
     call_ids as call_ids,
-    read_bed as read_bed,
-    read_gff3_calls as read_gff3_calls,
-    write_bed as write_bed,
     write_calls_tsv as write_calls_tsv,
-    write_gff3 as write_gff3,
 )
 from .explanation_scores import ScoreTrack as ScoreTrack
+from .features import read_features as read_features, select_features as select_features
+from .gff3 import read_gff3_calls as read_gff3_calls, write_gff3 as write_gff3
+from .lines import Feature as Feature
 from .scores import TrackWriter as TrackWriter, track_paths as track_paths

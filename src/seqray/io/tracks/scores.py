@@ -13,9 +13,9 @@ from typing import BinaryIO, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core import InputError
+from seqray.core import Floats, InputError
 from seqray.io.files import open_output
-from seqray.io.tables import comment_lines
+from seqray.io.tables import comment_lines, format_number
 
 TRACK_SUFFIXES = (".bedgraph.gz", ".bedgraph", ".bg.gz", ".bg", ".bigwig", ".bw")
 STRANDS = {"+": "plus", "-": "minus"}
@@ -24,7 +24,7 @@ BLOCK = 1 << 16  # steps handed to a bigWig at once: bounds memory
 
 
 class _Sink(Protocol):
-    """Where the steps of one strand go, in ascending order."""
+    """Writes the intervals of one strand, in ascending order."""
 
     def __call__(self, contig: str, steps: npt.NDArray[np.void]) -> None: ...
 
@@ -32,10 +32,7 @@ class _Sink(Protocol):
 def track_paths(path: str | Path) -> dict[str, Path]:
     """The file of each strand: ``x.bw`` becomes ``x.plus.bw`` and ``x.minus.bw``.
 
-    Raises
-    ------
-    InputError
-        For a name that ends in no known format.
+    Raises `InputError` for a name with another ending than those of the known formats.
     """
     target = Path(path)
     for suffix in TRACK_SUFFIXES:
@@ -44,22 +41,22 @@ def track_paths(path: str | Path) -> dict[str, Path]:
             end = target.name[len(stem) :]
             return {strand: target.with_name(f"{stem}.{word}{end}") for strand, word in STRANDS.items()}
     raise InputError(
-        "does not name a track by its end", where=str(path), remedy="use .bedgraph, .bedgraph.gz or .bw"
+        "has no ending of a known track format", where=str(path), remedy="use .bedgraph, .bedgraph.gz or .bw"
     )
 
 
 class TrackWriter:
     """A score along the contigs: bedGraph or bigWig, one file per strand.
 
-    To be used in ``with``; where its block fails, no file appears. A bigWig with no contig at all carries
-    one of the name ``none`` and length 1, because the format needs one.
+    Use it in ``with``; if its block fails, no file appears. A bigWig without contigs gets one of the name
+    ``none`` and length 1, because the format requires one.
 
     Parameters
     ----------
     path
         Ends in ``.bedgraph``, ``.bg`` (also with ``.gz``), ``.bw`` or ``.bigwig``; see `track_paths`.
     provenance
-        ``#`` lines of a bedGraph. A bigWig has no place for them.
+        ``#`` lines of a bedGraph; a bigWig has none.
     name
         Of the track, as a browser shows it.
     """
@@ -89,12 +86,9 @@ class TrackWriter:
         return self._stack.__exit__(kind, error, trace)
 
     def begin(self, contig: str, length: int) -> None:
-        """Announce the next contig; each comes once, also those that get no values.
+        """Begin the next contig; each comes once, also those that get no values.
 
-        Raises
-        ------
-        InputError
-            For a name that was announced before: a track can't tell two contigs of one name apart.
+        Raises `InputError` for a name that came before: a track can't distinguish two contigs of one name.
         """
         if contig in self._contigs:
             raise InputError(
@@ -103,24 +97,28 @@ class TrackWriter:
         self._contigs[contig] = length
 
     def add(self, contig: str, strand: str, start: int, values: npt.ArrayLike, span: int = 1) -> None:
-        """Add values along one strand of the contig that was announced last.
+        """Add values along one strand of the contig that was begun last.
 
         Parameters
         ----------
+        contig, strand
+            Its name, and ``+`` or ``-``.
         start
             0-based position on the plus strand, whatever the strand.
         values
-            (n,): value i belongs to positions start + i·span up to start + (i + 1)·span. What lies beyond the
-            ends of the contig is cut; a value that is not a number leaves a gap.
+            (n,): value i belongs to positions start + i·span up to start + (i + 1)·span. Positions beyond
+            the ends of the contig are cut off; a value that is not a number leaves a gap.
+        span
+            Positions per value.
 
         Raises
         ------
         ValueError
-            Where the contig isn't the one announced last, or positions lie before ones added earlier.
+            If the contig isn't the one begun last, or positions lie before ones added earlier.
         """
         number = len(self._contigs) - 1
         if not self._contigs or next(reversed(self._contigs)) != contig:
-            raise ValueError(f"'{contig}' is not the contig that was announced last")
+            raise ValueError(f"'{contig}' is not the contig that was begun last")
         steps = _steps(number, start, np.asarray(values, np.float64), span, self._contigs[contig])
         if not len(steps):
             return
@@ -130,10 +128,8 @@ class TrackWriter:
         self._sinks[strand](contig, steps)
 
 
-def _steps(
-    contig: int, start: int, values: npt.NDArray[np.float64], span: int, length: int
-) -> npt.NDArray[np.void]:
-    """The stretches of the finite values, cut to the contig."""
+def _steps(contig: int, start: int, values: Floats, span: int, length: int) -> npt.NDArray[np.void]:
+    """The intervals of the finite values, cut to the contig."""
     starts = start + span * np.arange(len(values), dtype=np.int64)
     keep = np.isfinite(values) & (starts + span > 0) & (starts < length)
     steps = np.empty(int(keep.sum()), dtype=STEP)
@@ -150,7 +146,8 @@ def _bedgraph(path: Path, provenance: Sequence[str], name: str) -> Iterator[_Sin
         def write(contig: str, steps: npt.NDArray[np.void]) -> None:
             columns = (steps["start"].tolist(), steps["end"].tolist(), steps["value"].tolist())
             lines = (
-                f"{contig}\t{start}\t{end}\t{value:.6g}\n" for start, end, value in zip(*columns, strict=True)
+                f"{contig}\t{start}\t{end}\t{format_number(value)}\n"
+                for start, end, value in zip(*columns, strict=True)
             )
             handle.write("".join(lines).encode())
 
@@ -159,7 +156,7 @@ def _bedgraph(path: Path, provenance: Sequence[str], name: str) -> Iterator[_Sin
 
 @contextmanager
 def _bigwig(path: Path, contigs: Mapping[str, int]) -> Iterator[_Sink]:
-    # The header holds the length of every contig and comes first, but contigs are known only when all is
+    # The header contains the length of every contig and comes first, but contigs are known only when all is
     # read: the steps wait in a file of fixed-width entries.
     with (
         open_output(path) as handle,

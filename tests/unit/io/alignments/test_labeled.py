@@ -6,7 +6,7 @@ import pytest
 
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.errors import InputError
-from seqray.io.alignments.labelled import read_labelled_alignments, read_labelled_stockholm
+from seqray.io.alignments.labeled import read_labelled_alignments, read_labelled_stockholm
 
 RNA = ALPHABETS["rna"]
 STOCKHOLM = """\
@@ -49,7 +49,7 @@ def test_one_file_is_labelled_by_the_ids_of_a_table(folder):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ("file\tlabel\nmany.sto\tx\n", r"line 2: many.sto holds 2 alignments"),
+        ("file\tlabel\nmany.sto\tx\n", r"line 2: many.sto contains 2 alignments"),
         ("file\tlabel\tid\nmany.sto\tx\tA9\n", "none with the id 'A9'"),
         ("file\tlabel\none.fa\t\n", "line 2: has no label"),
         ("file\tlabel\n\tx\n", "line 2: names no file"),
@@ -74,7 +74,7 @@ def test_one_table_labels_the_alignments_of_several_files(folder):
     assert [[(e.id, e.label) for e in part] for part in examples] == [[("A1", "x")], [("Z9", "y")]]
     assert unlabelled == 2
     (folder / "both.csv").write_text("id,label\nA2,x\n")
-    with pytest.raises(InputError, match=r"holds 'A2', as .*many\.sto does"):
+    with pytest.raises(InputError, match=r"contains 'A2', and so does .*many\.sto"):
         read_labelled_stockholm(files, folder / "both.csv", RNA)
 
 

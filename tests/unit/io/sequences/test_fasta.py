@@ -15,7 +15,7 @@ from seqray.core.alphabet import DNA, PROTEIN, RNA
 from seqray.core.errors import InputError, NoRecordsError
 from seqray.core.results.prediction import SkippedRecord
 from seqray.io.files import BLOCK
-from seqray.io.sequences.fasta import read_fasta
+from seqray.io.sequences.read import read_fasta
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ def test_empty_record_is_reported_or_refused(make):
 
 @pytest.mark.parametrize("data", [b"", b"\n\n", b"\r\n", b"; only a comment", b"# one\n; two\n"])
 def test_file_without_records(make, data):
-    assert error_of(make(data)) == "x.fa: holds no records"
+    assert error_of(make(data)) == "x.fa: contains no records"
 
 
 def test_compressed_file_without_records(make):

@@ -17,8 +17,7 @@ from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.errors import InputError, NoRecordsError
 from seqray.core.records import SequenceRecord
 from seqray.core.results.prediction import SkippedRecord
-from seqray.io.sequences.genbank import read_genbank
-from seqray.io.sequences.read import read_sequences
+from seqray.io.sequences.read import read_genbank, read_sequences
 
 
 def letters(length: int, seed: int) -> str:
@@ -132,7 +131,7 @@ def test_unknown_letter(make):
 
 @pytest.mark.parametrize("data", [b"", b"hello\nworld\n"])
 def test_file_without_records(make, data):
-    with pytest.raises(NoRecordsError, match="holds no records"):
+    with pytest.raises(NoRecordsError, match="contains no records"):
         list(read_genbank(make(data)))
 
 

@@ -8,7 +8,10 @@ import pytest
 
 from seqray.core.errors import InputError
 from seqray.core.results.prediction import Call
-from seqray.io.tracks.calls import Interval, read_bed, read_gff3_calls, write_bed, write_calls_tsv, write_gff3
+from seqray.io.tracks.bed import read_bed, write_bed
+from seqray.io.tracks.calls import write_calls_tsv
+from seqray.io.tracks.gff3 import read_gff3_calls, write_gff3
+from seqray.io.tracks.lines import Feature
 
 # The first and last window of 81 letters of a contig of 1,000, one on each strand; the transcription start
 # is letter 60 (0-based) of the window: on the minus strand 80 - 60 = 20 letters from its left end.
@@ -94,9 +97,9 @@ def test_bed_lines_of_three_to_six_columns(tmp_path):
         b"browser position chr1\r\ntrack name=x\n# c\n\nchr1\t0\t5\nchr 1\t3\t4\tn\t0\t-\nchr2 7 9 m 0 +\r\n"
     )
     assert read_bed(path) == [
-        Interval("chr1", 0, 5),
-        Interval("chr 1", 3, 4, "n", "-"),
-        Interval("chr2", 7, 9, "m", "+"),
+        Feature("chr1", 0, 5),
+        Feature("chr 1", 3, 4, "n", "-"),
+        Feature("chr2", 7, 9, "m", "+"),
     ]
 
 
@@ -104,8 +107,8 @@ def test_bed_lines_of_three_to_six_columns(tmp_path):
     ("content", "message"),
     [
         (b"chr1\t5\n", "x.bed: line 1: has 2 columns; BED needs contig, start and end"),
-        (b"# c\nchr1\t5\tx\n", "x.bed: line 2: has 'x' where a position belongs"),
-        (b"chr1\t-5\t9\n", "x.bed: line 1: has '-5' where a position belongs"),
+        (b"# c\nchr1\t5\tx\n", "x.bed: line 2: has 'x' instead of a position"),
+        (b"chr1\t-5\t9\n", "x.bed: line 1: has '-5' instead of a position"),
         (b"chr1\t5\t5\n", "x.bed: line 1: has the empty interval 5-5"),
         (b"chr1\t5\t6\tn\t0\tplus\n", "x.bed: line 1: has the strand 'plus'; use +, - or ."),
         (b"chr1\t5\t6\xff\n", "x.bed: line 1: is not text in UTF-8"),
@@ -133,8 +136,8 @@ def test_foreign_features_are_passed_over(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("c\tseqray\tpromoter\t1\t9\n", "line 2: has 5 columns; GFF3 needs nine, parted by tabs"),
-        ("c\ts\tp\t1\tx\t.\t+\t.\ttss=1;probability=1\n", "line 2: has 'x' where a position belongs"),
+        ("c\tseqray\tpromoter\t1\t9\n", "line 2: has 5 columns; GFF3 needs nine, separated by tabs"),
+        ("c\ts\tp\t1\tx\t.\t+\t.\ttss=1;probability=1\n", "line 2: has 'x' instead of a position"),
         ("c\ts\tp\t1\t9\t.\t+\t.\ttss=1;probability=high\n", "line 2: has the probability 'high'"),
     ],
 )

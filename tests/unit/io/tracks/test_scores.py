@@ -110,7 +110,7 @@ def test_a_second_file_that_cannot_be_written_takes_the_first_along(tmp_path):
 
 def test_order_and_names_are_checked(tmp_path):
     with TrackWriter(tmp_path / "x.bg") as track:
-        with pytest.raises(ValueError, match="not the contig that was announced last"):
+        with pytest.raises(ValueError, match="not the contig that was begun last"):
             track.add("chr1", "+", 0, [1.0])
         track.begin("chr1", 100)
         track.add("chr1", "+", 10, [1.0, 1.0], span=5)

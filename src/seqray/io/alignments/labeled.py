@@ -1,4 +1,4 @@
-"""Labelled alignments: a table of files, or one file of many alignments with a table of their labels."""
+"""Labeled alignments: a table of files, or files of many alignments with a table of their labels."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from seqray.io.tables import check_label, read_rows
 
 
 def read_labelled_alignments(path: str | Path, alphabet: Alphabet) -> list[Alignment]:
-    """Read the alignments that a table names: columns ``file``, ``label``[, ``id``, ``group``, ``split``].
+    """Read the alignments that a table lists: columns ``file``, ``label``[, ``id``, ``group``, ``split``].
 
     Parameters
     ----------
     path
-        TSV or CSV. A file's name is relative to the folder of the table. Where a file holds several
-        alignments, the row's ``id`` says which one.
+        TSV or CSV. A file's name is relative to the folder of the table. If a file contains several
+        alignments, the row's ``id`` selects one.
     alphabet
         Of the alignments.
 
     Raises
     ------
     InputError
-        Naming the line, for a file that can't be read, an id that it doesn't hold, an empty cell or an
+        With the line, for a file that can't be read, an id that it doesn't contain, an empty cell or an
         unknown split; and for a table without rows.
     """
     remedy = "name the columns file,label[,id,group,split]"
@@ -38,46 +38,58 @@ def read_labelled_alignments(path: str | Path, alphabet: Alphabet) -> list[Align
         source = Path(path).parent / row["file"]
         if source not in held:
             held[source] = {a.id: a for a in read_alignments(source, alphabet)}
-        alignments = held[source]
-        wanted = row.get("id") or (next(iter(alignments)) if len(alignments) == 1 else "")
-        if wanted not in alignments and len(alignments) == 1:
-            alignment = next(iter(alignments.values()))  # the table's own name for a file of one
-        elif wanted in alignments:
-            alignment = alignments[wanted]
-        else:
-            raise InputError(
-                f"{row['file']} holds {len(alignments)} alignments"
-                + (f", none with the id '{wanted}'" if wanted else ""),
-                where=where,
-                remedy="name one of them in the column 'id'",
-            )
+        alignment = _select(held[source], row, where)
         if (source, alignment.id) in named:
             raise InputError(
                 f"names the alignment '{alignment.id}' of {row['file']} a second time", where=where
             )
         named.add((source, alignment.id))
-        examples.append(_example(alignment, wanted or alignment.id, row, where))
+        examples.append(_example(alignment, row.get("id") or alignment.id, row, where))
     if not examples:
         raise InputError("contains a header but no alignments", where=str(path))
     return examples
 
 
+def _select(alignments: Mapping[str, Alignment], row: Mapping[str, str], where: str) -> Alignment:
+    """The alignment of a row; the row may give the only one of a file its own id."""
+    if len(alignments) == 1:
+        return next(iter(alignments.values()))
+    identifier = row.get("id", "")
+    if identifier in alignments:
+        return alignments[identifier]
+    raise InputError(
+        f"{row['file']} contains {len(alignments)} alignments"
+        + (f", none with the id '{identifier}'" if identifier else ""),
+        where=where,
+        remedy="name one of them in the column 'id'",
+    )
+
+
 def read_labelled_stockholm(
     paths: Sequence[str | Path], labels: str | Path, alphabet: Alphabet
 ) -> tuple[list[list[Alignment]], int]:
-    """Read many alignments from files, labels from one table: ``id``, ``label``[, ``group``, ``split``].
+    """Read many alignments from files, and their labels from one table.
+
+    Parameters
+    ----------
+    paths
+        Files of alignments.
+    labels
+        TSV or CSV with the columns ``id``, ``label``[, ``group``, ``split``].
+    alphabet
+        Of the alignments.
 
     Returns
     -------
     examples
         Of each file, in its order.
-    unlabelled
-        Number of alignments that the table doesn't name, which are left out.
+    unlabeled
+        Number of alignments that are not in the table, which are left out.
 
     Raises
     ------
     InputError
-        For a table that names an id twice or one that no file holds, an id that two files hold, and as
+        If the table lists an id twice or one that is in no file, if an id is in two files, and as
         `read_labelled_alignments`.
     """
     rows: dict[str, tuple[str, dict[str, str]]] = {}
@@ -87,24 +99,26 @@ def read_labelled_stockholm(
         rows[row["id"]] = (where, row)
     examples: list[list[Alignment]] = [[] for _ in paths]
     held_by: dict[str, str | Path] = {}
-    unlabelled = 0
+    unlabeled = 0
     for path, found in zip(paths, examples, strict=True):
         for alignment in read_alignments(path, alphabet):
             if alignment.id not in rows:
-                unlabelled += 1
+                unlabeled += 1
                 continue
             if alignment.id in held_by:
-                raise InputError(f"holds '{alignment.id}', as {held_by[alignment.id]} does", where=str(path))
+                raise InputError(
+                    f"contains '{alignment.id}', and so does {held_by[alignment.id]}", where=str(path)
+                )
             held_by[alignment.id] = path
             where, row = rows[alignment.id]
             found.append(_example(alignment, alignment.id, row, where))
     for name, (where, _) in rows.items():
         if name not in held_by:
             files = " or ".join(str(path) for path in paths)
-            raise InputError(f"names '{name}', which {files} doesn't hold", where=where)
+            raise InputError(f"names '{name}', which is not in {files}", where=where)
     if not held_by:
         raise InputError("labels no alignment", where=str(labels))
-    return examples, unlabelled
+    return examples, unlabeled
 
 
 def _example(alignment: Alignment, name: str, row: Mapping[str, str], where: str) -> Alignment:

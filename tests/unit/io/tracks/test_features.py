@@ -7,8 +7,9 @@ import gzip
 import pytest
 
 from seqray.core.errors import InputError
-from seqray.io.tracks.annotation import read_features, select_features
-from seqray.io.tracks.calls import Interval, read_gff3_features
+from seqray.io.tracks.features import read_features, select_features
+from seqray.io.tracks.gff3 import read_gff3_features
+from seqray.io.tracks.lines import Feature
 
 # A contig of 100 letters: a gene on its first ten, one on its last ten on the minus strand.
 FIRST = ("chr1", 0, 10, "+")
@@ -94,11 +95,11 @@ def test_genbank_with_parts_and_regulatory_classes(tmp_path):
 def test_sites_of_a_scan_count_from_0(tmp_path):
     features = read_features(write(tmp_path, "calls.tsv", SITES))
     assert features == [
-        Interval("chr1", 6, 7, "x", "+", "TSS"),
-        Interval("chr1", 93, 94, "y", "-", "TSS"),
+        Feature("chr1", 6, 7, "x", "+", "TSS"),
+        Feature("chr1", 93, 94, "y", "-", "TSS"),
     ]
     plain = read_features(write(tmp_path, "p.tsv", "contig\tposition\nchr1\t0\n"))
-    assert plain == [Interval("chr1", 0, 1, "", ".", "TSS")]
+    assert plain == [Feature("chr1", 0, 1, "", ".", "TSS")]
 
 
 def test_an_empty_file_has_no_feature(tmp_path):
@@ -108,10 +109,10 @@ def test_an_empty_file_has_no_feature(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (">x\nACGT\n", "is FASTA, no annotation; give GFF3, GenBank, BED or a table of positions"),
-        ("site\tstrand\n1\t+\n", "line 1: needs the columns 'contig' and 'site'"),
+        (">x\nACGT\n", "is FASTA, not an annotation; give GFF3, GenBank, BED or a table of positions"),
+        ("site\tstrand\n1\t+\n", "line 1: needs one column 'contig', found site, strand"),
         ("contig\tsite\nchr1\n", "line 2: has 1 cells, the header has 2"),
-        ("contig\tsite\nchr1\t-1\n", "line 2: has '-1' where a position belongs"),
+        ("contig\tsite\nchr1\t-1\n", "line 2: has '-1' instead of a position"),
         ("contig\tsite\tstrand\nchr1\t1\tplus\n", "line 2: has the strand 'plus'; use +, - or ."),
         ("chr1\t9\t5\n", "line 1: has the empty interval 9-5"),
         ("a\tb\tc\t5\t2\t.\t+\t.\t.\n", "line 1: has the interval 5-2; GFF3 counts from 1"),
@@ -131,10 +132,10 @@ def test_what_cannot_be_read(tmp_path, text, message):
 def test_features_are_chosen_by_kind(tmp_path):
     features = read_gff3_features(write(tmp_path, "a.gff", GFF3))
     assert len(select_features(features, ("gene", "promoter"), "a.gff")) == 2
-    assert select_features([Interval("a", 0, 1)], ("gene",), "a.bed") == [Interval("a", 0, 1)]
+    assert select_features([Feature("a", 0, 1)], ("gene",), "a.bed") == [Feature("a", 0, 1)]
     with pytest.raises(InputError) as error:
         select_features(features, ("TSS",), "a.gff")
-    assert str(error.value) == "a.gff: holds no feature of type TSS; it has gene (2), region (1)"
+    assert str(error.value) == "a.gff: contains no feature of type TSS; it has gene (2), region (1)"
     with pytest.raises(InputError, match="it has no feature"):
         select_features([], ("TSS",), "a.gff")
 

@@ -1,0 +1,96 @@
+"""From the records of any format to validated ones: unique ids, known letters, empty records skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, TypedDict
+
+import numpy as np
+
+from seqray.core import Alphabet, InputError, NoRecordsError, SequenceRecord
+from seqray.core.results import SkippedRecord
+from seqray.io.sequences.identifiers import Duplicates, UniqueIds, describe_record
+
+OnSkip = Callable[[SkippedRecord], None]
+OnLetters = Callable[[str], None]
+
+
+class ReadOptions(TypedDict, total=False):
+    """What the caller of a reader decides, whatever the format.
+
+    Attributes
+    ----------
+    duplicates
+        What to do with an id that occurs again: ``error`` (default), ``rename`` (to ``id_2``) or ``keep``.
+    soft_masks
+        Whether to note the lower-case intervals of each record. GenBank has none: all its letters are lower
+        case.
+    on_skip
+        Called with each record without letters; if None, such a record is an error.
+    on_letters
+        Called with the letters of each record as they are in the file, before case is folded.
+    """
+
+    duplicates: Duplicates
+    soft_masks: bool
+    on_skip: OnSkip | None
+    on_letters: OnLetters | None
+
+
+class RawRecord(NamedTuple):
+    """One record as it is in the file: letters without white space, and why they are missing if they are."""
+
+    id: str
+    letters: bytes
+    description: str
+    circular: bool = False
+    reason: str = "empty sequence"
+
+
+def validate_records(
+    raw: Iterable[RawRecord],
+    alphabet: Alphabet,
+    where: str,
+    *,
+    duplicates: Duplicates = "error",
+    soft_masks: bool = False,
+    on_skip: OnSkip | None = None,
+    on_letters: OnLetters | None = None,
+) -> Iterator[SequenceRecord]:
+    """Validate the records of the file ``where``; options as in `ReadOptions`."""
+    ids = UniqueIds(duplicates, where)
+    count = 0
+    for record in raw:
+        count += 1
+        identifier, letters, description, circular, reason = record
+        del record
+        identifier = ids.resolve(identifier)
+        place = describe_record(where, identifier)
+        if not letters:
+            _skip(SkippedRecord(identifier, reason), place, on_skip)
+            continue
+        folded = alphabet.normalize_bytes(letters, place)
+        masks = find_soft_masks(letters) if soft_masks else ()
+        if on_letters is not None:
+            on_letters(letters.decode("ascii", "replace"))
+        del letters  # a chromosome is in memory twice at most, and once while the caller works on it
+        validated = SequenceRecord(identifier, folded.decode("ascii"), description, masks, circular)
+        del folded
+        yield validated
+    if count == 0:
+        raise NoRecordsError("contains no records", where=where)
+
+
+def _skip(record: SkippedRecord, place: str, on_skip: OnSkip | None) -> None:
+    if on_skip is None:
+        raise InputError(f"the record can't be used ({record.reason})", where=place, remedy="remove it")
+    on_skip(record)
+
+
+def find_soft_masks(letters: bytes) -> tuple[tuple[int, int], ...]:
+    """Half-open intervals of lower-case letters."""
+    lower = np.frombuffer(letters, dtype=np.uint8) >= ord("a")
+    edges = np.flatnonzero(lower[1:] != lower[:-1]) + 1
+    first, last = [0] if lower[0] else [], [len(lower)] if lower[-1] else []
+    bounds = first + edges.tolist() + last
+    return tuple(zip(bounds[::2], bounds[1::2], strict=True))

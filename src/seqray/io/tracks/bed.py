@@ -1,0 +1,81 @@
+"""BED: 0-based and half-open, as inside seqray.
+
+BED has no circles: a call across the origin of a circular contig becomes two lines of one name, up to the end
+of the contig and from its start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from seqray.core import InputError
+from seqray.core.results import Call
+from seqray.io.tables import open_table
+from seqray.io.tracks.calls import call_ids
+from seqray.io.tracks.lines import Feature, numbered_lines, parse_position, parse_strand
+
+BED_COLUMNS = ("#chrom", "chromStart", "chromEnd", "name", "score", "strand", "probability", "site")
+
+
+def _rows(name: str, call: Call, length: int | None) -> Iterator[tuple[object, ...]]:
+    """The line of a call, or the two lines of one across the origin."""
+    rest = (name, round(1000 * call.score), call.strand, float(call.score), call.site)
+    within = length is None or call.end <= length
+    yield (call.contig, call.start, call.end if within else length, *rest)
+    if length is not None and not within:
+        yield (call.contig, 0, call.end - length, *rest)
+
+
+def write_bed(
+    path: str | Path,
+    calls: Iterable[Call],
+    provenance: Sequence[str] = (),
+    *,
+    contigs: Mapping[str, int] | None = None,
+) -> int:
+    """Write calls as BED6 and two more columns, and return how many calls (not lines).
+
+    Parameters
+    ----------
+    path
+        See `seqray.io.open_output`.
+    calls
+        Written in their order.
+    provenance
+        Written as ``#`` lines above the header.
+    contigs
+        Length of each contig; required to split calls across the origin of a circular one.
+
+    Notes
+    -----
+    Columns: chrom, chromStart, chromEnd, name, score (probability times 1000, rounded), strand,
+    probability, site (0-based).
+    """
+    count = 0
+    with open_table(path, BED_COLUMNS, provenance) as write:
+        for count, (name, call) in enumerate(call_ids(calls), start=1):  # noqa: B007
+            write(_rows(name, call, (contigs or {}).get(call.contig)))
+    return count
+
+
+def read_bed(path: str | Path) -> list[Feature]:
+    """Read the intervals of a BED file; ``track`` and ``browser`` lines are ignored.
+
+    Raises `InputError` with the line for too few columns, a position that is no number, or an empty interval.
+    """
+    features = []
+    for where, line in numbered_lines(path):
+        if line.split(maxsplit=1)[0] in ("track", "browser"):
+            continue
+        cells = line.split("\t") if "\t" in line else line.split()
+        if len(cells) < 3:
+            raise InputError(
+                f"has {len(cells)} columns", where=where, remedy="BED needs contig, start and end"
+            )
+        start, end = parse_position(cells[1], where), parse_position(cells[2], where)
+        if start >= end:
+            raise InputError(f"has the empty interval {start}-{end}", where=where)
+        name, strand = (cells[3] if len(cells) > 3 else ""), (cells[5] if len(cells) > 5 else ".")
+        features.append(Feature(cells[0], start, end, name, parse_strand(strand, where)))
+    return features

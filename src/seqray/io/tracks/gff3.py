@@ -1,0 +1,185 @@
+"""GFF3: the only format that is 1-based and closed, and so the only place where coordinates are converted.
+
+A call across the origin of a circular contig keeps its ``end`` beyond the length of the contig, as the
+specification requires; the contig is marked by a feature with ``Is_circular=true``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+from seqray.core import InputError
+from seqray.core.results import Call
+from seqray.io.files import open_output
+from seqray.io.tables import comment_lines, format_number
+from seqray.io.tracks.calls import call_ids
+from seqray.io.tracks.lines import Feature, numbered_lines, parse_position
+
+# Terms of the Sequence Ontology that a class of a model may be named after; GFF3 allows no other types.
+GFF3_TYPES = frozenset(
+    (
+        *("promoter", "TSS", "enhancer", "silencer", "insulator", "terminator", "origin_of_replication"),
+        *("TF_binding_site", "ribosome_entry_site", "polyA_site", "CpG_island"),
+        *("five_prime_cis_splice_site", "three_prime_cis_splice_site"),
+    )
+)
+
+
+def to_gff3(start: int, end: int) -> tuple[int, int]:
+    """From 0-based and half-open to 1-based and closed."""
+    return start + 1, end
+
+
+def from_gff3(start: int, end: int) -> tuple[int, int]:
+    """From 1-based and closed to 0-based and half-open."""
+    return start - 1, end
+
+
+# --------------------------------------------------------------------------------------------- writing
+
+
+def _seqid(name: str) -> str:
+    return quote(name, safe=".:^*$@!+_?-|")
+
+
+def _attribute(text: str) -> str:
+    return re.sub(r"[\x00-\x1f\x7f%;=&,]", lambda hit: f"%{ord(hit[0]):02X}", text)
+
+
+def _line(contig: str, *cells: object) -> bytes:
+    return ("\t".join(map(str, (_seqid(contig), *cells))) + "\n").encode()
+
+
+def _call_line(name: str, call: Call, source: str) -> bytes:
+    kind = call.label if call.label in GFF3_TYPES else "sequence_feature"
+    score, (site, _) = format_number(call.score), to_gff3(call.site, call.site)
+    attributes = [f"ID={_attribute(name)}"]
+    attributes += [f"label={_attribute(call.label)}"] if kind != call.label else []
+    attributes += [f"{'tss' if call.label in ('promoter', 'TSS') else 'site'}={site}", f"probability={score}"]
+    interval = to_gff3(call.start, call.end)
+    return _line(call.contig, source, kind, *interval, score, call.strand, ".", ";".join(attributes))
+
+
+def write_gff3(
+    path: str | Path,
+    calls: Iterable[Call],
+    provenance: Sequence[str] = (),
+    source: str = "seqray",
+    *,
+    contigs: Mapping[str, int] | None = None,
+    circular: Collection[str] = (),
+) -> int:
+    """Write calls as GFF3 features, and return how many.
+
+    Parameters
+    ----------
+    path
+        See `seqray.io.open_output`.
+    calls
+        Written in their order.
+    provenance
+        Written as ``#`` lines.
+    source
+        Second column.
+    contigs
+        Length of each contig scanned, for the ``##sequence-region`` lines.
+    circular
+        Names of the circular contigs; each gets a ``region`` with ``Is_circular=true``.
+
+    Notes
+    -----
+    The type is the class if it is a term of the Sequence Ontology (``promoter``), else ``sequence_feature``
+    with the class as ``label``. ``tss`` (``site`` for other classes than promoters) is 1-based.
+    """
+    contigs, count = contigs or {}, 0
+    with open_output(path) as handle:
+        handle.write(b"##gff-version 3\n")
+        for contig, length in contigs.items():
+            handle.write(f"##sequence-region {_seqid(contig)} 1 {length}\n".encode())
+        handle.write(comment_lines(provenance))
+        for contig in (name for name in contigs if name in circular):
+            text = f"ID={_attribute(contig)};Name={_attribute(contig)};Is_circular=true"
+            whole = to_gff3(0, contigs[contig])
+            handle.write(_line(contig, source, "region", *whole, ".", ".", ".", text))
+        for count, (name, call) in enumerate(call_ids(calls), start=1):  # noqa: B007
+            handle.write(_call_line(name, call, source))
+    return count
+
+
+# --------------------------------------------------------------------------------------------- reading
+
+
+class _Row(NamedTuple):
+    where: str
+    contig: str
+    kind: str
+    start: int
+    end: int
+    strand: str
+    attributes: dict[str, str]
+
+
+def _rows(path: str | Path) -> Iterator[_Row]:
+    """The features of a file, 0-based and half-open."""
+    for where, line in numbered_lines(path):
+        cells = line.split("\t")
+        if len(cells) != 9:
+            raise InputError(
+                f"has {len(cells)} columns", where=where, remedy="GFF3 needs nine, separated by tabs"
+            )
+        pairs = (part.partition("=") for part in cells[8].split(";"))
+        attributes = {key.strip(): unquote(value) for key, _, value in pairs}
+        start, end = parse_position(cells[3], where), parse_position(cells[4], where)
+        yield _Row(where, unquote(cells[0]), cells[2], *from_gff3(start, end), cells[6], attributes)
+
+
+def read_gff3_features(path: str | Path) -> list[Feature]:
+    """Read every feature of a GFF3 file, in its order; a feature of several lines gives as many intervals.
+
+    Raises `InputError` with the line for a line that isn't GFF3.
+    """
+    features = []
+    for row in _rows(path):
+        if row.start < 0 or row.end <= row.start:
+            start, end = to_gff3(row.start, row.end)
+            raise InputError(f"has the interval {start}-{end}", where=row.where, remedy="GFF3 counts from 1")
+        strand = row.strand if row.strand in ("+", "-") else "."
+        name = row.attributes.get("ID", "")
+        features.append(Feature(row.contig, row.start, row.end, name, strand, row.kind))
+    return features
+
+
+def read_gff3_calls(path: str | Path) -> list[Call]:
+    """Read the calls that `write_gff3` wrote; features without a site and a probability are ignored.
+
+    Raises `InputError` with the line for a line that isn't GFF3.
+    """
+    calls = (_call(row) for row in _rows(path))
+    return [call for call in calls if call is not None]
+
+
+def _call(row: _Row) -> Call | None:
+    text = row.attributes.get("tss", row.attributes.get("site"))
+    if text is None or "probability" not in row.attributes:
+        return None
+    position = parse_position(text, row.where)
+    return Call(
+        contig=row.contig,
+        start=row.start,
+        end=row.end,
+        strand=row.strand,
+        site=from_gff3(position, position)[0],
+        score=_probability(row.attributes["probability"], row.where),
+        label=row.attributes.get("label", row.kind),
+    )
+
+
+def _probability(text: str, where: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"has the probability '{text}'", where=where) from None

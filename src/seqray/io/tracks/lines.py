@@ -1,0 +1,64 @@
+"""Features, and the lines of text that they are read from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from seqray.core import InputError
+from seqray.io.files import open_input
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """An interval on a contig: 0-based, half-open, on the plus strand.
+
+    Attributes
+    ----------
+    contig, start, end
+        Where.
+    name
+        Empty if there is none.
+    strand
+        ``+``, ``-`` or ``.``.
+    kind
+        Type of the feature (``gene``, ``CDS``); empty for a line of a BED file.
+    """
+
+    contig: str
+    start: int
+    end: int
+    name: str = ""
+    strand: str = "."
+    kind: str = ""
+
+
+def numbered_lines(path: str | Path) -> Iterator[tuple[str, str]]:
+    """Place (``file: line 3``) and text of each line that contains data, up to a ``##FASTA`` section."""
+    with open_input(path) as handle:
+        for number, raw in enumerate(handle, start=1):
+            where = f"{path}: line {number}"
+            try:
+                line = raw.decode("utf-8").rstrip("\r\n")
+            except UnicodeDecodeError:
+                raise InputError("is not text in UTF-8", where=where) from None
+            if line.startswith("##FASTA"):
+                return
+            if line.strip() and not line.startswith("#"):
+                yield where, line
+
+
+def parse_position(text: str, where: str) -> int:
+    """A whole number of at most 18 digits."""
+    if not re.fullmatch(r"[0-9]{1,18}", text):
+        raise InputError(f"has '{text}' instead of a position", where=where)
+    return int(text)
+
+
+def parse_strand(text: str, where: str) -> str:
+    """``+``, ``-`` or ``.``."""
+    if text not in ("+", "-", "."):
+        raise InputError(f"has the strand '{text}'", where=where, remedy="use +, - or .")
+    return text
