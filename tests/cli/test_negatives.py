@@ -383,7 +383,7 @@ def test_an_empty_file_and_repeated_ids(seqray, tmp_path):
         (["--recipe", "genome", "--genome", "genes.gff3"], "genes.gff3: is GFF, not FASTA"),
         (
             ["--recipe", "genome", "--genome", "genome.fa", "--annotation", "genome.fa"],
-            "genome.fa: is FASTA, no annotation",
+            "genome.fa: is FASTA, not an annotation",
         ),
         (
             ["--recipe", "coding", "--genome", "genome.fa", "--annotation", "starts.bed"],
