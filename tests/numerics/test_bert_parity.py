@@ -50,6 +50,10 @@ def copy_layer(block: Any, theirs: Any) -> None:
     block.feed_forward.down.load_state_dict(theirs.output.dense.state_dict())
 
 
+def shape(activation):
+    return ModelConfig(d_model=D, heads=HEADS, d_ff=FEED_FORWARD, activation=activation, dropout=0.0)
+
+
 def batch() -> tuple[Tensor, Tensor, Tensor]:
     """Vectors (B, L, D), the mask (B, L), and the additive mask that `transformers` takes."""
     mask = torch.arange(13) < torch.tensor([13, 9, 4])[:, None]
@@ -60,7 +64,7 @@ def batch() -> tuple[Tensor, Tensor, Tensor]:
 def test_the_sub_layers_are_those_of_bert(activation):
     bert = randomize(BertModel(BertConfig(**SIZES, hidden_act=activation)))
     layer = bert.encoder.layer[1]
-    block = Block(D, HEADS, None, FEED_FORWARD, activation, dropout=0.0).eval()
+    block = Block(shape(activation)).eval()
     copy_layer(block, layer)
     x, mask, additive = batch()
     heads, weights = layer.attention.self(x, additive)
@@ -75,7 +79,7 @@ def test_the_block_is_berts_parts_with_the_norms_in_front():
     bert = randomize(BertModel(BertConfig(**SIZES)))
     layer = bert.encoder.layer[0]
     first_norm, second_norm = layer.attention.output.LayerNorm, layer.output.LayerNorm
-    block = Block(D, HEADS, None, FEED_FORWARD, "gelu", dropout=0.0).eval()
+    block = Block(shape("gelu")).eval()
     copy_layer(block, layer)
     block.attention_norm.load_state_dict(first_norm.state_dict())
     block.feed_forward_norm.load_state_dict(second_norm.state_dict())

@@ -24,26 +24,25 @@ from torch import Tensor, nn
 
 from seqray.models.attention import MultiHeadAttention, scaled_dot_product
 from seqray.models.kernels import fused_attention, uses_cpu_shortcuts
-
-Rotation = tuple[Tensor, Tensor]
+from seqray.models.positions import Rotation
 
 CELLS_AT_ONCE = 4096  # projected at a time: their queries, keys and values stay in the cache
 
 
-class ColumnAttention(nn.Module):
-    """In each column, every row attends to all rows.
+class AxisAttention(nn.Module):
+    """Attention along one axis of (B, R, C, D), with width D and H heads."""
 
-    Parameters
-    ----------
-    d_model, heads
-        Width D and number of heads H.
-    """
-
-    axis = "column"
+    axis: str
 
     def __init__(self, d_model: int, heads: int) -> None:
         super().__init__()
         self.attention = MultiHeadAttention(d_model, heads)
+
+
+class ColumnAttention(AxisAttention):
+    """In each column, every row attends to all rows."""
+
+    axis = "column"
 
     def forward(
         self,
@@ -72,11 +71,11 @@ class ColumnAttention(nn.Module):
             (B, Rq, C, D), where Rq is R, or 1 with ``query_only``; and (B, C, H, Rq, R) or None.
         """
         lines = x.transpose(1, 2)  # (B, R, C, D) -> (B, C, R, D)
-        output, weights = _along(self.attention, lines, row_mask, None, query_only, need_weights)
+        output, weights = _attend_along(self.attention, lines, row_mask, None, query_only, need_weights)
         return output.transpose(1, 2), weights
 
 
-class RowAttention(nn.Module):
+class RowAttention(AxisAttention):
     """In each row, every column attends to all columns.
 
     Parameters
@@ -90,8 +89,7 @@ class RowAttention(nn.Module):
     axis = "row"
 
     def __init__(self, d_model: int, heads: int, tied: bool) -> None:
-        super().__init__()
-        self.attention = MultiHeadAttention(d_model, heads)
+        super().__init__(d_model, heads)
         self.tied = tied
 
     def forward(
@@ -127,10 +125,12 @@ class RowAttention(nn.Module):
             (B, R, H, Cq, C), or (B, 1, H, Cq, C) where tied, or None.
         """
         if not self.tied:
-            return _along(self.attention, x, column_mask, rotation, cls_only, need_weights)
-        if not need_weights and _in_parts(x) and self._map_is_small(x, cls_only):
+            return _attend_along(self.attention, x, column_mask, rotation, cls_only, need_weights)
+        if not need_weights and _computes_in_chunks(x) and self._map_is_small(x, cls_only):
             parts = [
-                self._tied_in_parts(alignment, _of(row_mask, b), _of(column_mask, b), rotation, cls_only)
+                self._tied_in_chunks(
+                    alignment, _unless_full(row_mask, b), _unless_full(column_mask, b), rotation, cls_only
+                )
                 for b, alignment in enumerate(x)
             ]
             return torch.stack(parts), None
@@ -152,7 +152,7 @@ class RowAttention(nn.Module):
         if row_mask is not None:
             share = row_mask * (rows / row_mask.sum(dim=1, keepdim=True)).sqrt()  # (B, R)
             q = q * share[:, :, None, None, None].to(q.dtype)
-        return _folded(q), _folded(k), _folded(v)
+        return _fold_rows(q), _fold_rows(k), _fold_rows(v)
 
     def _tied(
         self,
@@ -186,7 +186,7 @@ class RowAttention(nn.Module):
         R, C, D = x.shape[1:]
         return self.attention.heads * C * (1 if cls_only else C) <= 4 * R * C * D
 
-    def _tied_in_parts(
+    def _tied_in_chunks(
         self,
         x: Tensor,
         row_mask: Tensor | None,
@@ -228,20 +228,21 @@ class RowAttention(nn.Module):
         return self._join(heads[None])[0]
 
 
-def _in_parts(x: Tensor) -> bool:
-    """Whether to go by parts: on the CPU, without gradients; not in half precision, where sums lose."""
+def _computes_in_chunks(x: Tensor) -> bool:
+    """On the CPU, without gradients; not in half precision, where sums lose accuracy."""
     return uses_cpu_shortcuts(x) and x.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
 
 
-def _of(mask: Tensor | None, b: int) -> Tensor | None:
+def _unless_full(mask: Tensor | None, b: int) -> Tensor | None:
+    """Mask of one alignment, None if it is all True."""
     return None if mask is None or bool(mask[b].all()) else mask[b]
 
 
-def _folded(part: Tensor) -> Tensor:
+def _fold_rows(part: Tensor) -> Tensor:
     return part.permute(0, 2, 3, 1, 4).flatten(3)  # (B, R, H, C, E) -> (B, H, C, R·E)
 
 
-def _along(
+def _attend_along(
     attention: MultiHeadAttention,
     lines: Tensor,
     mask: Tensor | None,
@@ -251,8 +252,8 @@ def _along(
 ) -> tuple[Tensor, Tensor | None]:
     """Attention within each line of (B, N, L, D), keys masked by (B, L): (B, N, Lq, D) and its weights."""
     B, N, L, _ = lines.shape
-    if not need_weights and _in_parts(lines):
-        return _some_lines_at_a_time(attention, lines, mask, rotation, first_only), None
+    if not need_weights and _computes_in_chunks(lines):
+        return _attend_in_chunks(attention, lines, mask, rotation, first_only), None
     key_mask = None if mask is None else mask.repeat_interleave(N, dim=0)  # (B·N, L)
     flat = lines.reshape(B * N, L, -1).contiguous()
     output, weights = attention(
@@ -261,19 +262,19 @@ def _along(
     return output.unflatten(0, (B, N)), None if weights is None else weights.unflatten(0, (B, N))
 
 
-def _some_lines_at_a_time(
+def _attend_in_chunks(
     attention: MultiHeadAttention,
     lines: Tensor,
     mask: Tensor | None,
     rotation: Rotation | None,
     first_only: bool,
 ) -> Tensor:
-    """`_along` with projections that stay in the cache; each alignment of the batch by itself."""
+    """`_attend_along` with projections that stay in the cache; each alignment of the batch by itself."""
     B, N, L, D = lines.shape
     step = max(1, CELLS_AT_ONCE // L)
     output = lines.new_empty(B, N, 1 if first_only else L, D)
     for b in range(B):
-        real = _of(mask, b)
+        real = _unless_full(mask, b)
         real = None if real is None else real.expand(1, 1, 1, L)
         for start in range(0, N, step):
             part = lines[b, start : start + step].contiguous()  # strided queries keep the fused kernel away

@@ -1,24 +1,24 @@
-"""The parts between attention layers: convolutional stem, feed-forward layer, pre-norm block, head."""
+"""Parts of both networks: convolutional stem, feed-forward layer, pre-norm blocks, head."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from seqray.core import StemConfig
+from seqray.core import ModelConfig, StemConfig
 from seqray.models.attention import MultiHeadAttention
 from seqray.models.kernels import Linear
-from seqray.models.positions import PositionTerms
+from seqray.models.output import AttentionStep, ModelOutput
+from seqray.models.positions import PositionTerms, Rotation, rotary_angles
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 RESIDUAL_KERNEL = 5
-SPECIAL_TOKENS = (
-    4  # PAD, CLS, MASK, UNK come before the letters or words, see seqray.models.tokenizers.sequence
-)
-TOKENS_AT_ONCE = 2048  # of the feed-forward layer, whose hidden vectors are the widest of all
+SPECIAL_TOKENS = 4  # PAD, CLS, MASK, UNK come before letters or k-mers, see `seqray.models.tokenizers`
+TOKENS_AT_ONCE = 2048  # of the feed-forward layer, whose hidden vectors are the widest
 
 
 class ChannelsLastConvolution(nn.Conv1d):
@@ -127,39 +127,6 @@ class FeedForward(nn.Module):
         return self.down(self.activation(self.up(x)))
 
 
-class Block(nn.Module):
-    """Pre-norm residual block: x + Attention(norm(x)), then x + FeedForward(norm(x)).
-
-    Source: Xiong et al. 2020, "On Layer Normalization in the Transformer Architecture".
-    """
-
-    def __init__(
-        self, d_model: int, heads: int, kv_heads: int | None, d_ff: int, activation: str, dropout: float
-    ) -> None:
-        super().__init__()
-        self.attention_norm = nn.LayerNorm(d_model)
-        self.attention = MultiHeadAttention(d_model, heads, kv_heads)
-        self.feed_forward_norm = nn.LayerNorm(d_model)
-        self.feed_forward = FeedForward(d_model, d_ff, activation)
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(
-        self,
-        x: Tensor,
-        mask: Tensor | None = None,
-        rotation: tuple[Tensor, Tensor] | None = None,
-        *,
-        cls_only: bool = False,
-        need_weights: bool = False,
-    ) -> tuple[Tensor, Tensor | None]:
-        """(B, L, D) to (B, L, D), or (B, 1, D) with ``cls_only``; and the weights, where needed."""
-        attended, weights = self.attention(
-            self.attention_norm(x), mask, rotation, first_query_only=cls_only, need_weights=need_weights
-        )
-        x = (x[:, :1] if cls_only else x) + self.dropout(attended)
-        return x + self.dropout(self.feed_forward(self.feed_forward_norm(x))), weights
-
-
 class ClassificationHead(nn.Module):
     """Norm and linear map of the CLS state: (B, D) -> (B, K)."""
 
@@ -170,3 +137,106 @@ class ClassificationHead(nn.Module):
 
     def forward(self, cls: Tensor) -> Tensor:
         return self.linear(self.norm(cls.to(self.linear.weight.dtype)))
+
+
+class ResidualBlock(nn.Module):
+    """What both kinds of pre-norm blocks share: x + FeedForward(norm(x)) after their attention.
+
+    Source: Xiong et al. 2020, "On Layer Normalization in the Transformer Architecture".
+
+    Parameters
+    ----------
+    config
+        Width D, heads, feed-forward width (4 D by default), activation and dropout.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        width = config.d_model
+        self.add_attention(config)
+        self.feed_forward_norm = nn.LayerNorm(width)
+        self.feed_forward = FeedForward(width, config.d_ff or 4 * width, config.activation)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def add_attention(self, config: ModelConfig) -> None:
+        """Create the norms and the attention layers of the block."""
+        raise NotImplementedError
+
+    def add_feed_forward(self, x: Tensor) -> Tensor:
+        """Add the feed-forward layer to each token of (B, L, D) or (B, R, C, D)."""
+        tokens = self.feed_forward_norm(x).flatten(1, -2)  # (B, R, C, D) -> (B, R·C, D)
+        return x + self.dropout(self.feed_forward(tokens).reshape(x.shape))
+
+
+class Block(ResidualBlock):
+    """Pre-norm residual block: x + Attention(norm(x)), then x + FeedForward(norm(x))."""
+
+    def add_attention(self, config: ModelConfig) -> None:
+        self.attention_norm = nn.LayerNorm(config.d_model)
+        self.attention = MultiHeadAttention(config.d_model, config.heads, config.kv_heads)
+
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor | None = None,
+        rotation: Rotation | None = None,
+        *,
+        cls_only: bool = False,
+        need_weights: bool = False,
+    ) -> tuple[Tensor, tuple[AttentionStep, ...]]:
+        """(B, L, D) to the same, or to (B, 1, D) with ``cls_only``; and the weights if asked for."""
+        attended, weights = self.attention(
+            self.attention_norm(x), mask, rotation, first_query_only=cls_only, need_weights=need_weights
+        )
+        x = (x[:, :1] if cls_only else x) + self.dropout(attended)
+        steps = () if weights is None else (AttentionStep("sequence", weights, mask),)
+        return self.add_feed_forward(x), steps
+
+
+class Transformer(nn.Module):
+    """What the networks of sequences and of alignments share: blocks, and a head on the state of CLS.
+
+    Parameters
+    ----------
+    config
+        Shape of the network.
+    vocabulary
+        Number of distinct tokens.
+    """
+
+    embed: Callable[..., tuple[Any, ...]]  # tokens and masks to vectors, then masks and rotation for blocks
+
+    def __init__(self, config: ModelConfig, vocabulary: int) -> None:
+        super().__init__()
+        self.config, self.vocabulary = config, vocabulary
+
+    def add_blocks(self, block: type[ResidualBlock]) -> None:
+        """Create dropout, blocks and head; called after the parts of the embedding."""
+        self.dropout = nn.Dropout(self.config.dropout)
+        self.blocks = nn.ModuleList(block(self.config) for _ in range(self.config.layers))
+        self.head = ClassificationHead(self.config.d_model, self.config.classes)
+
+    def classify(self, x: Tensor, *others: Any, return_attention: bool = False) -> ModelOutput:
+        """Logits (B, K) of embedded tokens, and the attention of each layer if asked for.
+
+        The last block computes CLS alone unless attention is asked for: exact, and much less work.
+        """
+        steps: list[AttentionStep] = []
+        for number, block in enumerate(self.blocks, start=1):
+            cls_only = number == len(self.blocks) and not return_attention
+            x, taken = block(x, *others, cls_only=cls_only, need_weights=return_attention)
+            steps += taken
+        return ModelOutput(self.head(x.flatten(1, -2)[:, 0]), tuple(steps))
+
+    def states(self, tokens: Tensor, *masks: Tensor | None) -> Tensor:
+        """Final state of every token, for pre-training: (B, T, D), or (B, R, C, D) of alignments."""
+        x, *others = self.embed(tokens, *masks)
+        for block in self.blocks:
+            x, _ = block(x, *others)
+        return x
+
+    def rotation(self, coordinates: Tensor) -> Rotation | None:
+        """Rotary angles of coordinates (T,) or (B, T), if the network uses them."""
+        if self.config.positions != "rotary":
+            return None
+        return rotary_angles(coordinates, self.config.d_model // self.config.heads)

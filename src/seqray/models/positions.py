@@ -12,6 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+Rotation = tuple[Tensor, Tensor]
+"""Cosine and sine of rotary angles, (1 or B, 1, L, E/2) each, see `rotary_angles`."""
+
 
 def _angles(coordinates: Tensor, width: int) -> Tensor:
     """coordinate / 10000^(2i/width) for i in 0..width/2-1: (..., L) -> (..., L, width/2), in float32."""
@@ -25,7 +28,7 @@ def sinusoidal(coordinates: Tensor, d_model: int) -> Tensor:
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)  # sines and cosines interleaved
 
 
-def rotary_angles(coordinates: Tensor, head_width: int) -> tuple[Tensor, Tensor]:
+def rotary_angles(coordinates: Tensor, head_width: int) -> Rotation:
     """Cosine and sine by which `rotate` turns each pair of features.
 
     Parameters

@@ -10,25 +10,24 @@ from torch import Tensor, nn
 
 from seqray.core import ModelConfig
 from seqray.models.kmers import KmerEmbedding
-from seqray.models.layers import SPECIAL_TOKENS, Block, ClassificationHead, ConvolutionalStem, TokenEmbedding
-from seqray.models.output import AttentionStep, ModelOutput
+from seqray.models.layers import SPECIAL_TOKENS, Block, ConvolutionalStem, TokenEmbedding, Transformer
+from seqray.models.output import ModelOutput
 from seqray.models.positions import (
     EndMatrix,
     LearnedPositions,
     PositionGain,
     PositionMatrix,
     PositionTerms,
-    rotary_angles,
+    Rotation,
     sinusoidal,
     sum_over_strides,
 )
 
 
-class SequenceTransformer(nn.Module):
+class SequenceTransformer(Transformer):
     """Tokens (B, L), CLS first, to logits (B, K).
 
-    Embedding or convolutional stem, positions, pre-norm blocks, and a head on the final state of CLS. The
-    last block computes the CLS query alone unless attention is asked for: exact, and a good part of the work.
+    Embedding or convolutional stem, positions, pre-norm blocks, and a head on the final state of CLS.
 
     Parameters
     ----------
@@ -39,10 +38,8 @@ class SequenceTransformer(nn.Module):
     """
 
     def __init__(self, config: ModelConfig, vocabulary: int) -> None:
-        super().__init__()
-        self.config = config
+        super().__init__(config, vocabulary)
         stem, width = config.stem, config.d_model
-        self.vocabulary = vocabulary
         self.cls = nn.Parameter(torch.randn(width) * 0.02)
         self.contexts: nn.Parameter | None = (
             nn.Parameter(torch.zeros(len(config.contexts), width)) if config.contexts else None
@@ -65,19 +62,7 @@ class SequenceTransformer(nn.Module):
         self.words = KmerEmbedding(vocabulary - SPECIAL_TOKENS, config.words, width) if config.words else None
         longest = 1 + math.ceil(config.max_length / self.embedding.stride)
         self.positions = LearnedPositions(longest, width) if config.positions == "learned" else None
-        self.dropout = nn.Dropout(config.dropout)
-        self.blocks = nn.ModuleList(
-            Block(
-                width,
-                config.heads,
-                config.kv_heads,
-                config.d_ff or 4 * width,
-                config.activation,
-                config.dropout,
-            )
-            for _ in range(config.layers)
-        )
-        self.head = ClassificationHead(width, config.classes)
+        self.add_blocks(Block)
 
     def forward(
         self,
@@ -101,33 +86,12 @@ class SequenceTransformer(nn.Module):
         return_attention
             Take the explicit path through all blocks and return their weights.
         """
-        x, mask, coordinates = self.embed(tokens, mask, coordinates)
-        rotation = self._rotation(coordinates)
-        steps = []
-        for number, block in enumerate(self.blocks, start=1):
-            cls_only = number == len(self.blocks) and not return_attention
-            x, weights = block(x, mask, rotation, cls_only=cls_only, need_weights=return_attention)
-            if weights is not None:
-                steps.append(AttentionStep("sequence", weights, mask))
-        return ModelOutput(self.head(x[:, 0]), tuple(steps))
-
-    def states(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Final state of every token, CLS first, (B, T, D): what is pre-trained."""
-        x, mask, coordinates = self.embed(tokens, mask)
-        rotation = self._rotation(coordinates)
-        for block in self.blocks:
-            x, _ = block(x, mask, rotation)
-        return x
-
-    def _rotation(self, coordinates: Tensor) -> tuple[Tensor, Tensor] | None:
-        if self.config.positions != "rotary":
-            return None
-        return rotary_angles(coordinates, self.config.d_model // self.config.heads)
+        return self.classify(*self.embed(tokens, mask, coordinates), return_attention=return_attention)
 
     def embed(
         self, tokens: Tensor, mask: Tensor | None = None, coordinates: Tensor | None = None
-    ) -> tuple[Tensor, Tensor | None, Tensor]:
-        """Vectors (B, T, D) with CLS first, their mask and coordinates; T = 1 + ceil((L - 1) / stride)."""
+    ) -> tuple[Tensor, Tensor | None, Rotation | None]:
+        """Vectors (B, T, D) with CLS first, their mask and rotation; T = 1 + ceil((L - 1) / stride)."""
         fixed = any(part is not None for part in (self.positions, self.gain, self.matrix, self.ends))
         if coordinates is not None and fixed:
             raise ValueError(
@@ -154,7 +118,7 @@ class SequenceTransformer(nn.Module):
             x = x + self.positions(x.shape[1]).to(x.dtype)
         elif self.config.positions == "sinusoidal":
             x = x + sinusoidal(coordinates, self.config.d_model).to(x.dtype)
-        return self.dropout(x), mask, coordinates
+        return self.dropout(x), mask, self.rotation(coordinates)
 
     def position_terms(self, tokens: Tensor) -> PositionTerms | None:
         """What the letters of tokens (B, 1 + N) count for at their places; None for the same everywhere."""
