@@ -195,9 +195,7 @@ def draw(rows: list[Row], path: Path) -> None:
             for method, color in colors.items():
                 own = [row for row in rows if row.method == method]
                 cells = [row.rows * row.columns for row in own]
-                axes.loglog(
-                    cells, [getattr(row, value) for row in own], "o", ms=4, color=color, label=method
-                )
+                axes.loglog(cells, [getattr(row, value) for row in own], "o", ms=4, color=color, label=method)
             axes.set(xlabel="cells (rows times columns)", title=title)
             axes.spines[["top", "right"]].set_visible(False)
         figure.axes[0].legend(frameon=False)

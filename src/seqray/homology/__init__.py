@@ -1,7 +1,10 @@
-"""Which sequences are related, how a data set is split without dividing relatives, and the proof of it.
+"""Which sequences are related, how data are split without separating relatives, and the proof of a split.
 
-- `seeds`, `kmers`, `sketch`: candidates; `alignment`, `similarity`, `relations`: which of them are related
-- `mmseqs`: the same by MMseqs2; `splits`, `split`: parts and folds; `proof`: what remains between parts
+- `shared_kmers`: sequences that share a k-mer; `alignment`: identity of two sequences
+- `seeds`, `candidates`: pairs that are worth an alignment; `similarity`: best matches and groups by alignment
+- `mmseqs`: groups by MMseqs2; `groups`: groups by name or position; `relatives`: all kinds together
+- `folds`: folds and parts of whole groups; `split`: the whole split; `proof`: similarity between its parts
+- `options`: settings and their defaults
 """
 
 import lazy_loader

@@ -1,24 +1,32 @@
+from .folds import (
+    grouped_folds as grouped_folds,
+    holdout as holdout,
+    random_folds as random_folds,
+)
+from .groups import (
+    merge_groups as merge_groups,
+    named_groups as named_groups,
+    position_groups as position_groups,
+    positions_from_column as positions_from_column,
+    positions_from_ids as positions_from_ids,
+)
 from .options import PARTS as PARTS, RelationOptions as RelationOptions, SplitOptions as SplitOptions
 from .proof import QUANTILES as QUANTILES, ProofLine as ProofLine, proof_lines as proof_lines
-from .relations import (
+from .relatives import (
     Related as Related,
-    expected_sensitivity as expected_sensitivity,
     find_relatives as find_relatives,
-    named_groups as named_groups,
-    near_groups as near_groups,
-    parse_places as parse_places,
-    parse_positions as parse_positions,
+)
+from .shared_kmers import (
+    KmerTable as KmerTable,
+    kmer_groups as kmer_groups,
+    kmer_table as kmer_table,
 )
 from .similarity import (
     best_matches as best_matches,
+    expected_sensitivity as expected_sensitivity,
     homology_groups as homology_groups,
-    merge_groups as merge_groups,
 )
-from .split import Division as Division, split_data as split_data
-from .splits import (
-    grouped_folds as grouped_folds,
-    holdout as holdout,
-    kmer_groups as kmer_groups,
-    position_groups as position_groups,
-    random_folds as random_folds,
+from .split import (
+    Division as Division,
+    split_data as split_data,
 )

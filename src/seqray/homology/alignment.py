@@ -1,4 +1,4 @@
-"""Identity of two sequences: one alignment, scored so that the score tells the matches too."""
+"""Identity of two sequences, from the score of one alignment."""
 
 from __future__ import annotations
 

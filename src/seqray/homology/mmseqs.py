@@ -1,4 +1,4 @@
-"""Groups made by MMseqs2, where it is installed: ``mmseqs easy-cluster`` in a temporary folder."""
+"""Groups found by MMseqs2, if it is installed: ``mmseqs easy-cluster`` in a temporary folder."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from seqray.core import DNA, Alphabet, InputError, reverse_complement
-from seqray.homology.similarity import merge_groups
+from seqray.core import DNA, Alphabet, InputError, Ints, reverse_complement
+from seqray.homology.groups import merge_groups
 
 _DATABASE = {"protein": "1", "dna": "2", "rna": "2"}
 
@@ -23,32 +23,25 @@ def mmseqs_groups(
     *,
     both_strands: bool = True,
     threads: int = 1,
-) -> np.ndarray:
-    """Group sequences by ``mmseqs easy-cluster``, connected components of its alignments.
+) -> Ints:
+    """Group sequences by ``mmseqs easy-cluster``, as `seqray.homology.homology_groups` does by itself.
 
     Parameters
     ----------
-    sequences
-        Validated letters, N of them.
+    sequences, alphabet
+        Validated letters, N sequences.
     identity
         Threshold (``--min-seq-id``), of the letters of the shorter sequence.
-    alphabet
-        Of the sequences.
     both_strands
-        Also give MMseqs2 the other strand of each sequence, because its clustering may miss relatives on
-        opposite strands; of no effect for protein.
+        Also give MMseqs2 the reverse complement of each sequence, because its clustering may miss relatives
+        on opposite strands; of no effect for protein.
     threads
         Of MMseqs2.
-
-    Returns
-    -------
-    int64 (N,)
-        Group numbers, from 0 in order of first appearance.
 
     Raises
     ------
     InputError
-        Where ``mmseqs`` is not on the path, fails, or leaves a sequence out.
+        If ``mmseqs`` is not on the path, fails, or leaves a sequence out.
 
     References
     ----------
@@ -62,9 +55,9 @@ def mmseqs_groups(
         )
     if not len(sequences):
         return np.empty(0, dtype=np.int64)
-    turned = both_strands and alphabet.is_nucleotide
+    both_strands = both_strands and alphabet.is_nucleotide
     with tempfile.TemporaryDirectory(prefix="seqray-mmseqs-") as folder:
-        _write_fasta(Path(folder) / "in.fasta", sequences, alphabet, turned)
+        _write_fasta(Path(folder) / "in.fasta", sequences, alphabet, both_strands)
         command = [program, "easy-cluster", "in.fasta", "out", "tmp", "--min-seq-id", f"{identity:g}"]
         command += ["--seq-id-mode", "1", "--alignment-mode", "3", "-c", "0", "--cluster-mode", "1"]
         command += ["--dbtype", _DATABASE[alphabet.name], "--threads", str(threads), "-v", "1"]
@@ -74,7 +67,7 @@ def mmseqs_groups(
             said = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
             raise InputError(f"mmseqs easy-cluster failed with status {done.returncode} ({said})")
         representative = _read_clusters(table)
-    strands = "+-" if turned else "+"
+    strands = "+-" if both_strands else "+"
     rows = np.tile(np.arange(len(sequences)), len(strands))
     names = [f"{row}{sign}" for sign in strands for row in range(len(sequences))]
     missing = [name for name in names if name not in representative]
@@ -86,17 +79,17 @@ def mmseqs_groups(
     return merge_groups(np.array([representative[name] for name in names]), rows)[: len(sequences)]
 
 
-def _write_fasta(path: Path, sequences: Sequence[str], alphabet: Alphabet, turned: bool) -> None:
+def _write_fasta(path: Path, sequences: Sequence[str], alphabet: Alphabet, both_strands: bool) -> None:
     with open(path, "w", encoding="ascii") as handle:
         for row, sequence in enumerate(sequences):
             handle.write(f">{row}+\n{sequence.replace('U', 'T') if alphabet.is_nucleotide else sequence}\n")
-            if turned:
+            if both_strands:
                 other = reverse_complement(sequence, alphabet).replace("U", "T")
                 handle.write(f">{row}-\n{other}\n")
 
 
 def _read_clusters(path: Path) -> dict[str, int]:
-    """Number of the cluster that each name lies in; rows are representative and member."""
+    """Number of the cluster of each name; rows of the table are representative and member."""
     numbers: dict[str, int] = {}
     cluster: dict[str, int] = {}
     for line in path.read_text(encoding="ascii").splitlines():

@@ -10,20 +10,20 @@ PARTS = ("train", "validation", "test")
 
 @dataclass(frozen=True)
 class RelationOptions:
-    """What counts as related.
+    """Which sequences count as related.
 
     Attributes
     ----------
     identity
-        Sequences of at least this identity; 0 asks for no alignment.
+        Those of at least this identity, from 0 to 1; 0 means no alignment.
     word
-        Sequences that share a word of so many letters; 0 asks for none.
+        Those that share a k-mer of so many letters; 0 means none.
     both_strands
         Whether the reverse complement counts too.
     tool
-        What finds pairs of that identity.
+        Program that finds pairs of that identity.
     threads
-        Of the tool.
+        Of mmseqs.
     """
 
     identity: float = 0.8
@@ -40,15 +40,15 @@ class SplitOptions:
     Attributes
     ----------
     shares
-        Of train, validation and test; without meaning where ``folds`` is given.
+        Of train, validation and test; without effect if ``folds`` is given.
     folds
         Number of folds; 0 for three parts.
     keep
-        Parts whose examples stay as the data say.
+        Parts whose examples stay as in the data.
     relatives
-        What becomes of other examples that are related to kept ones: left out, or joined to their part.
+        What happens to other examples that are related to kept ones: left out, or moved to their part.
     seed
-        Of the dealing.
+        Of the division.
     """
 
     shares: tuple[float, float, float] = (0.8, 0.1, 0.1)

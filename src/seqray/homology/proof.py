@@ -1,4 +1,4 @@
-"""The proof of a split: how like the held-out sequences are to those learned from, by alignment."""
+"""The proof of a split: how similar the held-out sequences are to the training sequences, by alignment."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqray.core import Alphabet
+from seqray.core import Alphabet, Bools, Floats, Ints
+from seqray.homology.shared_kmers import kmer_table
 from seqray.homology.similarity import best_matches
-from seqray.homology.splits import shares_word
 
 QUANTILES = (0.5, 0.9, 0.99)
-_CHANCE = 1e-9  # an identity is a fraction of whole letters; rounding must not lift it over a threshold
+_TOLERANCE = 1e-9  # an identity is a fraction of whole letters; rounding must not move it across a threshold
 
 
 @dataclass(frozen=True)
 class Boundary:
-    """Held-out sequences and what they resemble on the other side.
+    """Held-out sequences and the most similar ones on the other side.
 
     Attributes
     ----------
@@ -32,24 +32,24 @@ class Boundary:
     nearest : int64 (M,)
         Row of the sequence it was found with; -1 for none.
     word
-        Letters of the word that must not be shared; 0 where that was not looked at.
+        Letters of the k-mer that must not be shared; 0 if that was not examined.
     shared : bool (M,)
-        Whether such a word is shared.
+        Whether such a k-mer is shared.
     """
 
     name: str
     against: str
-    rows: np.ndarray
-    others: np.ndarray
-    identity: np.ndarray
-    nearest: np.ndarray
+    rows: Ints
+    others: Ints
+    identity: Floats
+    nearest: Ints
     word: int
-    shared: np.ndarray
+    shared: Bools
 
 
 @dataclass(frozen=True)
 class ProofLine:
-    """Figures of one boundary and class (``all`` for the classes together)."""
+    """Summary of one boundary and class (``all`` for the classes together)."""
 
     boundary: str
     against: str
@@ -67,62 +67,63 @@ def measure_boundary(
     name: str,
     against: str,
     sequences: Sequence[str],
-    rows: np.ndarray,
-    others: np.ndarray,
+    rows: Ints,
+    others: Ints,
     alphabet: Alphabet,
     *,
     word: int,
     both_strands: bool,
     candidates: int = 5,
 ) -> Boundary:
-    """Align each held-out sequence with its likest on the other side; see `seqray.homology.best_matches`.
+    """Align each held-out sequence with its best match on the other side; see `seqray.homology.best_matches`.
 
     Parameters
     ----------
     name, against
         Of the two sides.
-    sequences
-        All of them; ``rows`` and ``others`` are those held out and those on the other side.
-    alphabet
-        Of the sequences.
+    sequences, alphabet
+        All sequences.
+    rows, others
+        (M,) and (N,) rows of those held out and of those on the other side.
     word
-        Letters of the word to look for as well; 0 for none.
+        Letters of the k-mer to find as well; 0 for none.
     both_strands
         Whether the reverse complement counts too.
     candidates
-        Sequences of the other side that each is aligned with.
+        Sequences of the other side to align each one with.
     """
     held, rest = [sequences[int(i)] for i in rows], [sequences[int(i)] for i in others]
     identity, index = best_matches(rest, held, alphabet, both_strands=both_strands, candidates=candidates)
     nearest = np.where(index >= 0, others[index], -1) if len(others) else index
     shared = np.zeros(len(rows), dtype=bool)
     if word and len(rows) and len(others):
-        shared = shares_word(rest, held, word, both_strands, alphabet)
+        table, n = kmer_table([*held, *rest], word, alphabet, both_strands=both_strands), len(held)
+        shared = table.sharing_across(np.arange(n), np.arange(n, n + len(rest)))
     return Boundary(name, against, rows, others, identity, nearest, word, shared)
 
 
 def remeasure(
     old: Boundary,
     sequences: Sequence[str],
-    rows: np.ndarray,
-    others: np.ndarray,
+    rows: Ints,
+    others: Ints,
     alphabet: Alphabet,
     *,
     both_strands: bool,
 ) -> Boundary:
-    """Measure a boundary of which a few sequences changed sides; the rest is taken from what was measured.
+    """Measure a boundary again after a few sequences changed sides; only what changed is aligned.
 
     Parameters
     ----------
     old
-        As it was.
+        The boundary before.
     sequences, rows, others, alphabet, both_strands
         As in `measure_boundary`.
     """
     place = np.full(len(sequences), -1)
     place[old.rows] = np.arange(len(old.rows))
     known = place[rows] >= 0
-    taken = place[rows[known]]  # what their findings rest on must still be there
+    taken = place[rows[known]]  # their nearest sequence must still be on the other side
     known[known] = np.isin(old.nearest[taken], others) & ~old.shared[taken]
     identity, nearest = np.zeros(len(rows)), np.full(len(rows), -1, dtype=np.int64)
     shared = np.zeros(len(rows), dtype=bool)
@@ -149,7 +150,17 @@ def remeasure(
 
 
 def proof_lines(boundary: Boundary, labels: Sequence[str], threshold: float) -> list[ProofLine]:
-    """Sum up a boundary: all classes together, then each that it holds, by name."""
+    """Summarize a boundary: all classes together, then each of its classes, by name.
+
+    Parameters
+    ----------
+    boundary
+        As measured.
+    labels
+        (N,) class of each row of the data.
+    threshold
+        Identity that no pair should reach.
+    """
     own = np.array([labels[int(i)] for i in boundary.rows])
     everything = np.ones(len(own), dtype=bool)
     return [
@@ -169,7 +180,7 @@ def _line(boundary: Boundary, label: str, chosen: np.ndarray, threshold: float) 
         label,
         len(rows),
         int(boundary.shared[chosen].sum()) if boundary.word else None,
-        int((identity >= threshold - _CHANCE).sum()),
+        int((identity >= threshold - _TOLERANCE).sum()),
         tuple(float(q) for q in quantiles),
         float(identity[top]) if top >= 0 else float("nan"),
         int(rows[top]) if top >= 0 else -1,
@@ -177,7 +188,7 @@ def _line(boundary: Boundary, label: str, chosen: np.ndarray, threshold: float) 
     )
 
 
-def leaks(boundary: Boundary, threshold: float) -> tuple[np.ndarray, np.ndarray]:
+def leaking_pairs(boundary: Boundary, threshold: float) -> tuple[Ints, Ints]:
     """Pairs of rows across the boundary at or above the threshold: held-out one, nearest one."""
-    over = (boundary.identity >= threshold - _CHANCE) & (boundary.nearest >= 0)
+    over = (boundary.identity >= threshold - _TOLERANCE) & (boundary.nearest >= 0)
     return boundary.rows[over], boundary.nearest[over]

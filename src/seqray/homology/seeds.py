@@ -1,8 +1,8 @@
-"""Spaced words: which to look up, how many a related pair shares, and how surely it is found.
+"""Spaced seeds: which to use, how many a related pair shares, and the sensitivity of the search.
 
-A spaced word is the letters at some places of a window. Two sequences of identity p share it at a place
-with probability p**weight, as an unspaced word of as many letters, but neighbouring places are less alike,
-so a related pair is less often missed (Ma, Tromp & Li 2002).
+A spaced seed is the letters at some offsets of a window. Two sequences of identity p share it at a position
+with probability p**weight, like a contiguous k-mer of as many letters, but hits at neighboring positions are
+less correlated, so a related pair is less often missed (Ma, Tromp & Li 2002).
 
 References
 ----------
@@ -31,18 +31,18 @@ _PATTERNS = {
     11: ("11011100001011111", "10110111011010011"),
     12: ("111101001101011101", "11110110010110111"),
 }
-_LIGHTEST = {4: 5, 20: 2}  # letters of the alphabet -> weight: below it, unrelated sequences share most words
+_LIGHTEST = {4: 5, 20: 2}  # letters of the alphabet -> weight: below it, unrelated sequences share most seeds
 
-SENSITIVITY = 0.98  # share of pairs at the threshold that a plan has to find, if the budget lets it
-WORD_PAIRS = 1e8
-MAX_OWNERS = 200  # sequences that a word is looked up in; beyond, see `seqray.homology.kmers`
-_CROWD = MAX_OWNERS / 8  # expected owners of a word by chance alone
-_SHORT = {4: 6, 20: 3}  # letters of the alphabet -> letters of a short word
-_MAX_WORDS = 4**12  # different words of one pattern: columns of a matrix
-_FEWEST_WORDS = 4**7
+SENSITIVITY = 0.98  # share of pairs at the threshold that a plan has to find, if the budget allows
+SEED_PAIRS = 1e8
+MAX_OWNERS = 200  # sequences that a seed is looked up in; beyond, see `seqray.homology.candidates`
+_CHANCE_OWNERS = MAX_OWNERS / 8  # expected owners of a seed by chance alone
+_SHORT = {4: 6, 20: 3}  # letters of the alphabet -> letters of a short k-mer
+_MAX_SEEDS = 4**12  # different seeds of one pattern: columns of a matrix
+_FEWEST_SEEDS = 4**7
 _SPARSE = 64
 _SIMULATED = 2000
-_SIMULATED_LETTERS = 300  # longer pairs share words more surely still
+_SIMULATED_LETTERS = 300  # longer pairs share seeds even more surely
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,12 @@ class SeedPlan:
     Attributes
     ----------
     patterns
-        Places of the letters of each pattern, from 0.
+        Offsets of the letters of each pattern, from 0.
     share
-        A pair is looked at when it shares this share of the words of the sequence that has fewer.
+        A pair is a candidate if it shares this fraction of the seeds of the sequence that has fewer.
     short, short_share
-        Letters of the short words of a second look, and the share of them that a pair must have in common;
-        0 where there is no second look.
+        Letters of the k-mers of a second filter, and the fraction of them that a pair must have in common;
+        0 for no second filter.
     sensitivity
         Share of pairs at the threshold (of the median length, substitutions evenly spread) that pass.
     """
@@ -70,12 +70,12 @@ class SeedPlan:
 
     @property
     def weight(self) -> int:
-        """Letters of a word."""
+        """Letters of a seed."""
         return len(self.patterns[0])
 
 
 def offsets(pattern: str) -> tuple[int, ...]:
-    """Places of the ones in a pattern such as ``1101``."""
+    """Offsets of the ones in a pattern such as ``1101``."""
     return tuple(i for i, letter in enumerate(pattern) if letter == "1")
 
 
@@ -85,20 +85,20 @@ def make_plan(
     identity: float,
     alphabet: Alphabet,
     *,
-    budget: float = WORD_PAIRS,
+    budget: float = SEED_PAIRS,
 ) -> SeedPlan:
-    """Choose the longest words that find related pairs, or the shortest that the budget allows.
+    """Choose the longest seeds that find related pairs, or the shortest that the budget allows.
 
     Parameters
     ----------
     lengths, others : int64 (N,), (M,)
         Letters of the sequences on either side of the comparison.
     identity
-        Pairs of this identity have to be found.
+        Pairs of this identity must be found.
     alphabet
         Of the sequences.
     budget
-        Pairs of equal words that may be looked at, for each pattern and strand.
+        Pairs of equal seeds that may be examined, for each pattern and strand.
     """
     letters = len(alphabet.letters)
     affordable = [
@@ -106,60 +106,63 @@ def make_plan(
     ]
     length = int(np.median(np.concatenate((lengths, others)))) if len(lengths) + len(others) else 0
     plans = []
-    for weight in reversed(affordable or [max(w for w in _PATTERNS if letters**w <= _MAX_WORDS)]):
+    for weight in reversed(affordable or [max(w for w in _PATTERNS if letters**w <= _MAX_SEEDS)]):
         plans.append(_plan(weight, length, identity, letters))
-        if plans[-1].sensitivity >= SENSITIVITY:  # long words are the cheapest
+        if plans[-1].sensitivity >= SENSITIVITY:  # long seeds are the cheapest
             return plans[-1]
     return max(plans, key=lambda plan: plan.sensitivity)
 
 
 def _fits(weight: int, lengths: np.ndarray, others: np.ndarray, letters: int, budget: float) -> bool:
-    words = letters**weight
-    owners = float(others.sum()) / words
+    seeds = letters**weight
+    owners = float(others.sum()) / seeds
     pairs = float(lengths.sum()) * owners
-    return words <= _most_words(others) and owners <= _CROWD and pairs <= budget
-
-
-def _most_words(lengths: np.ndarray) -> float:
-    """A table much larger than the set costs time and gains nothing."""
-    return min(max(_SPARSE * float(lengths.sum()), _FEWEST_WORDS), _MAX_WORDS)
+    most = min(max(_SPARSE * float(others.sum()), _FEWEST_SEEDS), _MAX_SEEDS)  # a larger table gains nothing
+    return seeds <= most and owners <= _CHANCE_OWNERS and pairs <= budget
 
 
 def _plan(weight: int, length: int, identity: float, letters: int) -> SeedPlan:
     patterns = tuple(offsets(pattern) for pattern in _PATTERNS[weight])
     size = min(length, _SIMULATED_LETTERS)
-    shared, words = simulate(patterns, size, identity)
-    if words == 0:
+    shared, seeds = simulate(patterns, size, identity)
+    if seeds == 0:
         return SeedPlan(patterns, 0.0, 0, 0.0, 0.0)
-    # Two words at least, because one is shared by chance in a large set, unless that loses too much.
-    least = max(_low(shared), 2 if words > 2 else 1)
+    # At least two seeds, because one is shared by chance in a large set, unless that loses too much.
+    least = max(_lower_quantile(shared), 2 if seeds > 2 else 1)
     short = _SHORT[letters] if letters ** _SHORT[letters] >= 8 * length else 0
     found, short_share = shared >= least, 0.0
     if short:
-        alike, short_words = simulate((tuple(range(short)),), size, identity)  # of the same pairs
-        short_share = _low(alike) / max(short_words, 1)
-        found &= alike >= _low(alike)
-    return SeedPlan(patterns, least / words, short, short_share, float(found.mean()))
+        alike, kmers = simulate((tuple(range(short)),), size, identity)  # of the same pairs
+        short_share = _lower_quantile(alike) / max(kmers, 1)
+        found &= alike >= _lower_quantile(alike)
+    return SeedPlan(patterns, least / seeds, short, short_share, float(found.mean()))
 
 
-def _low(counts: np.ndarray) -> int:
+def _lower_quantile(counts: np.ndarray) -> int:
     return int(np.quantile(counts, (1 - SENSITIVITY) / 2, method="lower"))
 
 
 def simulate(patterns: tuple[tuple[int, ...], ...], length: int, identity: float) -> tuple[np.ndarray, int]:
-    """Count the words that random pairs without gaps share: (2000,) counts, and the words of a sequence.
+    """Count the seeds that random pairs without gaps share: (2000,) counts, and the seeds of a sequence.
 
     Each pair has the same number of identical letters, the smallest that reaches the identity.
+
+    Parameters
+    ----------
+    patterns
+        Offsets of the letters of each pattern.
+    length, identity
+        Letters of either sequence, and the fraction of them that are identical.
     """
     rng = np.random.default_rng(0)
     kept = int(np.ceil(identity * length - 1e-9))
     same = rng.permuted(np.tile(np.arange(length) < kept, (_SIMULATED, 1)), axis=1)
-    shared, words = np.zeros(_SIMULATED, dtype=np.int64), 0
-    for places in patterns:
-        n = max(length - places[-1], 0)
+    shared, seeds = np.zeros(_SIMULATED, dtype=np.int64), 0
+    for pattern in patterns:
+        n = max(length - pattern[-1], 0)
         hit = np.ones((_SIMULATED, n), dtype=bool)
-        for place in places:
-            hit &= same[:, place : place + n]
+        for offset in pattern:
+            hit &= same[:, offset : offset + n]
         shared += hit.sum(axis=1)
-        words += n
-    return shared, words
+        seeds += n
+    return shared, seeds

@@ -1,4 +1,4 @@
-"""Divide examples into parts or folds by whole groups, measure the boundary, and mend what leaks."""
+"""Divide examples into parts or folds by whole groups, measure the boundaries, and repair leaks."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from seqray.core import Alphabet, InputError, LabelledSequence
+from seqray.core import Alphabet, Bools, InputError, Ints, LabelledSequence
+from seqray.homology.folds import deal_groups
+from seqray.homology.groups import merge_groups
 from seqray.homology.options import PARTS, RelationOptions, SplitOptions
-from seqray.homology.proof import Boundary, leaks, measure_boundary, remeasure
-from seqray.homology.relations import Related
-from seqray.homology.similarity import merge_groups
-from seqray.homology.splits import deal_groups
+from seqray.homology.proof import Boundary, leaking_pairs, measure_boundary, remeasure
+from seqray.homology.relatives import Related
 
-_ROUNDS = 5  # of moving; one is nearly always enough
-_SHRUNK = 0.95
+_ROUNDS = 5  # of repair; one is nearly always enough
+_LEAST_KEPT = 0.95  # share of a part below which it is better to deal anew
 
 
 @dataclass(frozen=True)
 class Division:
-    """Where each example goes.
+    """The part or fold of each example.
 
     Attributes
     ----------
@@ -31,17 +31,17 @@ class Division:
     dropped : bool (N,)
         Left out because a relative is kept elsewhere.
     groups : int64 (N,)
-        As they were dealt.
+        That were kept whole.
     boundaries
         The proof.
     mended
-        Pairs that only the proof found, and that were brought to one side.
+        Pairs that only the proof found, and that were moved to one side.
     """
 
     split: list[str | None]
     fold: list[int | None]
-    dropped: np.ndarray
-    groups: np.ndarray
+    dropped: Bools
+    groups: Ints
     boundaries: tuple[Boundary, ...] = ()
     mended: int = 0
 
@@ -53,7 +53,7 @@ def split_data(
     options: SplitOptions,
     relation: RelationOptions,
 ) -> Division:
-    """Deal, prove, and move what the proof finds to be related across a boundary, until it finds no more.
+    """Divide examples, measure the boundaries, and move relatives found across one, until none is found.
 
     Parameters
     ----------
@@ -69,50 +69,72 @@ def split_data(
     Raises
     ------
     InputError
-        Where the groups don't fill the parts, or no example is of a part to be kept.
+        If there are fewer groups than parts, or no example is in a part to be kept.
+
+    Examples
+    --------
+    >>> from seqray.core import DNA
+    >>> from seqray.homology import find_relatives
+    >>> ends = ("TTGACAGGCGCC", "TTGACAGGCGCT", "ATATAACCATGG", "ATATAACCATGC")
+    >>> sequences = [end[:6] + end for end in ends]
+    >>> data = [LabelledSequence(s, "ab"[i % 2], str(i)) for i, s in enumerate(sequences)]
+    >>> relation = RelationOptions(identity=0.9, word=10)
+    >>> related = find_relatives(sequences, DNA, relation)
+    >>> found = split_data(data, related, DNA, SplitOptions(folds=2), relation)
+    >>> found.groups.tolist(), found.fold[0] == found.fold[1]
+    ([0, 0, 1, 1], True)
     """
-    division = deal(data, related.groups, options)
-    division = replace(division, boundaries=prove(data, division, alphabet, options, relation))
+    division = assign_parts(data, related.groups, options)
+    division = replace(division, boundaries=measure_boundaries(data, division, alphabet, options, relation))
     kept = np.array([example.split in options.keep for example in data], dtype=bool)
     for _ in range(_ROUNDS if relation.identity else 0):
-        found = [leaks(boundary, relation.identity) for boundary in division.boundaries]
+        found = [leaking_pairs(boundary, relation.identity) for boundary in division.boundaries]
         one, two = np.concatenate([np.empty((2, 0), dtype=np.int64), *found], axis=1)
-        curable = ~(kept[one] & kept[two])  # what is kept on both sides stays as it is
-        if not curable.any():
+        movable = ~(kept[one] & kept[two])
+        if not movable.any():
             break
-        groups = _join_pairs(division.groups, one[curable], two[curable])
-        mended = division.mended + int(curable.sum())
-        moved, before = deal(data, groups, options, division), division.boundaries
-        if _shrunk(division, moved, options):
-            moved, before = deal(data, groups, options), ()
-        boundaries = prove(data, moved, alphabet, options, relation, before)
+        groups = _join_pairs(division.groups, one[movable], two[movable])
+        mended = division.mended + int(movable.sum())
+        moved, before = assign_parts(data, groups, options, division), division.boundaries
+        if _has_shrunk(division, moved, options):
+            moved, before = assign_parts(data, groups, options), ()
+        boundaries = measure_boundaries(data, moved, alphabet, options, relation, before)
         division = replace(moved, boundaries=boundaries, mended=mended)
     return division
 
 
-def _shrunk(before: Division, after: Division, options: SplitOptions) -> bool:
-    """Whether moving took so much from a part that dealing anew is better."""
+def _has_shrunk(before: Division, after: Division, options: SplitOptions) -> bool:
+    """Whether moving made a part so small that dealing anew is better."""
     bins = 1 + max(len(PARTS), options.folds)
     sizes = [np.bincount(_bins(d, options) + 1, minlength=bins)[1:] for d in (before, after)]
-    return bool((sizes[1] < _SHRUNK * sizes[0]).any())
+    return bool((sizes[1] < _LEAST_KEPT * sizes[0]).any())
 
 
-def _join_pairs(groups: np.ndarray, one: np.ndarray, two: np.ndarray) -> np.ndarray:
+def _join_pairs(groups: Ints, one: Ints, two: Ints) -> Ints:
     """Join the groups of each pair of rows."""
     pair = int(groups.max(initial=-1)) + 1 + np.arange(len(one))
     rows = np.concatenate((np.arange(len(groups)), one, two))
     return merge_groups(np.concatenate((groups, pair, pair)), rows)[: len(groups)]
 
 
-def deal(
+def assign_parts(
     data: Sequence[LabelledSequence],
-    groups: np.ndarray,
+    groups: Ints,
     options: SplitOptions,
     before: Division | None = None,
 ) -> Division:
-    """Give each example its part or fold, without a proof.
+    """Assign each example a part or fold, without measuring the boundaries.
 
-    With an earlier division of smaller groups, each goes where most of its examples were.
+    Parameters
+    ----------
+    data
+        N examples.
+    groups
+        (N,) numbers of groups that stay whole.
+    options
+        How to divide.
+    before
+        An earlier division of smaller groups; each group goes where most of its examples were.
     """
     fixed = _kept_parts(data, options)
     bound = _bound_parts(groups, fixed)
@@ -144,7 +166,7 @@ def deal(
 
 
 def _kept_parts(data: Sequence[LabelledSequence], options: SplitOptions) -> np.ndarray:
-    """Number of the part of each example that is to be kept, else -1."""
+    """Number of the part of each kept example, else -1."""
     kept = [PARTS.index(e.split) if e.split in options.keep else -1 for e in data]
     for name in options.keep:
         if PARTS.index(name) not in kept:
@@ -152,8 +174,8 @@ def _kept_parts(data: Sequence[LabelledSequence], options: SplitOptions) -> np.n
     return np.array(kept, dtype=np.int64)
 
 
-def _bound_parts(groups: np.ndarray, fixed: np.ndarray) -> np.ndarray:
-    """Part of the kept examples in each example's group: test before validation before train, -1 for none."""
+def _bound_parts(groups: Ints, fixed: Ints) -> Ints:
+    """Part of the kept examples in each group (test before validation before train), by example; else -1."""
     strongest = np.full(int(groups.max(initial=-1)) + 1, -1, dtype=np.int64)
     np.maximum.at(strongest, groups, fixed)
     return strongest[groups]
@@ -166,7 +188,7 @@ def _bins(division: Division, options: SplitOptions) -> np.ndarray:
     return np.array([-1 if name is None else PARTS.index(name) for name in division.split])
 
 
-def _majority(groups: np.ndarray, bins: np.ndarray, count: int) -> np.ndarray:
+def _majority(groups: Ints, bins: Ints, count: int) -> Ints:
     """Bin that holds most of each example's group, the first of equals."""
     votes = np.zeros((int(groups.max(initial=-1)) + 1, count), dtype=np.int64)
     voting = bins >= 0
@@ -174,7 +196,7 @@ def _majority(groups: np.ndarray, bins: np.ndarray, count: int) -> np.ndarray:
     return votes.argmax(axis=1)[groups]
 
 
-def prove(
+def measure_boundaries(
     data: Sequence[LabelledSequence],
     division: Division,
     alphabet: Alphabet,
@@ -184,7 +206,14 @@ def prove(
 ) -> tuple[Boundary, ...]:
     """Measure each boundary: test against the rest, validation against train, or a fold against others.
 
-    Of boundaries that were measured ``before`` only what changed is measured anew.
+    Parameters
+    ----------
+    data, division
+        N examples, and their parts.
+    alphabet, options, relation
+        As for `split_data`.
+    before
+        Boundaries as they were measured before; only what changed is measured again.
     """
     sequences = [example.sequence for example in data]
     known = {boundary.name: boundary for boundary in before}

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from seqray.homology.splits import grouped_folds
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
@@ -9,7 +10,6 @@ from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.errors import InputError
 from seqray.core.records import LabelledSequence
 from seqray.evaluation.floor import answers_from_probabilities, floor_answers
-from seqray.homology.splits import grouped_folds
 from seqray.metrics.baselines import KmerPositionalBaseline
 
 CLASSES = ("background", "promoter")

@@ -7,16 +7,9 @@ import pytest
 
 from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
 from seqray.core.errors import InputError
-from seqray.homology.splits import (
-    deal_groups,
-    grouped_folds,
-    holdout,
-    kmer_groups,
-    leakage,
-    position_groups,
-    random_folds,
-    shares_word,
-)
+from seqray.homology.folds import deal_groups, grouped_folds, holdout, random_folds
+from seqray.homology.groups import position_groups
+from seqray.homology.shared_kmers import kmer_groups, kmer_table
 
 
 def random_sequences(n, length, seed, letters="ACGT"):
@@ -31,6 +24,13 @@ def words(sequence, k, both_strands):
         found = {sequence[i : i + k] for i in range(len(sequence) - k + 1)}
         found = {word for word in found if set(word) <= set("ACGT")}
     return found | {reverse_complement(word, DNA) for word in found} if both_strands else found
+
+
+def leakage(train, test, k=40):
+    """Share of the test sequences that share a k-mer with a training sequence."""
+    table = kmer_table([*test, *train], k)
+    rows = np.arange(len(test) + len(train))
+    return table.sharing_across(rows[: len(test)], rows[len(test) :]).mean()
 
 
 def groups_by_brute_force(sequences, k, both_strands=True):
@@ -167,7 +167,6 @@ def test_a_held_out_part_is_about_its_share_in_whole_groups(share):
     ("call", "words"),
     [
         (lambda: kmer_groups(["ACGT"], 0), "words of 0 letters"),
-        (lambda: leakage(["ACGT"], []), "no test sequence"),
         (lambda: position_groups(["a"], [1, 2], 10), "1 contigs but 2 positions"),
         (lambda: position_groups(["a"], [1], 0), "a block of 0 letters"),
         (lambda: random_folds([0, 0, 0, 1], 2), "2 folds from 1 examples in the smallest class"),
@@ -235,13 +234,3 @@ def test_dealing_nothing():
 def test_what_cannot_be_dealt_is_an_error_in_words(labels, groups, shares, words):
     with pytest.raises(InputError, match=words):
         deal_groups(labels, groups, shares)
-
-
-def test_sharing_a_word_is_told_of_each_sequence():
-    train, test = random_sequences(30, 12, seed=1), random_sequences(40, 12, seed=2)
-    seen = set().union(*(words(s, 6, True) for s in train))
-    expected = [bool(words(s, 6, True) & seen) for s in test]
-    assert 0 < sum(expected) < 40
-    assert shares_word(train, test, 6).tolist() == expected
-    assert shares_word([], test).tolist() == [False] * 40
-    assert shares_word(train, []).tolist() == []

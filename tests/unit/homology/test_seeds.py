@@ -5,10 +5,9 @@ import pytest
 
 from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
 from seqray.core.kmers import stack_sequences
-from seqray.homology import kmers as words_module
-from seqray.homology.kmers import WordIndex, other_strand
+from seqray.homology import candidates
+from seqray.homology.candidates import KmerBits, SeedIndex, reverse_complement_stack
 from seqray.homology.seeds import SENSITIVITY, make_plan, offsets, simulate
-from seqray.homology.sketch import ShortWords
 
 PATTERNS = (offsets("1101"), offsets("10011"))
 
@@ -71,12 +70,12 @@ def test_sequences_shorter_than_a_word_are_no_pairs_to_find():
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_shared_words_agree_with_sets(turned, monkeypatch):
-    monkeypatch.setattr(words_module, "_CHUNK_LETTERS", 100)
-    monkeypatch.setattr(words_module, "_BLOCK_PRODUCTS", 50)
+    monkeypatch.setattr(candidates, "_CHUNK_LETTERS", 100)
+    monkeypatch.setattr(candidates, "_BLOCK_PRODUCTS", 50)
     targets, queries = random_sequences(40, 0, 30, 1), random_sequences(30, 0, 30, 2)
-    index = WordIndex(targets, PATTERNS, DNA)
+    index = SeedIndex(targets, PATTERNS, DNA)
     found = {}
-    for block in index.shared(queries, turned=turned):
+    for block in index.shared(queries, reverse=turned):
         for query, target, shared, words in zip(*(column.tolist() for column in block), strict=True):
             found[query, target] = shared, words
     expected = {}
@@ -93,8 +92,8 @@ def test_shared_words_agree_with_sets(turned, monkeypatch):
 
 
 def test_a_crowded_word_is_looked_up_in_its_first_holders(monkeypatch):
-    monkeypatch.setattr(words_module, "MAX_OWNERS", 3)
-    index = WordIndex(["ACGT"] * 5 + ["CCCC"], (offsets("1111"),), DNA)
+    monkeypatch.setattr(candidates, "MAX_OWNERS", 3)
+    index = SeedIndex(["ACGT"] * 5 + ["CCCC"], (offsets("1111"),), DNA)
     pairs = [
         (q, t) for block in index.shared(["ACGT", "CCCC"]) for q, t in zip(block[0], block[1], strict=True)
     ]
@@ -104,20 +103,20 @@ def test_a_crowded_word_is_looked_up_in_its_first_holders(monkeypatch):
 
 def test_the_other_strand_keeps_the_order():
     sequences = ["ACGTN", "", "AAC", "G"]
-    turned = other_strand(stack_sequences(sequences, DNA))
+    turned = reverse_complement_stack(stack_sequences(sequences, DNA))
     assert DNA.decode(turned.codes) == "".join(reverse_complement(s, DNA) for s in sequences)
     assert turned.lengths.tolist() == [5, 0, 3, 1]
 
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_short_words_agree_with_sets(turned, monkeypatch):
-    monkeypatch.setattr("seqray.homology.sketch._ROWS_AT_ONCE", 7)
-    monkeypatch.setattr("seqray.homology.sketch._PAIRS_AT_ONCE", 11)
+    monkeypatch.setattr("seqray.homology.candidates._ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("seqray.homology.candidates._PAIRS_AT_ONCE", 11)
     sequences = random_sequences(25, 0, 60, 3)
-    short = ShortWords(sequences, 3, DNA, both_strands=True)
+    short = KmerBits(sequences, 3, DNA, both_strands=True)
     one, two = (side.ravel() for side in np.meshgrid(np.arange(25), np.arange(25)))
     places = (0, 1, 2)
-    for a, b, value in zip(one, two, short.likeness(one, two, turned), strict=True):
+    for a, b, value in zip(one, two, short.shared_fraction(one, two, turned), strict=True):
         x = spaced_words(sequences[a], places)
         y = spaced_words(reverse_complement(sequences[b], DNA) if turned else sequences[b], places)
         assert value == pytest.approx(

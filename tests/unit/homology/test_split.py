@@ -10,9 +10,10 @@ from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.errors import InputError
 from seqray.core.records import LabelledSequence
 from seqray.homology.alignment import identity_function
-from seqray.homology.proof import QUANTILES, leaks, proof_lines
-from seqray.homology.relations import Related, RelationOptions, find_relatives, named_groups, parse_places
-from seqray.homology.split import SplitOptions, deal, prove, split_data
+from seqray.homology.groups import named_groups, positions_from_ids
+from seqray.homology.proof import QUANTILES, leaking_pairs, proof_lines
+from seqray.homology.relatives import Related, RelationOptions, find_relatives
+from seqray.homology.split import SplitOptions, assign_parts, measure_boundaries, split_data
 
 RELATION = RelationOptions(0.8, 20)
 
@@ -49,7 +50,7 @@ def test_no_group_is_divided_and_every_example_is_placed(rows, seed, folds):
     groups = find_relatives(["A"] * len(rows), DNA, RelationOptions(0, 0), {"g": np.array(groups)}).groups
     if len(set(groups.tolist())) < 3:
         return
-    division = deal(singles(labels), groups, SplitOptions(folds=folds, seed=seed, shares=(1, 1, 1)))
+    division = assign_parts(singles(labels), groups, SplitOptions(folds=folds, seed=seed, shares=(1, 1, 1)))
     placed = parts_of(division)
     assert None not in placed
     for group in set(groups.tolist()):
@@ -65,7 +66,7 @@ def test_kept_examples_stay_and_their_relatives_never_face_them(rows, relatives,
         LabelledSequence("A", label, "x", split="test" if i < 4 else None) for i, label in enumerate(labels)
     ]
     options = SplitOptions(keep=("test",), relatives=relatives, seed=seed, shares=(1, 0, 1))
-    division = deal(data, np.array(groups), options)
+    division = assign_parts(data, np.array(groups), options)
     assert division.split[:4] == ["test"] * 4
     near = [group in groups[:4] for group in groups[4:]]
     if relatives == "drop":
@@ -79,7 +80,7 @@ def test_kept_examples_stay_and_their_relatives_never_face_them(rows, relatives,
 def test_relatives_of_kept_training_examples_are_learned_from_too():
     data = [LabelledSequence("A", "a", "x", split="train" if i < 2 else None) for i in range(20)]
     groups = np.array([0, 1, 0, 0, *range(2, 18)])
-    division = deal(data, groups, SplitOptions(keep=("train",)))
+    division = assign_parts(data, groups, SplitOptions(keep=("train",)))
     assert division.split[:4] == ["train"] * 4
     assert "train" not in division.split[4:]
     assert not division.dropped.any()
@@ -88,7 +89,7 @@ def test_relatives_of_kept_training_examples_are_learned_from_too():
 def test_shares_hold_within_each_class():
     data = singles(["rare"] * 60 + ["common"] * 940)
     groups = np.concatenate((np.arange(60) // 2, 100 + np.arange(940) // 3))
-    division = deal(data, groups, SplitOptions(shares=(0.7, 0.2, 0.1)))
+    division = assign_parts(data, groups, SplitOptions(shares=(0.7, 0.2, 0.1)))
     for label, total in (("rare", 60), ("common", 940)):
         counts = Counter(
             split for split, example in zip(division.split, data, strict=True) if example.label == label
@@ -99,8 +100,8 @@ def test_shares_hold_within_each_class():
 
 def test_the_proof_equals_brute_force():
     data = family_data(changes=14)  # related, but not so much as to be grouped
-    division = deal(data, np.arange(len(data)), SplitOptions(shares=(0.5, 0.2, 0.3)))
-    boundaries = prove(data, division, DNA, SplitOptions(), RELATION)
+    division = assign_parts(data, np.arange(len(data)), SplitOptions(shares=(0.5, 0.2, 0.3)))
+    boundaries = measure_boundaries(data, division, DNA, SplitOptions(), RELATION)
     assert [b.name for b in boundaries] == ["test", "validation"]
     measure = identity_function(DNA)
     for boundary, others in zip(boundaries, [("train", "validation"), ("train",)], strict=True):
@@ -140,12 +141,14 @@ def test_what_the_groups_missed_is_found_by_the_proof_and_moved():
     """Groups that know of no relative, as if the search had missed them all."""
     data = family_data(families=20)
     blind = Related(np.arange(len(data)))
-    before = deal(data, blind.groups, SplitOptions())
-    assert any(len(leaks(b, 0.8)[0]) for b in prove(data, before, DNA, SplitOptions(), RELATION))
+    before = assign_parts(data, blind.groups, SplitOptions())
+    assert any(
+        len(leaking_pairs(b, 0.8)[0]) for b in measure_boundaries(data, before, DNA, SplitOptions(), RELATION)
+    )
     division = split_data(data, blind, DNA, SplitOptions(), RELATION)
     assert division.mended > 0
-    assert not any(len(leaks(boundary, 0.8)[0]) for boundary in division.boundaries)
-    anew = prove(data, division, DNA, SplitOptions(), RELATION)
+    assert not any(len(leaking_pairs(boundary, 0.8)[0]) for boundary in division.boundaries)
+    anew = measure_boundaries(data, division, DNA, SplitOptions(), RELATION)
     assert [b.name for b in anew] == [b.name for b in division.boundaries]
     for fresh, kept in zip(anew, division.boundaries, strict=True):
         assert (fresh.rows == kept.rows).all()
@@ -176,7 +179,7 @@ def test_kept_parts_that_leak_are_left_and_told():
     options = SplitOptions(keep=("train", "test"))
     division = split_data(data, related, DNA, options, RELATION)
     assert division.split == [example.split for example in data]
-    assert len(leaks(division.boundaries[0], 0.8)[0]) == 24
+    assert len(leaking_pairs(division.boundaries[0], 0.8)[0]) == 24
 
 
 def test_kept_test_with_folds_is_measured_against_all_folds():
@@ -193,7 +196,7 @@ def test_kept_test_with_folds_is_measured_against_all_folds():
 
 def test_a_split_to_keep_must_exist():
     with pytest.raises(InputError, match="no example is of split 'test'"):
-        deal(family_data(), np.arange(36), SplitOptions(keep=("test",)))
+        assign_parts(family_data(), np.arange(36), SplitOptions(keep=("test",)))
 
 
 # ---------------------------------------------------------------------------------------------- relations
@@ -204,7 +207,7 @@ def test_relations_are_joined_and_counted():
     sequences = [one, two[:30] + one[:20], three, "T" * 50]
     found = find_relatives(sequences, DNA, RELATION, {"the same gene": named_groups(["", "x", None, "x"])})
     assert found.groups.tolist() == [0, 0, 1, 0]
-    assert found.sizes.tolist() == [3, 1]
+    assert np.bincount(found.groups).tolist() == [3, 1]
     assert list(found.reasons.values()) == [
         "joins 2 examples in 1 groups, the largest of 2",
         "joins 0 examples in 0 groups, the largest of 1",
@@ -215,8 +218,8 @@ def test_relations_are_joined_and_counted():
 
 def test_places_in_ids():
     ids = ["chr1:1234", "NC_000913.3:77:+", "chr2:10-91(-)", "a:b:5:-", "chrX:3-9:+:promoter"]
-    contigs, positions = parse_places(ids)
+    contigs, positions = positions_from_ids(ids)
     assert contigs == ["chr1", "NC_000913.3", "chr2", "a:b", "chrX"]
     assert positions.tolist() == [1234, 77, 10, 5, 3]
-    with pytest.raises(InputError, match="id 'gene7': is no place"):
-        parse_places(["chr1:5", "gene7"])
+    with pytest.raises(InputError, match="id 'gene7': is not a position"):
+        positions_from_ids(["chr1:5", "gene7"])

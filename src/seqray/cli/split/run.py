@@ -76,7 +76,7 @@ def division_options(request: SplitRequest) -> SplitOptions:
 
 def named_relations(request: SplitRequest, data: Sequence[LabelledSequence]) -> dict[str, np.ndarray]:
     """Groups that the data name: their own group, columns and positions."""
-    from seqray.homology import named_groups, near_groups, parse_places, parse_positions
+    from seqray.homology import named_groups, position_groups, positions_from_column, positions_from_ids
 
     columns = list(dict.fromkeys(name.lower() for name in request.relation.group_by))
     if any(example.group for example in data) and "group" not in columns:
@@ -84,14 +84,14 @@ def named_relations(request: SplitRequest, data: Sequence[LabelledSequence]) -> 
     found = {f"the same {name}": named_groups(_column(request, data, name)) for name in columns}
     if request.relation.positions:
         if request.relation.positions == "id":
-            contigs, positions = parse_places([example.id for example in data])
+            contigs, positions = positions_from_ids([example.id for example in data])
         else:
             contig, column = _two_columns(request.relation.positions)
             contigs = _column(request, data, contig)
-            positions = parse_positions(_column(request, data, column), column)
+            positions = positions_from_column(_column(request, data, column), column)
         name = f"neighbours within a block of {request.relation.block} letters"
-        lengths = [len(example.sequence) for example in data]
-        found[name] = near_groups(contigs, positions, lengths, request.relation.block)
+        longest = max((len(example.sequence) for example in data), default=0)
+        found[name] = position_groups(contigs, positions, request.relation.block, longest)
     return found
 
 

@@ -1,0 +1,203 @@
+"""Which sequences share a k-mer, exactly: a table of hashed k-mers, and groups of sequences that share them.
+
+It needs no aligner, and catches duplicates, overlapping windows and close paralogs; distant homologs (without
+an identical stretch of k letters) are not found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from seqray.core import (
+    DNA,
+    Alphabet,
+    Bools,
+    CodeStack,
+    InputError,
+    Ints,
+    reverse_complement,
+    reverse_complement_codes,
+    stack_sequences,
+    word_starts,
+)
+from seqray.homology.groups import connected_groups
+
+_BASE = 0x9E3779B97F4A7C15  # odd, hence invertible modulo 2^64
+_INVERSE = pow(_BASE, -1, 2**64)
+_LETTER_SEED = 20_240_229
+_CHUNK_LETTERS = 4_000_000  # hashed at once: bounds memory
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KmerTable:
+    """k-mers of N sequences, sorted by hash and then by sequence.
+
+    Attributes
+    ----------
+    keys : uint64 (M,)
+        Hash of each k-mer; the chance of any false match among ten million is below 1 in 100,000.
+    owners : int64 (M,)
+        The sequence that holds it.
+    count
+        Number of sequences N.
+    """
+
+    keys: np.ndarray
+    owners: Ints
+    count: int
+
+    def groups(self) -> Ints:
+        """Group sequences that share a k-mer, directly or through others: (N,), numbered by appearance."""
+        same = np.flatnonzero(self.keys[1:] == self.keys[:-1])
+        return connected_groups(self.count, self.owners[same], self.owners[same + 1])
+
+    def sharing_across(self, rows: Ints, others: Ints) -> Bools:
+        """Whether each of ``rows`` shares a k-mer with one of ``others``: (len(rows),)."""
+        here, there = self._mask(rows)[self.owners], self._mask(others)[self.owners]
+        found = self.owners[here][np.isin(self.keys[here], np.unique(self.keys[there]))]
+        return self._mask(found)[rows]
+
+    def sharing_within(self, rows: Ints, labels: np.ndarray | None = None) -> Bools:
+        """Whether each of ``rows`` shares a k-mer with another, of the same label (N,) if given."""
+        inside = self._mask(rows)[self.owners]
+        keys, owners = self.keys[inside], self.owners[inside]
+        label = np.zeros(len(keys), dtype=np.int64) if labels is None else labels[owners]
+        order = np.lexsort((owners, label, keys))
+        keys, owners, label = keys[order], owners[order], label[order]
+        same = (keys[1:] == keys[:-1]) & (label[1:] == label[:-1]) & (owners[1:] != owners[:-1])
+        pairs = np.flatnonzero(same)
+        return self._mask(np.concatenate((owners[pairs], owners[pairs + 1])))[rows]
+
+    def sharing_between(self, groups: Ints) -> Bools:
+        """Whether each sequence shares a k-mer with one of another group: (N,); -1 stands for no group."""
+        inside = groups[self.owners] >= 0
+        keys, owners = self.keys[inside], self.owners[inside]
+        _, begin, which = np.unique(keys, return_index=True, return_inverse=True)
+        if not len(begin):
+            return np.zeros(self.count, dtype=bool)
+        low, high = (f.reduceat(groups[owners], begin) for f in (np.minimum, np.maximum))
+        return self._mask(owners[(low != high)[which]])
+
+    def _mask(self, rows: Ints) -> Bools:
+        mask = np.zeros(self.count, dtype=bool)
+        mask[rows] = True
+        return mask
+
+
+def kmer_table(
+    sequences: Sequence[str], k: int, alphabet: Alphabet = DNA, *, both_strands: bool = True
+) -> KmerTable:
+    """List the k-mers of sequences, and each sequence shorter than ``k`` as a whole.
+
+    Parameters
+    ----------
+    sequences
+        Validated letters, N of them.
+    k
+        Letters of a k-mer. Those that hold an ambiguous letter are left out.
+    alphabet
+        Of the sequences.
+    both_strands
+        Whether a k-mer and its reverse complement are the same; of no effect for protein.
+    """
+    if k < 1:
+        raise InputError(f"words of {k} letters", remedy="give k of 1 or more")
+    both_strands = both_strands and alphabet.is_nucleotide
+    keys, owners = [np.empty(0, dtype=np.uint64)], [np.empty(0, dtype=np.int64)]
+    for first, stack in chunks(sequences, alphabet, _CHUNK_LETTERS):
+        start, owner, _ = word_starts(stack, k, len(alphabet.letters))
+        short = np.flatnonzero(stack.lengths < k)
+        whole = [_sequence_hash(sequences[first + int(i)], both_strands, alphabet) for i in short]
+        keys += [_canonical_hashes(stack, k, both_strands)[start], np.array(whole, dtype=np.uint64)]
+        owners += [first + owner, first + short]
+    key, owner = np.concatenate(keys), np.concatenate(owners)
+    order = np.argsort(key, kind="stable")
+    return KmerTable(key[order], owner[order], len(sequences))
+
+
+def kmer_groups(
+    sequences: Sequence[str], k: int = 40, reverse_complement: bool = True, alphabet: Alphabet = DNA
+) -> Ints:
+    """Group sequences that share a k-mer, directly or through others.
+
+    Parameters
+    ----------
+    sequences
+        Validated letters, N of them. One shorter than ``k`` is grouped with its exact copies only.
+    k, alphabet
+        As for `kmer_table`.
+    reverse_complement
+        Whether a k-mer and its reverse complement are the same; of no effect for protein.
+
+    Returns
+    -------
+    int64 (N,)
+        Group numbers, from 0 in order of first appearance.
+
+    Examples
+    --------
+    >>> kmer_groups(["ACGTACGGT", "TTTTTTTTT", "CCACCGTACG"], k=7).tolist()
+    [0, 1, 0]
+    """
+    return kmer_table(sequences, k, alphabet, both_strands=reverse_complement).groups()
+
+
+def chunks(sequences: Sequence[str], alphabet: Alphabet, letters: int) -> Iterator[tuple[int, CodeStack]]:
+    """First row and codes of runs of sequences, each of about so many letters."""
+    begin, size = 0, 0
+    for row, sequence in enumerate(sequences):
+        size += len(sequence)
+        if size >= letters or row + 1 == len(sequences):
+            yield begin, stack_sequences(sequences[begin : row + 1], alphabet)
+            begin, size = row + 1, 0
+
+
+# ----------------------------------------------------------------------------------------------- hashes
+
+
+def _powers(base: int, n: int) -> np.ndarray:
+    """Return base**0 ... base**(n-1) modulo 2^64, by doubling: uint64 (n,)."""
+    powers = np.ones(max(n, 1), dtype=np.uint64)
+    filled = 1
+    while filled < n:
+        step = np.uint64(pow(base, filled, 2**64))
+        take = min(filled, n - filled)
+        powers[filled : filled + take] = powers[:take] * step
+        filled += take
+    return powers[:n]
+
+
+def _window_hashes(codes: np.ndarray, k: int) -> np.ndarray:
+    """Polynomial hash of every window of ``k`` codes, modulo 2^64: uint64 (T - k + 1,).
+
+    The prefix sums of value x base^i give a window's hash as a difference, shifted back to power 0. Bits are
+    then mixed (the finalizer of splitmix64), so that the smaller of two hashes is still evenly spread.
+    """
+    n = len(codes)
+    if n < k:
+        return np.empty(0, dtype=np.uint64)
+    values = np.random.default_rng(_LETTER_SEED).integers(0, 2**64, size=256, dtype=np.uint64)
+    prefix = np.zeros(n + 1, dtype=np.uint64)
+    np.cumsum(values[codes] * _powers(_BASE, n), out=prefix[1:])
+    z = (prefix[k:] - prefix[:-k]) * _powers(_INVERSE, n - k + 1)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def _canonical_hashes(stack: CodeStack, k: int, both_strands: bool) -> np.ndarray:
+    """Hash every window; with both strands a k-mer and its reverse complement have the same hash."""
+    forward = _window_hashes(stack.codes, k)
+    if not both_strands:
+        return forward
+    return np.minimum(forward, _window_hashes(reverse_complement_codes(stack.codes), k)[::-1])
+
+
+def _sequence_hash(sequence: str, both_strands: bool, alphabet: Alphabet) -> int:
+    if both_strands:
+        sequence = min(sequence, reverse_complement(sequence, alphabet))
+    codes = np.frombuffer(f"short:{sequence}".encode("ascii"), dtype=np.uint8)
+    return int(_window_hashes(codes, len(codes))[0])
