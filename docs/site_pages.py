@@ -38,9 +38,12 @@ MODULES = {
         "core.shuffle",
     ),
     "Splits, figures, baselines": (
-        "homology.splits",
+        "homology.shared_kmers",
+        "homology.folds",
         "homology.similarity",
+        "homology.split",
         "metrics.classification",
+        "metrics.bootstrap",
         "metrics.baselines",
     ),
     "Networks": (

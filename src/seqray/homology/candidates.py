@@ -2,7 +2,8 @@
 
 `SeedIndex` counts the spaced seeds that pairs share, as the product of two sparse matrices (sequences by
 seeds). Its cost is bounded: a seed that more than `MAX_OWNERS` sequences hold (a repeat, a run of one
-letter, a very large family) is looked up in the first of them only, so every holder is compared with the same few.
+letter, a very large family) is looked up in the first of them only, so every holder is
+compared with the same few.
 
 `KmerBits` is a second filter. Among a hundred thousand windows many pairs share two seeds by chance, but few
 short k-mers. These are compared as bits, which costs a fiftieth of an alignment.

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from seqray.homology.splits import grouped_folds
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
@@ -10,6 +9,7 @@ from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.errors import InputError
 from seqray.core.records import LabelledSequence
 from seqray.evaluation.floor import answers_from_probabilities, floor_answers
+from seqray.homology.folds import grouped_folds
 from seqray.metrics.baselines import KmerPositionalBaseline
 
 CLASSES = ("background", "promoter")
