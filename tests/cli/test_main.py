@@ -5,21 +5,19 @@ from __future__ import annotations
 import subprocess
 import sys
 import types
-from dataclasses import dataclass
 
 import pytest
 
 from seqray import __version__
-from seqray.cli.common.arguments import Outcome, Request, option, repeated
+from seqray.cli.common.arguments import Outcome, Request, option
 from seqray.cli.dispatch import main
 from seqray.cli.verbs import VERBS
 from seqray.core.errors import InputError, SeqrayError
 
 
-@dataclass(frozen=True, kw_only=True)
 class TryRequest(Request):
-    name: str | None = option("--name", "NAME", "a name")
-    letters: tuple[str, ...] = repeated("--letter", "X", "a letter")
+    name: str | None = option("--name NAME", "a name")
+    letters: tuple[str, ...] = option("--letter X", "a letter")
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from seqray.cli.dispatch import main
-from seqray.cli.split.arguments import shares
+from seqray.cli.split.arguments import _shares as shares
 from seqray.core.alphabet import DNA, reverse_complement
 from seqray.io.tables.labeled import read_labelled_table
 

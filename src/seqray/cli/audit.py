@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from seqray.cli.common import (
+    ALPHABET,
     Outcome,
     Request,
     TableOptions,
-    alphabet_option,
+    WholeNumber,
     check_files,
     check_suffix,
-    flag,
-    group,
     option,
     read_data,
-    whole_number,
 )
 from seqray.core import ALPHABETS
 
@@ -29,18 +26,17 @@ if TYPE_CHECKING:
 ALARM = 3  # exit status under --strict
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditRequest(Request):
     """What ``seqray audit`` is asked for."""
 
-    data: TableOptions = group(TableOptions)
-    alphabet: str = alphabet_option()
-    out: str | None = option("--out -o", "FILE", "every number, as a TSV; '-' is standard output")
-    html: str | None = option("--html", "FILE", "the same as a page for the browser")
-    strict: bool = flag("--strict", f"exit with {ALARM} if a leak or a shortcut is found")
-    no_baselines: bool = flag("--no-baselines", "fit no linear baselines: faster")
-    seed: int = option("--seed", "N", "seed of folds, samples and resamples", type=whole_number, default=0)
-    quiet: bool = flag("--quiet -q", "print no findings")
+    data: TableOptions
+    alphabet: str = ALPHABET
+    out: str | None = option("--out -o FILE", "every number, as a TSV; '-' is standard output")
+    html: str | None = option("--html FILE", "the same as a page for the browser")
+    strict: bool = option("--strict", f"exit with {ALARM} if a leak or a shortcut is found")
+    no_baselines: bool = option("--no-baselines", "fit no linear baselines: faster")
+    seed: WholeNumber = option("--seed N", "seed of folds, samples and resamples", 0)
+    quiet: bool = option("--quiet -q", "print no findings")
 
 
 def run(request: AuditRequest) -> Outcome:

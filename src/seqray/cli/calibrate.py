@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from seqray.cli.common import (
+    BACKBONE,
     MODEL_HELP,
     BatchOptions,
     DataOptions,
     ModelOptions,
     Outcome,
     Request,
-    backbone_option,
     check_files,
-    choice,
-    group,
     open_model,
     option,
-    positional,
     read_parts,
     with_named_splits,
 )
@@ -29,7 +25,6 @@ if TYPE_CHECKING:
     from seqray.core import Card
 
 
-@dataclass(frozen=True, kw_only=True)
 class CalibrateRequest(Request):
     """What ``seqray calibrate`` is asked for."""
 
@@ -38,18 +33,17 @@ class CalibrateRequest(Request):
         "FASTA file per class. The weights of the model do not change."
     )
 
-    model: str = positional("MODEL", MODEL_HELP)
-    backbone: str | None = backbone_option()
-    data: DataOptions = group(DataOptions)
-    out: str = option("--out -o", "FILE", "new model file, ends in .safetensors", required=True)
-    method: Literal["temperature", "platt", "isotonic"] = choice(
+    model: str = option("MODEL", MODEL_HELP)
+    backbone: str | None = BACKBONE
+    data: DataOptions
+    out: str = option("--out -o FILE", "new model file, ends in .safetensors")
+    method: Literal["temperature", "platt", "isotonic"] = option(
         "--method",
-        ("temperature", "platt", "isotonic"),
         "temperature divides the logits by one number; for two classes, platt also shifts them, and isotonic "
         "maps them by a rising function, which requires several hundred examples",
-        default="temperature",
+        "temperature",
     )
-    computing: BatchOptions = group(BatchOptions)
+    computing: BatchOptions
 
 
 def run(request: CalibrateRequest) -> Outcome:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import argparse
 import re
-from dataclasses import dataclass
 from typing import ClassVar
 
-from seqray.cli.common import Outcome, Request, positional
+from seqray.cli.common import Outcome, Request, option
 from seqray.cli.verbs import VERBS, request_type
 
 SHELLS = ("bash", "zsh", "fish")
 _FILES = re.compile(r"FILE|TABLE|FASTA|SEQUENCES|SHARD|YAML|JSON|BED|POSITIVES|MODEL")
 
 
-@dataclass(frozen=True, kw_only=True)
 class CompletionRequest(Request):
     """What ``seqray completion`` is asked for."""
 
@@ -23,7 +21,7 @@ class CompletionRequest(Request):
         "a file _seqray in a folder of your fpath."
     )
 
-    shell: str = positional("SHELL", "which shell", choices=SHELLS)
+    shell: str = option("SHELL", "which shell", choices=SHELLS)
 
 
 def run(request: CompletionRequest) -> Outcome:

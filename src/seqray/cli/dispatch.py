@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from seqray.cli.common import Resources, json_lines, report_versions
+from seqray.cli.common import Outcome, Resources, json_lines, report_versions
 from seqray.cli.verbs import VERBS, parse
 from seqray.core import (
     ConfigError,

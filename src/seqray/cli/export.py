@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Literal
 
-from seqray.cli.common import MODEL_HELP, Outcome, Request, choice, option, positional
+from seqray.cli.common import MODEL_HELP, Outcome, Request, option
 from seqray.core import InputError
 
 
-@dataclass(frozen=True, kw_only=True)
 class ExportRequest(Request):
     """What ``seqray export`` is asked for."""
 
-    model: str = positional("MODEL", MODEL_HELP)
-    format: str = choice("--format", ("onnx",), "format of the file", default="onnx")
-    out: str = option("--out -o", "FILE", "ends in .onnx", required=True)
+    model: str = option("MODEL", MODEL_HELP)
+    format: Literal["onnx"] = option("--format", "format of the file", "onnx")
+    out: str = option("--out -o FILE", "ends in .onnx")
 
 
 def run(request: ExportRequest) -> Outcome:

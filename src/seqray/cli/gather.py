@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from seqray.cli.common import SKIPPED_HELP, Outcome, Request, SkipLog, check_files, group, option, positional
+from seqray.cli.common import SKIPPED_HELP, Outcome, Request, SkipLog, check_files, option
 from seqray.cli.scan import CallOutputs
 from seqray.core import InputError
 
@@ -17,15 +16,14 @@ if TYPE_CHECKING:
     from seqray.scanning import ScanOptions, ScanResult, ShardFile
 
 
-@dataclass(frozen=True, kw_only=True)
 class GatherRequest(Request):
     """What ``seqray gather`` is asked for."""
 
-    shards: tuple[str, ...] = positional(
-        "SHARD", "every file that 'seqray scan --shard I/N' wrote, in any order", nargs="+"
+    shards: tuple[str, ...] = option(
+        "SHARD+", "every file that 'seqray scan --shard I/N' wrote, in any order"
     )
-    outputs: CallOutputs = group(CallOutputs)
-    skipped: str | None = option("--skipped", "FILE", SKIPPED_HELP)
+    outputs: CallOutputs
+    skipped: str | None = option("--skipped FILE", SKIPPED_HELP)
 
 
 def run(request: GatherRequest) -> Outcome:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from seqray.cli.common import Outcome, Request, add_option, backbone_option, flag
+from seqray.cli.common import BACKBONE, Options, Outcome, Request, add_options, option
 from seqray.core import ConfigError, ModelFileError, card_to_mapping, describe, headline
 from seqray.io import sha256
 from seqray.modelfile import available_models, load_model, locate_model, read_card
@@ -17,11 +16,14 @@ from seqray.modelfile import available_models, load_model, locate_model, read_ca
 COLUMNS = ("name", "window", "classes", "members", "size", "measured", "summary")
 
 
-@dataclass(frozen=True, kw_only=True)
+class _VerifyOptions(Options):
+    backbone: str | None = BACKBONE
+
+
 class ModelsRequest(Request):
     """What ``seqray models`` is asked for; without an action it lists the shipped models."""
 
-    json: bool = flag("--json", "write JSON")
+    json: bool = option("--json", "write JSON")
     action: Literal["list", "show", "verify"] = "list"
     models: tuple[str, ...] = ()
     backbone: str | None = None
@@ -35,7 +37,7 @@ class ModelsRequest(Request):
         show.add_argument("models", nargs=1, metavar="MODEL", help="shipped model or model file")
         verify = actions.add_parser("verify", help="check the checksum and the self-test of models")
         verify.add_argument("models", nargs="*", metavar="MODEL", help="default: all shipped ones")
-        add_option(verify, "backbone", backbone_option())
+        add_options(verify, _VerifyOptions)
         for action in (listing, show):
             action.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="write JSON")
         for action in (listing, show, verify):

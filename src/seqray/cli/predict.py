@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from seqray.cli.common import (
@@ -15,6 +14,7 @@ from seqray.cli.common import (
     ModelOptions,
     Origin,
     Outcome,
+    Probability,
     Progress,
     RecordOptions,
     Request,
@@ -22,13 +22,10 @@ from seqray.cli.common import (
     SkipLog,
     check_files,
     describe_input,
-    group,
     open_alignments,
     open_model,
     open_records,
     option,
-    positional,
-    probability,
     provenance,
     refuse_row_options,
 )
@@ -43,39 +40,26 @@ ODD_SHARE, FEWEST_ODD = 0.05, 5  # out-of-domain records that a warning needs
 _LABEL, _ODD = "label ", "out-of-domain"  # what is counted
 
 
-@dataclass(frozen=True, kw_only=True)
 class PredictRequest(Request):
     """What ``seqray predict`` is asked for."""
 
-    input: tuple[str, ...] = positional(
-        "SEQUENCES",
-        SEQUENCES_OR_ALIGNMENTS,
-        nargs="+",
+    input: tuple[str, ...] = option("SEQUENCES+", SEQUENCES_OR_ALIGNMENTS)
+    model: ModelOptions
+    out: str = option("--out -o FILE", ".tsv, .tsv.gz or .parquet (default: TSV on stdout)", "-")
+    threshold: Probability | None = option(
+        "--threshold P", "call the positive class at or above this probability (default: the model's)"
     )
-    model: ModelOptions = group(ModelOptions)
-    out: str = option("--out -o", "FILE", ".tsv, .tsv.gz or .parquet (default: TSV on stdout)", default="-")
-    threshold: float | None = option(
-        "--threshold",
-        "P",
-        "call the positive class at or above this probability (default: the model's)",
-        type=probability,
+    prior: Probability | None = option(
+        "--prior P", "share of the positive class among your records; re-weights the probabilities"
     )
-    prior: float | None = option(
-        "--prior",
-        "P",
-        "share of the positive class among your records; re-weights the probabilities",
-        type=probability,
-    )
-    coverage: float | None = option(
-        "--coverage",
-        "C",
+    coverage: Probability | None = option(
+        "--coverage C",
         "add the column 'set': the classes that can't be ruled out; it contains the true class of a record "
         "with at least this probability, whatever its class",
-        type=probability,
     )
-    rows: RowOptions = group(RowOptions)
-    records: RecordOptions = group(RecordOptions)
-    computing: EngineOptions = group(EngineOptions)
+    rows: RowOptions
+    records: RecordOptions
+    computing: EngineOptions
 
 
 def run(request: PredictRequest) -> Outcome:

@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seqray.cli.common import (
-    Outcome,
-    Request,
-    SkipLog,
-    check_files,
-    group,
-    option,
-    positional,
-    probability,
-)
-from seqray.cli.train import INTERRUPTED, FitOptions, config_option, configure, report_interruption
+from seqray.cli.common import Outcome, Probability, Request, SkipLog, check_files, option
+from seqray.cli.train import CONFIG, INTERRUPTED, FitOptions, configure, report_interruption
 from seqray.core import ALPHABETS
 from seqray.io.alignments import read_alignments
 from seqray.io.sequences import read_fasta
@@ -26,19 +16,16 @@ if TYPE_CHECKING:
     from seqray.core import Alignment, RunConfig
 
 
-@dataclass(frozen=True, kw_only=True)
 class PretrainRequest(Request):
     """What ``seqray pretrain`` is asked for."""
 
-    input: tuple[str, ...] = positional(
-        "FILE",
-        "FASTA, or alignments for a model that reads them; plain or compressed; files are joined",
-        nargs="+",
+    input: tuple[str, ...] = option(
+        "FILE+", "FASTA, or alignments for a model that reads them; plain or compressed; files are joined"
     )
-    config: str = config_option()
-    out: str = option("--out -o", "FILE", "weights, end in .safetensors", required=True)
-    share: float = option("--share", "P", "share of letters to hide", type=probability, default=0.15)
-    fit: FitOptions = group(FitOptions)
+    config: str = CONFIG
+    out: str = option("--out -o FILE", "weights, end in .safetensors")
+    share: Probability = option("--share P", "share of letters to hide", 0.15)
+    fit: FitOptions
 
 
 def run(request: PretrainRequest) -> Outcome:

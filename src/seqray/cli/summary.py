@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from unicodedata import category
 
-from seqray.cli.common import Outcome, Request, check_files, check_suffix, option, positional
+from seqray.cli.common import Outcome, Request, check_files, check_suffix, option
 from seqray.core import InputError
 
 # Control characters, and those that end a line.
 _BREAKING = ("Cc", "Zl", "Zp")
 
 
-@dataclass(frozen=True, kw_only=True)
 class SummaryRequest(Request):
     """What ``seqray summary`` is asked for."""
 
-    tables: tuple[str, ...] = positional(
-        "NAME=TABLE",
+    tables: tuple[str, ...] = option(
+        "NAME=TABLE+",
         "a .tsv of 'seqray scan' or 'gather', or of 'seqray evaluate', all of one kind; NAME is its row",
-        nargs="+",
     )
-    out: str = option("--out -o", "FILE", "TSV (default: standard output)", default="-")
-    html: str | None = option("--html", "FILE", "the same as a page for the browser")
-    title: str = option("--title", "TEXT", "heading of the page", default="Summary")
+    out: str = option("--out -o FILE", "TSV (default: standard output)", "-")
+    html: str | None = option("--html FILE", "the same as a page for the browser")
+    title: str = option("--title TEXT", "heading of the page", "Summary")
 
 
 def _divide(word: str) -> tuple[str, str]:

@@ -5,29 +5,26 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from seqray.cli.common import (
+    THREADS,
     AlignmentLabelOptions,
     DataOptions,
+    Options,
     Outcome,
+    PositiveInt,
     Request,
+    WholeNumber,
     check_files,
-    device_option,
-    flag,
-    group,
     option,
-    positive_int,
     queries,
     read_data,
     read_labelled,
-    repeated,
-    threads_option,
-    whole_number,
 )
 from seqray.core import (
     ALPHABETS,
@@ -46,53 +43,49 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 
 
-def config_option() -> str:
-    """Declare ``--config``."""
-    return option("--config", "YAML", "settings of the model and its training", required=True)
+CONFIG = option("--config YAML", "settings of the model and its training")
 
 
-@dataclass(frozen=True, kw_only=True)
-class FitOptions:
+class FitOptions(Options):
     """What training and pre-training have in common."""
 
-    work_dir: str | None = option("--work-dir", "DIR", "checkpoints and logs (default: OUT.training)")
-    no_resume: bool = flag("--no-resume", "start again if DIR holds an earlier run")
-    set: tuple[str, ...] = repeated(
-        "--set", "KEY=VALUE", "setting that overrides the one in YAML, such as optimizer.epochs=10"
+    work_dir: str | None = option("--work-dir DIR", "checkpoints and logs (default: OUT.training)")
+    no_resume: bool = option("--no-resume", "start again if DIR holds an earlier run")
+    set: tuple[str, ...] = option(
+        "--set KEY=VALUE", "setting that overrides the one in YAML, such as optimizer.epochs=10"
     )
-    seed: int | None = option("--seed", "N", "seed of the first member", type=whole_number)
-    threads: int | None = threads_option()
-    device: str = device_option("auto (as in YAML, else a GPU if there is one), cpu, cuda or cuda:N")
+    seed: WholeNumber | None = option("--seed N", "seed of the first member")
+    threads: PositiveInt | None = THREADS
+    device: str = option(
+        "--device DEVICE", "auto (as in YAML, else a GPU if there is one), cpu, cuda or cuda:N", "auto"
+    )
 
     def folder(self, out: str) -> Path:
         """Where checkpoints and logs are kept."""
         return Path(self.work_dir or f"{out}.training")
 
 
-@dataclass(frozen=True, kw_only=True)
 class TrainRequest(Request):
     """What ``seqray train`` is asked for."""
 
-    config: str = config_option()
-    data: DataOptions = group(DataOptions)
-    labels: AlignmentLabelOptions = group(AlignmentLabelOptions)
+    config: str = CONFIG
+    data: DataOptions
+    labels: AlignmentLabelOptions
     backbone: str | None = option(
-        "--backbone",
-        "DIR",
+        "--backbone DIR",
         "directory of a Hugging Face encoder to train a classifier on ('model.kind: backbone')",
     )
-    out: str = option("--out -o", "FILE", "model file, ends in .safetensors", required=True)
-    members: int | None = option("--members", "N", "networks in the file, 1 to 5", type=positive_int)
+    out: str = option("--out -o FILE", "model file, ends in .safetensors")
+    members: PositiveInt | None = option("--members N", "networks in the file, 1 to 5")
     teacher: str | None = option(
-        "--teacher",
-        "NAME|FILE",
+        "--teacher NAME|FILE",
         "model whose probabilities are learned beside the labels, to distill an ensemble into one member",
     )
     init: str | None = option(
-        "--init", "NAME|FILE", "start from the weights of seqray pretrain, or of a model of the same shape"
+        "--init NAME|FILE", "start from the weights of seqray pretrain, or of a model of the same shape"
     )
-    metrics: str | None = option("--metrics", "JSON", "figures measured elsewhere, for the card")
-    fit: FitOptions = group(FitOptions)
+    metrics: str | None = option("--metrics JSON", "figures measured elsewhere, for the card")
+    fit: FitOptions
 
 
 def run(request: TrainRequest) -> Outcome:

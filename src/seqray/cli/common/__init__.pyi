@@ -7,24 +7,18 @@ from .alignments import (
     refuse_row_options as refuse_row_options,
 )
 from .argument_types import (
-    auto_or_positive_int as auto_or_positive_int,
-    number as number,
-    positive_int as positive_int,
-    probability as probability,
-    whole_number as whole_number,
+    Number as Number,
+    PositiveInt as PositiveInt,
+    Probability as Probability,
+    WholeNumber as WholeNumber,
 )
 from .arguments import (
+    Options as Options,
     Outcome as Outcome,
     Request as Request,
-    add_option as add_option,
-    choice as choice,
-    default_of as default_of,
+    add_options as add_options,
     fill as fill,
-    flag as flag,
-    group as group,
     option as option,
-    positional as positional,
-    repeated as repeated,
 )
 from .inputs import (
     SEQUENCE_FILES as SEQUENCE_FILES,
@@ -38,26 +32,27 @@ from .inputs import (
     open_records as open_records,
 )
 from .labeled import (
+    ALPHABET as ALPHABET,
+    ALPHABET_NAMES as ALPHABET_NAMES,
     DataOptions as DataOptions,
     TableOptions as TableOptions,
-    alphabet_option as alphabet_option,
     read_data as read_data,
     read_parts as read_parts,
     with_named_splits as with_named_splits,
 )
 from .messages import Resources as Resources, json_lines as json_lines, report_versions as report_versions
 from .model import (
+    BACKBONE as BACKBONE,
+    DEVICE as DEVICE,
     MODEL_HELP as MODEL_HELP,
+    THREADS as THREADS,
     BatchOptions as BatchOptions,
     DeviceOptions as DeviceOptions,
     EngineOptions as EngineOptions,
     ModelOptions as ModelOptions,
     PrecisionOptions as PrecisionOptions,
-    backbone_option as backbone_option,
-    device_option as device_option,
     open_model as open_model,
     provenance as provenance,
-    threads_option as threads_option,
 )
 from .origin import Origin as Origin
 from .progress import Progress as Progress

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING
 
-from seqray.cli.common.argument_types import positive_int
-from seqray.cli.common.arguments import flag, option
+from seqray.cli.common.argument_types import PositiveInt
+from seqray.cli.common.arguments import Options, option
 from seqray.cli.common.inputs import Counted, RecordOptions, read_inputs
 from seqray.core import ConfigError, InputError
 
@@ -19,16 +19,13 @@ if TYPE_CHECKING:
 TITLE = "alignments, for models that read them"
 
 
-@dataclass(frozen=True, kw_only=True)
-class RowOptions:
+class RowOptions(Options, heading=TITLE):
     """What a model of alignments reads."""
 
-    title: ClassVar[str] = TITLE
-
-    rows: int | None = option(
-        "--rows", "N", "read at most N rows, including the query (default: the model's)", type=positive_int
+    rows: PositiveInt | None = option(
+        "--rows N", "read at most N rows, including the query (default: the model's)"
     )
-    query_only: bool = flag("--query-only", "read the first row alone, to see what the others add")
+    query_only: bool = option("--query-only", "read the first row alone, to see what the others add")
 
     def limit(self) -> int | None:
         """Most rows to read; None for the model's own number."""
@@ -37,19 +34,15 @@ class RowOptions:
         return 1 if self.query_only else self.rows
 
 
-@dataclass(frozen=True, kw_only=True)
-class AlignmentLabelOptions:
+class AlignmentLabelOptions(Options, heading=TITLE):
     """Labels of alignments."""
 
-    title: ClassVar[str] = TITLE
-
     alignment_labels: str | None = option(
-        "--alignment-labels",
-        "TABLE",
+        "--alignment-labels TABLE",
         "labels of the alignments in the file --train (or --test): columns id, label[, group, split]; "
         "without it --train is a table with the columns file, label[, id, group, split]",
     )
-    query_only: bool = flag("--query-only", "take the first row alone, to see what the others add")
+    query_only: bool = option("--query-only", "take the first row alone, to see what the others add")
 
     def reads_alignments(self, kind: str) -> bool:
         """Whether the labelled examples are alignments: for a model of them, or for the queries alone."""
@@ -61,7 +54,7 @@ class AlignmentLabelOptions:
         return kind == "alignment" or self.query_only
 
 
-def refuse_row_options(*groups: object) -> None:
+def refuse_row_options(*groups: Options) -> None:
     """Refuse options for alignments that are given to a model of sequences."""
     for options in groups:
         for one in fields(options):  # pyright: ignore[reportArgumentType]

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import argparse
 import math
+from typing import Annotated, Literal
 
 
-def positive_int(text: str) -> int:
-    """1 or more."""
+def _positive_int(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of 1 or more")
     return int(text)
 
 
-def whole_number(text: str) -> int:
-    """0 or more."""
+def _whole_number(text: str) -> int:
     if not text.isascii() or not text.isdigit():
         raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of 0 or more")
     return int(text)
 
 
-def auto_or_positive_int(text: str) -> int | str:
-    """``auto``, or 1 or more."""
-    return text if text == "auto" else positive_int(text)
+def _auto_or_positive_int(text: str) -> int | str:
+    return text if text == "auto" else _positive_int(text)
 
 
-def number(text: str) -> float:
-    """A finite number."""
+def _number(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -36,12 +33,18 @@ def number(text: str) -> float:
     return value
 
 
-def probability(text: str) -> float:
-    """0 to 1."""
+def _probability(text: str) -> float:
     try:
-        value = number(text)
-    except argparse.ArgumentTypeError:
+        value = float(text)
+    except ValueError:
         value = -1.0
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number between 0 and 1")
     return value
+
+
+PositiveInt = Annotated[int, _positive_int]
+WholeNumber = Annotated[int, _whole_number]
+AutoOrPositiveInt = Annotated[int | Literal["auto"], _auto_or_positive_int]
+Number = Annotated[float, _number]
+Probability = Annotated[float, _probability]

@@ -1,105 +1,125 @@
-"""Options are declared once, as fields of frozen dataclasses; `Request` turns the command line into one.
+"""Options are declared once, as typed fields of frozen classes; `Request` turns the command line into one.
 
-A field is declared by `option`, `choice`, `flag`, `repeated` or `positional`; `group` nests the options that
-several verbs share. The default of an option is stated here only where the library has no settings for it:
-elsewhere it is read from there by `default_of`.
+The type of a field decides how its option is read: ``bool`` makes a flag, ``Literal`` a choice, ``tuple`` an
+option that may be given several times; an annotated type of `seqray.cli.common.argument_types` is checked.
+A field whose type is itself a class of options is a group. Defaults come from the settings of the library.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, ClassVar, Self
+from types import NoneType
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 
 def option(
-    names: str,
-    metavar: str | None,
-    text: str,
-    *,
-    type: Callable[[str], Any] | None = None,
-    default: Any = None,
-    required: bool = False,
-    **more: Any,
+    spec: str, text: str, default: Any = MISSING, *, choices: Sequence[str] = (), required: bool = False
 ) -> Any:
-    """Declare an option with a value.
+    """Declare the option of a field.
 
     Parameters
     ----------
-    names
-        ``--out -o``: long and short name.
-    metavar, text
-        Name of the value, and what the option does. The default is added unless the text states it.
-    type
-        Converts and checks the word; see `seqray.cli.common.argument_types`.
+    spec
+        Names and the name of the value, such as ``--out -o FILE``. Without a name that begins with a dash the
+        argument is positional, and ``TABLE*`` or ``FILE+`` takes any number, or one or more.
+    text
+        What the option does. The default is added unless the text states it.
     default
-        None where the library or the model decides.
+        Where it is left out, the field is None or empty if its type allows it, else the option is required.
+    choices
+        Allowed words, where they can't be written as a ``Literal``.
     required
-        Whether the option must be given.
-    more
-        As for ``add_argument``.
+        Whether an option that may be given several times must be given.
     """
-    if default not in (None, "-") and "default" not in text:
+    return _Declared(spec, text, default, choices, required)
+
+
+@dataclass(frozen=True)
+class _Declared:
+    spec: str
+    text: str
+    default: Any
+    choices: Sequence[str]
+    required: bool
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+class Options:
+    """Options that belong together, under a heading in the help."""
+
+    heading: ClassVar[str | None] = None
+
+    def __init_subclass__(cls, *, heading: str | None = None) -> None:
+        cls.heading = heading or cls.heading
+        hints = get_type_hints(cls, include_extras=True)
+        for name, declared in list(vars(cls).items()):
+            if isinstance(declared, _Declared):
+                settings, default = _argument(declared, hints[name])
+                setattr(cls, name, field(default=default, metadata=settings))
+        dataclass(frozen=True, kw_only=True)(cls)
+
+
+def _argument(declared: _Declared, hint: Any) -> tuple[dict[str, Any], Any]:
+    """What ``add_argument`` is given, and the default of the field."""
+    words = declared.spec.split()
+    names = [word for word in words if word.startswith("-")]
+    settings: dict[str, Any] = {"names": names, "metavar": words[-1] if len(words) > len(names) else None}
+    optional = NoneType in get_args(hint)
+    plain = next(part for part in get_args(hint) if part is not NoneType) if optional else hint
+    several = get_origin(plain) is tuple
+    default = declared.default
+    if default is MISSING and (optional or several or plain is bool):
+        default = False if plain is bool else () if several else None
+    if plain is bool:
+        settings["action"] = "store_true"
+    elif not names and settings["metavar"][-1] in "*+":
+        settings |= {"metavar": settings["metavar"][:-1], "nargs": settings["metavar"][-1]}
+        default = () if settings["nargs"] == "*" else MISSING
+    elif several:
+        settings["action"] = "append"
+    settings |= _value_settings(get_args(plain)[0] if several else plain, declared.choices)
+    text = declared.text
+    if default is not False and default not in (MISSING, None, "-", ()) and "default" not in text:
         text += " (default: %(default)s)"
-    more |= {"metavar": metavar, "help": text, "type": type, "required": required}
-    return _argument(names.split(), MISSING if required else default, more)
+    return settings | {
+        "help": text,
+        "required": declared.required or (bool(names) and default is MISSING),
+    }, default
 
 
-def choice(names: str, choices: Sequence[Any], text: str, *, default: Any = None, **more: Any) -> Any:
-    """Declare an option whose value is one of a few."""
-    return option(names, None, text, choices=tuple(choices), default=default, **more)
+def _value_settings(hint: Any, choices: Sequence[str]) -> dict[str, Any]:
+    """How one word is read: by a checked type, or as one of a few."""
+    if get_origin(hint) is Annotated:
+        return {"type": hint.__metadata__[0]}
+    if get_origin(hint) is Literal:
+        return {"choices": get_args(hint), "type": type(get_args(hint)[0])}
+    return {"choices": choices or None}
 
 
-def flag(names: str, text: str) -> Any:
-    """Declare an option without a value."""
-    return _argument(names.split(), False, {"action": "store_true", "help": text})
-
-
-def repeated(names: str, metavar: str | None, text: str, **more: Any) -> Any:
-    """Declare an option that may be given several times; the field is a tuple."""
-    return _argument(names.split(), (), {"action": "append", "metavar": metavar, "help": text} | more)
-
-
-def positional(metavar: str, text: str, **more: Any) -> Any:
-    """Declare an argument without a name."""
-    default = () if more.get("nargs") == "*" else MISSING
-    return _argument([], default, {"metavar": metavar, "help": text} | more)
-
-
-def _argument(names: list[str], default: Any, settings: dict[str, Any]) -> Any:
-    settings = {key: value for key, value in settings.items() if value not in (None, False)}
-    return field(default=default, metadata={"names": names, "settings": settings})
-
-
-def group(options: type) -> Any:
-    """Nest a dataclass of options; its ``title``, if it has one, heads them in the help."""
-    return field(metadata={"group": options})
-
-
-def default_of(settings: type, name: str) -> Any:
-    """The default of a field of a dataclass."""
-    return next(f.default for f in fields(settings) if f.name == name)
-
-
-def fill(settings: type[Any], *requested: object, **others: Any) -> Any:
+def fill(settings: type[Any], *requested: Options, **others: Any) -> Any:
     """Make settings of the library from the requested fields of the same names, and others.
 
     A field that is None leaves the default of the library.
     """
     known = {f.name for f in fields(settings)}
-    values = {
-        f.name: getattr(part, f.name)
-        for part in requested
-        for f in fields(part)  # pyright: ignore[reportArgumentType]
-        if f.name in known and getattr(part, f.name) is not None
-    }
-    return settings(**values | others)
+    values = {f.name: getattr(part, f.name) for part in requested for f in fields(part) if f.name in known}  # pyright: ignore[reportArgumentType]
+    return settings(**{name: value for name, value in values.items() if value is not None} | others)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
+class Request(Options):
     """What the command line asks for; a verb adds its options.
 
     Attributes
@@ -109,22 +129,22 @@ class Request:
     """
 
     epilog: ClassVar[str | None] = None
-    raw_epilog: ClassVar[bool] = False
+    keep_epilog_lines: ClassVar[bool] = False
 
     command: tuple[str, ...] = ()
-    quiet: bool = flag("--quiet -q", "write nothing but errors to standard error")
-    verbose: bool = flag("--verbose", "report versions, the device and resources")
-    log_json: bool = flag("--log-json", "write a JSON object per line to standard error")
-    debug: bool = flag("--debug", "show where an error was raised")
+    quiet: bool = option("--quiet -q", "write nothing but errors to standard error")
+    verbose: bool = option("--verbose", "report versions, the device and resources")
+    log_json: bool = option("--log-json", "write a JSON object per line to standard error")
+    debug: bool = option("--debug", "show where an error was raised")
 
     @classmethod
     def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
         """Add the options of the verb, then those of every verb."""
         shared = {f.name for f in fields(Request)}
-        _add(parser, [f for f in fields(cls) if f.name not in shared])
-        _add(parser, [f for f in fields(cls) if f.name in shared])
+        add_options(parser, cls, [f.name for f in fields(cls) if f.name not in shared])
+        add_options(parser, cls, sorted(shared))
         parser.epilog = cls.epilog
-        if cls.raw_epilog:
+        if cls.keep_epilog_lines:
             parser.formatter_class = argparse.RawDescriptionHelpFormatter
 
     @classmethod
@@ -162,31 +182,39 @@ class Outcome:
     resources: bool = True
 
 
-def _add(parser: Any, declared: Sequence[Any]) -> None:
-    for one in declared:
-        nested = one.metadata.get("group")
-        if nested is not None:
-            title = getattr(nested, "title", None)
-            _add(parser.add_argument_group(title) if title else parser, fields(nested))
-        elif "settings" in one.metadata:
-            add_option(parser, one.name, one)
+def add_options(parser: Any, options: type[Options], names: Sequence[str] | None = None) -> None:
+    """Add declared options to a parser: all of a class, or some."""
+    hints = get_type_hints(options)
+    for one in fields(options):  # pyright: ignore[reportArgumentType]
+        if names is not None and one.name not in names:
+            continue
+        if _is_group(hints[one.name]):
+            heading = hints[one.name].heading
+            add_options(parser.add_argument_group(heading) if heading else parser, hints[one.name])
+        elif "names" in one.metadata:
+            _add_option(parser, one)
 
 
-def add_option(parser: Any, name: str, declared: Any) -> None:
-    """Add what `option` and its like declared to a parser, as ``name`` of the result."""
-    names, settings = declared.metadata["names"], dict(declared.metadata["settings"])
+def _is_group(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Options)
+
+
+def _add_option(parser: Any, one: Any) -> None:
+    settings = {key: value for key, value in one.metadata.items() if value not in (None, False)}
+    names = settings.pop("names")
     if settings.get("action") == "append":
         settings["default"] = []
-    elif settings.get("action") is None and declared.default is not MISSING:
-        settings["default"] = declared.default
-    parser.add_argument(*(names or [name]), **settings, **({"dest": name} if names else {}))
+    elif settings.get("action") is None and one.default is not MISSING:
+        settings["default"] = one.default
+    parser.add_argument(*(names or [one.name]), **settings, **({"dest": one.name} if names else {}))
 
 
 def _build(cls: type[Any], values: Mapping[str, Any]) -> Any:
-    def value_of(one: Any) -> Any:
-        if nested := one.metadata.get("group"):
-            return _build(nested, values)
-        value = values[one.name]
-        return tuple(value) if isinstance(value, list) else value
+    hints = get_type_hints(cls)
 
-    return cls(**{one.name: value_of(one) for one in fields(cls)})
+    def value_of(name: str) -> Any:
+        if _is_group(hints[name]):
+            return _build(hints[name], values)
+        return tuple(values[name]) if isinstance(values[name], list) else values[name]
+
+    return cls(**{one.name: value_of(one.name) for one in fields(cls)})

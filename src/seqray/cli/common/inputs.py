@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
-from seqray.cli.common.arguments import choice, flag, option
+from seqray.cli.common.arguments import Options, option
 from seqray.core import InputError, NoRecordsError
 
 if TYPE_CHECKING:
@@ -24,21 +24,15 @@ SEQUENCES_OR_ALIGNMENTS = (
 SKIPPED_HELP = "write skipped records and reasons to a TSV"
 
 
-@dataclass(frozen=True, kw_only=True)
-class RecordOptions:
+class RecordOptions(Options, heading="records"):
     """Which records are used, and what happens to the others."""
 
-    title: ClassVar[str] = "records"
-
-    duplicates: Duplicates = choice(
-        "--duplicates",
-        ("error", "rename", "keep"),
-        "ids that occur again: refuse (error), write as id_2 (rename), or keep",
-        default="error",
+    duplicates: Literal["error", "rename", "keep"] = option(
+        "--duplicates", "ids that occur again: refuse (error), write as id_2 (rename), or keep", "error"
     )
-    strict: bool = flag("--strict", "make the first skipped record an error")
-    skipped: str | None = option("--skipped", "FILE", SKIPPED_HELP)
-    allow_empty: bool = flag(
+    strict: bool = option("--strict", "make the first skipped record an error")
+    skipped: str | None = option("--skipped FILE", SKIPPED_HELP)
+    allow_empty: bool = option(
         "--allow-empty", "a file without records gives an empty output instead of an error"
     )
 

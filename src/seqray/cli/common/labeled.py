@@ -3,45 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from seqray.cli.common.arguments import choice, positional, repeated
-from seqray.core import ALPHABETS, InputError
+from seqray.cli.common.arguments import Options, option
+from seqray.core import InputError
 
 if TYPE_CHECKING:
     from seqray.core import Alphabet, LabelledSequence
     from seqray.io.sequences import OnLetters, OnSkip
 
 REMEDY = "give --train TABLE, or --class LABEL=FASTA for each class"
+ALPHABET_NAMES = ("dna", "rna", "protein")
 Part = tuple["str | None", "list[LabelledSequence]"]
 """Examples of one file, with the split that its option assigns to all of them."""
 
 
-def alphabet_option() -> str:
-    """Declare ``--alphabet``."""
-    return choice("--alphabet", tuple(ALPHABETS), "letters of the sequences", default="dna")
+ALPHABET = option("--alphabet", "letters of the sequences", "dna", choices=ALPHABET_NAMES)
 
 
-@dataclass(frozen=True, kw_only=True)
-class DataOptions:
+class DataOptions(Options, heading="data: tables, or one FASTA file per class"):
     """Tables of labeled sequences, or one FASTA file per class."""
 
-    title: ClassVar[str] = "data: tables, or one FASTA file per class"
-
-    train: tuple[str, ...] = repeated(
-        "--train",
-        "TABLE",
+    train: tuple[str, ...] = option(
+        "--train TABLE",
         "TSV or CSV with the columns sequence, label[, id, group, split, context]; may be repeated",
     )
-    validation: tuple[str, ...] = repeated(
-        "--validation", "TABLE", "the same, all of it of split 'validation'"
+    validation: tuple[str, ...] = option("--validation TABLE", "the same, all of it of split 'validation'")
+    test: tuple[str, ...] = option("--test TABLE", "the same, all of it of split 'test'")
+    class_files: tuple[str, ...] = option(
+        "--class LABEL=FASTA", "FASTA file of one class; repeat for each class"
     )
-    test: tuple[str, ...] = repeated("--test", "TABLE", "the same, all of it of split 'test'")
-    class_files: tuple[str, ...] = repeated(
-        "--class", "LABEL=FASTA", "FASTA file of one class; repeat for each class"
-    )
-    test_class_files: tuple[str, ...] = repeated("--test-class", "LABEL=FASTA", "the same, of split 'test'")
+    test_class_files: tuple[str, ...] = option("--test-class LABEL=FASTA", "the same, of split 'test'")
 
     def tables(self) -> list[tuple[str | None, str]]:
         """Tables, each with the split that its option names."""
@@ -70,13 +63,10 @@ class DataOptions:
         return [table for _, table in self.tables()] + [path for paths in fastas for path in paths.values()]
 
 
-@dataclass(frozen=True, kw_only=True)
 class TableOptions(DataOptions):
     """The same, where tables may also be named without an option."""
 
-    unnamed: tuple[str, ...] = positional(
-        "TABLE", "the same as --train TABLE; '-' is standard input", nargs="*"
-    )
+    unnamed: tuple[str, ...] = option("TABLE*", "the same as --train TABLE; '-' is standard input")
 
     def tables(self) -> list[tuple[str | None, str]]:
         """Tables, those without an option first."""

@@ -4,88 +4,59 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
-from seqray.cli.common.argument_types import auto_or_positive_int, positive_int
-from seqray.cli.common.arguments import choice, option
+from seqray.cli.common.argument_types import AutoOrPositiveInt, PositiveInt
+from seqray.cli.common.arguments import Options, option
 
 if TYPE_CHECKING:
-    from seqray.inference import Engine
     from seqray.modelfile import TrainedModel
 
 MODEL_HELP = "a shipped model (see 'seqray models') or a model file"
 
 
-def backbone_option() -> str | None:
-    """Declare ``--backbone``."""
-    return option(
-        "--backbone",
-        "DIR",
-        "directory of the encoder that the model is built on, if it has moved since training",
-    )
+BACKBONE = option("--backbone DIR", "directory of the encoder that the model is built on, if it has moved")
+THREADS = option("--threads N", "processor threads (default: all)")
+DEVICE = option("--device DEVICE", "auto (a GPU if there is one), cpu, cuda or cuda:N", "auto")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ModelOptions:
+class ModelOptions(Options):
     """A model, and what it is told of the sequences."""
 
-    model: str = option("--model -m", "NAME|FILE", MODEL_HELP, required=True)
+    model: str = option("--model -m NAME|FILE", MODEL_HELP)
     context: str | None = option(
-        "--context",
-        "NAME",
+        "--context NAME",
         "origin of the sequences, such as their species; 'seqray models show' lists what a model knows",
     )
-    backbone: str | None = backbone_option()
+    backbone: str | None = BACKBONE
 
 
-def threads_option() -> int | None:
-    """Declare ``--threads``."""
-    return option("--threads", "N", "processor threads (default: all)", type=positive_int)
-
-
-def device_option(text: str = "auto (a GPU if there is one), cpu, cuda or cuda:N") -> str:
-    """Declare ``--device``."""
-    return option("--device", "DEVICE", text, default="auto")
-
-
-@dataclass(frozen=True, kw_only=True)
-class DeviceOptions:
+class DeviceOptions(Options, heading="computing"):
     """Where a model computes."""
 
-    title: ClassVar[str] = "computing"
-
-    threads: int | None = threads_option()
-    device: str = device_option()
+    threads: PositiveInt | None = THREADS
+    device: str = DEVICE
 
 
-@dataclass(frozen=True, kw_only=True)
 class BatchOptions(DeviceOptions):
     """Where a model computes, and how many sequences at a time."""
 
-    batch_size: int | Literal["auto"] = option(
-        "--batch-size", "N|auto", "sequences per batch", type=auto_or_positive_int, default="auto"
-    )
+    batch_size: AutoOrPositiveInt = option("--batch-size N|auto", "sequences per batch", "auto")
 
 
-@dataclass(frozen=True, kw_only=True)
 class PrecisionOptions(BatchOptions):
     """The same, and how exactly."""
 
-    precision: Literal["fp32", "bf16"] = choice(
-        "--precision", ("fp32", "bf16"), "bf16 is faster and less exact", default="fp32"
-    )
+    precision: Literal["fp32", "bf16"] = option("--precision", "bf16 is faster and less exact", "fp32")
 
 
-@dataclass(frozen=True, kw_only=True)
 class EngineOptions(PrecisionOptions):
     """The same, and with which library."""
 
-    engine: Engine = choice(
+    engine: Literal["torch", "onnx", "openvino"] = option(
         "--engine",
-        ("torch", "onnx", "openvino"),
         "library that computes; others need an extra: pip install 'seqray[onnx]' or 'seqray[openvino]'",
-        default="torch",
+        "torch",
     )
 
 

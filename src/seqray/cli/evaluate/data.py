@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from seqray.cli.common import queries, read_data, read_labelled
+from seqray.cli.common import DataOptions, queries, read_data, read_labelled
 from seqray.core import ALPHABETS, Alignment, Alphabet, Card, ConfigError, InputError, LabelledSequence
 from seqray.core.results import Answers
 from seqray.homology import kmer_groups

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
+from typing import Annotated
 
 OUTPUT_OPTIONS = ("--out", "-o", "--track", "--format", "--skipped")
 _SHARD_OPTIONS = ("--shard",)
@@ -16,12 +17,15 @@ _SHORT = re.compile("-[^-]")
 _MESSAGE_OPTIONS = ("--quiet", "-q", "--verbose", "--log-json", "--debug")
 
 
-def parse_shard(text: str) -> tuple[int, int]:
-    """Type of an argument: ``I/N``, from ``1/N`` to ``N/N``."""
+def _parse_shard(text: str) -> tuple[int, int]:
+    """``I/N``, from ``1/N`` to ``N/N``."""
     match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text)
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise argparse.ArgumentTypeError(f"'{text}' is not I/N with I from 1 to N")
     return int(match[1]), int(match[2])
+
+
+Shard = Annotated[tuple[int, int], _parse_shard]
 
 
 def divide_words(words: Sequence[str]) -> tuple[list[str], list[str]]:

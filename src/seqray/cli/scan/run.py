@@ -43,7 +43,7 @@ def run(request: ScanRequest) -> Outcome:
         written = check_outputs(request)
     else:
         scan, written = _scan, call_files(request).paths()
-    check_files(request.input, written, beside=(request.model.model, request.windows.bed))
+    check_files([request.input], written, beside=(request.model.model, request.windows.bed))
     options = scan_options(request)
     model = open_model(request.model, request.computing, verbose=request.verbose)
     computing = request.computing
@@ -100,7 +100,11 @@ def _scan(
         ):
             callbacks = staged.callbacks(None if request.records.strict else skipped, progress.update)
             records = open_records(
-                request.input, request.records, model.alphabet, skipped, soft_masks=options.skip_soft_masked
+                (request.input,),
+                request.records,
+                model.alphabet,
+                skipped,
+                soft_masks=options.skip_soft_masked,
             )
             result = scan_sequences(detector, origin.watch(records), options, callbacks)
         staged.write(result, provenance(request.command, model, facts | result_facts(result, options)))

@@ -59,7 +59,7 @@ def write_share(
                 skipped(record)
 
             records = open_records(
-                request.input, request.records, model.alphabet, on_skip, soft_masks=options.skip_soft_masked
+                [request.input], request.records, model.alphabet, on_skip, soft_masks=options.skip_soft_masked
             )
             callbacks = ScanCallbacks(
                 on_skip=None if request.records.strict else on_skip, on_windows=progress.update

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, Literal
 
 from seqray.cli.common import (
+    ALPHABET,
+    Options,
+    PositiveInt,
+    Probability,
     Request,
     TableOptions,
-    alphabet_option,
-    choice,
-    default_of,
-    flag,
-    group,
+    WholeNumber,
     option,
-    positive_int,
-    probability,
-    repeated,
-    whole_number,
 )
 from seqray.homology import PARTS, RelationOptions, SplitOptions
 
 LEAK = 3  # exit status under --strict
+RELATION, SPLIT = RelationOptions(), SplitOptions()
 
 
-def shares(text: str) -> tuple[float, float, float]:
-    """Type of an argument: shares of train, validation and test, scaled to sum to 1."""
+def _shares(text: str) -> tuple[float, float, float]:
+    """Shares of train, validation and test, scaled to sum to 1."""
     try:
         numbers = [float(part) for part in text.split(",")]
     except ValueError:
@@ -40,99 +36,65 @@ def shares(text: str) -> tuple[float, float, float]:
     return train, validation, test
 
 
-@dataclass(frozen=True, kw_only=True)
-class RelativesOptions:
+Shares = Annotated[tuple[float, float, float], _shares]
+
+
+class RelativesOptions(Options, heading="relatives: what is never divided"):
     """Which examples are related."""
 
-    title: ClassVar[str] = "relatives: what is never divided"
-
-    identity: float = option(
-        "--identity",
-        "X",
-        "sequences of this identity or more, by alignment; 0 for none",
-        type=probability,
-        default=default_of(RelationOptions, "identity"),
+    identity: Probability = option(
+        "--identity X", "sequences of this identity or more, by alignment; 0 for none", RELATION.identity
     )
-    word: int | None = option(
-        "--word",
-        "K",
-        "sequences that share a word of K letters; 0 for none (default: 40, protein 20)",
-        type=whole_number,
+    word: WholeNumber | None = option(
+        "--word K", "sequences that share a word of K letters; 0 for none (default: 40, protein 20)"
     )
-    one_strand: bool = flag("--one-strand", "don't compare with the reverse complement")
-    tool: Literal["seqray", "mmseqs"] = choice(
-        "--tool",
-        ("seqray", "mmseqs"),
-        "program that finds pairs of that identity; mmseqs must be installed",
-        default=default_of(RelationOptions, "tool"),
+    one_strand: bool = option("--one-strand", "don't compare with the reverse complement")
+    tool: Literal["seqray", "mmseqs"] = option(
+        "--tool", "program that finds pairs of that identity; mmseqs must be installed", RELATION.tool
     )
-    group_by: tuple[str, ...] = repeated(
-        "--group-by",
-        "COLUMN",
+    group_by: tuple[str, ...] = option(
+        "--group-by COLUMN",
         "examples with the same text in a column, such as a gene or species; may be repeated",
     )
     positions: str | None = option(
-        "--positions",
-        "id|CONTIG,POSITION",
+        "--positions id|CONTIG,POSITION",
         "neighbors in the genome: ids such as chr1:1234:+, or the names of two columns",
     )
-    block: int = option(
-        "--block",
-        "N",
-        "with --positions: letters of the genome that stay together",
-        type=positive_int,
-        default=10_000,
+    block: PositiveInt = option(
+        "--block N", "with --positions: letters of the genome that stay together", 10_000
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class DivisionOptions:
+class DivisionOptions(Options, heading="division"):
     """How groups of relatives are divided."""
 
-    title: ClassVar[str] = "division"
-
-    shares: tuple[float, float, float] | None = option(
-        "--shares",
-        "A,B,C",
+    shares: Shares | None = option(
+        "--shares A,B,C",
         "shares of train, validation and test, or of train and test (default: "
-        f"{','.join(map(str, default_of(SplitOptions, 'shares')))})",
-        type=shares,
+        f"{','.join(map(str, SPLIT.shares))})",
     )
-    folds: int | None = option(
-        "--folds", "K", "write a column 'fold' with 1 to K instead of three parts", type=positive_int
+    folds: PositiveInt | None = option(
+        "--folds K", "write a column 'fold' with 1 to K instead of three parts"
     )
-    keep: tuple[str, ...] = repeated(
-        "--keep",
-        None,
-        "leave the examples of this split as the data have them; may be repeated",
-        choices=PARTS,
+    keep: tuple[str, ...] = option(
+        "--keep", "leave the examples of this split as the data have them; may be repeated", choices=PARTS
     )
-    relatives: Literal["drop", "join"] = choice(
+    relatives: Literal["drop", "join"] = option(
         "--relatives",
-        ("drop", "join"),
         "other examples related to kept ones: leave them out (drop), or move them to their split (join)",
-        default=default_of(SplitOptions, "relatives"),
+        SPLIT.relatives,
     )
-    seed: int = option(
-        "--seed", "N", "seed of the division", type=whole_number, default=default_of(SplitOptions, "seed")
-    )
+    seed: WholeNumber = option("--seed N", "seed of the division", SPLIT.seed)
 
 
-@dataclass(frozen=True, kw_only=True)
 class SplitRequest(Request):
     """All options of ``seqray split``."""
 
-    data: TableOptions = group(TableOptions)
-    alphabet: str = alphabet_option()
-    out: str = option("--out -o", "FILE", "table with the split (default: standard output)", default="-")
-    proof: str | None = option("--proof", "FILE", "write how similar the parts are to a TSV")
-    relation: RelativesOptions = group(RelativesOptions)
-    division: DivisionOptions = group(DivisionOptions)
-    threads: int = option(
-        "--threads",
-        "N",
-        "threads of mmseqs",
-        type=positive_int,
-        default=default_of(RelationOptions, "threads"),
-    )
-    strict: bool = flag("--strict", f"exit with {LEAK} if the proof finds a leak")
+    data: TableOptions
+    alphabet: str = ALPHABET
+    out: str = option("--out -o FILE", "table with the split (default: standard output)", "-")
+    proof: str | None = option("--proof FILE", "write how similar the parts are to a TSV")
+    relation: RelativesOptions
+    division: DivisionOptions
+    threads: PositiveInt = option("--threads N", "threads of mmseqs", RELATION.threads)
+    strict: bool = option("--strict", f"exit with {LEAK} if the proof finds a leak")
