@@ -110,7 +110,7 @@ def made_faithfulness(rng: np.random.Generator) -> Faithfulness:
         Check("integrated-gradients", "deletion_gain", "random", 1.2, 0.97, 1.4, 81),
         Check("integrated-gradients", "rank_correlation", "ism", 0.84, 0.8, 0.87, 81),
         Check("rollout", "deletion_gain", "random", 0.21, -0.04, 0.46, 81),
-        Check("rollout", "share_of_ism", "ism", 0.13, -0.02, 0.28, 81),
+        Check("rollout", "share_of_reference", "ism", 0.13, -0.02, 0.28, 81),
         Check("rollout", "stability", "other members", float("nan"), float("nan"), float("nan"), 81),
     )
     verdicts = {

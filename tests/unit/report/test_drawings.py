@@ -27,7 +27,7 @@ def test_the_score_of_a_letter_is_minus_the_mean_of_the_others():
 
 def test_letters_that_support_stand_and_those_that_oppose_hang():
     # Of 50 px: 50, -25, 2 (a bar), and 0.4, which is below 1 %.
-    drawn = effect_letters("ACGT", np.array([2.0, -1.0, 0.08, 0.016]), 2.0, 12)
+    drawn = effect_letters("ACGT", np.array([2.0, -1.0, 0.08, 0.016]), 2.0)
     assert "<use href=#gA x=0 class=h50 />" in drawn
     assert "<use href=#gc x=12 class=h25 />" in drawn
     assert "<path class=fG d=M24,0v-2 />" in drawn

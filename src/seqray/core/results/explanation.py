@@ -91,7 +91,7 @@ class Check:
     method
         That is judged.
     measure
-        ``deletion_gain``, ``insertion_gain``, ``share_of_ism``, ``rank_correlation``, ``stability``,
+        ``deletion_gain``, ``insertion_gain``, ``share_of_reference``, ``rank_correlation``, ``stability``,
         ``randomised_weights``, ...
     against
         What it is compared with: ``random``, ``ism``, another method, ...

@@ -16,7 +16,7 @@ from seqray.report.svg import LINES, curve_plot, legend
 
 TOP = 12  # rows of a table of ranks
 _MEASURES = {
-    "share_of_ism": "share of ism's gain",
+    "share_of_reference": "share of the reference's gain",
     "randomised_weights": "similarity after the weights were randomized",
 }
 _CHECK_COLUMNS = ("method", "measure", "against", "value", "95 % interval", "records")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 from markupsafe import Markup
 
@@ -29,7 +31,9 @@ def pair_map(explanation: AlignmentExplanation, found: PairTable) -> Markup:
     image = heat_map(np.where(np.triu(np.ones(above.shape, dtype=bool), k=1), above, below), _SIZE, _SIZE)
     slot = _SIZE / len(e.columns)
     frame = f'<path class=axis d="M0 0h{_SIZE}v{_SIZE}h-{_SIZE}z"/>'
-    body = image + frame + _ticks(e, slot) + _structure(e, found, slot) + _best(e, found.best[:TOP], slot)
+    middles = {column: (i + 0.5) * slot for i, column in enumerate(e.columns.tolist())}
+    body = f"{image}{frame}{_ticks(e, middles)}{_structure(middles, found, slot)}"
+    body += _best(e, middles, found.best[:TOP], slot)
     wide = _LEFT + _SIZE + _RIGHT
     drawing = (
         f'<svg class=plot viewBox="{-_LEFT} {-_TOP_SPACE} {wide} {_TOP_SPACE + _SIZE + _BOTTOM}" '
@@ -38,35 +42,35 @@ def pair_map(explanation: AlignmentExplanation, found: PairTable) -> Markup:
     return templates("alignments.html").pairs(found, min(TOP, len(found.best)), Markup(drawing))
 
 
-def _ticks(e: AlignmentExplanation, slot: float) -> str:
+def _ticks(e: AlignmentExplanation, middles: Mapping[int, float]) -> str:
     """Positions of the query along both sides."""
     positions = e.alignment.query_positions()[e.columns].tolist()
     step = tick_step(max(1, max(positions) + 1), _MOST_TICKS)
-    spots = [((i + 0.5) * slot, p + 1) for i, p in enumerate(positions) if p >= 0 and (p + 1) % step == 0]
+    numbered = zip(middles.values(), (p + 1 for p in positions), strict=True)
+    spots = [(at, p) for at, p in numbered if p > 0 and p % step == 0]
     return "".join(
         tick_label(compact(at), -8, p) + tick_label(-8, compact(at + 4), p, "end") for at, p in spots
     )
 
 
-def _structure(e: AlignmentExplanation, found: PairTable, slot: float) -> str:
-    index = {column: i for i, column in enumerate(e.columns.tolist())}
-    drawn = []
-    for left, right in sorted(found.structure or ()):
-        if left in index and right in index:
-            near, far = (compact((index[column] + 0.5) * slot) for column in (left, right))
-            size = compact(max(2.5, slot))
-            drawn += [
-                f"<circle class=paired cx={x} cy={y} r={size} />" for x, y in ((near, far), (far, near))
-            ]
-    return "".join(drawn)
+def _structure(middles: Mapping[int, float], found: PairTable, slot: float) -> str:
+    """Circles at both places of the pairs of the structure that were read."""
+    size = compact(max(2.5, slot))
+    pairs = [pair for pair in sorted(found.structure or ()) if middles.keys() >= set(pair)]
+    return "".join(
+        f"<circle class=paired cx={compact(middles[x])} cy={compact(middles[y])} r={size} />"
+        for left, right in pairs
+        for x, y in ((left, right), (right, left))
+    )
 
 
-def _best(e: AlignmentExplanation, best: tuple[ColumnPair, ...], slot: float) -> str:
-    index = {column: i for i, column in enumerate(e.columns.tolist())}
+def _best(
+    e: AlignmentExplanation, middles: Mapping[int, float], best: Sequence[ColumnPair], slot: float
+) -> str:
     size = max(6.0, slot + 3)
     return "".join(
-        f"<rect class=best x={compact((index[pair.right] + 0.5) * slot - size / 2)} "
-        f"y={compact((index[pair.left] + 0.5) * slot - size / 2)} width={compact(size)} "
+        f"<rect class=best x={compact(middles[pair.right] - size / 2)} "
+        f"y={compact(middles[pair.left] - size / 2)} width={compact(size)} "
         f"height={compact(size)}><title>{escape(_title(e, pair))}</title></rect>"
         for pair in best
     )

@@ -123,7 +123,7 @@ def _logo(group: Sequence[Explanation], line: Line, letters: str) -> str:
     scores = letter_effects(effects)
     largest = reach(scores)
     up, down = _extent(scores, largest), _extent(-scores, largest)
-    drawn = effect_letters(letters, scores[line.start : line.end], largest, SLOT)
+    drawn = effect_letters(letters, scores[line.start : line.end], largest)
     base = f"<path class=axis d=M0,0h{len(letters) * SLOT} />"
     scale = f"log-odds, largest ±{number(largest)}" if line.start == 0 else ""
     text = label("substitution effect", scale, y=-(up - down) // 2 - 2)

@@ -52,13 +52,7 @@ class SequenceReport(Report):
 
 
 def render_sequences(report: SequenceReport) -> str:
-    """Write the page as HTML; without JavaScript all of it is shown, only its controls are not.
-
-    Parameters
-    ----------
-    report
-        What the page shows. Names, card and provenance may hold any text; they are escaped.
-    """
+    """Write the page as HTML; without JavaScript all of it is shown, only its controls are not."""
     shown = report.explanations
     groups = [list(group) for _, group in groupby(shown, key=lambda item: item.record)]
     series = _series(shown)

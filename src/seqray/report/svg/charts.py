@@ -87,15 +87,7 @@ def _edges(low: int, high: int) -> Ints:
 
 
 def class_histograms(histograms: Sequence[Histogram], title: str) -> Markup:
-    """Draw one small histogram for each class, with the share of its sequences on the y axis.
-
-    Parameters
-    ----------
-    histograms
-        Of one quantity, with the same edges.
-    title
-        Of the x axis.
-    """
+    """Draw a small histogram for each class: the share of its sequences over one quantity, the title of x."""
     shares = [max(h.counts, default=0) / max(sum(h.counts), 1) for h in histograms]
     top = max(shares, default=0.0) or 1.0
     figures = "".join(_class_histogram(h, title, top) for h in histograms)

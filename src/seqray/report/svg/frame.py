@@ -28,6 +28,11 @@ class Frame:
     wide: int = 460
     high: int = 270
 
+    @classmethod
+    def of_size(cls, wide: int, high: int, x: tuple[float, float], y: tuple[float, float]) -> Frame:
+        """A frame around an area of this size, px."""
+        return cls(*x, *y, wide + _LEFT + _RIGHT, high + _TOP + _BOTTOM)
+
     @property
     def top(self) -> int:
         """Upper edge, px."""

@@ -41,15 +41,7 @@ def write_levels(values: Floats, signed: bool, largest: float | None = None) -> 
 
 
 def draw_levels(text: str, slot: int) -> str:
-    """Draw stretches of one shade as thick strokes along the x axis, one path a shade.
-
-    Parameters
-    ----------
-    text
-        One character a letter, see the top of this file.
-    slot
-        Width of a letter.
-    """
+    """Draw stretches of one level as thick strokes along the x axis, one path a level."""
     strokes: dict[str, list[str]] = {}
     start = 0
     for shade, run in groupby(text):
