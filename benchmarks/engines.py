@@ -18,9 +18,10 @@ import random
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -41,6 +42,7 @@ RUNS: tuple[tuple[Engine, Precision], ...] = (
     ("openvino", "bf16"),
 )
 Work = Callable[[], object]
+Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -94,18 +96,17 @@ def measure(name: str, rounds: int) -> list[Row]:
     for batch in BATCHES:
         for work in ("predict", "scan"):
             turns = {key: works(models[key], batch, key[1])[work] for key in RUNS}
-            for key, seconds in _take_turns(turns, rounds).items():
+            for key, seconds in take_turns(turns, rounds).items():
                 low, median, high = (COUNTS[batch] / t for t in reversed(statistics.quantiles(seconds, n=4)))
                 table.append(Row(name, work, batch, *key, low, median, high, starts[key]))
     return table
 
 
-def _take_turns(
-    turns: dict[tuple[Engine, Precision], Work], rounds: int
-) -> dict[tuple[Engine, Precision], list[float]]:
+def take_turns(turns: Mapping[Key, Work], rounds: int) -> dict[Key, list[float]]:
+    """Seconds of processor time of each work in each round, in another order each round."""
     for work in turns.values():
         work()
-    seconds: dict[tuple[Engine, Precision], list[float]] = {key: [] for key in turns}
+    seconds: dict[Key, list[float]] = {key: [] for key in turns}
     order, shuffle = list(turns), random.Random(0)
     for _ in range(rounds):
         shuffle.shuffle(order)

@@ -14,6 +14,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 import seqray
+from exportable import rewritten
 from seqray.calibration.isotonic import IsotonicMap
 from seqray.core.card import Card
 from seqray.core.errors import ConfigError, InputError, ModelFileError
@@ -114,6 +115,16 @@ def test_the_graph_gives_the_logits_of_torch(shape):
         if mask.all():
             [logits] = unmasked.run(["logits"], {"tokens": tokens.numpy()})
             np.testing.assert_allclose(logits, expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_network_rewritten_for_the_exporter_computes_the_same(shape):
+    model = random_model(**SHAPES[shape])
+    for lengths in ([WINDOW - 2] * 3, [9, 3, 21, 4]):
+        tokens, mask = padded(model, lengths)
+        expected = model.logits(tokens, mask)
+        with rewritten(model.card.model):
+            torch.testing.assert_close(model.logits(tokens, mask), expected, atol=1e-5, rtol=1e-5)
 
 
 @settings(max_examples=15)

@@ -78,7 +78,7 @@ def with_engine(model: TrainedModel, engine: Engine = "torch", precision: Precis
         return model
     if model.device.type != "cpu":
         raise ConfigError(f"the engine '{engine}' computes on the CPU", remedy="use the device cpu")
-    start = {"onnx": _onnx_runtime, "openvino": _openvino}[engine](precision)
+    start = RUNNERS[engine](precision)
     # The graph without a mask is the faster one, but a scan alone can do with it; each is made when needed.
     graph = cache(lambda masked: start(build_graph(model, masked=masked).SerializeToString()))
     changed = EngineModel(model.card, model.networks, model.sha256, model.context, graph=graph)
@@ -129,3 +129,6 @@ def _start_openvino(openvino: Any, precision: Precision, content: bytes) -> Run:
         return request.get_tensor("logits").data.copy()  # the next call writes over it
 
     return run
+
+
+RUNNERS = {"onnx": _onnx_runtime, "openvino": _openvino}
