@@ -4,6 +4,7 @@ from .axial import ColumnAttention as ColumnAttention, RowAttention as RowAttent
 from .backbone import BackboneClassifier as BackboneClassifier
 from .batches import (
     PAD as PAD,
+    TokenBatch as TokenBatch,
     collate as collate,
     size_buckets as size_buckets,
 )

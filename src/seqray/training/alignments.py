@@ -1,28 +1,27 @@
-"""Labelled alignments to batches of tokens: the counterpart of `seqray.training.data.EncodedSet`."""
+"""Labeled alignments to batches of tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 
 from seqray.core import ALPHABETS, Alignment, AugmentConfig, RunConfig
 from seqray.core.msa import choose_columns, choose_rows, fit
-from seqray.models import collate
+from seqray.models import TokenBatch, collate
 from seqray.models.tokenizers import FIRST_LETTER, MASK, AlignmentTokenizer
-from seqray.training.data import LabelledBatch
+from seqray.training.data import Examples
 
 _SHALLOWER = 1 / 3  # share of the draws with fewer rows than there could be
 
 
-class AlignmentSet:
+class AlignmentExamples(Examples):
     """Alignments with their classes.
 
-    While training, each batch draws other rows of the alignments that are deeper than is read: what a family
-    looks like, not one choice of its members, is then learned; and in a third of the draws fewer, so that
-    shallow alignments are known, too. Without random changes the rows are those that
-    `seqray.core.msa.fit` picks, as in prediction.
+    In training, each batch draws other rows of alignments that are deeper than the model reads, so the model
+    learns the family and not one choice of its members. A third of the draws has fewer rows, so the model
+    also learns shallow alignments. Without random changes, the rows are those of `seqray.core.msa.fit`, as in
+    prediction.
 
     Parameters
     ----------
@@ -32,57 +31,35 @@ class AlignmentSet:
         (N,) class indices.
     config
         Of the run: the model's alphabet and ``max_rows``, and ``data.window``, which is in columns.
-
-    Attributes
-    ----------
-    targets
-        (N, K) float32 probabilities to learn in place of the labels; None at first.
-    lengths
-        (N,) tokens of each, by which batches of similar size are made.
     """
 
     def __init__(self, alignments: Sequence[Alignment], labels: np.ndarray, config: RunConfig) -> None:
+        super().__init__(labels)
         self.alignments = list(alignments)
-        self.labels = np.asarray(labels, dtype=np.int64)
         self.rows, self.columns = config.model.max_rows, config.data.window
         self.tokenizer = AlignmentTokenizer(ALPHABETS[config.model.alphabet])
-        self.targets: np.ndarray | None = None
         choice = config.model.row_choice
         self._fitted = [fit(a, self.rows, self.columns, choice).codes for a in self.alignments]
         self.lengths = np.array([codes.size for codes in self._fitted], dtype=np.int64)
 
-    def __len__(self) -> int:
-        return len(self.labels)
-
     def windows(self) -> list[np.ndarray]:
-        """Letter codes of every query, uint8 (n,) each."""
         letters = self.tokenizer.alphabet.unknown
         return [a.codes[0][a.codes[0] <= letters][: self.columns] for a in self.alignments]
 
     def letter_counts(self) -> np.ndarray:
-        """How often each letter of the alphabet stands in what is read without random changes: int64 (A,)."""
         size = self.tokenizer.alphabet.unknown
         counts = (np.bincount(codes.ravel(), minlength=size)[:size] for codes in self._fitted)
         return np.sum(list(counts), axis=0)
 
-    def batch(
-        self,
-        indices: np.ndarray,
-        augment: AugmentConfig | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> LabelledBatch:
-        """Make a batch of those alignments, changed at random where ``augment`` and ``rng`` are given."""
+    def tokens(
+        self, indices: np.ndarray, augment: AugmentConfig | None, rng: np.random.Generator | None
+    ) -> TokenBatch:
         if augment is None or rng is None:
-            rows = [self.tokenizer.encode(self._fitted[i]) for i in indices]
-        else:
-            rows = [self._changed(i, augment, rng) for i in indices]
-        batch = collate(rows)
-        labels, where = torch.from_numpy(self.labels[indices]), torch.from_numpy(indices)
-        targets = None if self.targets is None else torch.from_numpy(self.targets[indices])
-        return LabelledBatch(batch.tokens, batch.masks, labels, where, targets)
+            return collate([self.tokenizer.encode(self._fitted[i]) for i in indices])
+        return collate([self._augmented(i, augment, rng) for i in indices])
 
-    def _changed(self, index: int, augment: AugmentConfig, rng: np.random.Generator) -> np.ndarray:
-        """Tokens (R, 1 + C) of other rows than the last time, with letters masked."""
+    def _augmented(self, index: int, augment: AugmentConfig, rng: np.random.Generator) -> np.ndarray:
+        """Tokens (R, 1 + C) of a random choice of rows, with letters masked."""
         codes, letters = self.alignments[index].codes, self.tokenizer.alphabet.unknown + 1
         if rng.random() < augment.query:
             query = int(rng.integers(len(codes)))

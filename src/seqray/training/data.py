@@ -1,14 +1,15 @@
-"""Labelled sequences to whole batches of tokens: encoded once, cut and changed a batch at a time.
+"""Labeled sequences to batches of tokens: encoded once, cut and changed a batch at a time.
 
-No worker process and no Python loop over sequences: a batch costs a few array operations. Each batch's
-random changes come from (seed, epoch, batch, rank) alone, so a run that resumes at the border of an epoch
-sees exactly what an uninterrupted one would have seen.
+There is no worker process and no Python loop over sequences: a batch costs a few array operations. The random
+changes of a batch depend on (seed, epoch, batch, rank) alone, so a run that resumes after an epoch sees the
+same batches as an uninterrupted run.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import lightning
 import numpy as np
@@ -17,7 +18,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from seqray.core import AugmentConfig, CodeStack, RunConfig, stack_sequences
-from seqray.models import PAD, size_buckets
+from seqray.models import PAD, TokenBatch, size_buckets
 from seqray.models.tokenizers import CLS, OwnTokenizer, Tokenizer
 from seqray.training.augment import Changes, cut_windows, mask_tokens
 
@@ -43,32 +44,44 @@ class LabelledBatch(NamedTuple):
     targets: Tensor | None = None
 
 
-class Examples(Protocol):
-    """Encoded examples of any kind.
+class Examples(ABC):
+    """Labeled examples of one kind, and the batches of tokens that are made of them.
 
-    Attributes
+    Parameters
     ----------
     labels
         (N,) class indices.
+
+    Attributes
+    ----------
     lengths
-        (N,) size of each, by which batches of similar size are made.
+        (N,) size of each example, by which batches of similar size are made.
     targets
-        (N, K) float32 probabilities to learn in place of the labels, or None.
+        (N, K) float32 probabilities to learn instead of the labels; None at first.
     """
 
-    labels: np.ndarray
     lengths: np.ndarray
-    targets: np.ndarray | None
 
-    def __len__(self) -> int: ...
+    def __init__(self, labels: np.ndarray) -> None:
+        self.labels = np.asarray(labels, dtype=np.int64)
+        self.targets: np.ndarray | None = None
 
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @abstractmethod
     def windows(self) -> list[np.ndarray]:
-        """Codes of every example's letters, uint8 (n,) each; of an alignment those of the query."""
-        ...
+        """Letter codes of every window (of an alignment, of its query) without random changes, uint8 (n,)."""
 
+    @abstractmethod
     def letter_counts(self) -> np.ndarray:
-        """How often each letter of the alphabet occurs: int64 (A,)."""
-        ...
+        """Count each letter of the alphabet: int64 (A,)."""
+
+    @abstractmethod
+    def tokens(
+        self, indices: np.ndarray, augment: AugmentConfig | None, rng: np.random.Generator | None
+    ) -> TokenBatch:
+        """Tokens and masks of some examples, changed at random if ``augment`` and ``rng`` are given."""
 
     def batch(
         self,
@@ -76,11 +89,22 @@ class Examples(Protocol):
         augment: AugmentConfig | None = None,
         rng: np.random.Generator | None = None,
     ) -> LabelledBatch:
-        """Make a batch of those examples, changed at random where ``augment`` and ``rng`` are given."""
-        ...
+        """Make a batch of some examples, changed at random if ``augment`` and ``rng`` are given.
+
+        Parameters
+        ----------
+        indices
+            (B,) rows of the examples.
+        augment, rng
+            Kinds of random changes, and where they are drawn from.
+        """
+        batch = self.tokens(indices, augment, rng)
+        labels, rows = torch.from_numpy(self.labels[indices]), torch.from_numpy(indices)
+        targets = None if self.targets is None else torch.from_numpy(self.targets[indices])
+        return LabelledBatch(batch.tokens, batch.masks, labels, rows, targets)
 
 
-class EncodedSet:
+class SequenceExamples(Examples):
     """Sequences as letter codes, with their classes.
 
     Parameters
@@ -94,12 +118,7 @@ class EncodedSet:
     flank
         Letters on both sides of the window.
     contexts
-        (N,) number of the context of each sequence, -1 where it is unknown; None where no model asks.
-
-    Attributes
-    ----------
-    targets
-        (N, K) float32 probabilities to learn in place of the labels; None at first.
+        (N,) number of the context of each sequence, -1 if unknown; None for a model without contexts.
     """
 
     def __init__(
@@ -110,35 +129,23 @@ class EncodedSet:
         flank: int = 0,
         contexts: np.ndarray | None = None,
     ) -> None:
+        super().__init__(labels)
         self.stack: CodeStack = stack_sequences(sequences, tokenizer.alphabet)
         self.begin = np.cumsum(self.stack.lengths) - self.stack.lengths
-        self.labels = np.asarray(labels, dtype=np.int64)
-        self.tokenizer = tokenizer
-        self.flank = flank
-        self.contexts = contexts
-        self.targets: np.ndarray | None = None
+        self.tokenizer, self.flank, self.contexts = tokenizer, flank, contexts
         self.lengths = self.stack.lengths - 2 * flank
 
-    def __len__(self) -> int:
-        return len(self.labels)
-
     def windows(self) -> list[np.ndarray]:
-        """Codes of every window as it stands, uint8 (n,) each."""
         starts = self.begin + self.flank
         return [self.stack.codes[s : s + n] for s, n in zip(starts, self.lengths, strict=True)]
 
     def letter_counts(self) -> np.ndarray:
-        """How often each letter of the alphabet occurs: int64 (A,)."""
         size = self.tokenizer.alphabet.unknown
         return np.bincount(self.stack.codes, minlength=size)[:size]
 
-    def batch(
-        self,
-        indices: np.ndarray,
-        augment: AugmentConfig | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> LabelledBatch:
-        """Make a batch of those sequences, changed at random where ``augment`` and ``rng`` are given."""
+    def tokens(
+        self, indices: np.ndarray, augment: AugmentConfig | None, rng: np.random.Generator | None
+    ) -> TokenBatch:
         changes = Changes.none(len(indices))
         if augment is not None and rng is not None:
             changes = Changes.draw(rng, len(indices), augment)
@@ -155,31 +162,29 @@ class EncodedSet:
             if augment is not None and rng is not None:
                 contexts = np.where(rng.random(len(indices)) < augment.hide_context, -1, contexts)
             tokens[:, 0] = np.where(contexts < 0, CLS, self.tokenizer.vocab_size + contexts)
-        mask = self._pad(tokens, lengths)
-        labels, rows = torch.from_numpy(self.labels[indices]), torch.from_numpy(indices)
-        targets = None if self.targets is None else torch.from_numpy(self.targets[indices])
-        return LabelledBatch(torch.from_numpy(tokens), (mask,), labels, rows, targets)
-
-    def _pad(self, tokens: np.ndarray, lengths: np.ndarray) -> Tensor | None:
         if (lengths == lengths[0]).all():
-            return None
+            return TokenBatch(torch.from_numpy(tokens), (None,))
         mask = self.tokenizer.mask(tokens, lengths)
         tokens[~mask] = PAD
-        return torch.from_numpy(mask)
+        return TokenBatch(torch.from_numpy(tokens), (torch.from_numpy(mask),))
 
 
-class BatchSource(Dataset[LabelledBatch]):
-    """Hands out whole batches by their key."""
+class BatchSource(Dataset[Any]):
+    """Whole batches by their key."""
 
     def __init__(
         self, data: Examples, augment: AugmentConfig | None = None, seed: int = 0, rank: int = 0
     ) -> None:
         self.data, self.augment, self.seed, self.rank = data, augment, seed, rank
 
-    def __getitem__(self, key: BatchKey) -> LabelledBatch:
+    def __getitem__(self, key: BatchKey) -> Any:
+        return self.draw(key)[0]
+
+    def draw(self, key: BatchKey) -> tuple[LabelledBatch, np.random.Generator]:
+        """Make the batch, with random changes by (seed, epoch, batch, rank) alone; and their generator."""
         epoch, number, indices = key
-        rng = np.random.default_rng((self.seed, epoch, number, self.rank)) if self.augment else None
-        return self.data.batch(indices, self.augment, rng)
+        rng = np.random.default_rng((self.seed, epoch, number, self.rank))
+        return self.data.batch(indices, self.augment, rng), rng
 
 
 class TrainingOrder(Sampler[BatchKey]):
@@ -266,18 +271,18 @@ class TrainingData(lightning.LightningDataModule):
         super().__init__()
         self.train, self.validation, self.config, self.seed = train, validation, config, seed
 
-    def _place(self) -> tuple[int, int]:
+    def _rank_and_world(self) -> tuple[int, int]:
         return (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
 
     def train_dataloader(self) -> DataLoader[Any]:
-        rank, world = self._place()
+        rank, world = self._rank_and_world()
         size = self.config.optimizer.batch_size
         order = TrainingOrder(self.train.lengths, size, self.seed, rank, world)
-        return DataLoader(self.training_source(rank), batch_size=None, sampler=order, collate_fn=_as_it_is)
+        return DataLoader(self.training_source(rank), batch_size=None, sampler=order, collate_fn=_identity)
 
     def val_dataloader(self) -> DataLoader[Any]:
-        order = ValidationOrder(self.validation.lengths, *self._place())
-        return DataLoader(self.validation_source(), batch_size=None, sampler=order, collate_fn=_as_it_is)
+        order = ValidationOrder(self.validation.lengths, *self._rank_and_world())
+        return DataLoader(self.validation_source(), batch_size=None, sampler=order, collate_fn=_identity)
 
     def training_source(self, rank: int) -> Dataset[Any]:
         """What hands out the batches of a process by their key."""
@@ -288,5 +293,5 @@ class TrainingData(lightning.LightningDataModule):
         return BatchSource(self.validation)
 
 
-def _as_it_is(batch: Any) -> Any:
+def _identity(batch: Any) -> Any:
     return batch

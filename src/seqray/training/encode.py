@@ -16,8 +16,8 @@ from seqray.core import (
     RunConfig,
 )
 from seqray.modelfile import build_tokenizer
-from seqray.training.alignments import AlignmentSet
-from seqray.training.data import EncodedSet, Examples
+from seqray.training.alignments import AlignmentExamples
+from seqray.training.data import Examples, SequenceExamples
 
 
 def encode(data: Sequence[Example], labels: np.ndarray, rows: np.ndarray, config: RunConfig) -> Examples:
@@ -58,14 +58,14 @@ def context_numbers(data: Sequence[Example], config: ModelConfig) -> np.ndarray 
     return np.array([-1 if e.context is None else numbers[e.context] for e in data], dtype=np.int64)
 
 
-def _encode_sequences(data: Sequence[LabelledSequence], labels: np.ndarray, config: RunConfig) -> EncodedSet:
+def _encode_sequences(data: Sequence[LabelledSequence], labels: np.ndarray, config: RunConfig) -> Examples:
     contexts, tokenizer = context_numbers(data, config.model), build_tokenizer(config.model)
-    return EncodedSet([one.sequence for one in data], labels, tokenizer, config.data.flank, contexts)
+    return SequenceExamples([one.sequence for one in data], labels, tokenizer, config.data.flank, contexts)
 
 
 ENCODERS: Mapping[str, tuple[type, Callable[..., Examples]]] = {
     "sequence": (LabelledSequence, _encode_sequences),
     "backbone": (LabelledSequence, _encode_sequences),
-    "alignment": (Alignment, AlignmentSet),
+    "alignment": (Alignment, AlignmentExamples),
 }
 """Kind of model to the type of its examples and what makes batches of them."""

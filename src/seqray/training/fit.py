@@ -34,7 +34,7 @@ from seqray.modelfile import (
 from seqray.modelfile.backbones import resolve_backbone
 from seqray.training.data import TrainingData
 from seqray.training.encode import context_numbers, encode
-from seqray.training.finish import finish
+from seqray.training.final_card import build_card
 from seqray.training.module import Classifier
 from seqray.training.partitions import Partition, data_sha256, partition
 from seqray.training.teacher import check_teacher, distillation_targets
@@ -145,7 +145,7 @@ def train(
             for number, part in enumerate(parts, 1)
         ]
     networks, results = zip(*members, strict=True)
-    card, figures = finish(config, networks, results, data, parts, sha256, metrics)
+    card, figures = build_card(config, networks, results, data, parts, sha256, metrics)
     if out is not None and is_main_process():
         card = save_model(out, networks, card)
     return TrainResult(card, networks, figures, tuple(result["history"] for result in results))

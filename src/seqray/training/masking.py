@@ -1,9 +1,9 @@
-"""Masked letters to be guessed: batches for pre-training.
+"""Batches with masked letters, for pre-training.
 
 References
 ----------
 Devlin et al. 2019, "BERT", section 3.1: of the chosen tokens 80 % become MASK, 10 % another letter, and 10 %
-stay, so that no token can be trusted and none is useless.
+stay, so the network can trust no token and ignore none.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset
 
 from seqray.core import AugmentConfig
 from seqray.models.tokenizers import FIRST_LETTER, MASK
-from seqray.training.data import BatchKey, Examples
+from seqray.training.data import BatchKey, BatchSource, Examples
 
 IGNORED = -100  # the index that `torch.nn.functional.cross_entropy` leaves out
 _MASKED, _CHANGED = 0.8, 0.1
@@ -26,8 +25,8 @@ _MASKED, _CHANGED = 0.8, 0.1
 class MaskedBatch(NamedTuple):
     """Tokens (B, 1 + N) with letters hidden, the masks of the network, and the hidden letters (B, N).
 
-    Of alignments (B, R, 1 + C) and (B, R, C). ``hidden`` holds letter codes, -100 where nothing is to be
-    guessed; ``rows`` (B,) are those of the data.
+    Of alignments (B, R, 1 + C) and (B, R, C). ``hidden`` holds letter codes, -100 where there is nothing to
+    guess; ``rows`` (B,) are rows of the data.
     """
 
     tokens: Tensor
@@ -36,10 +35,10 @@ class MaskedBatch(NamedTuple):
     rows: Tensor
 
 
-def hide(
+def mask_letters(
     tokens: np.ndarray, share: float, letters: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Choose known letters and hide them; at least one of each sequence that has any.
+    """Choose known letters and hide them, at least one in each sequence that has any.
 
     Parameters
     ----------
@@ -69,8 +68,8 @@ def hide(
     return changed, hidden
 
 
-class MaskedSource(Dataset[MaskedBatch]):
-    """Hands out batches by their key, hidden by chance that depends on (seed, epoch, batch, rank) alone."""
+class MaskedSource(BatchSource):
+    """Batches by their key with letters hidden; which ones depends on (seed, epoch, batch, rank) alone."""
 
     def __init__(
         self,
@@ -80,16 +79,15 @@ class MaskedSource(Dataset[MaskedBatch]):
         seed: int = 0,
         rank: int = 0,
     ) -> None:
-        self.data, self.share, self.augment, self.seed, self.rank = data, share, augment, seed, rank
-        self.letters = len(data.letter_counts())
+        super().__init__(data, augment, seed, rank)
+        self.share, self.letters = share, len(data.letter_counts())
 
     def __getitem__(self, key: BatchKey) -> MaskedBatch:
-        epoch, number, indices = key
-        rng = np.random.default_rng((self.seed, epoch, number, self.rank))
-        batch = self.data.batch(indices, self.augment, rng)
+        batch, rng = self.draw(key)
         tokens = batch.tokens.numpy()
         body = tokens[..., 1:]
         lines = body.reshape(-1, body.shape[-1])  # of an alignment (B, R, C) -> (B·R, C)
-        changed, hidden = (part.reshape(body.shape) for part in hide(lines, self.share, self.letters, rng))
+        masked = mask_letters(lines, self.share, self.letters, rng)
+        changed, hidden = (part.reshape(body.shape) for part in masked)
         tokens = np.concatenate((tokens[..., :1], changed), axis=-1)
         return MaskedBatch(torch.from_numpy(tokens), batch.masks, torch.from_numpy(hidden), batch.rows)

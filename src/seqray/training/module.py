@@ -1,9 +1,10 @@
-"""The LightningModule: loss, optimiser, schedule, averaged weights, and validation over the whole set."""
+"""The Lightning module: loss, optimizer, schedule, averaged weights, and validation over the whole set."""
 
 from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import lightning
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from seqray.core import RunConfig, SeqrayError
 from seqray.modelfile import InitialWeights, Network, apply_initial_weights, build_network
 from seqray.training.data import LabelledBatch
-from seqray.training.figures import classification_figures
+from seqray.training.validation import classification_figures
 
 FINAL_RATE = 1e-3  # of the peak learning rate
 
@@ -49,7 +50,7 @@ def scheduled_adamw(network: nn.Module, config: RunConfig, steps: int) -> dict[s
     return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
 
-def mixed(logits: Tensor, targets: Tensor, concentration: float) -> tuple[Tensor, Tensor]:
+def mixup(logits: Tensor, targets: Tensor, concentration: float) -> tuple[Tensor, Tensor]:
     """Mix each example of a batch with another one: logits (B, K) and targets (B, K).
 
     ``targets`` are class indices (B,) or probabilities (B, K); `OptimizerConfig.mixup` says how.
@@ -62,7 +63,68 @@ def mixed(logits: Tensor, targets: Tensor, concentration: float) -> tuple[Tensor
     return torch.lerp(logits[other], logits, share), torch.lerp(targets[other], targets, share)
 
 
-class Classifier(lightning.LightningModule):
+class NetworkModule(lightning.LightningModule):
+    """What supervised training and pre-training share: repeatable steps, history, and divergence.
+
+    Parameters
+    ----------
+    config
+        Of the run.
+    seed
+        Of this member, for dropout.
+
+    Attributes
+    ----------
+    history
+        One mapping for each epoch; it is saved with the checkpoint.
+    """
+
+    def __init__(self, config: RunConfig, seed: int) -> None:
+        super().__init__()
+        self.config, self.seed = config, seed
+        self.history: list[dict[str, float]] = []
+        self.figures: dict[str, float] = {}
+
+    def seed_step(self, number: int) -> None:
+        """Seed dropout by the step alone, so that a resumed run repeats it exactly."""
+        key = (self.seed, self.current_epoch, number, self.global_rank)
+        torch.manual_seed(int(np.random.SeedSequence(key).generate_state(1)[0]))
+
+    def log_train_loss(self, loss: Tensor, batch_size: int) -> None:
+        """Log the mean over an epoch."""
+        self.log(
+            "train_loss",
+            loss,
+            on_step=False,
+            on_epoch=True,
+            prog_bar=True,
+            sync_dist=True,
+            batch_size=batch_size,
+        )
+
+    def check_finite(self, values: Any, what: str) -> None:
+        """Refuse to go on with numbers that are not finite."""
+        if not np.isfinite(values).all():
+            raise SeqrayError(
+                f"{what} diverged in epoch {self.current_epoch + 1}",
+                remedy="lower 'optimizer.learning_rate'",
+            )
+
+    def log_figures(self, figures: Mapping[str, float]) -> None:
+        """Log those that are finite; the one that stops training also appears in the progress bar."""
+        self.figures = {name: value for name, value in figures.items() if math.isfinite(value)}
+        for name, value in self.figures.items():
+            shown = name == self.config.stopping.monitor
+            self.log(f"validation_{name}", value, prog_bar=shown, sync_dist=True)
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        checkpoint["history"] = self.history
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        self.history = list(checkpoint["history"])
+
+
+class Classifier(NetworkModule):
     """A network in training.
 
     Parameters
@@ -81,8 +143,7 @@ class Classifier(lightning.LightningModule):
     Attributes
     ----------
     history
-        One mapping an epoch: ``epoch``, ``train_loss``, and the figures of merit on validation. It travels
-        with the checkpoint.
+        One mapping for each epoch: ``epoch``, ``train_loss``, and the metrics on validation.
     """
 
     def __init__(
@@ -93,15 +154,13 @@ class Classifier(lightning.LightningModule):
         positive: int,
         class_weights: np.ndarray | None = None,
     ) -> None:
-        super().__init__()
-        self.config, self.seed, self.positive = config, seed, positive
+        super().__init__(config, seed)
+        self.positive = positive
         self.network = build_network(config.model)
         self.average: Network | None = None
         if config.optimizer.ema > 0:
             self.average = copy.deepcopy(self.network).requires_grad_(False)
-        self.history: list[dict[str, float]] = []
         self._labels = validation_labels
-        self._figures: dict[str, float] = {}
         weights = None if class_weights is None else torch.tensor(class_weights, dtype=torch.float32)
         self.register_buffer("class_weights", weights, persistent=False)
 
@@ -111,33 +170,23 @@ class Classifier(lightning.LightningModule):
             apply_initial_weights(network, start)
 
     @property
-    def best_guess(self) -> Network:
+    def evaluated_network(self) -> Network:
         """The network that is validated and saved: the average where there is one."""
         return self.network if self.average is None else self.average
 
     def training_step(self, batch: LabelledBatch, number: int) -> Tensor:
-        # Dropout depends on the step alone, not on what ran before it: a resumed run repeats it exactly.
-        key = (self.seed, self.current_epoch, number, self.global_rank)
-        torch.manual_seed(int(np.random.SeedSequence(key).generate_state(1)[0]))
+        self.seed_step(number)
         logits = self.network(batch.tokens, *batch.masks).logits.float()  # (B, K)
         targets = batch.labels if batch.targets is None else batch.targets
         if self.config.optimizer.mixup > 0:
-            logits, targets = mixed(logits, targets, self.config.optimizer.mixup)
+            logits, targets = mixup(logits, targets, self.config.optimizer.mixup)
         loss = F.cross_entropy(
             logits,
             targets,
             weight=self.class_weights,  # type: ignore[arg-type]
             label_smoothing=self.config.optimizer.label_smoothing,
         )
-        self.log(
-            "train_loss",
-            loss,
-            on_step=False,
-            on_epoch=True,
-            prog_bar=True,
-            sync_dist=True,
-            batch_size=len(batch.labels),
-        )
+        self.log_train_loss(loss, len(batch.labels))
         return loss
 
     def optimizer_step(self, *args: Any, **kwargs: Any) -> None:
@@ -158,34 +207,19 @@ class Classifier(lightning.LightningModule):
         self._logits = torch.full(shape, -torch.inf, device=self.device)
 
     def validation_step(self, batch: LabelledBatch, _: int) -> None:
-        self._logits[batch.rows] = self.best_guess(batch.tokens, *batch.masks).logits.float()
+        self._logits[batch.rows] = self.evaluated_network(batch.tokens, *batch.masks).logits.float()
 
     def on_validation_epoch_end(self) -> None:
         # Each process holds the rows that it computed; the others are -inf.
         logits = self.trainer.strategy.reduce(self._logits, reduce_op="max")
         assert isinstance(logits, Tensor)
         values = logits.double().cpu().numpy()
-        if not np.isfinite(values).all():
-            raise SeqrayError(
-                f"training diverged in epoch {self.current_epoch + 1}",
-                remedy="lower 'optimizer.learning_rate'",
-            )
-        figures = classification_figures(values, self._labels, self.positive)
-        self._figures = {name: value for name, value in figures.items() if math.isfinite(value)}
-        for name, value in self._figures.items():
-            self.log(
-                f"validation_{name}", value, prog_bar=name == self.config.stopping.monitor, sync_dist=True
-            )
+        self.check_finite(values, "training")
+        self.log_figures(classification_figures(values, self._labels, self.positive))
 
     def on_train_epoch_end(self) -> None:
         train_loss = float(self.trainer.callback_metrics["train_loss"])
-        self.history.append({"epoch": self.current_epoch + 1, "train_loss": train_loss, **self._figures})
-
-    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        checkpoint["history"] = self.history
-
-    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        self.history = list(checkpoint["history"])
+        self.history.append({"epoch": self.current_epoch + 1, "train_loss": train_loss, **self.figures})
 
     def configure_optimizers(self) -> Any:
         return scheduled_adamw(self.network, self.config, int(self.trainer.estimated_stepping_batches))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +23,6 @@ from seqray.core import (
     InputError,
     LabelledSequence,
     RunConfig,
-    SeqrayError,
     StoppingConfig,
     round_number,
 )
@@ -33,7 +31,7 @@ from seqray.models import Network, build_network, count_parameters
 from seqray.training.data import Examples, TrainingData
 from seqray.training.encode import encode
 from seqray.training.masking import IGNORED, MaskedBatch, MaskedSource
-from seqray.training.module import scheduled_adamw
+from seqray.training.module import NetworkModule, scheduled_adamw
 from seqray.training.partitions import data_sha256
 from seqray.training.trainer import BEST, LAST, make_trainer, quiet, run_fit
 from seqray.training.workdir import WorkDir, fingerprint, is_main_process
@@ -60,7 +58,7 @@ class PretrainResult:
     facts: dict[str, Any]
 
 
-class MaskedLetters(lightning.LightningModule):
+class MaskedLetters(NetworkModule):
     """A network with a linear map from each token to the letters that it stands for.
 
     Parameters
@@ -72,12 +70,10 @@ class MaskedLetters(lightning.LightningModule):
     """
 
     def __init__(self, config: RunConfig, seed: int) -> None:
-        super().__init__()
-        self.config, self.seed = config, seed
+        super().__init__(config, seed)
         self.network = build_network(config.model)
         self.letters = len(ALPHABETS[config.model.alphabet].letters)
         self.guess = nn.Linear(config.model.d_model, self.network.embedding.stride * self.letters)
-        self.history: list[dict[str, float]] = []
 
     def forward(self, tokens: Tensor, *masks: Tensor | None) -> Tensor:
         """Tokens (..., 1 + N) and their masks to scores (..., N, letters)."""
@@ -86,11 +82,10 @@ class MaskedLetters(lightning.LightningModule):
         return scores.flatten(-3, -2)[..., : tokens.shape[-1] - 1, :]  # (..., T·s, letters)
 
     def training_step(self, batch: MaskedBatch, number: int) -> Tensor:
-        key = (self.seed, self.current_epoch, number, self.global_rank)
-        torch.manual_seed(int(np.random.SeedSequence(key).generate_state(1)[0]))
+        self.seed_step(number)
         scores = self(batch.tokens, *batch.masks).float()
         loss = F.cross_entropy(scores.flatten(0, -2), batch.hidden.flatten(), ignore_index=IGNORED)
-        self.log("train_loss", loss, on_step=False, on_epoch=True, sync_dist=True, batch_size=len(batch.rows))
+        self.log_train_loss(loss, len(batch.rows))
         return loss
 
     def on_validation_epoch_start(self) -> None:
@@ -107,23 +102,11 @@ class MaskedLetters(lightning.LightningModule):
         sums = self.trainer.strategy.reduce(self._sums.to(self.device), reduce_op="sum")
         assert isinstance(sums, Tensor)
         loss, right, asked = (float(value) for value in sums)
-        if not math.isfinite(loss):
-            raise SeqrayError(
-                f"pre-training diverged in epoch {self.current_epoch + 1}",
-                remedy="lower 'optimizer.learning_rate'",
-            )
-        self._figures = {"loss": loss / asked, "accuracy": right / asked}
-        for name, value in self._figures.items():
-            self.log(f"validation_{name}", value, prog_bar=name == "loss", sync_dist=True)
+        self.check_finite(loss, "pre-training")
+        self.log_figures({"loss": loss / asked, "accuracy": right / asked})
 
     def on_train_epoch_end(self) -> None:
-        self.history.append({"epoch": self.current_epoch + 1, **self._figures})
-
-    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        checkpoint["history"] = self.history
-
-    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        self.history = list(checkpoint["history"])
+        self.history.append({"epoch": self.current_epoch + 1, **self.figures})
 
     def configure_optimizers(self) -> Any:
         return scheduled_adamw(self, self.config, int(self.trainer.estimated_stepping_batches))

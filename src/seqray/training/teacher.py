@@ -12,8 +12,8 @@ from seqray.calibration import apply_isotonic
 from seqray.core import ConfigError, Example, RunConfig
 from seqray.modelfile import TrainedModel
 from seqray.training.encode import encode
-from seqray.training.figures import model_logits
 from seqray.training.partitions import Partition
+from seqray.training.validation import model_logits
 
 
 def check_teacher(teacher: TrainedModel, config: RunConfig, classes: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ from seqray.core.records import Alignment, LabelledSequence
 from seqray.core.run_config import AugmentConfig, DataConfig, OptimizerConfig, RunConfig
 from seqray.modelfile import TrainedModel, check_self_test, load_model_file
 from seqray.models.tokenizers.sequence import CLS, MASK, PAD
-from seqray.training.alignments import AlignmentSet
+from seqray.training.alignments import AlignmentExamples
 from seqray.training.fit import train
 
 RNA = ALPHABETS["rna"]
@@ -39,7 +39,7 @@ def settings(**model):
 
 
 def test_a_batch_is_padded_on_both_axes_and_unchanged_rows_are_the_fitted_ones():
-    data = AlignmentSet(
+    data = AlignmentExamples(
         [alignment(["ACGU", "AC-U"]), alignment(["ACGUA", "ACGUA", "ACGUC"])], np.array([0, 1]), settings()
     )
     batch = data.batch(np.array([0, 1]))
@@ -64,7 +64,7 @@ def test_a_batch_is_padded_on_both_axes_and_unchanged_rows_are_the_fitted_ones()
 
 def test_training_draws_other_rows_each_time_but_always_the_query():
     rows = ["".join(random.Random(i).choices("ACGU", k=10)) for i in range(30)]
-    data = AlignmentSet([alignment(rows)], np.array([0]), settings())
+    data = AlignmentExamples([alignment(rows)], np.array([0]), settings())
     rng = np.random.default_rng(0)
     seen = set()
     for _ in range(20):
@@ -80,7 +80,7 @@ def test_training_draws_other_rows_each_time_but_always_the_query():
 
 def test_any_row_may_take_the_place_of_the_query_and_fewer_rows_are_read_where_asked():
     rows = ["A" * 10, "C" * 10, "G" * 10]
-    data = AlignmentSet([alignment(rows)], np.array([0]), settings())
+    data = AlignmentExamples([alignment(rows)], np.array([0]), settings())
     rng = np.random.default_rng(0)
     drawn = [data.batch(np.array([0]), AugmentConfig(query=1.0, rows=2), rng).tokens[0] for _ in range(60)]
     assert {tokens[0, 1].item() for tokens in drawn} == {4, 5, 6}
@@ -110,7 +110,7 @@ def test_it_learns_what_stands_in_the_other_rows_and_reads_its_file_again(tmp_pa
     assert model.card.model.kind == "alignment"
     assert check_self_test(model) < 1e-4
     alone = [a.take_rows([0]) for a in task(200, random.Random(1))]
-    queries = AlignmentSet(alone, np.array([0, 1] * 100), config)
+    queries = AlignmentExamples(alone, np.array([0, 1] * 100), config)
     logits = TrainedModel(model.card, model.networks).logits(queries.batch(np.arange(200)).tokens)
     called = logits.argmax(dim=1).numpy()
     assert abs((called == np.array([0, 1] * 100)).mean() - 0.5) < 0.1  # the query alone tells nothing

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from seqray.core.alphabet import DNA
 from seqray.core.run_config import AugmentConfig
 from seqray.models.tokenizers.sequence import MASK, PAD, CharacterTokenizer, KmerTokenizer
-from seqray.training.data import BatchSource, EncodedSet, TrainingOrder, ValidationOrder
+from seqray.training.data import BatchSource, SequenceExamples, TrainingOrder, ValidationOrder
 
 TOKENIZERS = [CharacterTokenizer(DNA), KmerTokenizer(DNA, 3)]
 
@@ -22,7 +22,7 @@ def random_sequences(count: int, shortest: int, longest: int) -> list[str]:
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
 def test_a_ragged_batch_holds_what_the_tokenizer_gives_each_sequence(tokenizer):
     sequences = random_sequences(12, 4, 20)
-    data = EncodedSet(sequences, np.arange(12), tokenizer)
+    data = SequenceExamples(sequences, np.arange(12), tokenizer)
     rows = np.array([3, 0, 11, 7])
     batch = data.batch(rows)
     assert batch.masks[0] is not None
@@ -37,21 +37,21 @@ def test_a_ragged_batch_holds_what_the_tokenizer_gives_each_sequence(tokenizer):
 
 
 def test_equal_lengths_need_no_mask():
-    data = EncodedSet(["ACGT", "GGNT"], np.array([0, 1]), TOKENIZERS[0])
+    data = SequenceExamples(["ACGT", "GGNT"], np.array([0, 1]), TOKENIZERS[0])
     batch = data.batch(np.array([1, 0]))
     assert batch.masks[0] is None
     assert batch.tokens.tolist() == [[1, 6, 6, 3, 7], [1, 4, 5, 6, 7]]
 
 
 def test_the_flank_is_cut_away_where_nothing_is_changed():
-    data = EncodedSet(["TTACGTAA", "GGCCCCTT"], np.array([0, 1]), TOKENIZERS[0], flank=2)
+    data = SequenceExamples(["TTACGTAA", "GGCCCCTT"], np.array([0, 1]), TOKENIZERS[0], flank=2)
     assert data.lengths.tolist() == [4, 4]
     assert [DNA.decode(w) for w in data.windows()] == ["ACGT", "CCCC"]
     assert data.batch(np.array([0])).tokens.tolist() == [[1, 4, 5, 6, 7]]
 
 
 def test_random_changes_come_from_seed_epoch_batch_and_process_alone():
-    data = EncodedSet(random_sequences(50, 30, 30), np.zeros(50), TOKENIZERS[0])
+    data = SequenceExamples(random_sequences(50, 30, 30), np.zeros(50), TOKENIZERS[0])
     augment, rows = AugmentConfig(shift=5, mask=0.2, reverse_complement=0.5), np.arange(50)
 
     def tokens(epoch, number, seed=1, rank=0):
@@ -63,7 +63,7 @@ def test_random_changes_come_from_seed_epoch_batch_and_process_alone():
 
 
 def test_letters_are_masked_at_their_rate_in_training_only():
-    data = EncodedSet(random_sequences(200, 50, 50), np.zeros(200), TOKENIZERS[0])
+    data = SequenceExamples(random_sequences(200, 50, 50), np.zeros(200), TOKENIZERS[0])
     rows = np.arange(200)
     changed = BatchSource(data, AugmentConfig(mask=0.1))[0, 0, rows].tokens
     assert (changed[:, 1:] == MASK).float().mean().item() == pytest.approx(0.1, abs=0.015)

@@ -11,9 +11,9 @@ from seqray.core.model_config import ModelConfig
 from seqray.core.records import Alignment
 from seqray.core.run_config import AugmentConfig, RunConfig
 from seqray.models.tokenizers.sequence import FIRST_LETTER, MASK, PAD, UNK, make_tokenizer
-from seqray.training.alignments import AlignmentSet
-from seqray.training.data import EncodedSet
-from seqray.training.masking import IGNORED, MaskedSource, hide
+from seqray.training.alignments import AlignmentExamples
+from seqray.training.data import SequenceExamples
+from seqray.training.masking import IGNORED, MaskedSource, mask_letters
 
 
 @given(
@@ -24,7 +24,7 @@ from seqray.training.masking import IGNORED, MaskedSource, hide
 def test_only_chosen_letters_change_and_each_is_to_be_guessed(seed, share, size):
     rng = np.random.default_rng(seed)
     tokens = rng.choice([PAD, UNK, 4, 5, 6, 7, 8, 9], size=size)  # 8 and 9: gap and missing data
-    changed, hidden = hide(tokens, share, 4, rng)
+    changed, hidden = mask_letters(tokens, share, 4, rng)
     chosen = hidden != IGNORED
     assert (
         tokens[chosen] == hidden[chosen] + FIRST_LETTER
@@ -38,7 +38,7 @@ def test_only_chosen_letters_change_and_each_is_to_be_guessed(seed, share, size)
 def test_the_shares_are_those_of_the_paper():
     rng = np.random.default_rng(0)
     tokens = rng.integers(4, 8, size=(400, 1000))
-    changed, hidden = hide(tokens, 0.15, 4, rng)
+    changed, hidden = mask_letters(tokens, 0.15, 4, rng)
     chosen = hidden != IGNORED
     kept = (changed == tokens) & chosen
     assert abs(chosen.mean() - 0.15) < 0.005
@@ -49,7 +49,7 @@ def test_the_shares_are_those_of_the_paper():
 
 def test_a_batch_hides_the_same_letters_every_time_it_is_asked_for():
     tokenizer = make_tokenizer(ModelConfig())
-    data = EncodedSet(["ACGTNACGTA" * 3, "ACGT"], np.zeros(2, dtype=np.int64), tokenizer)
+    data = SequenceExamples(["ACGTNACGTA" * 3, "ACGT"], np.zeros(2, dtype=np.int64), tokenizer)
     source = MaskedSource(data, 0.3, seed=5)
     assert source.letters == 4
     key = (0, 0, np.array([0, 1]))
@@ -69,7 +69,8 @@ def test_letters_of_every_row_of_an_alignment_are_hidden_and_its_gaps_are_not():
     names = tuple("abcd")
     codes = encode_columns(rows, names, ALPHABETS["rna"], "x")
     settings = RunConfig(model=ModelConfig(kind="alignment", alphabet="rna", max_rows=4))
-    data = AlignmentSet([Alignment("x", names, codes, ALPHABETS["rna"])], np.zeros(1, np.int64), settings)
+    alignment = Alignment("x", names, codes, ALPHABETS["rna"])
+    data = AlignmentExamples([alignment], np.zeros(1, np.int64), settings)
     assert data.letter_counts().tolist() == [27, 27, 24, 24]
     batch = MaskedSource(data, 0.3, AugmentConfig(), seed=1)[(0, 0, np.array([0]))]
     assert batch.hidden.shape == (1, 4, 30)

@@ -12,8 +12,8 @@ import torch
 from seqray.core.alphabet import DNA
 from seqray.models.build import build_model
 from seqray.models.tokenizers.sequence import CharacterTokenizer
-from seqray.training.data import EncodedSet
-from seqray.training.module import FINAL_RATE, Classifier, mixed, parameter_groups, rate_factor
+from seqray.training.data import SequenceExamples
+from seqray.training.module import FINAL_RATE, Classifier, mixup, parameter_groups, rate_factor
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def tiny():
     """Eight random sequences with arbitrary labels: nothing to learn but by heart."""
     rng = np.random.default_rng(0)
     sequences = ["".join(rng.choice(list("ACGT"), 30)) for _ in range(8)]
-    return EncodedSet(sequences, np.array([0, 1, 1, 0, 1, 0, 0, 1]), CharacterTokenizer(DNA))
+    return SequenceExamples(sequences, np.array([0, 1, 1, 0, 1, 0, 0, 1]), CharacterTokenizer(DNA))
 
 
 def classifier(config, weights=None) -> Classifier:
@@ -87,7 +87,7 @@ def test_mixup_mixes_logits_and_targets_alike(hard):
     """With logits that equal the targets, row i is share * e_i + (1 - share) * e_other in both."""
     torch.manual_seed(4)
     labels = torch.arange(6)
-    logits, targets = mixed(torch.eye(6), labels if hard else torch.eye(6), 0.4)
+    logits, targets = mixup(torch.eye(6), labels if hard else torch.eye(6), 0.4)
     torch.testing.assert_close(logits, targets)
     torch.testing.assert_close(targets.sum(dim=0), torch.ones(6))  # each is the other one of one row
     torch.testing.assert_close(targets.sum(dim=1), torch.ones(6))
@@ -99,7 +99,7 @@ def test_mixup_mixes_logits_and_targets_alike(hard):
 def test_the_share_of_mixup_follows_the_beta_distribution():
     torch.manual_seed(0)
     concentration, pair = 0.4, torch.tensor([[1.0, 0.0], [0.0, 1.0]])
-    drawn = [mixed(pair, pair, concentration)[1][0] for _ in range(6000)]
+    drawn = [mixup(pair, pair, concentration)[1][0] for _ in range(6000)]
     # Where a row meets itself its share can't be seen: half of the draws.
     shares = np.array([float(t[0]) for t in drawn if float(t[0]) not in (0.0, 1.0)])
     assert shares.mean() == pytest.approx(0.5, abs=0.03)
@@ -138,7 +138,7 @@ def test_a_tiny_batch_is_learned_by_heart(make_config, tiny, monkeypatch):
 def test_the_average_follows_its_recursion(make_config, monkeypatch):
     module = classifier(make_config(optimizer={"ema": 0.8}))
     assert module.average is not None
-    assert module.best_guess is module.average
+    assert module.evaluated_network is module.average
     weight, averaged = next(module.network.parameters()), next(module.average.parameters())
     expected = averaged.clone()
     for step in range(1, 60):
@@ -154,4 +154,4 @@ def test_the_average_follows_its_recursion(make_config, monkeypatch):
 
 def test_without_averaging_the_network_itself_is_validated(make_config):
     module = classifier(make_config())
-    assert module.best_guess is module.network
+    assert module.evaluated_network is module.network

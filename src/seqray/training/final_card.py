@@ -26,15 +26,15 @@ from seqray.core import (
 from seqray.modelfile import Network, TrainedModel
 from seqray.models import count_parameters
 from seqray.training.encode import encode
-from seqray.training.figures import classification_figures, model_logits
 from seqray.training.partitions import Partition, content_sha256, related_groups
 from seqray.training.trainer import on_gpu
+from seqray.training.validation import classification_figures, model_logits
 
 # Settings that have their own place on the card.
 _ELSEWHERE = ("name", "summary", "card", "model")
 
 
-def finish(
+def build_card(
     config: RunConfig,
     networks: Sequence[Network],
     results: Sequence[Mapping[str, Any]],

@@ -14,7 +14,7 @@ from seqray.core.errors import ConfigError
 from seqray.metrics.classification import expected_calibration_error
 from seqray.modelfile import load_model_file
 from seqray.training import fit
-from seqray.training.finish import held_out_logits, held_out_rows
+from seqray.training.final_card import held_out_logits, held_out_rows
 from seqray.training.partitions import partition, related_groups
 
 

@@ -13,8 +13,8 @@ from seqray.core.model_config import ModelConfig
 from seqray.modelfile import TrainedModel
 from seqray.models.build import build_model
 from seqray.models.tokenizers.sequence import CharacterTokenizer
-from seqray.training.data import EncodedSet
-from seqray.training.figures import classification_figures, model_logits
+from seqray.training.data import SequenceExamples
+from seqray.training.validation import classification_figures, model_logits
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_a_models_logits_are_those_of_each_sequence_by_itself(rng):
     )
     model = TrainedModel(card, (build_model(config), build_model(config)))
     sequences = ["".join(rng.choice(list("ACGT"), n)) for n in rng.integers(5, 33, 40)]
-    data = EncodedSet(sequences, np.zeros(40), CharacterTokenizer(DNA))
+    data = SequenceExamples(sequences, np.zeros(40), CharacterTokenizer(DNA))
     together = model_logits(model, data)
     alone = [model.logits(data.batch(np.array([i])).tokens)[0].numpy() for i in range(40)]
     assert together == pytest.approx(np.array(alone), abs=1e-5)
