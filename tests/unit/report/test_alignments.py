@@ -67,7 +67,7 @@ def test_every_section_is_there(explained):
         "Provenance",
     ]
     for text in (
-        "2 alignments on this page; 3 alignments are left out",
+        "2 alignments on this page; 3 alignments left out",
         "columns hidden, highest rank first",
     ):
         assert text in page

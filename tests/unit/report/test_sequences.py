@@ -219,7 +219,7 @@ def test_records_of_one_name_stay_apart():
 
 
 def test_omitted_records_are_told():
-    assert "1 record on this page; 7 records are left out" in render_sequences(page_of(single(), omitted=7))
+    assert "1 record on this page; 7 records left out" in render_sequences(page_of(single(), omitted=7))
 
 
 def test_verdicts_come_first_with_a_cue(make_report):

@@ -110,7 +110,13 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]], kind: str = "", ca
 
 
 def wide_table(head: Iterable[str], rows: Iterable[Iterable[str]], kind: str = "") -> Markup:
-    """A table that scrolls where the window is narrower; see `table`."""
+    """A table that scrolls where the window is narrower.
+
+    Parameters
+    ----------
+    head, rows, kind
+        As for `table`.
+    """
     return Markup(f"<div class=scroll>{table(head, rows, kind)}</div>")
 
 

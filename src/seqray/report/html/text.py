@@ -56,7 +56,15 @@ def fixed(value: float, decimals: int = 3) -> str:
 
 
 def interval(low: float, high: float, decimals: int = 3) -> str:
-    """Write an interval behind its value, in parentheses; empty where there is none."""
+    """Write an interval behind its value, in parentheses; empty where there is none.
+
+    Parameters
+    ----------
+    low, high
+        Bounds; nan where there are none.
+    decimals
+        Of both.
+    """
     return format_interval(low, high, f".{decimals}f").replace("-", MINUS)
 
 
@@ -65,9 +73,9 @@ def offset(value: int) -> str:
     return f"{value:+d}".replace("-", MINUS) if value else "0"
 
 
-def count(items: int, one: str, many: str = "") -> str:
+def count(items: int, one: str) -> str:
     """Write ``1 record``, ``2 records``."""
-    return f"{items} {one if items == 1 else many or one + 's'}"
+    return f"{items} {one if items == 1 else one + 's'}"
 
 
 def compact(value: float) -> str:

@@ -61,7 +61,7 @@ def facts(
     targets, methods
         Of the explanations on the page; they may repeat.
     """
-    left = f"; {count(report.omitted, f'{one} is', f'{one}s are')} left out" if report.omitted else ""
+    left = f"; {count(report.omitted, one)} left out" if report.omitted else ""
     found = {
         "Model": templates("explained.html").model(report.card),
         "Measured": headline(report.card),

@@ -30,7 +30,15 @@ class Frame:
 
     @classmethod
     def of_size(cls, wide: int, high: int, x: tuple[float, float], y: tuple[float, float]) -> Frame:
-        """A frame around an area of this size, px."""
+        """Put a frame around an area.
+
+        Parameters
+        ----------
+        wide, high
+            Size of the area, px.
+        x, y
+            Values at its edges, low and high.
+        """
         return cls(*x, *y, wide + _LEFT + _RIGHT, high + _TOP + _BOTTOM)
 
     @property
@@ -54,7 +62,17 @@ class Frame:
         return self.base - share * (self.base - _TOP)
 
     def drawing(self, body: str, title_x: str, title_y: str, name: str) -> Markup:
-        """Assemble a plot with the titles of its axes and a name for readers who do not see it."""
+        """Assemble a plot.
+
+        Parameters
+        ----------
+        body
+            Ticks, lines and bars, as SVG.
+        title_x, title_y
+            Titles of the axes.
+        name
+            Of the plot, for readers who do not see it.
+        """
         middle_x, middle_y = (_LEFT + self.wide - _RIGHT) // 2, (_TOP + self.base) // 2
         return Markup(
             f'<svg class=plot viewBox="0 0 {self.wide} {self.high}" width={self.wide} '
@@ -81,7 +99,15 @@ class Frame:
         return f'<path class=rule d="{rules}"/>{texts}'
 
     def path(self, x: Floats, y: Floats, *, steps: bool = False) -> str:
-        """Data of a line; points that fall on the same tenth of a pixel are drawn once, nan is left out."""
+        """Data of a line; points that fall on the same tenth of a pixel are drawn once, nan is left out.
+
+        Parameters
+        ----------
+        x, y
+            (n,) values.
+        steps
+            Whether to go from point to point along the axes.
+        """
         points: list[str] = []
         last = ("", "")
         for a, b in zip(x.tolist(), y.tolist(), strict=True):
@@ -98,12 +124,30 @@ class Frame:
         return "".join(points)
 
     def line(self, shade: str, x: Floats, y: Floats, *, steps: bool = False) -> str:
-        """Draw a line; empty where it has no points."""
+        """Draw a line; empty where it has no points.
+
+        Parameters
+        ----------
+        shade
+            Class of the line.
+        x, y, steps
+            As for `path`.
+        """
         drawn = self.path(x, y, steps=steps)
         return f'<path class="line {shade}" d="{drawn}"/>' if drawn else ""
 
     def bars(self, kind: str, edges: Iterable[float], heights: Iterable[float]) -> str:
-        """Draw the bars of a histogram; empty bins have none."""
+        """Draw the bars of a histogram; empty bins have none.
+
+        Parameters
+        ----------
+        kind
+            Class of the bars.
+        edges
+            Of the bins, one more than bars.
+        heights
+            Values on the y axis.
+        """
         places, base = [compact(self.x(float(edge))) for edge in edges], self.base
         bars = "".join(
             f"M{left} {base}V{compact(self.y(height))}H{right}V{base}"
@@ -113,7 +157,19 @@ class Frame:
         return f'<path class={kind} d="{bars}"/>'
 
     def point(self, x: float, value: tuple[float, float, float], shade: str, title: str) -> str:
-        """Draw a value with its interval (value, low, high), and a text for the pointer."""
+        """Draw a value with its interval.
+
+        Parameters
+        ----------
+        x
+            Its place on the x axis.
+        value
+            Value, lower and upper bound; the bounds may be nan.
+        shade
+            Class of its color.
+        title
+            Text for the pointer.
+        """
         left, (y, low, high) = compact(self.x(x)), value
         rod = self.line(shade, np.array([x, x]), np.array([low, high])) if math.isfinite(low + high) else ""
         dot = f'<circle class="line {shade}" cx={left} cy={compact(self.y(y))} r=3 />'
@@ -121,7 +177,15 @@ class Frame:
 
 
 def round_ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers between two values, at most ``most``; steps of 1, 2 or 5 times a power of ten."""
+    """Round numbers between two values, at most ``most``; steps of 1, 2 or 5 times a power of ten.
+
+    Parameters
+    ----------
+    low, high
+        Ends of the axis.
+    most
+        Number of ticks.
+    """
     if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
         return [low] if math.isfinite(low) else []
     rough = (high - low) / most
@@ -131,9 +195,9 @@ def round_ticks(low: float, high: float, most: int = 6) -> list[float]:
     return [round(index * step, 12) for index in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def number_ticks(low: float, high: float, most: int = 6) -> dict[float, str]:
+def number_ticks(low: float, high: float) -> dict[float, str]:
     """Round numbers between two values, with their texts."""
-    return {value: number(value) for value in round_ticks(low, high, most)}
+    return {value: number(value) for value in round_ticks(low, high)}
 
 
 def legend(shades: Mapping[str, str]) -> Markup:

@@ -25,7 +25,17 @@ def reach(values: Floats) -> float:
 
 
 def scaled(values: Floats, height: int, largest: float | None = None) -> np.ndarray:
-    """Whole numbers from ``-height`` to ``height``; what is not finite becomes 0."""
+    """Whole numbers from ``-height`` to ``height``; what is not finite becomes 0.
+
+    Parameters
+    ----------
+    values
+        Of any shape.
+    height
+        Number for the largest value.
+    largest
+        Size of that value; by default that of the values.
+    """
     top = reach(values) if largest is None else largest
     if not top > 0:
         return np.zeros(values.shape, dtype=np.int64)
@@ -34,7 +44,17 @@ def scaled(values: Floats, height: int, largest: float | None = None) -> np.ndar
 
 
 def write_levels(values: Floats, signed: bool, largest: float | None = None) -> str:
-    """Write the level of each value, relative to the largest."""
+    """Write the level of each value, relative to the largest.
+
+    Parameters
+    ----------
+    values
+        (n,) scores.
+    signed
+        Whether scores below 0 oppose the class.
+    largest
+        As for `scaled`.
+    """
     steps = scaled(values, STEPS, largest)
     above = _FOR if signed else _SHARES
     return "".join(above[step] if step >= 0 else _AGAINST[-step] for step in steps.tolist())

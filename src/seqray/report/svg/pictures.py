@@ -47,7 +47,15 @@ def shade_steps(scores: Floats, largest: float | None = None) -> npt.NDArray[np.
 
 
 def heat_map(steps: npt.NDArray[np.uint8], width: int, height: int) -> str:
-    """Draw (rows, columns) steps of `shade_steps` from white to the darkest shade."""
+    """Draw steps from white to the darkest shade.
+
+    Parameters
+    ----------
+    steps
+        (rows, columns) of `shade_steps`.
+    width, height
+        Size of the picture, px.
+    """
     colors = [tint(Color.DEEP_VIOLET, shade / _SHADES) for shade in range(_SHADES + 1)]
     return picture(steps, colors, width, height)
 

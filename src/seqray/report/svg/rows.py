@@ -47,7 +47,17 @@ class Line:
     site: int | None
 
     def row(self, body: str, top: int, height: int, kind: str) -> str:
-        """Put a drawing over the axis, its y from ``top`` to ``top + height``; the site is marked."""
+        """Put a drawing over the axis; the site is marked.
+
+        Parameters
+        ----------
+        body
+            The drawing, as SVG.
+        top, height
+            Its y is from ``top`` to ``top + height``, px.
+        kind
+            Class of the row.
+        """
         total = GUTTER + self.width * SLOT + MARGIN
         mark = ""
         if self.site is not None and self.start <= self.site < self.end:
@@ -66,13 +76,31 @@ def center(index: int) -> int:
 
 
 def lines_of(length: int, width: int, site: int | None) -> list[Line]:
-    """Wrap a record of some length; at least one line."""
+    """Wrap a record of some length; at least one line.
+
+    Parameters
+    ----------
+    length
+        Letters of the record.
+    width
+        Letters of a line.
+    site
+        Index of the site, None if unknown.
+    """
     starts = range(0, max(1, length), width)
     return [Line(start, min(length, start + width), width, site) for start in starts]
 
 
 def line_width(longest: int, least: int = 60, most: int = 100) -> int:
-    """Letters or columns of a line: as many as fill the lines of the longest record evenly."""
+    """Letters or columns of a line: as many as fill the lines of the longest record evenly.
+
+    Parameters
+    ----------
+    longest
+        Letters of the longest record.
+    least, most
+        Limits of the width.
+    """
     lines = max(1, math.ceil(longest / most))
     return min(most, max(least, math.ceil(longest / lines / 10) * 10))
 
@@ -83,12 +111,30 @@ def site_within(length: int, site: int | None) -> int | None:
 
 
 def tick_label(x: float | str, y: float | str, text: object, anchor: str = "mid") -> str:
-    """Write a small label that ends at a place or has its middle there; its text is HTML already."""
+    """Write a small label.
+
+    Parameters
+    ----------
+    x, y
+        Place, px.
+    text
+        HTML already.
+    anchor
+        ``mid`` or ``end``: which part of the text is at the place.
+    """
     return f'<text class="tick {anchor}" x={x} y={y}>{text}</text>'
 
 
 def label(title: str, below: str = "", y: int = 0) -> str:
-    """Name a row in the gutter, with a smaller line below; both are text, not HTML."""
+    """Name a row in the gutter, with a smaller line below.
+
+    Parameters
+    ----------
+    title, below
+        Text, not HTML.
+    y
+        Of the name, px.
+    """
     text = f'<text class="lab end" x=-12 y={y}>{escape(title)}</text>'
     return text + (tick_label(-12, y + 13, escape(below), "end") if below else "")
 
@@ -173,7 +219,17 @@ def sequence_row(line: Line, letters: str, shade_texts: list[str]) -> str:
 
 
 def letters_at(text: str, y: int, kind: str) -> str:
-    """Write letters in their slots, at a height and of a CSS class; spaces are left out."""
+    """Write letters in their slots; spaces are left out.
+
+    Parameters
+    ----------
+    text
+        A letter for each slot.
+    y
+        Of the letters, px.
+    kind
+        Class of the text.
+    """
     shown = [(center(i), letter) for i, letter in enumerate(text) if letter != " "]
     if not shown:
         return ""
