@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ecoli_split import TOLERANCE
-from seqray.scanning import suppress
+from seqray.scanning import suppress_neighbors
 
 UNCLAIMED = -1
 
@@ -61,7 +61,7 @@ def rank_calls(position: Sequence[int], strand: Sequence[str], score: Sequence[f
 def thin(calls: Calls, min_distance: int) -> Calls:
     """Drop each call nearer than ``min_distance`` to a better one of the same strand, as a scan does."""
     kept = [
-        np.flatnonzero(strand)[suppress(calls.position[strand], calls.score[strand], min_distance)]
+        np.flatnonzero(strand)[suppress_neighbors(calls.position[strand], calls.score[strand], min_distance)]
         for strand in (calls.plus, ~calls.plus)
     ]
     return calls.take(np.sort(np.concatenate(kept)))

@@ -7,9 +7,9 @@ from hypothesis import assume, given, settings, strategies as st
 
 from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.records import SequenceRecord
-from seqray.scanning.options import ScanOptions
+from seqray.scanning.detector import Detector
+from seqray.scanning.options import ScanCallbacks, ScanOptions
 from seqray.scanning.scan import scan_sequences
-from seqray.scanning.types import Detector, ScanCallbacks
 
 WINDOW, SITE = 15, 4
 WEIGHTS = np.random.default_rng(1).normal(size=(WINDOW, 5))

@@ -52,15 +52,15 @@ def _gather(
 ) -> ScanResult:
     from seqray.cli.scan import result_facts
     from seqray.io import Staging
-    from seqray.scanning import gather, skipped_of
+    from seqray.scanning import gather_shards, skipped_records
 
     lines = _provenance(request, shards[0], {})
     name = shards[0].header["track name"]
     with Staging() as staging, files.stage(staging, lines, name) as staged:
         with SkipLog(staged.skipped, lines, quiet=True) as skipped:
-            for record in skipped_of(shards[0]):
+            for record in skipped_records(shards[0]):
                 skipped(record)
-            result = gather(shards, options, staged.callbacks())
+            result = gather_shards(shards, options, staged.callbacks())
         staged.write(result, _provenance(request, shards[0], result_facts(result, options)))
     return result
 

@@ -63,6 +63,7 @@ from .model_config import (
     BackboneConfig as BackboneConfig,
     ModelConfig as ModelConfig,
     StemConfig as StemConfig,
+    require as require,
 )
 from .numbers import (
     format_interval as format_interval,

@@ -1,8 +1,9 @@
 """Sites along sequences of any length.
 
-- `types`: settings and results; `windows`: which windows are scored
-- `sweep`, `work`: scores along a contig; `peaks`, `calls`: sites; `false_calls`: calls expected by chance
-- `scan`: all of it; `shards`, `shard_file`: a part of it
+- `options`, `results`: settings, and what is returned; `detector`: what scores windows
+- `windows`: which windows are scored; `peaks`, `peak_finder`: where their scores peak
+- `scanner`: the work in independent units; `finalize`, `calls`, `false_calls`: calls, and those by chance
+- `scan`: a whole scan; `shards`, `shard_file`: a part of one
 """
 
 import lazy_loader

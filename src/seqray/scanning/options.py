@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from seqray.core import ConfigError
+from seqray.core import require
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from seqray.core import Region
+    from seqray.core.results import SkippedRecord
+    from seqray.scanning.results import ScoreProfile
 
 STRANDS = {"both": ("+", "-"), "plus": ("+",), "minus": ("-",)}
-# With an FDR to keep, calls are collected from here on, or from the model's threshold if that is lower.
+# With an FDR, calls are collected at and above this, or the model's threshold if that is lower.
 LOWEST_SEARCHED = 0.5
 
 
@@ -22,7 +26,7 @@ class ScanOptions:
     Attributes
     ----------
     stride
-        Letters between the starts of neighbouring windows before refinement.
+        Letters between the starts of neighboring windows before refinement.
     strand
         ``both``, ``plus`` or ``minus``.
     threshold
@@ -34,10 +38,10 @@ class ScanOptions:
         letters within which a call is counted as right, so that no site can be found twice.
     margin
         Log-odds units, per letter between the windows scored so far, by which a peak's score may still rise
-        on closer look. With 0.3 and a stride of 10, a promoter scanner found 95 % of the calls of a scan at
+        in refinement. With 0.3 and a stride of 10, a promoter scanner found 95 % of the calls of a scan at
         stride 1 and needed 1.3 windows per window of the grid, at one call per kb.
     circular, circular_ids
-        Treat all contigs, or those named, as circles; so are those that their file says are.
+        Treat all contigs, or those named, as circular; those marked in their file always are.
     max_ambiguous
         Windows with a larger share of ambiguous letters aren't scored.
     skip_soft_masked
@@ -49,7 +53,13 @@ class ScanOptions:
     seed
         Of the shuffles.
     piece
-        Letters whose window starts are held at a time.
+        Letters whose window starts are in memory at a time.
+
+    Examples
+    --------
+    >>> options = ScanOptions(strand="plus", fdr=0.1)
+    >>> options.strands, options.lowest_threshold(0.9)
+    (('+',), 0.5)
     """
 
     stride: int = 10
@@ -93,6 +103,34 @@ class ScanOptions:
         return default if self.threshold is None else self.threshold
 
 
-def require(condition: bool, key: str, rule: str) -> None:
-    if not condition:
-        raise ConfigError(f"'{key}' {rule}")
+@dataclass(frozen=True, slots=True)
+class ShardNumber:
+    """Which part of a scan: ``number`` (from 1) of ``total``."""
+
+    number: int = 1
+    total: int = 1
+
+    def __post_init__(self) -> None:
+        require(1 <= self.number <= self.total, "shard", "is I/N with I from 1 to N")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanCallbacks:
+    """Called while a scan runs.
+
+    Attributes
+    ----------
+    on_skip
+        With every contig that can't be scanned; if None, such a contig is an error.
+    on_contig
+        With the name and length of every contig that is scanned.
+    on_profile
+        With the scores, piece by piece.
+    on_windows
+        With the number of windows scored so far.
+    """
+
+    on_skip: Callable[[SkippedRecord], None] | None = None
+    on_contig: Callable[[str, int], None] | None = None
+    on_profile: Callable[[ScoreProfile], None] | None = None
+    on_windows: Callable[[int], None] | None = None

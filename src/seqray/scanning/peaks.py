@@ -1,6 +1,7 @@
 """From a profile of scores to peaks: local maxima, refinement and non-maximum suppression.
 
-Pure arrays; nothing here knows what a score means or where the positions come from.
+`scipy.signal.find_peaks` does not replace this. It returns one point of a plateau and none at the ends, so a
+profile can't be cut into pieces; its distance counts samples, not positions, and does not cross an origin.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from seqray.core import Bools, Floats, Ints
 
 
 def local_maxima(scores: Floats, before: float = np.nan, after: float = np.nan) -> Bools:
-    """Mark the points that neither neighbour exceeds.
+    """Mark the points that neither neighbor exceeds.
 
-    Every point of a plateau counts: which of them leads to the best refined score isn't known yet.
+    Every point of a plateau is marked: it isn't known yet which of them leads to the best refined score.
 
     Parameters
     ----------
     scores
-        (n,) profile in order of position; NaN where nothing was scored.
+        (n,) profile in order of position; NaN if not scored.
     before, after
         Scores next to the first and the last point, so that a profile can be cut into pieces; NaN at the
         end of a sequence.
@@ -26,12 +27,12 @@ def local_maxima(scores: Floats, before: float = np.nan, after: float = np.nan) 
     Returns
     -------
     ndarray
-        (n,) booleans; False where the score is NaN.
+        (n,) booleans; False if the score is NaN.
     """
     padded = np.concatenate(([before], scores, [after]))
     padded[np.isnan(padded)] = -np.inf
-    centre = padded[1:-1]
-    return (centre >= padded[:-2]) & (centre >= padded[2:]) & ~np.isnan(scores)
+    center = padded[1:-1]
+    return (center >= padded[:-2]) & (center >= padded[2:]) & ~np.isnan(scores)
 
 
 def best_of_each(positions: Ints, scores: Floats) -> tuple[Ints, Floats]:
@@ -40,7 +41,7 @@ def best_of_each(positions: Ints, scores: Floats) -> tuple[Ints, Floats]:
     Parameters
     ----------
     positions, scores
-        (n, m) alternatives of n candidates; a score of NaN rules its position out, and at least one
+        (n, m) alternatives of n candidates; a position with a score of NaN is excluded, and at least one
         score of a row is a number.
 
     Returns
@@ -53,12 +54,12 @@ def best_of_each(positions: Ints, scores: Floats) -> tuple[Ints, Floats]:
     return positions[rows, best], scores[rows, best]
 
 
-def suppress(sites: Ints, scores: Floats, min_distance: int, length: int | None = None) -> Ints:
+def suppress_neighbors(sites: Ints, scores: Floats, min_distance: int, length: int | None = None) -> Ints:
     """Greedy non-maximum suppression in one dimension.
 
-    The best site is kept and rules out the others nearer than ``min_distance``; then the best of those
-    left, and so on. Of equal scores the lower site goes first, so the answer doesn't depend on the order
-    of the input. Sites above any threshold are the same whether one cuts before or after.
+    The best site is kept and excludes all others nearer than ``min_distance``; then the best of those
+    left, and so on. Of equal scores the lower site is first, so the result doesn't depend on the order of
+    the input. The sites above a threshold are the same whether it is applied before or after.
 
     Parameters
     ----------
@@ -79,7 +80,9 @@ def suppress(sites: Ints, scores: Floats, min_distance: int, length: int | None 
     reach = min_distance - 1
     low = np.searchsorted(ordered, ordered - reach, "left").tolist()
     high = np.searchsorted(ordered, ordered + reach, "right").tolist()
-    turn = np.iinfo(np.int64).max // 4 if length is None else length  # so far that no neighbour lies across
+    turn = (
+        np.iinfo(np.int64).max // 4 if length is None else length
+    )  # so far that no neighbor is across the origin
     head = np.searchsorted(ordered, ordered + (reach - turn), "right").tolist()
     tail = np.searchsorted(ordered, ordered + (turn - reach), "left").tolist()
     free = np.ones(len(sites), dtype=bool)

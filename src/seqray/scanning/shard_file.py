@@ -1,7 +1,6 @@
-"""Files of shards: numbers and what they belong to, of one share of a scan, to be gathered later.
+"""Files of shards: a safetensors file with one entry of metadata in JSON.
 
-A safetensors file with one entry of metadata in JSON. Nothing in it can run, and its bytes depend on its
-content alone.
+Nothing in it can run, and its bytes depend on its content alone.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def write_shard(path: str | Path, header: Mapping[str, Any], arrays: Mapping[str
     path
         See `seqray.io.open_output`.
     header
-        What JSON can hold.
+        Of JSON types.
     arrays
         One-dimensional, by name.
     """
@@ -58,22 +57,14 @@ def write_shard(path: str | Path, header: Mapping[str, Any], arrays: Mapping[str
 
 
 def no_shard(path: str) -> InputError:
-    """The error for a file that is something else."""
+    """The error for another file."""
     return InputError("is no shard of a scan", where=path, remedy=_REMEDY)
 
 
 class ShardFile:
-    """A shard, read piece by piece. To be used in ``with``.
+    """A shard, read piece by piece; use it in ``with``.
 
-    Parameters
-    ----------
-    path
-        Of the file.
-
-    Raises
-    ------
-    InputError
-        For a file that is missing, no shard, cut short, or of a newer format.
+    Raises `InputError` for a file that is missing, no shard, cut short, or of another format.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -108,7 +99,7 @@ class ShardFile:
             raise no_shard(self.path)
 
     def _is_whole(self) -> bool:
-        """Whether all that a shard says and holds is there, of the right type."""
+        """Whether all entries and arrays are there, of the right type."""
         if not all(isinstance(self.header.get(name), kind) for name, kind in _HEADER.items()):
             return False
         if not set(_ARRAYS) <= set(self._file.keys()):

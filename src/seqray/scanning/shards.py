@@ -1,131 +1,109 @@
-"""A scan in shares: each gives a shard, and the shards together give what the whole scan would have given.
+"""Scan in shards that together give the result of the whole scan.
 
-The shares can run anywhere and in any order. What depends on more than one unit of the work (which of two
-neighbouring peaks stays, the threshold for a false discovery rate, the calls to expect by chance) is left to
-`gather`, which needs neither model nor sequences.
+The shards can run anywhere and in any order. Steps that depend on more than one unit of the work (which of
+two neighboring peaks is kept, the threshold for a false discovery rate, the calls to expect by chance) are
+left to `gather_shards`, which needs neither model nor sequences.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core import InputError, Intervals, SequenceRecord
+from seqray.core import Floats, InputError, Intervals, SequenceRecord
 from seqray.core.results import SkippedRecord
 from seqray.scanning.calls import CallTable
-from seqray.scanning.options import ScanOptions
+from seqray.scanning.detector import Detector
+from seqray.scanning.finalize import add_calls, finalize_scan
+from seqray.scanning.options import ScanCallbacks, ScanOptions, ShardNumber
+from seqray.scanning.peak_finder import PiecePeaks
+from seqray.scanning.results import Contig, ScanCounts, ScanResult, ScoreProfile
+from seqray.scanning.scanner import Scanner
 from seqray.scanning.shard_file import ShardFile, no_shard
-from seqray.scanning.sweep import Swept, join
-from seqray.scanning.types import Contig, Detector, Profile, ScanCallbacks, ScanCounts, ScanResult, Share
 from seqray.scanning.windows import Grid, WindowRule
-from seqray.scanning.work import ScanWork, finalize_scan, make_profile, within_parts
 
-# Counted by every share alike; all other counts are summed.
+# Counted by every shard alike; all other counts are summed.
 _COMMON = ("contigs", "letters", "null_positions")
-_INTS, _FLOATS = np.int64, np.float64
+_PEAK_ARRAYS = {"starts": np.int64, "scores": np.float64, "origin": np.int64}
 
 
-@dataclass
-class _Columns:
-    """What the pieces of one share gave, as columns."""
-
-    places: list[tuple[int, int, int]] = field(default_factory=list)  # contig, strand, first grid point
-    edges: list[tuple[float, float]] = field(default_factory=list)  # first and last score of the piece
-    counts: list[tuple[int, int, int]] = field(default_factory=list)  # peaks, end, points of the profile
-    starts: list[npt.NDArray[Any]] = field(default_factory=list)
-    scores: list[npt.NDArray[Any]] = field(default_factory=list)
-    origin: list[npt.NDArray[Any]] = field(default_factory=list)
-    profile: list[npt.NDArray[Any]] = field(default_factory=list)
-
-    def add(self, place: tuple[int, int, int], swept: Swept, profile: Profile) -> None:
-        self.places.append(place)
-        self.edges.append((swept.first, swept.last))
-        self.counts.append((len(swept.starts), swept.end, len(profile.scores)))
-        self.starts.append(swept.starts)
-        self.scores.append(swept.scores)
-        self.origin.append(swept.origin)
-        self.profile.append(profile.scores.astype(np.float32))  # what a track holds of them
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """One-dimensional arrays, by name."""
-        return {
-            "places": np.array(self.places, _INTS).reshape(-1),
-            "edges": np.array(self.edges, _FLOATS).reshape(-1),
-            "counts": np.array(self.counts, _INTS).reshape(-1),
-            "starts": np.concatenate([np.empty(0, _INTS), *self.starts]),
-            "scores": np.concatenate([np.empty(0, _FLOATS), *self.scores]),
-            "origin": np.concatenate([np.empty(0, _INTS), *self.origin]),
-            "profile": np.concatenate([np.empty(0, np.float32), *self.profile]),
-        }
-
-
-def scan_share(
+def scan_shard(
     detector: Detector,
     records: Iterable[SequenceRecord],
     options: ScanOptions,
     callbacks: ScanCallbacks,
-    share: Share,
+    shard: ShardNumber,
 ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """Do one share of a scan.
+    """Scan one shard.
 
     Parameters
     ----------
     detector, records, options, callbacks
-        As `seqray.scanning.scan_sequences`; records are all those of the scan. ``on_profile`` is not told.
-    share
+        As `seqray.scanning.scan_sequences`; records are all those of the scan. ``on_profile`` is not called.
+    shard
         Which part of the work.
 
     Returns
     -------
     header, arrays
-        What `seqray.scanning.write_shard` takes. The caller adds what it wants to find again to the header.
+        For `seqray.scanning.write_shard`. The caller may add entries to the header.
     """
-    work = ScanWork(detector, options, callbacks, share)
-    columns = _Columns()
+    scanner = Scanner(detector, options, callbacks, shard)
     contigs: list[Contig] = []
-    profiles: list[Profile] = []
-    for contig, windows in work.contigs(records):
+    places: list[tuple[int, int, int]] = []  # contig, strand, first grid point
+    pieces: list[PiecePeaks] = []
+    profiles: list[npt.NDArray[np.float32]] = []  # the precision of a track
+    for contig, windows in scanner.contigs(records):
         contigs.append(contig)
         for number, strand in enumerate(options.strands):
-            for first, swept in work.pieces(contig, windows, strand, profiles.append):
-                columns.add((len(contigs) - 1, number, first), swept, profiles.pop())
-    null_scores = work.sweep_null()
+            for first, peaks, profile in scanner.pieces(contig, windows, strand):
+                places.append((len(contigs) - 1, number, first))
+                pieces.append(peaks)
+                profiles.append(profile.scores.astype(np.float32))
+    null_scores = scanner.null_scores()
     header = {
-        "share": [share.number, share.total],
+        "share": [shard.number, shard.total],
         "label": detector.label,
-        "rule": asdict(work.rule),
-        "points": work.sweep.points,
-        "threshold": work.sweep.threshold,
+        "rule": asdict(scanner.rule),
+        "points": scanner.finder.points,
+        "threshold": scanner.finder.threshold,
         "strands": list(options.strands),
-        "contigs": [_plain(contig) for contig in contigs],
-        "sequences": work.checksum,
-        "counted": asdict(work.counts),
+        "contigs": [_contig_to_list(contig) for contig in contigs],
+        "sequences": scanner.checksum,
+        "counted": asdict(scanner.counts),
     }
-    return header, columns.arrays() | {"null": null_scores}
+    counts = [(len(p.starts), p.end, len(profile)) for p, profile in zip(pieces, profiles, strict=True)]
+    arrays = {
+        "places": np.array(places, np.int64).reshape(-1),
+        "edges": np.array([(p.first, p.last) for p in pieces], np.float64).reshape(-1),
+        "counts": np.array(counts, np.int64).reshape(-1),
+        **{
+            name: np.concatenate([np.empty(0, kind), *(getattr(p, name) for p in pieces)])
+            for name, kind in _PEAK_ARRAYS.items()
+        },
+        "profile": np.concatenate([np.empty(0, np.float32), *profiles]),
+        "null": null_scores,
+    }
+    return header, arrays
 
 
-def _plain(contig: Contig) -> list[Any]:
+def _contig_to_list(contig: Contig) -> list[Any]:
     parts = None if contig.parts is None else contig.parts.pairs()
     return [contig.name, contig.length, contig.circular, parts]
 
 
-def _contig(plain: Sequence[Any]) -> Contig:
-    name, length, circular, parts = plain
+def _contig_from_list(values: Sequence[Any]) -> Contig:
+    name, length, circular, parts = values
     return Contig(name, length, circular, None if parts is None else Intervals.merge(map(tuple, parts)))
 
 
 class _Shard:
-    """One shard and the pieces in it.
-
-    Raises
-    ------
-    InputError
-        For arrays whose lengths do not go together.
-    """
+    """One shard and the pieces in it; raises `InputError` for arrays whose lengths don't match."""
 
     def __init__(self, file: ShardFile) -> None:
         self.file = file
@@ -136,8 +114,8 @@ class _Shard:
         self.places = file.array("places").reshape(-1, 3)
         self._edges = file.array("edges").reshape(-1, 2)
         self._counts = file.array("counts").reshape(-1, 3)
-        # Whole: they are few, and safetensors refuses an empty slice at the end of an array.
-        self._found = [file.array(name) for name in ("starts", "scores", "origin")]
+        # Read whole: they are few, and safetensors rejects an empty slice at the end of an array.
+        self._found = [file.array(name) for name in _PEAK_ARRAYS]
         self._peaks = np.concatenate(([0], np.cumsum(self._counts[:, 0])))
         self._points = np.concatenate(([0], np.cumsum(self._counts[:, 2])))
         if {len(array) for array in self._found} != {int(self._peaks[-1])}:
@@ -145,20 +123,20 @@ class _Shard:
         if file.size("profile") != self._points[-1]:
             raise no_shard(file.path)
 
-    def swept(self, i: int) -> Swept:
-        """What piece ``i`` of this shard gave."""
+    def peaks(self, i: int) -> PiecePeaks:
+        """Peaks of piece ``i`` of this shard."""
         first, last = self._edges[i].tolist()
         starts, scores, origin = (array[self._peaks[i] : self._peaks[i + 1]] for array in self._found)
-        return Swept(first, last, int(self._counts[i, 1]), starts, scores, origin)
+        return PiecePeaks(first, last, int(self._counts[i, 1]), starts, scores, origin)
 
-    def profile(self, i: int) -> npt.NDArray[np.float64]:
-        """Scores of the grid's windows in piece ``i``, those outside the parts taken out."""
+    def profile(self, i: int) -> Floats:
+        """Scores of the grid's windows in piece ``i``; NaN outside the parts."""
         span = int(self._points[i]), int(self._points[i + 1])
         return self.file.part("profile", *span).astype(np.float64)
 
 
 def _check_header(file: ShardFile) -> None:
-    """Refuse a header whose parts are not those that `scan_share` writes."""
+    """Raise an error for a header that `scan_shard` does not write."""
     header = file.header
     share = header["share"]
     wanted = {"rule": WindowRule, "counted": ScanCounts}
@@ -172,14 +150,7 @@ def _check_header(file: ShardFile) -> None:
 
 
 def check_shards(files: Sequence[ShardFile]) -> None:
-    """Make sure that the shards are all of one scan.
-
-    Raises
-    ------
-    InputError
-        For a file that is no shard, a shard of another scan, one that is given twice, and one that is
-        missing.
-    """
+    """Raise `InputError` for a file that is no shard or one of another scan, and for one twice or missing."""
     for file in files:
         _check_header(file)
     first, own = files[0], ("share", "counted", "sequences")
@@ -197,7 +168,7 @@ def check_shards(files: Sequence[ShardFile]) -> None:
             raise InputError(
                 f"was scanned from other sequences than '{first.path}', though of the same ids and lengths",
                 where=file.path,
-                remedy="scan all shards from one file that stays as it is",
+                remedy="scan all shards from the same, unchanged file",
             )
         number, of = file.header["share"]
         common = [file.header["counted"][key] == first.header["counted"][key] for key in _COMMON]
@@ -216,8 +187,8 @@ def check_shards(files: Sequence[ShardFile]) -> None:
         )
 
 
-def gather(files: Sequence[ShardFile], options: ScanOptions, callbacks: ScanCallbacks) -> ScanResult:
-    """Put the shards of a scan together.
+def gather_shards(files: Sequence[ShardFile], options: ScanOptions, callbacks: ScanCallbacks) -> ScanResult:
+    """Join the shards of a scan.
 
     Parameters
     ----------
@@ -226,7 +197,7 @@ def gather(files: Sequence[ShardFile], options: ScanOptions, callbacks: ScanCall
     options
         Those of the scan.
     callbacks
-        ``on_contig`` and ``on_profile`` are told in the order of the whole scan.
+        ``on_contig`` and ``on_profile`` are called in the order of the whole scan.
 
     Returns
     -------
@@ -235,30 +206,23 @@ def gather(files: Sequence[ShardFile], options: ScanOptions, callbacks: ScanCall
     """
     header = files[0].header
     shards = [_Shard(file) for file in files]
-    where = {
-        tuple(place): (s, i)
-        for s, shard in enumerate(shards)
-        for i, place in enumerate(shard.places.tolist())
-    }
+    where = {tuple(place): (shard, i) for shard in shards for i, place in enumerate(shard.places.tolist())}
     rule, points = WindowRule(**header["rule"]), int(header["points"])
+
+    def pieces(number: int, contig: Contig, grid: Grid, strand: str) -> Iterator[PiecePeaks]:
+        for first in range(0, grid.points, points):
+            shard, i = where[number, header["strands"].index(strand), first]
+            if callbacks.on_profile is not None:
+                starts = grid.starts(first, first + points, strand)
+                callbacks.on_profile(ScoreProfile.of(contig, grid, strand, starts, shard.profile(i)))
+            yield shard.peaks(i)
+
     calls = CallTable(header["label"], rule.window)
-    for number, contig in enumerate(map(_contig, header["contigs"])):
+    for number, contig in enumerate(map(_contig_from_list, header["contigs"])):
         grid = Grid(contig.length, rule, circular=contig.circular)
         if callbacks.on_contig is not None:
             callbacks.on_contig(contig.name, contig.length)
-        rows = []
-        for s, strand in enumerate(header["strands"]):
-            pieces = []
-            for first in range(0, grid.points, points):
-                shard, i = where[number, s, first]
-                pieces.append(shards[shard].swept(i))
-                if callbacks.on_profile is not None:
-                    starts = grid.starts(first, first + points, strand)
-                    scores = shards[shard].profile(i)
-                    callbacks.on_profile(make_profile(contig, grid, strand, starts, scores))
-            peaks = join(grid, strand, pieces, options.min_distance)
-            rows.append(within_parts(contig, grid, strand, peaks))
-        calls.add(contig.name, contig.length, contig.circular, rows)
+        add_calls(calls, contig, grid, options, partial(pieces, number, contig, grid))
     null = np.concatenate([file.array("null") for file in files])
     return finalize_scan(calls, null, _sum_counts(files), options, float(header["threshold"]))
 
@@ -271,7 +235,7 @@ def _sum_counts(files: Sequence[ShardFile]) -> ScanCounts:
     )
 
 
-def skipped_of(file: ShardFile) -> Iterator[SkippedRecord]:
-    """Yield the records that a scan skipped, which every shard lists."""
+def skipped_records(file: ShardFile) -> Iterator[SkippedRecord]:
+    """The records that the scan skipped, which every shard lists."""
     for name, reason in file.header["skipped"]:
         yield SkippedRecord(name, reason)

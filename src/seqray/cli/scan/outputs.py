@@ -12,7 +12,7 @@ import numpy as np
 
 from seqray.core import InputError
 from seqray.io.tracks import TrackWriter, track_paths, write_bed, write_calls_tsv, write_gff3
-from seqray.scanning import Detector, Profile, ScanCallbacks, ScanOptions, ScanResult
+from seqray.scanning import Detector, ScanCallbacks, ScanOptions, ScanResult, ScoreProfile
 
 if TYPE_CHECKING:
     from seqray.cli.scan.arguments import CallOutputs
@@ -113,7 +113,7 @@ class StagedCalls:
         for writer in self.tracks:
             writer.begin(contig, length)
 
-    def _add(self, profile: Profile) -> None:
+    def _add(self, profile: ScoreProfile) -> None:
         """Add a piece of a profile; each value holds up to the next site."""
         for start, values, span in _runs(profile):
             for writer in self.tracks:
@@ -131,7 +131,7 @@ class StagedCalls:
                 write_calls_tsv(path, calls, provenance)
 
 
-def _runs(profile: Profile) -> Iterator[tuple[int, np.ndarray, int]]:
+def _runs(profile: ScoreProfile) -> Iterator[tuple[int, np.ndarray, int]]:
     """Stretches of equally spaced, scored sites: start, scores, gap.
 
     What the last value of a circle covers beyond the origin, less than a stride, is cut by the writers.

@@ -34,7 +34,7 @@ __all__ = ["ScanRequest", "run"]
 def run(request: ScanRequest) -> Outcome:
     """Read, scan, write."""
     started = time.monotonic()
-    from seqray.scanning import as_detector
+    from seqray.scanning import make_detector
 
     request = replace(request, command=recorded_command(request.command))
     if request.outputs.shard:
@@ -47,7 +47,7 @@ def run(request: ScanRequest) -> Outcome:
     options = scan_options(request)
     model = open_model(request.model, request.computing, verbose=request.verbose)
     computing = request.computing
-    detector = as_detector(model, batch_size=computing.batch_size, precision=computing.precision)
+    detector = make_detector(model, batch_size=computing.batch_size, precision=computing.precision)
     records, lines = scan(request, model, detector, options)
     request.say(*lines[:-1], f"{lines[-1]}, {time.monotonic() - started:.1f} s")
     return Outcome(records=records)

@@ -10,7 +10,7 @@ from seqray.cli.scan.outputs import settings_facts
 from seqray.core import ConfigError, __version__
 from seqray.io import Staging
 from seqray.io.tables import describe_alphabet
-from seqray.scanning import SHARD_SUFFIX, ScanCallbacks, Share, scan_share, write_shard
+from seqray.scanning import SHARD_SUFFIX, ScanCallbacks, ShardNumber, scan_shard, write_shard
 
 if TYPE_CHECKING:
     from seqray.cli.scan.arguments import ScanRequest
@@ -64,7 +64,7 @@ def write_share(
             callbacks = ScanCallbacks(
                 on_skip=None if request.records.strict else on_skip, on_windows=progress.update
             )
-            header, arrays = scan_share(detector, records, options, callbacks, Share(number, total))
+            header, arrays = scan_shard(detector, records, options, callbacks, ShardNumber(number, total))
         facts = {
             "version": __version__,
             "command": divide_words(request.command)[0],

@@ -12,9 +12,9 @@ from seqray.core.errors import ConfigError, InputError
 from seqray.core.intervals import parse_region
 from seqray.core.records import SequenceRecord
 from seqray.modelfile import TrainedModel
-from seqray.scanning.options import ScanOptions
-from seqray.scanning.scan import as_detector, scan_sequences
-from seqray.scanning.types import Detector, ScanCallbacks
+from seqray.scanning.detector import Detector, make_detector
+from seqray.scanning.options import ScanCallbacks, ScanOptions
+from seqray.scanning.scan import scan_sequences
 
 PAIRS = str.maketrans("ACGTN", "TGCAN")
 
@@ -413,7 +413,7 @@ def test_a_region_that_is_none(text):
 def test_a_card_may_name_the_threshold_of_scans(tiny_model: TrainedModel) -> None:
     def threshold_with(info: dict[str, object]) -> float:
         card = replace(tiny_model.card, info=info)
-        return as_detector(TrainedModel(card, tiny_model.networks)).threshold
+        return make_detector(TrainedModel(card, tiny_model.networks)).threshold
 
     assert threshold_with({}) == tiny_model.card.threshold
     assert threshold_with({"scan_threshold": 0.9}) == 0.9

@@ -1,28 +1,26 @@
-"""Sweep one strand of one contig: coarse profile, candidates, refinement, suppression.
+"""Find the peaks of one strand of one contig: coarse profile, candidates, refinement, suppression.
 
 A peak may lie between two windows of the grid and be missed by both. So local maxima of the coarse profile
-are followed from well below the threshold, in rounds: windows around them are scored at half the spacing,
-then at half of that, down to every letter. Before each round those are dropped whose best score so far lies
-more than a margin below the threshold. The margin is in log-odds and proportional to the spacing scored so
-far: the closer one has looked, the less a score can still rise.
+are refined from well below the threshold, in rounds: windows around them are scored at half the spacing,
+then at half of that, down to every letter. Before each round, candidates whose best score so far is more than
+a margin below the threshold are dropped. The margin is in log-odds and proportional to the spacing scored so
+far: the finer the spacing, the less a score can still rise.
 
-The grid is swept in pieces that know nothing of each other: the two points at the ends of a piece are
-followed wherever their neighbour inside allows it, and `join` drops what the neighbour in the next piece
-forbids. So each window is scored in the same company wherever its piece is swept, to the same bits.
+The pieces of the grid are independent: the two points at the ends of a piece are candidates if their neighbor
+inside allows it, and `join_pieces` drops those that the neighbor in the next piece exceeds. So each window is
+scored in the same batch wherever its piece is scored, to the same bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from seqray.core import Floats, Ints
-from seqray.scanning.peaks import best_of_each, local_maxima, suppress
+from seqray.scanning.peaks import best_of_each, local_maxima, suppress_neighbors
 from seqray.scanning.windows import ContigWindows, Grid, Scorer
-
-OnPiece = Callable[[Ints, Floats], None]
 
 _ODDS_LIMIT = 1e-9  # a threshold of 1 has no log-odds
 
@@ -35,13 +33,13 @@ def floor_below(threshold: float, margin: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
-    """What one piece of one strand gave.
+class PiecePeaks:
+    """Peaks of one piece of one strand.
 
     Attributes
     ----------
     first, last
-        Scores of the first and the last window of the piece's grid; NaN where one wasn't scored.
+        Scores of the first and the last window of the piece's grid; NaN if not scored.
     end
         Index of the last window within the piece.
     starts, scores
@@ -58,8 +56,10 @@ class Swept:
     origin: Ints
 
 
-def join(grid: Grid, strand: str, pieces: Sequence[Swept], min_distance: int) -> tuple[Ints, Floats]:
-    """Make the peaks of one strand from those of its pieces.
+def join_pieces(
+    grid: Grid, strand: str, pieces: Sequence[PiecePeaks], min_distance: int
+) -> tuple[Ints, Floats]:
+    """Join the peaks of all pieces of one strand.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def join(grid: Grid, strand: str, pieces: Sequence[Swept], min_distance: int) ->
     starts, scores
         (n,) each, in ascending order of site.
     """
-    around = grid.circular  # the neighbour of the first point is the last one
+    around = grid.circular  # the neighbor of the first point is the last one
     found = []
     for i, piece in enumerate(pieces):
         before = pieces[i - 1].last if i or around else np.nan
@@ -88,12 +88,12 @@ def join(grid: Grid, strand: str, pieces: Sequence[Swept], min_distance: int) ->
     starts = np.concatenate([starts for starts, _ in found])
     scores = np.concatenate([scores for _, scores in found])
     length = grid.length if grid.circular else None
-    kept = suppress(grid.sites(starts, strand), scores, min_distance, length)
+    kept = suppress_neighbors(grid.sites(starts, strand), scores, min_distance, length)
     return starts[kept], scores[kept]
 
 
 @dataclass(frozen=True)
-class Sweep:
+class PeakFinder:
     """The procedure, the same for the user's sequence and for a shuffled one.
 
     Attributes
@@ -116,45 +116,27 @@ class Sweep:
     min_distance: int
     points: int
 
-    def peaks(
-        self, windows: ContigWindows, strand: str, on_piece: OnPiece | None = None
-    ) -> tuple[Ints, Floats]:
-        """Find the peaks of one strand.
-
-        Parameters
-        ----------
-        windows
-            Of one contig.
-        strand
-            ``+`` or ``-``.
-        on_piece
-            Is given starts and scores of the grid's windows as they come, in ascending order of site.
-
-        Returns
-        -------
-        starts, scores
-            (n,) each, in ascending order of site.
-        """
-        pieces = [self.piece(windows, strand, first, on_piece) for first in self.firsts(windows)]
-        return join(windows, strand, pieces, self.min_distance)
+    def peaks(self, windows: ContigWindows, strand: str) -> tuple[Ints, Floats]:
+        """Starts and scores (n,) of the peaks of one strand, in ascending order of site."""
+        pieces = [self.piece(windows, strand, first)[2] for first in self.firsts(windows)]
+        return join_pieces(windows, strand, pieces, self.min_distance)
 
     def firsts(self, grid: Grid) -> range:
         """Index of the first grid point of each piece."""
         return range(0, grid.points, self.points)
 
-    def piece(
-        self, windows: ContigWindows, strand: str, first: int, on_piece: OnPiece | None = None
-    ) -> Swept:
-        """Score and refine the piece that begins at grid point ``first``; see `join`."""
+    def piece(self, windows: ContigWindows, strand: str, first: int) -> tuple[Ints, Floats, PiecePeaks]:
+        """Score and refine the piece that begins at grid point ``first``.
+
+        Returns starts and scores (m,) of its grid in ascending order of site, and its peaks.
+        """
         starts = windows.starts(first, first + self.points, strand)
         scores = windows.score(starts, strand, self.scorer)
-        if on_piece is not None:
-            on_piece(starts, scores)
         candidates = local_maxima(scores) & (scores >= self._floor(windows.rule.stride))
         chosen = np.flatnonzero(candidates)
         kept, best, best_scores = self._refine(windows, strand, starts[chosen], scores[chosen])
-        first_score, last_score = float(scores[0]), float(scores[-1])
-        return Swept(first_score, last_score, len(starts) - 1, best, best_scores, chosen[kept])
+        ends = float(scores[0]), float(scores[-1])
+        return starts, scores, PiecePeaks(*ends, len(starts) - 1, best, best_scores, chosen[kept])
 
     def _floor(self, spacing: int) -> float:
         return floor_below(self.threshold, self.margin * spacing)
@@ -162,7 +144,7 @@ class Sweep:
     def _refine(
         self, windows: ContigWindows, strand: str, starts: Ints, scores: Floats
     ) -> tuple[Ints, Ints, Floats]:
-        """Best window within less than one stride of each candidate, where it reaches the threshold.
+        """Best window within less than one stride of each candidate, if it reaches the threshold.
 
         Returns the indices of those candidates, and start and score of their best windows.
         """

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from seqray.scanning.peaks import best_of_each, local_maxima, suppress
+from seqray.scanning.peaks import best_of_each, local_maxima, suppress_neighbors
 
 NAN = np.nan
 
@@ -74,18 +74,18 @@ def arrays(sites, scores):
 def test_suppress_on_paper():
     # 100 rules out 60 (40 away) and 140; 150 is 50 away and stays; 10 is 50 from the ruled-out 60.
     sites, scores = [10, 60, 100, 140, 150], [0.6, 0.8, 0.9, 0.85, 0.7]
-    assert suppress(*arrays(sites, scores), 50).tolist() == [0, 2, 4]
+    assert suppress_neighbors(*arrays(sites, scores), 50).tolist() == [0, 2, 4]
 
 
 def test_of_equal_scores_the_lower_site_stays():
-    assert suppress(*arrays([30, 20, 10], [0.9, 0.9, 0.9]), 15).tolist() == [2, 0]
+    assert suppress_neighbors(*arrays([30, 20, 10], [0.9, 0.9, 0.9]), 15).tolist() == [2, 0]
 
 
 def test_suppression_runs_across_the_origin_of_a_circle():
     sites, scores = arrays([2, 50, 97], [0.9, 0.8, 0.7])
-    assert suppress(sites, scores, 6).tolist() == [0, 1, 2]
-    assert suppress(sites, scores, 6, length=100).tolist() == [0, 1]
-    assert suppress(sites, scores, 5, length=100).tolist() == [0, 1, 2]
+    assert suppress_neighbors(sites, scores, 6).tolist() == [0, 1, 2]
+    assert suppress_neighbors(sites, scores, 6, length=100).tolist() == [0, 1]
+    assert suppress_neighbors(sites, scores, 5, length=100).tolist() == [0, 1, 2]
 
 
 peaks = st.lists(st.tuples(st.integers(0, 120), st.integers(0, 4)), max_size=25)
@@ -94,13 +94,13 @@ peaks = st.lists(st.tuples(st.integers(0, 120), st.integers(0, 4)), max_size=25)
 @given(peaks, st.integers(1, 60))
 def test_suppress_equals_the_quadratic_reference(found, distance):
     sites, scores = [site for site, _ in found], [float(score) for _, score in found]
-    assert suppress(*arrays(sites, scores), distance).tolist() == quadratic(sites, scores, distance)
+    assert suppress_neighbors(*arrays(sites, scores), distance).tolist() == quadratic(sites, scores, distance)
 
 
 @given(peaks, st.integers(1, 200), st.integers(121, 180))
 def test_suppress_on_a_circle_equals_the_quadratic_reference(found, distance, length):
     sites, scores = [site for site, _ in found], [float(score) for _, score in found]
-    assert suppress(*arrays(sites, scores), distance, length).tolist() == quadratic(
+    assert suppress_neighbors(*arrays(sites, scores), distance, length).tolist() == quadratic(
         sites, scores, distance, length
     )
 
@@ -108,7 +108,7 @@ def test_suppress_on_a_circle_equals_the_quadratic_reference(found, distance, le
 @given(peaks, st.integers(1, 60), st.integers(0, 5))
 def test_cutting_before_or_after_suppression_is_the_same(found, distance, threshold):
     sites, scores = arrays([site for site, _ in found], [score for _, score in found])
-    after = [i for i in suppress(sites, scores, distance).tolist() if scores[i] >= threshold]
+    after = [i for i in suppress_neighbors(sites, scores, distance).tolist() if scores[i] >= threshold]
     reached = np.flatnonzero(scores >= threshold)
-    before = reached[suppress(sites[reached], scores[reached], distance)]
+    before = reached[suppress_neighbors(sites[reached], scores[reached], distance)]
     assert before.tolist() == after

@@ -8,7 +8,7 @@ import pytest
 from seqray.core.alphabet import DNA
 from seqray.core.intervals import Intervals
 from seqray.scanning.false_calls import BLOCK_LETTERS, MAX_COPIES, BlockSampler, NullScores, poisson_interval
-from seqray.scanning.sweep import Sweep
+from seqray.scanning.peak_finder import PeakFinder
 from seqray.scanning.windows import ContigWindows, WindowRule
 
 
@@ -123,7 +123,7 @@ def test_the_rate_of_an_exact_motif_is_that_of_paper():
     def score(codes):
         return (codes == motif).all(axis=1).astype(float)
 
-    sweep = Sweep(score, threshold=0.5, margin=1.0, min_distance=1, points=10_000)
+    sweep = PeakFinder(score, threshold=0.5, margin=1.0, min_distance=1, points=10_000)
     rule = WindowRule(window=5, site=0, stride=1, max_ambiguous=0.1, unknown=4)
     codes = iid(400_000, seed=11)
     sampler = BlockSampler(400_000, window=5, unknown=4, seed=5)

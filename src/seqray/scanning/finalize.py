@@ -1,0 +1,80 @@
+"""From the peaks of all pieces to the calls of a scan and the false calls to expect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from seqray.core import Floats
+from seqray.scanning.calls import CallTable
+from seqray.scanning.false_calls import NullScores
+from seqray.scanning.options import ScanOptions
+from seqray.scanning.peak_finder import PiecePeaks, join_pieces
+from seqray.scanning.results import Contig, ScanCounts, ScanResult
+from seqray.scanning.windows import Grid
+
+
+def add_calls(
+    calls: CallTable,
+    contig: Contig,
+    grid: Grid,
+    options: ScanOptions,
+    pieces_of: Callable[[str], Iterable[PiecePeaks]],
+) -> None:
+    """Add the peaks within the parts of a contig to the calls.
+
+    Parameters
+    ----------
+    calls
+        Of the contigs before.
+    contig, grid
+        The contig and its windows.
+    options
+        Of the scan.
+    pieces_of
+        Called with a strand; gives its pieces, in order.
+    """
+    rows = []
+    for strand in options.strands:
+        pieces = list(pieces_of(strand))
+        starts, scores = join_pieces(grid, strand, pieces, options.min_distance)
+        sites = grid.sites(starts, strand)
+        inside = contig.scanned.contains(sites)
+        rows.append((strand, starts[inside], sites[inside], scores[inside]))
+    calls.add(contig.name, contig.length, contig.circular, rows)
+
+
+def finalize_scan(
+    calls: CallTable, null_scores: Floats, counts: ScanCounts, options: ScanOptions, threshold: float
+) -> ScanResult:
+    """Choose the threshold, estimate the false calls to expect, and keep the calls that reach it.
+
+    Parameters
+    ----------
+    calls
+        All that were collected.
+    null_scores
+        (n,) of all peaks in shuffled sequence.
+    counts
+        Of the whole scan; positions are summed over the strands.
+    options
+        Of the scan.
+    threshold
+        Down to which peaks were collected.
+    """
+    null = NullScores(null_scores, counts.null_positions) if counts.null_positions else None
+    positions = counts.positions // len(options.strands)
+    applied: float | None = threshold
+    if options.fdr is not None:
+        applied = null.threshold_for(options.fdr, calls.scores, positions) if null else None
+    return ScanResult(
+        calls=calls.reaching(np.inf if applied is None else applied),
+        threshold=applied,
+        false_calls=None if null is None or applied is None else null.at(applied, positions),
+        contigs=counts.contigs,
+        letters=counts.letters,
+        positions=positions,
+        windows=counts.windows,
+        unlike=counts.unlike / counts.compared if counts.compared else None,
+    )

@@ -1,0 +1,126 @@
+"""What a scan counts and returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from seqray.core import Floats, Intervals, Ints
+from seqray.scanning.calls import CallTable
+from seqray.scanning.false_calls import LETTERS_PER_MB, FalseCalls
+from seqray.scanning.windows import Grid
+
+
+@dataclass(frozen=True, slots=True)
+class Contig:
+    """A sequence that is scanned, without its letters.
+
+    Attributes
+    ----------
+    name, length, circular
+        As in the input.
+    parts
+        Where sites are called; None for everywhere.
+    """
+
+    name: str
+    length: int
+    circular: bool
+    parts: Intervals | None = None
+
+    @property
+    def scanned(self) -> Intervals:
+        """Where sites are called."""
+        return Intervals.merge([(0, self.length)]) if self.parts is None else self.parts
+
+
+@dataclass(slots=True)
+class ScanCounts:
+    """Counts of a scan or of one shard.
+
+    Attributes
+    ----------
+    contigs, letters, null_positions
+        Of the whole scan, the same in every shard.
+    positions, windows, compared, unlike
+        Of this shard: positions are summed over the strands; of the windows ``compared`` with the training
+        data, so many were ``unlike`` them.
+    """
+
+    contigs: int = 0
+    letters: int = 0
+    null_positions: int = 0
+    positions: int = 0
+    windows: int = 0
+    compared: int = 0
+    unlike: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreProfile:
+    """Scores along one strand of a contig, in ascending order of site, as a track shows them.
+
+    Attributes
+    ----------
+    contig, length, strand
+        Where.
+    sites
+        (n,) 0-based positions.
+    gaps
+        (n,) letters up to the next site.
+    scores
+        (n,) probabilities; NaN for a window that wasn't scored.
+    """
+
+    contig: str
+    length: int
+    strand: str
+    sites: Ints
+    gaps: Ints
+    scores: Floats
+
+    @classmethod
+    def of(cls, contig: Contig, grid: Grid, strand: str, starts: Ints, scores: Floats) -> ScoreProfile:
+        """Make the profile of some windows (n,); those outside the parts of the contig are not scored."""
+        sites = grid.sites(starts, strand)
+        if contig.parts is not None:
+            scores = np.where(contig.parts.contains(sites), scores, np.nan)
+        return cls(contig.name, contig.length, strand, sites, grid.gaps(starts), scores)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanResult:
+    """The calls of a scan, and the figures about it.
+
+    Attributes
+    ----------
+    calls
+        In order of the input, then of start, then strand.
+    threshold
+        That was applied; None if no threshold achieves the requested FDR, and then there are no calls.
+    false_calls
+        Calls to expect by chance; None if not estimated.
+    contigs, letters
+        Contigs scanned and their total length.
+    positions
+        Positions searched on each strand.
+    windows
+        Windows scored, refinement and shuffled sequence included.
+    unlike
+        Share of the windows compared that differ from the model's training data; None if unknown.
+    """
+
+    calls: CallTable
+    threshold: float | None
+    false_calls: FalseCalls | None
+    contigs: int
+    letters: int
+    positions: int
+    windows: int
+    unlike: float | None
+
+    @property
+    def calls_per_mb(self) -> float:
+        """Calls per million positions scanned."""
+        return len(self.calls) / (self.positions / LETTERS_PER_MB) if self.positions else 0.0

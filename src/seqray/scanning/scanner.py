@@ -1,0 +1,165 @@
+"""The work of a scan in independent units: pieces of contigs, and shuffled blocks.
+
+A unit is one piece of one strand of one contig, or one strand of one shuffled block. Units are numbered as
+they come, and one of N shards does every N-th of them. Every shard does what is cheap (reading, counting
+letters, drawing and shuffling blocks), so that each unit is the same as in a whole scan.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from seqray.core import Codes, Floats, InputError, Intervals, NamesWanted, RegionSet, SequenceRecord
+from seqray.core.results import SkippedRecord
+from seqray.scanning.detector import Detector
+from seqray.scanning.false_calls import BlockSampler
+from seqray.scanning.options import ScanCallbacks, ScanOptions, ShardNumber
+from seqray.scanning.peak_finder import PeakFinder, PiecePeaks
+from seqray.scanning.results import Contig, ScanCounts, ScoreProfile
+from seqray.scanning.windows import ContigWindows, WindowRule
+
+# Windows per contig that are compared with the model's training data: their share is known to 2 % or better.
+_WINDOWS_COMPARED = 500
+
+
+class Scanner:
+    """Scores the units of a scan, or of one shard of it, and counts.
+
+    Parameters
+    ----------
+    detector, options, callbacks
+        As `seqray.scanning.scan_sequences`.
+    shard
+        Which units to score; None for all.
+    """
+
+    def __init__(
+        self,
+        detector: Detector,
+        options: ScanOptions,
+        callbacks: ScanCallbacks,
+        shard: ShardNumber | None = None,
+    ) -> None:
+        self.detector = detector
+        self.options = options
+        self.callbacks = callbacks
+        unknown = detector.alphabet.unknown
+        self.rule = WindowRule(
+            detector.window, detector.anchor, options.stride, options.max_ambiguous, unknown
+        )
+        self.finder = PeakFinder(
+            self._count_and_score,
+            options.lowest_threshold(detector.threshold),
+            options.margin,
+            options.min_distance,
+            max(1, options.piece // options.stride),
+        )
+        self.counts = ScanCounts()
+        letters = int(options.null_mb * 1e6)
+        self._sampler = BlockSampler(letters, detector.window, unknown, options.seed)
+        self._shard = shard or ShardNumber()
+        self._units = 0
+        self._checksum = None if shard is None else hashlib.sha256()  # must be equal in all shards
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of the codes of all contigs so far, each followed by its soft masks if they are skipped."""
+        return "" if self._checksum is None else self._checksum.hexdigest()
+
+    def _count_and_score(self, codes: Codes) -> npt.NDArray[np.floating]:
+        scores = self.detector.score(codes)
+        self.counts.windows += len(codes)
+        if self.callbacks.on_windows is not None:
+            self.callbacks.on_windows(self.counts.windows)
+        return scores
+
+    def _is_ours(self) -> bool:
+        """Count one more unit; returns whether it belongs to this shard."""
+        ours = self._units % self._shard.total == self._shard.number - 1
+        self._units += 1
+        return ours
+
+    def contigs(self, records: Iterable[SequenceRecord]) -> Iterator[tuple[Contig, ContigWindows]]:
+        """Yield each contig that is scanned, with its windows; errors as in `scan_sequences`."""
+        regions = None if self.options.regions is None else RegionSet(self.options.regions)
+        circles = NamesWanted((name, "--circular-id") for name in self.options.circular_ids)
+        for record in records:
+            circles.see(record.id)
+            parts = regions.parts_of(record.id, len(record)) if regions is not None else None
+            if regions is not None and parts is None:
+                continue
+            if len(record) < self.detector.window:
+                self._skip(record)
+                continue
+            circular = self.options.circular or record.circular or record.id in self.options.circular_ids
+            contig = Contig(record.id, len(record), circular, parts)
+            yield contig, self._open(contig, record)
+        circles.check()
+        if regions is not None:
+            regions.check()
+
+    def _skip(self, record: SequenceRecord) -> None:
+        reason = f"{len(record)} letters, shorter than the window of {self.detector.window}"
+        if self.callbacks.on_skip is None:
+            raise InputError(reason, where=f"record '{record.id}'", remedy="remove it, or don't use --strict")
+        self.callbacks.on_skip(SkippedRecord(record.id, reason))
+
+    def _open(self, contig: Contig, record: SequenceRecord) -> ContigWindows:
+        """Count a contig, offer it to the sampler and make its windows."""
+        codes = self.detector.alphabet.encode(record.sequence)
+        length, circular, options = contig.length, contig.circular, self.options
+        masked = Intervals.merge(record.soft_masked) if options.skip_soft_masked else None
+        if self._checksum is not None:
+            self._checksum.update(codes.data)
+            if masked is not None:
+                self._checksum.update(np.array(masked.pairs(), "<i8").data)
+        # Peaks just outside the parts may suppress peaks within.
+        halo = 2 * (options.min_distance + options.stride)
+        scored = contig.scanned.widened(halo, length, circular=circular)
+        windows = ContigWindows(codes, self.rule, circular=circular, parts=scored, masked=masked)
+        self.counts.contigs += 1
+        self.counts.letters += length
+        if self.callbacks.on_contig is not None:
+            self.callbacks.on_contig(contig.name, length)
+        if options.null_mb:
+            self._sampler.offer(codes, scored.widened(self.rule.window, length, circular=circular), masked)
+        if self.detector.outlying is not None and self._shard.number == 1:
+            compared = windows.at_sites(contig.scanned.spread(_WINDOWS_COMPARED))
+            self.counts.compared += len(compared)
+            self.counts.unlike += int(np.count_nonzero(self.detector.outlying(compared)))
+        return windows
+
+    def pieces(
+        self, contig: Contig, windows: ContigWindows, strand: str
+    ) -> Iterator[tuple[int, PiecePeaks, ScoreProfile]]:
+        """Yield first grid point, peaks and scores of each of our pieces of one strand."""
+        for first in self.finder.firsts(windows):
+            if self._is_ours():
+                starts, scores, peaks = self.finder.piece(windows, strand, first)
+                profile = ScoreProfile.of(contig, windows, strand, starts, scores)
+                self.counts.positions += _positions(profile, scores, contig)
+                yield first, peaks, profile
+
+    def null_scores(self) -> Floats:
+        """Scan our part of the shuffled blocks in the same way; (n,) scores of the peaks in them."""
+        scores = [np.empty(0)]
+        for block in self._sampler.shuffled():
+            windows = ContigWindows(block, self.rule)
+            for strand in self.options.strands:
+                if self._is_ours():
+                    scores.append(self.finder.peaks(windows, strand)[1])
+            self.counts.null_positions += len(block) - self.rule.window + 1
+        return np.concatenate(scores)
+
+
+def _positions(profile: ScoreProfile, scores: Floats, contig: Contig) -> int:
+    """Count the positions within the parts that the scored windows represent."""
+    known, parts, length = ~np.isnan(scores), contig.scanned, contig.length
+    first, last = profile.sites[known], profile.sites[known] + profile.gaps[known]
+    beyond = np.maximum(last - length, 0)  # across the origin of a circular contig
+    ends = parts.covered(np.minimum(last, length)) + parts.covered(beyond)
+    return int((ends - parts.covered(first)).sum())
