@@ -50,7 +50,7 @@ from seqray.core.msa import (
     precision,
     row_weights,
 )
-from seqray.explanations.attribution import helices, tied_maps, trace_alignment
+from seqray.explanations.attribution import helices, row_maps, trace
 from seqray.io import open_output
 from seqray.io.alignments import read_alignments
 from seqray.modelfile import apply_initial_weights, load_initial_weights, load_model
@@ -126,7 +126,7 @@ def attention(network: AxialTransformer, alignment: Alignment) -> np.ndarray:
     rows, columns = choose(alignment, network.config.max_rows, network.config.max_length)
     codes = alignment.codes[np.ix_(rows, columns)]
     tokens = torch.from_numpy(AlignmentTokenizer(alignment.alphabet).encode(codes)[None])
-    maps = tied_maps(trace_alignment(network, tokens))[0].flatten(0, 1)  # (layers * heads, C, C)
+    maps = row_maps(trace(network, tokens))[0].flatten(0, 1)  # (layers * heads, C, C)
     scores = np.full((alignment.columns,) * 2, -np.inf)
     scores[np.ix_(columns, columns)] = pairs_from_maps(maps.numpy())
     return scores

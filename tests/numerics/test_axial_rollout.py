@@ -10,14 +10,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from seqray.core.model_config import ModelConfig
-from seqray.explanations.attribution import axial_trace
-from seqray.explanations.attribution.axial_rollout import (
-    axial_grad_rollout,
-    axial_rollout,
-    tied_maps,
-    without_cls,
-)
-from seqray.explanations.attribution.axial_trace import trace_alignment
+from seqray.explanations.attribution import axial_attention
+from seqray.explanations.attribution.attention_rollout import grad_rollout, rollout
+from seqray.explanations.attribution.axial_attention import row_maps, without_cls
+from seqray.explanations.attribution.forward_trace import trace
 from seqray.models.alignment import AxialTransformer
 from seqray.models.build import build_network
 from seqray.models.positions import sinusoidal
@@ -86,16 +82,16 @@ def product(maps: list[Tensor]) -> Tensor:
 def test_the_network_is_the_reference(tied):
     network = make(tied)
     torch.testing.assert_close(network(TOKENS).logits[0], reference(network)[0])
-    torch.testing.assert_close(trace_alignment(network, TOKENS).logits[0], reference(network)[0])
+    torch.testing.assert_close(trace(network, TOKENS).logits[0], reference(network)[0])
 
 
 @pytest.mark.parametrize("line_bytes", [1, 1 << 20])
 @pytest.mark.parametrize("tied", [True, False])
 def test_rollout_is_the_product_over_all_cells(tied, line_bytes, monkeypatch):
-    monkeypatch.setattr(axial_trace, "LINE_BYTES", line_bytes)
+    monkeypatch.setattr(axial_attention, "LINE_BYTES", line_bytes)
     network = make(tied)
     expected = product([a.detach().mean(dim=0) for a in reference(network)[1]])
-    grid = axial_rollout(trace_alignment(network, TOKENS))
+    grid = rollout(trace(network, TOKENS))
     torch.testing.assert_close(grid[0], expected)
     assert grid.sum().item() == pytest.approx(1, abs=1e-5)
 
@@ -111,17 +107,17 @@ def test_class_gradient_rollout_is_the_product_over_all_cells(tied, label):
         positive = (a * slope).clamp(min=0).mean(dim=0).detach()
         idle = positive.sum(dim=-1) <= 0
         mixed.append(torch.where(idle[:, None], torch.eye(R * C), positive))
-    traced = trace_alignment(network, TOKENS, gradients=True)
-    grid = axial_grad_rollout(traced, traced.logits[:, label])
+    traced = trace(network, TOKENS, gradients=True)
+    grid = grad_rollout(traced, traced.logits[:, label])
     torch.testing.assert_close(grid[0], product(mixed), rtol=1e-4, atol=1e-6)
 
 
 def test_frozen_networks_have_gradients_too():
     network = make(True).requires_grad_(False)
-    traced = trace_alignment(network, TOKENS, gradients=True)
-    assert axial_grad_rollout(traced, traced.logits[:, 0]).sum().item() == pytest.approx(1, abs=1e-5)
+    traced = trace(network, TOKENS, gradients=True)
+    assert grad_rollout(traced, traced.logits[:, 0]).sum().item() == pytest.approx(1, abs=1e-5)
     with pytest.raises(ValueError, match="without gradients"):
-        axial_grad_rollout(trace_alignment(network, TOKENS), traced.logits[:, 0])
+        grad_rollout(trace(network, TOKENS), traced.logits[:, 0])
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -133,15 +129,14 @@ def test_padding_gets_nothing_and_changes_nothing(tied):
     rows[0, R:], columns[0, C:] = False, False
     for gradients in (False, True):
         one, two = (
-            trace_alignment(network, *given, gradients=gradients)
-            for given in ((TOKENS,), (wide, rows, columns))
+            trace(network, *given, gradients=gradients) for given in ((TOKENS,), (wide, rows, columns))
         )
-        grids = [axial_grad_rollout(t, t.logits[:, 1]) if gradients else axial_rollout(t) for t in (one, two)]
+        grids = [grad_rollout(t, t.logits[:, 1]) if gradients else rollout(t) for t in (one, two)]
         torch.testing.assert_close(grids[1][0, :R, :C], grids[0][0], rtol=1e-4, atol=1e-6)
         assert grids[1][0, R:].abs().max() == 0
         assert grids[1][0, :, C:].abs().max() == 0
     torch.testing.assert_close(
-        tied_maps(two)[0, :, :, : C - 1, : C - 1], tied_maps(one)[0], rtol=1e-4, atol=1e-6
+        row_maps(two)[0, :, :, : C - 1, : C - 1], row_maps(one)[0], rtol=1e-4, atol=1e-6
     )
 
 
@@ -150,7 +145,7 @@ def test_maps_of_rows_are_those_that_the_network_returns(tied):
     network = make(tied)
     steps = [s for s in network(TOKENS, return_attention=True).attention if s.axis == "row"]
     expected = torch.stack([s.weights.mean(dim=1) for s in steps], dim=1)[..., 1:, 1:]
-    torch.testing.assert_close(tied_maps(trace_alignment(network, TOKENS)), expected)
+    torch.testing.assert_close(row_maps(trace(network, TOKENS)), expected)
 
 
 def test_cls_is_taken_out():

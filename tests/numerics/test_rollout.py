@@ -90,7 +90,7 @@ def test_other_ways_to_make_heads_one(heads):
 )
 def test_mass_is_one_padding_gets_none_and_neighbours_change_nothing(lengths, chunk):
     net, (tokens, mask) = network(), batch([1 + n for n in lengths])
-    with mock.patch("seqray.explanations.attribution.attention_rollout.CHUNK_BYTES", chunk):
+    with mock.patch("seqray.explanations.attribution.attention_layers.CHUNK_BYTES", chunk):
         relevance = rollout(trace(net, tokens, mask))
     assert (relevance >= 0).all()
     torch.testing.assert_close(relevance.sum(1), torch.ones(len(lengths)))

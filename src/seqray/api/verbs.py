@@ -168,7 +168,7 @@ def explain(
         As for `predict`.
     method
         Name of a method, or several, see `seqray.explanations.attribution.METHODS`, and for alignments
-        `seqray.explanations.attribution.alignment_methods.ALIGNMENT_METHODS`.
+        `seqray.explanations.attribution.ALIGNMENT_METHODS`.
     top
         Keep that many letters or columns of each only, the best in rank.
     **options

@@ -29,7 +29,7 @@ class MethodSettings:
         Letters or columns that occlusion hides at a time; `LETTER_BLOCK` or `COLUMN_BLOCK` if None.
     spread
         How the rollouts get from the tokens of a convolutional stem to letters: ``read`` is over all letters
-        that the token has read, see `seqray.explanations.attribution.stem`; ``span`` is evenly over its
+        that the token has read, see `seqray.explanations.attribution.letters`; ``span`` is evenly over its
         stride.
     """
 
@@ -119,7 +119,7 @@ class AlignmentOptions(_Options):
     Attributes
     ----------
     methods
-        Names, see `seqray.explanations.attribution.alignment_methods.ALIGNMENT_METHODS`.
+        Names, see `seqray.explanations.attribution.ALIGNMENT_METHODS`.
     target
         The class explained; ``called`` for the one that each alignment is called; the positive one if None.
     seed

@@ -7,30 +7,24 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
-import torch
 
 from seqray.core import Codes, Floats, SequenceRecord
 from seqray.core.results import Explanation, Faithfulness, HeadFigures, Place
 from seqray.explanations.attribution import (
     METHODS,
-    attention_of_cls,
     check_methods,
     class_explained,
+    cls_attention,
     ensemble_score,
     head_figures,
-    letters_of,
-    mean_scores,
     member_effects,
     member_scores,
-    pooled_attention,
-    trace,
 )
 from seqray.explanations.checks import Evidence, conclude, measure, p_values, q_values
 from seqray.explanations.options import ExplainOptions
 from seqray.explanations.targets import randomized_network, target_name
-from seqray.inference import called_labels, checked_records, compute_precision, micro_batch, score_codes
+from seqray.inference import called_labels, checked_records, score_codes
 from seqray.modelfile import SequenceNetwork, TrainedModel
-from seqray.models import BackboneClassifier
 
 CHUNK_RECORDS = 128
 MAX_MUTATED = 500  # letters; every substitution of a longer record would cost too much to be a reference
@@ -193,7 +187,7 @@ def _explain_group(
         for m in options.methods
     }
     tests = {m: _tests(model, codes, target, m, scores[m].mean(axis=0), options) for m in options.methods}
-    attention = _attention(model, codes) if options.attention else None
+    attention = cls_attention(model, codes) if options.attention else None
     means = {m: scores[m].mean(axis=0) for m in options.methods}
     mean_effects = None if known is None else known.mean(axis=0)
     for row, item in enumerate(group):
@@ -238,31 +232,8 @@ def _tests(
     p = p_values(
         codes,
         scores,
-        lambda shuffled: mean_scores(model, shuffled, target, method, options.settings),
+        lambda shuffled: member_scores(model, shuffled, target, method, options.settings).mean(axis=0),
         options.shuffles,
         options.seed,
     )
     return p, q_values(p)
-
-
-def _attention(model: TrainedModel, codes: Codes) -> Floats:
-    """Attention of CLS to the letters: (N, layers, heads, n), the mean over members."""
-    size = micro_batch(model.card.model, codes.shape[1], model.device)
-    parts = []
-    with compute_precision(model.device, "fp32"):
-        for start in range(0, len(codes), size):
-            parts.append(_attention_of_members(model, codes[start : start + size]))
-    return np.concatenate(parts)
-
-
-def _attention_of_members(model: TrainedModel, codes: Codes) -> Floats:
-    tokens = torch.from_numpy(model.tokenizer.encode_codes(codes)).to(model.device)
-    members = []
-    for network in model.sequence_networks:
-        rows = (
-            pooled_attention(network, tokens)
-            if isinstance(network, BackboneClassifier)
-            else attention_of_cls(trace(network, tokens))
-        )  # (N, layers, H, T)
-        members.append(letters_of(network, model, codes, rows.double().cpu().numpy()))
-    return np.mean(members, axis=0)

@@ -1,5 +1,9 @@
 from .alignment import AxialTransformer as AxialTransformer
-from .attention import MultiHeadAttention as MultiHeadAttention, scaled_dot_product as scaled_dot_product
+from .attention import (
+    MultiHeadAttention as MultiHeadAttention,
+    attention_weights as attention_weights,
+    scaled_dot_product as scaled_dot_product,
+)
 from .axial import ColumnAttention as ColumnAttention, RowAttention as RowAttention
 from .backbone import BackboneClassifier as BackboneClassifier
 from .batches import (

@@ -15,6 +15,13 @@ from seqray.models.kernels import Linear, fused_attention, linear
 from seqray.models.positions import rotate
 
 
+def attention_weights(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Softmax of scores (..., Lq, Lk) over the keys, 0 for keys where the bool mask is False."""
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    return scores.softmax(dim=-1)
+
+
 def scaled_dot_product(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """softmax(Q Kᵀ / √E + mask) V, with the weights.
 
@@ -32,10 +39,7 @@ def scaled_dot_product(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = No
     output, weights
         (..., Lq, E) and (..., Lq, Lk); each row of the weights sums to 1.
     """
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
-    if mask is not None:
-        scores = scores.masked_fill(~mask, float("-inf"))
-    weights = scores.softmax(dim=-1)
+    weights = attention_weights(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]), mask)
     return weights @ v, weights
 
 

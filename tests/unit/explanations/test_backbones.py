@@ -10,7 +10,9 @@ from transformers import AutoModel, AutoTokenizer
 from seqray.core.errors import ConfigError
 from seqray.core.records import SequenceRecord
 from seqray.explanations import ExplainOptions, MethodSettings, check, explain_records, heads
-from seqray.explanations.attribution.methods import METHODS, AttributionTarget, effects
+from seqray.explanations.attribution.methods import METHODS
+from seqray.explanations.attribution.sequence_scores import effects
+from seqray.explanations.attribution.targets import AttributionTarget
 
 SEQUENCES = {
     "esm": "MKTAYIAKQRQISFVKSHFS",
@@ -27,7 +29,7 @@ SPANS = {
 def scores(model, sequence, method, target=1, **knobs):
     codes = model.alphabet.encode(sequence)[None]
     question = AttributionTarget(model, model.networks[0], target)
-    return METHODS[method].compute(question, codes, MethodSettings(**knobs))[0]
+    return METHODS[method].of_sequences(question, codes, MethodSettings(**knobs))[0]
 
 
 def spans_of(kind, directory):
@@ -143,8 +145,10 @@ def test_sequences_of_one_length_and_several_numbers_of_tokens(on_backbone):
     codes = np.stack([model.alphabet.encode(s) for s in sequences])
     question = AttributionTarget(model, model.networks[0], 1)
     for method in ("rollout", "grad-rollout", "input-x-gradient", "integrated-gradients"):
-        together = METHODS[method].compute(question, codes, MethodSettings(steps=4))
-        alone = [METHODS[method].compute(question, row[None], MethodSettings(steps=4))[0] for row in codes]
+        together = METHODS[method].of_sequences(question, codes, MethodSettings(steps=4))
+        alone = [
+            METHODS[method].of_sequences(question, row[None], MethodSettings(steps=4))[0] for row in codes
+        ]
         np.testing.assert_allclose(together, alone, atol=1e-5)
         if not METHODS[method].signed:
             np.testing.assert_allclose(together.sum(axis=1), 1, atol=1e-6)

@@ -12,7 +12,7 @@ import torch
 
 from seqray.core.model_config import ModelConfig
 from seqray.explanations.attribution.heads import head_figures
-from seqray.explanations.attribution.logodds import ensemble_score
+from seqray.explanations.attribution.targets import ensemble_score
 from seqray.modelfile import TrainedModel
 from seqray.models.build import build_model
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from seqray.core.alphabet import DNA, PROTEIN
 from seqray.explanations.attribution import mutagenesis
-from seqray.explanations.attribution.mutagenesis import loss_of_letters, occlusion, substitution_effects
+from seqray.explanations.attribution.mutagenesis import loss_of_letters, substitution_effects
+from seqray.explanations.attribution.occlusion import occlusion
 
 
 def additive(weights):

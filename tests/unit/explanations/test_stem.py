@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from seqray.core.model_config import ModelConfig, StemConfig
-from seqray.explanations.attribution.stem import sensitivities, spread
+from seqray.explanations.attribution.letters import sensitivities, spread_by_sensitivity
 from seqray.models.build import build_model
 
 STEMS = [
@@ -52,7 +52,9 @@ def test_many_letters_at_once_tell_the_same_as_one_by_one(config, count):
     relevance = torch.rand(3, 1 + changes.shape[1])
     shares = expected / expected.sum(-1, keepdim=True)
     body = torch.einsum("bt,btn->bn", relevance[:, 1:], shares)
-    torch.testing.assert_close(spread(relevance, stem, tokens), torch.cat((relevance[:, :1], body), 1))
+    torch.testing.assert_close(
+        spread_by_sensitivity(relevance, stem, tokens), torch.cat((relevance[:, :1], body), 1)
+    )
 
 
 def test_a_token_that_no_letter_changes_spreads_over_its_stride():
@@ -61,4 +63,4 @@ def test_a_token_that_no_letter_changes_spreads_over_its_stride():
         stem.merge.weight.zero_()
     relevance = torch.tensor([[0.5, 0.3, 0.6, 0.2]]).expand(3, -1)
     expected = torch.tensor([0.5, 0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 0.2]).expand(3, -1)
-    torch.testing.assert_close(spread(relevance, stem, tokens), expected)
+    torch.testing.assert_close(spread_by_sensitivity(relevance, stem, tokens), expected)

@@ -1,4 +1,11 @@
-"""Scores of positions: one file a method, `methods` is the table of them."""
+"""Scores of positions: what each method computes, and of which forward pass.
+
+- `methods`: the table of methods; `sequence_scores`, `alignment_scores`: what each row of it computes
+- `attention_rollout`, `gradients`, `mutagenesis`, `occlusion`: the methods; `heads`, `column_pairs`: figures
+- `forward_trace`: a pass and its attention layers; `attention_layers`, `axial_attention`,
+  `backbone_attention`: a kind of attention each
+- `targets`: the log-odds explained; `letters`: from tokens to letters; `shuffles`: shuffled copies
+"""
 
 import lazy_loader
 

@@ -1,12 +1,17 @@
-from .alignment_methods import (
-    ALIGNMENT_METHODS as ALIGNMENT_METHODS,
-    score_alignment as score_alignment,
-    score_pairs as score_pairs,
+from .alignment_scores import score_pairs as score_pairs
+from .attention_layers import (
+    AttentionLayer as AttentionLayer,
+    SequenceLayer as SequenceLayer,
+    Trace as Trace,
+    WeightBlock as WeightBlock,
 )
-from .attention_rollout import attention_of_cls as attention_of_cls, rollout as rollout
-from .axial_rollout import tied_maps as tied_maps
-from .axial_trace import trace_alignment as trace_alignment
-from .backbones import pooled_attention as pooled_attention
+from .attention_rollout import (
+    attention_of_cls as attention_of_cls,
+    grad_rollout as grad_rollout,
+    rollout as rollout,
+    value_rollout as value_rollout,
+)
+from .axial_attention import row_maps as row_maps
 from .column_pairs import (
     SEPARATION as SEPARATION,
     PairTable as PairTable,
@@ -16,18 +21,24 @@ from .column_pairs import (
     pair_table as pair_table,
     structure_of as structure_of,
 )
-from .compute import (
-    mean_scores as mean_scores,
-    member_effects as member_effects,
-    member_scores as member_scores,
-)
 from .forward_trace import trace as trace
 from .heads import check_heads as check_heads, head_figures as head_figures
-from .hiding import AlignmentTarget as AlignmentTarget, occlude_columns as occlude_columns
-from .logodds import CALLED as CALLED, class_explained as class_explained, ensemble_score as ensemble_score
 from .methods import (
+    ALIGNMENT_METHODS as ALIGNMENT_METHODS,
     METHODS as METHODS,
+    Method as Method,
     check_methods as check_methods,
-    letters_of as letters_of,
+    member_effects as member_effects,
+    member_scores as member_scores,
+    score_alignment as score_alignment,
 )
-from .seeds import generator_for as generator_for
+from .occlusion import occlude_columns as occlude_columns
+from .sequence_scores import cls_attention as cls_attention
+from .shuffles import generator_for as generator_for, shuffled_copies as shuffled_copies
+from .targets import (
+    CALLED as CALLED,
+    AlignmentTarget as AlignmentTarget,
+    AttributionTarget as AttributionTarget,
+    class_explained as class_explained,
+    ensemble_score as ensemble_score,
+)

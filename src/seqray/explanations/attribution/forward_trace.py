@@ -1,67 +1,37 @@
-"""Watch a forward pass: what goes into each attention layer, and what its heads give.
+"""Watch a forward pass: what each attention layer read and, with gradients, the output of its heads.
 
 The network runs as it always does, on its fused kernels and in evaluation mode; no attention weight is
-stored. Explanations recompute the weights that they need from queries and keys, some rows at a time.
+stored. Explanations recompute the weights that they need, see `AttentionLayer`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from seqray.models import MultiHeadAttention
+from seqray.explanations.attribution.attention_layers import AttentionLayer, SequenceLayer, Trace
+from seqray.explanations.attribution.axial_attention import ColumnLayer, RowLayer
+from seqray.explanations.attribution.backbone_attention import BackboneLayer
+from seqray.models import (
+    AxialTransformer,
+    BackboneClassifier,
+    ColumnAttention,
+    MultiHeadAttention,
+    RowAttention,
+)
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AttentionTrace:
-    """One attention layer of a forward pass.
-
-    Attributes
-    ----------
-    attention
-        The layer.
-    x
-        (B, T, D) what it read.
-    mask
-        (B, T) bool, True at real tokens; None where nothing is padded.
-    rotation
-        Of rotary positions, or None.
-    cls_only
-        Whether it answered the query of CLS alone.
-    heads
-        (B, Lq, D) what its heads gave, side by side, before the output matrix; Lq is T, or 1 with
-        ``cls_only``. None without gradients, which alone need it.
-    """
-
-    attention: MultiHeadAttention
-    x: Tensor
-    mask: Tensor | None
-    rotation: tuple[Tensor, Tensor] | None
-    cls_only: bool
-    heads: Tensor | None
-
-    def project(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries (B, H, Lq, E), keys and values (B, H, T, E), without gradients."""
-        with torch.no_grad():
-            return self.attention.project(self.x.detach(), self.rotation, first_query_only=self.cls_only)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Trace:
-    """A forward pass: logits (B, K), attention layers from first to last, and the embedded tokens.
-
-    ``embedded`` (B, N, width) are the vectors of all tokens but CLS, before the stem or the positions; None
-    without gradients.
-    """
-
-    logits: Tensor
-    layers: tuple[AttentionTrace, ...]
-    embedded: Tensor | None
+LAYERS: dict[type[nn.Module], Callable[[Any, dict[str, Any], Tensor | None], AttentionLayer]] = {
+    MultiHeadAttention: SequenceLayer.of_call,
+    ColumnAttention: ColumnLayer.of_call,
+    RowAttention: RowLayer.of_call,
+}
+"""How an attention layer is described: from the module, the arguments of its call and its heads' output."""
 
 
 @contextmanager
@@ -76,72 +46,157 @@ def evaluating(network: nn.Module) -> Iterator[None]:
             module.training = mode
 
 
-def embedding_of(network: nn.Module) -> nn.Embedding:
+def embedding_of(network: nn.Module) -> nn.Module:
     """The table that turns the tokens of a network into vectors."""
+    if isinstance(network, BackboneClassifier):
+        return network.encoder.get_input_embeddings()
     return next(module for module in network.modules() if isinstance(module, nn.Embedding))
 
 
+@singledispatch
 def trace(
     network: nn.Module,
     tokens: Tensor,
     mask: Tensor | None = None,
     *,
     gradients: bool = False,
+    attention: bool = True,
     embedded: Tensor | None = None,
-) -> Trace:
+) -> Trace[Any]:
     """Run a network and keep what its attention layers read.
 
     Parameters
     ----------
     network
-        For example a `SequenceTransformer`; left in the mode in which it was found.
+        Of sequences, on a backbone (in evaluation mode), or of alignments; left in the mode in which it was
+        found.
     tokens
-        (B, L) int64, CLS first, on the device of the network.
+        (B, L) int64, CLS first, on the device of the network; (B, R, C) for alignments.
     mask
-        (B, L) bool, True at real tokens; None where nothing is padded.
+        (B, L) bool, True at real tokens; None where nothing is padded. Two masks, (B, R) of the rows and
+        (B, C) of the columns, for alignments; none for a backbone.
     gradients
         Record the graph from the embedded tokens on, for `torch.autograd.grad`.
+    attention
+        Keep the attention layers.
     embedded
-        (B, N, width) to put in place of the embedded tokens.
+        (B, N, width) to put in place of the embedded tokens; not for alignments.
 
     Raises
     ------
     RuntimeError
-        Where a layer of the network attended without being seen.
+        If a layer of the network attended without being seen.
     """
-    read: list[tuple[MultiHeadAttention, tuple[Any, ...]]] = []
-    given: list[tuple[bool, Tensor | None]] = []
-    vectors: list[Tensor | None] = []
+    watched = _Watch(network, embedding_of(network), gradients, embedded, attention=attention)
+    logits = watched.run(lambda: network(tokens, mask).logits)
+    length = watched.calls[0][1]["x"].shape[1] if attention else tokens.shape[1]
+    return Trace(logits, watched.layers(), watched.vectors[0], _at_cls(logits, len(tokens), length))
 
-    def see_input(module: nn.Module, arguments: tuple[Any, ...]) -> None:
-        assert isinstance(module, MultiHeadAttention)
-        read.append((module, arguments))
 
-    def see_heads(_: nn.Module, arguments: tuple[Any, ...]) -> None:
-        heads: Tensor = arguments[0]
-        given.append((heads.shape[1] < read[-1][1][0].shape[1], heads if gradients else None))
+@trace.register(AxialTransformer)
+def _trace_alignment(
+    network: AxialTransformer,
+    tokens: Tensor,
+    row_mask: Tensor | None = None,
+    column_mask: Tensor | None = None,
+    *,
+    gradients: bool = False,
+) -> Trace[Any]:
+    watched = _Watch(network, network.embedding, gradients)
+    logits = watched.run(lambda: network.head(network.states(tokens, row_mask, column_mask)[:, 0, 0]))
+    return Trace(logits, watched.layers(), watched.vectors[0], _at_cls(logits, *tokens.shape))
 
-    def see_embedding(_: nn.Module, __: tuple[Any, ...], output: Tensor) -> Tensor:
-        start = output if embedded is None else embedded
-        start = start.detach().requires_grad_(gradients)
-        vectors.append(start if gradients else None)
-        return start
 
-    attentions = [module for module in network.modules() if isinstance(module, MultiHeadAttention)]
-    with ExitStack() as stack:
-        stack.enter_context(evaluating(network))
-        stack.enter_context(torch.set_grad_enabled(gradients))
-        handles = [embedding_of(network).register_forward_hook(see_embedding)]
-        for attention in attentions:
-            handles.append(attention.register_forward_pre_hook(see_input))
-            handles.append(attention.out.register_forward_pre_hook(see_heads))
-        for handle in handles:
-            stack.callback(handle.remove)
-        logits = network(tokens, mask).logits
-    if not len(read) == len(given) == len(attentions) or len(vectors) != 1:
-        raise RuntimeError(f"saw {len(read)} of {len(attentions)} attention layers")
-    layers = []
-    for (attention, arguments), (cls_only, heads) in zip(read, given, strict=True):
-        key_mask, rotation = (*arguments[1:], None, None)[:2]
-        layers.append(AttentionTrace(attention, arguments[0], key_mask, rotation, cls_only, heads))
-    return Trace(logits, tuple(layers), vectors[0])
+@trace.register(BackboneClassifier)
+def _trace_backbone(
+    network: BackboneClassifier,
+    tokens: Tensor,
+    *,
+    gradients: bool = False,
+    attention: bool = True,
+    embedded: Tensor | None = None,
+) -> Trace[Any]:
+    """Exchange the vectors of the tokens inside the encoder, which still reads the tokens.
+
+    Some encoders scale by the tokens, or count positions by their padding, and answer differently to
+    ``inputs_embeds``.
+    """
+    pooling, layers = network.pooling_weights(tokens), []
+
+    def run() -> Tensor:
+        states, steps = network.encode(tokens, return_attention=attention)
+        layers.extend(BackboneLayer(step.weights, pooling) for step in steps)
+        return network.classify_states(states, tokens)
+
+    watched = _Watch(network, embedding_of(network), gradients, embedded)
+    return Trace(watched.run(run), tuple(layers), watched.vectors[0], pooling)
+
+
+def _at_cls(logits: Tensor, *shape: int) -> Tensor:
+    start = torch.zeros(shape, device=logits.device)
+    start.flatten(1)[:, 0] = 1.0
+    return start
+
+
+class _Watch:
+    """Hooks on the embedding of a network and on its attention layers, for one pass."""
+
+    def __init__(
+        self,
+        network: nn.Module,
+        embedding: nn.Module,
+        gradients: bool,
+        embedded: Tensor | None = None,
+        attention: bool = True,
+    ) -> None:
+        self.network, self.embedding, self.embedded = network, embedding, embedded
+        self.gradients = gradients
+        self.attentions = list(_attentions(network)) if attention else []
+        self.calls: list[tuple[nn.Module, dict[str, Any]]] = []
+        self.heads: list[Tensor] = []
+        self.vectors: list[Tensor] = []
+
+    def run(self, forward: Callable[[], Tensor]) -> Tensor:
+        with ExitStack() as stack:
+            stack.enter_context(evaluating(self.network))
+            stack.enter_context(torch.set_grad_enabled(self.gradients))
+            stack.callback(self.embedding.register_forward_hook(self._see_embedding).remove)
+            for attention in self.attentions:
+                hook = attention.register_forward_pre_hook(self._see_call, with_kwargs=True)
+                stack.callback(hook.remove)
+                if self.gradients:
+                    output = attention.get_submodule(
+                        "attention.out" if hasattr(attention, "attention") else "out"
+                    )
+                    stack.callback(output.register_forward_pre_hook(self._see_heads).remove)
+            return forward()
+
+    def layers(self) -> tuple[AttentionLayer, ...]:
+        seen = len(self.calls)
+        if seen != len(self.attentions) or (self.gradients and len(self.heads) != seen):
+            raise RuntimeError(f"saw {seen} of {len(self.attentions)} attention layers")
+        heads = self.heads or [None] * seen
+        return tuple(
+            LAYERS[type(module)](module, arguments, output)
+            for (module, arguments), output in zip(self.calls, heads, strict=True)
+        )
+
+    def _see_call(self, module: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        self.calls.append((module, inspect.signature(module.forward).bind(*arguments, **named).arguments))
+
+    def _see_heads(self, _: nn.Module, arguments: tuple[Any, ...]) -> None:
+        self.heads.append(arguments[0])
+
+    def _see_embedding(self, _: nn.Module, __: tuple[Any, ...], output: Tensor) -> Tensor:
+        start = output if self.embedded is None else self.embedded
+        self.vectors.append(start.detach().requires_grad_(self.gradients))
+        return self.vectors[-1].clone()  # an encoder may write into what its embedding gives
+
+
+def _attentions(module: nn.Module) -> Iterator[nn.Module]:
+    """Attention layers, those within another one left out."""
+    for child in module.children():
+        if type(child) in LAYERS:
+            yield child
+        else:
+            yield from _attentions(child)

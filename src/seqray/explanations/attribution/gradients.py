@@ -1,7 +1,7 @@
 """Signed scores from gradients: input times gradient, and integrated gradients.
 
 Both compare each token with the mean of all letters' tokens. A gradient with respect to a one-hot code also
-has a part that points off the simplex of real sequences and is noise; taking the mean over the letters away
+has a part that points off the simplex of real sequences and is noise; subtracting the mean over the letters
 removes it (Majdandzic et al. 2023, Genome Biology 24:109).
 """
 
@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from seqray.explanations.attribution.forward_trace import Trace, embedding_of, trace
+from seqray.explanations.attribution.forward_trace import embedding_of, trace
 from seqray.explanations.options import STEPS
 from seqray.models.tokenizers import FIRST_LETTER
 
@@ -20,53 +21,93 @@ Target = Callable[[Tensor], Tensor]
 """Logits (B, K) to the quantity explained (B,)."""
 
 
-def input_x_gradient(network: nn.Module, tokens: Tensor, target: Target) -> Tensor:
-    """Gradient times (token minus the mean letter): first-order effect of the letter, (B, L), 0 at CLS.
+def input_x_gradient(
+    network: nn.Module, tokens: Tensor, target: Target, letter_tokens: Tensor | None = None
+) -> Tensor:
+    """Gradient times (token minus the mean letter): first-order effect of the letter.
 
     Parameters
     ----------
     network
-        Left in the mode in which it was found.
+        Of sequences, or on a backbone; left in the mode in which it was found.
     tokens
-        (B, L) int64, CLS first, none padded.
+        (B, L) int64, CLS first; padded for a backbone only.
     target
         What is explained.
+    letter_tokens
+        (V,) tokens of a backbone that stand for letters, over which the mean is taken.
+
+    Returns
+    -------
+    Tensor
+        (B, L), 0 at special and unknown tokens.
     """
-    return _attribute(network, tokens, _slope(trace(network, tokens, gradients=True), target))
+    slope, embedded = _slope(network, tokens, target)
+    start, known = _mean_letters(network, tokens, embedded, letter_tokens)
+    return _attribute(tokens, embedded - start, slope, known)
 
 
-def integrated_gradients(network: nn.Module, tokens: Tensor, target: Target, steps: int = STEPS) -> Tensor:
-    """Gradients averaged on the straight way from the mean letter to the sequence: (B, L), 0 at CLS.
+def integrated_gradients(
+    network: nn.Module,
+    tokens: Tensor,
+    target: Target,
+    letter_tokens: Tensor | None = None,
+    steps: int = STEPS,
+) -> Tensor:
+    """Gradients averaged on the straight way from the mean letter to the sequence.
 
     The scores of a record sum to target(sequence) - target(mean letters), but for the error of the midpoint
     rule with that many steps.
+
+    Parameters
+    ----------
+    network, tokens, target, letter_tokens
+        As of `input_x_gradient`.
+    steps
+        Points at which the gradient is taken.
+
+    Returns
+    -------
+    Tensor
+        (B, L), 0 at special and unknown tokens.
 
     References
     ----------
     Sundararajan et al. 2017, Axiomatic Attribution for Deep Networks, equation 3.
     """
-    table = embedding_of(network).weight.detach()
-    end = table[tokens[:, 1:]]  # (B, N, width)
-    start = _mean_letter(table).expand_as(end)
+    end = trace(network, tokens, attention=False).embedded
+    start, known = _mean_letters(network, tokens, end, letter_tokens)
     total = torch.zeros_like(end)
     for step in range(steps):
         between = start + (step + 0.5) / steps * (end - start)
-        total += _slope(trace(network, tokens, gradients=True, embedded=between), target)
-    return _attribute(network, tokens, total / steps)
+        total += _slope(network, tokens, target, between)[0]
+    return _attribute(tokens, end - start, total / steps, known)
 
 
-def _slope(traced: Trace, target: Target) -> Tensor:
-    """Gradient of the target with respect to the embedded tokens: (B, N, width)."""
-    assert isinstance(traced.embedded, Tensor)
-    return torch.autograd.grad(target(traced.logits).sum(), traced.embedded)[0]
+def _slope(
+    network: nn.Module, tokens: Tensor, target: Target, embedded: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Gradient of the target with respect to the embedded tokens, and those tokens: (B, N, width) each."""
+    traced = trace(network, tokens, gradients=True, attention=False, embedded=embedded)
+    [slope] = torch.autograd.grad(target(traced.logits).sum(), traced.embedded)
+    return slope, traced.embedded.detach()
 
 
-def _mean_letter(table: Tensor) -> Tensor:
-    return table[FIRST_LETTER:].mean(dim=0)
-
-
-def _attribute(network: nn.Module, tokens: Tensor, slope: Tensor) -> Tensor:
-    table = embedding_of(network).weight.detach()
+@torch.no_grad()
+def _mean_letters(
+    network: nn.Module, tokens: Tensor, embedded: Tensor, letter_tokens: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """The embedded tokens with their letters at the mean letter, and which tokens are letters (B, N)."""
+    table = embedding_of(network)
+    if letter_tokens is not None:
+        known = torch.isin(tokens, letter_tokens)
+        return torch.where(known[..., None], table(letter_tokens - 1).mean(dim=0), embedded), known
+    weight = table.weight
+    assert isinstance(weight, Tensor)
     known = tokens[:, 1:] >= FIRST_LETTER  # an ambiguous letter has no effect of its own
-    effect = ((table[tokens[:, 1:]] - _mean_letter(table)) * slope).sum(dim=-1) * known
-    return torch.cat((effect.new_zeros(len(effect), 1), effect), dim=1)
+    return weight[FIRST_LETTER:].mean(dim=0).expand_as(embedded), known
+
+
+def _attribute(tokens: Tensor, change: Tensor, slope: Tensor, known: Tensor) -> Tensor:
+    effect = (change * slope).sum(dim=-1) * known
+    return F.pad(effect, (tokens.shape[1] - effect.shape[1], 0))  # CLS, which is not embedded, has none

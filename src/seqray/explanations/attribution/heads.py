@@ -11,10 +11,9 @@ from torch import Tensor, nn
 
 from seqray.core import Codes, ConfigError, Floats
 from seqray.core.results import HeadFigures
-from seqray.explanations.attribution.attention_rollout import weight_slices
-from seqray.explanations.attribution.forward_trace import AttentionTrace, trace
-from seqray.explanations.attribution.methods import AttributionTarget
-from seqray.inference import compute_precision, micro_batch
+from seqray.explanations.attribution.attention_layers import SequenceLayer
+from seqray.explanations.attribution.forward_trace import trace
+from seqray.explanations.attribution.targets import AttributionTarget, token_batches
 from seqray.modelfile import TrainedModel
 from seqray.models import MultiHeadAttention, SequenceTransformer
 
@@ -70,30 +69,26 @@ def check_heads(model: TrainedModel) -> None:
         )
 
 
-def _describe(question: AttributionTarget, codes: Codes) -> Floats:
+def _describe(target: AttributionTarget, codes: Codes) -> Floats:
     """Entropy, distance, CLS mass and importance: (layers, H, 4), means over the records."""
-    model, network = question.model, question.network
+    network = target.network
     assert isinstance(network, SequenceTransformer)
-    size = micro_batch(model.card.model, codes.shape[1], model.device)
-    shape: list[Floats] = []
-    with compute_precision(model.device, "fp32"):
-        for start in range(0, len(codes), size):
-            part = codes[start : start + size]
-            tokens = torch.from_numpy(model.tokenizer.encode_codes(part)).to(model.device)
-            traced = trace(network, tokens)
-            rows = [_weight_figures(layer, network.embedding.stride) for layer in traced.layers]
-            shape.append(torch.stack(rows).double().cpu().numpy() * len(part))  # (layers, H, 3)
-    importance = _importance(question, network, codes)  # (layers, H)
-    return np.concatenate([np.sum(shape, axis=0) / len(codes), importance[..., None]], axis=-1)
+    sums: list[Floats] = []
+    for _, tokens in token_batches(target.model, codes):
+        layers = [_weight_figures(layer, network.embedding.stride) for layer in trace(network, tokens).layers]
+        sums.append(torch.stack(layers).double().cpu().numpy() * len(tokens))  # (layers, H, 3)
+    importance = _importance(target, network, codes)  # (layers, H)
+    return np.concatenate([np.sum(sums, axis=0) / len(codes), importance[..., None]], axis=-1)
 
 
 @torch.no_grad()
-def _weight_figures(layer: AttentionTrace, stride: int) -> Tensor:
+def _weight_figures(layer: SequenceLayer, stride: int) -> Tensor:
     """Entropy, distance and CLS mass of a layer's heads, means over batch and queries: (H, 3)."""
     total, queries = torch.zeros(layer.attention.heads, 3, device=layer.x.device), 0
     keys = layer.x.shape[1]
     places = torch.arange(keys, device=layer.x.device, dtype=torch.float32)
-    for weights, rows in weight_slices(layer):
+    for block in layer.blocks():
+        weights, rows = block.weights, block.queries[1]
         entropy = torch.special.entr(weights).sum(dim=-1) / np.log(max(keys, 2))  # (B, H, c)
         letters = weights[..., 1:] / weights[..., 1:].sum(dim=-1, keepdim=True).clamp(min=1e-12)
         gaps = (places[rows, None] - places[1:]).abs() * stride  # (c, T - 1)
@@ -108,15 +103,15 @@ def _weight_figures(layer: AttentionTrace, stride: int) -> Tensor:
     return figures
 
 
-def _importance(question: AttributionTarget, network: SequenceTransformer, codes: Codes) -> Floats:
+def _importance(target: AttributionTarget, network: SequenceTransformer, codes: Codes) -> Floats:
     """Change of the mean log-odds when a head gives zeros: (layers, H)."""
-    before = question.of_codes(codes)
+    before = target.of_codes(codes)
     layers = [module for module in network.modules() if isinstance(module, MultiHeadAttention)]
     changes = np.empty((len(layers), layers[0].heads))
     for i, layer in enumerate(layers):
         for head in range(layer.heads):
             with _silenced(layer, head):
-                changes[i, head] = (question.of_codes(codes) - before).mean()
+                changes[i, head] = (target.of_codes(codes) - before).mean()
     return changes
 
 

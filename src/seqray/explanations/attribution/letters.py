@@ -1,4 +1,10 @@
-"""From tokens back to letters: CLS is taken out, and each token's score is spread over its letters."""
+"""From tokens back to letters: CLS is taken out, and each token's score is spread over its letters.
+
+A token of a convolutional stem stands for more than the letters under its stride: its convolutions read some
+letters to both sides. Spread over the stride alone, the relevance of a token that has found a word of eight
+covers only one to three of its letters. So `spread_by_sensitivity` divides it among all letters that the
+token has read, in proportion to how much the token changes when the mean of all letters replaces a letter.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +12,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
-from seqray.core import Floats
-from seqray.models.tokenizers import OwnTokenizer
+from seqray.core import Floats, Ints
+from seqray.models import ConvolutionalStem, PositionTerms
+from seqray.models.tokenizers import FIRST_LETTER, OwnTokenizer
 
 
 def to_letters(scores: npt.ArrayLike, tokenizer: OwnTokenizer, stride: int, letters: int) -> Floats:
@@ -44,9 +53,7 @@ def to_letters(scores: npt.ArrayLike, tokenizer: OwnTokenizer, stride: int, lett
     return result
 
 
-def spread_over_spans(
-    scores: npt.NDArray[np.floating], spans: Sequence[npt.NDArray[np.int64]], letters: int
-) -> Floats:
+def spread_over_spans(scores: Floats, spans: Sequence[Ints], letters: int) -> Floats:
     """Spread scores of tokens evenly over the letters that each stands for, sequence by sequence.
 
     Parameters
@@ -76,3 +83,73 @@ def shares(scores: Floats) -> Floats:
     total = scores.sum(axis=-1, keepdims=True)
     even = np.full_like(scores, 1 / max(1, scores.shape[-1]))
     return np.where(total > 0, scores / np.where(total > 0, total, 1), even)
+
+
+@torch.no_grad()
+def spread_by_sensitivity(
+    relevance: Tensor, stem: ConvolutionalStem, tokens: Tensor, terms: PositionTerms | None = None
+) -> Tensor:
+    """Spread relevance over the letters that each token has read.
+
+    Parameters
+    ----------
+    relevance
+        (B, 1 + T) with CLS first.
+    stem
+        That made the T tokens.
+    tokens
+        (B, 1 + N) letter tokens with CLS first, none padded.
+    terms
+        What letters are worth at their places, if the model has that.
+
+    Returns
+    -------
+    Tensor
+        (B, 1 + N) with the same sums; CLS keeps its own.
+    """
+    weights, letters = sensitivities(stem, tokens[:, 1:], terms)  # (B, T, F), (T, F)
+    shares = weights / weights.sum(dim=-1, keepdim=True)
+    body = relevance[:, 1:, None] * shares
+    count = tokens.shape[1] - 1
+    result = relevance.new_zeros(len(tokens), count)
+    result.index_add_(1, letters.clamp(0, count - 1).flatten(), body.flatten(1))
+    return torch.cat((relevance[:, :1], result), dim=1)
+
+
+def sensitivities(
+    stem: ConvolutionalStem, letters: Tensor, terms: PositionTerms | None = None
+) -> tuple[Tensor, Tensor]:
+    """How much each token changes when one of the letters that it reads becomes the mean letter.
+
+    No token reads letters that are further apart than its field of F letters, so every F-th letter is changed
+    at once, and F passes of the stem suffice.
+
+    Parameters
+    ----------
+    letters
+        (B, N) tokens.
+    terms
+        What letters are worth at their places, if the model has that.
+
+    Returns
+    -------
+    changes, places
+        (B, T, F) norm of the change, and (T, F) the letter changed. Places beyond the ends have no weight.
+        A token that nothing changes gets the same weight for each letter under its stride.
+    """
+    count, field, reach = letters.shape[1], stem.field, (stem.field - stem.stride) // 2
+    vectors = stem.letters(letters)  # (B, N, width)
+    mean = stem.letters.weight[FIRST_LETTER:].mean(dim=0)
+    whole, _ = stem.read(vectors, None, terms)
+    lowest = torch.arange(whole.shape[1], device=letters.device) * stem.stride - reach  # (T,)
+    places = lowest[:, None] + torch.arange(field, device=letters.device)  # (T, F)
+    changes = whole.new_zeros(*whole.shape[:2], field)
+    for turn in range(min(field, count)):
+        changed = vectors.clone()
+        changed[:, turn::field] = mean
+        difference = (stem.read(changed, None, terms)[0] - whole).float().norm(dim=-1)  # (B, T)
+        changes.scatter_(2, ((turn - lowest) % field).expand_as(difference)[..., None], difference[..., None])
+    inside = (places >= 0) & (places < count)
+    own = (places >= lowest[:, None] + reach) & (places < lowest[:, None] + reach + stem.stride) & inside
+    changes = changes * inside
+    return torch.where(changes.sum(dim=-1, keepdim=True) > 0, changes, own.to(changes.dtype)), places

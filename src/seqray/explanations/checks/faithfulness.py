@@ -19,8 +19,7 @@ import numpy.typing as npt
 from scipy.stats import rankdata
 
 from seqray.core import Codes, Floats
-from seqray.explanations.attribution import generator_for
-from seqray.explanations.checks.significance import shuffled_copies
+from seqray.explanations.attribution import generator_for, shuffled_copies
 
 SHARES = np.array([0, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0])
 RANDOM_RANKINGS, REFERENCES = 5, 2

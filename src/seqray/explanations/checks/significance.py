@@ -6,15 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from seqray.core import Codes, Floats, dinucleotide_shuffle
-from seqray.explanations.attribution import generator_for
+from seqray.core import Codes, Floats
+from seqray.explanations.attribution import shuffled_copies
 from seqray.explanations.options import SHUFFLES
-
-
-def shuffled_copies(codes: Codes, copies: int, seed: int = 0) -> Codes:
-    """Shuffle a record (n,), its dinucleotides kept: (copies, n); the same letters give the same copies."""
-    rng = generator_for(codes, seed)
-    return np.stack([dinucleotide_shuffle(codes, rng) for _ in range(copies)])
 
 
 def p_values(

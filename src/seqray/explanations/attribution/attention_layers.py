@@ -1,0 +1,186 @@
+"""What rollout knows of an attention layer in a forward pass: which weights it used, and for which tokens.
+
+No weight is stored in the forward pass. A layer recomputes its weights from queries and keys, some queries at
+a time. Another kind of attention adds a subclass of `AttentionLayer` and a row in the table ``LAYERS`` of
+`seqray.explanations.attribution.forward_trace`; the softmax is that of the models, `attention_weights`.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+import torch
+from torch import Tensor
+
+from seqray.models import MultiHeadAttention, attention_weights
+
+CHUNK_BYTES = 2 << 20  # of the weights at a time: they stay in the processor's cache
+MIN_QUERIES = 8
+
+Index = tuple[int | slice, slice]
+
+
+class WeightBlock(NamedTuple):
+    """Attention weights of some queries.
+
+    Attributes
+    ----------
+    weights
+        (n, H, q, k), each row sums to 1; (1, H, q, k) where all n lines share them.
+    queries, keys
+        Where the n·q queries and the n·k keys are in `AttentionLayer.lines` of the tokens.
+    values
+        (n, H, k, E) of the keys; None where the network does not show them.
+    """
+
+    weights: Tensor
+    queries: Index
+    keys: Index
+    values: Tensor | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AttentionLayer(ABC):
+    """One attention layer of a forward pass.
+
+    Attributes
+    ----------
+    heads
+        Output of the heads, side by side, before the output matrix, with its graph: what gradients are taken
+        of. None without gradients.
+    """
+
+    one_line: ClassVar[bool] = True
+    """Whether the tokens of a record are one line (B, T), not a grid (B, R, C)."""
+
+    heads: Tensor | None
+
+    @abstractmethod
+    def blocks(self) -> Iterator[WeightBlock]:
+        """Yield the weights of some queries at a time, without gradients."""
+
+    @abstractmethod
+    def weight_gradient(self, slope: Tensor, block: WeightBlock) -> Tensor:
+        """Gradient by the weights of a block, (n, H, q, k), from the slope: that by `heads`."""
+
+    def lines(self, tokens: Tensor) -> Tensor:
+        """View (B, ..., D) so that attention runs along the axis before the last index of a block."""
+        return tokens
+
+
+L = TypeVar("L", bound=AttentionLayer, covariant=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace(Generic[L]):
+    """A forward pass.
+
+    Attributes
+    ----------
+    logits
+        (B, K).
+    layers
+        Attention layers, first layer first.
+    embedded
+        (B, N, width) of the tokens that stand for letters, before the stem or the positions; of alignments
+        (B, R, C, D), of backbones (B, L, E) of all tokens.
+    start
+        Share of each token in what the head reads: (B, T), or (B, R, C) for alignments, sums to 1.
+    """
+
+    logits: Tensor
+    layers: tuple[L, ...]
+    embedded: Tensor
+    start: Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SequenceLayer(AttentionLayer):
+    """A layer in which each token of a sequence attends to all of them.
+
+    Attributes
+    ----------
+    attention
+        The layer.
+    x
+        (B, T, D) its input.
+    mask
+        (B, T) bool, True at real tokens; None where nothing is padded.
+    rotation
+        Of rotary positions, or None.
+    cls_only
+        Whether it computed the query of CLS alone.
+    heads
+        (B, Lq, D), where Lq is T, or 1 with ``cls_only``.
+    """
+
+    attention: MultiHeadAttention
+    x: Tensor
+    mask: Tensor | None
+    rotation: tuple[Tensor, Tensor] | None
+    cls_only: bool
+
+    @classmethod
+    def of_call(
+        cls, attention: MultiHeadAttention, arguments: dict[str, Any], heads: Tensor | None
+    ) -> SequenceLayer:
+        """From the arguments of `MultiHeadAttention.forward`."""
+        mask, rotation = arguments.get("mask"), arguments.get("rotation")
+        return cls(heads, attention, arguments["x"], mask, rotation, arguments.get("first_query_only", False))
+
+    def project(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Scaled queries (B, H, Lq, E), keys and values (B, H, T, E), without gradients."""
+        with torch.no_grad():
+            q, k, v = self.attention.project(self.x.detach(), self.rotation, first_query_only=self.cls_only)
+            q = (q.float() / math.sqrt(q.shape[-1])).contiguous()
+            return q, k.float().mT.contiguous().mT, v.float()  # turned once, not for each product
+
+    @torch.no_grad()
+    def blocks(self) -> Iterator[WeightBlock]:
+        """Cut the queries so that the weights of one block stay small."""
+        q, k, v = self.project()
+        step = max(MIN_QUERIES, CHUNK_BYTES // (4 * k.shape[:3].numel()))
+        for start in range(0, q.shape[2], step):
+            rows = slice(start, min(start + step, q.shape[2]))
+            weights = attention_weights(q[:, :, rows] @ k.mT, self._key_mask)
+            yield WeightBlock(weights, (slice(None), rows), (slice(None), slice(None)), v)
+
+    @property
+    def _key_mask(self) -> Tensor | None:
+        return None if self.mask is None else self.mask[:, None, None, :]
+
+    def attention_of_cls(self) -> Tensor:
+        """Weights of the CLS query: (B, H, T)."""
+        q, k, _ = self.project()
+        return attention_weights(q[:, :, :1] @ k.mT, self._key_mask)[:, :, 0]
+
+    def weight_gradient(self, slope: Tensor, block: WeightBlock) -> Tensor:
+        """By the slopes of the heads."""
+        slope = slope.float().unflatten(-1, (self.attention.heads, -1))  # (B, Lq, H, E)
+        return slopes_by_values(slope[block.queries], block)
+
+    def added_norm(self) -> Callable[[WeightBlock], Tensor]:
+        """Norm of what each key adds to the output of each query, output matrix included: (B, q, T).
+
+        ‖Σ_h A_h[q, k] u_h[k]‖ with u_h[k] = v_h[k] W_O,h, by way of the products u_h[k] · u_g[k].
+        """
+        v = self.project()[2]
+        columns = self.attention.out.weight.detach().float().unflatten(1, (-1, self.attention.head_width))
+        u = torch.einsum("bhte,dhe->bhtd", v, columns)  # columns (D, H, E)
+        gram = torch.einsum("bhtd,bgtd->bhgt", u, u)
+
+        def norm(block: WeightBlock) -> Tensor:
+            squared = torch.einsum("bhct,bgct,bhgt->bct", block.weights, block.weights, gram)
+            return squared.clamp(min=0).sqrt()
+
+        return norm
+
+
+def slopes_by_values(slope: Tensor, block: WeightBlock) -> Tensor:
+    """dy/dA[h, q, k] = dy/dO[h, q] · v[h, k], as O = A V: slope (n, q, H, E) to (n, H, q, k)."""
+    assert isinstance(block.values, Tensor)
+    return slope.transpose(1, 2) @ block.values.mT

@@ -1,0 +1,166 @@
+"""Scores of the letters of sequences by each method: (target, codes (N, n), settings) to (N, n)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from seqray.core import Codes, ConfigError, Floats
+from seqray.explanations.attribution import gradients
+from seqray.explanations.attribution.attention_rollout import (
+    attention_of_cls,
+    grad_rollout,
+    rollout,
+    value_rollout,
+)
+from seqray.explanations.attribution.forward_trace import trace
+from seqray.explanations.attribution.letters import (
+    shares,
+    spread_by_sensitivity,
+    spread_over_spans,
+    to_letters,
+)
+from seqray.explanations.attribution.mutagenesis import loss_of_letters, substitution_effects
+from seqray.explanations.attribution.occlusion import occlusion
+from seqray.explanations.attribution.targets import AttributionTarget, token_batches
+from seqray.explanations.options import LETTER_BLOCK, MethodSettings
+from seqray.modelfile import TrainedModel
+from seqray.modelfile.backbones import BackboneTokenizer
+from seqray.models import BackboneClassifier, ConvolutionalStem
+from seqray.models.tokenizers import OwnTokenizer
+
+
+def rollout_shares(target: AttributionTarget, codes: Codes, settings: MethodSettings) -> Floats:
+    """Shares by `rollout`."""
+
+    def roll(tokens: Tensor) -> Tensor:
+        return rollout(trace(target.network, tokens), residual=settings.residual, heads=settings.heads)
+
+    return _shares(target, codes, settings, roll)
+
+
+def value_rollout_shares(target: AttributionTarget, codes: Codes, settings: MethodSettings) -> Floats:
+    """Shares by `value_rollout`."""
+    if isinstance(target.network, BackboneClassifier):
+        raise unseen_values(target.model)
+
+    def roll(tokens: Tensor) -> Tensor:
+        return value_rollout(trace(target.network, tokens), residual=settings.residual)
+
+    return _shares(target, codes, settings, roll)
+
+
+def grad_rollout_shares(target: AttributionTarget, codes: Codes, settings: MethodSettings) -> Floats:
+    """Shares by `grad_rollout`."""
+
+    def roll(tokens: Tensor) -> Tensor:
+        traced = trace(target.network, tokens, gradients=True)
+        return grad_rollout(traced, target.of_logits(traced.logits), residual=settings.residual)
+
+    return _shares(target, codes, settings, roll)
+
+
+def input_x_gradient(target: AttributionTarget, codes: Codes, _: MethodSettings) -> Floats:
+    """Scores by `gradients.input_x_gradient`."""
+    letters = _letter_tokens(target)
+    return _by_batches(
+        target,
+        codes,
+        lambda tokens: gradients.input_x_gradient(target.network, tokens, target.of_logits, letters),
+    )
+
+
+def integrated_gradients(target: AttributionTarget, codes: Codes, settings: MethodSettings) -> Floats:
+    """Scores by `gradients.integrated_gradients`."""
+    letters = _letter_tokens(target)
+    return _by_batches(
+        target,
+        codes,
+        lambda tokens: gradients.integrated_gradients(
+            target.network, tokens, target.of_logits, letters, settings.steps
+        ),
+    )
+
+
+def effects(target: AttributionTarget, codes: Codes) -> Floats:
+    """Change of the log-odds for every substitution: (N, n) codes to (N, n, A)."""
+    return substitution_effects(codes, target.model.alphabet, target.of_codes)
+
+
+def mean_loss(target: AttributionTarget, codes: Codes, _: MethodSettings) -> Floats:
+    """Scores by in-silico mutagenesis."""
+    return loss_of_letters(effects(target, codes))
+
+
+def occlusion_falls(target: AttributionTarget, codes: Codes, settings: MethodSettings) -> Floats:
+    """Scores by occlusion with shuffled letters."""
+    return occlusion(codes, target.model.alphabet, target.of_codes, block=settings.block or LETTER_BLOCK)
+
+
+def cls_attention(model: TrainedModel, codes: Codes) -> Floats:
+    """Attention of CLS, or of what the head of a backbone reads, to the letters: (N, layers, heads, n).
+
+    The mean over the members.
+    """
+    members = []
+    for network in model.sequence_networks:
+        target = AttributionTarget(model, network, 0)
+        members.append(
+            _by_batches(target, codes, lambda tokens, n=network: attention_of_cls(trace(n, tokens)))
+        )
+    return np.mean(members, axis=0)
+
+
+def unseen_values(model: TrainedModel) -> ConfigError:
+    """The error of a value-rollout on a backbone."""
+    return ConfigError(
+        f"value-rollout needs values that the backbone of model '{model.card.name}' does not show",
+        remedy="use rollout or grad-rollout",
+    )
+
+
+def _shares(
+    target: AttributionTarget, codes: Codes, settings: MethodSettings, roll: Callable[[Tensor], Tensor]
+) -> Floats:
+    """Shares of the letters from the relevance of tokens, spread over what a stem has read."""
+    network = target.network
+    if isinstance(network, BackboneClassifier) or settings.spread == "span":
+        return shares(_by_batches(target, codes, roll))
+    stem = network.embedding
+    if not isinstance(stem, ConvolutionalStem):
+        return shares(_by_batches(target, codes, roll))
+
+    def spread(tokens: Tensor) -> Tensor:
+        return spread_by_sensitivity(roll(tokens), stem, tokens, network.position_terms(tokens))
+
+    return shares(_by_batches(target, codes, spread))
+
+
+def _by_batches(target: AttributionTarget, codes: Codes, compute: Callable[[Tensor], Tensor]) -> Floats:
+    """Scores of tokens, (B, L) to (B, ..., L) or to (B, ..., T) behind a stem, as scores of the letters."""
+    parts = []
+    for rows, tokens in token_batches(target.model, codes):
+        scores = compute(tokens).double().cpu().numpy()
+        parts.append(_of_letters(target, codes[rows], scores, scores.shape[-1] < tokens.shape[1]))
+    return np.concatenate(parts)
+
+
+def _of_letters(target: AttributionTarget, codes: Codes, scores: Floats, merged: bool) -> Floats:
+    """Carry scores (N, ..., L) of the tokens of codes (N, n) to the letters: (N, ..., n)."""
+    tokenizer, network = target.model.tokenizer, target.network
+    if isinstance(network, BackboneClassifier):
+        assert isinstance(tokenizer, BackboneTokenizer)
+        return spread_over_spans(scores, [tokenizer.spans(row) for row in codes], codes.shape[1])
+    assert isinstance(tokenizer, OwnTokenizer)
+    return to_letters(scores, tokenizer, network.embedding.stride if merged else 1, codes.shape[1])
+
+
+def _letter_tokens(target: AttributionTarget) -> Tensor | None:
+    """Tokens of a backbone that stand for letters; None for own networks."""
+    tokenizer = target.model.tokenizer
+    if not isinstance(tokenizer, BackboneTokenizer):
+        return None
+    return torch.from_numpy(tokenizer.letter_tokens).to(target.model.device)

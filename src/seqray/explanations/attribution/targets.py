@@ -1,0 +1,143 @@
+"""What is explained: the log-odds of a class against the rest, after the temperature, by one network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from seqray.core import Bools, Codes, ConfigError, Floats, Ints
+from seqray.inference import compute_precision, micro_batch, pad_batch
+from seqray.modelfile import SequenceNetwork, TrainedModel
+from seqray.models import AxialTransformer, collate, size_buckets
+from seqray.models.tokenizers import FIRST_LETTER, MASK
+
+CALLED = "called"
+"""In place of a class: the one that each record is called."""
+TOKENS_AT_ONCE = 1 << 15
+
+Net = TypeVar("Net")
+
+
+def class_explained(model: TrainedModel, target: str | None, label: str) -> int:
+    """Index of the class explained for a record that is called ``label``.
+
+    Parameters
+    ----------
+    model
+        Gives the classes.
+    target
+        Name of a class; `CALLED` for the one that the record is called; the positive one if None.
+    label
+        The class that the record is called.
+
+    Raises
+    ------
+    ConfigError
+        For a class that the model doesn't have.
+    """
+    classes = model.card.classes
+    name = label if target == CALLED else (target or model.card.positive)
+    if name not in classes:
+        known = ", ".join((*classes, CALLED))
+        raise ConfigError(f"model '{model.card.name}' has no class '{name}'", remedy=f"known are {known}")
+    return classes.index(name)
+
+
+def log_odds(logits: Tensor, target: int, temperature: float = 1.0) -> Tensor:
+    """log p / (1 - p) of class ``target``: (..., K) to (...), after division by the temperature."""
+    scaled = logits / temperature
+    others = torch.cat((scaled[..., :target], scaled[..., target + 1 :]), dim=-1)
+    return scaled[..., target] - torch.logsumexp(others, dim=-1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Target(Generic[Net]):
+    """The log-odds of class ``target`` by one ``network`` of a ``model``."""
+
+    model: TrainedModel
+    network: Net
+    target: int
+
+    def of_logits(self, logits: Tensor) -> Tensor:
+        """Logits (B, K) to log-odds (B,)."""
+        return log_odds(logits.float(), self.target, self.model.card.temperature)
+
+
+def token_batches(model: TrainedModel, codes: Codes, *, pad: bool = False) -> Iterator[tuple[slice, Tensor]]:
+    """Yield the tokens (B, L) of codes (N, n) on the model's device, some records at a time.
+
+    The slice is that of the records. With ``pad`` the last batch repeats records to be as large as the rest.
+    """
+    size = micro_batch(model.card.model, codes.shape[1], model.device)
+    with compute_precision(model.device, "fp32"):
+        for start in range(0, len(codes), size):
+            part = codes[start : start + size]
+            tokens = model.tokenizer.encode_codes(pad_batch(part, size) if pad else part)
+            yield slice(start, start + size), torch.from_numpy(tokens).to(model.device)
+
+
+class AttributionTarget(_Target[SequenceNetwork]):
+    """What is explained of sequences: the log-odds of class ``target`` by one ``network`` of a ``model``."""
+
+    @torch.inference_mode()
+    def of_codes(self, codes: Codes) -> Floats:
+        """Letter codes (N, n) to log-odds (N,)."""
+        result = np.empty(len(codes))
+        for rows, tokens in token_batches(self.model, codes, pad=True):
+            values = self.of_logits(self.network(tokens).logits)
+            result[rows] = values[: len(result[rows])].double().cpu().numpy()
+        return result
+
+
+def ensemble_score(model: TrainedModel, codes: Codes, target: int) -> Floats:
+    """Mean log-odds over the members: (N, n) codes to (N,). With two classes, the model's own log-odds."""
+    targets = [AttributionTarget(model, network, target) for network in model.sequence_networks]
+    return np.mean([one.of_codes(codes) for one in targets], axis=0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AlignmentTarget(_Target[AxialTransformer]):
+    """What is explained of an alignment: the log-odds of class ``target`` for its ``tokens`` (R, 1 + C)."""
+
+    tokens: Ints
+
+    @property
+    def batch(self) -> Tensor:
+        """The tokens as a batch of one: (1, R, 1 + C)."""
+        return torch.from_numpy(self.tokens)[None].to(self.model.device)
+
+    def of_hidden(self, hidden: Bools) -> Floats:
+        """Log-odds (N,) with columns hidden: flags (N, C), CLS not counted."""
+        return self._score([self._hide(columns) for columns in hidden])
+
+    def of_rows(self, kept: Bools) -> Floats:
+        """Log-odds (N,) with some rows only: flags (N, R), the query always kept."""
+        return self._score([self._keep(rows) for rows in kept])
+
+    def letters(self) -> Bools:
+        """Which cells hold a letter, not a gap: (R, C)."""
+        return self.tokens[:, 1:] < FIRST_LETTER + len(self.model.alphabet.letters)  # gaps come after
+
+    def _hide(self, columns: Bools) -> Ints:
+        tokens = self.tokens.copy()
+        tokens[:, 1:] = np.where(columns, MASK, tokens[:, 1:])
+        return tokens
+
+    def _keep(self, rows: Bools) -> Ints:
+        return self.tokens[rows][:, np.append(True, self.letters()[rows].any(axis=0))]
+
+    @torch.inference_mode()
+    def _score(self, variants: Sequence[Ints]) -> Floats:
+        result = np.empty(len(variants))
+        shapes = [one.shape for one in variants]
+        with compute_precision(self.model.device, "fp32"):
+            for indices in size_buckets(shapes, len(variants), TOKENS_AT_ONCE):
+                batch = collate([variants[i] for i in indices]).to(self.model.device)
+                logits = self.network(batch.tokens, *batch.masks).logits
+                result[indices] = self.of_logits(logits).double().cpu().numpy()
+        return result
