@@ -46,7 +46,7 @@ from pointing import (
 from promoter_boxes import Promoters, plant_tata, sigma70
 from seqray.core import DataConfig, ModelConfig, OptimizerConfig, RunConfig, StemConfig, StoppingConfig
 from seqray.explanations import MethodSettings
-from seqray.explanations.attribution import METHODS, mean_scores
+from seqray.explanations.attribution import METHODS, member_scores
 from seqray.inference import score_codes
 from seqray.io import open_output
 from seqray.metrics import auroc
@@ -162,7 +162,7 @@ def judge(model: TrainedModel, trial: Trial, name: Callable[..., Row]) -> list[R
     rows = []
     for label, method, knobs in VARIANTS:
         if METHODS[method].signed or not trial.signed_only:
-            scores = mean_scores(model, trial.codes, model.card.positive_index, method, knobs)
+            scores = member_scores(model, trial.codes, model.card.positive_index, method, knobs).mean(axis=0)
             for measure, (figure, truth) in trial.measures.items():
                 found = figure(scores, truth)
                 rows.append(name(label, measure, len(found), *mean_with_interval(found)))

@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from seqray.models.attention import MultiHeadAttention, scaled_dot_product
+from seqray.models.attention import MultiHeadAttention, attention_weights, scaled_dot_product
 from seqray.models.kernels import fused_attention, uses_cpu_shortcuts
 from seqray.models.positions import Rotation
 
@@ -210,9 +210,7 @@ class RowAttention(AxisAttention):
             scores = torch.bmm(q, k) if scores is None else scores.baddbmm_(q, k)
             values.append(v)
         assert isinstance(scores, Tensor)
-        if column_mask is not None:
-            scores = scores.masked_fill(~column_mask, float("-inf"))
-        weights = scores.softmax(dim=-1)  # (H, Cq, C)
+        weights = attention_weights(scores, column_mask)  # (H, Cq, C)
         if cls_only:
             return self._unfold(weights @ values[0][..., : self.attention.head_width])
         output = torch.cat([self._unfold(weights @ part) for part in values])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from seqray.core.alphabet import DNA, PROTEIN
-from seqray.explanations.attribution import mutagenesis
+from seqray.explanations.attribution import mutagenesis, occlusion as occlusion_file
 from seqray.explanations.attribution.mutagenesis import loss_of_letters, substitution_effects
 from seqray.explanations.attribution.occlusion import occlusion
 
@@ -83,7 +83,8 @@ def test_long_records_are_taken_a_few_stretches_at_a_time(monkeypatch):
         seen.append(c.size)
         return score(c)
 
-    monkeypatch.setattr(mutagenesis, "AT_ONCE", 200)  # three rows of 60 letters
+    for module in (mutagenesis, occlusion_file):
+        monkeypatch.setattr(module, "AT_ONCE", 200)  # three rows of 60 letters
     np.testing.assert_allclose(occlusion(codes, DNA, watched), whole[0], atol=1e-12)
     np.testing.assert_allclose(substitution_effects(codes, DNA, watched), whole[1], atol=1e-12)
     assert max(seen) <= 200

@@ -125,7 +125,7 @@ def test_what_is_not_asked_for_is_left_out(tiny_model):
 def test_attention_is_read_a_few_records_at_a_time(tiny_model, monkeypatch):
     options = ExplainOptions(shuffles=0, effects=False, attention=True)
     whole = [e.attention for e in explain_records(tiny_model, random_records([20] * 7), options)]
-    monkeypatch.setattr(sequences, "micro_batch", lambda *_: 3)
+    monkeypatch.setattr("seqray.explanations.attribution.targets.micro_batch", lambda *_: 3)
     parts = [e.attention for e in explain_records(tiny_model, random_records([20] * 7), options)]
     np.testing.assert_allclose(parts, whole, atol=1e-6)
 

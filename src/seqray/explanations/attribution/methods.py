@@ -125,8 +125,9 @@ def member_scores(
 
 def score_alignment(targets: list[AlignmentTarget], name: str, settings: MethodSettings) -> AlignmentScores:
     """Scores by one method, the mean over the members of a model: a target for each of them."""
-    compute = ALIGNMENT_METHODS[name].of_alignment
-    assert compute is not None
+    compute = METHODS[name].of_alignment
+    if compute is None:
+        raise ValueError(f"method '{name}' does not explain alignments")
     columns, rows, grids = zip(*(compute(target, settings) for target in targets), strict=True)
     grid = None if grids[0] is None else np.mean(grids, axis=0)
     return AlignmentScores(name, METHODS[name].signed, np.mean(columns, axis=0), np.mean(rows, axis=0), grid)
