@@ -1,5 +1,9 @@
 from .explanation_files import ExplanationFiles as ExplanationFiles, ExplanationRequest as ExplanationRequest
 from .explanation_run import ExplanationRun as ExplanationRun
 from .kind import Kind as Kind, checked_options as checked_options
+from .labeled import (
+    LabeledFiles as LabeledFiles,
+    read_parts as read_parts,
+)
 from .python_objects import as_alignments as as_alignments, as_records as as_records
 from .table import check_options as check_options, kind_of as kind_of

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seqray.core import Alignment, Alphabet
+from seqray.core import Alignment, Alphabet, ConfigError, Example
 from seqray.io.alignments import read_alignments
 from seqray.io.sequences import Duplicates, OnSkip
 from seqray.io.tables import COLUMN_COLUMNS, column_lines
+from seqray.kinds import labeled
 from seqray.kinds.kind import Kind, checked_options
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from seqray.inference import PredictOptions
     from seqray.kinds.alignment_explanations import AlignmentRun
     from seqray.kinds.explanation_files import ExplanationRequest
+    from seqray.kinds.labeled import LabeledFiles
     from seqray.modelfile import TrainedModel
 
 
@@ -25,6 +27,7 @@ class AlignmentKind(Kind[Alignment]):
 
     unit = "alignments"
     example = Alignment
+    pretraining_unit = "alignments"
     options = frozenset(
         {
             *("--rows", "--query-only", "--row-profile"),
@@ -42,6 +45,19 @@ class AlignmentKind(Kind[Alignment]):
         on_skip: OnSkip | None = None,
     ) -> Iterator[Alignment]:
         return read_alignments(path, alphabet, duplicates=duplicates, on_skip=on_skip)
+
+    def read_labeled(
+        self, files: LabeledFiles, alphabet: Alphabet, on_skip: OnSkip | None = None
+    ) -> Sequence[Example]:
+        return labeled.read_alignments(files, alphabet)
+
+    def adapt(self, examples: Sequence[Example], window: int) -> Sequence[Example]:
+        if not all(isinstance(one, Alignment) for one in examples):
+            raise ConfigError("the model reads alignments, and the data are sequences")
+        return examples
+
+    def unlabeled(self, record: Alignment) -> Alignment:
+        return record
 
     def convert(self, things: Any, alphabet: Alphabet) -> Iterator[Alignment]:
         from seqray.kinds.python_objects import as_alignments

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from seqray.core import Alignment, Alphabet, SequenceRecord
+from seqray.core import Alignment, Alphabet, Example, SequenceRecord
 
 if TYPE_CHECKING:
     from seqray.core.results import Prediction
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from seqray.io.sequences import Duplicates, OnSkip
     from seqray.kinds.explanation_files import ExplanationRequest
     from seqray.kinds.explanation_run import ExplanationRun
+    from seqray.kinds.labeled import LabeledFiles
     from seqray.modelfile import TrainedModel
 
 Record = TypeVar("Record", SequenceRecord, Alignment)
@@ -28,8 +29,8 @@ class Kind(ABC, Generic[Record]):
     ----------
     unit
         What it reads, for messages.
-    example
-        Type of its labeled examples.
+    example, pretraining_unit
+        Type of its labeled examples, and what pre-training counts.
     options
         Options of the command line that only this kind takes, or not every kind.
     explanation_columns
@@ -38,6 +39,7 @@ class Kind(ABC, Generic[Record]):
 
     unit: ClassVar[str]
     example: ClassVar[type]
+    pretraining_unit: ClassVar[str]
     options: ClassVar[frozenset[str]]
     explanation_columns: ClassVar[tuple[str, ...]]
 
@@ -63,6 +65,36 @@ class Kind(ABC, Generic[Record]):
         on_skip
             Receives each record that can't be used; without it the first one is an error.
         """
+
+    @abstractmethod
+    def read_labeled(
+        self, files: LabeledFiles, alphabet: Alphabet, on_skip: OnSkip | None = None
+    ) -> Sequence[Example]:
+        """Read labeled examples.
+
+        Parameters
+        ----------
+        files
+            Where they are.
+        alphabet
+            Validates and folds the letters.
+        on_skip
+            Receives each record without letters; without it the first one is an error.
+        """
+
+    @abstractmethod
+    def adapt(self, examples: Sequence[Example], window: int) -> Sequence[Example]:
+        """Examples in the form that this kind reads; ``window`` is the longest input.
+
+        Raises
+        ------
+        ConfigError
+            For examples that have no such form.
+        """
+
+    @abstractmethod
+    def unlabeled(self, record: Record) -> str | Alignment:
+        """What pre-training learns from a record."""
 
     @abstractmethod
     def convert(self, things: Any, alphabet: Alphabet) -> Iterator[Record]:

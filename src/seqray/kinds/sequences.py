@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seqray.core import Alphabet, LabelledSequence, SequenceRecord
+from seqray.core import Alignment, Alphabet, ConfigError, Example, LabelledSequence, SequenceRecord
 from seqray.io.sequences import Duplicates, OnSkip, read_sequences
 from seqray.io.tables import EXPLANATION_COLUMNS, explanation_rows
+from seqray.kinds import labeled
 from seqray.kinds.kind import Kind, checked_options
 
 if TYPE_CHECKING:
     from seqray.core.results import Explanation, Prediction
     from seqray.inference import PredictOptions
     from seqray.kinds.explanation_files import ExplanationRequest
+    from seqray.kinds.labeled import LabeledFiles
     from seqray.kinds.sequence_explanations import SequenceRun
     from seqray.modelfile import TrainedModel
 
@@ -24,6 +26,7 @@ class SequenceKind(Kind[SequenceRecord]):
 
     unit = "sequences"
     example = LabelledSequence
+    pretraining_unit = "windows"
     options = frozenset(
         {
             *("--calls", "--best-calls", "--track", "--motifs", "--heads", "--shuffles"),
@@ -41,6 +44,25 @@ class SequenceKind(Kind[SequenceRecord]):
         on_skip: OnSkip | None = None,
     ) -> Iterator[SequenceRecord]:
         return read_sequences(path, alphabet, duplicates=duplicates, on_skip=on_skip)
+
+    def read_labeled(
+        self, files: LabeledFiles, alphabet: Alphabet, on_skip: OnSkip | None = None
+    ) -> Sequence[Example]:
+        if files.query_only:
+            return labeled.read_alignments(files, alphabet)
+        if files.alignment_labels:
+            raise ConfigError(
+                "--alignment-labels is for models that read alignments, and this one reads sequences",
+                remedy="choose another model, or add --query-only to take the first rows",
+            )
+        return labeled.read_sequences(files, alphabet, on_skip=on_skip)
+
+    def adapt(self, examples: Sequence[Example], window: int) -> Sequence[Example]:
+        alignments = [one for one in examples if isinstance(one, Alignment)]
+        return labeled.queries(alignments, window) if alignments else examples
+
+    def unlabeled(self, record: SequenceRecord) -> str:
+        return record.sequence
 
     def convert(self, things: Any, alphabet: Alphabet) -> Iterator[SequenceRecord]:
         from seqray.kinds.python_objects import as_records

@@ -1,0 +1,111 @@
+"""Labeled examples in files: tables, one FASTA file per class, or alignments with a table of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from seqray.core import Alignment, Alphabet, InputError, LabelledSequence
+from seqray.io.alignments import read_labelled_alignments, read_labelled_stockholm
+from seqray.io.sequences import OnLetters, OnSkip
+from seqray.io.tables import read_labelled_fastas, read_labelled_table
+
+Part = tuple[str | None, list[LabelledSequence]]
+"""Examples of one file, with the split that is assigned to all of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabeledFiles:
+    """Where labeled examples are.
+
+    Attributes
+    ----------
+    tables
+        Split that is assigned to a file, or None, and the file: a table, or alignments.
+    fastas
+        Split, or None, to the FASTA file of each class.
+    alignment_labels
+        Table of the labels of alignments.
+    query_only
+        Whether to take the first row of each alignment alone.
+    """
+
+    tables: Sequence[tuple[str | None, str]] = ()
+    fastas: Mapping[str | None, Mapping[str, str]] = field(default_factory=dict)
+    alignment_labels: str | None = None
+    query_only: bool = False
+
+
+def read_parts(
+    files: LabeledFiles,
+    alphabet: Alphabet,
+    on_letters: OnLetters | None = None,
+    on_skip: OnSkip | None = None,
+) -> list[Part]:
+    """Read labeled sequences with the splits that their files name.
+
+    Parameters
+    ----------
+    files
+        Tables, or FASTA files of classes.
+    alphabet
+        Letters of the sequences.
+    on_letters
+        Receives the letters of each example, in order, as its file has them before case is folded.
+    on_skip
+        Receives each FASTA record without letters; where None, such a record is an error.
+    """
+    tables = [(split, read_labelled_table(path, alphabet, on_letters)) for split, path in files.tables]
+    fastas = [
+        (split, read_labelled_fastas(classes, alphabet, on_letters, on_skip))
+        for split, classes in files.fastas.items()
+    ]
+    if not tables and not fastas:
+        remedy = "give --train TABLE, or --class LABEL=FASTA for each class"
+        raise InputError("no training data", remedy=remedy)
+    return tables + fastas
+
+
+def read_sequences(
+    files: LabeledFiles,
+    alphabet: Alphabet,
+    on_letters: OnLetters | None = None,
+    on_skip: OnSkip | None = None,
+) -> list[LabelledSequence]:
+    """Read labeled sequences, as `read_parts` does, each of the split that is assigned to its file."""
+    parts = read_parts(files, alphabet, on_letters, on_skip)
+    return [replace(e, split=split) if split else e for split, examples in parts for e in examples]
+
+
+def read_alignments(files: LabeledFiles, alphabet: Alphabet) -> list[Alignment]:
+    """Read labeled alignments.
+
+    Raises
+    ------
+    InputError
+        Where none are named, FASTA files of classes are, or a file can't be used.
+    """
+    if files.fastas:
+        raise InputError("--class takes sequences, not alignments", remedy="give --train TABLE")
+    if not files.tables:
+        remedy = "give --train TABLE, or --train FILE --alignment-labels TABLE"
+        raise InputError("no training data", remedy=remedy)
+    paths = [path for _, path in files.tables]
+    if files.alignment_labels:
+        parts, _ = read_labelled_stockholm(paths, files.alignment_labels, alphabet)
+    else:
+        parts = [read_labelled_alignments(path, alphabet) for path in paths]
+    examples = [
+        replace(one, split=split) if split else one
+        for (split, _), part in zip(files.tables, parts, strict=True)
+        for one in part
+    ]
+    return [one.take_rows([0]) for one in examples] if files.query_only else examples
+
+
+def queries(alignments: Sequence[Alignment], window: int) -> list[LabelledSequence]:
+    """First rows without their gaps, cut to the window: what a model of sequences learns from alignments."""
+    return [
+        LabelledSequence(one.sequence[:window], one.label or "", one.id, one.group, one.split)
+        for one in alignments
+    ]

@@ -1,0 +1,76 @@
+"""Kinds of models: each setting has one, and each refuses what only others take."""
+
+from __future__ import annotations
+
+from typing import get_args, get_type_hints
+
+import numpy as np
+import pytest
+
+from seqray.core import Alignment, ConfigError, InputError, LabelledSequence, ModelConfig, RunConfig
+from seqray.core.alphabet import RNA
+from seqray.kinds import ExplanationFiles, LabeledFiles, check_options, kind_of
+from seqray.kinds.table import KINDS
+from seqray.models.build import NETWORKS
+from seqray.training.encode import ENCODERS
+
+SEQUENCES, ALIGNMENTS = KINDS["sequence"], KINDS["alignment"]
+SEQUENCE = LabelledSequence("ACGU", "a", "s")
+ALIGNMENT = Alignment("x", ("q", "r"), np.array([[0, 5, 1, 2], [0, 1, 2, 3]]), RNA, label="b", group="g")
+
+
+def test_every_kind_of_model_is_in_the_tables():
+    kinds = set(get_args(get_type_hints(ModelConfig)["kind"]))
+    assert set(KINDS) == kinds == set(ENCODERS)
+    assert set(NETWORKS) == kinds - {"backbone"}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_examples_of_a_kind_are_those_that_training_encodes(name):
+    assert KINDS[name].example is ENCODERS[name][0]
+
+
+def test_the_kind_of_settings():
+    assert kind_of(RunConfig(name="x")) is SEQUENCES
+    assert kind_of(RunConfig(name="x", model=ModelConfig(kind="alignment"))) is ALIGNMENTS
+
+
+@pytest.mark.parametrize(("name", "other"), [("sequence", "alignment"), ("alignment", "sequence")])
+def test_options_of_another_kind_are_refused(name, other):
+    check_options(KINDS[name], [*KINDS[name].options, "--out"])
+    for option in KINDS[other].options:
+        with pytest.raises(ConfigError, match=f"{option} is for models that read {other}s"):
+            check_options(KINDS[name], [option])
+
+
+def test_a_model_of_sequences_learns_the_queries_of_alignments():
+    assert SEQUENCES.adapt([SEQUENCE], 2) == [SEQUENCE]
+    [query] = SEQUENCES.adapt([ALIGNMENT], 2)
+    assert query == LabelledSequence("AC", "b", "x", "g")
+
+
+def test_a_model_of_alignments_takes_no_sequences():
+    assert ALIGNMENTS.adapt([ALIGNMENT], 2) == [ALIGNMENT]
+    with pytest.raises(ConfigError, match="the data are sequences"):
+        ALIGNMENTS.adapt([ALIGNMENT, SEQUENCE], 2)
+
+
+def test_labeled_files_fit_the_kind():
+    with pytest.raises(ConfigError, match="--alignment-labels is for models that read alignments"):
+        SEQUENCES.read_labeled(LabeledFiles(alignment_labels="labels.tsv"), RNA)
+    with pytest.raises(InputError, match="--class takes sequences"):
+        ALIGNMENTS.read_labeled(LabeledFiles(fastas={None: {"a": "a.fa"}}), RNA)
+    for kind in (SEQUENCES, ALIGNMENTS):
+        with pytest.raises(InputError, match="no training data"):
+            kind.read_labeled(LabeledFiles(), RNA)
+
+
+def test_a_track_is_named_for_its_method_where_there_are_several():
+    one = ExplanationFiles(track=("t.bw",), methods=("ism",))
+    two = ExplanationFiles(track=("t.bedgraph.gz",), methods=("ism", "rollout"))
+    assert (one.tracks("ism"), two.tracks("ism")) == (["t.bw"], ["t.ism.bedgraph.gz"])
+    assert two.paths() == [
+        "-",
+        *("t.ism.plus.bedgraph.gz", "t.ism.minus.bedgraph.gz"),
+        *("t.rollout.plus.bedgraph.gz", "t.rollout.minus.bedgraph.gz"),
+    ]
