@@ -15,7 +15,6 @@ from seqray.cli.common import (
     check_files,
     check_suffix,
     option,
-    read_data,
 )
 from seqray.core import ALPHABETS
 
@@ -47,7 +46,9 @@ def run(request: AuditRequest) -> Outcome:
     alphabet = ALPHABETS[request.alphabet]
     letters: list[str] = []
     skipped: list[SkippedRecord] = []
-    examples = read_data(request.data, alphabet, letters.append, skipped.append)
+    from seqray.kinds import read_labeled_sequences
+
+    examples = read_labeled_sequences(request.data.located(), alphabet, letters.append, skipped.append)
     from seqray.datasets.audit import audit  # here, because it takes a second to load
 
     found = audit(
@@ -70,7 +71,7 @@ def run(request: AuditRequest) -> Outcome:
 def _one_file_per_split(data: TableOptions) -> bool:
     """Whether the order of the examples of a split is that of one table."""
     splits = Counter(split for split, _ in data.tables())
-    return not data.has_fastas and all(count == 1 for count in splits.values())
+    return not data.fastas() and all(count == 1 for count in splits.values())
 
 
 def _write(request: AuditRequest, alphabet: Alphabet, found: Audit) -> None:

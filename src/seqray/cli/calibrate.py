@@ -16,10 +16,9 @@ from seqray.cli.common import (
     check_files,
     open_model,
     option,
-    read_parts,
-    with_named_splits,
 )
 from seqray.core import InputError, ModelFileError
+from seqray.kinds import read_parts, with_named_splits
 
 if TYPE_CHECKING:
     from seqray.core import Card
@@ -58,7 +57,7 @@ def run(request: CalibrateRequest) -> Outcome:
     check_files(files, [request.out])
     chosen = ModelOptions(model=request.model, backbone=request.backbone)
     model = open_model(chosen, request.computing, verbose=request.verbose)
-    parts = read_parts(request.data, model.alphabet)
+    parts = read_parts(request.data.located(), model.alphabet)
     from seqray.modelfile import save_model
     from seqray.training import recalibrate, refuse_training_data
 

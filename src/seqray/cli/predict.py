@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from seqray.cli.common import (
     SEQUENCES_OR_ALIGNMENTS,
-    Counted,
     EngineOptions,
     ModelOptions,
     Origin,
@@ -22,18 +21,17 @@ from seqray.cli.common import (
     SkipLog,
     check_files,
     describe_input,
-    open_alignments,
+    fill,
+    given,
     open_model,
     open_records,
     option,
     provenance,
-    refuse_row_options,
 )
 
 if TYPE_CHECKING:
     from seqray.core import Card
     from seqray.core.results import Prediction
-    from seqray.modelfile import TrainedModel
 
 
 ODD_SHARE, FEWEST_ODD = 0.05, 5  # out-of-domain records that a warning needs
@@ -71,7 +69,13 @@ def run(request: PredictRequest) -> Outcome:
     table_format(request.out)
     records = request.records
     check_files(request.input, (request.out, records.skipped), beside=(request.model.model,))
+    from seqray.inference import PredictOptions
+    from seqray.kinds import check_options, kind_of
+
     model = open_model(request.model, request.computing, alignments=True, verbose=request.verbose)
+    kind = kind_of(model.card)
+    check_options(kind, given(request))
+    options = fill(PredictOptions, request, request.computing, rows=request.rows.limit())
     lines = provenance(request.command, model, _facts(request, model.card))
     seen: Counter[str] = Counter()
     origin = Origin(model)
@@ -81,7 +85,9 @@ def run(request: PredictRequest) -> Outcome:
             SkipLog(skip_path, lines, quiet=request.quiet) as skipped,
             Progress("predict", "records", quiet=request.quiet) as progress,
         ):
-            source, predictions = _predictions(request, model, skipped, origin)
+            read = open_records(kind.read, request.input, records, model.alphabet, skipped)
+            source = describe_input(request.input)
+            predictions = kind.predict(model, origin.watch(read), options, source)
             counted = progress.watch(_counted(predictions, seen))
             sets = request.coverage is not None
             count = write_predictions(out, counted, model.card.classes, lines, sets)
@@ -90,29 +96,7 @@ def run(request: PredictRequest) -> Outcome:
     called = f"{seen[_LABEL + model.card.positive]} {model.card.positive}"
     seconds = time.monotonic() - started
     request.say(f"{count} records, {called}, {skipped.count} skipped, {seconds:.1f} s")
-    return Outcome(records=source.count)
-
-
-def _predictions(
-    request: PredictRequest, model: TrainedModel, skipped: SkipLog, origin: Origin
-) -> tuple[Counted[Any], Iterator[Prediction]]:
-    """The records as they are read, and their predictions."""
-    from seqray.inference import predict_alignments, predict_records
-
-    settings: dict[str, Any] = {
-        "batch_size": request.computing.batch_size,
-        "threshold": request.threshold,
-        "prior": request.prior,
-        "coverage": request.coverage,
-        "precision": request.computing.precision,
-    }
-    if model.card.model.kind == "alignment":
-        alignments = open_alignments(request.input, request.records, model.alphabet, skipped)
-        return alignments, predict_alignments(model, alignments, rows=request.rows.limit(), **settings)
-    refuse_row_options(request.rows)
-    records = open_records(request.input, request.records, model.alphabet, skipped)
-    source = describe_input(request.input)
-    return records, predict_records(model, origin.watch(records), source=source, **settings)
+    return Outcome(records=read.count)
 
 
 def _counted(predictions: Iterable[Prediction], seen: Counter[str]) -> Iterator[Prediction]:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from seqray.cli.common import Outcome, Probability, Request, SkipLog, check_files, option
 from seqray.cli.train import CONFIG, INTERRUPTED, FitOptions, configure, report_interruption
 from seqray.core import ALPHABETS
-from seqray.io.alignments import read_alignments
-from seqray.io.sequences import read_fasta
+from seqray.kinds import kind_of
 
 if TYPE_CHECKING:
     from seqray.core import Alignment, RunConfig
@@ -53,25 +52,18 @@ def run(request: PretrainRequest) -> Outcome:
         report_interruption(request.fit, folder)
         return Outcome(status=INTERRUPTED)
     if is_main_process():
-        unit = "alignments" if config.model.kind == "alignment" else "windows"
-        request.say(*summary(result.facts, request.out, unit))
+        request.say(*summary(result.facts, request.out, kind_of(config).pretraining_unit))
     return Outcome()
 
 
-def read_unlabeled(request: PretrainRequest, config: RunConfig) -> list[str] | list[Alignment]:
-    """Letters of all records, or alignments; records without letters are reported and left out."""
-    alphabet = ALPHABETS[config.model.alphabet]
+def read_unlabeled(request: PretrainRequest, config: RunConfig) -> list[str | Alignment]:
+    """What the kind of model learns from; records without letters are reported and left out."""
+    kind, alphabet = kind_of(config), ALPHABETS[config.model.alphabet]
     with SkipLog(None, [], quiet=request.quiet) as skipped:
-        if config.model.kind == "alignment":
-            return [
-                alignment
-                for source in request.input
-                for alignment in read_alignments(source, alphabet, duplicates="keep", on_skip=skipped)
-            ]
         return [
-            record.sequence
+            kind.unlabeled(record)
             for source in request.input
-            for record in read_fasta(source, alphabet, duplicates="keep", on_skip=skipped)
+            for record in kind.read(source, alphabet, duplicates="keep", on_skip=skipped)
         ]
 
 

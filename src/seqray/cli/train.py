@@ -22,9 +22,6 @@ from seqray.cli.common import (
     WholeNumber,
     check_files,
     option,
-    queries,
-    read_data,
-    read_labelled,
 )
 from seqray.core import (
     ALPHABETS,
@@ -36,6 +33,7 @@ from seqray.core import (
     load_run_config,
     to_mapping,
 )
+from seqray.kinds import kind_of
 
 if TYPE_CHECKING:
     from seqray.training import TrainResult
@@ -127,12 +125,10 @@ def report_interruption(fit: FitOptions, folder: Path) -> None:
 
 
 def training_data(request: TrainRequest, config: RunConfig) -> Sequence[Example]:
-    """Read sequences, or alignments where the model reads them or ``--query-only`` asks for their queries."""
-    alphabet = ALPHABETS[config.model.alphabet]
-    if not request.labels.reads_alignments(config.model.kind):
-        return read_data(request.data, alphabet)
-    alignments = read_labelled(request.data, request.labels, alphabet)
-    return alignments if config.model.kind == "alignment" else queries(alignments, config.data.window)
+    """Read what the kind of model learns from."""
+    kind, files = kind_of(config), request.data.located(request.labels)
+    examples = kind.read_labeled(files, ALPHABETS[config.model.alphabet])
+    return kind.adapt(examples, config.data.window)
 
 
 def configure(

@@ -1,6 +1,8 @@
 from .alignments import check_alignments as check_alignments, explain_alignments as explain_alignments
 from .call_windows import extract_call_windows as extract_call_windows
 from .options import (
+    COLUMN_BLOCK as COLUMN_BLOCK,
+    LETTER_BLOCK as LETTER_BLOCK,
     AlignmentOptions as AlignmentOptions,
     ExplainOptions as ExplainOptions,
     MethodSettings as MethodSettings,

@@ -49,7 +49,7 @@ class AlignmentKind(Kind[Alignment]):
     def read_labeled(
         self, files: LabeledFiles, alphabet: Alphabet, on_skip: OnSkip | None = None
     ) -> Sequence[Example]:
-        return labeled.read_alignments(files, alphabet)
+        return labeled.read_labeled_alignments(files, alphabet)
 
     def adapt(self, examples: Sequence[Example], window: int) -> Sequence[Example]:
         if not all(isinstance(one, Alignment) for one in examples):

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 
 from seqray.core import InputError
 from seqray.explanations import MethodSettings
-from seqray.io.tracks import track_paths
 
 if TYPE_CHECKING:
     from seqray.io import Staging
@@ -53,6 +52,8 @@ class ExplanationFiles:
 
     def tracks(self, method: str) -> list[str]:
         """Names of the tracks of a method; it stands before the suffix where there are several methods."""
+        from seqray.io.tracks import track_paths  # here, because it loads numpy, which help does without
+
         if len(self.methods) == 1:
             return list(self.track)
         named = []
@@ -67,6 +68,8 @@ class ExplanationFiles:
 
     def paths(self) -> list[str]:
         """Every file that will be written."""
+        from seqray.io.tracks import track_paths
+
         strands = [path for track in self._tracks() for path in track_paths(track).values()]
         return [*self._single(), *map(str, strands)]
 
@@ -85,7 +88,7 @@ def _check_suffixes(paths: Sequence[str | None], *suffixes: str) -> None:
             raise InputError("does not name a format by its end", where=path, remedy=remedy)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ExplanationRequest:
     """What is explained, checked and written; None where the kind of model decides.
 

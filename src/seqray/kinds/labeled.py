@@ -66,18 +66,22 @@ def read_parts(
     return tables + fastas
 
 
-def read_sequences(
+def read_labeled_sequences(
     files: LabeledFiles,
     alphabet: Alphabet,
     on_letters: OnLetters | None = None,
     on_skip: OnSkip | None = None,
 ) -> list[LabelledSequence]:
     """Read labeled sequences, as `read_parts` does, each of the split that is assigned to its file."""
-    parts = read_parts(files, alphabet, on_letters, on_skip)
+    return with_named_splits(read_parts(files, alphabet, on_letters, on_skip))
+
+
+def with_named_splits(parts: Sequence[Part]) -> list[LabelledSequence]:
+    """The examples of all parts, each of the split that is assigned to its file, if there is one."""
     return [replace(e, split=split) if split else e for split, examples in parts for e in examples]
 
 
-def read_alignments(files: LabeledFiles, alphabet: Alphabet) -> list[Alignment]:
+def read_labeled_alignments(files: LabeledFiles, alphabet: Alphabet) -> list[Alignment]:
     """Read labeled alignments.
 
     Raises

@@ -49,13 +49,13 @@ class SequenceKind(Kind[SequenceRecord]):
         self, files: LabeledFiles, alphabet: Alphabet, on_skip: OnSkip | None = None
     ) -> Sequence[Example]:
         if files.query_only:
-            return labeled.read_alignments(files, alphabet)
+            return labeled.read_labeled_alignments(files, alphabet)
         if files.alignment_labels:
             raise ConfigError(
                 "--alignment-labels is for models that read alignments, and this one reads sequences",
                 remedy="choose another model, or add --query-only to take the first rows",
             )
-        return labeled.read_sequences(files, alphabet, on_skip=on_skip)
+        return labeled.read_labeled_sequences(files, alphabet, on_skip=on_skip)
 
     def adapt(self, examples: Sequence[Example], window: int) -> Sequence[Example]:
         alignments = [one for one in examples if isinstance(one, Alignment)]

@@ -1,10 +1,6 @@
 from .alignments import (
     AlignmentLabelOptions as AlignmentLabelOptions,
     RowOptions as RowOptions,
-    open_alignments as open_alignments,
-    queries as queries,
-    read_labelled as read_labelled,
-    refuse_row_options as refuse_row_options,
 )
 from .argument_types import (
     Number as Number,
@@ -18,6 +14,7 @@ from .arguments import (
     Request as Request,
     add_options as add_options,
     fill as fill,
+    given as given,
     option as option,
 )
 from .inputs import (
@@ -36,9 +33,6 @@ from .labeled import (
     ALPHABET_NAMES as ALPHABET_NAMES,
     DataOptions as DataOptions,
     TableOptions as TableOptions,
-    read_data as read_data,
-    read_parts as read_parts,
-    with_named_splits as with_named_splits,
 )
 from .messages import Resources as Resources, json_lines as json_lines, report_versions as report_versions
 from .model import (

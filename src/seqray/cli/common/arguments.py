@@ -119,6 +119,18 @@ def fill(settings: type[Any], *requested: Options, **others: Any) -> Any:
     return settings(**{name: value for name, value in values.items() if value is not None} | others)
 
 
+def given(options: Options) -> list[str]:
+    """Names of the options whose value isn't their default, those of groups too."""
+    names = []
+    for one in fields(options):  # pyright: ignore[reportArgumentType]
+        value = getattr(options, one.name)
+        if isinstance(value, Options):
+            names += given(value)
+        elif value != one.default:
+            names += one.metadata.get("names", [])[:1]
+    return names
+
+
 class Request(Options):
     """What the command line asks for; a verb adds its options.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from seqray.cli.common.arguments import Options, option
@@ -12,7 +13,7 @@ from seqray.core import InputError, NoRecordsError
 
 if TYPE_CHECKING:
     from seqray.core import Alignment, Alphabet, SequenceRecord
-    from seqray.io.sequences import Duplicates, OnSkip
+    from seqray.io.sequences import OnSkip
 
 T = TypeVar("T")
 Record = TypeVar("Record", "SequenceRecord", "Alignment")
@@ -50,59 +51,37 @@ class Counted(Generic[T], Iterator[T]):
         return item
 
 
+Reader = Callable[..., "Iterator[Record]"]
+"""Opens a path; its keywords are ``alphabet``, ``duplicates`` and ``on_skip``, as in `Kind.read`."""
+
+
 def open_records(
+    read: Reader[Record],
     paths: Sequence[str],
     options: RecordOptions,
     alphabet: Alphabet,
     on_skip: OnSkip,
-    *,
-    soft_masks: bool = False,
-) -> Counted[SequenceRecord]:
-    """Read sequences from files under the options on duplicates, skipped records and empty files.
-
-    Parameters
-    ----------
-    paths
-        FASTA or GenBank files.
-    options
-        What happens to records that can't be used.
-    alphabet
-        Letters of the sequences.
-    on_skip
-        Receives each record that is skipped, unless ``--strict`` is given.
-    soft_masks
-        Keep which letters are lower case.
-    """
-    from seqray.io.sequences import read_sequences
-
-    skip = None if options.strict else on_skip
-
-    def read(path: str, duplicates: Duplicates) -> Iterator[SequenceRecord]:
-        return read_sequences(path, alphabet, duplicates=duplicates, soft_masks=soft_masks, on_skip=skip)
-
-    return read_inputs(paths, options, read)
-
-
-def read_inputs(
-    paths: Sequence[str], options: RecordOptions, read: Callable[[str, Duplicates], Iterator[Record]]
 ) -> Counted[Record]:
     """Read files one after the other, with one rule on ids for all of them.
 
     Parameters
     ----------
+    read
+        Opens a file, such as `seqray.kinds.Kind.read`.
     paths
         Files, ``-`` for standard input.
     options
         What happens to ids that occur twice, within a file or between files, and to empty files.
-    read
-        Opens a file, under a rule on ids that occur twice in it.
+    alphabet
+        Letters of the sequences.
+    on_skip
+        Receives each record that is skipped, unless ``--strict`` is given.
     """
-    return Counted(_read_inputs(paths, options, read))
+    opened = partial(read, alphabet=alphabet, on_skip=None if options.strict else on_skip)
+    return Counted(_read_inputs(paths, options, opened))
 
 
-def _read_inputs(
-    paths: Sequence[str], options: RecordOptions, read: Callable[[str, Duplicates], Iterator[Record]]
-) -> Iterator[Record]:
+def _read_inputs(paths: Sequence[str], options: RecordOptions, read: Reader[Record]) -> Iterator[Record]:
     from seqray.io import display_name
     from seqray.io.sequences import UniqueIds
 
@@ -110,7 +89,7 @@ def _read_inputs(
     ids = UniqueIds(options.duplicates, "")
     for path in paths:
         try:
-            for record in read(path, "keep" if several else options.duplicates):
+            for record in read(path, duplicates="keep" if several else options.duplicates):
                 yield replace(record, id=ids.resolve(record.id, display_name(path))) if several else record
         except NoRecordsError as error:
             if not options.allow_empty:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from seqray.cli.common import DataOptions, queries, read_data, read_labelled
-from seqray.core import ALPHABETS, Alignment, Alphabet, Card, ConfigError, InputError, LabelledSequence
+from seqray.core import ALPHABETS, Alphabet, Card, ConfigError, Example, InputError, LabelledSequence
 from seqray.core.results import Answers
 from seqray.homology import kmer_groups
+from seqray.kinds import LabeledFiles, kind_of
 
 if TYPE_CHECKING:
-    from seqray.cli.common import DataOptions
     from seqray.cli.evaluate.arguments import EvaluateRequest
 
 GROUP_WORDS = {"protein": 20}  # letters that make two sequences relatives
@@ -58,40 +57,40 @@ class Material:
 
 
 def read_for(request: EvaluateRequest, card: Card, notes: list[str]) -> list[Any]:
-    """What a model reads: labelled sequences, or alignments, which have the same fields."""
-    alphabet = ALPHABETS[card.model.alphabet]
-    if request.labels.reads_alignments(card.model.kind):
-        return read_labelled(request.data, request.labels, alphabet)
-    return read_with_notes(request.data, alphabet, notes)
+    """What a model reads: labeled sequences, or alignments, which have the same fields."""
+    files = request.data.located(request.labels)
+    return read_with_notes(kind_of(card).read_labeled, files, ALPHABETS[card.model.alphabet], notes)
 
 
-def as_read_by(card: Card, examples: Sequence[LabelledSequence]) -> Sequence[LabelledSequence]:
-    """The same examples in the form that a model takes.
+def as_read_by(card: Card, examples: Sequence[LabelledSequence]) -> Sequence[Example]:
+    """The same examples in the form that a model takes: sequences lose the flanks of its training data."""
+    return [
+        replace(one, sequence=card.without_flanks(one.sequence)) if isinstance(one, LabelledSequence) else one
+        for one in kind_of(card).adapt(examples, card.window)
+    ]
 
-    Sequences lose the flanks that its training data had; of alignments a model of sequences gets the queries.
 
-    Raises
-    ------
-    ConfigError
-        For sequences and a model of alignments.
+def read_with_notes(
+    read: Callable[..., Sequence[Any]], files: LabeledFiles, alphabet: Alphabet, notes: list[str]
+) -> list[Any]:
+    """Labeled examples; those without letters are noted and left out.
+
+    Parameters
+    ----------
+    read
+        Reads the files.
+    files
+        Where the examples are.
+    alphabet
+        Letters of the sequences.
+    notes
+        Receives what the reader should know.
     """
-    alignments: list[Alignment] = [one for one in examples if isinstance(one, Alignment)]
-    if card.model.kind != "alignment":
-        if alignments:
-            return queries(alignments, card.window)
-        return [replace(one, sequence=card.without_flanks(one.sequence)) for one in examples]
-    if len(alignments) < len(examples):
-        raise ConfigError(f"model '{card.name}' reads alignments, and the data are sequences")
-    return examples
-
-
-def read_with_notes(options: DataOptions, alphabet: Alphabet, notes: list[str]) -> list[LabelledSequence]:
-    """Labelled sequences; those without letters are noted and left out."""
     skipped: list[str] = []
-    data = read_data(options, alphabet, on_skip=lambda record: skipped.append(record.id))
+    data = read(files, alphabet, on_skip=lambda record: skipped.append(record.id))
     if skipped:
         notes.append(f"{len(skipped)} records without letters are left out, such as '{skipped[0]}'")
-    return data
+    return list(data)
 
 
 def choose_split(

@@ -12,6 +12,7 @@ from seqray.cli.evaluate.data import Material, check_labels, choose_split, read_
 from seqray.core import ALPHABETS, ConfigError, InputError, LabelledSequence
 from seqray.core.results import Answers
 from seqray.io.tables import Table, column_of, numbers, read_prediction_table, read_truth, rows_by_id
+from seqray.kinds import read_labeled_sequences
 
 if TYPE_CHECKING:
     from seqray.cli.evaluate.arguments import EvaluateRequest, PredictionOptions
@@ -25,7 +26,9 @@ def from_predictions(request: EvaluateRequest) -> Material:
         remedy = "leave out --validation, --test and --test-class"
         raise ConfigError("--predictions takes its test data from --labels", remedy=remedy)
     truth = read_truth(str(given.labels), alphabet)
-    more = read_with_notes(data, alphabet, notes) if data.train or data.class_files else []
+    more = []
+    if data.train or data.class_files:
+        more = read_with_notes(read_labeled_sequences, data.located(), alphabet, notes)
     known = renamed([*truth, *more], how.map)
     examples, train, split = choose_split(known[: len(truth)], how.split)
     train += [example for example in known[len(truth) :] if example.split in (None, "train")]

@@ -1,1 +1,1 @@
-"""`seqray explain`: arguments, outputs, alignments."""
+"""`seqray explain`: `arguments`, and the `run`."""

@@ -15,13 +15,15 @@ from seqray.cli.common import (
     Request,
     RowOptions,
     WholeNumber,
+    describe_input,
+    fill,
     option,
 )
+from seqray.explanations import COLUMN_BLOCK, LETTER_BLOCK, ExplainOptions, MethodSettings
+from seqray.kinds import ExplanationFiles, ExplanationRequest
 
-METHODS = (
-    *("rollout", "grad-rollout", "value-rollout"),
-    *("input-x-gradient", "integrated-gradients", "ism", "occlusion"),
-)
+_SETTINGS = MethodSettings()
+METHODS = ExplainOptions.known
 
 
 class TargetOptions(Options, heading="what is explained"):
@@ -37,8 +39,9 @@ class TargetOptions(Options, heading="what is explained"):
         "--class NAME",
         "the class explained; 'called': the one that each record is called (default: the positive one)",
     )
-    members: Literal["mean", "each"] = option(
-        "--members", "mean of the members of the model, or each as well", "mean"
+    members: Literal["mean", "each"] | None = option(
+        "--members",
+        f"mean of the members of the model, or each as well (default: {ExplainOptions.members})",
     )
     calls: str | None = option(
         "--calls FILE",
@@ -51,7 +54,7 @@ class TargetOptions(Options, heading="what is explained"):
     @property
     def methods(self) -> tuple[str, ...]:
         """The methods, or the default one."""
-        return self.method or ("rollout",)
+        return self.method or ExplainOptions.methods
 
 
 class ExplanationOutputs(Options, heading="output; all files appear together, or none"):
@@ -61,7 +64,9 @@ class ExplanationOutputs(Options, heading="output; all files appear together, or
     top: PositiveInt | None = option("--top N", "write only the N best positions of each record")
     html: str | None = option("--html FILE", "a page with everything, which needs no network")
     html_records: PositiveInt = option(
-        "--html-records N", "most records in the page and the plot, the first ones", 100
+        "--html-records N",
+        "most records in the page and the plot, the first ones",
+        ExplanationRequest.html_records,
     )
     plot: str | None = option("--plot FILE", ".png, .svg or .pdf of the first records")
     track: tuple[str, ...] = option(
@@ -73,11 +78,6 @@ class ExplanationOutputs(Options, heading="output; all files appear together, or
         "--motifs FILE", "motifs shared by high scores, as .meme, .jaspar or .tsv; may be repeated"
     )
     heads: str | None = option("--heads FILE", "a TSV of what each attention head does")
-
-    @property
-    def shown(self) -> int:
-        """Most records in the page and the plot."""
-        return self.html_records if self.html or self.plot else 0
 
 
 class CheckOptions(Options, heading="checks"):
@@ -93,26 +93,35 @@ class CheckOptions(Options, heading="checks"):
         "records that the checks use, drawn evenly from those called the class (default: 200, or 40 "
         "alignments)",
     )
-    shuffles: WholeNumber = option(
-        "--shuffles N", "shuffled copies of each record for p-values; 0 for none", 20
+    shuffles: WholeNumber | None = option(
+        "--shuffles N",
+        f"shuffled copies of each record for p-values; 0 for none (default: {ExplainOptions.shuffles})",
     )
-    seed: WholeNumber = option("--seed N", "seed of the random draws", 0)
+    seed: WholeNumber = option("--seed N", "seed of the random draws", ExplainOptions.seed)
 
 
 class MethodOptions(Options, heading="settings of single methods"):
     """Settings of single methods."""
 
-    residual: Probability = option("--residual W", "rollouts: weight of the residual connection", 0.5)
-    heads_fused: Literal["mean", "max", "min"] = option("--fuse", "rollout: how heads are combined", "mean")
-    spread: Literal["read", "span"] = option(
+    residual: Probability = option(
+        "--residual W", "rollouts: weight of the residual connection", _SETTINGS.residual
+    )
+    heads_fused: Literal["mean", "max", "min"] | None = option(
+        "--fuse", f"rollout: how heads are combined (default: {_SETTINGS.heads})"
+    )
+    spread: Literal["read", "span"] | None = option(
         "--spread",
         "rollouts: a token's share goes to all letters that its convolutions read, in proportion to their "
-        "effect on it (read), or evenly to those under its stride (span)",
-        "read",
+        "effect on it (read), or evenly to those under its stride (span) "
+        f"(default: {_SETTINGS.spread})",
     )
-    steps: PositiveInt = option("--steps N", "integrated-gradients: points on the path", 32)
+    steps: PositiveInt | None = option(
+        "--steps N", f"integrated-gradients: points on the path (default: {_SETTINGS.steps})"
+    )
     block: PositiveInt | None = option(
-        "--block N", "occlusion: letters or columns hidden at a time (default: 10 letters, 1 column)"
+        "--block N",
+        "occlusion: letters or columns hidden at a time "
+        f"(default: {LETTER_BLOCK} letters, {COLUMN_BLOCK} column)",
     )
 
 
@@ -149,3 +158,27 @@ class ExplainRequest(Request):
     alignments: AlignmentOutputs
     records: RecordOptions
     computing: DeviceOptions
+
+    def for_library(self) -> ExplanationRequest:
+        """The same request, for the library."""
+        return fill(
+            ExplanationRequest,
+            *(self.target, self.outputs, self.checks, self.alignments, self.records),
+            files=self._files(),
+            method_settings=fill(
+                MethodSettings, self.settings, heads=self.settings.heads_fused or _SETTINGS.heads
+            ),
+            rows=self.rows.limit(),
+            source=describe_input(self.input),
+        )
+
+    def _files(self) -> ExplanationFiles:
+        faithfulness, out = self.checks.faithfulness, self.outputs.out
+        if faithfulness is None and out != "-":
+            faithfulness = f"{out.removesuffix('.gz').removesuffix('.tsv')}.faithfulness.tsv"
+        return fill(
+            ExplanationFiles,
+            *(self.outputs, self.alignments),
+            faithfulness=None if self.checks.no_check else faithfulness,
+            methods=self.target.methods,
+        )

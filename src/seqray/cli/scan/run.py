@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from seqray.cli.common import (
@@ -88,6 +89,7 @@ def _scan(
     """Scan and write; returns the number of records and what to say of them."""
     from seqray.cli.scan.outputs import cautions, result_facts, settings_facts, summary
     from seqray.io import Staging
+    from seqray.io.sequences import read_sequences
     from seqray.scanning import scan_sequences
 
     facts = settings_facts(detector, options)
@@ -99,13 +101,8 @@ def _scan(
             Progress("scan", "windows", quiet=request.quiet) as progress,
         ):
             callbacks = staged.callbacks(None if request.records.strict else skipped, progress.update)
-            records = open_records(
-                (request.input,),
-                request.records,
-                model.alphabet,
-                skipped,
-                soft_masks=options.skip_soft_masked,
-            )
+            read = partial(read_sequences, soft_masks=options.skip_soft_masked)
+            records = open_records(read, [request.input], request.records, model.alphabet, skipped)
             result = scan_sequences(detector, origin.watch(records), options, callbacks)
         staged.write(result, provenance(request.command, model, facts | result_facts(result, options)))
     findings = [*origin.findings(), *(f"caution: {text}" for text in cautions(result, options))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from seqray.cli.common import Progress, SkipLog, open_records
@@ -9,6 +10,7 @@ from seqray.cli.scan.command import divide_words
 from seqray.cli.scan.outputs import settings_facts
 from seqray.core import ConfigError, __version__
 from seqray.io import Staging
+from seqray.io.sequences import read_sequences
 from seqray.io.tables import describe_alphabet
 from seqray.scanning import SHARD_SUFFIX, ScanCallbacks, ShardNumber, scan_shard, write_shard
 
@@ -58,9 +60,8 @@ def write_share(
                 kept.append((record.id, record.reason))
                 skipped(record)
 
-            records = open_records(
-                [request.input], request.records, model.alphabet, on_skip, soft_masks=options.skip_soft_masked
-            )
+            read = partial(read_sequences, soft_masks=options.skip_soft_masked)
+            records = open_records(read, [request.input], request.records, model.alphabet, on_skip)
             callbacks = ScanCallbacks(
                 on_skip=None if request.records.strict else on_skip, on_windows=progress.update
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from seqray.cli.common import Outcome, check_files, check_suffix, fill, read_data
+from seqray.cli.common import Outcome, check_files, check_suffix, fill
 from seqray.cli.split.arguments import LEAK, SplitRequest
 from seqray.core import ALPHABETS, ConfigError, InputError
 
@@ -28,7 +28,9 @@ def run(request: SplitRequest) -> Outcome:
     _check(request)
     alphabet = ALPHABETS[request.alphabet]
     skipped: list[SkippedRecord] = []
-    data = read_data(request.data, alphabet, on_skip=skipped.append)
+    from seqray.kinds import read_labeled_sequences
+
+    data = read_labeled_sequences(request.data.located(), alphabet, on_skip=skipped.append)
     from seqray.cli.split.outputs import SplitResult, header, leaking, summary, write
     from seqray.homology import find_relatives, split_data
 
@@ -106,7 +108,7 @@ def _column(request: SplitRequest, data: Sequence[LabelledSequence], name: str) 
     """One text for each example, in the order in which they were read."""
     if name in OWN_COLUMNS:
         return [getattr(example, name) or "" for example in data]
-    if request.data.has_fastas:
+    if request.data.fastas():
         raise InputError(f"FASTA files have no column '{name}'", remedy="give a table")
     from seqray.io.tables import read_column
 
