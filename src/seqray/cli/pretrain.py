@@ -12,7 +12,7 @@ from seqray.core import ALPHABETS
 from seqray.kinds import kind_of
 
 if TYPE_CHECKING:
-    from seqray.core import Alignment, RunConfig
+    from seqray.core import RunConfig
 
 
 class PretrainRequest(Request):
@@ -56,7 +56,7 @@ def run(request: PretrainRequest) -> Outcome:
     return Outcome()
 
 
-def read_unlabeled(request: PretrainRequest, config: RunConfig) -> list[str | Alignment]:
+def read_unlabeled(request: PretrainRequest, config: RunConfig) -> list[Any]:
     """What the kind of model learns from; records without letters are reported and left out."""
     kind, alphabet = kind_of(config), ALPHABETS[config.model.alphabet]
     with SkipLog(None, [], quiet=request.quiet) as skipped:

@@ -42,7 +42,7 @@ class AlignmentRun(ExplanationRun[Alignment, Explained, AlignmentOptions]):
             methods=request.files.methods,
             target=request.target,
             seed=request.seed,
-            settings=request.settings,
+            settings=request.method_settings,
             rows=request.rows,
             pairs=request.pairs,
         )

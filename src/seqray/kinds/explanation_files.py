@@ -96,7 +96,7 @@ class ExplanationRequest:
     ----------
     files
         Where the outputs go.
-    settings
+    method_settings
         Of single methods.
     target, members, shuffles, seed, rows
         As in `seqray.explanations.ExplainOptions` and `AlignmentOptions`.
@@ -117,7 +117,7 @@ class ExplanationRequest:
     """
 
     files: ExplanationFiles = field(default_factory=ExplanationFiles)
-    settings: MethodSettings = field(default_factory=MethodSettings)
+    method_settings: MethodSettings = field(default_factory=MethodSettings)
     target: str | None = None
     members: Literal["mean", "each"] | None = None
     shuffles: int | None = None

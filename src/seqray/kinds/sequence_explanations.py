@@ -35,7 +35,7 @@ class SequenceRun(ExplanationRun[SequenceRecord, Explanation, ExplainOptions]):
             methods=files.methods,
             target=request.target,
             seed=request.seed,
-            settings=request.settings,
+            settings=request.method_settings,
             effects=not request.no_check,
             attention=bool(files.html),
             **{name: value for name, value in chosen.items() if value is not None},
