@@ -154,7 +154,7 @@ def test_the_page_says_the_same(files):
     assert audit(files, str(files / "cased.tsv"), "--html", str(files / "a.html"), "-q") == 0
     page = (files / "a.html").read_text()
     assert page.startswith("<!DOCTYPE html>")
-    assert "The share of lower-case letters alone tells the class" in page
+    assert "The share of lower-case letters alone predicts the class" in page
     assert "audit cased.tsv" in page
 
 
@@ -179,7 +179,7 @@ def test_fasta_files_keep_their_case_and_have_no_order(files, capsys):
     clean = [f"--class={label}={files}/clean.{label}.fa" for label in ("neg", "pos")]
     assert audit(files, *clean, *tests) == 0
     assert (
-        "LEAK: exact copies across the split: 120 of 120 (100 %) of test stand in train"
+        "LEAK: exact copies across the split: 120 of 120 (100 %) of test also in train"
         in capsys.readouterr().out
     )
 
@@ -215,7 +215,7 @@ def test_protein_and_rna(files, capsys):
     ]
     (files / "p.tsv").write_text(table(protein))
     assert audit(files, str(files / "p.tsv"), "--alphabet", "protein") == 0
-    assert "SHORTCUT: an initial M alone tells the class" in capsys.readouterr().out
+    assert "SHORTCUT: an initial M alone predicts the class" in capsys.readouterr().out
     (files / "r.tsv").write_text(table([(s.replace("T", "U"), label) for s, label in rows(40)]))
     assert audit(files, str(files / "r.tsv"), "--alphabet", "rna", "--out", str(files / "r.out.tsv")) == 0
     assert "letter_U" in (files / "r.out.tsv").read_text()

@@ -165,10 +165,8 @@ def test_copies_across_splits_and_double_labels_are_found():
         "strand_copies_across": "leak",
         "contradicting_labels": "caution",
     }
-    assert "5 of 108 (4.6 %) of test stand in train" in what(found, "copies_across")
-    assert "3 of 108 (2.8 %) of test stand on the other strand in train" in what(
-        found, "strand_copies_across"
-    )
+    assert "5 of 108 (4.6 %) of test also in train" in what(found, "copies_across")
+    assert "3 of 108 (2.8 %) of test also on the other strand in train" in what(found, "strand_copies_across")
     assert what(found, "contradicting_labels").startswith("4 sequences (on either strand) in 8 rows")
     assert value(found, "copies", "train", "duplicates") == 4
 

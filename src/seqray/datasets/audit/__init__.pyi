@@ -1,2 +1,2 @@
+from .relatives import chance_length as chance_length, word_length as word_length
 from .run import audit as audit
-from .shared import chance_length as chance_length, word_length as word_length

@@ -1,13 +1,13 @@
-"""Findings about relatives: what training has seen of what is measured, or will once data are divided."""
+"""Findings about relatives: test sequences that training has seen, or will see after a random split."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from seqray.core.results import AuditFigure, Finding
-from seqray.datasets.audit.lookup import (
-    EVERYTHING,
-    Lookup,
+from seqray.datasets.audit.dataset import EVERY_CLASS
+from seqray.datasets.audit.figure_table import (
+    FigureTable,
     baseline_name,
     of_class,
     part,
@@ -18,58 +18,58 @@ from seqray.datasets.audit.lookup import (
 
 RELATED_LEAK = 0.01  # share of held-out sequences with a relative in training
 SIMILAR = 0.8  # identity to the most similar training sequence
-SIMILAR_LENGTH = {True: 40, False: 25}  # nucleotides, residues: shorter ones are alike by chance
-OVERLAP_LEAK = 0.10  # share of the sequences of a class with a relative in it, where no split is given
+SIMILAR_LENGTH = {True: 40, False: 25}  # nucleotides, residues: shorter ones are similar by chance
+OVERLAP_LEAK = 0.10  # share of the sequences of a class with a relative in it, if no split is given
 OVERLAP_CAUTION = 0.01
 GAP = 0.02  # MCC
 
 
-def _divide(settings: Mapping[str, str]) -> str:
-    """The command that divides anew; in short sequences it looks for longer words unless told."""
-    return f"divide the data anew with 'seqray split --word {settings['word']}'"
+def _split_command(settings: Mapping[str, str]) -> str:
+    """The command that splits again, with the k-mer length of this audit."""
+    return f"split the data again with 'seqray split --word {settings['word']}'"
 
 
-def leaks(look: Lookup, settings: Mapping[str, str]) -> Iterator[Finding]:
-    """Everything about relatives, the surest first."""
-    yield from _copies(look, settings)
-    yield from _groups(look, settings)
-    yield from _related(look, settings)
-    yield from _similar(look, settings)
-    yield from _gap(look, settings)
-    yield from _overlap(look, settings)
+def leaks(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
+    """Findings about relatives, the most certain first."""
+    yield from _copies(table, settings)
+    yield from _groups(table, settings)
+    yield from _related(table, settings)
+    yield from _similar(table, settings)
+    yield from _gap(table, settings)
+    yield from _overlap(table, settings)
 
 
-def _leak_or_chance(look: Lookup, settings: Mapping[str, str]) -> str:
-    """Short sequences meet by coincidence: what would be a leak is then a caution."""
-    lengths = [f.value for f in look.named("length", "q25") if f.label == EVERYTHING]
+def _leak_severity(table: FigureTable, settings: Mapping[str, str]) -> str:
+    """``leak``, or ``caution`` for sequences so short that they match by chance."""
+    lengths = [f.value for f in table.named("length", "q25") if f.label == EVERY_CLASS]
     return "leak" if min(lengths, default=0.0) >= float(settings["chance_word"]) else "caution"
 
 
-def _copies(look: Lookup, settings: Mapping[str, str]) -> Iterator[Finding]:
+def _copies(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
     kinds = {
         "duplicates": ("copies_across", ""),
         "strand_duplicates": ("strand_copies_across", " on the other strand"),
     }
     for quantity, (kind, how) in kinds.items():
-        found = look.crossings("copies", quantity)
+        found = table.counts_across("copies", quantity)
         if found:
             pairs = "; ".join(
-                f"{part(count, size)} of {one} stand{how} in {other}" for one, other, count, size in found
+                f"{part(count, size)} of {one} also{how} in {other}" for one, other, count, size in found
             )
             yield Finding(
-                _leak_or_chance(look, settings),
+                _leak_severity(table, settings),
                 kind,
                 f"exact copies across the split: {pairs}",
-                "a model that has memorised training is right on them, so the score is too high",
-                f"drop the copies from training, or {_divide(settings)}",
+                "a model that has memorized the training data gets them right, so the score is too high",
+                f"drop the copies from training, or {_split_command(settings)}",
             )
 
 
-def _groups(look: Lookup, settings: Mapping[str, str]) -> Iterator[Finding]:
-    found = look.crossings("groups", "on_both_sides")
+def _groups(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
+    found = table.counts_across("groups", "on_both_sides")
     if found:
         pairs = "; ".join(
-            f"{count:.0f} of {other} with {look.value('groups', f'{one} to {other}', 'sequences'):.0f} "
+            f"{count:.0f} of {other} with {table.value('groups', f'{one} to {other}', 'sequences'):.0f} "
             f"sequences of {one}"
             for one, other, count, _ in found
         )
@@ -77,10 +77,10 @@ def _groups(look: Lookup, settings: Mapping[str, str]) -> Iterator[Finding]:
             "leak",
             "groups_across",
             f"named groups on both sides of the split: {pairs}",
-            "what the data call one group is learnt from and measured on, so the score is too high",
-            "divide the data anew by whole groups with 'seqray split --group-by group'",
+            "the same group is trained on and tested on, so the score is too high",
+            "split the data again by whole groups with 'seqray split --group-by group'",
         )
-    between = look.value("groups", "all", "sharing_between")
+    between = table.value("groups", "all", "sharing_between")
     if between > 0:
         yield Finding(
             "caution",
@@ -88,49 +88,49 @@ def _groups(look: Lookup, settings: Mapping[str, str]) -> Iterator[Finding]:
             f"{between:.0f} {plural(between, 'sequence shares', 'sequences share')} a word with a sequence "
             "of another named group",
             "folds that keep the named groups whole still leak",
-            f"{_divide(settings)} and '--group-by group'",
+            f"{_split_command(settings)} and '--group-by group'",
         )
 
 
-def _related(look: Lookup, settings: Mapping[str, str]) -> Iterator[Finding]:
-    found = look.crossings("relatives", "sharing")
+def _related(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
+    found = table.counts_across("relatives", "sharing")
     if not found:
         return
     pairs = "; ".join(f"{part(count, size)} of {one} with {other}" for one, other, count, size in found)
     yield Finding(
-        _leak_or_chance(look, settings)
+        _leak_severity(table, settings)
         if any(n / size >= RELATED_LEAK for *_, n, size in found)
         else "caution",
         "relatives_across",
         f"sequences that share a word of {settings['word']} letters across the split: {pairs}",
-        "the score on them is that on sequences seen in training, at least in part",
-        f"{_divide(settings)}, or report the score without them beside the other",
+        "these test sequences were seen in training, at least in part, so the score is too high",
+        f"{_split_command(settings)}, or also report the score without them",
     )
 
 
-def _similar(look: Lookup, settings: Mapping[str, str]) -> Iterator[Finding]:
-    """Alike by alignment; with words this is told twice where both see it, and they see different things."""
+def _similar(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
+    """Similar by alignment; reported besides shared k-mers, because either may miss the other's pairs."""
     pair = f"{settings['held_out']} to train"
-    share = look.value("identity", pair, f"at_least_{SIMILAR:g}")
+    share = table.value("identity", pair, f"at_least_{SIMILAR:g}")
     least = SIMILAR_LENGTH[settings["alphabet"] != "protein"]
-    if settings["held_out"] and share >= RELATED_LEAK and look.value("length", "train", "q25") >= least:
+    if settings["held_out"] and share >= RELATED_LEAK and table.value("length", "train", "q25") >= least:
         yield Finding(
             "leak",
             "similar_across",
             f"{percent(share)} of {settings['held_out']} sequences are {100 * SIMILAR:.0f} % identical or "
             "more to a training sequence",
-            "the score on them says little about sequences unlike training",
-            _divide(settings),
+            "the score on them says little about sequences that differ from training",
+            _split_command(settings),
         )
 
 
-def _gap(look: Lookup, settings: Mapping[str, str]) -> Iterator[Finding]:
-    """The split as given against sequences without relatives in training: the same baseline."""
-    for given in look.ending("baselines", "_mcc"):
+def _gap(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
+    """The same baseline on the given split and on sequences without relatives in training."""
+    for given in table.ending("baselines", "_mcc"):
         if given.split != "given":
             continue
         others = [
-            look.get("baselines", split, given.quantity, given.label) for split in ("unrelated", "grouped")
+            table.get("baselines", split, given.quantity, given.label) for split in ("unrelated", "grouped")
         ]
         clear = [f for f in others if f is not None and _is_clear(given, f)]
         if clear:
@@ -140,10 +140,10 @@ def _gap(look: Lookup, settings: Mapping[str, str]) -> Iterator[Finding]:
                 "leak",
                 "score_gap",
                 f"{baseline_name(given.quantity)}{of_class(given.label)} scores MCC {with_interval(given)} "
-                f"on the split as given, {with_interval(lowest)} on "
+                f"on the given split, {with_interval(lowest)} on "
                 f"{where.get(lowest.split, 'folds that keep relatives together')}",
-                f"about {given.value - lowest.value:.2f} of the MCC may be recognition of relatives",
-                f"{_divide(settings)}, and compare models there",
+                f"about {given.value - lowest.value:.2f} of the MCC may come from relatives in training",
+                f"{_split_command(settings)}, and compare models on that split",
             )
 
 
@@ -151,20 +151,20 @@ def _is_clear(given: AuditFigure, other: AuditFigure) -> bool:
     return given.value - other.value > GAP and given.low > other.value and given.value > other.high
 
 
-def _overlap(look: Lookup, settings: Mapping[str, str]) -> Iterator[Finding]:
-    """Relatives within a class: they leak as soon as the data are divided at random."""
+def _overlap(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
+    """Relatives within a class: they leak in a random split."""
     split = "train" if settings["held_out"] else "all"
     found = [
         f
-        for f in look.named("relatives", "sharing_share")
-        if f.split == split and f.label != EVERYTHING and f.value >= OVERLAP_CAUTION
+        for f in table.named("relatives", "sharing_share")
+        if f.split == split and f.label != EVERY_CLASS and f.value >= OVERLAP_CAUTION
     ]
     if not found:
         return
     shares = "; ".join(
         part(
-            look.value("relatives", split, "sharing", f.label),
-            look.value("counts", split, "sequences", f.label),
+            table.value("relatives", split, "sharing", f.label),
+            table.value("counts", split, "sequences", f.label),
         )
         + f" of '{f.label}'"
         for f in sorted(found, key=lambda f: -f.value)[:8]
@@ -174,7 +174,7 @@ def _overlap(look: Lookup, settings: Mapping[str, str]) -> Iterator[Finding]:
         "leak" if undivided else "caution",
         "overlap_within_class",
         f"sequences that share a word of {settings['word']} letters with another of their class: {shares}",
-        "random folds put relatives on both sides, so cross-validation may be too good; there are fewer "
-        "independent examples than rows",
-        _divide(settings),
+        "random folds put relatives on both sides, so cross-validation may be too optimistic; there are "
+        "fewer independent examples than rows",
+        _split_command(settings),
     )

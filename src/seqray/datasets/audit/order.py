@@ -1,4 +1,4 @@
-"""Whether the order of the rows tells their labels: the runs test."""
+"""Whether the order of the rows depends on their labels: the runs test."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import math
 import numpy as np
 
 from seqray.core.results import AuditFigure
-from seqray.datasets.audit.data import AuditSet
+from seqray.datasets.audit.dataset import AuditSet
 
 
 def runs_test(labels: np.ndarray) -> tuple[int, float, float]:
-    """Count stretches of one label, and compare with labels in random order.
+    """Count runs of one label, and compare with labels in random order.
 
     Parameters
     ----------
@@ -25,8 +25,8 @@ def runs_test(labels: np.ndarray) -> tuple[int, float, float]:
     expected
         Their mean over all orders of the same labels.
     z
-        Standard deviations above the mean: far below 0 where labels come in blocks; NaN where all orders have
-        the same number of runs.
+        Standard deviations above the mean: far below 0 if labels come in blocks; NaN if all orders have the
+        same number of runs.
 
     References
     ----------
@@ -44,7 +44,7 @@ def runs_test(labels: np.ndarray) -> tuple[int, float, float]:
 
 
 def order_figures(data: AuditSet) -> list[AuditFigure]:
-    """Test the order of the rows of each split; nothing where the data are not in the order of one table."""
+    """Test the order of the rows of each split, if the data are in the order of one table."""
     if not data.in_file_order:
         return []
     figures = []

@@ -1,144 +1,150 @@
-"""Relatives within a class and across splits: shared words, identities, and named groups that leak."""
+"""Relatives within a class and across splits: shared k-mers, identities, and named groups that leak."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from seqray.core import Alphabet, Bools, Floats, Ints
 from seqray.core.results import AuditFigure, Histogram
-from seqray.datasets.audit.composition import histogram
-from seqray.datasets.audit.copies import pairs_of_parts
-from seqray.datasets.audit.data import WHOLE, AuditSet
-from seqray.datasets.audit.plans import Plan
-from seqray.datasets.audit.shared import WordTable, related_across, related_within, word_table
-from seqray.homology import best_matches
+from seqray.datasets.audit.composition import histogram, letter_counts
+from seqray.datasets.audit.dataset import WHOLE, AuditSet
+from seqray.datasets.audit.validation import Validation
+from seqray.homology import KmerTable, best_matches, homology_groups, merge_groups, named_groups
 
 SECTION = "relatives"
+LONGEST_NUCLEOTIDE_WORD = 40
+LONGEST_PROTEIN_WORD = 10
+CHANCE = 0.001  # expected number of k-mers that a sequence shares with all the others by chance, at most
+IDENTITY = 0.8
+MOST_LETTERS = 4_000_000  # aligned with each other in about a minute; the time grows with the square
 LEVELS = (0.8, 0.9, 0.99)
-MOST_ALIGNED = 2000  # measured sequences that are aligned with training
-MOST_CELLS = 1e8  # of one alignment with each; longer sequences are sampled more thinly
+QUANTILES = {"median": 0.5, "q90": 0.9, "q99": 0.99, "max": 1.0}
+MOST_ALIGNED = 2000  # test sequences that are aligned with training
+MOST_CELLS = 1e8  # of one alignment with each; of longer sequences fewer are sampled
 FEWEST_ALIGNED = 50
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Relatives:
-    """What is known of relatives.
+# ------------------------------------------------------------------------------------- length of k-mers
 
-    Attributes
-    ----------
-    figures, histograms
-        For the tables.
-    held_out_related : bool (N,) or None
-        Rows of the held-out split that share a word with training; None where there is no such split.
+
+def word_length(sequences: Sequence[str], alphabet: Alphabet) -> int:
+    """Choose the length of the k-mers that relatives share.
+
+    Half the lower quartile of the lengths, at most 40 nucleotides or 10 residues; but never so short that
+    more than 1 sequence in 1000 would share a k-mer with any other by chance. Chance follows from the
+    composition: if two letters are equal with probability q, k-mers are equal with q**k.
     """
-
-    figures: list[AuditFigure]
-    histograms: list[Histogram]
-    held_out_related: np.ndarray | None
-
-
-def find_relatives(data: AuditSet, k: int, plan: Plan | None, seed: int) -> Relatives:
-    """Look for relatives: words of ``k`` letters within and across, identities under a plan."""
-    table = word_table(data.sequences, k, data.alphabet)
-    figures = [*_within(data, table), *_across(data, table), *_named_groups(data, table)]
-    related = None
-    if data.held_out:
-        rows = data.rows(data.held_out)
-        related = np.zeros(len(data), dtype=bool)
-        related[rows] = related_across(table, rows, data.rows("train"))
-    identities, histograms = _identities(data, plan, seed)
-    return Relatives([*figures, *identities], histograms, related)
+    lengths = np.array([len(sequence) for sequence in sequences])
+    half = int(np.quantile(lengths, 0.25, method="lower")) // 2
+    longest = LONGEST_NUCLEOTIDE_WORD if alphabet.is_nucleotide else LONGEST_PROTEIN_WORD
+    return max(min(half, longest), chance_length(sequences, alphabet), 1)
 
 
-def _within(data: AuditSet, table: WordTable) -> list[AuditFigure]:
-    """Sequences that share a word with another of their split; of a class, with another of the class."""
-    figures = []
+def chance_length(sequences: Sequence[str], alphabet: Alphabet) -> int:
+    """Shortest k-mer of which a sequence shares fewer than `CHANCE` with all the others by chance."""
+    counts = letter_counts(sequences, alphabet).sum(axis=0).astype(np.float64)
+    total = counts.sum()
+    match = float(((counts / total) ** 2).sum()) if total else 1.0
+    if match >= 1:  # a single letter: every k-mer of it is shared, whatever its length
+        return 1
+    strands = 2 if alphabet.is_nucleotide else 1
+    pairs = strands * total * total / len(sequences)  # k-mers of one sequence times k-mers of all
+    return max(1, math.ceil(math.log(max(pairs, 1.0) / CHANCE) / -math.log(match)))
+
+
+# ----------------------------------------------------------------------------------------------- groups
+
+
+def relative_groups(data: AuditSet, table: KmerTable) -> Ints:
+    """Group relatives, directly or through others: int64 (N,).
+
+    Relatives share a k-mer of the table, are at least `IDENTITY` identical by alignment, or belong to one
+    named group. Above `MOST_LETTERS` letters nothing is aligned.
+    """
+    groupings = [table.groups(), named_groups(data.groups)]
+    if _is_aligned(data):
+        groupings.append(homology_groups(data.sequences, IDENTITY, data.alphabet))
+    return merge_groups(*groupings)
+
+
+def describe_relatives(data: AuditSet, k: int) -> str:
+    """What `relative_groups` keeps together, in words."""
+    alike = [f"{100 * IDENTITY:.0f} % identity"] if _is_aligned(data) else []
+    named = ["a named group"] if any(group is not None for group in data.groups) else []
+    return " or ".join([f"a shared word of {k} letters", *alike, *named])
+
+
+def _is_aligned(data: AuditSet) -> bool:
+    return sum(map(len, data.sequences)) <= MOST_LETTERS
+
+
+# ---------------------------------------------------------------------------------------------- figures
+
+
+def relative_figures(data: AuditSet, table: KmerTable) -> Iterator[AuditFigure]:
+    """Count sequences that share a k-mer within a split or class, across splits, and between named groups."""
     for split in data.parts:
         rows = data.rows(split)
-        of_class = related_within(table, rows, data.labels)
-        for label, name in [(None, "*"), *enumerate(data.classes)]:
-            chosen = data.labels[rows] == label
-            found = related_within(table, rows) if label is None else of_class[chosen]
-            figures += [
-                AuditFigure(SECTION, split, name, "sharing", int(found.sum())),
-                AuditFigure(SECTION, split, name, "sharing_share", found.sum() / max(len(found), 1)),
-            ]
-    return figures
-
-
-def _across(data: AuditSet, table: WordTable) -> list[AuditFigure]:
-    figures = []
-    for one, other in pairs_of_parts(data):
+        in_class = table.sharing_within(rows, data.labels)
+        for label, name in data.labels_and_all():
+            found = table.sharing_within(rows) if label is None else in_class[data.labels[rows] == label]
+            yield from _sharing(split, name, found)
+    for one, other in data.pairs_of_parts():
         rows = data.rows(one)
-        found = related_across(table, rows, data.rows(other))
-        for label, name in [(None, "*"), *enumerate(data.classes)]:
+        found = table.sharing_across(rows, data.rows(other))
+        for label, name in data.labels_and_all():
             chosen = found if label is None else found[data.labels[rows] == label]
-            figures += [
-                AuditFigure(SECTION, f"{one} to {other}", name, "sharing", int(chosen.sum())),
-                AuditFigure(
-                    SECTION, f"{one} to {other}", name, "sharing_share", chosen.sum() / max(len(chosen), 1)
-                ),
-            ]
-    return figures
+            yield from _sharing(f"{one} to {other}", name, chosen)
+    yield from _named_group_figures(data, table)
 
 
-def _named_groups(data: AuditSet, table: WordTable) -> list[AuditFigure]:
-    """Groups that the data name: on both sides of a split, and shared words between groups."""
-    numbers: dict[str, int] = {}
-    named = np.array([-1 if g is None else numbers.setdefault(g, len(numbers)) for g in data.groups])
-    if not numbers:
-        return []
-    figures = [AuditFigure("groups", "all", "*", "groups", len(numbers))]
-    for one, other in pairs_of_parts(data):
+def _sharing(split: str, name: str, found: Bools) -> Iterator[AuditFigure]:
+    yield AuditFigure(SECTION, split, name, "sharing", int(found.sum()))
+    yield AuditFigure(SECTION, split, name, "sharing_share", found.sum() / max(len(found), 1))
+
+
+def _named_group_figures(data: AuditSet, table: KmerTable) -> Iterator[AuditFigure]:
+    """Named groups on both sides of a split, and sequences that share a k-mer with another named group."""
+    named = named_groups(data.groups)
+    if named.max(initial=-1) < 0:
+        return
+    yield AuditFigure("groups", "all", "*", "groups", int(named.max()) + 1)
+    for one, other in data.pairs_of_parts():
         mine, theirs = named[data.rows(one)], named[data.rows(other)]
         both = np.isin(mine, theirs) & (mine >= 0)
         pair = f"{one} to {other}"
-        figures += [
-            AuditFigure("groups", pair, "*", "on_both_sides", len(np.unique(mine[both]))),
-            AuditFigure("groups", pair, "*", "sequences", int(both.sum())),
-        ]
-    strangers = _sharing_between(table, named)
-    return [*figures, AuditFigure("groups", "all", "*", "sharing_between", int(strangers.sum()))]
+        yield AuditFigure("groups", pair, "*", "on_both_sides", len(np.unique(mine[both])))
+        yield AuditFigure("groups", pair, "*", "sequences", int(both.sum()))
+    yield AuditFigure("groups", "all", "*", "sharing_between", int(table.sharing_between(named).sum()))
 
 
-def _sharing_between(table: WordTable, group: np.ndarray) -> np.ndarray:
-    """Tell which sequences of a named group share a word with one of another named group: bool (N,)."""
-    inside = group[table.owner] >= 0
-    key, owner = table.key[inside], table.owner[inside]
-    order = np.lexsort((group[owner], key))
-    key, owner = key[order], owner[order]
-    begin = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1]))) if len(key) else np.empty(0, int)
-    found = np.zeros(len(group), dtype=bool)
-    if len(begin):
-        low, high = np.minimum.reduceat(group[owner], begin), np.maximum.reduceat(group[owner], begin)
-        mixed = np.repeat(low != high, np.diff(np.append(begin, len(key))))
-        found[owner[mixed]] = True
-    return found
-
-
-def _identities(data: AuditSet, plan: Plan | None, seed: int) -> tuple[list[AuditFigure], list[Histogram]]:
-    """Align measured sequences with the most similar ones of training, in the first pair of a plan."""
-    if plan is None:
+def identity_figures(
+    data: AuditSet, validation: Validation | None, seed: int
+) -> tuple[list[AuditFigure], list[Histogram]]:
+    """Identity of test sequences to the most similar training sequence, in the first pair of a validation."""
+    if validation is None:
         return [], []
-    train, rows = plan.pairs[0]
-    rows = _aligned_rows(data, rows, seed)
+    train, rows = validation.pairs[0]
+    rows = _sampled_rows(data, rows, seed)
     best, _ = best_matches(data.take(train), data.take(rows), data.alphabet)
     pair = f"{data.held_out} to train" if data.held_out else f"{WHOLE}, random fold to the others"
     figures = [AuditFigure("identity", pair, "*", "aligned", len(rows))]
-    for label, name in [(None, "*"), *enumerate(data.classes)]:
+    for label, name in data.labels_and_all():
         values = best if label is None else best[data.labels[rows] == label]
-        figures += _quantiles(pair, name, values)
+        figures += _identity_summary(pair, name, values)
     edges = np.linspace(0.0, 1.0, 21)
-    bars = [
+    histograms = [
         histogram("identity", pair, name, best[data.labels[rows] == label], edges)
         for label, name in data.largest_classes()
     ]
-    return figures, bars
+    return figures, histograms
 
 
-def _aligned_rows(data: AuditSet, rows: np.ndarray, seed: int) -> np.ndarray:
-    """Draw as many rows as alignment bears."""
+def _sampled_rows(data: AuditSet, rows: Ints, seed: int) -> Ints:
+    """At most as many rows as can be aligned in reasonable time."""
     longest = max(len(data.sequences[row]) for row in rows.tolist())
     most = min(MOST_ALIGNED, max(FEWEST_ALIGNED, int(MOST_CELLS / longest**2)))
     if len(rows) <= most:
@@ -146,14 +152,10 @@ def _aligned_rows(data: AuditSet, rows: np.ndarray, seed: int) -> np.ndarray:
     return np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
 
 
-def _quantiles(pair: str, name: str, values: np.ndarray) -> list[AuditFigure]:
-    if not len(values):
-        return []
-    quantiles = {"median": 0.5, "q90": 0.9, "q99": 0.99, "max": 1.0}
-    found = [
-        AuditFigure("identity", pair, name, q, float(np.quantile(values, p))) for q, p in quantiles.items()
-    ]
-    return found + [
-        AuditFigure("identity", pair, name, f"at_least_{level:g}", float(np.mean(values >= level)))
-        for level in LEVELS
-    ]
+def _identity_summary(pair: str, name: str, values: Floats) -> Iterator[AuditFigure]:
+    if len(values):
+        for quantity, p in QUANTILES.items():
+            yield AuditFigure("identity", pair, name, quantity, float(np.quantile(values, p)))
+        for level in LEVELS:
+            share = float(np.mean(values >= level))
+            yield AuditFigure("identity", pair, name, f"at_least_{level:g}", share)

@@ -1,20 +1,22 @@
-"""What trivial rules score: one feature, a threshold or a small table learnt on the training part."""
+"""Metrics of trivial rules: one feature, with a threshold or a small table learned on the training part."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from seqray.core import Bools, Floats, Ints, number_by_appearance
 from seqray.core.results import AuditFigure
-from seqray.datasets.audit.composition import Columns
-from seqray.datasets.audit.data import AuditSet
-from seqray.datasets.audit.plans import Plan, is_learnt
-from seqray.metrics import auroc, mcc_and_auroc
+from seqray.datasets.audit.composition import SequenceFeatures
+from seqray.datasets.audit.dataset import AuditSet
+from seqray.datasets.audit.validation import Bootstrap, Validation
+from seqray.metrics import auroc
 
 SECTION = "rules"
 BINS = 16
-WORTH = 0.02  # AUROC on training by which bins must beat a threshold
+MARGIN = 0.02  # AUROC on training by which bins must beat a threshold
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +28,7 @@ class Feature:
     name
         As in docs/concepts/audit.md.
     values
-        (N,) floats; of a categorical feature codes from 0.
+        (N,) floats; codes from 0 for a categorical feature.
     categorical
         Whether the values have no order.
     """
@@ -36,106 +38,94 @@ class Feature:
     categorical: bool = False
 
 
-def features_of(data: AuditSet, columns: Columns) -> list[Feature]:
+def rule_features(data: AuditSet, features: SequenceFeatures) -> list[Feature]:
     """List the features that differ between sequences."""
     found = [
-        Feature("length", columns.length.astype(np.float64)),
-        Feature("ambiguous", columns.ambiguous.astype(np.float64)),
-        Feature("first_letter", columns.first, True),
-        Feature("last_letter", columns.last, True),
-        Feature("letter_case", columns.lower),
-        Feature("first_capital", columns.first_capital),
+        Feature("length", features.length.astype(np.float64)),
+        Feature("ambiguous", features.ambiguous.astype(np.float64)),
+        Feature("first_letter", features.first, True),
+        Feature("last_letter", features.last, True),
+        Feature("letter_case", features.lower),
+        Feature("first_capital", features.first_capital),
     ]
     if data.alphabet.is_nucleotide:
-        found.insert(1, Feature("gc", columns.gc))
+        found.insert(1, Feature("gc", features.gc))
     else:
         found.append(
-            Feature("initial_m", (columns.first == data.alphabet.letters.index("M")).astype(np.float64))
+            Feature("initial_m", (features.first == data.alphabet.letters.index("M")).astype(np.float64))
         )
     if any(data.contexts):
-        numbers: dict[str | None, int] = {}
-        codes = [numbers.setdefault(context, len(numbers)) for context in data.contexts]
-        found.append(Feature("context", np.array(codes), True))
+        found.append(Feature("context", number_by_appearance(data.contexts), True))
     return [feature for feature in found if len(np.unique(feature.values)) > 1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """A feature turned into a score, and the score from which on it speaks for the class.
+    """A score computed from a feature, and the threshold at or above which it calls the class.
 
     Attributes
     ----------
     edges
-        Upper borders of the bins but the last; None for a threshold rule, whose score is the value itself,
-        turned round where low values speak for the class.
+        Borders between the bins; None for a category, or for a threshold rule, whose score is the value
+        itself times the sign in ``table``.
     table
-        Share of the class in each bin or category of the training part; for a threshold rule its sign.
+        Share of the class in each bin or category of the training part; 1 or -1 for a threshold rule.
     threshold
-        Least score that is called.
+        Lowest score that is called.
     """
 
-    edges: np.ndarray | None
-    table: np.ndarray
-    threshold: float
+    edges: Floats | None
+    table: Floats
+    threshold: float = math.nan
 
-    def scores(self, feature: Feature, rows: np.ndarray) -> np.ndarray:
-        """Scores of rows: float64 (len(rows),)."""
-        return _scores(self.edges, self.table, feature.values[rows], feature.categorical)
-
-
-def _scores(edges: np.ndarray | None, table: np.ndarray, values: np.ndarray, categorical: bool) -> np.ndarray:
-    if categorical:
-        return table[values.astype(np.int64)]
-    if edges is None:
-        return values * table[0]
-    return table[np.searchsorted(edges, values, "right")]
+    def scores(self, feature: Feature, rows: Ints) -> Floats:
+        """Scores of rows: (len(rows),)."""
+        values = feature.values[rows]
+        if feature.categorical:
+            return self.table[values.astype(np.int64)]
+        if self.edges is None:
+            return values * self.table[0]
+        return self.table[np.searchsorted(self.edges, values, "right")]
 
 
-def learn(feature: Feature, labels: np.ndarray, rows: np.ndarray) -> Rule:
+def learn_rule(feature: Feature, labels: Bools, rows: Ints) -> Rule:
     """Learn the rule that does best on training rows.
 
     Parameters
     ----------
     feature
         To learn from.
-    labels : bool (N,)
-        True for the class.
+    labels
+        (N,) True for the class.
     rows
         Training rows.
 
     Notes
     -----
-    A number is judged by a threshold, in the direction that does better, or, where that ranks the training
-    rows clearly better, by the share of the class in each of `BINS` bins; a category by the share of the
-    class in it. Shares are drawn towards that of all rows by one pseudo-example. The threshold is the one of
-    the highest MCC on the training rows.
+    The score of a number is the number itself, in the direction that does better, or, if that ranks the
+    training rows clearly better, the share of the class in each of `BINS` bins; the score of a category is
+    the share of the class in it. Shares are drawn towards that of all rows by one pseudo-example. The
+    threshold has the highest MCC on the training rows.
     """
     y, values = labels[rows], feature.values[rows]
     if feature.categorical:
-        codes = values.astype(np.int64)
-        return _with_threshold(None, _shares(codes, y, int(feature.values.max()) + 1), y, values, True)
-    sign = 1.0 if auroc(y, values) >= 0.5 else -1.0
-    edges = np.unique(np.quantile(values, np.arange(1, BINS) / BINS))
-    table = _shares(np.searchsorted(edges, values, "right"), y, len(edges) + 1)
-    binned = auroc(y, _scores(edges, table, values, False))
-    if binned > auroc(y, values * sign) + WORTH:
-        return _with_threshold(edges, table, y, values, False)
-    return _with_threshold(None, np.array([sign]), y, values, False)
+        rule = Rule(None, _class_shares(values.astype(np.int64), y, int(feature.values.max()) + 1))
+    else:
+        rule = Rule(None, np.array([1.0 if auroc(y, values) >= 0.5 else -1.0]))
+        edges = np.unique(np.quantile(values, np.arange(1, BINS) / BINS))
+        binned = Rule(edges, _class_shares(np.searchsorted(edges, values, "right"), y, len(edges) + 1))
+        if auroc(y, binned.scores(feature, rows)) > auroc(y, rule.scores(feature, rows)) + MARGIN:
+            rule = binned
+    return Rule(rule.edges, rule.table, best_threshold(y, rule.scores(feature, rows)))
 
 
-def _shares(codes: np.ndarray, labels: np.ndarray, size: int) -> np.ndarray:
+def _class_shares(codes: Ints, labels: Bools, size: int) -> Floats:
     overall = float(labels.mean())
     return (np.bincount(codes, labels, size) + overall) / (np.bincount(codes, minlength=size) + 1)
 
 
-def _with_threshold(
-    edges: np.ndarray | None, table: np.ndarray, labels: np.ndarray, values: np.ndarray, categorical: bool
-) -> Rule:
-    return Rule(edges, table, best_threshold(labels, _scores(edges, table, values, categorical)))
-
-
-def best_threshold(labels: np.ndarray, scores: np.ndarray) -> float:
-    """Score from which on calling gives the highest MCC."""
+def best_threshold(labels: Bools, scores: Floats) -> float:
+    """Threshold of the highest MCC."""
     order = np.argsort(-scores, kind="stable")
     ranked, hits = scores[order], np.cumsum(labels[order], dtype=np.float64)
     ends = np.flatnonzero(np.concatenate((ranked[1:] != ranked[:-1], [True])))  # last row of each score
@@ -146,44 +136,35 @@ def best_threshold(labels: np.ndarray, scores: np.ndarray) -> float:
 
 
 def rule_figures(
-    data: AuditSet, columns: Columns, plan: Plan, groups: np.ndarray, resamples: int, seed: int
+    data: AuditSet, features: SequenceFeatures, validation: Validation, bootstrap: Bootstrap
 ) -> list[AuditFigure]:
-    """Score every rule under a plan: MCC and AUROC of each class against the rest.
+    """Measure every rule: MCC and AUROC of each class against the rest.
 
     Of two classes the figures are those of the second; they hold for the first as well.
+
+    Parameters
+    ----------
+    data, features
+        N sequences and their features.
+    validation
+        Rows to learn from and to test on.
+    bootstrap
+        Of the intervals.
     """
     figures = []
-    rows = plan.measured
-    for label in targets(data):
+    rows = validation.tested
+    for label, name in data.target_classes():
         truth = data.labels == label
-        if not is_learnt(plan, truth):
+        if not validation.covers(truth):
             continue
-        for feature in features_of(data, columns):
-            rules = [learn(feature, truth, train) for train, _ in plan.pairs]
-            pieces = [rule.scores(feature, part) for rule, (_, part) in zip(rules, plan.pairs, strict=True)]
-            calls = [s >= rule.threshold for s, rule in zip(pieces, rules, strict=True)]
-            scores = np.concatenate(pieces)
-            found = mcc_and_auroc(truth[rows], scores, np.concatenate(calls), groups[rows], resamples, seed)
-            figures += [
-                AuditFigure(
-                    SECTION,
-                    plan.name,
-                    target_name(data, label),
-                    f"{feature.name}_{metric}",
-                    m.value,
-                    m.low,
-                    m.high,
-                )
-                for metric, m in found.items()
-            ]
+        for feature in rule_features(data, features):
+            scores, calls = [], []
+            for train, test in validation.pairs:
+                rule = learn_rule(feature, truth, train)
+                scores.append(rule.scores(feature, test))
+                calls.append(scores[-1] >= rule.threshold)
+            prefix = AuditFigure(SECTION, validation.name, name, feature.name, math.nan)
+            figures += bootstrap.figures(
+                prefix, rows, truth[rows], np.concatenate(scores), np.concatenate(calls)
+            )
     return figures
-
-
-def targets(data: AuditSet) -> list[int]:
-    """Classes that rules are learnt for: one of two, else the largest."""
-    return [1] if len(data.classes) == 2 else [label for label, _ in data.largest_classes()]
-
-
-def target_name(data: AuditSet, label: int) -> str:
-    """Name of the class in figures: ``*`` where there are two, whose figures are the same."""
-    return "*" if len(data.classes) == 2 else data.classes[label]

@@ -1,4 +1,4 @@
-"""The audit as a whole: labelled sequences in, figures and findings out."""
+"""The audit as a whole: labeled sequences in, figures and findings out."""
 
 from __future__ import annotations
 
@@ -6,18 +6,25 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from seqray.core import Alphabet, LabelledSequence
-from seqray.core.results import Audit, AuditFigure
-from seqray.datasets.audit.composition import Columns, composition_figures, composition_histograms
+from seqray.core import Alphabet, Bools, LabelledSequence
+from seqray.core.results import Audit
+from seqray.datasets.audit.baselines import baseline_figures, sample_rows
+from seqray.datasets.audit.composition import SequenceFeatures, composition_figures, composition_histograms
 from seqray.datasets.audit.copies import copy_figures
-from seqray.datasets.audit.data import AuditSet, make_set
-from seqray.datasets.audit.floor import floor_figures, sampled
+from seqray.datasets.audit.dataset import AuditSet, make_set
+from seqray.datasets.audit.findings import draw_findings
 from seqray.datasets.audit.order import order_figures
-from seqray.datasets.audit.plans import Plan, describe_relatives, folds_plan, given_plan, relative_groups
-from seqray.datasets.audit.relatives import Relatives, find_relatives
+from seqray.datasets.audit.relatives import (
+    chance_length,
+    describe_relatives,
+    identity_figures,
+    relative_figures,
+    relative_groups,
+    word_length,
+)
 from seqray.datasets.audit.rules import rule_figures
-from seqray.datasets.audit.shared import chance_length, word_length
-from seqray.datasets.audit.verdicts import draw_findings
+from seqray.datasets.audit.validation import Bootstrap, cross_validation, given_validation
+from seqray.homology import KmerTable, kmer_table
 
 SAMPLE = 16_000  # rows of each split that the baselines use
 RESAMPLES = 300
@@ -35,24 +42,24 @@ def audit(
     resamples: int = RESAMPLES,
     skipped: int = 0,
 ) -> Audit:
-    """Say what would fool a model trained on these sequences.
+    """Find what would mislead a model trained on these sequences: leaks, copies, shortcuts.
 
     Parameters
     ----------
     examples
-        Labelled sequences; their splits and groups are believed, and checked.
+        Labeled sequences; their splits and groups are used, and checked.
     alphabet
         Of the sequences.
     letters
-        Letters of each example as they stood in the file, before case was folded.
+        Letters of each example as written in the file, before case was folded.
     in_file_order
-        Whether the examples are in the order of one table, so that the order may be tested.
+        Whether the examples are in the order of one table, so that the order can be tested.
     baselines
         Whether to fit the linear baselines, the slowest part.
     seed
         Of folds, samples and resamples.
     sample
-        Rows of each split that the baselines are fitted to and measured on, at most; drawn at random.
+        Rows of each split that the baselines are trained and tested on, at most; drawn at random.
     resamples
         Of the bootstrap.
     skipped
@@ -62,54 +69,60 @@ def audit(
     ------
     InputError
         For fewer than two classes.
+
+    Examples
+    --------
+    >>> from seqray.core import DNA
+    >>> examples = [LabelledSequence("ACGTTGCAAC", "a", "1", split="train")]
+    >>> examples += [LabelledSequence("TTGGCCATGC", "b", "2", split="train")]
+    >>> examples += [LabelledSequence("ACGTTGCAAC", "a", "3", split="test")]
+    >>> found = audit(examples, DNA, baselines=False)
+    >>> [finding.what for finding in found.findings if finding.kind == "copies_across"]
+    ['exact copies across the split: 1 of 1 (100 %) of test also in train']
     """
     data = make_set(examples, alphabet, letters, in_file_order)
     k = word_length(data.sequences, alphabet)
-    plan, groups = given_plan(data, seed), relative_groups(data, k)
-    columns = Columns(data)
-    relatives = find_relatives(data, k, plan, seed)
+    table = kmer_table(data.sequences, k, alphabet)
+    given, groups = given_validation(data, seed), relative_groups(data, table)
+    bootstrap = Bootstrap(groups, resamples, seed)
+    features = SequenceFeatures(data)
+    identities, identity_histograms = identity_figures(data, given, seed)
     figures = [
-        *composition_figures(data, columns, groups),
+        *composition_figures(data, features, groups),
         *copy_figures(data),
-        *relatives.figures,
+        *relative_figures(data, table),
+        *identities,
         *order_figures(data),
     ]
-    if plan is not None:
-        figures += rule_figures(data, columns, plan, groups, resamples, seed)
-    grouped = folds_plan(data, groups, seed) if baselines else None
+    if given is not None:
+        figures += rule_figures(data, features, given, bootstrap)
+    grouped = cross_validation(data, groups, seed) if baselines else None
     if baselines:
-        figures += _floors(data, plan, grouped, groups, relatives, sample, resamples, seed)
+        chosen = sample_rows(data, sample, seed)
+        for validation, related in ((given, _related_to_training(data, table)), (grouped, None)):
+            if validation is not None:
+                figures += baseline_figures(data, validation, chosen, related, bootstrap)
     settings = {
         "alphabet": alphabet.name,
         "word": str(k),
         "chance_word": str(chance_length(data.sequences, alphabet)),
         "held_out": data.held_out or "",
-        "given": plan.description if plan else "none: a class has too few examples",
+        "given": given.description if given else "none: a class has too few examples",
         "relatives": describe_relatives(data, k),
         "grouped": grouped.description if grouped else "none",
         "seed": str(seed),
         "resamples": str(resamples),
         "sample": str(sample),
     }
-    histograms = [*composition_histograms(data, columns), *relatives.histograms]
+    histograms = [*composition_histograms(data, features), *identity_histograms]
     return Audit(figures, histograms, draw_findings(figures, settings, skipped), settings)
 
 
-def _floors(
-    data: AuditSet,
-    plan: Plan | None,
-    grouped: Plan | None,
-    groups: np.ndarray,
-    relatives: Relatives,
-    sample: int,
-    resamples: int,
-    seed: int,
-) -> list[AuditFigure]:
-    chosen = sampled(data, sample, seed)
-    figures = []
-    if plan is not None:
-        related = relatives.held_out_related
-        figures += floor_figures(data, plan, chosen, groups, related, resamples, seed)
-    if grouped is not None:
-        figures += floor_figures(data, grouped, chosen, groups, None, resamples, seed)
-    return figures
+def _related_to_training(data: AuditSet, table: KmerTable) -> Bools | None:
+    """(N,) held-out rows that share a k-mer with training; None without a held-out split."""
+    if not data.held_out:
+        return None
+    rows = data.rows(data.held_out)
+    related = np.zeros(len(data), dtype=bool)
+    related[rows] = table.sharing_across(rows, data.rows("train"))
+    return related

@@ -1,4 +1,4 @@
-"""Figures found by name, and how numbers read in a sentence."""
+"""Figures by name, and numbers as text."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ from collections.abc import Iterable
 
 from seqray.core import format_interval
 from seqray.core.results import AuditFigure
+from seqray.datasets.audit.dataset import EVERY_CLASS
 
-EVERYTHING = "*"  # the label of figures over all classes
 
-
-class Lookup:
+class FigureTable:
     """Figures by section, split, class and quantity."""
 
     def __init__(self, figures: Iterable[AuditFigure]) -> None:
         self.figures = list(figures)
         self._by_key = {(f.section, f.split, f.label, f.quantity): f for f in self.figures}
 
-    def get(self, section: str, split: str, quantity: str, label: str = EVERYTHING) -> AuditFigure | None:
-        """One figure, None if it isn't there."""
+    def get(self, section: str, split: str, quantity: str, label: str = EVERY_CLASS) -> AuditFigure | None:
+        """One figure, None if it is missing."""
         return self._by_key.get((section, split, label, quantity))
 
-    def value(self, section: str, split: str, quantity: str, label: str = EVERYTHING) -> float:
-        """Value of a figure; NaN if it isn't there."""
+    def value(self, section: str, split: str, quantity: str, label: str = EVERY_CLASS) -> float:
+        """Value of a figure; NaN if it is missing."""
         found = self.get(section, split, quantity, label)
         return found.value if found else math.nan
 
@@ -32,15 +31,15 @@ class Lookup:
         return [f for f in self.figures if f.section == section and f.quantity == quantity]
 
     def ending(self, section: str, end: str) -> list[AuditFigure]:
-        """Figures of a section whose name ends so."""
+        """Figures of a section whose name has this end."""
         return [f for f in self.figures if f.section == section and f.quantity.endswith(end)]
 
-    def crossings(self, section: str, quantity: str) -> list[tuple[str, str, float, float]]:
+    def counts_across(self, section: str, quantity: str) -> list[tuple[str, str, float, float]]:
         """Counts above 0 that compare two splits: their names, the count, the size of the first."""
         found = []
         for f in self.named(section, quantity):
             one, to, other = f.split.partition(" to ")
-            if to and f.label == EVERYTHING and f.value > 0:
+            if to and f.label == EVERY_CLASS and f.value > 0:
                 found.append((one, other, f.value, self.value("counts", one, "sequences")))
         return found
 
@@ -62,7 +61,7 @@ def with_interval(f: AuditFigure) -> str:
 
 def of_class(label: str) -> str:
     """Name the class a figure is about; nothing where it is about all of them."""
-    return "" if label == EVERYTHING else f" '{label}'"
+    return "" if label == EVERY_CLASS else f" '{label}'"
 
 
 def plural(count: float, one: str, many: str) -> str:

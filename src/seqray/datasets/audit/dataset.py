@@ -1,45 +1,46 @@
-"""Labelled sequences as columns: classes, splits, and the letters as they stood in the file."""
+"""Labeled sequences as columns: classes, splits, and the letters as written in the file."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from seqray.core import Alphabet, InputError, LabelledSequence
+from seqray.core import Alphabet, InputError, Ints, LabelledSequence
 
-WHOLE = "all"  # the split of data that name none
+WHOLE = "all"  # the split of data without splits
+EVERY_CLASS = "*"  # the label of figures over all classes
 LARGEST = 20  # classes that have rules and histograms of their own
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AuditSet:
-    """Labelled sequences, column by column.
+    """Labeled sequences, column by column.
 
     Attributes
     ----------
     sequences
         N sequences, folded and validated.
     letters
-        The same N as they stood in the file.
+        The same N as written in the file.
     labels : int64 (N,)
         Index of each class.
     classes
         Names of the classes, sorted.
     splits : str (N,)
-        ``train``, ``validation`` or ``test``; ``all`` everywhere if the data name no split.
+        ``train``, ``validation`` or ``test``; ``all`` everywhere if the data have no split.
     groups, contexts
-        (N,) as the data name them, None where they don't.
+        (N,) names in the data, or None.
     alphabet
         Of the sequences.
     in_file_order
-        Whether the order of the examples is that of one table, so that it may tell something.
+        Whether the order of the examples is that of one table, so that it may be informative.
     """
 
     sequences: list[str]
     letters: Sequence[str]
-    labels: np.ndarray
+    labels: Ints
     classes: tuple[str, ...]
     splits: np.ndarray
     groups: Sequence[str | None]
@@ -61,8 +62,22 @@ class AuditSet:
         measured = [name for name in ("test", "validation") if name in self.parts]
         return measured[0] if measured and "train" in self.parts else None
 
-    def rows(self, split: str, label: int | None = None) -> np.ndarray:
-        """Indices of the sequences of a split, and of one class of it."""
+    def pairs_of_parts(self) -> list[tuple[str, str]]:
+        """Pairs of splits to compare, the held-out one first."""
+        order = [name for name in ("test", "validation", "train") if name in self.parts]
+        return [(one, other) for i, one in enumerate(order) for other in reversed(order[i + 1 :])]
+
+    def labels_and_all(self) -> Iterator[tuple[int | None, str]]:
+        """Index and name for figures: None and ``*`` for all classes, then each class."""
+        yield None, EVERY_CLASS
+        yield from enumerate(self.classes)
+
+    def target_classes(self) -> list[tuple[int, str]]:
+        """Index and name of classes that rules are learned for: one of two, as ``*``, else the largest."""
+        return [(1, EVERY_CLASS)] if len(self.classes) == 2 else self.largest_classes()
+
+    def rows(self, split: str, label: int | None = None) -> Ints:
+        """Indices of the sequences of a split, or of one class of it."""
         chosen = self.splits == split
         return np.flatnonzero(chosen if label is None else chosen & (self.labels == label))
 
@@ -72,7 +87,7 @@ class AuditSet:
         chosen = sorted(np.argsort(-sizes, kind="stable")[:most].tolist())
         return [(label, self.classes[label]) for label in chosen]
 
-    def take(self, rows: np.ndarray) -> list[str]:
+    def take(self, rows: Ints) -> list[str]:
         """Sequences of these rows."""
         return [self.sequences[row] for row in rows.tolist()]
 
@@ -88,19 +103,19 @@ def make_set(
     Parameters
     ----------
     examples
-        Those without a split belong to training where others name one. Where none names a split, or nothing
-        is left for training, the data are taken as a whole.
+        Those without a split belong to training if others have one. If none has a split, or nothing is
+        left for training, the data are one whole.
     alphabet
         Of the sequences.
     letters
-        Letters of each example as they stood in the file; those of the examples where not given.
+        Letters of each example as written in the file; by default those of the examples.
     in_file_order
         Whether the order of the examples is that of one table.
 
     Raises
     ------
     InputError
-        For fewer than two classes, or letters that don't go with the examples.
+        For fewer than two classes, or letters that don't match the examples.
     """
     classes = tuple(sorted({example.label for example in examples}))
     if len(classes) < 2:
