@@ -23,10 +23,12 @@ def escape(text: object) -> Markup:
     """
     if isinstance(text, Markup):
         return text
-    plain = "".join(
-        "\N{REPLACEMENT CHARACTER}" if category(letter) in _INVISIBLE and letter not in "\n\t" else letter
-        for letter in str(text)
-    )
+    plain = str(text)
+    if not plain.isprintable():
+        plain = "".join(
+            "\N{REPLACEMENT CHARACTER}" if category(letter) in _INVISIBLE and letter not in "\n\t" else letter
+            for letter in plain
+        )
     return markupsafe.escape(plain)
 
 
