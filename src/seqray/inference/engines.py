@@ -1,7 +1,7 @@
-"""What computes the logits of a model: torch, ONNX Runtime or OpenVINO, behind the face of `TrainedModel`.
+"""Computes the logits of a model by torch, ONNX Runtime or OpenVINO.
 
-Tokens, batches, calibration and flags stay what they are; only `TrainedModel.logits` runs elsewhere. The
-engines compute on the CPU, with as many threads as torch has.
+Only `TrainedModel.logits` is replaced; tokens, batches, calibration and flags stay the same. ONNX Runtime
+and OpenVINO compute on the CPU, with as many threads as torch.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class EngineModel(TrainedModel):
     Attributes
     ----------
     graph
-        Whether the graph takes a mask, to a function from its inputs to logits (B, K).
+        Takes whether there is a mask; returns a function from the inputs of the graph to logits (B, K).
     """
 
     graph: Callable[[bool], Run] = field(kw_only=True)
@@ -56,14 +56,14 @@ def with_engine(model: TrainedModel, engine: Engine = "torch", precision: Precis
     engine
         ``torch``, ``onnx`` (ONNX Runtime) or ``openvino``.
     precision
-        OpenVINO computes in float32 unless ``bf16`` is asked for; ONNX Runtime in float32 only.
+        OpenVINO computes in float32 or ``bf16``, ONNX Runtime in float32 only.
 
     Raises
     ------
     ConfigError
-        For an engine that isn't installed or can't do what is asked.
+        The engine is unknown, not installed, or does not support the device or precision.
     ModelFileError
-        Where the engine's float32 answers to the self-test are not those of the card, or of torch.
+        The engine's float32 logits of the self-test differ from those of the card, or of torch.
 
     Examples
     --------
@@ -79,11 +79,11 @@ def with_engine(model: TrainedModel, engine: Engine = "torch", precision: Precis
     if model.device.type != "cpu":
         raise ConfigError(f"the engine '{engine}' computes on the CPU", remedy="use the device cpu")
     start = RUNNERS[engine](precision)
-    # The graph without a mask is the faster one, but a scan alone can do with it; each is made when needed.
+    # The graph without a mask is faster but suits only a scan, so each graph is made at its first use.
     graph = cache(lambda masked: start(build_graph(model, masked=masked).SerializeToString()))
     changed = EngineModel(model.card, model.networks, model.sha256, model.context, graph=graph)
     if precision == "fp32":
-        facts = model.card.self_test or make_self_test(model)  # one that was never saved has none
+        facts = model.card.self_test or make_self_test(model)  # a model that was never saved has none
         check_self_test(replace(changed, card=replace(model.card, self_test=facts)), f"engine '{engine}'")
     return changed
 
@@ -117,7 +117,7 @@ def _openvino(precision: Precision) -> Callable[[bytes], Run]:
 def _start_openvino(openvino: Any, precision: Precision, content: bytes) -> Run:
     core = openvino.Core()
     settings = {
-        # Left alone it rounds to bf16 on processors that have it.
+        # By default OpenVINO rounds to bf16 on processors that support it.
         "INFERENCE_PRECISION_HINT": "bf16" if precision == "bf16" else "f32",
         "INFERENCE_NUM_THREADS": torch.get_num_threads(),
         "PERFORMANCE_HINT": "LATENCY",
@@ -126,7 +126,7 @@ def _start_openvino(openvino: Any, precision: Precision, content: bytes) -> Run:
 
     def run(inputs: dict[str, np.ndarray]) -> np.ndarray:
         request.infer(inputs)
-        return request.get_tensor("logits").data.copy()  # the next call writes over it
+        return request.get_tensor("logits").data.copy()  # the next call overwrites it
 
     return run
 

@@ -1,4 +1,4 @@
-"""Write a model as an ONNX file that other programs run, after checking that it answers as torch does."""
+"""Writes a model as an ONNX file for other programs, after a comparison with torch."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ from seqray.models.tokenizers import CLS, FIRST_LETTER, PAD, UNK, make_tokenizer
 if TYPE_CHECKING:
     import onnx
 
-FORMATS = ("onnx",)
-_WIDEST = 64  # letters of the shortest sequence are a few, of the longest the window
+_CHECKED_LENGTHS = 64  # from a few letters to the window
 
 
 def require_graph(card: Card) -> None:
-    """Refuse a model that can't be described as a graph, by its card alone.
+    """Refuse a model that has no graph, by its card alone.
 
     Raises
     ------
     ConfigError
-        For a model of alignments, or on a backbone.
+        The model reads alignments or has a backbone.
     """
     if card.model.kind != "sequence":
         kind = "stands on a backbone" if card.model.backbone else "reads alignments"
@@ -44,7 +43,7 @@ def build_graph(model: TrainedModel, *, masked: bool = True) -> onnx.ModelProto:
     Raises
     ------
     ConfigError
-        As `require_graph`, and where the package ``onnx`` is not installed.
+        As `require_graph`, or the package ``onnx`` is not installed.
     """
     require_graph(model.card)
     try:
@@ -74,11 +73,11 @@ def export_onnx(model: TrainedModel, path: str | Path) -> float:
     Raises
     ------
     ConfigError
-        As `require_graph`, and where the packages ``onnx`` and ``onnxruntime`` are not installed.
+        As `require_graph`, or the package ``onnx`` or ``onnxruntime`` is not installed.
     InputError
-        For a name of another end, and a file that can't be written.
+        The name has another suffix, or the file can't be written.
     ModelFileError
-        Where the graph answers differently from the model: nothing is written then.
+        The logits of the graph differ from those of the model. Nothing is written.
 
     Notes
     -----
@@ -129,9 +128,9 @@ def check_graph(model: TrainedModel, content: bytes) -> float:
     Raises
     ------
     ConfigError
-        Where ONNX Runtime is not installed.
+        ONNX Runtime is not installed.
     ModelFileError
-        Where a logit differs by more than 1e-4 + 1e-4 times its size.
+        A logit differs by more than 1e-4 + 1e-4 times its size.
     """
     try:
         import onnxruntime
@@ -157,7 +156,7 @@ def _check_batches(model: TrainedModel) -> list[tuple[torch.Tensor, torch.Tensor
     contexts = [*model.card.self_test.get("contexts", ()), *[None] * len(sequences)][: len(sequences)]
     rng = np.random.default_rng(0)
     shortest = model.card.model.k
-    lengths = np.unique(np.linspace(shortest, model.card.window, _WIDEST).astype(int))
+    lengths = np.unique(np.linspace(shortest, model.card.window, _CHECKED_LENGTHS).astype(int))
     rows = [model.with_context(c).tokenizer.encode(s) for s, c in zip(sequences, contexts, strict=True)]
     count = len(model.alphabet.letters)
     drawn = [
