@@ -17,6 +17,8 @@ from seqray.core.model_config import ModelConfig
 from seqray.core.records import Alignment
 from seqray.core.results.alignment import AlignmentExplanation, AlignmentScores
 from seqray.core.results.explanation import Check, Curve, Explanation, Faithfulness, HeadFigures, Motif, Place
+from seqray.explanations.attribution.column_pairs import pair_table, structure_of
+from seqray.report.pages.alignments import AlignmentReport
 from seqray.report.pages.sequences import SequenceReport
 
 METHODS = (("ism", True), ("rollout", False), ("integrated-gradients", True))
@@ -218,6 +220,25 @@ def made_alignment(
 def explained() -> Callable[..., AlignmentExplanation]:
     """Make the explanation of an alignment; see `made_alignment`."""
     return made_alignment
+
+
+@pytest.fixture(scope="session")
+def report() -> Callable[..., AlignmentReport]:
+    """Make the data of a page of explained alignments; keywords replace what is made."""
+    card = Card(
+        name="made-up",
+        classes=("miRNA", "tRNA", "<i>x</i>"),
+        positive="tRNA",
+        window=500,
+        model=ModelConfig(kind="alignment", alphabet="rna", classes=3),
+    )
+
+    def make(*explanations: AlignmentExplanation, **more: Any) -> AlignmentReport:
+        shown = [(e, pair_table(e, structure_of(e.alignment))) for e in explanations]
+        settings: dict[str, Any] = {"title": "Alignments", "card": card, "provenance": ["seqray explain x"]}
+        return AlignmentReport(shown=shown, **{**settings, **more})
+
+    return make
 
 
 @pytest.fixture(scope="session")

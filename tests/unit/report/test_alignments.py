@@ -11,14 +11,11 @@ from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from seqray.core.alphabet import PROTEIN, RNA
-from seqray.core.card import Card
-from seqray.core.model_config import ModelConfig
 from seqray.core.records import Alignment
 from seqray.core.results.alignment import AlignmentExplanation, AlignmentScores
 from seqray.core.results.explanation import Check, Curve, Faithfulness
-from seqray.explanations.attribution.column_pairs import pair_table, structure_of
 from seqray.report.pages.alignment_grid import alignment_panel, cell_relevance
-from seqray.report.pages.alignments import AlignmentReport, render_alignments
+from seqray.report.pages.alignments import render_alignments
 from seqray.report.palette import components, tint
 from seqray.report.svg.pictures import picture
 from seqray.report.svg.rows import line_width
@@ -28,19 +25,6 @@ HOSTILE = (
     '"><img src=x onerror="document.title=1">',
     "</script></title></style><svg onload=alert(1)>",
 )
-CARD = Card(
-    name="made-up",
-    classes=("miRNA", "tRNA", "<i>x</i>"),
-    positive="tRNA",
-    window=500,
-    model=ModelConfig(kind="alignment", alphabet="rna", classes=3),
-)
-
-
-def report(*items, **more):
-    shown = [(e, pair_table(e, structure_of(e.alignment))) for e in items]
-    settings = {"title": "Alignments", "card": CARD, "provenance": ["seqray explain x"]}
-    return AlignmentReport(shown=shown, **{**settings, **more})
 
 
 def checked():
@@ -54,7 +38,7 @@ def checked():
     return Faithfulness(checks, tuple(curves), {"rollout": "rollout beats random rankings"})
 
 
-def test_every_section_is_there(explained):
+def test_every_section_is_there(explained, report):
     page = render_alignments(report(explained(), explained(seed=1), faithfulness=checked(), omitted=3))
     headings = re.findall(r"<h2 id=[^>]+>(.*?)</h2>", page)
     assert headings == [
@@ -75,7 +59,7 @@ def test_every_section_is_there(explained):
         assert page.count(text) >= 2
 
 
-def test_nothing_comes_from_outside_and_nothing_runs(explained):
+def test_nothing_comes_from_outside_and_nothing_runs(explained, report):
     page = render_alignments(report(explained(), faithfulness=checked()))
     assert "<script" not in page
     assert "default-src 'none'" in page
@@ -83,7 +67,7 @@ def test_nothing_comes_from_outside_and_nothing_runs(explained):
     assert "://" not in page
 
 
-def test_without_checks_and_without_alignments_it_says_so():
+def test_without_checks_and_without_alignments_it_says_so(report):
     page = render_alignments(report())
     assert "not checked (--no-check)" in page
     assert "0 alignments on this page" in page
@@ -115,7 +99,7 @@ def test_columns_passed_over_are_marked_and_ticks_count_the_query(explained):
     assert "column 1; no letter in the query;" in page
 
 
-def test_long_alignments_are_wrapped_and_rows_counted(explained):
+def test_long_alignments_are_wrapped_and_rows_counted(explained, report):
     e = explained(50, 200, read_rows=40, read_columns=190)
     page = render_alignments(report(e))
     assert line_width(190, 40, 80) == 70
@@ -184,7 +168,7 @@ def test_letters_are_colored_gaps_are_white_and_missing_data_gray(decoded, alpha
 
 
 @pytest.fixture
-def hostile_page(explained):
+def hostile_page(explained, report):
     e = explained(3, 20)
     alignment = replace(e.alignment, id=HOSTILE[0], names=HOSTILE, metadata={"DE": HOSTILE[1]})
     e = replace(e, alignment=alignment, label=HOSTILE[2], target=HOSTILE[1])

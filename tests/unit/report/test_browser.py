@@ -8,10 +8,7 @@ from html import unescape
 
 import pytest
 
-from seqray.core.card import Card
-from seqray.core.model_config import ModelConfig
-from seqray.explanations.attribution.column_pairs import pair_table
-from seqray.report.pages.alignments import AlignmentReport, render_alignments
+from seqray.report.pages.alignments import render_alignments
 from seqray.report.pages.sequences import render_sequences
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -19,13 +16,6 @@ HOSTILE = (
     "<script>document.title='owned'</script>",
     '"><img src=x onerror="document.title=1">',
     "</script><svg onload=\"document.title='owned'\">",
-)
-CARD = Card(
-    name="made-up",
-    classes=("miRNA", "tRNA", "none"),
-    positive="tRNA",
-    window=500,
-    model=ModelConfig(kind="alignment", alphabet="rna", classes=3),
 )
 PROBE = """<script>
 const visible = (element) => getComputedStyle(element).display !== "none";
@@ -106,14 +96,11 @@ def test_the_policy_lets_the_page_run_and_nothing_else(hostile_page, tmp_path):
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no chromium, chromium-browser or google-chrome on this machine")
-def test_the_page_of_alignments_shows_names_as_text(explained, tmp_path):
+def test_the_page_of_alignments_shows_names_as_text(explained, report, tmp_path):
     e = explained(3, 20)
     alignment = replace(e.alignment, id=HOSTILE[0], names=HOSTILE, metadata={"DE": HOSTILE[1]})
     e = replace(e, alignment=alignment, label=HOSTILE[2], target=HOSTILE[1])
-    shown = [(e, pair_table(e, None))]
-    page = render_alignments(
-        AlignmentReport(title="Safe & sound", shown=shown, card=CARD, provenance=HOSTILE)
-    )
+    page = render_alignments(report(e, title="Safe & sound", provenance=HOSTILE))
     page = dump(without_policy(page), tmp_path)
     assert re.search(r"<title>([^<]*)</title>", page)[1] == "Safe &amp; sound"
     assert unescape(re.search(r'<h2 id="r0-title"><bdi>([^<]*)</bdi>', page)[1]) == HOSTILE[0]
