@@ -208,8 +208,8 @@ def test_a_threshold_moves_to_where_the_same_scores_are_called(before, after):
     new = Calibration.fit(raw[700:], labels[700:], 1, after)
     was, now = old.probabilities(raw)[:, 1], new.probabilities(raw)[:, 1]
     for threshold in (0.03, 0.5, 0.97):
-        assert ((was >= threshold) == (now >= new.moved(threshold, old))).all()
-    assert [new.moved(end, old) for end in (0, 1)] == [0, 1]
+        assert ((was >= threshold) == (now >= new.convert(threshold, old))).all()
+    assert [new.convert(end, old) for end in (0, 1)] == [0, 1]
 
 
 # --- figures on held-out data ---------------------------------------------------------------------

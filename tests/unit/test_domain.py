@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from seqray.calibration.domain import Domain
-from seqray.calibration.markov import BACK_OFF, MarkovProfile, _chain, _related_folds
+from seqray.calibration.markov import BACK_OFF, MarkovProfile, _fit_chain, _related_folds
 from seqray.core.alphabet import DNA, PROTEIN, reverse_complement_codes
 from seqray.core.errors import InputError, ModelFileError
 from seqray.core.kmers import stack_codes
@@ -142,7 +142,7 @@ def chain_windows(n, length, seed, sharpness=1.0, chain_seed=0):
 
 def test_the_chain_is_that_of_counting_by_hand():
     """Order 1 over AAC AAG, written out."""
-    log_p = _chain(stack_codes([DNA.encode("AAC"), DNA.encode("AAG")]), 1, 4)
+    log_p = _fit_chain(stack_codes([DNA.encode("AAC"), DNA.encode("AAG")]), 1, 4)
     counts = {"A": 4, "C": 1, "G": 1, "T": 0}
     single = {x: (counts[x] + BACK_OFF / 4) / (6 + BACK_OFF) for x in "ACGT"}
     pairs = {"AA": 2, "AC": 1, "AG": 1}
@@ -155,7 +155,7 @@ def test_the_chain_is_that_of_counting_by_hand():
 
 @given(st.lists(st.text("ACGT", min_size=7, max_size=30), min_size=1, max_size=8), st.integers(1, 5))
 def test_each_context_gives_a_distribution(texts, order):
-    log_p = _chain(stack_codes([DNA.encode(t) for t in texts]), order, 4).reshape(-1, 4)
+    log_p = _fit_chain(stack_codes([DNA.encode(t) for t in texts]), order, 4).reshape(-1, 4)
     np.testing.assert_allclose(np.exp(log_p / 100).sum(axis=1), 1, atol=0.02)  # rounded to hundredths
 
 

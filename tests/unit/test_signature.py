@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 import seqray
 from seqray.calibration import signature as module
 from seqray.calibration.domain import Domain
-from seqray.calibration.signature import FEWEST_WORDS, LIMIT, SIZE, KmerCounter, Signature
+from seqray.calibration.signature import LIMIT, MIN_WORDS, SIZE, KmerCounter, Signature
 from seqray.cli.dispatch import main
 from seqray.core.alphabet import DNA, RNA, reverse_complement
 from seqray.core.card import Card
@@ -91,7 +91,7 @@ def test_chance_is_taken_off(n):
     shares = rng.dirichlet(np.full(SIZE, 5.0))
     words = n * 78
     apart = [np.abs(rng.multinomial(words, shares) / words - shares).sum() / 2 for _ in range(300)]
-    assert module._by_chance(shares, words, 10**12) == pytest.approx(np.mean(apart), rel=0.02)
+    assert module._sampling_distance(shares, words, 10**12) == pytest.approx(np.mean(apart), rel=0.02)
 
 
 def test_any_mixture_of_the_classes_is_at_home():
@@ -107,7 +107,7 @@ def test_any_mixture_of_the_classes_is_at_home():
 
 def test_few_words_tell_nothing():
     signature = fitted("rich", "poor")
-    assert signature.compare(np.full(SIZE, (FEWEST_WORDS - 1) // SIZE)) == []
+    assert signature.compare(np.full(SIZE, (MIN_WORDS - 1) // SIZE)) == []
     few = drawn("rich", 50)
     assert Signature.fit(stack_codes(few), np.zeros(50), [None] * 50) is None
     assert Signature.fit(CodeStack(np.zeros(0, np.uint8), np.zeros(0, np.int64)), np.zeros(0), []) is None
@@ -259,7 +259,7 @@ def test_contexts_that_no_training_sequence_named_are_not_advised(models, capfd)
 
 
 def test_a_neighbour_is_no_home(models, capfd, monkeypatch):
-    monkeypatch.setattr(module, "HOME", -1.0)
+    monkeypatch.setattr(module, "CLOSE", -1.0)
     command = ["-m", str(models / "two.safetensors"), "-o", str(models / "o.tsv")]
     assert main(["predict", str(written(models, "rich")), *command]) == 0
     assert "the nearest that the model was trained on is Rich in GC" in capfd.readouterr().err

@@ -1,4 +1,4 @@
-"""Sets of classes that hold the true one as often as asked: split-conformal prediction, class by class."""
+"""Sets of classes with a chosen coverage of the true class: split-conformal prediction, class by class."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seqray.core import Card, ConfigError, InputError, ModelFileError
+from seqray.calibration.card_parts import reading_card
+from seqray.core import Card, ConfigError, InputError
 
 MAX_RANKS = 200
 _DENSE = 100  # the lowest ranks, which high coverage asks for, are kept one by one
@@ -66,16 +67,14 @@ class Conformal:
             raise InputError(f"probabilities {p.shape} and labels {y.shape} don't go together")
         own = [np.sort(p[y == k, k]) for k in range(len(classes))]
         ranks = tuple(_kept_ranks(len(values)) for values in own)
-        cuts = tuple(_rounded_down(values[rank - 1]) for values, rank in zip(own, ranks, strict=True))
+        cuts = tuple(_round_down(values[rank - 1]) for values, rank in zip(own, ranks, strict=True))
         return cls(tuple(classes), tuple(map(len, own)), ranks, cuts)
 
     def cutoffs(self, coverage: float) -> np.ndarray:
-        """Probability from which on each class belongs to a set: (K,).
+        """Lowest probability at which each class belongs to a set: (K,).
 
-        Raises
-        ------
-        ConfigError
-            For a coverage outside 0 to 1, or one that a class has too few held-out examples for.
+        Raises ConfigError for a coverage outside 0 to 1, or one that a class has too few held-out examples
+        for.
         """
         if not 0 < coverage < 1:
             raise ConfigError(f"the coverage is {coverage:g}", remedy="give a share above 0 and below 1")
@@ -83,10 +82,10 @@ class Conformal:
         for name, n, ranks, cuts in zip(
             self.classes, self.counts, self.ranks, self.probabilities, strict=True
         ):
-            wanted = math.floor((n + 1) * (1 - coverage) + _SLACK)
-            if wanted < 1:
+            rank = math.floor((n + 1) * (1 - coverage) + _SLACK)
+            if rank < 1:
                 raise ConfigError(_too_few(coverage, name, n), remedy=_remedy(min(self.counts)))
-            found.append(cuts[np.searchsorted(ranks, wanted, side="right") - 1])
+            found.append(cuts[np.searchsorted(ranks, rank, side="right") - 1])
         return np.array(found)
 
     def to_mapping(self) -> dict[str, Any]:
@@ -102,32 +101,23 @@ class Conformal:
     def from_mapping(cls, mapping: Mapping[str, Any], classes: Sequence[str]) -> Conformal:
         """Read what `to_mapping` wrote.
 
-        Raises
-        ------
-        ModelFileError
-            Where a class or a part is missing, or the numbers don't rise.
+        Raises ModelFileError if a class or a part is missing, or the numbers don't rise.
         """
-        try:
+        with reading_card("conformal"):
             parts = [mapping[name] for name in classes]
             ranks = tuple(np.asarray(part["rank"], dtype=np.int64) for part in parts)
             cuts = tuple(np.asarray(part["probability"], dtype=np.float64) for part in parts)
             counts = tuple(int(part["n"]) for part in parts)
-            if not all(map(_sound, counts, ranks, cuts)):
+            if not all(map(_is_valid, counts, ranks, cuts)):
                 raise ValueError("ranks or probabilities that don't rise")
-        except (KeyError, TypeError, ValueError) as error:
-            reason = f"{type(error).__name__}: {error}"
-            raise ModelFileError(f"model card: 'conformal' can't be read ({reason})") from None
         return cls(tuple(classes), counts, ranks, cuts)
 
 
 def coverage_cutoffs(card: Card, coverage: float) -> np.ndarray:
-    """Probability from which on each class belongs to a record's set: (K,).
+    """Lowest probability at which each class belongs to the set of a record: (K,).
 
-    Raises
-    ------
-    ConfigError
-        For a model that holds no ranks of held-out examples, too few of them, or a class name that the
-        table of predictions could not tell from a set.
+    Raises ConfigError for a model that holds no ranks of held-out examples, too few of them, or a class name
+    that the table of predictions could not tell from a set.
     """
     if not card.conformal:
         raise ConfigError(
@@ -155,13 +145,13 @@ def _kept_ranks(n: int) -> np.ndarray:
     return np.unique(np.concatenate((np.arange(1, _DENSE + 1), sparse.astype(np.int64))))
 
 
-def _rounded_down(values: np.ndarray) -> np.ndarray:
+def _round_down(values: np.ndarray) -> np.ndarray:
     """Six significant digits, never above the value; rising values stay so."""
     down = Context(prec=6, rounding=ROUND_FLOOR)
     return np.array([float(down.create_decimal_from_float(float(v))) for v in values])
 
 
-def _sound(n: int, ranks: np.ndarray, cuts: np.ndarray) -> bool:
+def _is_valid(n: int, ranks: np.ndarray, cuts: np.ndarray) -> bool:
     fits = ranks.ndim == 1 and ranks.shape == cuts.shape and len(ranks) <= n and bool(np.isfinite(cuts).all())
     rises = bool((np.diff(ranks) > 0).all()) and bool((np.diff(cuts) >= 0).all())
     return fits and rises and (n == 0 or (len(ranks) > 0 and ranks[0] == 1 and int(ranks[-1]) <= n))

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seqray.calibration.markov import MarkovProfile
+from seqray.calibration.card_parts import reading_card
+from seqray.calibration.markov import MarkovProfile, widest_limit
 from seqray.calibration.signature import Signature
 from seqray.core import (
     ALPHABETS,
     Alphabet,
     CodeStack,
     InputError,
-    ModelFileError,
     round_number,
     stack_codes,
     word_counts,
@@ -26,7 +26,7 @@ _CHUNK = 8192  # sequences judged at once: their word tables take a few MB
 
 
 @dataclass(frozen=True, eq=False)
-class WordProfile:
+class KmerProfile:
     """Frequencies of the words of ``k`` letters in the training sequences, and how far they stray.
 
     The distance of a sequence with n words is the mean over words of
@@ -43,7 +43,7 @@ class WordProfile:
     limit: float
 
     @classmethod
-    def fit(cls, stack: CodeStack, labels: np.ndarray, k: int, letters: int, quantile: float) -> WordProfile:
+    def fit(cls, stack: CodeStack, labels: np.ndarray, k: int, letters: int, quantile: float) -> KmerProfile:
         """Measure frequencies and spread over all sequences, and the limit as the widest class needs it."""
         counts = word_counts(stack, k, letters)
         whole = counts.sum(axis=1) > 0
@@ -56,8 +56,7 @@ class WordProfile:
         counting = mean * (1 - mean) * np.mean(1 / n)
         spread = np.maximum(((frequencies - mean) ** 2).mean(axis=0) - counting, 0)
         distances = cls(k, mean, spread, np.inf).distances(counts)
-        limits = [np.quantile(distances[labels == label], quantile) for label in np.unique(labels)]
-        return cls(k, mean, spread, float(max(limits)))
+        return cls(k, mean, spread, widest_limit(distances, labels, quantile))
 
     def distances(self, counts: np.ndarray) -> np.ndarray:
         """Return the distance per sequence: (N, letters**k) counts -> (N,); infinite without a whole word."""
@@ -90,7 +89,7 @@ class Domain:
     alphabet: str
     shortest: int
     longest: int
-    profiles: tuple[WordProfile, ...]
+    profiles: tuple[KmerProfile, ...]
     chain: MarkovProfile | None = None
     signature: Signature | None = None
 
@@ -126,7 +125,7 @@ class Domain:
         letters = len(alphabet.letters)
         sizes = (1,) if alphabet.name == "protein" else (1, 3)  # 8,000 protein 3-mers would never fill
         classes = np.zeros(len(stack)) if labels is None else np.asarray(labels)
-        profiles = tuple(WordProfile.fit(stack, classes, k, letters, quantile) for k in sizes)
+        profiles = tuple(KmerProfile.fit(stack, classes, k, letters, quantile) for k in sizes)
         chain = MarkovProfile.fit(stack, classes, alphabet, quantile) if alphabet.is_nucleotide else None
         signature = None
         if alphabet.is_nucleotide and contexts is not None:
@@ -169,8 +168,13 @@ class Domain:
             "alphabet": self.alphabet,
             "length": [self.shortest, self.longest],
             "words": [
-                {"k": p.k, "mean": _plain(p.mean), "spread": _plain(p.spread), "limit": _plain([p.limit])[0]}
-                for p in self.profiles
+                {
+                    "k": profile.k,
+                    "mean": [round_number(value) for value in profile.mean],
+                    "spread": [round_number(value) for value in profile.spread],
+                    "limit": round_number(profile.limit),
+                }
+                for profile in self.profiles
             ],
         }
         if self.chain is not None:
@@ -183,16 +187,13 @@ class Domain:
     def from_mapping(cls, mapping: Mapping[str, Any]) -> Domain:
         """Read what `to_mapping` wrote.
 
-        Raises
-        ------
-        ModelFileError
-            Where a part is missing or does not fit the alphabet.
+        Raises ModelFileError if a part is missing or does not fit the alphabet.
         """
-        try:
+        with reading_card("domain"):
             letters = len(ALPHABETS[mapping["alphabet"]].letters)
             shortest, longest = (int(n) for n in mapping["length"])
             profiles = tuple(
-                WordProfile(
+                KmerProfile(
                     int(w["k"]),
                     np.asarray(w["mean"], float),
                     np.asarray(w["spread"], float),
@@ -204,11 +205,4 @@ class Domain:
                 raise ValueError("a word table of the wrong size")
             chain = MarkovProfile.from_mapping(mapping["chain"], letters) if "chain" in mapping else None
             signature = Signature.from_mapping(mapping["signature"]) if "signature" in mapping else None
-        except (KeyError, TypeError, ValueError) as error:
-            reason = f"{type(error).__name__}: {error}"
-            raise ModelFileError(f"model card: 'domain' can't be read ({reason})") from None
         return cls(mapping["alphabet"], shortest, longest, profiles, chain, signature)
-
-
-def _plain(values: Sequence[float] | np.ndarray) -> list[float]:
-    return [round_number(v) for v in values]

@@ -11,21 +11,9 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, logit, logsumexp, softmax
 
 from seqray.calibration.conformal import Conformal
-from seqray.calibration.domain import Domain
 from seqray.calibration.isotonic import IsotonicMap
 from seqray.core import Card, ConfigError, InputError, round_number
 from seqray.metrics import expected_calibration_error
-
-__all__ = [
-    "Calibration",
-    "Domain",
-    "calibrated_card",
-    "choose_threshold",
-    "cross_fitted",
-    "expected_calibration_error",
-    "fit_platt",
-    "fit_temperature",
-]
 
 Method = Literal["temperature", "platt", "isotonic"]
 
@@ -169,13 +157,9 @@ class Calibration:
     def fit(cls, raw: np.ndarray, labels: np.ndarray, positive: int, method: Method) -> Calibration:
         """Fit to log-probabilities (N, K) of held-out examples and their classes (N,).
 
-        Raises
-        ------
-        ConfigError
-            For another method than ``temperature`` and more than two classes: a map for each class against
-            the rest would need as many examples of each, and changes which class is the most probable.
-        InputError
-            Where the examples can't be calibrated on.
+        Raises ConfigError for another method than ``temperature`` and more than two classes: a map for each
+        class against the rest would need as many examples of each, and changes which class is the most
+        probable; InputError if the examples can't be calibrated on.
         """
         if method == "temperature":
             return cls(positive, fit_temperature(raw, labels))
@@ -203,7 +187,7 @@ class Calibration:
             cut["shift"] = np.isclose(self.isotonic.after[0], SHIFTS, rtol=1e-3).any()
         return [name for name, stands in cut.items() if stands]
 
-    def moved(self, probability: float, before: Calibration) -> float:
+    def convert(self, probability: float, before: Calibration) -> float:
         """Probability that two-class scores now get where ``before`` gave them ``probability``."""
         if not 0 < probability < 1:
             return probability

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 
-from seqray.core import Card, InputError, ModelFileError
+from seqray.calibration.card_parts import reading_card
+from seqray.core import Card, InputError
 
 MAX_KNOTS = 100
 _DECIMALS = 9  # of log-odds: scores that differ by less are one score
@@ -66,12 +67,12 @@ class IsotonicMap:
         x, y = np.asarray(log_odds, dtype=np.float64), np.asarray(positive, dtype=np.float64)
         if x.ndim != 1 or x.shape != y.shape or not len(x):
             raise InputError(f"log-odds {x.shape} and labels {y.shape} don't go together")
-        x = np.round(x, _DECIMALS)  # scikit-learn pools what lies closer than 1e-15, and tells nobody
+        x = np.round(x, _DECIMALS)  # scikit-learn silently pools what is closer than 1e-15
         order = np.argsort(x, kind="stable")
         x, y = x[order], y[order]
         fitted = IsotonicRegression(y_min=0, y_max=1).fit(x, y).predict(x)
         block = np.concatenate(([0], np.cumsum(np.diff(fitted) > 1e-12)))
-        block = _merged(block, max_knots)
+        block = _merge_blocks(block, max_knots)
         size = np.bincount(block).astype(np.float64)
         centre, share = np.bincount(block, x) / size, np.bincount(block, y) / size
         if len(size) < 2:
@@ -83,7 +84,7 @@ class IsotonicMap:
             share[0] = min(0.5 / (size[0] + 1), share[1] / 2)
         if share[-1] >= 1:
             share[-1] = 1 - min(0.5 / (size[-1] + 1), (1 - share[-2]) / 2)
-        return cls(_plain(centre), _plain(logit(share)))
+        return cls(_rounded_knots(centre), _rounded_knots(logit(share)))
 
     def __call__(self, log_odds: ArrayLike) -> np.ndarray:
         """Map log-odds of any shape."""
@@ -114,19 +115,13 @@ class IsotonicMap:
     def from_mapping(cls, mapping: Mapping[str, Any]) -> IsotonicMap:
         """Read what `to_mapping` wrote.
 
-        Raises
-        ------
-        ModelFileError
-            Where a part is missing, or the knots don't rise.
+        Raises ModelFileError if a part is missing, or the knots don't rise.
         """
-        try:
+        with reading_card("isotonic"):
             before, after = (np.asarray(mapping[name], dtype=np.float64) for name in ("before", "after"))
             fits = before.ndim == 1 and before.shape == after.shape and len(before) > 0
             if not (fits and all(np.isfinite(v).all() and (np.diff(v) > 0).all() for v in (before, after))):
                 raise ValueError("knots that don't rise")
-        except (KeyError, TypeError, ValueError) as error:
-            reason = f"{type(error).__name__}: {error}"
-            raise ModelFileError(f"model card: 'isotonic' can't be read ({reason})") from None
         return cls(before, after)
 
 
@@ -137,7 +132,7 @@ def apply_isotonic(probabilities: np.ndarray, card: Card) -> np.ndarray:
     return IsotonicMap.from_mapping(card.isotonic).probabilities(probabilities, card.positive_index)
 
 
-def _merged(block: np.ndarray, most: int) -> np.ndarray:
+def _merge_blocks(block: np.ndarray, most: int) -> np.ndarray:
     """Number the blocks anew, with neighbours put together where there are more than ``most``."""
     if block[-1] < most:
         return block
@@ -147,7 +142,7 @@ def _merged(block: np.ndarray, most: int) -> np.ndarray:
     return np.unique(bin_, return_inverse=True)[1][block]
 
 
-def _plain(values: np.ndarray) -> np.ndarray:
+def _rounded_knots(values: np.ndarray) -> np.ndarray:
     """Round to what a card needs, as long as no two knots become one."""
     rounded = np.round(values, 6)
     return rounded if (np.diff(rounded) > 0).all() else values

@@ -11,9 +11,7 @@ import numpy as np
 from seqray.core import Alphabet, CodeStack, round_number, word_indices, word_starts
 from seqray.homology import kmer_groups
 
-MAX_ORDER = (
-    5  # 4,096 parameters: measured best of 2 to 7 on windows of 81 letters (docs/concepts/probabilities.md)
-)
+MAX_ORDER = 5  # the best of 2 to 7 on windows of 81 letters (docs/concepts/probabilities.md)
 BACK_OFF = 16  # letters that the next lower order is worth
 MIN_SEQUENCES = 50  # fewer tell nothing of a tail
 MAX_LETTERS = 2_000_000  # of the sequences that the limit of the chain is measured on
@@ -66,8 +64,8 @@ class MarkovProfile:
         order = _affordable_order(int(stack.lengths.sum()), letters)
         if len(stack) < MIN_SEQUENCES or order < 1:
             return None
-        chain = cls(order, _chain(stack, order, letters), 0.0, 0.0, 0.0, np.inf)
-        rows = _sample(stack, MAX_LETTERS)
+        chain = cls(order, _fit_chain(stack, order, letters), 0.0, 0.0, 0.0, np.inf)
+        rows = _sample_rows(stack, MAX_LETTERS)
         sums, squares, n = _cross_fitted(stack, rows, order, alphabet)
         judged = n > 0
         if not judged.any():
@@ -79,8 +77,7 @@ class MarkovProfile:
         spread = max(float(np.mean((level - mean) ** 2) - within * np.mean(1 / n)), 0.0)
         chain = replace(chain, mean=mean, spread=spread, within=within)
         distances = chain._distances(sums, n)
-        limits = [np.quantile(distances[labels == label], quantile) for label in np.unique(labels)]
-        return replace(chain, limit=float(max(limits)))
+        return replace(chain, limit=widest_limit(distances, labels, quantile))
 
     def distances(self, stack: CodeStack, letters: int) -> np.ndarray:
         """Return the distance of each sequence: (N,)."""
@@ -106,13 +103,18 @@ class MarkovProfile:
         return cls(order, log_p, *(float(mapping[name]) for name in _NUMBERS))
 
 
+def widest_limit(distances: np.ndarray, labels: np.ndarray, quantile: float) -> float:
+    """Quantile of the distances (N,) within the class (N,) that has the highest one."""
+    return float(max(np.quantile(distances[labels == label], quantile) for label in np.unique(labels)))
+
+
 def _affordable_order(total: int, letters: int) -> int:
     """Return the largest order up to 5 with at least 4 training letters to a parameter."""
     orders = [m for m in range(1, MAX_ORDER + 1) if 4 * letters ** (m + 1) <= total]
     return max(orders, default=0)
 
 
-def _chain(stack: CodeStack, order: int, letters: int) -> np.ndarray:
+def _fit_chain(stack: CodeStack, order: int, letters: int) -> np.ndarray:
     """Fit a chain: ln p in hundredths, (letters**(order + 1),).
 
     Each order leans on the one below as on `BACK_OFF` further letters (interpolation with a fixed weight).
@@ -142,14 +144,14 @@ def _chain_sums(
     )
 
 
-def _take(stack: CodeStack, rows: np.ndarray) -> CodeStack:
+def _select(stack: CodeStack, rows: np.ndarray) -> CodeStack:
     """Those sequences of the stack."""
     ends = np.cumsum(stack.lengths)
     parts = [stack.codes[ends[i] - stack.lengths[i] : ends[i]] for i in rows]
     return CodeStack(np.concatenate(parts) if parts else stack.codes[:0], stack.lengths[rows])
 
 
-def _sample(stack: CodeStack, letters: int) -> np.ndarray:
+def _sample_rows(stack: CodeStack, letters: int) -> np.ndarray:
     """Rows of as many sequences, at random, as make that many letters: finding relatives costs memory."""
     order = np.random.default_rng(_SEED).permutation(len(stack))
     count = int(np.searchsorted(np.cumsum(stack.lengths[order]), letters, side="right"))
@@ -161,14 +163,14 @@ def _cross_fitted(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """`_chain_sums` of those rows, each under a chain that saw none of its relatives."""
     letters = len(alphabet.letters)
-    sample = _take(stack, rows)
+    sample = _select(stack, rows)
     fold = _related_folds(sample, alphabet)
     sums, squares, n = (np.zeros(len(rows)) for _ in range(3))
     for number in np.unique(fold):
         out = fold == number
-        log_p = _chain(_take(sample, np.flatnonzero(~out)), order, letters)
+        log_p = _fit_chain(_select(sample, np.flatnonzero(~out)), order, letters)
         sums[out], squares[out], n[out] = _chain_sums(
-            _take(sample, np.flatnonzero(out)), log_p, order, letters
+            _select(sample, np.flatnonzero(out)), log_p, order, letters
         )
     return sums, squares, n
 

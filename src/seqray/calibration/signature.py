@@ -18,8 +18,8 @@ from scipy.optimize import nnls
 from seqray.core import Alphabet, CodeStack, SequenceRecord, stack_sequences, word_indices, word_starts
 
 K, LETTERS = 4, 4
-FEWEST_WORDS = 10_000  # fewer, about 130 windows of 81 letters, tell too little
-HOME = 0.03  # nearer, it is the genome itself or one hard to tell from it
+MIN_WORDS = 10_000  # fewer, about 130 windows of 81 letters, tell too little
+CLOSE = 0.03  # nearer, it is the genome itself or one hard to tell from it
 LIMIT = 0.05  # along one genome .01 or .02, another genus .05 to .15: benchmarks/signature.py
 _UNITS = 100_000  # shares are kept as whole numbers of these parts
 _CHUNK = 1 << 18  # letters counted at once
@@ -108,7 +108,7 @@ class ContextDistance:
     @property
     def is_close(self) -> bool:
         """Whether the file is as near as pieces of the same genome are."""
-        return self.distance <= HOME
+        return self.distance <= CLOSE
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ class Signature:
         for name in sorted({name for name in contexts if name}) or [""]:
             tables = [_counts_of(stack, (names == name) & (labels == c)) for c in np.unique(labels)]
             total = sum(int(table.sum()) for table in tables)
-            large = [table / table.sum() for table in tables if table.sum() >= FEWEST_WORDS]
+            large = [table / table.sum() for table in tables if table.sum() >= MIN_WORDS]
             if large:
                 found[name or None] = np.array(large), total
         if not found:
@@ -157,32 +157,34 @@ class Signature:
     def compare(self, counts: np.ndarray) -> list[ContextDistance]:
         """Compare counts of words (136,) with each context, the nearest first.
 
-        Empty where there are fewer than `FEWEST_WORDS`. Which classes the file holds, and how much of each,
+        Empty where there are fewer than `MIN_WORDS`. Which classes the file holds, and how much of each,
         is not known: the distance is from the mixture that fits best.
         """
         n = int(counts.sum())
-        if n < FEWEST_WORDS:
+        if n < MIN_WORDS:
             return []
         observed = counts / n
         found = [
-            ContextDistance(name, max(_apart(observed, shares) - _by_chance(observed, n, words), 0.0))
+            ContextDistance(
+                name, max(_mixture_distance(observed, shares) - _sampling_distance(observed, n, words), 0.0)
+            )
             for name, shares, words in zip(self.contexts, self.shares, self.words, strict=True)
         ]
         return sorted(found, key=lambda likeness: likeness.distance)
 
     def closest_pair(self, counts: np.ndarray) -> tuple[ContextDistance, ContextDistance] | None:
-        """Find the two contexts whose mixture is nearest to counts of words (136,), which both are told with.
+        """Find the two contexts whose mixture is nearest to counts of words (136,), each with that distance.
 
-        None where there are fewer than two contexts or than `FEWEST_WORDS`.
+        None where there are fewer than two contexts or than `MIN_WORDS`.
         """
         n = int(counts.sum())
         pairs = list(combinations(range(len(self.contexts)), 2))
-        if n < FEWEST_WORDS or not pairs:
+        if n < MIN_WORDS or not pairs:
             return None
         observed = counts / n
         distances = [
-            _apart(observed, np.concatenate((self.shares[i], self.shares[j])))
-            - _by_chance(observed, n, min(self.words[i], self.words[j]))
+            _mixture_distance(observed, np.concatenate((self.shares[i], self.shares[j])))
+            - _sampling_distance(observed, n, min(self.words[i], self.words[j]))
             for i, j in pairs
         ]
         (i, j), distance = pairs[int(np.argmin(distances))], max(min(distances), 0.0)
@@ -210,7 +212,7 @@ def _counts_of(stack: CodeStack, chosen: np.ndarray) -> np.ndarray:
     return strandless_counts(CodeStack(kept, stack.lengths[chosen]))
 
 
-def _apart(observed: np.ndarray, shares: np.ndarray) -> float:
+def _mixture_distance(observed: np.ndarray, shares: np.ndarray) -> float:
     """Total variation distance from the mixture of the rows that is nearest by least squares."""
     weights, _ = nnls(shares.T, observed)
     if not weights.any():  # nothing in common
@@ -219,7 +221,7 @@ def _apart(observed: np.ndarray, shares: np.ndarray) -> float:
     return float(np.abs(observed - mixture / mixture.sum()).sum() / 2)
 
 
-def _by_chance(shares: np.ndarray, n: int, words: int) -> float:
+def _sampling_distance(shares: np.ndarray, n: int, words: int) -> float:
     """Expected total variation distance of two draws of ``n`` and ``words`` words from the same shares.
 
     Each share differs by about a normal variate of variance p (1 - p) (1 / n + 1 / words), whose mean

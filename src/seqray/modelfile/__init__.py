@@ -1,8 +1,8 @@
 """A model as a product: weights with their card in one file, the shipped models, encoders of others.
 
 - `file`: load and save; `header`: the card in the file; `trained`: a model in memory; `self_test`
-- `networks`, `tokenization`: what a card builds
-- `zoo`: the shipped models; `start`: weights to begin a training with; `backbones`: Hugging Face encoders
+- `building`: the network and the tokenizer that a card names
+- `zoo`: the shipped models; `initial_weights`: where training starts; `backbones`: Hugging Face encoders
 """
 
 import lazy_loader

@@ -1,3 +1,9 @@
+from .building import (
+    Network as Network,
+    SequenceNetwork as SequenceNetwork,
+    build_network as build_network,
+    build_tokenizer as build_tokenizer,
+)
 from .file import load_model_file as load_model_file, save_model as save_model
 from .header import read_card as read_card
 from .initial_weights import (
@@ -7,13 +13,11 @@ from .initial_weights import (
     load_initial_weights as load_initial_weights,
     save_pretrained as save_pretrained,
 )
-from .networks import Network as Network, SequenceNetwork as SequenceNetwork, build_network as build_network
 from .self_test import (
     SELF_TEST_TOLERANCE as SELF_TEST_TOLERANCE,
     check_self_test as check_self_test,
     make_self_test as make_self_test,
 )
-from .tokenization import build_tokenizer as build_tokenizer
 from .trained import TrainedModel as TrainedModel
 from .zoo import (
     SUFFIX as SUFFIX,

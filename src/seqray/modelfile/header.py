@@ -65,11 +65,8 @@ class Header:
 def read_header(path: str | Path) -> Header:
     """Read and check the header of a model file; the tensors stay unread.
 
-    Raises
-    ------
-    ModelFileError
-        For a file that is missing, foreign (named by its first bytes), damaged, of a newer format, or without
-        a card.
+    Raises ModelFileError for a file that is missing, foreign (named by its first bytes), damaged, of a newer
+    format, or without a card.
     """
     where = str(path)
     try:
@@ -140,9 +137,6 @@ def _check_size(tensors: Mapping[str, Any], available: int, where: str) -> None:
 def read_card(path: str | Path) -> Card:
     """Read the card of a model file, without its tensors and without torch.
 
-    Raises
-    ------
-    ModelFileError
-        As `read_header`.
+    Raises ModelFileError as `read_header`.
     """
     return read_header(path).card

@@ -19,8 +19,8 @@ from torch import Tensor
 
 from seqray.core import ConfigError, ModelConfig, ModelFileError, __version__, from_mapping, to_mapping
 from seqray.io import open_output
+from seqray.modelfile.building import Network
 from seqray.modelfile.file import load_model_file
-from seqray.modelfile.networks import Network
 
 PRETRAINED_KEY = "seqray_pretrained"
 FORMAT = 1
@@ -69,10 +69,7 @@ class InitialWeights:
 def save_pretrained(path: str | Path, network: Network, facts: Mapping[str, Any]) -> None:
     """Write the weights of a network, but for its head, by way of a temporary file.
 
-    Raises
-    ------
-    InputError
-        Where the file can't be written.
+    Raises InputError if the file can't be written.
     """
     tensors = {
         name: value.detach().cpu().contiguous().clone()
@@ -93,10 +90,7 @@ def save_pretrained(path: str | Path, network: Network, facts: Mapping[str, Any]
 def load_pretrained(path: str | Path) -> InitialWeights:
     """Read what `save_pretrained` wrote.
 
-    Raises
-    ------
-    ModelFileError
-        For a file that is missing, foreign, damaged or of a newer format.
+    Raises ModelFileError for a file that is missing, foreign, damaged or of a newer format.
     """
     where = str(path)
     try:
@@ -123,10 +117,7 @@ def load_pretrained(path: str | Path) -> InitialWeights:
 def load_initial_weights(path: str | Path) -> InitialWeights:
     """Read weights to begin with from a file of `save_pretrained`, or a model file's first member.
 
-    Raises
-    ------
-    ModelFileError
-        For a file that is neither.
+    Raises ModelFileError for a file that is neither.
     """
     if is_pretrained(path):
         return load_pretrained(path)
@@ -147,10 +138,7 @@ def is_pretrained(path: str | Path) -> bool:
 def check_initial_weights(start: InitialWeights, config: ModelConfig) -> None:
     """Refuse weights of a network of another shape.
 
-    Raises
-    ------
-    ConfigError
-        Naming the first setting that differs.
+    Raises ConfigError, naming the first setting that differs.
     """
     if config.kind == "backbone":
         raise ConfigError("'model.kind: backbone' begins with the weights of its directory, not with others")

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from seqray.core import ALPHABETS, Alphabet, Card, ConfigError
-from seqray.modelfile.networks import Network, SequenceNetwork
-from seqray.modelfile.tokenization import build_tokenizer
+from seqray.modelfile.building import Network, SequenceNetwork, build_tokenizer
 from seqray.models.tokenizers import Tokenizer, context_index
 
 
@@ -46,13 +45,7 @@ class TrainedModel:
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """Turns letters into the tokens of the networks.
-
-        Raises
-        ------
-        ConfigError
-            For a model of alignments.
-        """
+        """Turns letters into the tokens of the networks. Raises ConfigError for a model of alignments."""
         self.check_reads_sequences()
         return build_tokenizer(self.card.model, self.context)
 
@@ -63,13 +56,7 @@ class TrainedModel:
 
     @property
     def sequence_networks(self) -> tuple[SequenceNetwork, ...]:
-        """The members of a model of sequences.
-
-        Raises
-        ------
-        ConfigError
-            For a model of alignments.
-        """
+        """The members of a model of sequences. Raises ConfigError for a model of alignments."""
         self.check_reads_sequences()
         return self._sequence_networks
 
@@ -78,13 +65,7 @@ class TrainedModel:
         return tuple(one for one in self.networks if isinstance(one, SequenceNetwork))
 
     def check_reads_sequences(self) -> None:
-        """Refuse a model of alignments.
-
-        Raises
-        ------
-        ConfigError
-            Naming the model.
-        """
+        """Refuse a model of alignments. Raises ConfigError, naming the model."""
         if len(self._sequence_networks) < len(self.networks):
             raise ConfigError(
                 f"model '{self.card.name}' reads {self.card.model.kind}s",
@@ -100,10 +81,8 @@ class TrainedModel:
     def with_context(self, name: str | None) -> TrainedModel:
         """Return the same model for sequences of one context, such as a species; None for unknown ones.
 
-        Raises
-        ------
-        ConfigError
-            For a context that the model doesn't know, see `seqray.models.tokenizers.context_index`.
+        Raises ConfigError for a context that the model doesn't know, see
+        `seqray.models.tokenizers.context_index`.
         """
         known = self.card.model
         full = None if name is None else known.contexts[context_index(known, name)]

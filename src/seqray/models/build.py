@@ -28,10 +28,7 @@ def vocabulary_size(config: ModelConfig) -> int:
 def build_network(config: ModelConfig) -> Network:
     """Make the network of a kind with fresh weights (seed torch beforehand for repeatable ones).
 
-    Raises
-    ------
-    ConfigError
-        For a classifier on a backbone, which `seqray.modelfile.build_network` makes.
+    Raises ConfigError for a classifier on a backbone, which `seqray.modelfile.build_network` makes.
     """
     if config.kind not in NETWORKS:
         raise ConfigError(f"'model.kind' is {config.kind}", remedy=f"choose {' or '.join(NETWORKS)}")
@@ -39,13 +36,7 @@ def build_network(config: ModelConfig) -> Network:
 
 
 def build_model(config: ModelConfig) -> SequenceTransformer:
-    """`build_network` for code that reads single sequences.
-
-    Raises
-    ------
-    ConfigError
-        For a model of alignments.
-    """
+    """`build_network` for code that reads single sequences. Raises ConfigError for a model of alignments."""
     network = build_network(config)
     if not isinstance(network, SequenceTransformer):
         raise ConfigError(f"'model.kind' is {config.kind}", remedy="choose a model that reads sequences")

@@ -13,10 +13,7 @@ from seqray.core import ConfigError
 def torch_device(name: str) -> str:
     """Check a name, and choose for ``auto`` a GPU if there is one.
 
-    Raises
-    ------
-    ConfigError
-        For another name, or a GPU that isn't there.
+    Raises ConfigError for another name, or a GPU that isn't there.
     """
     kind, number = _parts(name)
     present = torch.cuda.device_count()
@@ -32,10 +29,7 @@ def torch_device(name: str) -> str:
 def trainer_device(name: str) -> dict[str, Any]:
     """Settings of Lightning's trainer; none for ``auto``, which leaves them as they are.
 
-    Raises
-    ------
-    ConfigError
-        For another name.
+    Raises ConfigError for another name.
     """
     kind, number = _parts(name)
     if kind == "auto":

@@ -55,9 +55,7 @@ KT = 0.6
 COVARIATION = 1.0  # kcal/mol for columns whose pairing is all due to their changing together
 CLOSING, GROWTH = 7.5, 1.2  # -log weight of a helix, and what more distant partners have more
 NEAREST = 4  # columns between partners: three letters at least lie in a hairpin
-HALF = (
-    0.499  # of the rows, less rounding, have a letter in a column that is read, and a pair in two that pair
-)
+HALF = 0.499  # share of rows, less rounding, with a letter in a column that counts, or a pair in two columns
 HIGHEST = 60.0  # log weight: keeps its exponential within float32
 STEPS = 40  # of the fixed point
 ROWS_AT_ONCE, CELLS_AT_ONCE = 256, 1 << 21  # of the sums over rows; of the maps, C² for each alignment
@@ -68,7 +66,7 @@ PLACES = 12  # along the alignment, at which the channels count for something of
 
 
 @functools.cache
-def _stacks() -> Tensor:
+def _stack_energies() -> Tensor:
     """Energy of pair (a, d) with (b, c) inside of it, at [5a + b, 5c + d]: (25, 25)."""
     table = torch.full((5, 5, 5, 5), MISMATCH)
     for outer in PAIRS:
@@ -85,7 +83,7 @@ def _stacks() -> Tensor:
 
 
 @functools.cache
-def _pairs() -> Tensor:
+def _pair_table() -> Tensor:
     """1 where two letters pair: (5, 5)."""
     table = torch.zeros(5, 5)
     for a, b in PAIRS:
@@ -110,7 +108,7 @@ def pair_probabilities(
     -------
     Tensor
         (B, C, C) float32, symmetric; a row sums to 1 at most. Columns where more than half of the rows have
-        a gap pair with none, and their neighbours stack on each other. Letters that are hidden or ambiguous
+        a gap pair with none, and their neighbors stack on each other. Letters that are hidden or ambiguous
         hold their column, and pair with none.
     """
     B, R, C = letters.shape
@@ -138,13 +136,13 @@ def _pair_probabilities(letters: Tensor, row_mask: Tensor, column_mask: Tensor) 
     letters = letters.gather(2, order[:, None].expand(B, R, count)).where(inside[:, None], NONE)
     weights = _log_weights(letters, real / rows)
     batch = torch.arange(B, device=letters.device)[:, None, None]
-    paired[batch, order[:, :, None], order[:, None]] = _compete(weights.clamp(max=HIGHEST).exp())
+    paired[batch, order[:, :, None], order[:, None]] = _solve_competition(weights.clamp(max=HIGHEST).exp())
     return paired
 
 
 def _log_weights(letters: Tensor, shares: Tensor) -> Tensor:
     """Log weight of all helices through columns i < j, else -inf: (B, R, N), shares (B, R) to (B, N, N)."""
-    stacks, pairs = _stacks().to(shares.device), _pairs().to(shares.device)
+    stacks, pairs = _stack_energies().to(shares.device), _pair_table().to(shares.device)
     B, _, N = letters.shape
     frequency, together = shares.new_zeros(B, N, 5), shares.new_zeros(B, N, N)
     energy = shares.new_zeros(B, N - 1, N - 1)
@@ -186,7 +184,7 @@ def _sum_over_rows(left: Tensor, right: Tensor) -> Tensor:
     return left.transpose(1, 2).flatten(2) @ right.transpose(1, 2).flatten(2).transpose(1, 2)
 
 
-def _compete(weights: Tensor) -> Tensor:
+def _solve_competition(weights: Tensor) -> Tensor:
     """Probabilities of pairs, symmetric, of weights of columns i < j: (B, N, N)."""
     weights = weights + weights.transpose(1, 2)
     free = torch.ones_like(weights[:, :, :1])

@@ -2,7 +2,8 @@
 
 - `data`, `alignments`, `encode`, `augment`, `partitions`: examples to batches
 - `module`, `trainer`, `fit`: the training; `teacher`: learning from other models
-- `masking`, `pretraining`: learning without labels; `finish`, `workdir`, `figures`: what a run leaves behind
+- `masking`, `pretraining`: learning without labels
+- `validation`, `final_card`, `workdir`: metrics, calibration and card, folder of a run
 - `recalibration`: calibrate an existing model on new data
 """
 

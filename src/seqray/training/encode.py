@@ -23,10 +23,7 @@ from seqray.training.data import Examples, SequenceExamples
 def encode(data: Sequence[Example], labels: np.ndarray, rows: np.ndarray, config: RunConfig) -> Examples:
     """Encode those rows of the data; ``labels`` (N,) are the class indices of all.
 
-    Raises
-    ------
-    ConfigError
-        For examples of another type than the kind of model reads.
+    Raises ConfigError for examples of another type than the kind of model reads.
     """
     expected, encode_all = ENCODERS[config.model.kind]
     chosen = [data[i] for i in rows]
@@ -40,10 +37,7 @@ def encode(data: Sequence[Example], labels: np.ndarray, rows: np.ndarray, config
 def context_numbers(data: Sequence[Example], config: ModelConfig) -> np.ndarray | None:
     """Number of each example's context, -1 without one: int64 (N,); None for a model without contexts.
 
-    Raises
-    ------
-    InputError
-        For an example of a context that the settings don't name.
+    Raises InputError for an example of a context that the settings don't name.
     """
     if not config.contexts:
         return None

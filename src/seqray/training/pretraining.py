@@ -37,7 +37,7 @@ from seqray.training.trainer import BEST, LAST, make_trainer, quiet, run_fit
 from seqray.training.workdir import WorkDir, fingerprint, is_main_process
 
 HELD_OUT = 0.05
-FEWEST = 20  # windows or alignments
+MIN_EXAMPLES = 20  # windows or alignments
 SHORTEST = 0.25  # of a window: what is left at the end of a record is taken from there on
 
 
@@ -128,10 +128,10 @@ class MaskedData(TrainingData):
         return MaskedSource(self.validation, self.share, seed=self.seed + 1)
 
 
-def cut(sequence: str, window: int) -> list[str]:
+def split_windows(sequence: str, window: int) -> list[str]:
     """Cut a sequence into windows end to end; a short rest is taken together with letters before it.
 
-    >>> cut("ACGTACGTAC", 4)
+    >>> split_windows("ACGTACGTAC", 4)
     ['ACGT', 'ACGT', 'GTAC']
     """
     pieces = [sequence[i : i + window] for i in range(0, len(sequence), window)]
@@ -186,9 +186,11 @@ def pretrain(
     if threads is not None:
         torch.set_num_threads(threads)
     examples = _examples(data, config.data.window, config.model.alphabet)
-    if len(examples) < FEWEST:
+    if len(examples) < MIN_EXAMPLES:
         what = "alignments" if isinstance(next(iter(data), ""), Alignment) else "different windows"
-        raise InputError(f"{len(examples)} {what} are too few to learn from", remedy=f"give {FEWEST} or more")
+        raise InputError(
+            f"{len(examples)} {what} are too few to learn from", remedy=f"give {MIN_EXAMPLES} or more"
+        )
     config = replace(config, stopping=StoppingConfig(monitor="loss", patience=config.stopping.patience))
     order = np.random.default_rng(config.seed).permutation(len(examples))
     held = max(1, round(HELD_OUT * len(examples)))
@@ -211,7 +213,7 @@ def pretrain(
     figures = min(module.history, key=lambda row: row["loss"])
     facts = {
         **{name: round_number(figures[name]) for name in ("loss", "accuracy")},
-        **_floor(train_set, held_out),
+        **_frequency_baseline(train_set, held_out),
         "epochs": int(figures["epoch"]),
         "examples": len(examples),
         "letters": int(train_set.letter_counts().sum() + held_out.letter_counts().sum()),
@@ -232,12 +234,14 @@ def _examples(data: Sequence[str] | Sequence[Alignment], window: int, alphabet: 
     alignments = [one for one in data if isinstance(one, Alignment)]
     if alignments:
         return [one for one in alignments if (one.codes < one.alphabet.unknown).any()]
-    windows = {piece for sequence in data if isinstance(sequence, str) for piece in cut(sequence, window)}
+    windows = {
+        piece for sequence in data if isinstance(sequence, str) for piece in split_windows(sequence, window)
+    }
     known = set(ALPHABETS[alphabet].letters)
     return [LabelledSequence(letters, "", "") for letters in sorted(windows) if known & set(letters)]
 
 
-def _floor(train: Examples, held_out: Examples) -> dict[str, float]:
+def _frequency_baseline(train: Examples, held_out: Examples) -> dict[str, float]:
     """Loss and accuracy of guessing every letter by its share in training."""
     seen, asked = train.letter_counts() + 1.0, held_out.letter_counts()
     shares = asked / asked.sum()

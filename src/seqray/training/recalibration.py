@@ -17,9 +17,9 @@ from seqray.metrics import auroc
 from seqray.modelfile import TrainedModel
 from seqray.training.partitions import content_sha256, data_sha256, related_groups
 
-UPSIDE_DOWN = 1e-3
+REVERSED_P_VALUE = 1e-3
 """A model that knows nothing ranks as badly with this chance; below it, labels are taken for swapped."""
-FEWEST = 20
+MIN_EXAMPLES = 20
 """Examples of each class below which a calibration says next to nothing."""
 
 
@@ -85,7 +85,7 @@ def recalibrate(
     return replace(
         fitted,
         seqray_version=__version__,
-        info=_moved_info(fitted, before),
+        info=_converted_info(fitted, before),
         training=card.training | {"calibrated_on": provenance},
     )
 
@@ -93,10 +93,7 @@ def recalibrate(
 def held_out_part(data: Sequence[LabelledSequence]) -> list[LabelledSequence]:
     """Those of split ``validation`` or ``test``; where no example names a split, all.
 
-    Raises
-    ------
-    InputError
-        Where nothing is left.
+    Raises InputError if nothing is left.
     """
     used = _not_for_training(data)
     if not used:
@@ -152,10 +149,10 @@ def _labels(used: Sequence[LabelledSequence], card: Card) -> np.ndarray:
             )
     counts = Counter(example.label for example in used)
     for name in card.classes:
-        if counts[name] < FEWEST:
+        if counts[name] < MIN_EXAMPLES:
             raise InputError(
                 f"{counts[name]} held-out examples of class '{name}'",
-                remedy=f"calibration needs {FEWEST} or more of each class",
+                remedy=f"calibration needs {MIN_EXAMPLES} or more of each class",
             )
     return np.array([index[example.label] for example in used], dtype=np.int64)
 
@@ -166,7 +163,7 @@ def _check_ranking(raw: np.ndarray, labels: np.ndarray, card: Card) -> None:
         return
     positive = card.positive_index
     log_odds, truth = raw[:, positive] - raw[:, 1 - positive], labels == positive
-    if mannwhitneyu(log_odds[truth], log_odds[~truth], alternative="less").pvalue < UPSIDE_DOWN:
+    if mannwhitneyu(log_odds[truth], log_odds[~truth], alternative="less").pvalue < REVERSED_P_VALUE:
         found = auroc(truth, log_odds)
         raise InputError(
             f"model '{card.name}' ranks '{card.positive}' below the rest (AUROC {found:.3f})",
@@ -204,10 +201,10 @@ def _scores(
     return p
 
 
-def _moved_info(card: Card, before: Calibration) -> dict[str, Any]:
+def _converted_info(card: Card, before: Calibration) -> dict[str, Any]:
     """The card's texts; a threshold for scans is moved to where the same windows are called."""
     threshold = card.info.get("scan_threshold")
     if not isinstance(threshold, int | float) or len(card.classes) != 2:
         return card.info
-    moved = Calibration.of(card).moved(float(threshold), before)
+    moved = Calibration.of(card).convert(float(threshold), before)
     return card.info | {"scan_threshold": round_number(moved)}

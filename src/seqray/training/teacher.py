@@ -19,10 +19,7 @@ from seqray.training.validation import model_logits
 def check_teacher(teacher: TrainedModel, config: RunConfig, classes: Sequence[str]) -> None:
     """Refuse a teacher that reads other letters, shorter windows, or knows other classes.
 
-    Raises
-    ------
-    ConfigError
-        Saying what differs.
+    Raises ConfigError, saying what differs.
     """
     card = teacher.card
     differing = {

@@ -56,8 +56,8 @@ _NOISE = (
 
 def on_gpu(config: RunConfig) -> bool:
     """Whether the settings, on this machine, mean CUDA."""
-    wanted = config.trainer.get("accelerator", "auto")
-    return wanted in ("cuda", "gpu") or (wanted == "auto" and torch.cuda.is_available())
+    accelerator = config.trainer.get("accelerator", "auto")
+    return accelerator in ("cuda", "gpu") or (accelerator == "auto" and torch.cuda.is_available())
 
 
 def trainer_settings(config: RunConfig) -> dict[str, Any]:
@@ -66,10 +66,7 @@ def trainer_settings(config: RunConfig) -> dict[str, Any]:
     Defaults: 30 epochs, one device, CUDA where there is one, bf16-mixed there and float32 on the CPU,
     gradients clipped to a norm of 1.
 
-    Raises
-    ------
-    ConfigError
-        For a setting that Lightning doesn't know, or that `seqray train` must choose itself.
+    Raises ConfigError for a setting that Lightning doesn't know, or that `seqray train` must choose itself.
     """
     _check_names(config.trainer)
     settings = {"accelerator": "cuda" if torch.cuda.is_available() else "cpu", "devices": 1, "max_epochs": 30}
@@ -95,10 +92,7 @@ def _check_names(settings: Mapping[str, Any]) -> None:
 def make_trainer(config: RunConfig, folder: Path, *, progress: bool) -> lightning.Trainer:
     """Build the trainer that keeps its checkpoints and its log in ``folder``.
 
-    Raises
-    ------
-    ConfigError
-        For settings that `trainer_settings` or Lightning refuses.
+    Raises ConfigError for settings that `trainer_settings` or Lightning refuses.
     """
     settings = trainer_settings(config)
     try:
@@ -171,10 +165,8 @@ def run_fit(
 ) -> None:
     """Fit, from a checkpoint where one is given.
 
-    Raises
-    ------
-    KeyboardInterrupt
-        On Ctrl-C, which Lightning would turn into an exit of the program, with later ones ignored.
+    Raises KeyboardInterrupt on Ctrl-C, which Lightning would turn into an exit of the program, with later
+    ones ignored.
     """
     main_thread = threading.current_thread() is threading.main_thread()
     handler = signal.getsignal(signal.SIGINT)

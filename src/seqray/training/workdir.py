@@ -72,10 +72,7 @@ class WorkDir:
     def claim(self) -> None:
         """Make the folder this run's, or find that it is; without ``resume`` earlier members are removed.
 
-        Raises
-        ------
-        InputError
-            Where it belongs to other settings or data, or can't be written.
+        Raises InputError if it belongs to other settings or data, or can't be written.
         """
         if not is_main_process():
             return

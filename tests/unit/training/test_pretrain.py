@@ -22,7 +22,7 @@ from seqray.modelfile.initial_weights import (
 )
 from seqray.models.build import build_model, build_network
 from seqray.training.fit import train
-from seqray.training.pretraining import cut, pretrain
+from seqray.training.pretraining import pretrain, split_windows
 
 
 def settings(**model):
@@ -151,10 +151,12 @@ def test_training_begins_with_the_weights(tmp_path):
 
 
 def test_windows_cover_a_record_and_a_short_rest_takes_letters_before_it():
-    assert cut("ACGTACGTAC", 4) == ["ACGT", "ACGT", "GTAC"]
-    assert cut("ACGTACGTA", 5) == ["ACGTA", "ACGTA"]
-    assert cut("ACGTACGTA", 8) == ["ACGTACGT"]  # the one letter left is less than a quarter of a window
-    assert cut("ACG", 8) == ["ACG"]
+    assert split_windows("ACGTACGTAC", 4) == ["ACGT", "ACGT", "GTAC"]
+    assert split_windows("ACGTACGTA", 5) == ["ACGTA", "ACGTA"]
+    assert split_windows("ACGTACGTA", 8) == [
+        "ACGTACGT"
+    ]  # the one letter left is less than a quarter of a window
+    assert split_windows("ACG", 8) == ["ACG"]
 
 
 def test_windows_without_a_known_letter_are_left_out(tmp_path):

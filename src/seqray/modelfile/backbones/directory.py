@@ -28,11 +28,8 @@ _MOVED = f"name the directory where it lies now by --backbone DIR or the variabl
 def find_directory(config: BackboneConfig) -> Path:
     """Find the directory that the settings name, and check that it is the one that they record.
 
-    Raises
-    ------
-    ConfigError
-        For a directory that is missing, holds no encoder, pickled weights alone or code of its own, or one in
-        which a file is not the recorded one.
+    Raises ConfigError for a directory that is missing, holds no encoder, pickled weights alone or code of its
+    own, or one in which a file is not the recorded one.
     """
     if not config.path:
         raise ConfigError("'model.backbone.path' names no directory", remedy="give it, or --backbone DIR")
@@ -48,10 +45,7 @@ def find_directory(config: BackboneConfig) -> Path:
 def check_directory(path: Path) -> None:
     """Refuse what isn't an encoder with safetensors weights, or would run code.
 
-    Raises
-    ------
-    ConfigError
-        Saying what to do instead.
+    Raises ConfigError, saying what to do instead.
     """
     if (path / "adapter_config.json").exists():
         raise ConfigError(
@@ -84,13 +78,7 @@ def check_directory(path: Path) -> None:
 
 
 def read_json(path: Path) -> Mapping[str, Any]:
-    """Read a JSON object.
-
-    Raises
-    ------
-    ConfigError
-        For another content, or a file that can't be read.
-    """
+    """Read a JSON object. Raises ConfigError for another content, or a file that can't be read."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -10,7 +10,7 @@ from torch import nn
 
 from seqray.core import BackboneConfig, ConfigError, ModelConfig
 from seqray.modelfile.backbones.directory import find_directory
-from seqray.modelfile.backbones.packages import import_peft, transformers_offline
+from seqray.modelfile.backbones.packages import import_extra, transformers_offline
 from seqray.modelfile.backbones.tokenizer import load_tokenizer
 from seqray.models import BackboneClassifier
 
@@ -30,10 +30,8 @@ _NOT_NEEDED = "pooler."  # a layer of other tasks
 def build_backbone(config: ModelConfig) -> BackboneClassifier:
     """Make a classifier on the encoder of the settings' directory; head and adapters are fresh.
 
-    Raises
-    ------
-    ConfigError
-        For a directory that can't be used, and names of LoRA's targets that the encoder doesn't have.
+    Raises ConfigError for a directory that can't be used, and names of LoRA's targets that the encoder
+    doesn't have.
     """
     assert isinstance(config.backbone, BackboneConfig)
     tokenizer = load_tokenizer(config.backbone, config.alphabet)
@@ -47,24 +45,18 @@ def build_backbone(config: ModelConfig) -> BackboneClassifier:
 def load_encoder(path: Path) -> Any:
     """Load the weights of a directory that was checked before, in float32, in evaluation mode.
 
-    Raises
-    ------
-    ConfigError
-        Where transformers does not know this kind of encoder, or the weights don't fit the settings.
+    Raises ConfigError if transformers does not know this kind of encoder, or the weights don't fit the
+    settings.
     """
-    with transformers_offline() as transformers:
-        try:
-            encoder, found = transformers.AutoModel.from_pretrained(
-                path,
-                local_files_only=True,
-                trust_remote_code=False,
-                use_safetensors=True,
-                dtype=torch.float32,
-                output_loading_info=True,
-            )
-        except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
-            reason = str(error).strip().partition("\n")[0]
-            raise ConfigError(f"transformers can't load the encoder ({reason})", where=str(path)) from None
+    with transformers_offline("the encoder", path) as transformers:
+        encoder, found = transformers.AutoModel.from_pretrained(
+            path,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            dtype=torch.float32,
+            output_loading_info=True,
+        )
     missing = sorted(name for name in found["missing_keys"] if not name.startswith(_NOT_NEEDED))
     if missing:
         raise ConfigError(
@@ -84,7 +76,7 @@ def add_adapters(encoder: Any, config: BackboneConfig) -> None:
     ----------
     Hu et al. 2022, LoRA: Low-Rank Adaptation of Large Language Models.
     """
-    peft = import_peft()
+    peft = import_extra("peft")
     targets = config.targets or query_and_value(encoder)
     names = _linear_names(encoder)
     for target in targets:
@@ -100,10 +92,7 @@ def add_adapters(encoder: Any, config: BackboneConfig) -> None:
 def query_and_value(encoder: nn.Module) -> tuple[str, ...]:
     """Names of the linear maps that make queries and values.
 
-    Raises
-    ------
-    ConfigError
-        Where none of the usual names occurs.
+    Raises ConfigError if none of the usual names occurs.
     """
     names = _linear_names(encoder)
     for usual in _QUERY_AND_VALUE:

@@ -2,57 +2,47 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from seqray.core import missing_package
+from seqray.core import ConfigError, missing_package
 
 EXTRA = "hf"
 SILENT = logging.CRITICAL
 
 
-@contextmanager
-def transformers_offline() -> Iterator[Any]:
-    """Give the package transformers for a while in which it neither asks the network nor speaks.
-
-    Raises
-    ------
-    ConfigError
-        Where the extra is not installed.
-    """
+def import_extra(name: str) -> Any:
+    """Import transformers, peft or a module of theirs; raises ConfigError if it is not installed."""
     try:
-        import transformers
-        from huggingface_hub import constants
-        from transformers.utils import logging as telling
+        return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        raise missing_package(error.name or "transformers", EXTRA) from None
-    offline, level = constants.HF_HUB_OFFLINE, telling.get_verbosity()
-    bar = telling.is_progress_bar_enabled()
+        raise missing_package(error.name or name, EXTRA) from None
+
+
+@contextmanager
+def transformers_offline(what: str, path: Path) -> Iterator[Any]:
+    """Provide transformers, silent and without access to the network, to load something from a directory.
+
+    Raises ConfigError if the extra is not installed, or transformers can't load it.
+    """
+    transformers = import_extra("transformers")
+    constants, log = import_extra("huggingface_hub.constants"), import_extra("transformers.utils.logging")
+    offline, level, bar = constants.HF_HUB_OFFLINE, log.get_verbosity(), log.is_progress_bar_enabled()
     constants.HF_HUB_OFFLINE = True
-    telling.set_verbosity(SILENT)
-    telling.disable_progress_bar()
+    log.set_verbosity(SILENT)
+    log.disable_progress_bar()
     try:
         yield transformers
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise ConfigError(f"transformers can't load {what} ({reason})", where=str(path)) from None
     finally:
-        # Others in this process may use the packages as they like.
+        # Other code in this process may use the packages as it likes.
         constants.HF_HUB_OFFLINE = offline
-        telling.set_verbosity(level)
+        log.set_verbosity(level)
         if bar:
-            telling.enable_progress_bar()
-
-
-def import_peft() -> Any:
-    """Give the package peft.
-
-    Raises
-    ------
-    ConfigError
-        Where the extra is not installed.
-    """
-    try:
-        import peft
-    except ModuleNotFoundError as error:
-        raise missing_package(error.name or "peft", EXTRA) from None
-    return peft
+            log.enable_progress_bar()

@@ -12,10 +12,7 @@ from seqray.modelfile.backbones.tokenizer import load_tokenizer
 def resolve_backbone(config: ModelConfig) -> ModelConfig:
     """Fill in what a backbone's directory settles, for the card; other models are returned as they are.
 
-    Raises
-    ------
-    ConfigError
-        For a directory that can't be used, or settings that don't fit it.
+    Raises ConfigError for a directory that can't be used, or settings that don't fit it.
     """
     if config.backbone is None:
         return config

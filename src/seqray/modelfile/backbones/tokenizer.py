@@ -66,7 +66,7 @@ class BackboneTokenizer(Tokenizer):
         unknown = {tokenizer.unk_token_id} - {None}
         self.special_tokens = np.array(sorted(set(tokenizer.all_special_ids) - unknown), dtype=np.int64) + 1
         self._fold = self._known_letters()
-        self.letter_tokens = self._of_letters()
+        self.letter_tokens = self._letter_tokens()
         first = self._ids([alphabet.letters[0] * _PROBE])[0][0]
         self.starts_with_cls = first == tokenizer.cls_token_id
 
@@ -89,7 +89,7 @@ class BackboneTokenizer(Tokenizer):
         body = [i for i in ids if i + 1 not in self.special_tokens]
         return bool(body) and self._tokenizer.unk_token_id not in body
 
-    def _of_letters(self) -> Ints:
+    def _letter_tokens(self) -> Ints:
         letters = set(self.alphabet.letters.translate(self._fold))
         words = self._tokenizer.get_vocab().items()
         return np.array(sorted(i + 1 for word, i in words if word and set(word) <= letters), dtype=np.int64)
@@ -170,11 +170,8 @@ class BackboneTokenizer(Tokenizer):
 def load_tokenizer(config: BackboneConfig, alphabet: str) -> BackboneTokenizer:
     """Load the tokenizer of a backbone's directory.
 
-    Raises
-    ------
-    ConfigError
-        For a directory that `find_directory` refuses, a tokenizer that transformers can't load without code
-        of others, or one that doesn't know the alphabet.
+    Raises ConfigError for a directory that `find_directory` refuses, a tokenizer that transformers can't load
+    without code of others, or one that doesn't know the alphabet.
     """
     path = find_directory(config)
     return _load(path, alphabet, tuple(checksums(path).items()))
@@ -183,18 +180,11 @@ def load_tokenizer(config: BackboneConfig, alphabet: str) -> BackboneTokenizer:
 @lru_cache(maxsize=4)
 def _load(path: Path, alphabet: str, checksums: tuple[tuple[str, str], ...]) -> BackboneTokenizer:
     """Load once for all members; files that change are loaded anew."""
-    with transformers_offline() as transformers:
-        try:
-            settings = transformers.AutoConfig.from_pretrained(
-                path, local_files_only=True, trust_remote_code=False
-            )
-            tokenizer = transformers.AutoTokenizer.from_pretrained(
-                path, local_files_only=True, trust_remote_code=False
-            )
-        except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
-            reason = str(error).strip().partition("\n")[0]
-            raise ConfigError(f"transformers can't load its tokenizer ({reason})", where=str(path)) from None
-        return BackboneTokenizer(tokenizer, ALPHABETS[alphabet], token_limit(settings, tokenizer), str(path))
+    local = {"local_files_only": True, "trust_remote_code": False}
+    with transformers_offline("its tokenizer", path) as transformers:
+        settings = transformers.AutoConfig.from_pretrained(path, **local)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(path, **local)
+    return BackboneTokenizer(tokenizer, ALPHABETS[alphabet], token_limit(settings, tokenizer), str(path))
 
 
 def token_limit(settings: Any, tokenizer: Any) -> int | None:

@@ -52,10 +52,7 @@ class AlignmentTokenizer:
     def decode(self, tokens: npt.ArrayLike) -> Codes:
         """Codes (..., R, C) of tokens (..., R, 1 + C); what is masked or padded becomes missing data.
 
-        Raises
-        ------
-        ValueError
-            Where a row doesn't begin with CLS, or a token is outside the vocabulary.
+        Raises ValueError if a row doesn't begin with CLS, or a token is outside the vocabulary.
         """
         array = np.asarray(tokens)
         if array.ndim < 2 or not (array[..., 0] == CLS).all():

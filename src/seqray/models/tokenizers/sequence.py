@@ -37,10 +37,7 @@ class Tokenizer(ABC):
     def encode(self, sequence: str) -> Ints:
         """Ints of one sequence of n letters, shape (L,).
 
-        Raises
-        ------
-        InputError
-            For a letter outside the alphabet, or a sequence that `check` refuses.
+        Raises InputError for a letter outside the alphabet, or a sequence that `check` refuses.
         """
         return self.encode_codes(self.alphabet.encode(sequence))
 
@@ -61,12 +58,7 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def check(self, sequence: str) -> None:
-        """Refuse a sequence that makes fewer or more tokens than can be read.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse a sequence that makes fewer or more tokens than can be read. Raises InputError."""
 
     @abstractmethod
     def mask(self, tokens: Ints, lengths: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
@@ -225,10 +217,7 @@ def make_tokenizer(config: ModelConfig, context: str | None = None) -> OwnTokeni
 
     That of a backbone is made by `seqray.modelfile.build_tokenizer`, which calls this for all others.
 
-    Raises
-    ------
-    ConfigError
-        For a context that the settings don't name.
+    Raises ConfigError for a context that the settings don't name.
     """
     alphabet = ALPHABETS[config.alphabet]
     tokenizer = (
@@ -242,10 +231,7 @@ def make_tokenizer(config: ModelConfig, context: str | None = None) -> OwnTokeni
 def context_index(config: ModelConfig, context: str) -> int:
     """Find a context by its name, or by the beginning of it that no other has; case doesn't count.
 
-    Raises
-    ------
-    ConfigError
-        For one that the settings don't name, or a beginning that several share.
+    Raises ConfigError for one that the settings don't name, or a beginning that several share.
     """
     if context in config.contexts:
         return config.contexts.index(context)
