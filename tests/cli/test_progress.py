@@ -16,6 +16,7 @@ import pytest
 
 from seqray.cli.common.messages import JsonLines
 from seqray.cli.common.progress import Progress
+from seqray.cli.common.totals import letters_in, records_in
 
 
 class Terminal(io.StringIO):
@@ -35,7 +36,7 @@ def test_a_terminal_shows_share_rate_and_time_left_and_is_wiped():
     program = (
         "import time\nfrom seqray.cli.common import Progress\n"
         "with Progress('scan', 'letters', 40) as progress:\n"
-        "    for _ in range(8):\n        time.sleep(0.06)\n        progress.advance(5)\n"
+        "    for done in range(8):\n        time.sleep(0.06)\n        progress.update(5 * done + 5)\n"
         "print('done')"
     )
     ours, theirs = pty.openpty()
@@ -80,6 +81,7 @@ def test_json_events_have_figures(monkeypatch):
     assert [event["progress"]["done"] for event in events] == [1, 3]
     assert [event["progress"]["share"] for event in events] == [0.25, 0.75]
     assert {event["progress"]["unit"] for event in events} == {"letters"}
+    assert {event["progress"]["phase"] for event in events} == {"scan"}
     assert {event["level"] for event in events} == {"info"}
     assert events[1]["progress"]["seconds_left"] >= 0
 
@@ -87,3 +89,40 @@ def test_json_events_have_figures(monkeypatch):
 @pytest.mark.parametrize("stream", [io.StringIO(), Terminal()])
 def test_quiet_shows_nothing(monkeypatch, stream):
     assert show(monkeypatch, stream, quiet=True, interval=0.0) == ""
+
+
+def test_a_new_phase_starts_again(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with Progress("scan", "letters", 10, interval=0.0) as progress:
+        progress.update(10)
+        progress.update(1, 4, "scan shuffled sequence")
+    first, second = stream.getvalue().splitlines()
+    assert first.startswith("seqray: scan: 100 % (10 of 10 letters)")
+    assert second.startswith("seqray: scan shuffled sequence: 25 % (1 of 4 letters)")
+
+
+# --- totals ---------------------------------------------------------------------------------------------
+
+
+def test_totals_of_plain_fasta_are_its_records_and_its_size(tmp_path):
+    path = tmp_path / "a.fa"
+    path.write_text(">a\nACGT\nAC\n>b\nA\n")
+    assert records_in([str(path), str(path)]) == 4
+    assert letters_in(str(path)) == path.stat().st_size
+
+
+def test_totals_come_from_an_index_unless_it_is_older(tmp_path):
+    path, index = tmp_path / "a.fa.gz", tmp_path / "a.fa.gz.fai"
+    path.write_bytes(b"packed")
+    index.write_text("a\t6\t3\t4\t5\nb\t1\t15\t1\t2\n")
+    assert (records_in([str(path)]), letters_in(str(path))) == (2, 7)
+    os.utime(index, (0, 0))
+    assert (records_in([str(path)]), letters_in(str(path))) == (None, None)
+
+
+@pytest.mark.parametrize("name", ["-", "none.fa", "table.tsv"])
+def test_totals_of_other_inputs_are_unknown(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "table.tsv").write_text("sequence\tlabel\n")
+    assert (records_in([name]), letters_in(name)) == (None, None)

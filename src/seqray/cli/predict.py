@@ -27,6 +27,7 @@ from seqray.cli.common import (
     open_records,
     option,
     provenance,
+    records_in,
 )
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def run(request: PredictRequest) -> Outcome:
         out, skip_path = staging.path(request.out), records.skipped and staging.path(records.skipped)
         with (
             SkipLog(skip_path, lines, quiet=request.quiet) as skipped,
-            Progress("predict", "records", quiet=request.quiet) as progress,
+            Progress("predict", "records", records_in(request.input), quiet=request.quiet) as progress,
         ):
             read = open_records(kind.read, request.input, records, model.alphabet, skipped)
             source = describe_input(request.input)

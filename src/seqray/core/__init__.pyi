@@ -70,6 +70,7 @@ from .numbers import (
     format_number as format_number,
     round_number as round_number,
 )
+from .progress import OnProgress as OnProgress, track as track
 from .records import (
     Alignment as Alignment,
     Example as Example,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqray.core import Alphabet, Bools, Floats, Ints
+from seqray.core import Alphabet, Bools, Floats, Ints, OnProgress
 from seqray.homology.shared_kmers import kmer_table
 from seqray.homology.similarity import best_matches
 
@@ -74,6 +74,7 @@ def measure_boundary(
     word: int,
     both_strands: bool,
     candidates: int = 5,
+    on_progress: OnProgress | None = None,
 ) -> Boundary:
     """Align each held-out sequence with its best match on the other side; see `seqray.homology.best_matches`.
 
@@ -91,9 +92,13 @@ def measure_boundary(
         Whether the reverse complement counts too.
     candidates
         Sequences of the other side to align each one with.
+    on_progress
+        Called after each distinct sequence held out.
     """
     held, rest = [sequences[int(i)] for i in rows], [sequences[int(i)] for i in others]
-    identity, index = best_matches(rest, held, alphabet, both_strands=both_strands, candidates=candidates)
+    identity, index = best_matches(
+        rest, held, alphabet, both_strands=both_strands, candidates=candidates, on_progress=on_progress
+    )
     nearest = np.where(index >= 0, others[index], -1) if len(others) else index
     shared = np.zeros(len(rows), dtype=bool)
     if word and len(rows) and len(others):

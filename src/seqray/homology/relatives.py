@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from seqray.core import Alphabet, Ints
+from seqray.core import Alphabet, Ints, OnProgress
 from seqray.homology.groups import merge_groups
 from seqray.homology.mmseqs import mmseqs_groups
 from seqray.homology.options import RelationOptions
@@ -37,6 +37,7 @@ def find_relatives(
     alphabet: Alphabet,
     options: RelationOptions,
     others: Mapping[str, Ints] | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Related:
     """Group examples by all kinds of relation.
 
@@ -50,6 +51,8 @@ def find_relatives(
         Which relations between sequences to find.
     others
         Further groups by name of the relation, (N,) each; negative numbers mean no group.
+    on_progress
+        Called while sequences are aligned.
 
     Returns
     -------
@@ -65,7 +68,7 @@ def find_relatives(
         )
     if options.identity:
         name = f"an identity of {options.identity:g} or more{where}, found by {options.tool}"
-        by_identity = homology_groups
+        by_identity = partial(homology_groups, on_progress=on_progress)
         if options.tool == "mmseqs":
             by_identity = partial(mmseqs_groups, threads=options.threads)
         kinds[name] = by_identity(sequences, options.identity, alphabet, both_strands=options.both_strands)

@@ -13,7 +13,17 @@ from itertools import product
 import numpy as np
 from scipy.cluster.hierarchy import DisjointSet
 
-from seqray.core import DNA, Alphabet, Floats, InputError, Ints, number_by_appearance, reverse_complement
+from seqray.core import (
+    DNA,
+    Alphabet,
+    Floats,
+    InputError,
+    Ints,
+    OnProgress,
+    number_by_appearance,
+    reverse_complement,
+    track,
+)
 from seqray.homology.alignment import identity_function, plain_letters
 from seqray.homology.candidates import KmerBits, SeedIndex
 from seqray.homology.seeds import SeedPlan, make_plan
@@ -33,6 +43,7 @@ def best_matches(
     *,
     both_strands: bool = True,
     candidates: int = 5,
+    on_progress: OnProgress | None = None,
 ) -> tuple[Floats, Ints]:
     """Find for each test sequence the most similar training sequence.
 
@@ -47,6 +58,8 @@ def best_matches(
     candidates
         Training sequences that are aligned with each test sequence: those that share most seeds with it.
         If all pairs take less than a fraction of a second, all are aligned.
+    on_progress
+        Called after each distinct test sequence.
 
     Returns
     -------
@@ -67,7 +80,7 @@ def best_matches(
     """
     both_strands = both_strands and alphabet.is_nucleotide
     targets, queries = (_rows_of(plain_letters(s, alphabet), alphabet, both_strands) for s in (train, test))
-    found = _Search(list(targets), alphabet, both_strands).best(list(queries), candidates)
+    found = _Search(list(targets), alphabet, both_strands).best(list(queries), candidates, on_progress)
     first_rows = [rows[0] for rows in targets.values()]
     identity, index = np.zeros(len(test)), np.full(len(test), -1, dtype=np.int64)
     for rows, (value, target) in zip(queries.values(), found, strict=True):
@@ -93,12 +106,15 @@ class _Search:
         self._strands = (False, True) if both_strands else (False,)  # whether the query is reversed
         self._identity = identity_function(alphabet)
 
-    def best(self, queries: list[str], candidates: int) -> list[tuple[float, int]]:
+    def best(
+        self, queries: list[str], candidates: int, on_progress: OnProgress | None
+    ) -> list[tuple[float, int]]:
         """Identity and target of each query; (0, -1) where there is none."""
         unknown = self._alphabet.unknown_letter
         copies = {key: row for row, key in enumerate(self._targets) if key.strip(unknown)}
         aligned = self._align([query for query in queries if query not in copies], candidates)
-        return [(1.0, copies[query]) if query in copies else next(aligned) for query in queries]
+        tracked = track(queries, len(queries), "align held-out sequences", on_progress)
+        return [(1.0, copies[query]) if query in copies else next(aligned) for query in tracked]
 
     def _align(self, queries: list[str], candidates: int) -> Iterator[tuple[float, int]]:
         cells = float(sum(map(len, queries))) * sum(map(len, self._targets)) * len(self._strands)
@@ -157,7 +173,12 @@ def _top_pairs(query: Ints, target: Ints, value: Floats, count: int) -> tuple[In
 
 
 def homology_groups(
-    sequences: Sequence[str], identity: float = 0.8, alphabet: Alphabet = DNA, *, both_strands: bool = True
+    sequences: Sequence[str],
+    identity: float = 0.8,
+    alphabet: Alphabet = DNA,
+    *,
+    both_strands: bool = True,
+    on_progress: OnProgress | None = None,
 ) -> Ints:
     """Group sequences of at least this identity, directly or through others (single linkage).
 
@@ -171,6 +192,8 @@ def homology_groups(
         Of the sequences.
     both_strands
         Whether the reverse complement counts too; of no effect for protein.
+    on_progress
+        Called after each pair that may be similar.
 
     Returns
     -------
@@ -202,7 +225,9 @@ def homology_groups(
     unique = sorted(rows, key=lambda s: blake2b(s.encode(), digest_size=16).digest())
     plan, measure = _group_plan(unique, identity, alphabet), identity_function(alphabet)
     sets = DisjointSet(range(len(unique)))
-    for one, two, reverse in _similar_candidates(unique, plan, alphabet, both_strands):
+    pairs = _similar_candidates(unique, plan, alphabet, both_strands)
+    rows_and_strand = zip(*pairs, strict=True)
+    for one, two, reverse in track(rows_and_strand, len(pairs[0]), "align similar sequences", on_progress):
         if not sets.connected(one, two):
             other = reverse_complement(unique[two], alphabet) if reverse else unique[two]
             if measure(unique[one], other) >= identity - 1e-9:
@@ -231,7 +256,7 @@ def expected_sensitivity(sequences: Sequence[str], identity: float, alphabet: Al
 
 def _similar_candidates(
     unique: list[str], plan: SeedPlan, alphabet: Alphabet, both_strands: bool
-) -> Iterator[tuple[int, int, bool]]:
+) -> tuple[list[int], list[int], list[bool]]:
     """Distinct pairs that share enough seeds: smaller and larger row, and strand; most similar first."""
     index = SeedIndex(unique, plan.patterns, alphabet)
     short = KmerBits(unique, plan.short, alphabet, both_strands=both_strands) if plan.short else None
@@ -253,4 +278,4 @@ def _similar_candidates(
     pairs = np.stack((one, two, strand))[:, order]
     fresh = np.any(np.diff(pairs, axis=1, prepend=-1) != 0, axis=0)  # each was proposed from either side
     one, two, strand = (column[fresh].tolist() for column in pairs)
-    return zip(one, two, strand, strict=True)
+    return one, two, strand

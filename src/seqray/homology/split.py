@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from seqray.core import Alphabet, Bools, InputError, Ints, LabelledSequence
+from seqray.core import Alphabet, Bools, InputError, Ints, LabelledSequence, OnProgress
 from seqray.homology.folds import deal_groups
 from seqray.homology.groups import merge_groups
 from seqray.homology.options import PARTS, RelationOptions, SplitOptions
@@ -52,6 +52,7 @@ def split_data(
     alphabet: Alphabet,
     options: SplitOptions,
     relation: RelationOptions,
+    on_progress: OnProgress | None = None,
 ) -> Division:
     """Divide examples, measure the boundaries, and move relatives found across one, until none is found.
 
@@ -65,6 +66,8 @@ def split_data(
         Of the sequences.
     options, relation
         How to divide, and what counts as related.
+    on_progress
+        Called while held-out sequences are aligned with the others.
 
     Raises
     ------
@@ -85,7 +88,8 @@ def split_data(
     ([0, 0, 1, 1], True)
     """
     division = assign_parts(data, related.groups, options)
-    division = replace(division, boundaries=measure_boundaries(data, division, alphabet, options, relation))
+    boundaries = measure_boundaries(data, division, alphabet, options, relation, on_progress=on_progress)
+    division = replace(division, boundaries=boundaries)
     kept = np.array([example.split in options.keep for example in data], dtype=bool)
     for _ in range(_ROUNDS if relation.identity else 0):
         found = [leaking_pairs(boundary, relation.identity) for boundary in division.boundaries]
@@ -203,6 +207,7 @@ def measure_boundaries(
     options: SplitOptions,
     relation: RelationOptions,
     before: Sequence[Boundary] = (),
+    on_progress: OnProgress | None = None,
 ) -> tuple[Boundary, ...]:
     """Measure each boundary: test against the rest, validation against train, or a fold against others.
 
@@ -214,6 +219,8 @@ def measure_boundaries(
         As for `split_data`.
     before
         Boundaries as they were measured before; only what changed is measured again.
+    on_progress
+        As for `split_data`.
     """
     sequences = [example.sequence for example in data]
     known = {boundary.name: boundary for boundary in before}
@@ -225,7 +232,11 @@ def measure_boundaries(
             found.append(remeasure(old, sequences, rows, others, alphabet, both_strands=both))
         elif len(rows) and len(others):
             sides = (sequences, rows, others, alphabet)
-            found.append(measure_boundary(name, against, *sides, word=relation.word, both_strands=both))
+            found.append(
+                measure_boundary(
+                    name, against, *sides, word=relation.word, both_strands=both, on_progress=on_progress
+                )
+            )
     return tuple(found)
 
 

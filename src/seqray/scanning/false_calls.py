@@ -184,9 +184,13 @@ class BlockSampler:
         while self.letters > self._limit:
             self.letters -= len(heapq.heappop(self._held)[2])
 
+    @property
+    def copies(self) -> int:
+        """How often each block is shuffled: once, or up to `MAX_COPIES` times."""
+        return min(MAX_COPIES, self._limit // self.letters) if self.letters else 0
+
     def shuffled(self) -> Iterator[Codes]:
-        """Yield each block shuffled, in the order of the input, once or up to `MAX_COPIES` times."""
-        copies = min(MAX_COPIES, self._limit // self.letters) if self.letters else 0
-        for _ in range(copies):
+        """Yield each block shuffled, in the order of the input, as often as `copies` says."""
+        for _ in range(self.copies):
             for _, _, block in sorted(self._held, key=lambda held: held[1]):
                 yield dinucleotide_shuffle(block, self._rng)

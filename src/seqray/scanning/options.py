@@ -10,7 +10,7 @@ from seqray.core import require
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqray.core import Region
+    from seqray.core import OnProgress, Region
     from seqray.core.results import SkippedRecord
     from seqray.scanning.results import ScoreProfile
 
@@ -126,11 +126,11 @@ class ScanCallbacks:
         With the name and length of every contig that is scanned.
     on_profile
         With the scores, piece by piece.
-    on_windows
-        With the number of windows scored so far.
+    on_progress
+        With the letters scanned so far; for shuffled sequence also with their total.
     """
 
     on_skip: Callable[[SkippedRecord], None] | None = None
     on_contig: Callable[[str, int], None] | None = None
     on_profile: Callable[[ScoreProfile], None] | None = None
-    on_windows: Callable[[int], None] | None = None
+    on_progress: OnProgress | None = None

@@ -63,6 +63,7 @@ class Scanner:
         self._sampler = BlockSampler(letters, detector.window, unknown, options.seed)
         self._shard = shard or ShardNumber()
         self._units = 0
+        self._scanned = 0.0  # letters, on all strands
         self._checksum = None if shard is None else hashlib.sha256()  # must be equal in all shards
 
     @property
@@ -73,9 +74,11 @@ class Scanner:
     def _count_and_score(self, codes: Codes) -> npt.NDArray[np.floating]:
         scores = self.detector.score(codes)
         self.counts.windows += len(codes)
-        if self.callbacks.on_windows is not None:
-            self.callbacks.on_windows(self.counts.windows)
         return scores
+
+    def _report(self, letters: float, total: int | None, phase: str) -> None:
+        if self.callbacks.on_progress is not None:
+            self.callbacks.on_progress(round(letters), total, phase)
 
     def _is_ours(self) -> bool:
         """Count one more unit; returns whether it belongs to this shard."""
@@ -137,22 +140,28 @@ class Scanner:
         self, contig: Contig, windows: ContigWindows, strand: str
     ) -> Iterator[tuple[int, PiecePeaks, ScoreProfile]]:
         """Yield first grid point, peaks and scores of each of our pieces of one strand."""
-        for first in self.finder.firsts(windows):
+        firsts = self.finder.firsts(windows)
+        for first in firsts:
             if self._is_ours():
                 starts, scores, peaks = self.finder.piece(windows, strand, first)
                 profile = ScoreProfile.of(contig, windows, strand, starts, scores)
                 self.counts.positions += _positions(profile, scores, contig)
                 yield first, peaks, profile
+            self._scanned += contig.length / (len(firsts) * len(self.options.strands))
+            self._report(self._scanned, None, "scan")
 
     def null_scores(self) -> Floats:
         """Scan our part of the shuffled blocks in the same way; (n,) scores of the peaks in them."""
         scores = [np.empty(0)]
+        done, total = 0, self._sampler.letters * self._sampler.copies
         for block in self._sampler.shuffled():
             windows = ContigWindows(block, self.rule)
             for strand in self.options.strands:
                 if self._is_ours():
                     scores.append(self.finder.peaks(windows, strand)[1])
             self.counts.null_positions += len(block) - self.rule.window + 1
+            done += len(block)
+            self._report(done, total, "scan shuffled sequence")
         return np.concatenate(scores)
 
 

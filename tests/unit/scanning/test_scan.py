@@ -420,3 +420,22 @@ def test_a_card_may_name_the_threshold_of_scans(tiny_model: TrainedModel) -> Non
     for wrong in (0, 1, 2.5, "high", None):
         with pytest.raises(ConfigError, match="scan_threshold"):
             threshold_with({"scan_threshold": wrong})
+
+
+# --- progress ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strand", ["both", "plus"])
+def test_progress_counts_letters_up_to_all_and_then_shuffled_ones(strand):
+    text = "".join(np.random.default_rng(3).choice(list("ACGT"), 400))
+    records = [SequenceRecord("a", text[:300]), SequenceRecord("b", text[300:])]
+    reports = []
+    callbacks = ScanCallbacks(on_progress=lambda *report: reports.append(report))
+    options = {"piece": 50, "strand": strand, "null_mb": 0.0002}
+    scan(detector(hashed, WINDOW, SITE), records, callbacks=callbacks, **options)
+    own = [done for done, total, phase in reports if phase == "scan" and total is None]
+    shuffled = [(done, total) for done, total, phase in reports if phase == "scan shuffled sequence"]
+    assert len(own) > 4
+    assert own == sorted(own)
+    assert own[-1] == 400
+    assert shuffled[-1][0] == shuffled[-1][1] > 0

@@ -51,3 +51,4 @@ from .model import (
 from .origin import Origin as Origin
 from .progress import Progress as Progress
 from .skipped import SkipLog as SkipLog
+from .totals import letters_in as letters_in, records_in as records_in

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from seqray.cli.common.messages import JsonLines
@@ -20,11 +19,11 @@ _LINE_WITHOUT_TOTAL = "seqray: {desc}: {n_fmt}{unit}, {rate_fmt}, {elapsed} so f
 class Progress:
     """Reports how far a run is: the share done, the rate and the time left.
 
-    To be used in ``with``. Libraries report to `update` or `advance`, or iterate over `watch`.
+    To be used in ``with``. Libraries report to `update`, or iterate over `watch`.
 
     Parameters
     ----------
-    what, unit
+    phase, unit
         The work, such as ``scan``, and what is counted, such as ``letters``.
     total
         Number of units; None where it can't be known, and then rate and count alone are shown.
@@ -36,63 +35,68 @@ class Progress:
 
     def __init__(
         self,
-        what: str,
+        phase: str,
         unit: str,
         total: int | None = None,
         *,
         quiet: bool = False,
         interval: float = LOG_SECONDS,
     ) -> None:
-        self._settings: dict[str, Any] = {"desc": what, "unit": unit, "total": total}
+        self._unit, self._total, self._phase = unit, total, phase
         self._quiet, self._interval = quiet, interval
         self._meter: Any = None
 
     def __enter__(self) -> Self:
-        if not self._quiet:
-            self._meter = _meter(self._settings, self._interval)
+        self._begin(self._phase, self._total)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *reason: object) -> None:
         if self._meter is not None:
             self._meter.close()
 
-    def advance(self, count: int = 1) -> None:
-        """Add units that are done."""
-        if self._meter is not None:
-            self._meter.update(count)
+    def _begin(self, phase: str, total: int | None) -> None:
+        self.__exit__()
+        self._phase, self._total = phase, total
+        if self._quiet:
+            return
+        if not sys.stderr.isatty():
+            self._meter = _LogMeter(phase, self._unit, total, self._interval)
+            return
+        from tqdm import tqdm
 
-    def update(self, done: int, total: int | None = None) -> None:
-        """Set the number of units done, and their total where it is only now known."""
+        tqdm.monitor_interval = 0  # no thread beside ours
+        self._meter = tqdm(
+            desc=phase,
+            unit=f" {self._unit}",
+            total=total,
+            file=sys.stderr,
+            leave=False,
+            dynamic_ncols=True,
+            unit_scale=True,
+        )
+
+    def update(self, done: int, total: int | None = None, phase: str | None = None) -> None:
+        """Set the number of units done, and the total and the phase where they changed."""
+        if phase not in (None, self._phase):
+            self._begin(str(phase), total)
+        self._total = total or self._total
         if self._meter is not None:
-            if total is not None:
-                self._meter.total = total
+            self._meter.total = max(self._total, done) if self._total else None  # some totals are estimates
             self._meter.update(done - self._meter.n)
 
     def watch(self, items: Iterable[T]) -> Iterator[T]:
         """Pass items on, counting them."""
-        for item in items:
+        for done, item in enumerate(items, start=1):
             yield item
-            self.advance()
-
-
-def _meter(settings: dict[str, Any], interval: float) -> Any:
-    if not sys.stderr.isatty():
-        return _LogMeter(**settings, interval=interval)
-    from tqdm import tqdm
-
-    tqdm.monitor_interval = 0  # no thread beside ours
-    settings = settings | {"unit": f" {settings['unit']}"}
-    return tqdm(**settings, file=sys.stderr, leave=False, dynamic_ncols=True, unit_scale=True)
+            self.update(done)
 
 
 class _LogMeter:
     """Writes a line, or an event, once per interval."""
 
-    def __init__(self, desc: str, unit: str, total: int | None, interval: float) -> None:
+    def __init__(self, phase: str, unit: str, total: int | None, interval: float) -> None:
         self.n, self.total = 0, total
-        self._desc, self._unit, self._interval = desc, unit, interval
+        self._phase, self._unit, self._interval = phase, unit, interval
         self._started = self._reported = time.monotonic()
 
     def update(self, count: int) -> None:
@@ -103,14 +107,14 @@ class _LogMeter:
             self._report(now - self._started)
 
     def close(self) -> None:
-        """The summary of the verb follows."""
+        """Leave the last word to the summary of the verb."""
 
     def _report(self, elapsed: float) -> None:
         from tqdm import tqdm
 
         style = _LINE if self.total else _LINE_WITHOUT_TOTAL
         line = tqdm.format_meter(
-            self.n, self.total or 0, elapsed, prefix=self._desc, unit=f" {self._unit}", bar_format=style
+            self.n, self.total or 0, elapsed, prefix=self._phase, unit=f" {self._unit}", bar_format=style
         )
         if isinstance(sys.stderr, JsonLines):
             sys.stderr.event(line, progress=self._figures(elapsed))
@@ -119,13 +123,12 @@ class _LogMeter:
 
     def _figures(self, elapsed: float) -> dict[str, Any]:
         rate = self.n / elapsed if elapsed else None
-        left = (self.total - self.n) / rate if self.total and rate else None
         return {
-            "what": self._desc,
+            "phase": self._phase,
             "unit": self._unit,
             "done": self.n,
             "total": self.total,
             "share": round(self.n / self.total, 4) if self.total else None,
             "per_second": round(rate, 3) if rate else None,
-            "seconds_left": round(left, 1) if left is not None else None,
+            "seconds_left": round((self.total - self.n) / rate, 1) if self.total and rate else None,
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from seqray.core import InputError
+from seqray.core import InputError, OnProgress
 from seqray.io.tracks import TrackWriter, track_paths, write_bed, write_calls_tsv, write_gff3
 from seqray.scanning import Detector, ScanCallbacks, ScanOptions, ScanResult, ScoreProfile
 
@@ -99,14 +99,14 @@ class StagedCalls:
     skipped: str | Path | None
 
     def callbacks(
-        self, on_skip: OnSkip | None = None, on_windows: Callable[[int], None] | None = None
+        self, on_skip: OnSkip | None = None, on_progress: OnProgress | None = None
     ) -> ScanCallbacks:
         """Functions through which a scan writes its tracks."""
         return ScanCallbacks(
             on_skip=on_skip,
             on_contig=self._begin if self.tracks else None,
             on_profile=self._add if self.tracks else None,
-            on_windows=on_windows,
+            on_progress=on_progress,
         )
 
     def _begin(self, contig: str, length: int) -> None:

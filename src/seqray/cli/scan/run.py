@@ -14,6 +14,7 @@ from seqray.cli.common import (
     SkipLog,
     check_files,
     fill,
+    letters_in,
     open_model,
     open_records,
     provenance,
@@ -98,7 +99,7 @@ def _scan(
     with Staging() as staging, call_files(request).stage(staging, lines, model.card.positive) as staged:
         with (
             SkipLog(staged.skipped, lines, quiet=request.quiet) as skipped,
-            Progress("scan", "windows", quiet=request.quiet) as progress,
+            Progress("scan", "letters", letters_in(request.input), quiet=request.quiet) as progress,
         ):
             callbacks = staged.callbacks(None if request.records.strict else skipped, progress.update)
             read = partial(read_sequences, soft_masks=options.skip_soft_masked)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from seqray.cli.common import Progress, SkipLog, open_records
+from seqray.cli.common import Progress, SkipLog, letters_in, open_records
 from seqray.cli.scan.command import divide_words
 from seqray.cli.scan.outputs import settings_facts
 from seqray.core import ConfigError, __version__
@@ -53,7 +53,7 @@ def write_share(
         target = staging.path(request.outputs.out[0])
         with (
             SkipLog(None, (), quiet=request.quiet) as skipped,
-            Progress("scan", "windows", quiet=request.quiet) as progress,
+            Progress("scan", "letters", letters_in(request.input), quiet=request.quiet) as progress,
         ):
 
             def on_skip(record: SkippedRecord) -> None:
@@ -63,7 +63,7 @@ def write_share(
             read = partial(read_sequences, soft_masks=options.skip_soft_masked)
             records = open_records(read, [request.input], request.records, model.alphabet, on_skip)
             callbacks = ScanCallbacks(
-                on_skip=None if request.records.strict else on_skip, on_windows=progress.update
+                on_skip=None if request.records.strict else on_skip, on_progress=progress.update
             )
             header, arrays = scan_shard(detector, records, options, callbacks, ShardNumber(number, total))
         facts = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from seqray.cli.common import Outcome, check_files, check_suffix, fill
+from seqray.cli.common import Outcome, Progress, check_files, check_suffix, fill
 from seqray.cli.split.arguments import LEAK, SplitRequest
 from seqray.core import ALPHABETS, ConfigError, InputError
 
@@ -36,8 +36,11 @@ def run(request: SplitRequest) -> Outcome:
 
     relation, division = relation_options(request), division_options(request)
     sequences = [example.sequence for example in data]
-    related = find_relatives(sequences, alphabet, relation, named_relations(request, data))
-    divided = split_data(data, related, alphabet, division, relation)
+    others = named_relations(request, data)
+    with Progress("align similar sequences", "pairs", quiet=request.quiet) as progress:
+        related = find_relatives(sequences, alphabet, relation, others, progress.update)
+    with Progress("align held-out sequences", "sequences", quiet=request.quiet) as progress:
+        divided = split_data(data, related, alphabet, division, relation, progress.update)
     result = SplitResult(data, alphabet, relation, division, related, divided, len(skipped))
     write(request.out, request.proof, result, header(request.command, result))
     request.note(*summary(result))

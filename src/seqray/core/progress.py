@@ -1,0 +1,34 @@
+"""How long work reports its progress: a plain function of what is done, so that the library draws nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class OnProgress(Protocol):
+    """Called with the units done, their total (None if unknown) and the phase of the work."""
+
+    def __call__(self, done: int, total: int | None, phase: str, /) -> None: ...
+
+
+def track(items: Iterable[T], total: int, phase: str, on_progress: OnProgress | None) -> Iterator[T]:
+    """Pass items on, reporting each when the next one is asked for.
+
+    Parameters
+    ----------
+    items
+        Any iterable.
+    total
+        Number of items.
+    phase
+        What is being done, for the user.
+    on_progress
+        Receives the report; None for nobody.
+    """
+    for done, item in enumerate(items, start=1):
+        yield item
+        if on_progress is not None:
+            on_progress(done, total, phase)
