@@ -80,11 +80,12 @@ def run(request: PredictRequest) -> Outcome:
     lines = provenance(request.command, model, _facts(request, model.card))
     seen: Counter[str] = Counter()
     origin = Origin(model)
+    total = records_in(request.input) if kind.unit == "sequences" else None
     with Staging() as staging:
         out, skip_path = staging.path(request.out), records.skipped and staging.path(records.skipped)
         with (
             SkipLog(skip_path, lines, quiet=request.quiet) as skipped,
-            Progress("predict", "records", records_in(request.input), quiet=request.quiet) as progress,
+            Progress("predict", "records", total, quiet=request.quiet) as progress,
         ):
             read = open_records(kind.read, request.input, records, model.alphabet, skipped)
             source = describe_input(request.input)

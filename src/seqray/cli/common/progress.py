@@ -44,6 +44,7 @@ class Progress:
     ) -> None:
         self._unit, self._total, self._phase = unit, total, phase
         self._quiet, self._interval = quiet, interval
+        self._done = 0
         self._meter: Any = None
 
     def __enter__(self) -> Self:
@@ -84,11 +85,16 @@ class Progress:
             self._meter.total = max(self._total, done) if self._total else None  # some totals are estimates
             self._meter.update(done - self._meter.n)
 
+    def advance(self) -> None:
+        """Count one more unit."""
+        self._done += 1
+        self.update(self._done)
+
     def watch(self, items: Iterable[T]) -> Iterator[T]:
         """Pass items on, counting them."""
-        for done, item in enumerate(items, start=1):
+        for item in items:
             yield item
-            self.update(done)
+            self.advance()
 
 
 class _LogMeter:

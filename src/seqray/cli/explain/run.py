@@ -13,6 +13,7 @@ from seqray.cli.common import (
     open_model,
     open_records,
     provenance,
+    records_in,
 )
 from seqray.cli.explain.arguments import ExplainRequest
 from seqray.core import ConfigError
@@ -35,12 +36,13 @@ def run(request: ExplainRequest) -> Outcome:
     kind = kind_of(model.card)
     check_options(kind, given(request))
     work = kind.explanation_run(model, asked)
+    total = records_in(request.input) if kind.unit == "sequences" and not asked.calls else None
     with Staging() as staging:
         staged = asked.files.stage(staging)
         lines = provenance(request.command, model, work.facts())
         with (
             SkipLog(options.skipped and staging.path(options.skipped), lines, quiet=request.quiet) as skipped,
-            Progress("explain", "records", quiet=request.quiet) as progress,
+            Progress("explain", "records", total, quiet=request.quiet) as progress,
         ):
             records = open_records(kind.read, request.input, options, model.alphabet, skipped)
             work.explain(records, staged, lines, progress.advance)
