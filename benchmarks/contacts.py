@@ -41,13 +41,13 @@ from Bio.SeqUtils import seq1
 from machine import describe
 from seqray.core import PROTEIN, RNA, Alignment, load_run_config
 from seqray.core.msa import (
-    average_product,
+    average_product_correction,
     base_pairs,
-    choose,
+    choose_cells,
     covariation,
     mutual_information,
+    pair_precision,
     pairs_from_maps,
-    precision,
     row_weights,
 )
 from seqray.explanations.attribution import helices, row_maps, trace
@@ -123,7 +123,7 @@ def on_structure(alignment: Alignment, chain: Path) -> Known:
 
 def attention(network: AxialTransformer, alignment: Alignment) -> np.ndarray:
     """Scores of pairs (C, C) by the maps of row attention; columns that the model doesn't read get none."""
-    rows, columns = choose(alignment, network.config.max_rows, network.config.max_length)
+    rows, columns = choose_cells(alignment, network.config.max_rows, network.config.max_length)
     codes = alignment.codes[np.ix_(rows, columns)]
     tokens = torch.from_numpy(AlignmentTokenizer(alignment.alphabet).encode(codes)[None])
     maps = row_maps(trace(network, tokens))[0].flatten(0, 1)  # (layers * heads, C, C)
@@ -138,7 +138,9 @@ def measured(known: Known, network: AxialTransformer | None, seed: int) -> dict[
     codes = alignment.codes[:DEEPEST]
     weights = row_weights(codes, letters + 1)
     scores = {
-        "mutual information, corrected": average_product(mutual_information(codes, letters, weights)),
+        "mutual information, corrected": average_product_correction(
+            mutual_information(codes, letters, weights)
+        ),
         "covariation (weighted by rows)": covariation(codes, letters, weights),
         "chance": np.random.default_rng(seed).random((alignment.columns,) * 2),
     }
@@ -151,7 +153,9 @@ def measured(known: Known, network: AxialTransformer | None, seed: int) -> dict[
         scores["row attention"] = attention(network, alignment)
     length = len(alignment.sequence)
     return {
-        name: tuple(precision(matrix, known.pairs, max(1, n), known.apart) for n in (length // 5, length))
+        name: tuple(
+            pair_precision(matrix, known.pairs, max(1, n), known.apart) for n in (length // 5, length)
+        )
         for name, matrix in scores.items()
     }
 

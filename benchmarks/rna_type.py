@@ -52,7 +52,7 @@ from cross_validation import write_card_figures
 from machine import describe
 from seqray.cli.common import queries
 from seqray.core import RNA, Alignment, ModelConfig, RunConfig, SequenceRecord, load_run_config, to_mapping
-from seqray.core.msa import fit
+from seqray.core.msa import crop_alignment
 from seqray.homology import grouped_folds
 from seqray.inference import predict_alignments, predict_records
 from seqray.io import open_output
@@ -98,7 +98,7 @@ def told(data: Sequence[Alignment], settings: ModelConfig, columns: int) -> np.n
     tokenizer = AlignmentTokenizer(RNA)
     features = []
     for one in data:
-        rows = fit(one, settings.max_rows, columns, settings.row_choice).codes
+        rows = crop_alignment(one, settings.max_rows, columns, settings.row_choice).codes
         letters = torch.from_numpy(tokenizer.encode(rows))[None, :, 1:] - FIRST_LETTER
         profile = helix_profile(letters)[0].numpy()
         stretches = [part.mean(axis=0) for part in np.array_split(profile, STRETCHES) if len(part)]

@@ -254,7 +254,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         """Return calibrated probabilities (N, K), in the order of `classes_`."""
         check_is_fitted(self)
         model = self.model_.to(torch_device(self.device))
-        records = _without_flanks(as_records(_one_dimensional(X), model.alphabet), model)
+        records = _trim_flanks(as_records(_one_dimensional(X), model.alphabet), model)
         codes = [model.alphabet.encode(record.sequence) for record in checked_records(records, model, "")]
         with _threads(self.threads):
             return score_ragged(model, codes, "auto", "fp32")
@@ -336,10 +336,10 @@ def _group(value: Any) -> str | None:
     return None if pd.isna(value) or str(value) == "" else str(value)
 
 
-def _without_flanks(records: Iterable[SequenceRecord], model: TrainedModel) -> Iterator[SequenceRecord]:
+def _trim_flanks(records: Iterable[SequenceRecord], model: TrainedModel) -> Iterator[SequenceRecord]:
     """Cut sequences to the window that come with the flanks of the training sequences, as in a score."""
     for record in records:
-        yield replace(record, sequence=model.card.without_flanks(record.sequence))
+        yield replace(record, sequence=model.card.trim_flanks(record.sequence))
 
 
 def _base_settings(config: str | Path | RunConfig | None) -> RunConfig:

@@ -19,7 +19,7 @@ from seqray.core import (
     InputError,
     round_number,
     stack_codes,
-    word_counts,
+    kmer_counts,
 )
 
 _CHUNK = 8192  # sequences judged at once: their word tables take a few MB
@@ -45,7 +45,7 @@ class KmerProfile:
     @classmethod
     def fit(cls, stack: CodeStack, labels: np.ndarray, k: int, letters: int, quantile: float) -> KmerProfile:
         """Measure frequencies and spread over all sequences, and the limit as the widest class needs it."""
-        counts = word_counts(stack, k, letters)
+        counts = kmer_counts(stack, k, letters)
         whole = counts.sum(axis=1) > 0
         counts, labels = counts[whole], labels[whole]
         if not len(counts):
@@ -143,7 +143,7 @@ class Domain:
         letters = len(ALPHABETS[self.alphabet].letters)
         odd = np.zeros(len(stack), dtype=bool)
         for profile in self.profiles:
-            odd |= profile.distances(word_counts(stack, profile.k, letters)) > profile.limit
+            odd |= profile.distances(kmer_counts(stack, profile.k, letters)) > profile.limit
         if self.chain is not None:
             odd |= self.chain.distances(stack, letters) > self.chain.limit
         return odd

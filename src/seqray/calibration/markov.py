@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from seqray.core import Alphabet, CodeStack, round_number, word_indices, word_starts
+from seqray.core import Alphabet, CodeStack, kmer_indices, kmer_starts, round_number
 from seqray.homology import kmer_groups
 
 MAX_ORDER = 5  # the best of 2 to 7 on windows of 81 letters (docs/concepts/probabilities.md)
@@ -121,8 +121,8 @@ def _fit_chain(stack: CodeStack, order: int, letters: int) -> np.ndarray:
     """
     p = np.full((1, letters), 1 / letters)
     for k in range(order + 1):
-        start, _, _ = word_starts(stack, k + 1, letters)
-        words = np.bincount(word_indices(stack, start, k + 1, letters), minlength=letters ** (k + 1))
+        start, _, _ = kmer_starts(stack, k + 1, letters)
+        words = np.bincount(kmer_indices(stack, start, k + 1, letters), minlength=letters ** (k + 1))
         counts = words.reshape(letters**k, letters)
         # A context without its first letter is that context's number modulo letters**(k - 1).
         lower = p[np.arange(letters**k) % len(p)]
@@ -134,8 +134,8 @@ def _chain_sums(
     stack: CodeStack, log_p: np.ndarray, order: int, letters: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sum of ln p, of its square, and number of words of each sequence: (N,) each."""
-    start, owner, _ = word_starts(stack, order + 1, letters)
-    values = log_p[word_indices(stack, start, order + 1, letters)] / 100
+    start, owner, _ = kmer_starts(stack, order + 1, letters)
+    values = log_p[kmer_indices(stack, start, order + 1, letters)] / 100
     size = len(stack)
     return (
         np.bincount(owner, values, minlength=size),

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-from seqray.core import Alphabet, CodeStack, SequenceRecord, stack_sequences, word_indices, word_starts
+from seqray.core import Alphabet, CodeStack, SequenceRecord, kmer_indices, kmer_starts, stack_sequences
 
 K, LETTERS = 4, 4
 MIN_WORDS = 10_000  # fewer, about 130 windows of 81 letters, tell too little
@@ -80,7 +80,7 @@ class KmerCounter:
 
 def strandless_counts(stack: CodeStack) -> np.ndarray:
     """Count the words of four letters of all sequences, each with its reverse complement: int64 (136,)."""
-    words = word_indices(stack, word_starts(stack, K, LETTERS)[0], K, LETTERS)
+    words = kmer_indices(stack, kmer_starts(stack, K, LETTERS)[0], K, LETTERS)
     return np.bincount(_STRANDLESS[words], minlength=SIZE)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from seqray.cli.common import BACKBONE, Options, Outcome, Request, add_options, option
-from seqray.core import ConfigError, ModelFileError, card_to_mapping, describe, headline
+from seqray.core import ConfigError, ModelFileError, card_to_mapping, describe_card, headline_metric
 from seqray.io import sha256
 from seqray.modelfile import available_models, load_model, locate_model, read_card
 
@@ -72,7 +72,7 @@ def _row(name: str) -> dict[str, str | int]:
         "classes": ",".join(card.classes),
         "members": card.members,
         "size": path.stat().st_size,
-        "measured": headline(card),
+        "measured": headline_metric(card),
         "summary": card.summary,
     }
 
@@ -96,7 +96,7 @@ def _show(request: ModelsRequest) -> None:
     if request.json:
         print(json.dumps(card_to_mapping(card) | {"sha256": checksum}, indent=2, sort_keys=True))
     else:
-        print("\n".join([*describe(card), f"sha256: {checksum}"]))
+        print("\n".join([*describe_card(card), f"sha256: {checksum}"]))
 
 
 def _verify(request: ModelsRequest) -> None:

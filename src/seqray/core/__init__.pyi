@@ -19,8 +19,8 @@ from .card import (
     card_from_mapping as card_from_mapping,
     card_to_json as card_to_json,
     card_to_mapping as card_to_mapping,
-    describe as describe,
-    headline as headline,
+    describe_card as describe_card,
+    headline_metric as headline_metric,
 )
 from .column_codes import (
     GAPS as GAPS,
@@ -46,18 +46,18 @@ from .interrupt import (
 )
 from .intervals import (
     Intervals as Intervals,
-    NamesWanted as NamesWanted,
+    MissingContigs as MissingContigs,
     Region as Region,
     RegionSet as RegionSet,
     parse_region as parse_region,
 )
 from .kmers import (
     CodeStack as CodeStack,
+    kmer_counts as kmer_counts,
+    kmer_indices as kmer_indices,
+    kmer_starts as kmer_starts,
     stack_codes as stack_codes,
     stack_sequences as stack_sequences,
-    word_counts as word_counts,
-    word_indices as word_indices,
-    word_starts as word_starts,
 )
 from .model_config import (
     BackboneConfig as BackboneConfig,

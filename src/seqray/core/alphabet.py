@@ -76,6 +76,9 @@ class Alphabet:
     def normalize(self, text: str, where: str = "") -> str:
         """Fold case, write U as T (DNA) or T as U (RNA), and check every letter.
 
+        Raises `InputError` for a letter outside the alphabet, with its 1-based position; for a protein given
+        as nucleotides, or nucleotides given as a protein, judged by content.
+
         Parameters
         ----------
         text
@@ -87,12 +90,6 @@ class Alphabet:
         -------
         str
             Upper-case letters of this alphabet, of the same length (but for a dropped ``*``).
-
-        Raises
-        ------
-        InputError
-            For a letter outside the alphabet, with its 1-based position; for a protein given as
-            nucleotides, or nucleotides given as a protein, judged by content.
         """
         try:
             data = text.encode("ascii")
@@ -121,6 +118,8 @@ class Alphabet:
     def encode(self, sequence: str) -> Codes:
         """Turn letters into codes.
 
+        Raises `InputError` as `normalize`, if a letter has no code.
+
         Parameters
         ----------
         sequence
@@ -131,11 +130,6 @@ class Alphabet:
         array of uint8, shape (n,)
             0 to ``unknown - 1`` for canonical letters, ``unknown`` for ambiguous ones. The array is the
             caller's own and may be written to.
-
-        Raises
-        ------
-        InputError
-            As `normalize`, where a letter has no code.
         """
         data = bytearray(sequence, "ascii", "replace").translate(self._table("_codes"))
         codes = np.frombuffer(data, dtype=np.uint8)
@@ -146,10 +140,7 @@ class Alphabet:
     def decode(self, codes: npt.ArrayLike) -> str:
         """Turn codes of shape (n,) into letters; `unknown` becomes ``N`` (protein: ``X``).
 
-        Raises
-        ------
-        ValueError
-            For an array of another shape or a code outside 0 to ``unknown``.
+        Raises `ValueError` for an array of another shape or a code outside 0 to ``unknown``.
         """
         array = np.asarray(codes)
         if array.ndim != 1:
@@ -233,10 +224,7 @@ _COMPLEMENT_TABLES = {a.name: _complement_table(a) for a in (DNA, RNA)}
 def reverse_complement(sequence: str, alphabet: Alphabet = DNA) -> str:
     """Write the other strand of a normalized sequence, ambiguity codes included.
 
-    Raises
-    ------
-    InputError
-        For a protein, which has no complement.
+    Raises `InputError` for a protein, which has no complement.
     """
     if not alphabet.is_nucleotide:
         raise InputError("a protein has no reverse complement")

@@ -117,7 +117,7 @@ class Card:
         """Column of the positive class in the logits."""
         return self.classes.index(self.positive)
 
-    def without_flanks(self, letters: str) -> str:
+    def trim_flanks(self, letters: str) -> str:
         """Cut to the window what carries the flanks of the training sequences (`DataConfig.flank`)."""
         flank = int(self.training.get("config", {}).get("data", {}).get("flank", 0))
         carries = flank > 0 and len(letters) == self.window + 2 * flank
@@ -137,11 +137,8 @@ def card_to_mapping(card: Card) -> dict[str, Any]:
 def card_from_mapping(mapping: Mapping[str, Any]) -> Card:
     """Build a card from plain data.
 
-    Raises
-    ------
-    ModelFileError
-        For a newer format (naming the seqray that reads it), a missing key, a wrong type or a value out
-        of range.
+    Raises `ModelFileError` for a newer format (naming the seqray that reads it), a missing key, a wrong type
+    or a value out of range.
     """
     _refuse_newer(mapping)
     known = {f.name for f in fields(Card)}
@@ -176,7 +173,7 @@ def card_to_json(card: Card) -> str:
         raise ModelFileError(f"model card: can't be written as JSON ({error})") from None
 
 
-def headline(card: Card) -> str:
+def headline_metric(card: Card) -> str:
     """Write the figure that lists show, such as ``MCC 0.82 (0.80 to 0.84), grouped``; ``-`` without one."""
     figure = card.metrics.get("headline")
     if not isinstance(figure, Mapping) or "value" not in figure:
@@ -187,7 +184,7 @@ def headline(card: Card) -> str:
     return f"{text}, {figure['split']}" if "split" in figure else text
 
 
-def describe(card: Card) -> list[str]:
+def describe_card(card: Card) -> list[str]:
     """Lay a card out for people, one fact a line; number tables are left out, their sizes told."""
     mapping = card_to_mapping(card)
     if card.model.backbone is not None:

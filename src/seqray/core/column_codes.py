@@ -35,6 +35,9 @@ def missing_code(alphabet: Alphabet) -> int:
 def encode_columns(rows: Sequence[bytes], names: Sequence[str], alphabet: Alphabet, where: str) -> Codes:
     """Turn aligned rows into codes.
 
+    Raises `InputError` if a row has a letter outside the alphabet, with its 1-based column; for a protein
+    given as nucleotides, or nucleotides given as a protein, judged by the letters of all rows together.
+
     Parameters
     ----------
     rows
@@ -49,12 +52,6 @@ def encode_columns(rows: Sequence[bytes], names: Sequence[str], alphabet: Alphab
     Returns
     -------
     array of uint8, shape (R, C)
-
-    Raises
-    ------
-    InputError
-        Where a row has a letter outside the alphabet, with its 1-based column; for a protein given as
-        nucleotides, or nucleotides given as a protein, judged by the letters of all rows together.
     """
     joined = b"".join(rows)
     codes = np.frombuffer(bytearray(joined).translate(_code_table(alphabet)), dtype=np.uint8)

@@ -58,7 +58,7 @@ class Intervals:
         nearest = np.searchsorted(self.starts, positions, "right") - 1
         return (nearest >= 0) & (positions < self.ends[nearest])
 
-    def covered(self, positions: Ints) -> Ints:
+    def count_covered(self, positions: Ints) -> Ints:
         """Count, for each position, the letters below it that lie in an interval."""
         if not len(self.starts):
             return np.zeros(positions.shape, dtype=np.int64)
@@ -67,7 +67,7 @@ class Intervals:
         inside = np.minimum(positions, self.ends[nearest]) - self.starts[nearest]
         return np.where(nearest >= 0, before[nearest] + inside, 0)
 
-    def spread(self, most: int) -> Ints:
+    def sample_evenly(self, most: int) -> Ints:
         """At most ``most`` positions inside the intervals, spread evenly over their letters, ascending."""
         sizes = np.cumsum(self.ends - self.starts)
         total = int(sizes[-1]) if len(sizes) else 0
@@ -75,7 +75,7 @@ class Intervals:
         place = np.searchsorted(sizes, ranks, "right")
         return self.ends[place] - (sizes[place] - ranks)
 
-    def widened(self, by: int, length: int, *, circular: bool = False) -> Intervals:
+    def extended(self, by: int, length: int, *, circular: bool = False) -> Intervals:
         """Add ``by`` letters on both sides, cut at the ends of the sequence or carried across its origin."""
         if by * 2 >= length and circular:
             return Intervals.merge([(0, length)] if len(self.starts) else [])
@@ -113,10 +113,7 @@ class Region:
 def parse_region(text: str) -> Region:
     """Read ``contig``, ``contig:start`` or ``contig:start-end`` (1-based, closed, thousands commas allowed).
 
-    Raises
-    ------
-    InputError
-        For a start below 1 or an end before the start.
+    Raises `InputError` for a start below 1 or an end before the start.
     """
     where = f"--region {text}"
     match = _REGION.fullmatch(text)
@@ -129,7 +126,7 @@ def parse_region(text: str) -> Region:
     return Region(match["contig"], start - 1, end, text, where)
 
 
-class NamesWanted:
+class MissingContigs:
     """Names a user gave that must turn up while sequences stream past.
 
     Parameters
@@ -181,15 +178,12 @@ class RegionSet:
         for region in regions:
             self._by_text.setdefault(region.text, []).append(region)
             self._by_contig.setdefault(region.contig, []).append(region)
-        self._names = NamesWanted((name, parts[0].where) for name, parts in self._by_contig.items())
+        self._names = MissingContigs((name, parts[0].where) for name, parts in self._by_contig.items())
 
     def parts_of(self, contig: str, length: int) -> Intervals | None:
         """Return the parts that lie on one contig, or None where nothing of it was asked for.
 
-        Raises
-        ------
-        InputError
-            For a part that ends beyond the contig.
+        Raises `InputError` for a part that ends beyond the contig.
         """
         self._names.see(contig)
         for region in self._by_text.get(contig, ()):  # "NAME:1-9" may be a contig's whole name

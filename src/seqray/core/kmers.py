@@ -45,7 +45,7 @@ def stack_codes(sequences: Sequence[np.ndarray] | np.ndarray) -> CodeStack:
     return CodeStack(codes, lengths)
 
 
-def word_starts(stack: CodeStack, k: int, letters: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def kmer_starts(stack: CodeStack, k: int, letters: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Find every complete word of ``k`` canonical letters.
 
     Returns
@@ -65,7 +65,7 @@ def word_starts(stack: CodeStack, k: int, letters: int) -> tuple[np.ndarray, np.
     return start, owner[start], position[start]
 
 
-def word_indices(stack: CodeStack, start: np.ndarray, k: int, letters: int) -> np.ndarray:
+def kmer_indices(stack: CodeStack, start: np.ndarray, k: int, letters: int) -> np.ndarray:
     """Number the words at ``start`` from 0 to letters**k - 1, first letter most significant: int64 (M,)."""
     index = np.zeros(len(start), dtype=np.int64)
     for offset in range(k):
@@ -73,9 +73,9 @@ def word_indices(stack: CodeStack, start: np.ndarray, k: int, letters: int) -> n
     return index
 
 
-def word_counts(stack: CodeStack, k: int, letters: int) -> np.ndarray:
+def kmer_counts(stack: CodeStack, k: int, letters: int) -> np.ndarray:
     """Count the words of each sequence: int64 (N, letters**k)."""
-    start, owner, _ = word_starts(stack, k, letters)
+    start, owner, _ = kmer_starts(stack, k, letters)
     size = letters**k
-    flat = owner * size + word_indices(stack, start, k, letters)
+    flat = owner * size + kmer_indices(stack, start, k, letters)
     return np.bincount(flat, minlength=len(stack) * size).reshape(len(stack), size)

@@ -234,10 +234,8 @@ class RunConfig:
 def load_run_config(path: str | Path) -> RunConfig:
     """Read a `RunConfig` from a YAML file.
 
-    Raises
-    ------
-    ConfigError
-        With the file's name in front, where the file can't be read, is no YAML or holds a wrong setting.
+    Raises `ConfigError` with the file's name in front, if the file can't be read, is no YAML or holds a wrong
+    setting.
     """
     try:
         with open(path, encoding="utf-8") as handle:

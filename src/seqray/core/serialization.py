@@ -64,10 +64,8 @@ def _convert(value: Any, annotation: Any, key: str) -> Any:
 def from_mapping(cls: type[T], mapping: Any, key: str = "") -> T:
     """Build a settings dataclass from nested plain data.
 
-    Raises
-    ------
-    ConfigError
-        For an unknown key (the nearest known one is named), a wrong type or a value out of range.
+    Raises `ConfigError` for an unknown key (the nearest known one is named), a wrong type or a value out of
+    range.
     """
     if not isinstance(mapping, Mapping):
         raise ConfigError(f"'{key or 'the file'}' is not a mapping of settings")

@@ -15,7 +15,8 @@ from seqray.core.arrays import Codes
 def dinucleotide_shuffle(codes: Codes, rng: np.random.Generator) -> Codes:
     """Draw a sequence uniformly from all that have the same dinucleotide counts and the same first letter.
 
-    The last letter then is the same, too. Unknown letters are letters like any other.
+    The last letter then is the same, too. Unknown letters are letters like any other. Raises `ValueError` for
+    an array of another shape.
 
     Parameters
     ----------
@@ -28,11 +29,6 @@ def dinucleotide_shuffle(codes: Codes, rng: np.random.Generator) -> Codes:
     -------
     array of uint8, shape (n,)
         A new array.
-
-    Raises
-    ------
-    ValueError
-        For an array of another shape.
     """
     if codes.ndim != 1:
         raise ValueError(f"codes have shape {codes.shape}, not (n,)")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from seqray.core import Alignment, Floats, Ints
-from seqray.core.msa import choose
+from seqray.core.msa import choose_cells
 from seqray.core.results import AlignmentExplanation, Faithfulness
 from seqray.explanations.attribution import (
     AlignmentTarget,
@@ -104,7 +104,7 @@ def _read(model: TrainedModel, alignment: Alignment, options: AlignmentOptions) 
     """Choose what is read, and classify it."""
     config = model.card.model
     depth = config.max_rows if options.rows is None else min(options.rows, config.max_rows)
-    rows, columns = choose(alignment, depth, model.card.window, config.row_choice)
+    rows, columns = choose_cells(alignment, depth, model.card.window, config.row_choice)
     probabilities = score_alignments(model, [alignment], options.rows)
     [label] = called_labels(probabilities, model.card, model.card.threshold)
     target = class_explained(model, options.target, label)

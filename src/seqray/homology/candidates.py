@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy.sparse import csr_array, hstack, vstack
 
-from seqray.core import Alphabet, CodeStack, Floats, Ints, reverse_complement_codes, word_indices, word_starts
+from seqray.core import Alphabet, CodeStack, Floats, Ints, kmer_indices, kmer_starts, reverse_complement_codes
 from seqray.homology.seeds import MAX_OWNERS
 from seqray.homology.shared_kmers import chunks
 
@@ -38,7 +38,7 @@ def _seed_matrix(stack: CodeStack, patterns: Patterns, letters: int) -> csr_arra
 
 
 def _one_pattern(stack: CodeStack, offsets: tuple[int, ...], letters: int) -> csr_array:
-    start, owner, _ = word_starts(stack, offsets[-1] + 1, letters)
+    start, owner, _ = kmer_starts(stack, offsets[-1] + 1, letters)
     seed = np.zeros(len(start), dtype=np.int32)
     for offset in offsets:
         seed *= letters
@@ -196,8 +196,8 @@ class KmerBits:
 
 def _kmer_bits(stack: CodeStack, k: int, letters: int) -> list[np.ndarray]:
     """Bits of the k-mers that each sequence holds: blocks of uint16 (rows, letters**k / 16)."""
-    start, owner, _ = word_starts(stack, k, letters)
-    word = word_indices(stack, start, k, letters)
+    start, owner, _ = kmer_starts(stack, k, letters)
+    word = kmer_indices(stack, start, k, letters)
     blocks = []
     for begin in range(0, len(stack), _ROWS_AT_ONCE):
         rows = min(_ROWS_AT_ONCE, len(stack) - begin)

@@ -18,10 +18,10 @@ from seqray.core import (
     CodeStack,
     InputError,
     Ints,
+    kmer_starts,
     reverse_complement,
     reverse_complement_codes,
     stack_sequences,
-    word_starts,
 )
 from seqray.homology.groups import connected_groups
 
@@ -108,7 +108,7 @@ def kmer_table(
     both_strands = both_strands and alphabet.is_nucleotide
     keys, owners = [np.empty(0, dtype=np.uint64)], [np.empty(0, dtype=np.int64)]
     for first, stack in chunks(sequences, alphabet, _CHUNK_LETTERS):
-        start, owner, _ = word_starts(stack, k, len(alphabet.letters))
+        start, owner, _ = kmer_starts(stack, k, len(alphabet.letters))
         short = np.flatnonzero(stack.lengths < k)
         whole = [_sequence_hash(sequences[first + int(i)], both_strands, alphabet) for i in short]
         keys += [_canonical_hashes(stack, k, both_strands)[start], np.array(whole, dtype=np.uint64)]

@@ -1,8 +1,8 @@
 """Classify alignments: the counterpart of `seqray.inference.sequences`.
 
-Each alignment is cut to what the model reads (`seqray.core.msa.fit`: the query and the rows that differ
-most, and the columns with most letters), then scored by itself: its neighbors in a batch and the padding
-change no probability by more than float32 rounding.
+Each alignment is cropped to what the model reads (`seqray.core.msa.crop_alignment`: the query and the rows
+that differ most, and the columns with most letters), then scored by itself: its neighbors in a batch and the
+padding change no probability by more than float32 rounding.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import torch
 
 from seqray.calibration import apply_isotonic
 from seqray.core import Alignment, Codes, ConfigError, Floats
-from seqray.core.msa import fit
+from seqray.core.msa import crop_alignment
 from seqray.core.results import Prediction
 from seqray.inference.predictions import BatchSize, Precision, PredictOptions, prediction_builder
 from seqray.inference.sequences import compute_precision
@@ -106,7 +106,7 @@ def score_alignments(
     """
     config, tokenizer = model.card.model, AlignmentTokenizer(model.alphabet)
     depth = config.max_rows if rows is None else min(rows, config.max_rows)
-    fitted = [fit(one, depth, model.card.window, config.row_choice) for one in alignments]
+    fitted = [crop_alignment(one, depth, model.card.window, config.row_choice) for one in alignments]
     tokens = [tokenizer.encode(one.codes) for one in fitted]
     result = np.empty((len(tokens), config.classes))
     size = len(tokens) if batch_size == "auto" else batch_size

@@ -131,6 +131,9 @@ def _cannot(verb: str, error: OSError, where: str) -> InputError:
 def open_input(path: str | Path) -> Iterator[io.BufferedReader]:
     """Open a file for reading, decompressed.
 
+    Raises `InputError` if the file is missing, a directory, not readable or of an unknown compression; while
+    reading, if compressed data are truncated or damaged.
+
     Parameters
     ----------
     path
@@ -141,12 +144,6 @@ def open_input(path: str | Path) -> Iterator[io.BufferedReader]:
     ------
     io.BufferedReader
         ``peek`` shows the first mebibyte, or all of a smaller file.
-
-    Raises
-    ------
-    InputError
-        Where the file is missing, a directory, not readable or of an unknown compression; while reading,
-        where compressed data are truncated or damaged.
     """
     where = display_name(path)
     with ExitStack() as stack:
@@ -216,18 +213,14 @@ def _stack_writer(target: _Target, compress: bool) -> BinaryIO:
 def open_output(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file for writing; it appears under its name only when the block ends without an exception.
 
-    The bytes go to a hidden file in the same directory, which is flushed to the disk and renamed at the
-    end, and removed on any exception, Ctrl-C included. Devices and pipes are written directly.
+    The bytes go to a hidden file in the same directory, which is flushed to the disk and renamed at the end,
+    and removed on any exception, Ctrl-C included. Devices and pipes are written directly. Raises `InputError`
+    if the file can't be written: a directory, a missing directory, no permission, a full disk.
 
     Parameters
     ----------
     path
         ``-`` is standard output, a name that ends in ``.gz`` is compressed by bgzip (which gunzip reads).
-
-    Raises
-    ------
-    InputError
-        Where the file can't be written: a directory, a missing directory, no permission, a full disk.
     """
     if str(path) == "-":
         yield sys.stdout.buffer
@@ -271,10 +264,7 @@ def _publish(working: Path, target: Path, where: str) -> None:
 def sha256(path: str | Path) -> str:
     """Checksum of a file's bytes as they lie on disk, in hexadecimal.
 
-    Raises
-    ------
-    InputError
-        Where the file can't be read.
+    Raises `InputError` if the file can't be read.
     """
     try:
         with open(path, "rb") as handle:

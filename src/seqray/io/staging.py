@@ -27,12 +27,8 @@ class Staging:
     def path(self, target: str | Path) -> Path | str:
         """Where to write what shall appear as ``target``.
 
-        Standard output (``-``), devices and pipes are written directly.
-
-        Raises
-        ------
-        InputError
-            Where the target can't be written or was staged before.
+        Standard output (``-``), devices and pipes are written directly. Raises `InputError` if the target
+        can't be written or was staged before.
         """
         real = Path(os.path.realpath(target))
         if str(target) == "-" or (real.exists() and not real.is_file() and not real.is_dir()):

@@ -23,9 +23,9 @@ from seqray.core import (
     Floats,
     InputError,
     Ints,
+    kmer_indices,
+    kmer_starts,
     stack_sequences,
-    word_indices,
-    word_starts,
 )
 
 
@@ -98,11 +98,11 @@ class KmerPositionalBaseline(ClassifierMixin, BaseEstimator):
 
 def _kmer_matrix(stack: CodeStack, k: int, letters: int, window: int | None = None) -> csr_array:
     """Counts of k-mers, sparse (N, letters**k); with a window, of those at each of its positions."""
-    start, owner, position = word_starts(stack, k, letters)
+    start, owner, position = kmer_starts(stack, k, letters)
     places = 1 if window is None else max(window - k + 1, 0)
     position = np.zeros_like(position) if window is None else position
     inside = position < places
-    column = position[inside] * letters**k + word_indices(stack, start[inside], k, letters)
+    column = position[inside] * letters**k + kmer_indices(stack, start[inside], k, letters)
     return csr_array((np.ones(len(column)), (owner[inside], column)), shape=(len(stack), places * letters**k))
 
 

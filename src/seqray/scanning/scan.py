@@ -30,6 +30,9 @@ def scan_sequences(
 ) -> ScanResult:
     """Scan sequences with any detector.
 
+    Raises `InputError` for a contig shorter than the window if there is no ``on_skip``, and for names in the
+    options that no contig has or parts beyond a contig's end.
+
     Parameters
     ----------
     detector
@@ -45,12 +48,6 @@ def scan_sequences(
     -------
     ScanResult
         The same for any ``options.piece``.
-
-    Raises
-    ------
-    InputError
-        For a contig shorter than the window if there is no ``on_skip``, and for names in the options that
-        no contig has or parts beyond a contig's end.
     """
     scanner = Scanner(detector, options, callbacks)
     calls = CallTable(detector.label, detector.window)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core import Codes, Floats, InputError, Intervals, NamesWanted, RegionSet, SequenceRecord
+from seqray.core import Codes, Floats, InputError, Intervals, MissingContigs, RegionSet, SequenceRecord
 from seqray.core.results import SkippedRecord
 from seqray.scanning.detector import Detector
 from seqray.scanning.false_calls import BlockSampler
@@ -89,7 +89,7 @@ class Scanner:
     def contigs(self, records: Iterable[SequenceRecord]) -> Iterator[tuple[Contig, ContigWindows]]:
         """Yield each contig that is scanned, with its windows; errors as in `scan_sequences`."""
         regions = None if self.options.regions is None else RegionSet(self.options.regions)
-        circles = NamesWanted((name, "--circular-id") for name in self.options.circular_ids)
+        circles = MissingContigs((name, "--circular-id") for name in self.options.circular_ids)
         for record in records:
             circles.see(record.id)
             parts = regions.parts_of(record.id, len(record)) if regions is not None else None
@@ -122,16 +122,16 @@ class Scanner:
                 self._checksum.update(np.array(masked.pairs(), "<i8").data)
         # Peaks just outside the parts may suppress peaks within.
         halo = 2 * (options.min_distance + options.stride)
-        scored = contig.scanned.widened(halo, length, circular=circular)
+        scored = contig.scanned.extended(halo, length, circular=circular)
         windows = ContigWindows(codes, self.rule, circular=circular, parts=scored, masked=masked)
         self.counts.contigs += 1
         self.counts.letters += length
         if self.callbacks.on_contig is not None:
             self.callbacks.on_contig(contig.name, length)
         if options.null_mb:
-            self._sampler.offer(codes, scored.widened(self.rule.window, length, circular=circular), masked)
+            self._sampler.offer(codes, scored.extended(self.rule.window, length, circular=circular), masked)
         if self.detector.outlying is not None and self._shard.number == 1:
-            compared = windows.at_sites(contig.scanned.spread(_WINDOWS_COMPARED))
+            compared = windows.at_sites(contig.scanned.sample_evenly(_WINDOWS_COMPARED))
             self.counts.compared += len(compared)
             self.counts.unlike += int(np.count_nonzero(self.detector.outlying(compared)))
         return windows
@@ -170,5 +170,5 @@ def _positions(profile: ScoreProfile, scores: Floats, contig: Contig) -> int:
     known, parts, length = ~np.isnan(scores), contig.scanned, contig.length
     first, last = profile.sites[known], profile.sites[known] + profile.gaps[known]
     beyond = np.maximum(last - length, 0)  # across the origin of a circular contig
-    ends = parts.covered(np.minimum(last, length)) + parts.covered(beyond)
-    return int((ends - parts.covered(first)).sum())
+    ends = parts.count_covered(np.minimum(last, length)) + parts.count_covered(beyond)
+    return int((ends - parts.count_covered(first)).sum())

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from seqray.core import ALPHABETS, Alignment, AugmentConfig, RunConfig
-from seqray.core.msa import choose_columns, choose_rows, fit
+from seqray.core.msa import choose_columns, choose_rows, crop_alignment
 from seqray.models import TokenBatch, collate
 from seqray.models.tokenizers import FIRST_LETTER, MASK, AlignmentTokenizer
 from seqray.training.data import Examples
@@ -20,8 +20,8 @@ class AlignmentExamples(Examples):
 
     In training, each batch draws other rows of alignments that are deeper than the model reads, so the model
     learns the family and not one choice of its members. A third of the draws has fewer rows, so the model
-    also learns shallow alignments. Without random changes, the rows are those of `seqray.core.msa.fit`, as in
-    prediction.
+    also learns shallow alignments. Without random changes, the rows are those of
+    `seqray.core.msa.crop_alignment`, as in prediction.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class AlignmentExamples(Examples):
         self.rows, self.columns = config.model.max_rows, config.data.window
         self.tokenizer = AlignmentTokenizer(ALPHABETS[config.model.alphabet])
         choice = config.model.row_choice
-        self._fitted = [fit(a, self.rows, self.columns, choice).codes for a in self.alignments]
+        self._fitted = [crop_alignment(a, self.rows, self.columns, choice).codes for a in self.alignments]
         self.lengths = np.array([codes.size for codes in self._fitted], dtype=np.int64)
 
     def windows(self) -> list[np.ndarray]:

@@ -173,7 +173,7 @@ def _check_ranking(raw: np.ndarray, labels: np.ndarray, card: Card) -> None:
 
 def _window(example: LabelledSequence, card: Card) -> str:
     """Letters of the window: where training sequences carried flanks, they are cut off here too."""
-    letters = card.without_flanks(example.sequence)
+    letters = card.trim_flanks(example.sequence)
     if len(letters) > card.window:
         raise InputError(
             f"{len(letters)} letters, and the window of model '{card.name}' holds {card.window}",

@@ -11,7 +11,7 @@ import torch
 from safetensors import safe_open
 
 from seqray.api.verbs import predict
-from seqray.core.card import card_to_mapping, describe
+from seqray.core.card import card_to_mapping, describe_card
 from seqray.core.errors import ConfigError, ModelFileError
 from seqray.inference.engines import with_engine
 from seqray.inference.onnx.export import export_onnx
@@ -71,7 +71,7 @@ def test_another_backbone_is_refused(moved, backbones):
 def test_a_card_is_read_without_the_directory(moved):
     card = read_card(moved[0])
     assert card.model.backbone.name == "before"
-    lines = describe(card)
+    lines = describe_card(card)
     assert any(line.strip().startswith("model.safetensors: ") for line in lines)
     assert not any("d_model" in line for line in lines)
 

@@ -65,7 +65,7 @@ def read_for(request: EvaluateRequest, card: Card, notes: list[str]) -> list[Any
 def as_read_by(card: Card, examples: Sequence[LabelledSequence]) -> Sequence[Example]:
     """The same examples in the form that a model takes: sequences lose the flanks of its training data."""
     return [
-        replace(one, sequence=card.without_flanks(one.sequence)) if isinstance(one, LabelledSequence) else one
+        replace(one, sequence=card.trim_flanks(one.sequence)) if isinstance(one, LabelledSequence) else one
         for one in kind_of(card).adapt(examples, card.window)
     ]
 

@@ -1,17 +1,17 @@
 from .column_covariation import (
-    average_product as average_product,
+    average_product_correction as average_product_correction,
     base_pairs as base_pairs,
     best_pairs as best_pairs,
     covariation as covariation,
     mutual_information as mutual_information,
+    pair_precision as pair_precision,
     pairs_from_maps as pairs_from_maps,
-    precision as precision,
 )
 from .profiles import conservation as conservation, occupancy as occupancy
 from .rows import (
-    choose as choose,
+    choose_cells as choose_cells,
     choose_columns as choose_columns,
     choose_rows as choose_rows,
-    fit as fit,
+    crop_alignment as crop_alignment,
     row_weights as row_weights,
 )

@@ -18,7 +18,7 @@ _CELLS_AT_ONCE = 1 << 23  # of pair counts held at a time
 _BRACKETS = {"(": ")", "<": ">", "[": "]", "{": "}"}
 
 
-def average_product(scores: npt.ArrayLike) -> Floats:
+def average_product_correction(scores: npt.ArrayLike) -> Floats:
     """Take out of a symmetric score what the two columns have with all others: S_ij - S_i· S_·j / S_··.
 
     Parameters
@@ -58,7 +58,7 @@ def pairs_from_maps(maps: npt.ArrayLike) -> Floats:
     array of float64, shape (C, C)
     """
     array = np.asarray(maps, dtype=np.float64)
-    return average_product(array + array.swapaxes(-2, -1)).mean(axis=0)
+    return average_product_correction(array + array.swapaxes(-2, -1)).mean(axis=0)
 
 
 def mutual_information(
@@ -110,7 +110,7 @@ def covariation(codes: Codes, letters: int, weights: npt.ArrayLike | None = None
     chance; weighted by its rows, it counts for what they are.
     """
     information = mutual_information(codes, letters, weights) * coverage(codes, letters, weights)
-    return average_product(information)
+    return average_product_correction(information)
 
 
 def _information(joint: Floats) -> Floats:
@@ -125,6 +125,8 @@ def _information(joint: Floats) -> Floats:
 def base_pairs(structure: str) -> Ints:
     """Paired columns of a consensus structure in WUSS notation.
 
+    Raises `ValueError` for a bracket without its partner.
+
     Parameters
     ----------
     structure
@@ -135,11 +137,6 @@ def base_pairs(structure: str) -> Ints:
     -------
     array of int64, shape (P, 2)
         0-based columns, the left one first, in ascending order.
-
-    Raises
-    ------
-    ValueError
-        For a bracket without its partner.
     """
     pairs: list[tuple[int, int]] = []
     open_: dict[str, list[int]] = {}
@@ -168,7 +165,7 @@ def best_pairs(scores: Floats, count: int, separation: int = 1) -> Ints:
     return np.stack([left[order], right[order]], axis=1).astype(np.int64)
 
 
-def precision(scores: Floats, truth: Ints, count: int, separation: int = 1) -> float:
+def pair_precision(scores: Floats, truth: Ints, count: int, separation: int = 1) -> float:
     """Share of the `best_pairs` that are true pairs; nan where there is none to look at."""
     best = best_pairs(scores, count, separation)
     true = {(min(pair), max(pair)) for pair in np.asarray(truth).tolist()}

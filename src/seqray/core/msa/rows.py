@@ -27,6 +27,8 @@ _ROUNDING = 1e-6  # 0.8 times a whole number may come out a little too high
 def choose_rows(codes: Codes, depth: int, choice: Choice = "diverse", seed: int = 0) -> Ints:
     """Choose the rows that a model reads.
 
+    Raises `ValueError` for a depth below 1, or an unknown choice.
+
     Parameters
     ----------
     codes
@@ -44,11 +46,6 @@ def choose_rows(codes: Codes, depth: int, choice: Choice = "diverse", seed: int 
     -------
     array of int64, shape (min(R, depth),)
         Ascending, so 0 comes first.
-
-    Raises
-    ------
-    ValueError
-        For a depth below 1, or an unknown choice.
     """
     if depth < 1:
         raise ValueError(f"a depth of {depth} holds no row; 1 is the query alone")
@@ -172,20 +169,17 @@ def choose_columns(codes: Codes, letters: int, budget: int) -> Ints:
     return kept.astype(np.int64)
 
 
-def choose(
+def choose_cells(
     alignment: Alignment, depth: int, budget: int, choice: Choice = "diverse", seed: int = 0
 ) -> tuple[Ints, Ints]:
     """Choose what a model reads: first rows, then the columns that those have letters in.
+
+    Raises `InputError` if these rows have no letter at all.
 
     Returns
     -------
     rows, columns
         Ints in the alignment, ascending; see `choose_rows` and `choose_columns`.
-
-    Raises
-    ------
-    InputError
-        Where these rows have no letter at all.
     """
     rows = choose_rows(alignment.codes, depth, choice, seed)
     columns = choose_columns(alignment.codes[rows], alignment.alphabet.unknown + 1, budget)
@@ -198,10 +192,10 @@ def choose(
     return rows, columns
 
 
-def fit(
+def crop_alignment(
     alignment: Alignment, depth: int, budget: int, choice: Choice = "diverse", seed: int = 0
 ) -> Alignment:
-    """Cut an alignment to what a model reads, see `choose`."""
-    rows, columns = choose(alignment, depth, budget, choice, seed)
+    """Cut an alignment to what a model reads, see `choose_cells`."""
+    rows, columns = choose_cells(alignment, depth, budget, choice, seed)
     cut = alignment.take_rows(rows)
     return cut if len(columns) == cut.columns else cut.take_columns(columns)

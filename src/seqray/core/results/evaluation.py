@@ -121,10 +121,7 @@ class Evaluation:
     def figure(self, metric: str, source: str = "model", label: str = "", subset: str = "all") -> Figure:
         """Look a figure up; without a label that of the positive class (two classes), else of ``all``.
 
-        Raises
-        ------
-        KeyError
-            Where there is none.
+        Raises `KeyError` if there is none.
         """
         wanted = (subset, source, label or (self.positive if len(self.classes) == 2 else "all"), metric)
         for figure in self.figures:

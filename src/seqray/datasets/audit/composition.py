@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from seqray.core import Alphabet, Floats, Ints, stack_sequences, word_counts
+from seqray.core import Alphabet, Floats, Ints, stack_sequences, kmer_counts
 from seqray.core.results import AuditFigure, Histogram
 from seqray.datasets.audit.dataset import AuditSet
 
@@ -57,7 +57,7 @@ def letter_counts(sequences: Sequence[str], alphabet: Alphabet) -> Ints:
     """Count the canonical letters of each sequence: (N, letters)."""
     size = len(alphabet.letters)
     blocks = [
-        word_counts(stack_sequences(sequences[i : i + 5000], alphabet), 1, size)
+        kmer_counts(stack_sequences(sequences[i : i + 5000], alphabet), 1, size)
         for i in range(0, len(sequences), 5000)
     ]
     return np.concatenate(blocks)

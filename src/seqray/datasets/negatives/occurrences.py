@@ -12,10 +12,10 @@ from seqray.core import (
     CodeStack,
     Intervals,
     Ints,
+    kmer_indices,
+    kmer_starts,
     reverse_complement,
     stack_sequences,
-    word_indices,
-    word_starts,
 )
 from seqray.datasets.negatives.genome import Genome
 
@@ -63,8 +63,8 @@ def _words_of_both_strands(sequences: Sequence[str], k: int, alphabet: Alphabet)
     both = [*sequences, *(reverse_complement(sequence, alphabet) for sequence in sequences)]
     letters = len(alphabet.letters)
     stack = stack_sequences(both, alphabet)
-    start, owner, _ = word_starts(stack, k, letters)
-    word = word_indices(stack, start, k, letters)
+    start, owner, _ = kmer_starts(stack, k, letters)
+    word = kmer_indices(stack, start, k, letters)
     order = np.argsort(word, kind="stable")
     return word[order], owner[order] % max(len(sequences), 1)
 
@@ -76,8 +76,8 @@ def _look_up(words: Ints, genome: Genome, k: int) -> tuple[Ints, Ints]:
     for first in range(0, len(genome.codes) if len(words) else 0, BLOCK):
         codes = genome.codes[first : first + BLOCK + k - 1]
         stack = CodeStack(codes, np.array([len(codes)], dtype=np.int64))
-        start, _, _ = word_starts(stack, k, letters)
-        word = word_indices(stack, start, k, letters)
+        start, _, _ = kmer_starts(stack, k, letters)
+        word = kmer_indices(stack, start, k, letters)
         found = words[np.minimum(np.searchsorted(words, word), len(words) - 1)] == word
         hits.append(start[found] + first)
         which.append(word[found])

@@ -145,7 +145,7 @@ def _widen(pairs: Pairs, genome: Genome, distance: int) -> Intervals:
     for (start, end), circular in zip(genome.contigs(), genome.circular, strict=True):
         inside = (merged.starts >= start) & (merged.starts < end)
         own = Intervals(merged.starts[inside] - start, merged.ends[inside] - start)
-        wide = own.widened(distance, end - start, circular=circular)
+        wide = own.extended(distance, end - start, circular=circular)
         widened += [(start + a, start + b) for a, b in wide.pairs()]
     return Intervals.merge(widened)
 

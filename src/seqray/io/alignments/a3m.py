@@ -69,7 +69,8 @@ def without_insertions(rows: Sequence[bytes]) -> list[bytes]:
 def with_insertions(rows: Sequence[bytes], names: Sequence[str], place: str) -> list[bytes]:
     """Give inserted letters their own columns, as many as the longest insertion there has.
 
-    An insertion begins at the left of its columns; the other rows have gaps (``.``) there.
+    An insertion begins at the left of its columns; the other rows have gaps (``.``) there. Raises
+    `InputError` if rows differ in the number of columns of the query.
 
     Parameters
     ----------
@@ -77,11 +78,6 @@ def with_insertions(rows: Sequence[bytes], names: Sequence[str], place: str) -> 
         As they are in the file.
     place
         File and alignment, for the error.
-
-    Raises
-    ------
-    InputError
-        If rows differ in the number of columns of the query.
     """
     split = [_split(row) for row in rows]
     columns = len(without_insertions(rows[:1])[0])

@@ -47,6 +47,9 @@ def numbered_lines(handle: io.BufferedReader, where: str) -> Iterator[tuple[int,
 def to_alignment(text: AlignedText, identifier: str, alphabet: Alphabet, where: str) -> Alignment:
     """Validate an alignment and encode its rows.
 
+    Raises `InputError` if it has no rows or no letters, if its rows differ in length, or as
+    `seqray.core.encode_columns`.
+
     Parameters
     ----------
     text
@@ -57,11 +60,6 @@ def to_alignment(text: AlignedText, identifier: str, alphabet: Alphabet, where: 
         Validates and folds the letters.
     where
         Name of the file, for errors.
-
-    Raises
-    ------
-    InputError
-        If it has no rows or no letters, if its rows differ in length, or as `seqray.core.encode_columns`.
     """
     place = describe_record(where, identifier)
     problem = reason_empty(text)

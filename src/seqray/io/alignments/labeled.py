@@ -14,6 +14,9 @@ from seqray.io.tables import check_label, read_rows
 def read_labelled_alignments(path: str | Path, alphabet: Alphabet) -> list[Alignment]:
     """Read the alignments that a table lists: columns ``file``, ``label``[, ``id``, ``group``, ``split``].
 
+    Raises `InputError` with the line, for a file that can't be read, an id that it doesn't contain, an empty
+    cell or an unknown split; and for a table without rows.
+
     Parameters
     ----------
     path
@@ -21,12 +24,6 @@ def read_labelled_alignments(path: str | Path, alphabet: Alphabet) -> list[Align
         alignments, the row's ``id`` selects one.
     alphabet
         Of the alignments.
-
-    Raises
-    ------
-    InputError
-        With the line, for a file that can't be read, an id that it doesn't contain, an empty cell or an
-        unknown split; and for a table without rows.
     """
     remedy = "name the columns file,label[,id,group,split]"
     held: dict[Path, dict[str, Alignment]] = {}
@@ -70,6 +67,9 @@ def read_labelled_stockholm(
 ) -> tuple[list[list[Alignment]], int]:
     """Read many alignments from files, and their labels from one table.
 
+    Raises `InputError` if the table lists an id twice or one that is in no file, if an id is in two files,
+    and as `read_labelled_alignments`.
+
     Parameters
     ----------
     paths
@@ -85,12 +85,6 @@ def read_labelled_stockholm(
         Of each file, in its order.
     unlabeled
         Number of alignments that are not in the table, which are left out.
-
-    Raises
-    ------
-    InputError
-        If the table lists an id twice or one that is in no file, if an id is in two files, and as
-        `read_labelled_alignments`.
     """
     rows: dict[str, tuple[str, dict[str, str]]] = {}
     for where, row in read_rows(labels, ("id", "label"), "name the columns id,label[,group,split]"):

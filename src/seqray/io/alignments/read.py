@@ -49,6 +49,9 @@ def read_alignments(
 ) -> Iterator[Alignment]:
     """Read the alignments of a file in order: many of a Stockholm or Clustal file, one of any other.
 
+    Raises `InputError` if the file can't be read, has none of these formats or contains no alignment
+    (`NoRecordsError`); if rows differ in length, or contain letters outside the alphabet.
+
     Parameters
     ----------
     path
@@ -71,12 +74,6 @@ def read_alignments(
     Alignment
         Its id is the accession of a Stockholm file (``#=GF AC``), else its name (``#=GF ID``), else the name
         of the file without endings, with a number if a file contains several.
-
-    Raises
-    ------
-    InputError
-        If the file can't be read, has none of these formats or contains no alignment (`NoRecordsError`); if
-        rows differ in length, or contain letters outside the alphabet.
 
     Examples
     --------

@@ -89,10 +89,7 @@ class UniqueIds:
     def resolve(self, identifier: str, where: str | None = None) -> str:
         """The id to use for the next record, of another file than before where ``where`` names one.
 
-        Raises
-        ------
-        InputError
-            Under ``error``, for an id that occurred before.
+        Raises `InputError` under ``error``, for an id that occurred before.
         """
         if self._policy == "keep" or self._seen.add(identifier):
             return identifier

@@ -20,6 +20,10 @@ def read_sequences(
 ) -> Iterator[SequenceRecord]:
     """Read the records of a FASTA or GenBank file in order; the content decides on the format, not the name.
 
+    Raises `InputError` if the file can't be read, has another format, is cut off, contains no records
+    (`NoRecordsError`) or NUL bytes, or if a record has no id, an id that occurred before, no letters or
+    letters outside the alphabet.
+
     Parameters
     ----------
     path
@@ -30,13 +34,6 @@ def read_sequences(
         Validates and folds the letters.
     **options
         See `ReadOptions`.
-
-    Raises
-    ------
-    InputError
-        If the file can't be read, has another format, is cut off, contains no records (`NoRecordsError`) or
-        NUL bytes, or if a record has no id, an id that occurred before, no letters or letters outside the
-        alphabet.
     """
     with open_input(path) as handle:
         genbank = name_format(handle.peek(1)) == GENBANK

@@ -139,6 +139,9 @@ def _read_header(
 def read_rows(path: str | Path, required: Sequence[str], remedy: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Read the rows of a table as mappings of column to cell, each with its place for errors.
 
+    Raises `InputError` if there is no table or no such column, and for a row of another width than the
+    header.
+
     Parameters
     ----------
     path
@@ -147,11 +150,6 @@ def read_rows(path: str | Path, required: Sequence[str], remedy: str) -> Iterato
         Columns that the header must have once, in lower case.
     remedy
         What to do if one is missing, for the error.
-
-    Raises
-    ------
-    InputError
-        If there is no table or no such column, and for a row of another width than the header.
     """
     where = display_name(path)
     with open_input(path) as handle:

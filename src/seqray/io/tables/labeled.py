@@ -68,6 +68,9 @@ def read_labelled_table(
 ) -> list[LabelledSequence]:
     """Read training examples from a TSV or CSV table, plain or compressed.
 
+    Raises `InputError` with file and line, for a missing column, a row of another width, an empty label or
+    sequence, an unknown split or letter, and for a table without rows.
+
     Parameters
     ----------
     path
@@ -83,12 +86,6 @@ def read_labelled_table(
     -------
     list of LabelledSequence
         In the order of the file; an example without an id is ``row<N>``, counted from 1.
-
-    Raises
-    ------
-    InputError
-        With file and line, for a missing column, a row of another width, an empty label or sequence, an
-        unknown split or letter, and for a table without rows.
     """
     examples: list[LabelledSequence] = []
     for where, row in read_rows(path, REQUIRED, REMEDY):

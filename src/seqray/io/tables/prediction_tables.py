@@ -157,6 +157,8 @@ def _refuse_repeated(ids: Sequence[str], where: str) -> None:
 def rows_by_id(table: Table, id_column: str, ids: Sequence[str], labels_name: str) -> list[int]:
     """Row of each id in a table of predictions; other rows are left out.
 
+    Raises `InputError` for a repeated id, a missing column, and ids without a prediction.
+
     Parameters
     ----------
     table
@@ -167,11 +169,6 @@ def rows_by_id(table: Table, id_column: str, ids: Sequence[str], labels_name: st
         Of the labeled records.
     labels_name
         Name of the file of labels, for errors.
-
-    Raises
-    ------
-    InputError
-        For a repeated id, a missing column, and ids without a prediction.
     """
     if id_column not in table.columns:
         raise InputError(

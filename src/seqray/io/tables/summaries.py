@@ -25,10 +25,8 @@ _FALSE_CALLS = re.compile(r"(\S+) per Mb \(95 % interval (\S+) to (\S+?)\)")
 def summarize(path: str | Path) -> dict[str, str]:
     """Sum up a table of ``seqray scan``, ``gather`` or ``evaluate`` as column -> cell.
 
-    Raises
-    ------
-    InputError
-        For a table of another kind, one without the header that they write, or one that was cut short.
+    Raises `InputError` for a table of another kind, one without the header that they write, or one that was
+    cut short.
     """
     facts, header, rows = _read(path)
     model = facts.get("model", UNKNOWN).split(" ")[0]

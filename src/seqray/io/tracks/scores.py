@@ -99,6 +99,9 @@ class TrackWriter:
     def add(self, contig: str, strand: str, start: int, values: npt.ArrayLike, span: int = 1) -> None:
         """Add values along one strand of the contig that was begun last.
 
+        Raises `ValueError` if the contig isn't the one begun last, or positions lie before ones added
+        earlier.
+
         Parameters
         ----------
         contig, strand
@@ -110,11 +113,6 @@ class TrackWriter:
             the ends of the contig are cut off; a value that is not a number leaves a gap.
         span
             Positions per value.
-
-        Raises
-        ------
-        ValueError
-            If the contig isn't the one begun last, or positions lie before ones added earlier.
         """
         number = len(self._contigs) - 1
         if not self._contigs or next(reversed(self._contigs)) != contig:

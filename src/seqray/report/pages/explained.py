@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from seqray.core import Card, Floats, describe, headline
+from seqray.core import Card, Floats, describe_card, headline_metric
 from seqray.core.results import Check, Faithfulness
 from seqray.report.html import MISSING, count, decimals_for, fixed, templates, wide_table
 from seqray.report.svg import LINES, curve_plot, legend
@@ -64,7 +64,7 @@ def facts(
     left = f"; {count(report.omitted, one)} left out" if report.omitted else ""
     found = {
         "Model": templates("explained.html").model(report.card),
-        "Measured": headline(report.card),
+        "Measured": headline_metric(report.card),
         f"{one.capitalize()}s": f"{count(shown, one)} on this page{left}",
         "Class explained": ", ".join(dict.fromkeys(targets)) or "none",
         "Methods": ", ".join(dict.fromkeys(methods)) or "none",
@@ -123,7 +123,7 @@ def _check_row(check: Check) -> list[str]:
 
 def card_section(card: Card) -> tuple[str, Markup]:
     """Show the model card."""
-    return "Model card", templates("explained.html").card(card, describe(card))
+    return "Model card", templates("explained.html").card(card, describe_card(card))
 
 
 def ranking(scores: Floats, top: int = TOP) -> list[int]:

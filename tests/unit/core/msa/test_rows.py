@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from seqray.core.alphabet import RNA
-from seqray.core.msa.rows import choose_columns, choose_rows, fit, row_weights
+from seqray.core.msa.rows import choose_columns, choose_rows, crop_alignment, row_weights
 from seqray.core.records import Alignment
 
 LETTERS = RNA.unknown + 1
@@ -97,7 +97,7 @@ def test_columns_with_the_fewest_letters_go_first():
 def test_an_alignment_is_cut_to_what_a_model_reads():
     codes = np.array([[0, 5, 1], [0, 3, 1], [1, 5, 2]], dtype=np.uint8)
     alignment = Alignment("a", ("q", "b", "c"), codes, RNA, ss_cons="(.)")
-    cut = fit(alignment, 2, 9)
+    cut = crop_alignment(alignment, 2, 9)
     assert cut.names == ("q", "c")
     assert cut.codes.tolist() == [[0, 1], [1, 2]]  # nothing stands in column 1 of these two rows
     assert cut.ss_cons == "()"

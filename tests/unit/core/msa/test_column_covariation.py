@@ -9,14 +9,14 @@ import pytest
 from sklearn.metrics import mutual_info_score
 
 from seqray.core.msa.column_covariation import (
-    average_product,
+    average_product_correction,
     base_pairs,
     best_pairs,
     covariation,
     coverage,
     mutual_information,
+    pair_precision,
     pairs_from_maps,
-    precision,
 )
 
 
@@ -24,19 +24,19 @@ def test_average_product_by_hand():
     """Means 2, 3 and 4 over the other columns; their mean 3; so 1 - 2·3/3 and so on."""
     scores = np.array([[9.0, 1, 3], [1, 9.0, 5], [3, 5, 9.0]])
     expected = np.array([[0, 1 - 2, 3 - 8 / 3], [1 - 2, 0, 5 - 4], [3 - 8 / 3, 5 - 4, 0]])
-    np.testing.assert_allclose(average_product(scores), expected)
+    np.testing.assert_allclose(average_product_correction(scores), expected)
 
 
 def test_what_is_a_product_of_two_columns_vanishes_but_for_the_diagonal():
     flat = np.full((6, 6), 2.5)
-    np.testing.assert_allclose(average_product(flat), 0, atol=1e-12)
-    np.testing.assert_allclose(average_product(np.zeros((4, 4))), 0)
-    assert average_product(np.array([[3.0]])).tolist() == [[0.0]]
+    np.testing.assert_allclose(average_product_correction(flat), 0, atol=1e-12)
+    np.testing.assert_allclose(average_product_correction(np.zeros((4, 4))), 0)
+    assert average_product_correction(np.array([[3.0]])).tolist() == [[0.0]]
 
 
 def test_maps_are_corrected_one_by_one_and_averaged():
     maps = np.random.default_rng(0).random((5, 7, 7))
-    expected = np.mean([average_product(m + m.T) for m in maps], axis=0)
+    expected = np.mean([average_product_correction(m + m.T) for m in maps], axis=0)
     np.testing.assert_allclose(pairs_from_maps(maps), expected)
     np.testing.assert_allclose(pairs_from_maps(maps), pairs_from_maps(maps.swapaxes(1, 2)))
 
@@ -104,7 +104,7 @@ def test_columns_of_few_rows_do_not_outshine_a_stem():
     codes[:, [0, 1, 4]] = rng.integers(0, 2, (40, 3))
     codes[:, 5] = np.where(rng.random(40) < 0.9, codes[:, 0], 1 - codes[:, 0])
     codes[:2, 2:4] = [[0, 1], [2, 3]]
-    assert best_pairs(average_product(mutual_information(codes, 4)), 1).tolist() == [[2, 3]]
+    assert best_pairs(average_product_correction(mutual_information(codes, 4)), 1).tolist() == [[2, 3]]
     assert best_pairs(covariation(codes, 4), 1).tolist() == [[0, 5]]
 
 
@@ -136,8 +136,8 @@ def test_best_pairs_and_their_precision():
     scores += scores.T
     assert best_pairs(scores, 2).tolist() == [[0, 1], [0, 4]]
     assert best_pairs(scores, 2, separation=2).tolist() == [[0, 4], [1, 3]]
-    assert precision(scores, np.array([[4, 0]]), 2, separation=2) == 0.5
-    assert math.isnan(precision(scores, np.array([[4, 0]]), 2, separation=5))
+    assert pair_precision(scores, np.array([[4, 0]]), 2, separation=2) == 0.5
+    assert math.isnan(pair_precision(scores, np.array([[4, 0]]), 2, separation=5))
 
 
 def test_a_stem_is_found_above_the_background():
@@ -148,5 +148,5 @@ def test_a_stem_is_found_above_the_background():
     truth = np.array([[i, 15 - i] for i in range(5)])
     for left, right in truth:
         codes[:, right] = 3 - codes[:, left]
-    scores = average_product(mutual_information(codes, 4))
-    assert precision(scores, truth, 5) == 1.0
+    scores = average_product_correction(mutual_information(codes, 4))
+    assert pair_precision(scores, truth, 5) == 1.0

@@ -5,7 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from seqray.core.card import Card, card_from_mapping, card_to_json, card_to_mapping, describe, headline
+from seqray.core.card import (
+    Card,
+    card_from_mapping,
+    card_to_json,
+    card_to_mapping,
+    describe_card,
+    headline_metric,
+)
 from seqray.core.errors import ModelFileError
 from seqray.core.model_config import ModelConfig, StemConfig
 
@@ -115,7 +122,7 @@ def test_what_json_cannot_hold_is_refused():
 
 
 def test_people_read_one_fact_a_line():
-    lines = describe(replace(make_card(), self_test={"sequences": ["ACGT"], "logits": [[0.0, 0.0]]}))
+    lines = describe_card(replace(make_card(), self_test={"sequences": ["ACGT"], "logits": [[0.0, 0.0]]}))
     assert "name: toy" in lines
     assert "classes: background, promoter" in lines
     assert "    mcc: 0.8213 (0.8 to 0.84)" in lines
@@ -133,7 +140,7 @@ def test_number_tables_are_told_by_their_size():
         isotonic={"before": [-1.0, 2.0], "after": [-2.0, 2.0]},
         conformal={name: {"n": 40, "rank": [1], "probability": [0.5]} for name in ("background", "promoter")},
     )
-    lines = describe(card)
+    lines = describe_card(card)
     assert lines[lines.index("isotonic:") + 1] == "  knots: 2"
     assert lines[lines.index("conformal:") + 1] == "  background: 40 held-out examples"
 
@@ -143,6 +150,6 @@ def test_a_card_without_a_map_stays_readable_for_older_versions():
 
 
 def test_the_headline_is_one_figure():
-    assert headline(make_card()) == "MCC 0.82 (0.80 to 0.84), grouped"
-    assert headline(make_card(metrics={"headline": {"metric": "auroc", "value": 0.9}})) == "AUROC 0.90"
-    assert headline(make_card(metrics={})) == "-"
+    assert headline_metric(make_card()) == "MCC 0.82 (0.80 to 0.84), grouped"
+    assert headline_metric(make_card(metrics={"headline": {"metric": "auroc", "value": 0.9}})) == "AUROC 0.90"
+    assert headline_metric(make_card(metrics={})) == "-"

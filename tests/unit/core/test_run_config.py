@@ -17,7 +17,7 @@ from seqray.core.serialization import from_mapping, to_mapping
 from seqray.models.build import build_network, count_parameters
 from seqray.training.trainer import trainer_settings
 
-CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
+CONFIGS = sorted((Path(__file__).parents[3] / "configs").glob("*.yaml"))
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)

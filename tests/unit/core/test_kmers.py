@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from seqray.core.alphabet import DNA, PROTEIN
-from seqray.core.kmers import stack_codes, stack_sequences, word_counts, word_indices, word_starts
+from seqray.core.kmers import kmer_counts, kmer_indices, kmer_starts, stack_codes, stack_sequences
 
 
 def words_by_loop(sequence, k, letters):
@@ -18,7 +18,7 @@ SEQUENCES = ["ACGTACGT", "", "NACNGT", "AC", "GGGGGGGGGGGGN"]
 @pytest.mark.parametrize("k", [1, 2, 3, 8, 20])
 def test_words_are_those_of_each_sequence_alone(k):
     stack = stack_sequences(SEQUENCES, DNA)
-    start, owner, position = word_starts(stack, k, 4)
+    start, owner, position = kmer_starts(stack, k, 4)
     text = "".join(SEQUENCES)
     found = [(int(o), int(p), text[s : s + k]) for s, o, p in zip(start, owner, position, strict=True)]
     expected = [(n, i, word) for n, s in enumerate(SEQUENCES) for i, word in words_by_loop(s, k, "ACGT")]
@@ -30,16 +30,16 @@ def test_words_are_those_of_each_sequence_alone(k):
 def test_word_numbers_are_base_n_numerals(alphabet, sequence, k):
     letters = alphabet.letters
     stack = stack_sequences([sequence], alphabet)
-    start, _, _ = word_starts(stack, k, len(letters))
+    start, _, _ = kmer_starts(stack, k, len(letters))
     expected = [
         sum(letters.index(c) * len(letters) ** (k - 1 - i) for i, c in enumerate(word))
         for _, word in words_by_loop(sequence, k, letters)
     ]
-    assert word_indices(stack, start, k, len(letters)).tolist() == expected
+    assert kmer_indices(stack, start, k, len(letters)).tolist() == expected
 
 
 def test_counts_are_per_sequence():
-    counts = word_counts(stack_sequences(["AACN", "", "TT"], DNA), 1, 4)
+    counts = kmer_counts(stack_sequences(["AACN", "", "TT"], DNA), 1, 4)
     assert counts.tolist() == [[2, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 2]]
 
 
