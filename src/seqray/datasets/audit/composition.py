@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from seqray.core import Alphabet, Floats, Ints, stack_sequences, kmer_counts
+from seqray.core import Alphabet, Floats, Ints, kmer_counts, stack_sequences
 from seqray.core.results import AuditFigure, Histogram
 from seqray.datasets.audit.dataset import AuditSet
 
