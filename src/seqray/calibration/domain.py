@@ -17,9 +17,9 @@ from seqray.core import (
     Alphabet,
     CodeStack,
     InputError,
+    kmer_counts,
     round_number,
     stack_codes,
-    kmer_counts,
 )
 
 _CHUNK = 8192  # sequences judged at once: their word tables take a few MB
