@@ -30,7 +30,7 @@ ARROWS = {  # package -> the packages that it may import; there is no other tabl
     "modelfile": "core io models",
     "inference": "core io models modelfile calibration",
     "scanning": "core io modelfile calibration inference",
-    "explanations": "core io models modelfile inference",
+    "explanations": "core io metrics models modelfile inference",
     "evaluation": "core homology metrics calibration",
     "training": "core io homology metrics models modelfile calibration inference",
     "report": "core io metrics evaluation explanations",

@@ -21,7 +21,7 @@ from seqray.explanations.attribution import (
     score_alignment,
     score_pairs,
 )
-from seqray.explanations.checks import RANDOM_RANKINGS, SHARES, Evidence, conclude, gather, random_ranks
+from seqray.explanations.checks import SHARES, Evidence, conclude
 from seqray.explanations.options import COLUMN_BLOCK, AlignmentOptions
 from seqray.explanations.targets import randomized_network, target_name
 from seqray.inference import alignment_networks, called_labels, score_alignments
@@ -157,12 +157,11 @@ def _measure(
         return score_alignment([question], method, options.settings).columns
 
     codes = item.alignment.codes[np.ix_(item.rows, item.columns)]
-    gather(
-        evidence,
+    evidence.add(
+        codes[None],
         {method: np.stack([scores(q, method)[None] for q in questions]) for method in methods},
         {method: scores(chance, method)[None] for method in options.methods},
         lambda ranks: hiding_curves(questions, ranks[0]),
-        [random_ranks(codes[None], draw) for draw in range(RANDOM_RANKINGS)],
     )
 
 

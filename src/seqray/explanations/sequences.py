@@ -20,7 +20,7 @@ from seqray.explanations.attribution import (
     member_effects,
     member_scores,
 )
-from seqray.explanations.checks import Evidence, conclude, measure, p_values, q_values
+from seqray.explanations.checks import Evidence, conclude, curves, p_values, q_values
 from seqray.explanations.options import ExplainOptions
 from seqray.explanations.targets import randomized_network, target_name
 from seqray.inference import called_labels, checked_records, score_codes
@@ -124,14 +124,11 @@ def check(
         by_chance = {
             m: member_scores(model, codes, target, m, chosen.settings, [random_weights])[0] for m in methods
         }
-        measure(
-            evidence,
-            codes,
-            by_member,
-            by_chance,
-            reference,
-            lambda changed, target=target: ensemble_score(model, changed, target),
-        )
+
+        def score(changed: Codes, target: int = target) -> Floats:
+            return ensemble_score(model, changed, target)
+
+        evidence.add(codes, by_member, by_chance, lambda ranks, c=codes, s=score: curves(c, ranks, s))
     return conclude(evidence, reference, target_name(model, chosen.target), chosen.seed)
 
 

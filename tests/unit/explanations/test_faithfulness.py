@@ -12,7 +12,6 @@ from seqray.explanations.checks.faithfulness import (
     Evidence,
     areas,
     curves,
-    measure,
     random_ranks,
     rank_correlation,
     ranks_of,
@@ -80,7 +79,7 @@ def evidence_of(by_member, weights, count=60, seed=2):
     found = Evidence()
     scores = {name: make(own, rng) for name, make in by_member.items()}
     chance = {name: rng.normal(size=own.shape) for name in by_member}
-    measure(found, codes, scores, chance, "ism", score)
+    found.add(codes, scores, chance, lambda ranks: curves(codes, ranks, score))
     return found
 
 

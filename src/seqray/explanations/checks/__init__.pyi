@@ -1,11 +1,4 @@
-from .faithfulness import (
-    RANDOM_RANKINGS as RANDOM_RANKINGS,
-    SHARES as SHARES,
-    Evidence as Evidence,
-    gather as gather,
-    measure as measure,
-    random_ranks as random_ranks,
-)
+from .faithfulness import SHARES as SHARES, Evidence as Evidence, curves as curves
 from .sample import (
     CHECKED_ALIGNMENTS as CHECKED_ALIGNMENTS,
     CHECKED_RECORDS as CHECKED_RECORDS,

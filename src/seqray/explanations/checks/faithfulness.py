@@ -11,24 +11,25 @@ the same method on a network of random weights (Adebayo et al. 2018), which shou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import rankdata
 
-from seqray.core import Codes, Floats
+from seqray.core import Codes, Floats, Ints
 from seqray.explanations.attribution import generator_for, shuffled_copies
 
 SHARES = np.array([0, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0])
 RANDOM_RANKINGS, REFERENCES = 5, 2
 KINDS = ("deletion", "insertion")
+Key = TypeVar("Key")
 _REFERENCE_KEY, _RANDOM_KEY = 101, 102  # of the records' random draws, apart from those of the p-values
 AT_ONCE = 1 << 22  # letters of changed sequences held at a time
 
 
-def ranks_of(scores: Floats) -> npt.NDArray[np.int64]:
+def ranks_of(scores: Floats) -> Ints:
     """Rank of each letter, 0 for the highest score; ties in the order of the sequence: (..., n)."""
     order = np.argsort(-scores, axis=-1, kind="stable")
     return np.argsort(order, axis=-1, kind="stable")
@@ -42,7 +43,7 @@ def rank_correlation(a: Floats, b: Floats) -> Floats:
     return np.where(spread > 0, (x * y).sum(axis=-1) / np.where(spread > 0, spread, 1), np.nan)
 
 
-def curves(codes: Codes, ranks: npt.NDArray[np.int64], score: Callable[[Codes], Floats]) -> dict[str, Floats]:
+def curves(codes: Codes, ranks: Ints, score: Callable[[Codes], Floats]) -> dict[str, Floats]:
     """Log-odds while letters are replaced, and while they are put back, in the order of the ranks.
 
     Parameters
@@ -77,7 +78,7 @@ def curves(codes: Codes, ranks: npt.NDArray[np.int64], score: Callable[[Codes], 
     return total
 
 
-def random_ranks(codes: Codes, draw: int) -> npt.NDArray[np.int64]:
+def random_ranks(codes: Codes, draw: int) -> Ints:
     """Random ranks of each record's letters, or of each alignment's columns: (N, ..., n) to (N, n)."""
     return np.stack([generator_for(row, _RANDOM_KEY, draw).permutation(row.shape[-1]) for row in codes])
 
@@ -89,7 +90,7 @@ def areas(values: Floats) -> Floats:
 
 @dataclass
 class Evidence:
-    """What was measured of each record, by method; arrays grow as groups of records are added.
+    """Measurements of each record, by method; arrays grow as groups of records are added.
 
     Attributes
     ----------
@@ -102,78 +103,53 @@ class Evidence:
     curves: dict[tuple[str, str], Floats] = field(default_factory=dict)
     agreement: dict[tuple[str, str, str], Floats] = field(default_factory=dict)
 
-    def add_curves(self, method: str, found: dict[str, Floats]) -> None:
-        """Add the curves of some records."""
+    @property
+    def methods(self) -> list[str]:
+        """Methods that curves were measured for, the random one left out."""
+        return [method for method, kind in self.curves if kind == "deletion" and method != "random"]
+
+    def add(
+        self,
+        codes: Codes,
+        by_member: dict[str, Floats],
+        by_chance: dict[str, Floats],
+        curves_of: Callable[[Ints], dict[str, Floats]],
+    ) -> None:
+        """Measure the rankings of N records, each with n letters (or columns) to rank.
+
+        Parameters
+        ----------
+        codes
+            (N, n) letter codes, or (N, R, n) of alignments: what the random rankings belong to.
+        by_member
+            Method to scores (M, N, n) by each member; the reference method is among them.
+        by_chance
+            Method to scores (N, n) by networks of random weights.
+        curves_of
+            Ranks (N, n) to the curves (N, S) of each kind, see `curves`.
+        """
+        means = {method: scores.mean(axis=0) for method, scores in by_member.items()}
+        for method, scores in means.items():
+            self._add_curves(method, curves_of(ranks_of(scores)))
+        chance = [curves_of(random_ranks(codes, draw)) for draw in range(RANDOM_RANKINGS)]
+        self._add_curves("random", {kind: np.mean([c[kind] for c in chance], axis=0) for kind in KINDS})
+        for method, scores in means.items():
+            for other in means:
+                if other != method:
+                    values = rank_correlation(scores, means[other])
+                    _append(self.agreement, (method, "rank_correlation", other), values)
+            _append(self.agreement, (method, "stability", "members"), stability(by_member[method]))
+            if method in by_chance:
+                kept = rank_correlation(scores, by_chance[method])
+                _append(self.agreement, (method, "randomised_weights", "random weights"), kept)
+
+    def _add_curves(self, method: str, found: dict[str, Floats]) -> None:
         for kind, values in found.items():
-            known = self.curves.get((method, kind), np.empty((0, values.shape[1])))
-            self.curves[method, kind] = np.concatenate([known, values])
-
-    def add_agreement(self, method: str, measure: str, against: str, values: Floats) -> None:
-        """Add a correlation of each of some records."""
-        key = (method, measure, against)
-        self.agreement[key] = np.concatenate([self.agreement.get(key, np.empty(0)), values])
+            _append(self.curves, (method, kind), values)
 
 
-def measure(
-    evidence: Evidence,
-    codes: Codes,
-    by_member: dict[str, Floats],
-    by_chance: dict[str, Floats],
-    reference: str,
-    score: Callable[[Codes], Floats],
-) -> None:
-    """Measure some records of one length and add what is found to the evidence.
-
-    Parameters
-    ----------
-    codes
-        (N, n) letter codes.
-    by_member
-        Method to scores (M, N, n) by each member; the reference method is among them.
-    by_chance
-        Method to scores (N, n) by networks of random weights.
-    reference
-        The method that others are compared with.
-    score
-        Codes (M, n) to log-odds (M,).
-    """
-    draws = [random_ranks(codes, draw) for draw in range(RANDOM_RANKINGS)]
-    gather(evidence, by_member, by_chance, lambda ranks: curves(codes, ranks, score), draws)
-
-
-def gather(
-    evidence: Evidence,
-    by_member: dict[str, Floats],
-    by_chance: dict[str, Floats],
-    curves_of: Callable[[npt.NDArray[np.int64]], dict[str, Floats]],
-    draws: Sequence[npt.NDArray[np.int64]],
-) -> None:
-    """Add to the evidence what rankings of N records with as many things to rank each do to the log-odds.
-
-    Parameters
-    ----------
-    by_member, by_chance
-        As of `measure`.
-    curves_of
-        Ranks (N, n) to the curves (N, S) of each kind.
-    draws
-        Random ranks (N, n), some times.
-    """
-    means = {method: scores.mean(axis=0) for method, scores in by_member.items()}
-    for method, scores in means.items():
-        evidence.add_curves(method, curves_of(ranks_of(scores)))
-    chance = [curves_of(ranks) for ranks in draws]
-    evidence.add_curves("random", {kind: np.mean([c[kind] for c in chance], axis=0) for kind in KINDS})
-    for method, scores in means.items():
-        for other in means:
-            if other != method:
-                evidence.add_agreement(
-                    method, "rank_correlation", other, rank_correlation(scores, means[other])
-                )
-        evidence.add_agreement(method, "stability", "members", stability(by_member[method]))
-        if method in by_chance:
-            kept = rank_correlation(scores, by_chance[method])
-            evidence.add_agreement(method, "randomised_weights", "random weights", kept)
+def _append(figures: dict[Key, Floats], key: Key, values: Floats) -> None:
+    figures[key] = np.concatenate([figures[key], values]) if key in figures else values
 
 
 def stability(scores: Floats) -> Floats:
@@ -182,8 +158,3 @@ def stability(scores: Floats) -> Floats:
     if not pairs:
         return np.full(scores.shape[1], np.nan)
     return np.mean([rank_correlation(scores[i], scores[j]) for i, j in pairs], axis=0)
-
-
-def methods_in(evidence: Evidence) -> Sequence[str]:
-    """Methods that curves were measured for, the random one left out."""
-    return [method for method, kind in evidence.curves if kind == "deletion" and method != "random"]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-import numpy.typing as npt
 
 from seqray.core import Floats, format_interval
 from seqray.core.results import Check, Curve, Faithfulness
-from seqray.explanations.checks.faithfulness import KINDS, SHARES, Evidence, areas, methods_in
+from seqray.explanations.checks.faithfulness import KINDS, SHARES, Evidence, areas
+from seqray.metrics import bootstrap_samples, percentile_interval, ratio
 
+_SHARE = "share_of_reference"
 RESAMPLES = 1000
 FEW_RECORDS = 20
 FEWEST_RECORDS = 6
@@ -43,24 +46,47 @@ def conclude(
     if not evidence.curves:
         return Faithfulness((), (), {})
     count = len(evidence.curves["random", "deletion"])
-    draws = np.random.default_rng(seed).integers(0, count, (RESAMPLES, count))
-    gains = {method: _gains(evidence, method) for method in methods_in(evidence)}
-    checks: list[Check] = []
+    ratios = _ratios_of_checks(evidence, reference)
+    steps = {
+        (*key, str(step)): _mean_of(column)
+        for key, values in evidence.curves.items()
+        for step, column in enumerate(values.T)
+    }
+    estimates = _bootstrap({**ratios, **steps}, count, seed)
+    checks = [Check(*key, *estimates[key], ratio.records) for key, ratio in ratios.items()]
+    curves = [
+        Curve(*key, SHARES, *np.array([estimates[*key, str(step)] for step in range(len(SHARES))]).T)
+        for key in evidence.curves
+    ]
+    verdicts = {method: _verdict(method, checks, target, count, deed) for method in evidence.methods}
+    return Faithfulness(tuple(checks), tuple(curves), verdicts)
+
+
+class _Ratio(NamedTuple):
+    """A figure over records as the ratio of two sums: what each record adds to them, (N,)."""
+
+    above: Floats
+    below: Floats
+    records: int
+
+
+def _mean_of(values: Floats) -> _Ratio:
+    """The mean over records (N,), those without a figure left out."""
+    known = np.isfinite(values)
+    return _Ratio(np.where(known, values, 0.0), known.astype(np.float64), int(known.sum()))
+
+
+def _ratios_of_checks(evidence: Evidence, reference: str) -> dict[tuple[str, str, str], _Ratio]:
+    """(method, measure, against) to the figure."""
+    gains = {method: _gains(evidence, method) for method in evidence.methods}
+    ratios = {}
     for method, by_kind in gains.items():
         for kind in KINDS:
-            checks.append(_check(method, f"{kind}_gain", "random", by_kind[kind], draws))
+            ratios[method, f"{kind}_gain", "random"] = _mean_of(by_kind[kind])
         if method != reference:
             both, best = (gains[m]["deletion"] + gains[m]["insertion"] for m in (method, reference))
-            value, low, high = _ratio_interval(both, best, draws)
-            checks.append(Check(method, "share_of_reference", reference, value, low, high, count))
-    for (method, name, against), values in evidence.agreement.items():
-        checks.append(_check(method, name, against, values, draws))
-    lines = tuple(
-        Curve(method, kind, SHARES, *_mean_interval(values, draws))
-        for (method, kind), values in evidence.curves.items()
-    )
-    verdicts = {method: _verdict(method, checks, target, count, deed) for method in gains}
-    return Faithfulness(tuple(checks), lines, verdicts)
+            ratios[method, _SHARE, reference] = _Ratio(both, best, len(both))
+    return ratios | {key: _mean_of(values) for key, values in evidence.agreement.items()}
 
 
 def _gains(evidence: Evidence, method: str) -> dict[str, Floats]:
@@ -69,39 +95,23 @@ def _gains(evidence: Evidence, method: str) -> dict[str, Floats]:
     return {"deletion": -below["deletion"], "insertion": below["insertion"]}
 
 
-def _mean_interval(values: Floats, draws: npt.NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
-    """Mean over records (N, ...), those without a figure left out, and its 95 % bootstrap interval."""
-    if len(values) < FEWEST_RECORDS:
-        unknown = np.full(values.shape[1:], np.nan)
-        return _mean(values), unknown, unknown
-    means = np.array([_mean(values[draw]) for draw in draws])
-    low, high = np.nanquantile(means, (0.025, 0.975), axis=0)
-    return _mean(values), np.asarray(low), np.asarray(high)
-
-
-def _mean(values: Floats) -> Floats:
-    """Mean over records (N, ...) that have a figure; nan, without a warning, where none has."""
-    known = np.isfinite(values)
-    count = known.sum(axis=0)
-    return np.where(count > 0, np.where(known, values, 0.0).sum(axis=0) / np.maximum(count, 1), np.nan)
-
-
-def _check(method: str, measure: str, against: str, values: Floats, draws: npt.NDArray[np.int64]) -> Check:
-    """One figure of each record (N,), nan where it has none, as a check."""
-    known = int(np.isfinite(values).sum())
-    value, low, high = _mean_interval(values, draws) if known else (np.nan,) * 3
-    return Check(method, measure, against, float(value), float(low), float(high), known)
-
-
-def _ratio_interval(above: Floats, below: Floats, draws: npt.NDArray[np.int64]) -> tuple[float, float, float]:
-    """Ratio of two sums over records with its interval; nan where the lower one is not above 0."""
-    lower = below[draws].sum(axis=1)
-    if below.sum() <= 0 or (lower <= 0).any():
-        return np.nan, np.nan, np.nan
-    low, high = np.quantile(above[draws].sum(axis=1) / lower, (0.025, 0.975))
-    if len(above) < FEWEST_RECORDS:
-        low = high = np.nan
-    return float(above.sum() / below.sum()), float(low), float(high)
+def _bootstrap(
+    ratios: dict[tuple[str, str, str], _Ratio], count: int, seed: int
+) -> dict[tuple[str, str, str], tuple[float, float, float]]:
+    """Each figure with its interval; nan without records, and for a share of gains that may be 0 or less."""
+    samples = bootstrap_samples(
+        lambda w: {key: ratio(w @ r.above, np.maximum(w @ r.below, 0)) for key, r in ratios.items()},
+        np.arange(count),
+        RESAMPLES,
+        seed,
+        one_by_one=True,
+    )
+    estimates = {}
+    for key, (value, draws) in samples.items():
+        low, high = percentile_interval(draws) if count >= FEWEST_RECORDS else (np.nan, np.nan)
+        undefined = key[1] == _SHARE and np.isnan(draws).any()
+        estimates[key] = (np.nan,) * 3 if undefined else (value, low, high)
+    return estimates
 
 
 def _verdict(method: str, checks: list[Check], target: str, count: int, deed: str) -> str:
@@ -135,7 +145,7 @@ def _figure(check: Check) -> str:
 def _remarks(figures: dict[tuple[str, str], Check], count: int) -> list[str]:
     remarks = []
     for (name, against), check in figures.items():
-        if name == "share_of_reference" and np.isfinite(check.value):
+        if name == _SHARE and np.isfinite(check.value):
             remarks.append(f"That is {100 * check.value:.0f} % of what {against} gains.")
         if name == "stability" and np.isfinite(check.value):
             remarks.append(f"Members agree with a rank correlation of {check.value:.2f}.")
