@@ -19,7 +19,7 @@ from seqray.explanations.motifs.consensus import (
     similarity,
 )
 from seqray.explanations.motifs.discover import background_of, find_motifs
-from seqray.explanations.motifs.kmers import enriched_words, lacks_word, word_chances
+from seqray.explanations.motifs.kmers import enriched_kmers, kmer_probabilities, lacks_kmer
 from seqray.explanations.motifs.mixture import Mixture, are_alike
 from seqray.explanations.motifs.seqlets import extract_seqlets, window_peaks
 from seqray.explanations.motifs.support import support_ranks
@@ -293,19 +293,21 @@ def test_enriched_words_count_once_a_seqlet_and_with_one_mismatch():
     codes[:60, 3:9] = DNA.encode("GATTAC")
     codes[60:90, 3:9] = DNA.encode("GATTAG")
     codes[199] = 0  # a run of A overlaps itself, but is one seqlet
-    best = enriched_words(codes, word_chances(EVEN, 6), 1)[0]
+    best = enriched_kmers(codes, kmer_probabilities(EVEN, 6), 1)[0]
     assert DNA.decode(np.array(best)) == "GATTAC"
-    lacks = lacks_word(codes, best)
+    lacks = lacks_kmer(codes, best)
     assert not lacks[:90].any()
     assert lacks[199]
 
 
 def test_chances_of_words_by_hand():
-    np.testing.assert_allclose(word_chances(np.array([0.75, 0.25]), 2), [[9 / 16, 3 / 16], [3 / 16, 1 / 16]])
+    np.testing.assert_allclose(
+        kmer_probabilities(np.array([0.75, 0.25]), 2), [[9 / 16, 3 / 16], [3 / 16, 1 / 16]]
+    )
     # AAB and AB hold the words AA, AB and AB; four words are drawn from the composition.
     reference = np.array([0, 0, 1, 2, 0, 1], dtype=np.uint8)
     drawn = np.array([[1 + 4 / 4, 2 + 4 / 4], [4 / 4, 4 / 4]]) / 7
-    np.testing.assert_allclose(word_chances(np.array([0.5, 0.5]), 2, reference), drawn)
+    np.testing.assert_allclose(kmer_probabilities(np.array([0.5, 0.5]), 2, reference), drawn)
 
 
 def test_matrices_are_alike_at_a_shift():

@@ -14,16 +14,14 @@ from seqray.explanations.motifs.mixture import Mixture, are_alike
 from seqray.explanations.motifs.seqlets import Seqlets, extract_seqlets
 from seqray.explanations.motifs.support import scores_prefer
 
-__all__ = ["PROMOTER_ELEMENTS", "background_of", "find_motifs", "number_motifs"]
-
 FEWEST_RECORDS = 10
 _FEWEST_SITES = 5
 _FEWEST_SHARE = 0.02  # of the records
 _NARROWEST = 4
 _SHUFFLES = 12
-# The gain of the best of many words has a long tail, and few shuffles estimate mean and deviation coarsely.
+# The gain of the best of many k-mers has a long tail, and few shuffles estimate mean and deviation coarsely.
 _DEVIATIONS = 5.0
-_SPARE = 3  # matrices for frequent words that the scores do not prefer
+_SPARE = 3  # matrices for frequent k-mers that the scores do not prefer
 _MEMBER = 0.5
 
 
@@ -59,8 +57,8 @@ def find_motifs(
     Returns
     -------
     tuple of Motif
-        Those with the most sites first; none for fewer than 10 records. The order of the records plays no
-        part, and equal input gives equal motifs.
+        Those with the most sites first; none for fewer than 10 records. The order of the records does not
+        matter, and equal input gives equal motifs.
 
     Raises
     ------
@@ -69,15 +67,15 @@ def find_motifs(
 
     Notes
     -----
-    A record gives at most four seqlets: windows, the highest first, whose summed scores, below 0 taken as 0,
-    exceed the mean of the windows of the record by a standard deviation. A mixture of weight matrices is
-    fitted to all seqlets (see the module ``mixture``), started from words that they hold more often than
-    the records do. A matrix is added for as long as that improves the likelihood clearly more than the first
-    one does when the letters of each seqlet are shuffled, and gives no second copy of one that is there.
+    A record gives at most four seqlets: the windows of highest summed scores (scores below 0 count as 0),
+    if they exceed the mean of the windows of the record by a standard deviation. A mixture of weight matrices
+    is fitted to all seqlets (see the module ``mixture``), started from k-mers that are enriched in them. A
+    matrix is added as long as that improves the likelihood clearly more than the first matrix does when the
+    letters of each seqlet are shuffled, unless it repeats an earlier one.
 
-    Genomes are full of frequent words, so a motif counts only if the scores prefer it: under its best matches
-    anywhere in the records the scores have to rank higher, by four standard deviations, than under the other
-    windows of the same record. A motif with fewer than 5 sites, or sites in 2 % of the records, is dropped.
+    Genomes are full of frequent k-mers, so a motif counts only if the scores prefer it: under its best
+    matches anywhere in the records the scores must rank higher, by four standard deviations, than under the
+    other windows of the same record. A motif with fewer than 5 sites, or sites in 2 % of the records, is dropped.
     """
     if width < _NARROWEST:
         raise ValueError(f"a motif of {width} letters is none; give at least {_NARROWEST}")
@@ -92,7 +90,8 @@ def find_motifs(
     fewest = max(_FEWEST_SITES, int(np.ceil(_FEWEST_SHARE * len(ordered))))
     if len(seqlets) < fewest:
         return ()
-    reference, letters = _reference(ordered, alphabet), len(alphabet.letters)
+    reference = alphabet.encode(alphabet.unknown_letter.join(e.sequence for e in ordered))
+    letters = len(alphabet.letters)
     rng = np.random.default_rng(seed)
     candidates = [
         motif_of_sites(*_sites(seqlets, chances, background, alphabet, width), background, alphabet, known)
@@ -116,21 +115,17 @@ def number_motifs(motifs: Sequence[Motif]) -> tuple[Motif, ...]:
     return tuple(replace(motif, name=f"motif_{number}") for number, motif in enumerate(ordered, start=1))
 
 
-def _reference(explanations: Sequence[Explanation], alphabet: Alphabet) -> Codes:
-    return alphabet.encode(alphabet.unknown_letter.join(e.sequence for e in explanations))
-
-
 def _fit_beyond_chance(
     seqlets: Seqlets, reference: Codes, letters: int, width: int, most: int, rng: np.random.Generator
 ) -> list[Floats]:
-    """For each motif that a fit to shuffled letters would not give, its site probabilities (S, m)."""
+    """For each motif that a fit to shuffled letters does not give, the probabilities (S, m) of its sites."""
     shuffles = (Mixture(seqlets.shuffled(rng).codes, letters, width) for _ in range(_SHUFFLES))
     chance = [shuffle.fit().gain for shuffle in shuffles]
     limit = float(np.mean(chance) + _DEVIATIONS * np.std(chance, ddof=1))
     mixture = Mixture(seqlets.codes, letters, width, reference)
     fit = None
     for _ in range(most):
-        more = mixture.fit(fit.words if fit else ())
+        more = mixture.fit(fit.kmers if fit else ())
         # A further matrix can also share the sites of one that is there.
         if more.gain - (fit.gain if fit else 0.0) <= limit or are_alike(more.matrices):
             break

@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from seqray.core import Codes, Floats
-from seqray.explanations.motifs.kmers import Word, enriched_words, lacks_word, word_chances
+from seqray.explanations.motifs.kmers import Kmer, enriched_kmers, kmer_probabilities, lacks_kmer
 
-_WORDS_LIMIT = 10_000  # 4096 words of six bases, 8000 of three amino acids
+_KMERS_LIMIT = 10_000  # 4096 k-mers of six bases, 8000 of three amino acids
 _STARTS = 6
 _SHORT_RUN = 3
 _LONG_RUN = 40
 _TOLERANCE = 1e-4  # of the log-likelihood, relative
 _START_SHARE = 0.3  # of seqlets with a site of any motif, before the first step
-_START_WEIGHT = 0.6  # of the word's letter, before the first step; the rest is background
+_START_WEIGHT = 0.6  # of the k-mer's letter, before the first step; the rest is background
 _PSEUDOCOUNT = 1.0
 
 
@@ -30,7 +30,7 @@ class Fit:
 
     Attributes
     ----------
-    words
+    kmers
         (K) from which the motifs were started, as codes.
     matrices
         (K, w, A) probability of each letter in each column.
@@ -42,7 +42,7 @@ class Fit:
         Log-likelihood over that of letters without motifs, in nats.
     """
 
-    words: tuple[Word, ...]
+    kmers: tuple[Kmer, ...]
     matrices: Floats
     shares: Floats
     background: Floats
@@ -55,14 +55,14 @@ class Mixture:
     Parameters
     ----------
     codes
-        (S, r) letter codes; ``letters`` or more is an unknown letter, which speaks neither for nor against.
+        (S, r) letter codes; ``letters`` or more is an unknown letter, which counts neither for nor against.
     letters
         A, the size of the alphabet.
     width
         w, columns of the weight matrices; at most r.
     reference
-        (n,) codes of the records, an unknown letter between any two. Fits start from words that seqlets hold
-        more often than the records do; without it, than their composition lets expect.
+        (n,) codes of the records, an unknown letter between any two. Fits start from k-mers that are enriched
+        in the seqlets over the records; without it, over the composition of the seqlets.
     """
 
     def __init__(self, codes: Codes, letters: int, width: int, reference: Codes | None = None) -> None:
@@ -75,62 +75,62 @@ class Mixture:
         # The composition of the seqlets, not of the records: letters that are merely rich in A and T
         # where scores are high make no motif.
         self._composition = self._counts / self._counts.sum()
-        self._word_length = min(width, int(np.log(_WORDS_LIMIT) / np.log(letters)))
-        self._chances = word_chances(self._composition, self._word_length, reference)
+        self._kmer_length = min(width, int(np.log(_KMERS_LIMIT) / np.log(letters)))
+        self._kmer_probabilities = kmer_probabilities(self._composition, self._kmer_length, reference)
 
-    def fit(self, words: tuple[Word, ...] = ()) -> Fit:
-        """Fit one motif for each of ``words`` and one more, started from the best of several new words."""
-        fits = [self._start((*words, word)) for word in self._new_words(words)]
+    def fit(self, kmers: tuple[Kmer, ...] = ()) -> Fit:
+        """Fit one motif for each of ``kmers`` and one more, started from the best of several new k-mers."""
+        fits = [self._start((*kmers, kmer)) for kmer in self._new_kmers(kmers)]
         best = self._run(max(fits, key=lambda fit: fit.gain), _LONG_RUN)
-        # A word that is a part of a motif can put the motif at an edge of the matrix.
-        moved = np.stack([_centre(matrix, best.background) for matrix in best.matrices])
-        centred = self._run(replace(best, matrices=moved, gain=-np.inf), _LONG_RUN)
-        return max(best, centred, key=lambda fit: fit.gain)
+        # A k-mer that is a part of a motif can put the motif at an edge of the matrix.
+        moved = np.stack([_center(matrix, best.background) for matrix in best.matrices])
+        centered = self._run(replace(best, matrices=moved, gain=-np.inf), _LONG_RUN)
+        return max(best, centered, key=lambda fit: fit.gain)
 
     def sites(self, fit: Fit) -> Floats:
         """(S, m, K) probability that a seqlet has its site of a motif at a shift; 1 less the sum is none."""
         return self._expect(fit)[0]
 
-    def _new_words(self, words: tuple[Word, ...]) -> list[Word]:
+    def _new_kmers(self, kmers: tuple[Kmer, ...]) -> list[Kmer]:
         codes = self._codes
-        for word in words:
-            codes = codes[lacks_word(codes, word)]
-        return enriched_words(codes, self._chances, _STARTS)
+        for kmer in kmers:
+            codes = codes[lacks_kmer(codes, kmer)]
+        return enriched_kmers(codes, self._kmer_probabilities, _STARTS)
 
-    def _start(self, words: tuple[Word, ...]) -> Fit:
-        first = (self._width - self._word_length) // 2
-        matrices = np.tile(self._composition, (len(words), self._width, 1))
-        for matrix, word in zip(matrices, words, strict=True):
-            matrix[first : first + len(word)] *= 1 - _START_WEIGHT
-            matrix[np.arange(first, first + len(word)), list(word)] += _START_WEIGHT
-        shares = np.full(len(words), _START_SHARE / len(words))
-        return self._run(Fit(words, matrices, shares, self._composition), _SHORT_RUN)
+    def _start(self, kmers: tuple[Kmer, ...]) -> Fit:
+        first = (self._width - self._kmer_length) // 2
+        matrices = np.tile(self._composition, (len(kmers), self._width, 1))
+        for matrix, kmer in zip(matrices, kmers, strict=True):
+            matrix[first : first + len(kmer)] *= 1 - _START_WEIGHT
+            matrix[np.arange(first, first + len(kmer)), list(kmer)] += _START_WEIGHT
+        shares = np.full(len(kmers), _START_SHARE / len(kmers))
+        return self._run(Fit(kmers, matrices, shares, self._composition), _SHORT_RUN)
 
     def _run(self, fit: Fit, steps: int) -> Fit:
         for _ in range(steps):
-            chances, gain = self._expect(fit)
-            before, fit = fit.gain, self._maximise(fit.words, chances, gain)
+            sites, gain = self._expect(fit)
+            before, fit = fit.gain, self._maximize(fit.kmers, sites, gain)
             if gain - before <= _TOLERANCE * abs(gain):
                 break
         return fit
 
     def _expect(self, fit: Fit) -> tuple[Floats, float]:
-        weights = np.log(fit.matrices / fit.background).reshape(len(fit.words), -1)
+        weights = np.log(fit.matrices / fit.background).reshape(len(fit.kmers), -1)
         odds = np.exp(self._one_hot @ weights.T) * (fit.shares / self._shifts)
-        odds = odds.reshape(-1, self._shifts, len(fit.words))
+        odds = odds.reshape(-1, self._shifts, len(fit.kmers))
         total = 1.0 - fit.shares.sum() + odds.sum(axis=(1, 2))
         composition_gain = self._counts @ np.log(fit.background / self._composition)
         return odds / total[:, None, None], float(np.log(total).sum() + composition_gain)
 
-    def _maximise(self, words: tuple[Word, ...], chances: Floats, gain: float) -> Fit:
-        in_sites = chances.reshape(-1, len(words)).T @ self._one_hot
-        in_sites = in_sites.reshape(len(words), self._width, -1)
+    def _maximize(self, kmers: tuple[Kmer, ...], sites: Floats, gain: float) -> Fit:
+        in_sites = sites.reshape(-1, len(kmers)).T @ self._one_hot
+        in_sites = in_sites.reshape(len(kmers), self._width, -1)
         outside = np.maximum(self._counts - in_sites.sum(axis=(0, 1)), _PSEUDOCOUNT)
         matrices = in_sites + _PSEUDOCOUNT * self._composition
         return Fit(
-            words,
+            kmers,
             matrices / matrices.sum(axis=2, keepdims=True),
-            np.maximum(chances.sum(axis=(0, 1)), 0.01) / (len(chances) + 0.1),  # in sum below 1
+            np.maximum(sites.sum(axis=(0, 1)), 0.01) / (len(sites) + 0.1),  # in sum below 1
             outside / outside.sum(),
             gain,
         )
@@ -152,7 +152,7 @@ def are_alike(matrices: Floats, limit: float = 0.6) -> bool:
     return False
 
 
-def _centre(matrix: Floats, background: Floats) -> Floats:
+def _center(matrix: Floats, background: Floats) -> Floats:
     """Move the columns (w, A) so that the information lies in the middle."""
     width = len(matrix)
     bits = (matrix * np.log2(matrix / background)).sum(axis=1)

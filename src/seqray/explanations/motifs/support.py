@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
+from scipy.stats import rankdata
 
 from seqray.core import Alphabet, Codes, Floats
 from seqray.core.results import Explanation, Motif
 from seqray.explanations.motifs.seqlets import window_sums
 
 _PSEUDOCOUNT = 0.5
-# Passed by one in thirty thousand if scores and motif have nothing to do with each other; that strict because
-# the motif was fitted to letters with high scores.
+# Passed by one in thirty thousand if scores and motif are independent; that strict because the motif was
+# fitted to letters with high scores.
 _DEVIATIONS = 4.0
 
 
@@ -25,17 +25,19 @@ def support_ranks(
     Parameters
     ----------
     motif
-        Of w places. As many windows are looked at as half of its sites, those that match best.
+        Of w places. As many windows are taken as half of its sites, those that match best.
     explanations
-        All records, those without a site too.
+        All records, also those without a site.
+    alphabet
+        Of the records.
     background
         (A,) probabilities of the letters.
 
     Returns
     -------
     array, shape (matches,)
-        0 for the lowest and 1 for the highest sum of supporting scores of the record. Scores that know
-        nothing of the motif give uniform ranks.
+        0 for the lowest and 1 for the highest sum of supporting scores of the record; uniform if the scores
+        are independent of the motif.
     """
     weights = _log_odds(motif.counts, background)
     width = len(weights)
@@ -45,8 +47,11 @@ def support_ranks(
         return np.empty(0)
     # As many as half of the sites: the better half of them, unless others match as well.
     limit = np.sort(np.concatenate(matches))[-max(1, motif.sites // 2)]
-    sums = [window_sums(e.scores, width) for e in long_enough]
-    return np.concatenate([_ranks(s, m >= limit) for s, m in zip(sums, matches, strict=True)])
+    ranks = []
+    for explanation, match in zip(long_enough, matches, strict=True):
+        sums = window_sums(explanation.scores, width)
+        ranks.append((rankdata(sums)[match >= limit] - 1) / max(1, len(sums) - 1))
+    return np.concatenate(ranks)
 
 
 def scores_prefer(
@@ -56,12 +61,6 @@ def scores_prefer(
     ranks = support_ranks(motif, explanations, alphabet, background)
     deviation = 1 / np.sqrt(12 * max(1, len(ranks)))  # of the mean of uniform ranks
     return bool(len(ranks) and ranks.mean() - 0.5 > _DEVIATIONS * deviation)
-
-
-def _ranks(sums: Floats, chosen: npt.NDArray[np.bool_]) -> Floats:
-    values = np.sort(sums)
-    lower, upper = (np.searchsorted(values, sums[chosen], side) for side in ("left", "right"))
-    return (lower + upper - 1) / (2 * max(1, len(sums) - 1))
 
 
 def _log_odds(counts: Floats, background: Floats) -> Floats:
