@@ -75,7 +75,8 @@ def find_motifs(
 
     Genomes are full of frequent k-mers, so a motif counts only if the scores prefer it: under its best
     matches anywhere in the records the scores must rank higher, by four standard deviations, than under the
-    other windows of the same record. A motif with fewer than 5 sites, or sites in 2 % of the records, is dropped.
+    other windows of the same record. A motif with fewer than 5 sites, or sites in fewer than 2 % of the
+    records, is dropped.
     """
     if width < _NARROWEST:
         raise ValueError(f"a motif of {width} letters is none; give at least {_NARROWEST}")
