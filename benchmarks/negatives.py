@@ -28,7 +28,7 @@ from seqray.datasets.negatives import (
     RECIPES,
     Annotation,
     Genome,
-    Ground,
+    GenomeContext,
     Member,
     NegativeOptions,
     assign_groups,
@@ -62,13 +62,13 @@ class Pool:
     fold: np.ndarray
 
 
-def read_ground(data: Path) -> Ground:
+def read_genome_context(data: Path) -> GenomeContext:
     """Read the genome, its genes, and the letters near a gene's start."""
     folder = data / "ecoli_genome"
     genome = Genome.of(read_fasta(folder / "GCF_000005845.2_ASM584v2_genomic.fna.gz", DNA), DNA)
     features = read_features(folder / "GCF_000005845.2_ASM584v2_genomic.gff.gz")
     starts = select_features(features, ("gene", "pseudogene"), "GFF3")
-    return Ground(genome, Annotation.of(features, genome), near_starts(starts, genome, DISTANCE))
+    return GenomeContext(genome, Annotation.of(features, genome), near_starts(starts, genome, DISTANCE))
 
 
 def read_set(path: Path, label: str) -> list[LabelledSequence]:
@@ -80,13 +80,13 @@ def read_set(path: Path, label: str) -> list[LabelledSequence]:
 
 
 def make_sets(
-    positives: Sequence[LabelledSequence], ground: Ground, published: Sequence[LabelledSequence]
+    positives: Sequence[LabelledSequence], context: GenomeContext, published: Sequence[LabelledSequence]
 ) -> dict[str, list[LabelledSequence]]:
     """Make one set of negatives by each recipe; the published one is thinned to the number of positives."""
     sets = {}
     for name, (recipe, bins) in SETS.items():
         options = NegativeOptions({recipe: Fraction(1)}, seed=SEED, gc_bins=bins, block=BLOCK)
-        sets[name] = list(make_negatives(positives, options, DNA, ground).negatives)
+        sets[name] = list(make_negatives(positives, options, DNA, context).negatives)
     drawn = np.random.default_rng(SEED).permutation(len(published))[: len(positives)]
     return sets | {PUBLISHED: [published[i] for i in sorted(drawn.tolist())]}
 
@@ -166,11 +166,11 @@ def main() -> None:
     args = parser.parse_args()
     if args.data is None:
         parser.error("name the folder of the public files with --data or SEQRAY_DATA")
-    ground = read_ground(Path(args.data))
+    context = read_genome_context(Path(args.data))
     folder = Path(args.data) / "umarov2017"
     positives = read_set(folder / "Ecoli_prom.fa.gz", POSITIVE)
-    sets = make_sets(positives, ground, read_set(folder / "Ecoli_non_prom.fa.gz", PUBLISHED))
-    data = pool(positives, sets, ground.genome)
+    sets = make_sets(positives, context, read_set(folder / "Ecoli_non_prom.fa.gz", PUBLISHED))
+    data = pool(positives, sets, context.genome)
     columns = ["model", "trained_on", "tested_on", "positives", "negatives"]
     columns += [f"{name}{side}" for name in ("auroc", "mcc") for side in ("", "_low", "_high")]
     lines = [f"# {line}" for line in describe(sys.argv)]

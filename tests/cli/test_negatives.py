@@ -374,7 +374,7 @@ def test_an_empty_file_and_repeated_ids(seqray, tmp_path):
         (["--recipe", "substitution", "--keep", "20"], "20 of 20 segments are kept"),
         (
             ["--recipe", "substitution", "--segments", "99"],
-            "record 'p0': has 61 letters, which 99 segments",
+            "record 'p0': has 61 letters, fewer than 99 segments",
         ),
         (["--recipe", "genome"], "recipe 'genome' needs a genome; give --genome FILE"),
         (["--recipe", "genome", "--genome", "genome.fa"], "recipe 'genome' needs to know the starts; give"),
@@ -395,7 +395,7 @@ def test_an_empty_file_and_repeated_ids(seqray, tmp_path):
         ),
         (
             ["--recipe", "genome", "--genome", "positives.fa", "--annotation", "genes.gff3"],
-            "genes.gff3: names the contig 'chr', which the genome lacks; the genome begins with 'p0'",
+            "genes.gff3: names the contig 'chr', which is not in the genome; the genome begins with 'p0'",
         ),
         (["--recipe", "shuffle", "-o", "x.xls"], "x.xls: does not name a format by its end; use .tsv, .csv"),
         (["--recipe", "shuffle", "-o", "x.fa"], "FASTA has no place for labels; add --only-negatives"),

@@ -9,7 +9,7 @@ from seqray.core.alphabet import DNA
 from seqray.core.errors import InputError
 from seqray.core.intervals import Intervals
 from seqray.core.records import SequenceRecord
-from seqray.datasets.negatives.genome import Genome, minus, window_starts
+from seqray.datasets.negatives.genome import Genome, subtract, window_starts
 
 PAIRS = st.lists(
     st.tuples(st.integers(0, 60), st.integers(0, 60)).map(lambda p: (min(p), max(p))), max_size=6
@@ -22,7 +22,7 @@ def letters(pairs) -> set[int]:
 
 @given(PAIRS, PAIRS)
 def test_minus_is_the_difference_of_sets(one, two):
-    result = minus(Intervals.merge(one), Intervals.merge(two))
+    result = subtract(Intervals.merge(one), Intervals.merge(two))
     assert letters(result.pairs()) == letters(one) - letters(two)
 
 
@@ -62,5 +62,5 @@ def test_an_unknown_contig_is_named(genome):
     with pytest.raises(InputError) as error:
         genome.index("chr1", "x.gff")
     assert str(error.value) == (
-        "x.gff: names the contig 'chr1', which the genome lacks; the genome begins with 'a'"
+        "x.gff: names the contig 'chr1', which is not in the genome; the genome begins with 'a'"
     )

@@ -15,12 +15,12 @@ from seqray.core.alphabet import DNA, PROTEIN, RNA, reverse_complement
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.intervals import Intervals
 from seqray.core.records import LabelledSequence, SequenceRecord
+from seqray.datasets.negatives.annotation import Annotation, near_starts
 from seqray.datasets.negatives.genome import Genome
-from seqray.datasets.negatives.make import deal, make_negatives
+from seqray.datasets.negatives.make import assign_recipes, make_negatives
 from seqray.datasets.negatives.options import NegativeOptions
 from seqray.datasets.negatives.recipes import parse_mix
-from seqray.datasets.negatives.settings import Ground
-from seqray.datasets.negatives.sources import Annotation, near_starts
+from seqray.datasets.negatives.regions import GenomeContext
 from seqray.io.tracks.lines import Feature
 
 WINDOW_ID = re.compile(r"(\w+):(chr\d):(\d+)-(\d+):([+-])")
@@ -53,10 +53,10 @@ def positives(n: int = 40) -> list[LabelledSequence]:
 
 
 @pytest.fixture(scope="module")
-def ground() -> Ground:
+def ground() -> GenomeContext:
     genome = Genome.of([SequenceRecord(name, text) for name, text in TEXTS.items()], DNA)
     near = near_starts([g for g in GENES if g.kind == "gene"], genome, DISTANCE)
-    return Ground(genome, Annotation.of(GENES, genome), near)
+    return GenomeContext(genome, Annotation.of(GENES, genome), near)
 
 
 def options(*recipes: str, **settings) -> NegativeOptions:
@@ -139,7 +139,7 @@ def test_counts_follow_shares_and_every_positive_serves_equally(ground):
     made = make_negatives(positives(30), options(*mix, ratio=Fraction(5, 2)), DNA, ground)
     assert made.wanted == made.made == {"shuffle": 38, "substitution": 22, "genome": 15}  # of 75
     assert len({e.id for e in [*made.positives, *made.negatives]}) == 30 + 75
-    dealt = deal(30, made.wanted, np.random.default_rng(0))
+    dealt = assign_recipes(30, made.wanted, np.random.default_rng(0))
     assert {name: len(rows) for name, rows in dealt.items()} == made.wanted
     times = Counter(row for rows in dealt.values() for row in rows)
     assert sorted(times.values()) == [2] * 15 + [3] * 15
@@ -202,11 +202,11 @@ def test_given_groups_reach_the_negatives():
 def test_starts_are_avoided_by_the_recipes_named_only(ground):
     starts = {s: ground.genome.contigs() for s in "+-"}  # everything is near a start
     near = {s: Intervals.merge(pairs) for s, pairs in starts.items()}
-    everywhere = Ground(ground.genome, ground.annotation, near, frozenset(("genome",)))
+    everywhere = GenomeContext(ground.genome, ground.annotation, near, frozenset(("genome",)))
     made = make_negatives(positives(), options("genome", "coding"), DNA, everywhere)
     assert made.made == {"genome": 0, "coding": 20}
     assert made.wanted["genome"] == 20
-    both = Ground(ground.genome, ground.annotation, near, frozenset(("genome", "coding")))
+    both = GenomeContext(ground.genome, ground.annotation, near, frozenset(("genome", "coding")))
     assert make_negatives(positives(), options("genome", "coding"), DNA, both).made["coding"] == 0
 
 
@@ -260,8 +260,8 @@ def test_other_errors(ground):
     with pytest.raises(
         ConfigError, match="recipe 'antisense' needs to know the genes; give --annotation FILE"
     ):
-        make_negatives(positives(), options("antisense"), DNA, Ground(ground.genome))
+        make_negatives(positives(), options("antisense"), DNA, GenomeContext(ground.genome))
     with pytest.raises(ConfigError, match="0 negatives per positive"):
         make_negatives(positives(), options("shuffle", ratio=Fraction(0)), DNA)
-    with pytest.raises(InputError, match="record 'p': has 8 letters, which 20 segments can't share"):
+    with pytest.raises(InputError, match="record 'p': has 8 letters, fewer than 20 segments"):
         make_negatives([LabelledSequence("ACGTTGCA", "p", "p")], options("substitution"), DNA)

@@ -14,7 +14,7 @@ from seqray.datasets.negatives import RECIPES
 if TYPE_CHECKING:
     from seqray.cli.negatives.arguments import GenomeOptions, NegativesRequest
     from seqray.core import Alphabet, LabelledSequence
-    from seqray.datasets.negatives import Genome, Ground
+    from seqray.datasets.negatives import Genome, GenomeContext
     from seqray.io.sequences import OnSkip
     from seqray.io.tracks import Feature
 
@@ -61,14 +61,14 @@ def is_table(path: str) -> bool:
     return bool(head.strip()) and not name_format(head)
 
 
-def read_ground(
+def read_genome_context(
     options: GenomeOptions, alphabet: Alphabet, mix: Mapping[str, Fraction]
-) -> tuple[Ground | None, dict[str, object]]:
+) -> tuple[GenomeContext | None, dict[str, object]]:
     """Read the genome, its genes and starts, as far as the recipes need them; and what to say of them."""
     needed = [name for name in mix if RECIPES[name].genome]
     if not needed or options.genome is None or not alphabet.is_nucleotide:
         return None, {}
-    from seqray.datasets.negatives import Annotation, Genome, Ground
+    from seqray.datasets.negatives import Annotation, Genome, GenomeContext
     from seqray.io.sequences import read_sequences
     from seqray.io.tracks import read_features
 
@@ -83,14 +83,14 @@ def read_ground(
                 "holds no coding sequence (CDS)", where=source, remedy="give another --annotation"
             )
     if options.starts == "none":
-        return Ground(genome, annotation), {"starts": "none known"}
+        return GenomeContext(genome, annotation), {"starts": "none known"}
     avoiding = frozenset(needed if options.starts else {"genome"} & set(needed))
     near: dict[str, Any] = {}
     notes: dict[str, object] = {}
     if avoiding:
         starts = read_starts(options, features, source)
         near, notes = near_starts_of(options, starts, genome, source)
-    return Ground(genome, annotation, near, avoiding), notes
+    return GenomeContext(genome, annotation, near, avoiding), notes
 
 
 def is_genbank(path: str) -> bool:

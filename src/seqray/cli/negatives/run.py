@@ -34,8 +34,8 @@ def run(request: NegativesRequest) -> Outcome:
             skip_path, outputs.provenance(request.command, alphabet, {}), quiet=request.quiet
         ) as skipped:
             positives = list(inputs.read_positives(request, alphabet, skipped))
-        ground, notes = inputs.read_ground(genome, alphabet, options.mix)
-        result = make_negatives(positives, options, alphabet, ground) if positives else _nothing(options)
+        context, notes = inputs.read_genome_context(genome, alphabet, options.mix)
+        result = make_negatives(positives, options, alphabet, context) if positives else _nothing(options)
         if records.strict and (short := outputs.shortages(result)):
             raise InputError(short[0], remedy="ask for fewer, match less closely, or leave out --strict")
         facts = outputs.facts(result, options) | notes

@@ -1,4 +1,10 @@
-"""Negative examples for positive ones: one recipe for each question."""
+"""Negative examples for positive ones: one recipe for each question.
+
+- `make`: the negatives as a whole; `options`, `recipes`: what to make; `groups`: what a split keeps together
+- `transformations`: negatives made from a positive; `windows`, `sampling`: windows of a genome
+- `genome`, `annotation`, `occurrences`: the genome, its genes and starts, and the positives on it
+- `regions`: where the windows of each recipe may lie
+"""
 
 import lazy_loader
 

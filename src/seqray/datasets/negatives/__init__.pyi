@@ -1,8 +1,8 @@
+from .annotation import Annotation as Annotation, near_starts as near_starts
 from .genome import Genome as Genome
 from .groups import Member as Member, assign_groups as assign_groups
-from .make import make_negatives as make_negatives
+from .make import NegativeSet as NegativeSet, make_negatives as make_negatives
 from .occurrences import find_occurrences as find_occurrences
 from .options import NegativeOptions as NegativeOptions
 from .recipes import RECIPES as RECIPES, parse_mix as parse_mix
-from .settings import Ground as Ground, NegativeSet as NegativeSet
-from .sources import Annotation as Annotation, near_starts as near_starts
+from .regions import GenomeContext as GenomeContext

@@ -1,7 +1,7 @@
-"""A genome as one array of codes, with the arithmetic of intervals that places windows on it.
+"""A genome as one array of codes, and where windows may begin on it.
 
-Coordinates are 0-based and half-open. Inside this package they run through all contigs, one letter of
-nothing between two, so that no interval reaches from one contig into the next.
+Coordinates are 0-based and half-open. Inside this package they run through all contigs, with one unknown
+letter between two, so that no interval spans two contigs.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from seqray.core import Alphabet, Codes, InputError, Intervals, Ints, SequenceRecord, reverse_complement_codes
 
 Pairs = Sequence[tuple[int, int]]
+STRANDS = ("+", "-")
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Genome:
     names, circular
         Of the contigs.
     offsets, lengths : int64 (contigs,)
-        Where each contig begins, and its letters.
+        Start and length of each contig.
     codes : uint8 (T,)
         Letter codes of all contigs, the code of an unknown letter between two.
     alphabet
@@ -59,20 +60,20 @@ class Genome:
         Raises
         ------
         InputError
-            Where there is none of this name.
+            If there is none of this name.
         """
         try:
             return self.names.index(name)
         except ValueError:
             known = f"'{self.names[0]}'" if self.names else "nothing"
             raise InputError(
-                f"names the contig '{name}', which the genome lacks",
+                f"names the contig '{name}', which is not in the genome",
                 where=where,
                 remedy=f"the genome begins with {known}",
             ) from None
 
     def locate(self, position: int) -> tuple[str, int]:
-        """Name of the contig and place on it of a letter."""
+        """Contig of a letter, and its position there."""
         contig = int(np.searchsorted(self.offsets, position, "right")) - 1
         return self.names[contig], position - int(self.offsets[contig])
 
@@ -82,12 +83,12 @@ class Genome:
         return self.alphabet.decode(reverse_complement_codes(codes) if strand == "-" else codes)
 
     def contigs(self) -> list[tuple[int, int]]:
-        """Where each contig lies."""
+        """Start and end of each contig."""
         return [(int(o), int(o + n)) for o, n in zip(self.offsets, self.lengths, strict=True)]
 
 
-def minus(intervals: Intervals, others: Intervals) -> Intervals:
-    """Cut ``others`` out of ``intervals``."""
+def subtract(intervals: Intervals, others: Intervals) -> Intervals:
+    """The parts of ``intervals`` that are not in ``others``."""
     place = np.concatenate((intervals.starts, intervals.ends, others.starts, others.ends))
     step = np.repeat(
         np.array([1, -1, -2, 2]),
@@ -101,16 +102,16 @@ def minus(intervals: Intervals, others: Intervals) -> Intervals:
 
 
 def window_starts(parts: Pairs, length: int, forbidden: Intervals) -> Intervals:
-    """Where a window may begin so that it lies within one part and touches nothing forbidden.
+    """Where a window may begin so that it lies within one part and overlaps nothing forbidden.
 
     Parameters
     ----------
     parts
-        Intervals that may overlap; a window lies within one of them, whole.
+        Intervals that may overlap; a window lies within one of them.
     length
         Letters of the window.
     forbidden
-        What it must not touch.
+        Intervals that it must not overlap.
 
     Returns
     -------
@@ -118,4 +119,4 @@ def window_starts(parts: Pairs, length: int, forbidden: Intervals) -> Intervals:
         Of first letters.
     """
     room = Intervals.merge((start, end - length + 1) for start, end in parts)
-    return minus(room, Intervals.merge((start - length + 1, end) for start, end in forbidden.pairs()))
+    return subtract(room, Intervals.merge((start - length + 1, end) for start, end in forbidden.pairs()))

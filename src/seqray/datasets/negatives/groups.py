@@ -1,4 +1,4 @@
-"""Groups that a split keeps whole: a positive and what was made from it, and neighbours on the genome."""
+"""Groups that a split keeps whole: a positive and the negatives made from it, and neighbors on the genome."""
 
 from __future__ import annotations
 
@@ -6,29 +6,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
-from seqray.core import Alphabet
-from seqray.homology import kmer_groups, position_groups
+from seqray.core import Alphabet, Ints
+from seqray.homology import kmer_groups, merge_groups, position_groups
 
 SHARED_WORD = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One example, with all that ties it to others.
+    """An example, with all that relates it to others.
 
     Attributes
     ----------
     sequence
         Its letters.
     given
-        The group that the user's table names.
+        The group in the user's table.
     parent
         Number of the example that it was made from.
     contig, position
-        Where it lies, if known.
+        Its position on the genome, if known.
     """
 
     sequence: str
@@ -41,9 +39,9 @@ class Member:
 def assign_groups(members: Sequence[Member], block: int, alphabet: Alphabet) -> list[str]:
     """Name the group of each example.
 
-    An example is tied to the one that it was made from. One without a given group is tied to those in its
-    block of the genome, to windows that overlap it, and to those that share a word of 40 letters with it on
-    either strand.
+    An example is grouped with the one that it was made from. One without a given group is also grouped with
+    those in its block of the genome, with windows that overlap it, and with those that share a k-mer of 40
+    letters with it on either strand.
 
     Parameters
     ----------
@@ -57,48 +55,27 @@ def assign_groups(members: Sequence[Member], block: int, alphabet: Alphabet) -> 
     Returns
     -------
     list of str
-        The given name where there is one, else ``g1``, ``g2`` .. in order of appearance.
+        The given name if there is one, else ``g1``, ``g2`` .. in order of appearance.
     """
+    families = np.array([i if m.parent is None else m.parent for i, m in enumerate(members)], dtype=np.int64)
+    kmers, blocks = (np.full(len(members), -1, dtype=np.int64) for _ in range(2))
     rows = [i for i, member in enumerate(members) if member.given is None]
-    words = kmer_groups([members[i].sequence for i in rows], SHARED_WORD, alphabet=alphabet)
-    edges = _chain(rows, words.tolist())
+    kmers[rows] = kmer_groups([members[i].sequence for i in rows], SHARED_WORD, alphabet=alphabet)
     placed = [i for i in rows if members[i].contig is not None]
     if placed:
         longest = max(len(members[i].sequence) for i in placed)
         contigs = [members[i].contig or "" for i in placed]
-        blocks = position_groups(contigs, [members[i].position for i in placed], block, longest)
-        edges += _chain(placed, blocks.tolist())
-    edges += [(i, member.parent) for i, member in enumerate(members) if member.parent is not None]
-    return _names(members, _components(len(members), edges))
+        blocks[placed] = position_groups(contigs, [members[i].position for i in placed], block, longest)
+    return _names(members, merge_groups(families, kmers, blocks))
 
 
-def _chain(rows: Sequence[int], groups: Sequence[int]) -> list[tuple[int, int]]:
-    """Tie each row to the row before it in its group."""
-    last: dict[int, int] = {}
-    edges = []
-    for row, group in zip(rows, groups, strict=True):
-        if group in last:
-            edges.append((last[group], row))
-        last[group] = row
-    return edges
-
-
-def _components(n: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    table = np.array(edges, dtype=np.int64).reshape(-1, 2)
-    graph = coo_array((np.ones(len(table), dtype=np.int8), (table[:, 0], table[:, 1])), shape=(n, n))
-    return connected_components(graph, directed=False)[1].tolist()
-
-
-def _names(members: Sequence[Member], components: Sequence[int]) -> list[str]:
-    """Name components after their given group, or by numbers that no given group bears."""
-    names = {c: m.given for c, m in zip(components, members, strict=True) if m.given is not None}
+def _names(members: Sequence[Member], groups: Ints) -> list[str]:
+    """Name groups after their given name, or by numbers that no given name uses."""
+    numbers = groups.tolist()
+    names = {g: m.given for g, m in zip(numbers, members, strict=True) if m.given is not None}
     used = {member.given for member in members}
-    number = 0
-    for component in components:
-        if component in names:
-            continue
-        number += 1
-        while f"g{number}" in used:
-            number += 1
-        names[component] = f"g{number}"
-    return [m.given or names[c] for c, m in zip(components, members, strict=True)]
+    free = (name for n in range(1, 2 * len(members) + 2) if (name := f"g{n}") not in used)
+    for group in numbers:
+        if group not in names:
+            names[group] = next(free)
+    return [m.given or names[g] for g, m in zip(numbers, members, strict=True)]

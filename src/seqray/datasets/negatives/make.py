@@ -1,38 +1,60 @@
-"""From positives and recipes to negatives: deal the positives out, make a negative of each, group all."""
+"""From positives and recipes to negatives: assign positives to recipes, make the negatives, group all."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from seqray.core import Alphabet, Codes, ConfigError, InputError, LabelledSequence, reverse_complement
-from seqray.datasets.negatives.cut import Cutter, Made
-from seqray.datasets.negatives.derived import shuffled, substituted
-from seqray.datasets.negatives.draw import Taken
 from seqray.datasets.negatives.groups import Member, assign_groups
 from seqray.datasets.negatives.occurrences import Occurrences
 from seqray.datasets.negatives.options import NegativeOptions
 from seqray.datasets.negatives.recipes import RECIPES, allot
-from seqray.datasets.negatives.settings import Ground, NegativeSet
+from seqray.datasets.negatives.regions import GenomeContext
+from seqray.datasets.negatives.sampling import OccupiedIntervals
+from seqray.datasets.negatives.transformations import shuffle_letters, substitute_segments
+from seqray.datasets.negatives.windows import Negative, WindowSampler
 
 MOST = 1000  # negatives of one positive; more would only repeat themselves
-TRIES = 20  # shuffles of one positive before it is given up: a run of one letter has no other order
+TRIES = 20  # shuffles of one positive before it is skipped: a run of one letter has no other order
+
+
+@dataclass(frozen=True)
+class NegativeSet:
+    """Positives and the negatives made for them, in groups.
+
+    Attributes
+    ----------
+    positives, negatives
+        Examples; the negatives recipe by recipe, in the order of their positives.
+    wanted, made
+        Negatives by recipe.
+    placed
+        Positives that were found in the genome; None without a genome.
+    """
+
+    positives: tuple[LabelledSequence, ...]
+    negatives: tuple[LabelledSequence, ...]
+    wanted: Mapping[str, int]
+    made: Mapping[str, int]
+    placed: int | None
 
 
 def make_negatives(
     positives: Sequence[LabelledSequence],
     options: NegativeOptions,
     alphabet: Alphabet,
-    ground: Ground | None = None,
+    context: GenomeContext | None = None,
 ) -> NegativeSet:
     """Make negatives for positives.
 
-    Each positive is the model of as many negatives as any other (but for one, where the ratio is no whole
-    number), dealt to the recipes at random. Where there are too few windows, fewer are made.
+    Each positive gets the same number of negatives (within one, if the ratio is not a whole number), assigned
+    to the recipes at random. If there are too few windows, fewer are made.
 
     Parameters
     ----------
@@ -42,46 +64,56 @@ def make_negatives(
         What to make.
     alphabet
         Of the positives.
-    ground
-        Needed by recipes that cut windows from a genome.
+    context
+        The genome; needed by recipes that take windows from it.
 
     Raises
     ------
     InputError
-        Where there is no positive.
+        If there is no positive.
     ConfigError
-        For a recipe that lacks its genome or annotation, or settings that don't go together.
+        For a recipe without its genome or annotation, or settings that contradict each other.
+
+    Examples
+    --------
+    >>> from seqray.core import DNA
+    >>> positives = [LabelledSequence("TTGACAATTAATCATCGGCTCG", "promoter", "lac")]
+    >>> found = make_negatives(positives, NegativeOptions({"shuffle": Fraction(1)}), DNA)
+    >>> [negative.id for negative in found.negatives]
+    ['shuffle:lac:1']
+    >>> sorted(found.negatives[0].sequence) == sorted(positives[0].sequence)
+    True
     """
     if not positives:
         raise InputError("there is no positive to make negatives for")
-    _check(options, alphabet, ground)
+    _check(options, alphabet, context)
     codes = [alphabet.encode(example.sequence) for example in positives]
     wanted = allot(math.floor(options.ratio * len(positives) + Fraction(1, 2)), options.mix)
-    models = deal(len(positives), wanted, np.random.default_rng(options.seed))
-    taken = Taken(options.max_overlap, {example.sequence for example in positives})
-    cut = None if ground is None else Cutter(positives, codes, options, ground, taken)
-    made: list[Made] = []
+    rows_of = assign_recipes(len(positives), wanted, np.random.default_rng(options.seed))
+    occupied = OccupiedIntervals(options.max_overlap, {example.sequence for example in positives})
+    sampler = None if context is None else WindowSampler(positives, codes, options, context, occupied)
+    made: list[Negative] = []
     counts: dict[str, int] = {}
-    for name, rows in models.items():
+    for name, rows in rows_of.items():
         rng = np.random.default_rng([options.seed, 1 + list(RECIPES).index(name)])
-        new = cut(name, rows, rng) if RECIPES[name].genome and cut else []
+        new = sampler(name, rows, rng) if RECIPES[name].genome and sampler else []
         if not RECIPES[name].genome:
-            new = _derive(name, rows, positives, codes, options, alphabet, taken, rng)
+            new = _derive(name, rows, positives, codes, options, alphabet, occupied, rng)
         made, counts[name] = made + new, len(new)
-    occurrences = cut.occurrences if cut else None
-    examples = _grouped(positives, made, options, alphabet, ground, occurrences)
+    occurrences = sampler.occurrences if sampler else None
+    examples = _grouped(positives, made, options, alphabet, context, occurrences)
     n = len(positives)
     placed = None if occurrences is None else int((occurrences.places >= 0).sum())
     return NegativeSet(tuple(examples[:n]), tuple(examples[n:]), wanted, counts, placed)
 
 
-def _check(options: NegativeOptions, alphabet: Alphabet, ground: Ground | None) -> None:
+def _check(options: NegativeOptions, alphabet: Alphabet, context: GenomeContext | None) -> None:
     for name in options.mix:
         if RECIPES[name].genome and not alphabet.is_nucleotide:
             raise ConfigError(f"recipe '{name}' cuts windows from a genome", remedy="protein has none")
-        if RECIPES[name].genome and ground is None:
+        if RECIPES[name].genome and context is None:
             raise ConfigError(f"recipe '{name}' needs a genome", remedy="give --genome FILE")
-        if RECIPES[name].annotation and (ground is None or ground.annotation is None):
+        if RECIPES[name].annotation and (context is None or context.annotation is None):
             raise ConfigError(f"recipe '{name}' needs to know the genes", remedy="give --annotation FILE")
     if options.ratio <= 0:
         raise ConfigError(f"{options.ratio} negatives per positive", remedy="give a ratio above 0")
@@ -89,13 +121,23 @@ def _check(options: NegativeOptions, alphabet: Alphabet, ground: Ground | None) 
         raise ConfigError(f"{options.ratio} negatives per positive", remedy=f"give at most {MOST}")
 
 
-def deal(n: int, counts: Mapping[str, int], rng: np.random.Generator) -> dict[str, list[int]]:
-    """Deal n positives to recipes, each as often as any other or once more: their numbers, ascending."""
+def assign_recipes(n: int, counts: Mapping[str, int], rng: np.random.Generator) -> dict[str, list[int]]:
+    """Assign n positives to recipes, each equally often or once more: their numbers, ascending.
+
+    Parameters
+    ----------
+    n
+        Number of positives.
+    counts
+        Negatives of each recipe.
+    rng
+        Source of randomness.
+    """
     total = sum(counts.values())
-    pack = np.concatenate((np.tile(np.arange(n), total // n), rng.permutation(n)[: total % n]))
-    pack = rng.permutation(pack)
+    shuffled = np.concatenate((np.tile(np.arange(n), total // n), rng.permutation(n)[: total % n]))
+    shuffled = rng.permutation(shuffled)
     edges = np.cumsum([0, *counts.values()])
-    return {name: sorted(pack[edges[i] : edges[i + 1]].tolist()) for i, name in enumerate(counts)}
+    return {name: sorted(shuffled[edges[i] : edges[i + 1]].tolist()) for i, name in enumerate(counts)}
 
 
 def _derive(
@@ -105,60 +147,60 @@ def _derive(
     codes: Sequence[Codes],
     options: NegativeOptions,
     alphabet: Alphabet,
-    taken: Taken,
+    occupied: OccupiedIntervals,
     rng: np.random.Generator,
-) -> list[Made]:
-    """Make a negative out of each positive; one that has no other order of letters is left out."""
+) -> list[Negative]:
+    """Make a negative from each positive; one without another order of letters is left out."""
     for row in rows:
         if recipe == "substitution" and len(codes[row]) < options.segments:
             raise InputError(
-                f"has {len(codes[row])} letters, which {options.segments} segments can't share",
+                f"has {len(codes[row])} letters, fewer than {options.segments} segments",
                 where=positives[row].where,
                 remedy="give fewer --segments",
             )
     change = _change(recipe, options, alphabet, rng)
-    made: list[Made] = []
+    made: list[Negative] = []
     number: Counter[int] = Counter()
     for row in rows:
         fresh = (alphabet.decode(change(codes[row])) for _ in range(TRIES))
-        letters = next((text for text in fresh if _is_new(text, alphabet, taken)), None)
+        letters = next((text for text in fresh if _is_new(text, alphabet, occupied)), None)
         if letters is not None:
-            taken.sequences.add(letters)
+            occupied.sequences.add(letters)
             number[row] += 1
-            made.append(Made(letters, row, f"{recipe}:{positives[row].id}:{number[row]}"))
+            made.append(Negative(letters, row, f"{recipe}:{positives[row].id}:{number[row]}"))
     return made
 
 
 def _change(
     recipe: str, options: NegativeOptions, alphabet: Alphabet, rng: np.random.Generator
 ) -> Callable[[Codes], Codes]:
-    """What a recipe does to the codes of a positive."""
+    """The function that a recipe applies to the codes of a positive."""
     if recipe == "substitution":
         letters = len(alphabet.letters)
-        return lambda codes: substituted(codes, rng, letters, options.segments, options.keep)[0]
+        return lambda codes: substitute_segments(codes, rng, letters, options.segments, options.keep)[0]
     words = options.shuffle_words or (2 if alphabet.is_nucleotide else 1)
-    return lambda codes: shuffled(codes, rng, words)
+    return lambda codes: shuffle_letters(codes, rng, words)
 
 
-def _is_new(letters: str, alphabet: Alphabet, taken: Taken) -> bool:
+def _is_new(letters: str, alphabet: Alphabet, occupied: OccupiedIntervals) -> bool:
     other = reverse_complement(letters, alphabet) if alphabet.is_nucleotide else letters
-    return letters not in taken.sequences and other not in taken.sequences
+    return letters not in occupied.sequences and other not in occupied.sequences
 
 
 def _grouped(
     positives: Sequence[LabelledSequence],
-    made: Sequence[Made],
+    made: Sequence[Negative],
     options: NegativeOptions,
     alphabet: Alphabet,
-    ground: Ground | None,
+    context: GenomeContext | None,
     occurrences: Occurrences | None,
 ) -> list[LabelledSequence]:
     """Positives, then negatives, with their groups; a negative has the split of its positive."""
     places = occurrences.places if occurrences else np.full(len(positives), -1, dtype=np.int64)
     if any(example.split for example in positives):
-        # The table split them without regard to where they lie; windows then have blocks of their own.
+        # The table was split regardless of positions; windows then have blocks of their own.
         places = np.full(len(positives), -1, dtype=np.int64)
-    members = [_member(e, place, ground) for e, place in zip(positives, places.tolist(), strict=True)]
+    members = [_member(e, place, context) for e, place in zip(positives, places.tolist(), strict=True)]
     for m in made:
         parent = m.positive if m.contig is None else None
         members.append(Member(m.sequence, None, parent, m.contig, m.start))
@@ -168,14 +210,11 @@ def _grouped(
         LabelledSequence(m.sequence, options.label, m.name, None, p.split, p.context)
         for m, p in zip(made, models, strict=True)
     ]
-    return [
-        LabelledSequence(e.sequence, e.label, e.id, group, e.split, e.context)
-        for e, group in zip([*positives, *negatives], groups, strict=True)
-    ]
+    return [replace(e, group=group) for e, group in zip([*positives, *negatives], groups, strict=True)]
 
 
-def _member(example: LabelledSequence, place: int, ground: Ground | None) -> Member:
-    if place < 0 or ground is None:
+def _member(example: LabelledSequence, place: int, context: GenomeContext | None) -> Member:
+    if place < 0 or context is None:
         return Member(example.sequence, example.group)
-    contig, position = ground.genome.locate(place)
+    contig, position = context.genome.locate(place)
     return Member(example.sequence, example.group, None, contig, position)

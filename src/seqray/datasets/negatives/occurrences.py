@@ -1,4 +1,4 @@
-"""Where positives stand in a genome, told by the words that they share with it on either strand."""
+"""Positions of the positives in a genome, by the k-mers that they share with it on either strand."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from seqray.core import (
 )
 from seqray.datasets.negatives.genome import Genome
 
-WORD = 24  # 4**24 words: in a genome of a billion letters one is met by chance about once in 140,000
+WORD = 24  # 4**24 k-mers: in a genome of a billion letters one occurs by chance about once in 140,000
 BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
 class Occurrences:
-    """Where the words of positives stand.
+    """Where the k-mers of positives occur.
 
     Attributes
     ----------
     covered
-        Every letter of the genome that belongs to such a word, plain or reverse complement.
+        Every letter of the genome in such a k-mer, on either strand.
     places : int64 (N,)
-        Where each positive lies, as the middle one of the places of its words; -1 where it has none.
+        Position of each positive: the median position of its k-mers; -1 if there is none.
     """
 
     covered: Intervals
@@ -40,11 +40,10 @@ class Occurrences:
 
 
 def find_occurrences(positives: Sequence[str], genome: Genome) -> Occurrences:
-    """Look up the words of N positives in a genome.
+    """Find the k-mers of N positives in a genome.
 
-    Words have 24 letters; a positive that is shorter is one word. Those that hold an ambiguous letter
-    don't count. A positive that differs in some letters from the genome, or stands in it twice, is met by the
-    words that it has left, or twice.
+    k is 24, or the length of a shorter positive; k-mers with an ambiguous letter don't count. A positive that
+    differs from the genome in some letters is found by its other k-mers; one that occurs twice, twice.
     """
     places = np.full(len(positives), -1, dtype=np.int64)
     pieces: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""The recipes by name: what each needs, what it teaches, and how many negatives each one gives."""
+"""The recipes by name: what each needs, what a model learns from it, and how many negatives each makes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Recipe:
     makes
         What the negatives are.
     teaches
-        What a model can learn from them besides what is wanted.
+        What a model can learn from them besides the signal.
     genome
-        Whether windows are cut from a genome (else made from the positives).
+        Whether negatives are windows of a genome (else made from the positives).
     annotation
-        Whether the genes must be known.
+        Whether it needs the genes.
     """
 
     makes: str

@@ -12,11 +12,12 @@ import pytest
 from seqray.core.alphabet import DNA
 from seqray.core.intervals import Intervals
 from seqray.core.records import SequenceRecord
-from seqray.datasets.negatives import draw
-from seqray.datasets.negatives.draw import GcBins, Taken, candidates, draw_windows
+from seqray.datasets.negatives import sampling
 from seqray.datasets.negatives.genome import Genome
-from seqray.datasets.negatives.sources import NOTHING, Source
+from seqray.datasets.negatives.regions import AllowedRegions
+from seqray.datasets.negatives.sampling import GcBins, OccupiedIntervals, candidates, sample_windows
 
+NOTHING = Intervals.merge(())
 EVERYWHERE = {"+": NOTHING, "-": NOTHING}
 
 
@@ -29,10 +30,10 @@ def genome_of(*texts: str) -> Genome:
 
 
 def draw_from(genome, positives, *, bins=20, taken=None, forbidden=EVERYWHERE, seed=0):
-    sources = {s: Source(genome.contigs(), forbidden[s]) for s in "+-"}
+    sources = {s: AllowedRegions(genome.contigs(), forbidden[s]) for s in "+-"}
     codes = [DNA.encode(p) for p in positives]
     rng = np.random.default_rng(seed)
-    return draw_windows(genome, sources, codes, GcBins(bins), taken or Taken(), rng)
+    return sample_windows(genome, sources, codes, GcBins(bins), taken or OccupiedIntervals(), rng)
 
 
 def gc_bin(text: str, bins: int) -> int:
@@ -98,14 +99,14 @@ def test_rare_gc_is_found_by_looking_everywhere(monkeypatch):
     genome = genome_of(text[:30_000] + "A" * 10 + "G" * 40 + "A" * 10 + text[30_000:])
     [window] = draw_from(genome, ["C" * 40])
     assert 30_008 <= window.start <= 30_012  # 38 of 40 letters are in the last bin of 20
-    monkeypatch.setattr(draw, "MOST_CANDIDATES", 1000)  # of 100,000 places ten will do
+    monkeypatch.setattr(sampling, "MOST_CANDIDATES", 1000)  # of 100,000 places ten will do
     assert draw_from(genome, ["C" * 40]) == [None]
 
 
 def test_overlap_as_far_as_allowed():
     genome = genome_of(random_letters(100, 9))
     for most in (0, 5, 19):
-        windows = [w for w in draw_from(genome, ["A" * 20] * 50, bins=0, taken=Taken(most)) if w]
+        windows = [w for w in draw_from(genome, ["A" * 20] * 50, bins=0, taken=OccupiedIntervals(most)) if w]
         spans = sorted((w.start, w.end) for w in windows)
         shared = [a[1] - b[0] for i, a in enumerate(spans) for b in spans[i + 1 :]]
         assert max(shared) <= most
@@ -115,16 +116,16 @@ def test_overlap_as_far_as_allowed():
 def test_a_sequence_in_use_is_passed_over_on_either_strand():
     unit = random_letters(30, 10)
     genome = genome_of(unit)
-    assert draw_from(genome, [unit], bins=0, taken=Taken(0, {unit})) == [None]
+    assert draw_from(genome, [unit], bins=0, taken=OccupiedIntervals(0, {unit})) == [None]
     backwards = genome.letters(0, 30, "-")
-    assert draw_from(genome, [unit], bins=0, taken=Taken(0, {backwards})) == [None]
+    assert draw_from(genome, [unit], bins=0, taken=OccupiedIntervals(0, {backwards})) == [None]
     assert draw_from(genome, [unit], bins=0)[0].start == 0
 
 
 def test_taken_looks_left_as_far_as_the_longest():
-    taken = Taken(2)
-    taken.take(0, 100)
-    taken.take(50, 55)
+    taken = OccupiedIntervals(2)
+    taken.add(0, 100)
+    taken.add(50, 55)
     assert not taken.is_free(90, 95)
     assert taken.is_free(98, 120)
     assert not taken.is_free(97, 120)

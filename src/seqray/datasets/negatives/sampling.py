@@ -1,7 +1,7 @@
-"""Draw windows at random from where they may lie, each like its positive in length and in GC content.
+"""Sample windows of a genome at random, each with the length and GC content of its positive.
 
-The GC content of a sequence is the share of G and C among its unambiguous letters; [0, 1] is cut into
-equal bins, and a window matches a positive of its own length and bin.
+The GC content of a sequence is the share of G and C among its unambiguous letters; [0, 1] is divided into
+equal bins, and a window matches a positive of the same length and bin.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from seqray.core import Codes, Intervals, Ints, reverse_complement
-from seqray.datasets.negatives.genome import Genome, window_starts
-from seqray.datasets.negatives.sources import STRANDS, Source
+from seqray.datasets.negatives.genome import STRANDS, Genome, window_starts
+from seqray.datasets.negatives.regions import AllowedRegions
 
 CHUNK = 1 << 13
-MOST_CANDIDATES = 1 << 24  # looked at for the windows of one length; all of them where there are no more
+MOST_CANDIDATES = 1 << 24  # examined for the windows of one length; all of them if there are no more
 _ANY = -1
 
 
@@ -32,15 +32,15 @@ class Window:
 
 
 @dataclass
-class Taken:
-    """What is in use: intervals that further windows must not share too many letters with, and sequences.
+class OccupiedIntervals:
+    """Windows and sequences in use, which further windows must not repeat.
 
     Attributes
     ----------
     max_overlap
         Letters that two windows may share.
     sequences
-        Letters of positives and negatives; a window that is one of them on either strand is passed over.
+        Letters of positives and negatives; a window equal to one of them on either strand is skipped.
     """
 
     max_overlap: int = 0
@@ -50,16 +50,16 @@ class Taken:
 
     def is_free(self, start: int, end: int) -> bool:
         """Whether no window in use shares more letters with this one than allowed."""
-        place = bisect_left(self._starts, (start - self._longest, 0))
-        while place < len(self._starts) and self._starts[place][0] < end:
-            first, last = self._starts[place]
+        index = bisect_left(self._starts, (start - self._longest, 0))
+        while index < len(self._starts) and self._starts[index][0] < end:
+            first, last = self._starts[index]
             if min(last, end) - max(first, start) > self.max_overlap:
                 return False
-            place += 1
+            index += 1
         return True
 
-    def take(self, start: int, end: int) -> None:
-        """Put a window in use."""
+    def add(self, start: int, end: int) -> None:
+        """Add a window."""
         insort(self._starts, (start, end))
         self._longest = max(self._longest, end - start)
 
@@ -76,7 +76,7 @@ class GcBins:
 
     count: int = 20
 
-    def of(self, codes: Codes, unknown: int) -> np.ndarray:
+    def of(self, codes: Codes, unknown: int) -> Ints:
         """Bin of each row: codes (N, L) -> int64 (N,). C and G are codes 1 and 2 of DNA and RNA."""
         if not self.count:
             return np.full(len(codes), _ANY, dtype=np.int64)
@@ -85,34 +85,34 @@ class GcBins:
         return np.minimum(gc * self.count // known, self.count - 1)  # in whole numbers, hence exact
 
 
-def draw_windows(
+def sample_windows(
     genome: Genome,
-    sources: Mapping[str, Source],
+    regions: Mapping[str, AllowedRegions],
     positives: Sequence[Codes],
     bins: GcBins,
-    taken: Taken,
+    occupied: OccupiedIntervals,
     rng: np.random.Generator,
 ) -> list[Window | None]:
-    """Draw a window for each positive, None where there is none left.
+    """Sample a window for each positive; None if there is none left.
 
     Parameters
     ----------
     genome
-        Where windows are cut from.
-    sources
+        To take windows from.
+    regions
         By strand, where windows may lie.
     positives
         (n,) codes of each.
     bins
         Of GC content.
-    taken
-        What is in use; the windows drawn are put in use.
+    occupied
+        Windows and sequences in use; the sampled windows are added.
     rng
         Source of randomness.
 
     Notes
     -----
-    Long windows are drawn first. Windows hold no ambiguous letter, and none equals a sequence in use on
+    Long windows are sampled first. Windows have no ambiguous letter, and none equals a sequence in use on
     either strand.
     """
     drawn: list[Window | None] = [None] * len(positives)
@@ -120,25 +120,25 @@ def draw_windows(
     for length in sorted({len(codes) for codes in positives}, reverse=True):
         rows = np.flatnonzero(lengths == length).tolist()
         keys = bins.of(np.stack([positives[i] for i in rows]), genome.alphabet.unknown)
-        found = _draw_of_length(genome, sources, length, Counter(keys.tolist()), bins, taken, rng)
+        found = _sample_of_length(genome, regions, length, Counter(keys.tolist()), bins, occupied, rng)
         for i, key in zip(rows, keys.tolist(), strict=True):
             drawn[i] = found[key].pop() if found[key] else None
     return drawn
 
 
-def _draw_of_length(
+def _sample_of_length(
     genome: Genome,
-    sources: Mapping[str, Source],
+    regions: Mapping[str, AllowedRegions],
     length: int,
     wanted: Counter[int],
     bins: GcBins,
-    taken: Taken,
+    occupied: OccupiedIntervals,
     rng: np.random.Generator,
 ) -> dict[int, list[Window]]:
-    """Draw as many windows of each bin as wanted, or as there are."""
+    """Sample as many windows of each bin as wanted, or as there are."""
     found: dict[int, list[Window]] = {key: [] for key in wanted}
     open_bins = np.array(sorted(wanted), dtype=np.int64)
-    room = {s: window_starts(sources[s].parts, length, sources[s].forbidden) for s in STRANDS}
+    room = {s: window_starts(regions[s].parts, length, regions[s].forbidden) for s in STRANDS}
     for starts, minus in candidates(room, wanted.total(), rng):
         codes = genome.codes[starts[:, None] + np.arange(length)]  # (chunk, L)
         keys = bins.of(codes, genome.alphabet.unknown)
@@ -147,7 +147,7 @@ def _draw_of_length(
             starts[good].tolist(), minus[good].tolist(), keys[good].tolist(), strict=True
         ):
             window = Window(start, start + length, STRANDS[is_minus])
-            if len(found[key]) < wanted[key] and _take(genome, window, taken):
+            if len(found[key]) < wanted[key] and _accept(genome, window, occupied):
                 found[key].append(window)
         open_bins = np.array(sorted(k for k in wanted if len(found[k]) < wanted[k]), dtype=np.int64)
         if not len(open_bins):
@@ -155,24 +155,33 @@ def _draw_of_length(
     return found
 
 
-def _take(genome: Genome, window: Window, taken: Taken) -> bool:
-    if not taken.is_free(window.start, window.end):
+def _accept(genome: Genome, window: Window, occupied: OccupiedIntervals) -> bool:
+    if not occupied.is_free(window.start, window.end):
         return False
     letters = genome.letters(window.start, window.end, window.strand)
-    if letters in taken.sequences or reverse_complement(letters, genome.alphabet) in taken.sequences:
+    if letters in occupied.sequences or reverse_complement(letters, genome.alphabet) in occupied.sequences:
         return False
-    taken.take(window.start, window.end)
-    taken.sequences.add(letters)
+    occupied.add(window.start, window.end)
+    occupied.sequences.add(letters)
     return True
 
 
 def candidates(
     room: Mapping[str, Intervals], wanted: int, rng: np.random.Generator
 ) -> Iterator[tuple[Ints, np.ndarray]]:
-    """Yield first letters and strands (True for minus) in chunks, in random order, every one as likely.
+    """Yield starts and strands (True for minus) of windows in chunks, uniformly at random.
 
-    First some are drawn with replacement, which is cheap and nearly always enough. Then all come
-    in random order, or, where there are more than `MOST_CANDIDATES`, as many are drawn.
+    First some are drawn with replacement, which is cheap and nearly always enough. Then all follow in random
+    order, or, if there are more than `MOST_CANDIDATES`, so many are drawn.
+
+    Parameters
+    ----------
+    room
+        By strand, where windows may begin.
+    wanted
+        Number of windows needed.
+    rng
+        Source of randomness.
     """
     sizes = np.concatenate([room[strand].ends - room[strand].starts for strand in STRANDS])
     first = np.concatenate([room[strand].starts for strand in STRANDS])

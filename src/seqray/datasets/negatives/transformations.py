@@ -1,4 +1,4 @@
-"""Negatives made out of a positive: its letters shuffled, or most of its segments replaced."""
+"""Negatives made from a positive: its letters shuffled, or most of its segments replaced."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ import numpy as np
 from seqray.core import Codes, ConfigError, dinucleotide_shuffle
 
 
-def shuffled(codes: Codes, rng: np.random.Generator, words: int = 2) -> Codes:
+def shuffle_letters(codes: Codes, rng: np.random.Generator, words: int = 2) -> Codes:
     """Shuffle a sequence.
 
     Parameters
     ----------
-    codes
-        (n,) letter codes.
-    rng
-        Source of randomness.
+    codes, rng
+        (n,) letter codes, and the source of randomness.
     words
-        1: every letter occurs as often as before; 2: every pair of neighbours does, see
-        `seqray.core.dinucleotide_shuffle`.
+        1 keeps the count of each letter, 2 that of each dinucleotide.
     """
     if words not in (1, 2):
         raise ConfigError(f"shuffles that keep words of {words} letters", remedy="give 1 or 2")
@@ -26,13 +23,7 @@ def shuffled(codes: Codes, rng: np.random.Generator, words: int = 2) -> Codes:
 
 
 def segment_edges(length: int, segments: int) -> np.ndarray:
-    """Borders of segments as even as possible: int64 (segments + 1,), from 0 to ``length``.
-
-    Raises
-    ------
-    ConfigError
-        Where there are more segments than letters.
-    """
+    """Borders of segments as even as possible: int64 (segments + 1,), from 0 to ``length``."""
     if not 1 <= segments <= length:
         raise ConfigError(
             f"{segments} segments of a sequence of {length} letters", remedy="give fewer --segments"
@@ -40,7 +31,7 @@ def segment_edges(length: int, segments: int) -> np.ndarray:
     return np.arange(segments + 1, dtype=np.int64) * length // segments
 
 
-def substituted(
+def substitute_segments(
     codes: Codes, rng: np.random.Generator, letters: int, segments: int = 20, keep: int = 8
 ) -> tuple[Codes, np.ndarray]:
     """Keep some segments of a sequence and fill the others with random letters.

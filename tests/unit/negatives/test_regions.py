@@ -12,20 +12,18 @@ from seqray.core.alphabet import DNA
 from seqray.core.errors import InputError
 from seqray.core.intervals import Intervals
 from seqray.core.records import SequenceRecord
+from seqray.datasets.negatives.annotation import Annotation, near_starts, to_genome_coordinates
 from seqray.datasets.negatives.genome import Genome
-from seqray.datasets.negatives.sources import (
-    NOTHING,
-    Annotation,
-    Source,
+from seqray.datasets.negatives.regions import (
+    AllowedRegions,
+    allowed_regions,
+    assign_blocks,
     clip,
     convergent_gaps,
-    deal_blocks,
-    near_starts,
-    on_genome,
-    sources_of,
 )
 from seqray.io.tracks.lines import Feature
 
+NOTHING = Intervals.merge(())
 # Two contigs of 100 and 50 letters: the second begins at 101.
 GENOME = Genome.of([SequenceRecord("a", "A" * 100), SequenceRecord("b", "C" * 50, circular=True)], DNA)
 FREE = {"+": NOTHING, "-": NOTHING}
@@ -66,7 +64,7 @@ def test_a_gene_on_the_minus_strand_across_the_origin_begins_behind_it():
 
 
 def test_a_feature_across_the_origin_is_cut_in_two():
-    placed = on_genome([gene("b", 45, 55, "-")], GENOME)
+    placed = to_genome_coordinates([gene("b", 45, 55, "-")], GENOME)
     assert placed["-"] == [(146, 151), (101, 106)]
 
 
@@ -75,7 +73,7 @@ def test_a_feature_across_the_origin_is_cut_in_two():
     [
         (
             gene("c", 0, 9, "+"),
-            "x.gff: names the contig 'c', which the genome lacks; the genome begins with 'a'",
+            "x.gff: names the contig 'c', which is not in the genome; the genome begins with 'a'",
         ),
         (gene("a", 100, 120, "+"), "has a feature at 101-120 of 'a', which has 100 letters; check that"),
         (gene("a", 10, 120, "+"), "has a feature at 11-120 of 'a'"),
@@ -102,14 +100,14 @@ def test_convergent_gaps_by_hand():
 
 def test_no_gap_reaches_into_the_next_contig():
     annotation = Annotation.of([gene("a", 0, 90, "+"), gene("b", 10, 20, "-")], GENOME)
-    assert sources_of("convergent", GENOME, FREE, annotation)["+"].parts == []
+    assert allowed_regions("convergent", GENOME, FREE, annotation)["+"].parts == []
 
 
 def test_coding_and_antisense_are_opposite_strands_and_leave_out_where_both_code():
     features = [gene("a", 0, 30, "+", "CDS"), gene("a", 25, 60, "-", "CDS"), gene("a", 0, 61, "+")]
     annotation = Annotation.of(features, GENOME)
-    coding = sources_of("coding", GENOME, FREE, annotation)
-    antisense = sources_of("antisense", GENOME, FREE, annotation)
+    coding = allowed_regions("coding", GENOME, FREE, annotation)
+    antisense = allowed_regions("antisense", GENOME, FREE, annotation)
     assert coding["+"].parts == antisense["-"].parts == [(0, 30)]
     assert coding["-"].parts == antisense["+"].parts == [(25, 60)]
     assert coding["+"].forbidden.pairs() == antisense["-"].forbidden.pairs() == [(25, 60)]
@@ -121,8 +119,8 @@ def test_coding_and_antisense_are_opposite_strands_and_leave_out_where_both_code
 
 def test_the_genome_recipe_takes_every_contig():
     avoid = {"+": Intervals.merge([(5, 9)]), "-": NOTHING}
-    sources = sources_of("genome", GENOME, avoid, None)
-    assert sources["+"] == Source([(0, 100), (101, 151)], avoid["+"])
+    sources = allowed_regions("genome", GENOME, avoid, None)
+    assert sources["+"] == AllowedRegions([(0, 100), (101, 151)], avoid["+"])
 
 
 @given(
@@ -134,7 +132,7 @@ def test_the_genome_recipe_takes_every_contig():
     ),
 )
 def test_clip_keeps_the_letters_in_both(parts, allowed):
-    kept = clip(Source(parts, NOTHING), Intervals.merge(allowed)).parts
+    kept = clip(AllowedRegions(parts, NOTHING), Intervals.merge(allowed)).parts
     inside = {i for start, end in allowed for i in range(start, end)}
     expected = {i for start, end in parts for i in range(start, end)} & inside
     assert {i for start, end in kept for i in range(start, end)} == expected
@@ -142,7 +140,7 @@ def test_clip_keeps_the_letters_in_both(parts, allowed):
 
 def test_blocks_are_dealt_in_proportion():
     shares = {"test": Fraction(1, 5), "train": Fraction(4, 5)}
-    dealt = deal_blocks(GENOME, 10, shares, np.random.default_rng(0))  # 10 and 5 blocks
+    dealt = assign_blocks(GENOME, 10, shares, np.random.default_rng(0))  # 10 and 5 blocks
     sizes = {split: int((i.ends - i.starts).sum()) for split, i in dealt.items()}
     assert sizes == {"test": 30, "train": 120}
     both = Intervals.merge(dealt["test"].pairs() + dealt["train"].pairs())
