@@ -77,7 +77,7 @@ def predict(
         batch_size=batch_size, precision=precision, threshold=threshold, prior=prior, coverage=coverage
     )
     kind = kind_of(loaded.card)
-    predictions = kind.predict(loaded, kind.convert(sequences, loaded.alphabet), options)
+    predictions = kind.predict(loaded, kind.convert(sequences, loaded.alphabet), options, "")
     return prediction_frame(predictions, loaded.card.classes, coverage is not None)
 
 

@@ -118,14 +118,8 @@ class AlignmentOptions(_Options):
 
     Attributes
     ----------
-    methods
-        Names, see `seqray.explanations.attribution.ALIGNMENT_METHODS`.
-    target
-        The class explained; ``called`` for the one that each alignment is called; the positive one if None.
-    seed
-        Of the bootstrap.
-    settings
-        Of single methods.
+    methods, target, seed, settings
+        As of `ExplainOptions`; names of methods are those of `known`.
     rows
         Most rows to read, the query counted, where fewer are wanted than the model reads.
     pairs

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
-from seqray.core import Alignment, Alphabet, Example, SequenceRecord
+from seqray.core import Alphabet, Example
 
 if TYPE_CHECKING:
     from seqray.core.results import Prediction
     from seqray.inference import PredictOptions
-    from seqray.io.sequences import Duplicates, OnSkip
     from seqray.kinds.explanation_files import ExplanationRequest
     from seqray.kinds.explanation_run import ExplanationRun
-    from seqray.kinds.labeled import LabeledFiles
     from seqray.modelfile import TrainedModel
 
-Record = TypeVar("Record", SequenceRecord, Alignment)
+Records = Iterable[Any]
 
 
-class Kind(ABC, Generic[Record]):
-    """A kind of model.
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of model: what it reads, and the functions that open, classify and explain its input.
 
     Attributes
     ----------
@@ -32,123 +29,44 @@ class Kind(ABC, Generic[Record]):
     example, pretraining_unit
         Type of its labeled examples, and what pre-training counts.
     options
-        Options of the command line that only this kind takes, or not every kind.
-    explanation_columns
-        Columns of its table of explanations.
+        Options of the command line that not every kind takes.
+    read
+        Path and alphabet, with ``duplicates`` and ``on_skip`` as of `seqray.io.sequences.read_sequences`, to
+        records.
+    convert
+        Any Python object and an alphabet to records, see `seqray.kinds.python_objects`.
+    read_labeled
+        `seqray.kinds.LabeledFiles` and an alphabet to labeled examples; ``on_skip`` receives each record
+        without letters, which is an error otherwise.
+    adapt
+        Examples and the longest input to examples in the form that this kind reads.
+    unlabeled
+        A record to what pre-training learns from it.
+    predict
+        Model, records, options and the name of the input to predictions, in order.
+    explain
+        Model, records, names of methods and other options to explanations, in order.
+    explanation_columns, explanation_rows
+        Columns of the table of explanations, and the cells of its rows for one explanation, with the most
+        positions wanted.
+    explanation_run
+        Model and request to a run of ``seqray explain``.
     """
 
-    unit: ClassVar[str]
-    example: ClassVar[type]
-    pretraining_unit: ClassVar[str]
-    options: ClassVar[frozenset[str]]
-    explanation_columns: ClassVar[tuple[str, ...]]
-
-    @abstractmethod
-    def read(
-        self,
-        path: str | Path,
-        alphabet: Alphabet,
-        *,
-        duplicates: Duplicates = "error",
-        on_skip: OnSkip | None = None,
-    ) -> Iterator[Record]:
-        """Read a file.
-
-        Parameters
-        ----------
-        path
-            The file, ``-`` for standard input.
-        alphabet
-            Validates and folds the letters.
-        duplicates
-            What happens to ids that occur again.
-        on_skip
-            Receives each record that can't be used; without it the first one is an error.
-        """
-
-    @abstractmethod
-    def read_labeled(
-        self, files: LabeledFiles, alphabet: Alphabet, on_skip: OnSkip | None = None
-    ) -> Sequence[Example]:
-        """Read labeled examples.
-
-        Parameters
-        ----------
-        files
-            Where they are.
-        alphabet
-            Validates and folds the letters.
-        on_skip
-            Receives each record without letters; without it the first one is an error.
-        """
-
-    @abstractmethod
-    def adapt(self, examples: Sequence[Example], window: int) -> Sequence[Example]:
-        """Examples in the form that this kind reads; ``window`` is the longest input.
-
-        Raises
-        ------
-        ConfigError
-            For examples that have no such form.
-        """
-
-    @abstractmethod
-    def unlabeled(self, record: Record) -> str | Alignment:
-        """What pre-training learns from a record."""
-
-    @abstractmethod
-    def convert(self, things: Any, alphabet: Alphabet) -> Iterator[Record]:
-        """Convert whatever Python object holds the input; see `seqray.kinds.python_objects`."""
-
-    @abstractmethod
-    def predict(
-        self, model: TrainedModel, records: Iterable[Record], options: PredictOptions, source: str = ""
-    ) -> Iterator[Prediction]:
-        """Classify records, in order.
-
-        Parameters
-        ----------
-        model
-            Of this kind.
-        records
-            As `read` or `convert` yield them.
-        options
-            How to compute and call.
-        source
-            Name of the file, for errors.
-        """
-
-    @abstractmethod
-    def explain(
-        self,
-        model: TrainedModel,
-        records: Iterable[Record],
-        methods: tuple[str, ...],
-        options: Mapping[str, Any],
-    ) -> Iterator[Any]:
-        """Explain records, in order.
-
-        Parameters
-        ----------
-        model
-            Of this kind.
-        records
-            As `read` or `convert` yield them.
-        methods
-            Names of methods.
-        options
-            Other fields of the options of this kind's explanations.
-        """
-
-    @abstractmethod
-    def explanation_rows(self, explanation: Any, top: int | None = None) -> Iterator[tuple[object, ...]]:
-        """Cells of its table of explanations; ``top`` limits them to that many of the best ranks."""
-
-    @abstractmethod
-    def explanation_run(
-        self, model: TrainedModel, request: ExplanationRequest
-    ) -> ExplanationRun[Any, Any, Any]:
-        """Begin a run of ``seqray explain``."""
+    unit: str
+    example: type
+    pretraining_unit: str
+    options: frozenset[str]
+    read: Callable[..., Iterator[Any]]
+    convert: Callable[[Any, Alphabet], Iterator[Any]]
+    read_labeled: Callable[..., Sequence[Example]]
+    adapt: Callable[[Sequence[Example], int], Sequence[Example]]
+    unlabeled: Callable[[Any], Any]
+    predict: Callable[[TrainedModel, Records, PredictOptions, str], Iterator[Prediction]]
+    explain: Callable[[TrainedModel, Records, tuple[str, ...], Mapping[str, Any]], Iterator[Any]]
+    explanation_columns: tuple[str, ...]
+    explanation_rows: Callable[[Any, int | None], Iterator[tuple[object, ...]]]
+    explanation_run: Callable[[TrainedModel, ExplanationRequest], ExplanationRun[Any, Any, Any]]
 
 
 def checked_options(options: Any, given: Mapping[str, Any], *reserved: str) -> Mapping[str, Any]:

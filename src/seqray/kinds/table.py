@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from seqray.core import Card, ConfigError, RunConfig
-from seqray.kinds.alignments import AlignmentKind
+from seqray.kinds.alignments import ALIGNMENTS
 from seqray.kinds.kind import Kind
-from seqray.kinds.sequences import SequenceKind
+from seqray.kinds.sequences import SEQUENCES
 
-_SEQUENCES, _ALIGNMENTS = SequenceKind(), AlignmentKind()
-KINDS: Mapping[str, Kind[Any]] = {
-    "sequence": _SEQUENCES,
-    "backbone": _SEQUENCES,
-    "alignment": _ALIGNMENTS,
-}
+KINDS: Mapping[str, Kind] = {"sequence": SEQUENCES, "backbone": SEQUENCES, "alignment": ALIGNMENTS}
 
 
-def kind_of(described: Card | RunConfig) -> Kind[Any]:
+def kind_of(described: Card | RunConfig) -> Kind:
     """The kind of the model that a card or the settings of a training describe."""
     return KINDS[described.model.kind]
 
 
-def check_options(kind: Kind[Any], given: Iterable[str]) -> None:
+def check_options(kind: Kind, given: Iterable[str]) -> None:
     """Refuse options of the command line that this kind of model does not take.
 
     Raises

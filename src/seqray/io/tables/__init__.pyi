@@ -20,7 +20,6 @@ from .explanations import (
     explanation_rows as explanation_rows,
     ranks as ranks,
     write_checks as write_checks,
-    write_explanations as write_explanations,
     write_heads as write_heads,
 )
 from .labeled import (

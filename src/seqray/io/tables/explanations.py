@@ -9,7 +9,7 @@ import numpy as np
 
 from seqray.core import Floats, Ints
 from seqray.core.results import Check, Explanation, HeadFigures
-from seqray.io.tables.writing import open_table, write_table
+from seqray.io.tables.writing import write_table
 
 EXPLANATION_COLUMNS = (
     *("record", "position", "contig", "genomic_position", "strand", "base", "method", "member", "class"),
@@ -53,32 +53,6 @@ def explanation_rows(explanation: Explanation, top: int | None = None) -> Iterat
         if top is None or (rank is not None and rank <= top):
             record = (e.id, i, contig, place, strand, letter, e.method, e.member, e.target)
             yield (*record, score, rank, sign, delta, p, q)
-
-
-def write_explanations(
-    path: str | Path,
-    explanations: Iterable[Explanation],
-    provenance: Sequence[str] = (),
-    top: int | None = None,
-) -> int:
-    """Write a line per position, method and member, and return the number of explanations.
-
-    Parameters
-    ----------
-    path
-        See `seqray.io.open_output`.
-    explanations
-        Written as they come.
-    provenance
-        Written as ``#`` lines above the header.
-    top
-        Write only that many of the best ranks of each explanation.
-    """
-    count = 0
-    with open_table(path, EXPLANATION_COLUMNS, provenance) as write:
-        for count, explanation in enumerate(explanations, start=1):  # noqa: B007
-            write(explanation_rows(explanation, top))
-    return count
 
 
 def write_checks(path: str | Path, checks: Iterable[Check], provenance: Sequence[str] = ()) -> None:
