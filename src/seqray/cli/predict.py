@@ -80,7 +80,7 @@ def run(request: PredictRequest) -> Outcome:
     lines = provenance(request.command, model, _facts(request, model.card))
     seen: Counter[str] = Counter()
     origin = Origin(model)
-    total = records_in(request.input) if kind.unit == "sequences" else None
+    total = records_in(request.input) if kind.reads_each_record else None
     with Staging() as staging:
         out, skip_path = staging.path(request.out), records.skipped and staging.path(records.skipped)
         with (

@@ -60,6 +60,7 @@ ALIGNMENTS = Kind(
     unit="alignments",
     example=Alignment,
     pretraining_unit="alignments",
+    reads_each_record=False,
     options=frozenset(
         {
             *("--rows", "--query-only", "--row-profile"),

@@ -28,6 +28,8 @@ class Kind:
         What it reads, for messages.
     example, pretraining_unit
         Type of its labeled examples, and what pre-training counts.
+    reads_each_record
+        Whether every record of a FASTA file is an input of its own.
     options
         Options of the command line that not every kind takes.
     read
@@ -56,6 +58,7 @@ class Kind:
     unit: str
     example: type
     pretraining_unit: str
+    reads_each_record: bool
     options: frozenset[str]
     read: Callable[..., Iterator[Any]]
     convert: Callable[[Any, Alphabet], Iterator[Any]]

@@ -65,6 +65,7 @@ SEQUENCES = Kind(
     unit="sequences",
     example=LabelledSequence,
     pretraining_unit="windows",
+    reads_each_record=True,
     options=frozenset(
         {
             *("--calls", "--best-calls", "--track", "--motifs", "--heads", "--shuffles"),

@@ -36,7 +36,7 @@ def run(request: ExplainRequest) -> Outcome:
     kind = kind_of(model.card)
     check_options(kind, given(request))
     work = kind.explanation_run(model, asked)
-    total = records_in(request.input) if kind.unit == "sequences" and not asked.calls else None
+    total = records_in(request.input) if kind.reads_each_record and not asked.calls else None
     with Staging() as staging:
         staged = asked.files.stage(staging)
         lines = provenance(request.command, model, work.facts())
