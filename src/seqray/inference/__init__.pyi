@@ -10,6 +10,7 @@ from .predictions import (
     Precision as Precision,
     PredictOptions as PredictOptions,
     called_labels as called_labels,
+    reweight as reweight,
 )
 from .sequences import (
     checked_records as checked_records,
