@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from seqray.cli.common import (
     ALPHABET,
     Outcome,
+    Progress,
     Request,
     TableOptions,
     WholeNumber,
@@ -51,15 +52,17 @@ def run(request: AuditRequest) -> Outcome:
     examples = read_labeled_sequences(request.data.located(), alphabet, letters.append, skipped.append)
     from seqray.datasets.audit import audit  # here, because it takes a second to load
 
-    found = audit(
-        examples,
-        alphabet,
-        letters,
-        in_file_order=_one_file_per_split(request.data),
-        baselines=not request.no_baselines,
-        seed=request.seed,
-        skipped=len(skipped),
-    )
+    with Progress("audit", "checks", quiet=request.quiet) as progress:
+        found = audit(
+            examples,
+            alphabet,
+            letters,
+            in_file_order=_one_file_per_split(request.data),
+            baselines=not request.no_baselines,
+            seed=request.seed,
+            skipped=len(skipped),
+            on_progress=progress.update,
+        )
     _write(request, alphabet, found)
     if not request.quiet:
         stream = sys.stderr if "-" in (request.out, request.html) else sys.stdout

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seqray.cli.common import Outcome, Probability, Request, SkipLog, check_files, option
+from seqray.cli.common import Outcome, Probability, Progress, Request, SkipLog, check_files, option
 from seqray.cli.train import CONFIG, INTERRUPTED, FitOptions, configure, report_interruption
 from seqray.core import ALPHABETS
 from seqray.kinds import kind_of
@@ -38,16 +37,17 @@ def run(request: PretrainRequest) -> Outcome:
     check_model_path(out)
     folder = request.fit.folder(request.out)
     try:
-        result = pretrain(
-            config,
-            data,
-            out,
-            work_dir=folder,
-            share=request.share,
-            resume=not request.fit.no_resume,
-            progress=sys.stderr.isatty() and not request.quiet,
-            threads=request.fit.threads,
-        )
+        with Progress("pretrain", "steps", quiet=request.quiet or not is_main_process()) as progress:
+            result = pretrain(
+                config,
+                data,
+                out,
+                work_dir=folder,
+                share=request.share,
+                resume=not request.fit.no_resume,
+                progress=progress.update,
+                threads=request.fit.threads,
+            )
     except KeyboardInterrupt:
         report_interruption(request.fit, folder)
         return Outcome(status=INTERRUPTED)
@@ -76,5 +76,5 @@ def summary(facts: dict[str, Any], out: str, unit: str) -> list[str]:
     return [
         f"learned from {facts['examples']} {unit}, {facts['letters']} letters; best epoch: {facts['epochs']}",
         f"hidden letters of held-out {unit}: {ours} (shares of the letters alone: {floor})",
-        f"wrote {out}; begin with it by seqray train --init {out}",
+        f"wrote {out}; use it with seqray train --init {out}",
     ]

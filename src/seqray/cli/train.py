@@ -18,6 +18,7 @@ from seqray.cli.common import (
     Options,
     Outcome,
     PositiveInt,
+    Progress,
     Request,
     WholeNumber,
     check_files,
@@ -98,18 +99,19 @@ def run(request: TrainRequest) -> Outcome:
 
     folder = request.fit.folder(request.out)
     try:
-        result = train(
-            config,
-            data,
-            Path(request.out),
-            work_dir=folder,
-            resume=not request.fit.no_resume,
-            progress=sys.stderr.isatty() and not request.quiet,
-            threads=request.fit.threads,
-            metrics=metrics,
-            teacher=load_model(request.teacher) if request.teacher else None,
-            start=load_initial_weights(locate_model(request.init)) if request.init else None,
-        )
+        with Progress("train", "steps", quiet=request.quiet or not is_main_process()) as progress:
+            result = train(
+                config,
+                data,
+                Path(request.out),
+                work_dir=folder,
+                resume=not request.fit.no_resume,
+                progress=progress.update,
+                threads=request.fit.threads,
+                metrics=metrics,
+                teacher=load_model(request.teacher) if request.teacher else None,
+                start=load_initial_weights(locate_model(request.init)) if request.init else None,
+            )
     except KeyboardInterrupt:
         report_interruption(request.fit, folder)
         return Outcome(records=len(data), status=INTERRUPTED)

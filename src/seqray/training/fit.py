@@ -20,6 +20,7 @@ from seqray.core import (
     Example,
     InputError,
     ModelFileError,
+    OnProgress,
     RunConfig,
     SeqrayError,
 )
@@ -72,7 +73,7 @@ def train(
     work_dir: Path,
     classes: Sequence[str] | None = None,
     resume: bool = True,
-    progress: bool = False,
+    progress: bool | OnProgress = False,
     threads: int | None = None,
     metrics: Mapping[str, Any] | None = None,
     teacher: TrainedModel | None = None,
@@ -97,7 +98,7 @@ def train(
     resume
         False removes what ``work_dir`` holds of an earlier run.
     progress
-        Show a progress bar on stderr.
+        True shows a bar for each epoch on standard error; a function is called after each step.
     threads
         Threads for torch; its own choice by default. Results are the same for the same seed and threads.
     metrics
@@ -180,7 +181,7 @@ def train_member(
     parts: Partition,
     folder: WorkDir,
     *,
-    progress: bool = False,
+    progress: bool | OnProgress = False,
     teacher: TrainedModel | None = None,
     start: InitialWeights | None = None,
 ) -> tuple[Network, dict[str, Any]]:

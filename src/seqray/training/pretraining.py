@@ -22,6 +22,7 @@ from seqray.core import (
     Example,
     InputError,
     LabelledSequence,
+    OnProgress,
     RunConfig,
     StoppingConfig,
     round_number,
@@ -149,7 +150,7 @@ def pretrain(
     work_dir: Path,
     share: float = 0.15,
     resume: bool = True,
-    progress: bool = False,
+    progress: bool | OnProgress = False,
     threads: int | None = None,
 ) -> PretrainResult:
     """Teach a network to guess hidden letters, and save its weights for `seqray.training.train`.

@@ -6,6 +6,7 @@ import contextlib
 import difflib
 import inspect
 import logging
+import math
 import signal
 import sys
 import threading
@@ -22,7 +23,7 @@ from lightning.pytorch.callbacks.progress.tqdm_progress import Tqdm
 from lightning.pytorch.loggers import CSVLogger
 from lightning.pytorch.trainer.states import TrainerStatus
 
-from seqray.core import ConfigError, RunConfig, StoppingConfig
+from seqray.core import ConfigError, OnProgress, RunConfig, StoppingConfig
 
 BEST, LAST = "best", "last"
 
@@ -89,7 +90,7 @@ def _check_names(settings: Mapping[str, Any]) -> None:
             raise ConfigError(f"unknown setting 'trainer.{name}'", remedy=hint)
 
 
-def make_trainer(config: RunConfig, folder: Path, *, progress: bool) -> lightning.Trainer:
+def make_trainer(config: RunConfig, folder: Path, *, progress: bool | OnProgress) -> lightning.Trainer:
     """Build the trainer that keeps its checkpoints and its log in ``folder``.
 
     Raises ConfigError for settings that `trainer_settings` or Lightning refuses.
@@ -101,7 +102,7 @@ def make_trainer(config: RunConfig, folder: Path, *, progress: bool) -> lightnin
             logger=CSVLogger(folder, name="log"),
             callbacks=_callbacks(config.stopping, folder, progress),
             default_root_dir=folder,
-            enable_progress_bar=progress,
+            enable_progress_bar=progress is True,
             use_distributed_sampler=False,  # the orders in data.py deal to the processes themselves
         )
     except (TypeError, ValueError, RuntimeError, ImportError, MisconfigurationException) as error:
@@ -109,7 +110,9 @@ def make_trainer(config: RunConfig, folder: Path, *, progress: bool) -> lightnin
         raise ConfigError(f"Lightning refuses the 'trainer' settings ({reason})") from error
 
 
-def _callbacks(stopping: StoppingConfig, folder: Path, progress: bool) -> list[lightning.Callback]:
+def _callbacks(
+    stopping: StoppingConfig, folder: Path, progress: bool | OnProgress
+) -> list[lightning.Callback]:
     monitor, mode = f"validation_{stopping.monitor}", "min" if stopping.monitor == "loss" else "max"
     # Saved at the end of training epochs: a checkpoint is then the border of an epoch, which resumes exactly.
     when: dict[str, Any] = {"save_on_train_epoch_end": True, "enable_version_counter": False}
@@ -118,7 +121,23 @@ def _callbacks(stopping: StoppingConfig, folder: Path, progress: bool) -> list[l
         ModelCheckpoint(folder, BEST, monitor=monitor, mode=mode, **when),
         ModelCheckpoint(folder, LAST, **when),  # holds the state of the two before it
     ]
-    return [*callbacks, _Bar()] if progress else callbacks
+    if progress is True:
+        callbacks.append(_Bar())
+    elif progress:
+        callbacks.append(_StepReport(progress, f"train {folder.name}"))
+    return callbacks
+
+
+class _StepReport(lightning.Callback):
+    """Reports each step of the optimizer, of as many as there are without early stopping."""
+
+    def __init__(self, on_progress: OnProgress, phase: str) -> None:
+        self._on_progress, self._phase = on_progress, phase
+
+    def on_train_batch_end(self, trainer: lightning.Trainer, *args: Any, **more: Any) -> None:
+        total = trainer.estimated_stepping_batches
+        if trainer.is_global_zero:
+            self._on_progress(trainer.global_step, int(total) if math.isfinite(total) else None, self._phase)
 
 
 class _Bar(TQDMProgressBar):

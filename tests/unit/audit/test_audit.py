@@ -391,3 +391,14 @@ def test_an_audit_needs_two_classes():
         quick([])
     with pytest.raises(InputError, match="1 sequences as read but 5 examples"):
         quick(clean(5, seed=3), letters=["A"])
+
+
+def test_progress_counts_the_checks():
+    reports = []
+    examples = [
+        LabelledSequence("".join(np.random.default_rng(i).choice(list("ACGT"), 30)), "ab"[i % 2], str(i))
+        for i in range(24)
+    ]
+    audit(examples, DNA, on_progress=lambda *report: reports.append(report))
+    assert [done for done, _, _ in reports] == list(range(1, len(reports) + 1))
+    assert {(total, phase) for _, total, phase in reports} == {(len(reports), "audit")}

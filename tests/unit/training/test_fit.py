@@ -312,3 +312,15 @@ def test_a_run_is_silent_and_its_files_are_plain(motif_task, make_config, tmp_pa
     torch.load(tmp_path / "member-1" / "last.ckpt", weights_only=True)
     table = next((tmp_path / "member-1" / "log").rglob("metrics.csv")).read_text()
     assert "validation_mcc" in table.splitlines()[0]
+
+
+def test_progress_counts_the_steps_of_each_member(motif_task, make_config, tmp_path):
+    reports = []
+    config = make_config(trainer={"max_epochs": 2}, members=2)
+    fit.train(
+        config, motif_task(60), None, work_dir=tmp_path, progress=lambda *report: reports.append(report)
+    )
+    for member in ("train member-1", "train member-2"):
+        steps = [(done, total) for done, total, phase in reports if phase == member]
+        assert [done for done, _ in steps] == list(range(1, len(steps) + 1))
+        assert steps[-1][0] == steps[-1][1] > 1

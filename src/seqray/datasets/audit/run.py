@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import numpy as np
 
-from seqray.core import Alphabet, Bools, LabelledSequence
-from seqray.core.results import Audit
+from seqray.core import Alphabet, Bools, LabelledSequence, OnProgress, track
+from seqray.core.results import Audit, AuditFigure
 from seqray.datasets.audit.baselines import baseline_figures, sample_rows
 from seqray.datasets.audit.composition import SequenceFeatures, composition_figures, composition_histograms
 from seqray.datasets.audit.copies import copy_figures
@@ -41,6 +42,7 @@ def audit(
     sample: int = SAMPLE,
     resamples: int = RESAMPLES,
     skipped: int = 0,
+    on_progress: OnProgress | None = None,
 ) -> Audit:
     """Find what would mislead a model trained on these sequences: leaks, copies, shortcuts.
 
@@ -64,6 +66,8 @@ def audit(
         Of the bootstrap.
     skipped
         Records without letters that were left out by the reader, for the findings.
+    on_progress
+        Called after each check.
 
     Raises
     ------
@@ -87,21 +91,22 @@ def audit(
     bootstrap = Bootstrap(groups, resamples, seed)
     features = SequenceFeatures(data)
     identities, identity_histograms = identity_figures(data, given, seed)
-    figures = [
-        *composition_figures(data, features, groups),
-        *copy_figures(data),
-        *relative_figures(data, table),
-        *identities,
-        *order_figures(data),
+    checks: list[Callable[[], Iterable[AuditFigure]]] = [
+        lambda: composition_figures(data, features, groups),
+        lambda: copy_figures(data),
+        lambda: relative_figures(data, table),
+        lambda: identities,
+        lambda: order_figures(data),
     ]
     if given is not None:
-        figures += rule_figures(data, features, given, bootstrap)
+        checks.append(partial(rule_figures, data, features, given, bootstrap))
     grouped = cross_validation(data, groups, seed) if baselines else None
     if baselines:
         chosen = sample_rows(data, sample, seed)
         for validation, related in ((given, _related_to_training(data, table)), (grouped, None)):
             if validation is not None:
-                figures += baseline_figures(data, validation, chosen, related, bootstrap)
+                checks.append(partial(baseline_figures, data, validation, chosen, related, bootstrap))
+    figures = [figure for check in track(checks, len(checks), "audit", on_progress) for figure in check()]
     settings = {
         "alphabet": alphabet.name,
         "word": str(k),
