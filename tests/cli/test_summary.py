@@ -69,13 +69,13 @@ def test_an_evaluation_gives_the_figures_of_all(summary):
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        (CALLS.replace(", 1.5 per Mb", ""), "has no header that says what was scanned"),
-        (CALLS.replace("3, 1.5 per Mb", "three per Mb"), "has no header that says what was scanned"),
-        (CALLS.replace("0.5, chosen", ""), "has no header that says what was scanned"),
-        (CALLS.replace("# threshold: 0.5, chosen\n", ""), "has no header that says what was scanned"),
+        (CALLS.replace(", 1.5 per Mb", ""), "has no header with what was scanned"),
+        (CALLS.replace("3, 1.5 per Mb", "three per Mb"), "has no header with what was scanned"),
+        (CALLS.replace("0.5, chosen", ""), "has no header with what was scanned"),
+        (CALLS.replace("# threshold: 0.5, chosen\n", ""), "has no header with what was scanned"),
         (
             CALLS.rstrip("\n").rpartition("\n")[0] + "\n",
-            "is cut short or was edited: its header says 3 calls, and it holds 2",
+            "is cut short or was edited: its header states 3 calls, and it has 2",
         ),
         (EVALUATION[: EVALUATION.index("model\ttest")], "has no rows of the subset 'all' for the model"),
         (EVALUATION.replace("\tall\t", "\tcontext=y\t"), "has no rows of the subset 'all' for the model"),

@@ -23,13 +23,13 @@ _COMPLEMENT_CODES = np.array([3, 2, 1, 0, 4], dtype=np.uint8)
 
 # Letters that only a protein has; none of them is an IUPAC code of a nucleotide.
 _PROTEIN_ONLY = b"EFILPQJOXZ*"
-# Unknown letters in an otherwise plain nucleotide sequence are slips of the pen; in a protein at least
-# a third of the letters stand for no base. Between the two lies a wide gap, so any limit in it will do.
+# A few unknown letters in a nucleotide sequence are typing errors; in a protein at least a third of the
+# letters are no bases. Any limit in the wide gap between the two separates them.
 _SLIPS_LIMIT = 0.2
-# Below this length too few letters are there to tell a peptide from a degenerate oligonucleotide.
+# A shorter peptide can't be distinguished from a degenerate oligonucleotide.
 _PEPTIDE_MIN_LENGTH = 20
 _AMBIGUITY_LIMIT = 0.4
-# Alanine, cysteine, glycine and threonine alone, all four of them, make no protein of this length.
+# No protein of this length consists of alanine, cysteine, glycine and threonine only.
 _BASES_MIN_LENGTH = 50
 
 _INVALID = 255

@@ -1,4 +1,4 @@
-"""The card of a model: everything a user must know before trusting a probability. No torch here."""
+"""The card of a model: all that a user must know before trusting a probability."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Card:
     window
         Length in letters of the training sequences.
     site
-        Index of the transcription start within the window (0-based); None where there is none.
+        Index of the transcription start within the window (0-based); None if there is none.
     model
         Shape of each network.
     members
@@ -185,7 +185,7 @@ def headline_metric(card: Card) -> str:
 
 
 def describe_card(card: Card) -> list[str]:
-    """Lay a card out for people, one fact a line; number tables are left out, their sizes told."""
+    """Lines that describe a card, one fact each; sizes replace tables of numbers."""
     mapping = card_to_mapping(card)
     if card.model.backbone is not None:
         mapping["model"] = {name: mapping["model"][name] for name in BACKBONE_SETTINGS}

@@ -1,8 +1,8 @@
-"""What stands in a column of an alignment: a letter of the alphabet, a gap, or nothing known.
+"""Codes of the columns of an alignment: letters of the alphabet, gaps and missing data.
 
-A gap (``-``, ``.`` or ``_``) says that the sequence has no letter here; missing data (``~`` or ``?``), that
-nobody knows. The two have codes of their own, above those of the alphabet: letters 0 to n - 1, ambiguity
-letters n, gap n + 1, missing n + 2.
+A gap (``-``, ``.`` or ``_``) means that the sequence has no letter here; missing data (``~`` or ``?``) that
+it is unknown. Their codes are above those of the alphabet: letters 0 to n - 1, ambiguity letters n, gap
+n + 1, missing n + 2.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _code_table(alphabet: Alphabet) -> bytes:
 
 
 def _refuse_kind(alphabet: Alphabet, letters: bytes, where: str) -> None:
-    """Raise where the row as a whole is of another kind; a single stray letter is told by the caller."""
+    """Raise an error if the whole row is of another alphabet; the caller reports single unknown letters."""
     try:
         alphabet.normalize_bytes(letters, where)
     except InputError as error:

@@ -1,4 +1,4 @@
-"""Sets of intervals on a sequence, and the parts of a genome that a user names.
+"""Sets of intervals on a sequence, and the regions of a genome that a user selects.
 
 Coordinates are 0-based and half-open, but for the text of a region (``chr1:11-20``), which is 1-based and
 closed as in samtools and genome browsers.
@@ -52,7 +52,7 @@ class Intervals:
         return list(zip(self.starts.tolist(), self.ends.tolist(), strict=True))
 
     def contains(self, positions: Ints) -> npt.NDArray[np.bool_]:
-        """Tell for each position whether an interval holds it."""
+        """Whether each position is in an interval."""
         if not len(self.starts):
             return np.zeros(positions.shape, dtype=bool)
         nearest = np.searchsorted(self.starts, positions, "right") - 1
@@ -89,7 +89,7 @@ class Intervals:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """One part of a genome that a user asks for.
+    """One part of a genome that a user selects.
 
     Attributes
     ----------
@@ -98,9 +98,9 @@ class Region:
     start, end
         0-based and half-open; ``end`` is None for the rest of the sequence.
     text
-        The words of the user; a contig of exactly this name is meant as a whole.
+        As the user wrote it; it means the whole contig if one has exactly this name.
     where
-        Where the part was named, for errors.
+        Origin of the text, for errors.
     """
 
     contig: str
@@ -114,6 +114,12 @@ def parse_region(text: str) -> Region:
     """Read ``contig``, ``contig:start`` or ``contig:start-end`` (1-based, closed, thousands commas allowed).
 
     Raises `InputError` for a start below 1 or an end before the start.
+
+    Examples
+    --------
+    >>> region = parse_region("chr1:11-1,020")
+    >>> region.contig, region.start, region.end  # 0-based and half-open
+    ('chr1', 10, 1020)
     """
     where = f"--region {text}"
     match = _REGION.fullmatch(text)
@@ -127,50 +133,38 @@ def parse_region(text: str) -> Region:
 
 
 class MissingContigs:
-    """Names a user gave that must turn up while sequences stream past.
+    """Names of contigs that a user gave and that have not been read yet; pairs of name and origin."""
 
-    Parameters
-    ----------
-    wanted
-        Name -> where it was given.
-    """
-
-    def __init__(self, wanted: Iterable[tuple[str, str]]) -> None:
-        self._missing = dict(wanted)
+    def __init__(self, names: Iterable[tuple[str, str]]) -> None:
+        self._missing = dict(names)
         self._seen: list[str] = []
 
     def see(self, name: str) -> None:
-        """Note that a sequence of this name went past."""
+        """Note that a contig of this name was read."""
         if self._missing and len(self._seen) < _NAMES_KEPT:
             self._seen.append(name)
         self.drop(name)
 
     def drop(self, name: str) -> None:
-        """Want a name no longer."""
+        """No longer require a name."""
         self._missing.pop(name, None)
 
     def check(self) -> None:
-        """Raise an InputError for the first name that never turned up, naming the nearest one that did."""
+        """Raise `InputError` for the first name still missing, with the most similar one that was read."""
         for name, where in self._missing.items():
-            near = max(self._seen, key=lambda seen: _likeness(name, seen), default=None)
+            near = max(self._seen, key=lambda seen: _similarity(name, seen), default=None)
             remedy = f"did you mean '{near}'?" if near else "the input has no sequence"
             raise InputError(f"the input has no sequence named '{name}'", where=where, remedy=remedy)
 
 
-def _likeness(name: str, seen: str) -> tuple[bool, float]:
+def _similarity(name: str, seen: str) -> tuple[bool, float]:
     # '1' is meant by 'chr1', though '11' has more in common with it.
     same_end = name.endswith(seen) or seen.endswith(name)
     return same_end, difflib.SequenceMatcher(None, name, seen).ratio()
 
 
 class RegionSet:
-    """The parts asked for, contig by contig; parts that overlap count once.
-
-    Parameters
-    ----------
-    regions
-        In any order.
-    """
+    """Selected regions by contig; regions that overlap count once."""
 
     def __init__(self, regions: Iterable[Region]) -> None:
         self._by_text: dict[str, list[Region]] = {}
@@ -181,7 +175,7 @@ class RegionSet:
         self._names = MissingContigs((name, parts[0].where) for name, parts in self._by_contig.items())
 
     def parts_of(self, contig: str, length: int) -> Intervals | None:
-        """Return the parts that lie on one contig, or None where nothing of it was asked for.
+        """The regions on one contig, or None if nothing of it was selected.
 
         Raises `InputError` for a part that ends beyond the contig.
         """
@@ -193,7 +187,7 @@ class RegionSet:
         return Intervals.merge(whole + parts) if whole or parts else None
 
     def check(self) -> None:
-        """Raise an InputError for a contig that was asked for but never came."""
+        """Raise `InputError` for a contig that was selected but not read."""
         self._names.check()
 
 

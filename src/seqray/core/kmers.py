@@ -1,4 +1,4 @@
-"""Short words (k-mers) of many sequences at once, as flat arrays: the ground of every composition measure."""
+"""k-mers of many sequences at once, as flat arrays, for all measures of composition."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def kmer_starts(stack: CodeStack, k: int, letters: int) -> tuple[np.ndarray, np.
     -------
     start, owner, position : int64 (M,)
         Index of the word's first letter in the stack, the sequence that it lies in, and its place there.
-        Words that hold an ambiguous letter or run over the end of their sequence are left out.
+        Words with an ambiguous letter or beyond the end of their sequence are left out.
     """
     total = len(stack.codes)
     owner = np.repeat(np.arange(len(stack), dtype=np.int64), stack.lengths)

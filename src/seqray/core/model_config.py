@@ -15,18 +15,13 @@ LONGEST_WORDS = {"dna": 7, "rna": 7, "protein": 3}  # tables of all words have 1
 
 
 def require(condition: bool, key: str, rule: str) -> None:
-    """Refuse a setting by the rule that it breaks.
-
-    Raises
-    ------
-    ConfigError
-    """
+    """Raise `ConfigError` with the key and the rule unless the condition holds."""
     if not condition:
         raise ConfigError(f"'{key}' {rule}")
 
 
 def _refuse_set(settings: Any, section: str, names: Iterable[str], rule: str) -> None:
-    """Refuse the first of these settings that doesn't stand at its default."""
+    """Raise an error for the first of these settings that doesn't have its default."""
     defaults = {f.name: f.default for f in dataclasses.fields(settings)}
     for name in names:
         require(getattr(settings, name) == defaults[name], f"{section}.{name}", rule)
@@ -61,14 +56,14 @@ class StemConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackboneConfig:
-    """An encoder that others trained, in a directory as Hugging Face's transformers writes it.
+    """A pretrained encoder, in a directory as Hugging Face's transformers writes it.
 
     Attributes
     ----------
     path
         The directory; relative to where the command runs.
     tuning
-        What is trained beside the head: nothing (``frozen``), low-rank additions to some matrices (``lora``)
+        What is trained besides the head: nothing (``frozen``), low-rank additions to some matrices (``lora``)
         or the whole encoder (``full``).
     rank, alpha
         Of ``lora``: the additions are alpha / rank times a product of two matrices of that rank.
@@ -109,7 +104,7 @@ class ModelConfig:
     kind
         ``sequence`` reads single sequences, ``alignment`` alignments by axial attention. The latter has the
         character tokenizer, multi-head attention, no stem that merges letters, no contexts, gain or matrix.
-        ``backbone`` reads single sequences with an encoder that others trained: it settles tokens and shape,
+        ``backbone`` reads single sequences with a pretrained encoder: it determines tokens and shape,
         so that only ``backbone``, ``alphabet``, ``classes``, ``dropout`` (before the head) and ``max_length``
         remain to be set.
     backbone
@@ -141,7 +136,7 @@ class ModelConfig:
     positions
         ``sinusoidal``, ``learned`` or ``rotary``.
     position_gain
-        A trained factor for each letter position and channel, for data whose sites stand at a fixed index:
+        A trained factor for each letter position and channel, for data whose sites are at a fixed index:
         ``none``, ``shared``, or ``context``, which adds one for each context.
     position_matrix, matrix_rank
         A trained vector for each letter at each position, for the same data, as in a position weight matrix:
@@ -155,7 +150,7 @@ class ModelConfig:
         letters, added where it begins; in rows of an alignment past gaps. 0 is none. For small data sets.
         Not with k-mers.
     helices
-        Of ``alignment``, RNA or DNA: whether the network is told which columns pair, see
+        Of ``alignment``, RNA or DNA: whether the network gets the pairing of columns as input, see
         `seqray.models.helices`.
     max_length
         Longest input in letters or columns (learned tables have that many rows, others take it as a limit).

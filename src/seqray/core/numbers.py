@@ -16,5 +16,5 @@ def round_number(value: float, digits: int = 6) -> float:
 
 
 def format_interval(low: float, high: float, style: str = ".3f") -> str:
-    """Write an interval behind its value: `` (0.100 to 0.200)``; empty where there is none."""
+    """Write an interval behind its value: `` (0.100 to 0.200)``; empty if there is none."""
     return f" ({low:{style}} to {high:{style}})" if math.isfinite(low) else ""

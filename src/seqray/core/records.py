@@ -1,4 +1,4 @@
-"""Things that were read: validated once, immutable after."""
+"""Sequences and alignments: validated once, then immutable."""
 
 from __future__ import annotations
 
@@ -27,9 +27,15 @@ class SequenceRecord:
     description
         The rest of the header.
     soft_masked
-        Half-open, 0-based intervals that were lower case in the file; empty unless asked for.
+        Half-open, 0-based intervals that were lower case in the file; empty unless requested.
     circular
-        True where the file says so (GenBank topology).
+        True if the file marks it so (GenBank topology).
+
+    Examples
+    --------
+    >>> record = SequenceRecord("plasmid", "ACGTTG", circular=True)
+    >>> record.id, len(record), record.circular
+    ('plasmid', 6, True)
     """
 
     id: str
@@ -57,9 +63,9 @@ class LabelledSequence:
     group
         Examples of one group (a gene family, a genome region) never fall on both sides of a split.
     split
-        ``train``, ``validation`` or ``test`` where the data say so.
+        ``train``, ``validation`` or ``test`` if the data assign it.
     context
-        What else is known of the sequence, such as its species, where the data say so.
+        Additional information, such as the species, if the data have it.
     file
         Where it was read, for errors; two examples are equal without it.
     """
@@ -80,7 +86,7 @@ class LabelledSequence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Alignment:
-    """Sequences written below each other, so that letters of one origin share a column.
+    """Sequences aligned so that homologous letters share a column.
 
     Attributes
     ----------
@@ -91,17 +97,17 @@ class Alignment:
     codes
         (R, C) uint8, not writable: letters, gaps and missing data, see `column_codes`. Row 0 is the query.
     alphabet
-        What the codes stand for.
+        Of the codes.
     label
         Name of its class, where one is known.
     group
         Alignments of one group (a clan, a superfamily) never fall on both sides of a split.
     split
-        ``train``, ``validation`` or ``test`` where the data say so.
+        ``train``, ``validation`` or ``test`` if the data assign it.
     ss_cons
         Consensus structure, one sign a column, where the file has one.
     metadata
-        What else the file says, by key; a key that occurs in several lines has them as lines of its text.
+        Other annotations of the file, by key; several lines of one key are lines of its text.
     """
 
     id: str
@@ -115,7 +121,7 @@ class Alignment:
     metadata: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        codes = np.array(self.codes, dtype=np.uint8)  # a copy, which nobody else can write to
+        codes = np.array(self.codes, dtype=np.uint8)  # a copy, which no other code can change
         if codes.ndim != 2 or 0 in codes.shape:
             raise ValueError(f"codes have shape {codes.shape}, not (R, C) with both 1 or more")
         if len(self.names) != len(codes):
@@ -159,7 +165,7 @@ class Alignment:
 
     @property
     def sequence(self) -> str:
-        """The query's letters, by which copies of alignments are known."""
+        """The query's letters, which identify copies of alignments."""
         return self.query()
 
     @property

@@ -1,6 +1,6 @@
 """Every setting of a run: frozen dataclasses, read from YAML.
 
-The shape of the network is in `seqray.core.model_config`, and can be had from here, too.
+The shape of the network is in `seqray.core.model_config`, and is available here, too.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class CalibrationConfig:
     ----------
     method
         ``temperature`` divides the logits by one number. For two classes ``platt`` also shifts them by one,
-        and ``isotonic`` bends them by a rising map, given some hundred held-out examples or more.
+        and ``isotonic`` maps them by an increasing function, given some hundred held-out examples or more.
     """
 
     method: Literal["temperature", "platt", "isotonic"] = "temperature"
@@ -184,8 +184,8 @@ class RunConfig:
         As the model card shows them.
     card
         Free text for the card: ``licence``, ``data``, ``use``, ``limits`` (a list), ``citation``. A number,
-        ``scan_threshold``, is where ``scan`` calls unless told otherwise: training data hold far more sites
-        than a genome does.
+        ``scan_threshold``, is the default threshold of ``scan``: sites are far more frequent in training
+        data than in a genome.
     trainer
         Goes to ``lightning.Trainer`` as it is: ``max_epochs``, ``precision``, ``accelerator``, ``devices``,
         ``num_nodes``, ``strategy``, ...
@@ -234,7 +234,7 @@ class RunConfig:
 def load_run_config(path: str | Path) -> RunConfig:
     """Read a `RunConfig` from a YAML file.
 
-    Raises `ConfigError` with the file's name in front, if the file can't be read, is no YAML or holds a wrong
+    Raises `ConfigError` with the file's name in front, if the file can't be read, is no YAML or has a wrong
     setting.
     """
     try:

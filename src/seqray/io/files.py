@@ -1,4 +1,4 @@
-"""Open files as bytes: compressed or not, standard streams, and output that appears whole or not at all."""
+"""Open files as bytes: compressed or not, standard streams, and output that appears only if complete."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _REFUSED = {b"PK\x03\x04": "a zip archive", b"\x28\xb5\x2f\xfd": "compressed by 
 _LONGEST_MAGIC = 6
 
 # bgzip writes an empty last block (SAM specification, section 4.1.2). A bgzip file that was cut between
-# two blocks is valid gzip, so only the missing last block tells that records are lost.
+# two blocks is valid gzip, so only the missing last block shows that records are lost.
 _BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 _BGZF_FLAG = slice(12, 14)  # subfield identifier "BC" in the extra field of the first member
 
@@ -43,7 +43,7 @@ def display_name(path: str | Path) -> str:
 
 
 def unpacked_head(head: bytes) -> bytes:
-    """Unpack the first bytes of a file, as far as they go; as they are where nothing is packed."""
+    """Decompress the first bytes of a file as far as possible; uncompressed bytes are returned unchanged."""
     opener = next((one for magic, (_, one) in _OPENERS.items() if head.startswith(magic)), None)
     if opener is None:
         return head
@@ -54,7 +54,7 @@ def unpacked_head(head: bytes) -> bytes:
 
 
 class _Source(io.RawIOBase):
-    """Bytes as they lie on disk; remembers how they begin and end, and needs no seeking."""
+    """Bytes as they are on disk; keeps their beginning and end, and needs no seeking."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -73,12 +73,12 @@ class _Source(io.RawIOBase):
 
     @property
     def lacks_end(self) -> bool:
-        """Whether this is a bgzip file that has been read to its end without meeting the end marker."""
+        """Whether this is a bgzip file without its end marker, after reading to the end."""
         return self.head[_BGZF_FLAG] == b"BC" and self._tail != _BGZF_END
 
 
 class _Reader(io.RawIOBase):
-    """Decompressed bytes; every way in which a file can be broken is an `InputError`."""
+    """Decompressed bytes; any damage is an `InputError`."""
 
     def __init__(self, source: _Source, where: str) -> None:
         self._source = source
@@ -91,7 +91,7 @@ class _Reader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        # Filled to the brim, although a pipe gives less at a time: readers judge a file by its first block.
+        # Filled completely, although a pipe gives less at a time: readers need the whole first block.
         view, count = memoryview(buffer), 0
         while count < len(view) and (step := self._read_some(view[count:])):
             count += step
@@ -161,7 +161,7 @@ def open_input(path: str | Path) -> Iterator[io.BufferedReader]:
 
 
 class _Target(io.FileIO):
-    """A file that is on the disk before it is closed, and whose failures name the user's file."""
+    """A file that is on the disk before it is closed, and whose errors name the user's file."""
 
     def __init__(self, path: Path, mode: str, where: str) -> None:
         self._where = where

@@ -13,10 +13,10 @@ from seqray.core import InputError, raise_if_terminated
 
 
 class Staging:
-    """Hidden folders beside the outputs of one run, whose files are moved into place at the very end.
+    """Hidden folders next to the outputs of one run, whose files are moved to their places at the end.
 
-    To be used in ``with``: where its block ends without an exception all files appear, else none does and
-    the folders are gone. Writers get the path of a staged file in place of the user's; an `InputError` that
+    Use it in ``with``: if its block ends without an exception all files appear, else none does and the
+    folders are removed. Writers get the path of a staged file in place of the user's; an `InputError` that
     names a staged file names the user's when it leaves the block.
     """
 

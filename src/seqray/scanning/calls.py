@@ -1,6 +1,6 @@
 """The calls of a scan in columns of 33 bytes a call.
 
-Expected false calls stand in the header of every output but are known only at the end, so all calls wait.
+The header of every output has the expected false calls, which are known only at the end: all calls are kept.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from seqray.core.results import Call
 
 
 class CallTable(Sequence[Call]):
-    """A sequence of `Call`, made when asked for.
+    """A sequence of `Call`, made on access.
 
     Parameters
     ----------

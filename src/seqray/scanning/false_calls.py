@@ -1,7 +1,7 @@
 """How many calls would chance alone give? The same scan over shuffled blocks of the user's own sequence.
 
 Blocks of the input are drawn while it streams past and shuffled so that the count of every dinucleotide
-stays: composition and nearest-neighbour bias are the user's, sites are destroyed. What the scan finds in
+stays: composition and nearest-neighbor bias are the user's, sites are destroyed. What the scan finds in
 them are false calls, but for sites that arise by chance.
 """
 
@@ -110,7 +110,7 @@ class NullScores:
         Returns
         -------
         float or None
-            A score that occurs; None where no threshold will do.
+            A score that occurs; None if no threshold will do.
 
         Notes
         -----
@@ -125,7 +125,7 @@ class NullScores:
 
 
 class BlockSampler:
-    """Draws blocks evenly from sequences that stream past and holds no more letters than allowed.
+    """Draws blocks evenly from a stream of sequences, with a limit on the letters in memory.
 
     Every block gets a random key and those with the lowest keys stay, so that each letter of the input is as
     likely to be drawn as any other, wherever it lies. Blocks never join two contigs or two parts.
@@ -133,7 +133,7 @@ class BlockSampler:
     Parameters
     ----------
     letters
-        Most letters to hold.
+        Most letters in memory.
     window
         Blocks with fewer letters are dropped.
     unknown

@@ -1,6 +1,6 @@
-"""The windows of one contig on both strands: where they start, where their sites lie, what they score.
+"""The windows of one contig on both strands: their starts, sites and scores.
 
-A window is named by its start on the plus strand, whichever strand it is read on. The grid of a whole
+A window is identified by its start on the plus strand, whichever strand it is read on. The grid of a whole
 scan is 0, stride, 2 stride, ...; on a linear contig the last window is always added so that the end is
 covered, on a circular one windows run across the origin.
 """
@@ -33,7 +33,7 @@ class WindowRule:
     site
         0-based index of the site within a window read in its own direction.
     stride
-        Letters between the starts of neighbouring windows.
+        Letters between the starts of neighboring windows.
     max_ambiguous
         Windows with a larger share of ambiguous letters aren't scored.
     unknown
@@ -48,7 +48,7 @@ class WindowRule:
 
 
 class Grid:
-    """Where the windows of one contig lie; its letters aren't needed for that.
+    """Positions of the windows of one contig, without its letters.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Grid:
         return np.maximum(np.minimum(starts + self.rule.stride, end) - starts, 1)
 
     def around(self, starts: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
-        """Windows between each window and its neighbours on the grid, at stride 1.
+        """Windows between each window and its neighbors on the grid, at stride 1.
 
         Returns
         -------
@@ -149,7 +149,7 @@ class ContigWindows(Grid):
         -------
         ndarray
             (n,) probabilities; NaN for a window that isn't scored: its site is masked or outside the
-            parts, or it holds too many ambiguous letters.
+            parts, or it has too many ambiguous letters.
         """
         scores = np.full(len(starts), np.nan)
         wanted = np.flatnonzero(self._wanted(self.sites(starts, strand)))

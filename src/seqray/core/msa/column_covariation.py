@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from seqray.core.arrays import Codes, Floats, Ints
 
-_CELLS_AT_ONCE = 1 << 23  # of pair counts held at a time
+_CELLS_AT_ONCE = 1 << 23  # pair counts in memory at a time
 _BRACKETS = {"(": ")", "<": ">", "[": "]", "{": "}"}
 
 
@@ -158,7 +158,7 @@ def base_pairs(structure: str) -> Ints:
 def best_pairs(scores: Floats, count: int, separation: int = 1) -> Ints:
     """Ints of columns with the highest scores, at least ``separation`` columns apart: (n, 2), best first.
 
-    Ties go to the pair that stands further left.
+    Of equal scores the pair further left comes first.
     """
     left, right = np.triu_indices(len(scores), k=max(1, separation))
     order = np.argsort(-scores[left, right], kind="stable")[:count]
@@ -166,7 +166,7 @@ def best_pairs(scores: Floats, count: int, separation: int = 1) -> Ints:
 
 
 def pair_precision(scores: Floats, truth: Ints, count: int, separation: int = 1) -> float:
-    """Share of the `best_pairs` that are true pairs; nan where there is none to look at."""
+    """Share of the `best_pairs` that are true pairs; nan if there is none to look at."""
     best = best_pairs(scores, count, separation)
     true = {(min(pair), max(pair)) for pair in np.asarray(truth).tolist()}
     return float(np.mean([tuple(pair) in true for pair in best.tolist()])) if len(best) else float("nan")

@@ -1,4 +1,4 @@
-"""What can be said of each column of an alignment without any model: how full and how conserved it is."""
+"""Occupancy and conservation of the columns of an alignment."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ def occupancy(codes: Codes, alphabet: Alphabet) -> Floats:
 
 
 def conservation(codes: Codes, alphabet: Alphabet) -> Floats:
-    """How alike the letters of each column are: 1 - H / log A, with H the entropy of its letters.
+    """Conservation of each column: 1 - H / log A, with H the entropy of its letters.
 
     Parameters
     ----------
     codes
-        (R, C); gaps, missing data and ambiguous letters aren't counted, rows count alike.
+        (R, C); gaps, missing data and ambiguous letters aren't counted, rows have equal weight.
     alphabet
         Of A letters.
 
     Returns
     -------
     array of float64, shape (C,)
-        1 for one letter only, 0 for all letters alike; nan for a column without letters.
+        1 for one letter only, 0 for equal frequencies; nan for a column without letters.
     """
     letters = len(alphabet.letters)
     counts = np.stack([(codes == letter).sum(axis=0) for letter in range(letters)]).astype(np.float64)

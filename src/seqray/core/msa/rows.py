@@ -40,7 +40,7 @@ def choose_rows(codes: Codes, depth: int, choice: Choice = "diverse", seed: int 
         first of equals), where the distance is the number of columns that differ; so the same rows each time
         (Rao et al. 2021, "MSA Transformer", section 3.2). ``random``: any rows, all sets equally likely.
     seed
-        Of the random choice. It starts anew for each alignment, so that none depends on its neighbours.
+        Of the random choice. It starts anew for each alignment, so that none depends on its neighbors.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def choose_rows(codes: Codes, depth: int, choice: Choice = "diverse", seed: int 
         Ascending, so 0 comes first.
     """
     if depth < 1:
-        raise ValueError(f"a depth of {depth} holds no row; 1 is the query alone")
+        raise ValueError(f"depth is {depth}, which must be 1 (the query alone) or more")
     if choice not in get_args(Choice):
         raise ValueError(f"choice={choice!r} is none of {', '.join(get_args(Choice))}")
     rows = len(codes)
@@ -86,7 +86,7 @@ def row_weights(codes: Codes, letters: int, identity: float = IDENTITY) -> npt.N
         are gaps or missing data.
     identity
         Rows are nearly the same where at least this share of the columns in which either of them has a letter
-        have the same letter in both. Columns of gaps thus don't make rows alike.
+        have the same letter in both. Columns of gaps thus don't increase the identity.
 
     Returns
     -------
@@ -195,7 +195,7 @@ def choose_cells(
 def crop_alignment(
     alignment: Alignment, depth: int, budget: int, choice: Choice = "diverse", seed: int = 0
 ) -> Alignment:
-    """Cut an alignment to what a model reads, see `choose_cells`."""
+    """Crop an alignment to what a model reads, see `choose_cells`."""
     rows, columns = choose_cells(alignment, depth, budget, choice, seed)
     cut = alignment.take_rows(rows)
     return cut if len(columns) == cut.columns else cut.take_columns(columns)

@@ -1,4 +1,4 @@
-"""What is said of an alignment: scores of columns, rows and pairs of columns, in the file's coordinates."""
+"""Explanations of alignments: scores of columns, rows and pairs of columns, in the file's coordinates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from seqray.core.records import Alignment
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AlignmentScores:
-    """What one method says of the R' rows and C' columns that a model has read.
+    """Scores by one method of the R' rows and C' columns that a model has read.
 
     Attributes
     ----------
@@ -23,9 +23,9 @@ class AlignmentScores:
     columns
         (C',) score of each column.
     rows
-        (R',) score of each row; nan where a row has none, as the query has under occlusion.
+        (R',) score of each row; nan if a row has none, as the query has under occlusion.
     grid
-        (R', C') score of each cell; None where the method has none.
+        (R', C') score of each cell; None if the method has none.
     """
 
     method: str
@@ -37,14 +37,14 @@ class AlignmentScores:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AlignmentExplanation:
-    """What all methods say of one alignment.
+    """Scores of one alignment by all methods.
 
     Attributes
     ----------
     record
         Number of the alignment in the input, from 0; identifiers may repeat.
     alignment
-        As it stands in the file: R rows, C columns.
+        As in the file: R rows, C columns.
     label
         The class called.
     target
@@ -56,10 +56,10 @@ class AlignmentExplanation:
     rows, columns
         (R',) and (C',) 0-based indices, ascending, of what the model has read; row 0 is the query.
     scores
-        By method, in the order in which they were asked for.
+        By method, in the order requested.
     pairs
         (C', C') symmetric score of each pair of columns, see `seqray.core.msa.pairs_from_maps`; the mean
-        over the members. None where not computed.
+        over the members. None if not computed.
     """
 
     record: int
@@ -79,11 +79,11 @@ class AlignmentExplanation:
         return self.alignment.id
 
     def by_column(self, scores: AlignmentScores) -> Floats:
-        """Score of every column of the file: (C,), nan where it wasn't read."""
+        """Score of every column of the file: (C,), nan if it wasn't read."""
         return _spread(scores.columns, self.columns, self.alignment.columns)
 
     def by_row(self, scores: AlignmentScores) -> Floats:
-        """Score of every row of the file: (R,), nan where it has none."""
+        """Score of every row of the file: (R,), nan if it has none."""
         return _spread(scores.rows, self.rows, self.alignment.rows)
 
 
@@ -108,7 +108,7 @@ class ColumnPair:
     helix
         Probability that they pair in a helix of the rows, see `seqray.models.helices`; None for proteins.
     paired
-        Whether the consensus structure pairs them; None where there is none.
+        Whether the consensus structure pairs them; None if there is none.
     """
 
     left: int

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 SEVERITIES = ("leak", "shortcut", "caution", "note")
-"""From worst to mildest: the order in which findings are told."""
+"""From worst to mildest: the order in which findings are reported."""
 
 ALARMING = ("leak", "shortcut")
 
@@ -29,7 +29,7 @@ class AuditFigure:
     value
         The number; shares lie between 0 and 1.
     low, high
-        95 % bootstrap interval; NaN where there is none.
+        95 % bootstrap interval; NaN if there is none.
     """
 
     section: str
@@ -43,7 +43,7 @@ class AuditFigure:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that the reader should know before training.
+    """One problem or fact to know before training.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Finding:
     what
         One sentence with figures: what was found.
     effect
-        What it does to the reader's score.
+        Its effect on the measured performance.
     remedy
         What to do about it.
     """
@@ -75,9 +75,9 @@ class Histogram:
     quantity, split, label
         As in `AuditFigure`.
     edges
-        Borders of the bins, one more than there are bins.
+        Edges of the bins, one more than there are bins.
     counts
-        Sequences in each bin; the last bin holds its upper border.
+        Sequences in each bin; the last bin includes its upper edge.
     """
 
     quantity: str
@@ -89,7 +89,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """All that an audit found.
+    """The result of an audit.
 
     Attributes
     ----------

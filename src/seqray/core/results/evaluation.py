@@ -1,4 +1,4 @@
-"""What evaluations return: plain, immutable values."""
+"""Results of evaluations: plain, immutable values."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from seqray.core.arrays import Floats
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answers:
-    """What one classifier says of N records.
+    """Scores and calls of one classifier for N records.
 
     Attributes
     ----------
     source
         ``model``, ``against``, ``floor`` or the name of a rule.
     note
-        What that is, in words.
+        Its description.
     scores
         (N, K) a score per class; probabilities that sum to 1 where ``probabilities`` is true.
     calls
@@ -27,7 +27,7 @@ class Answers:
     probabilities
         False for scores of another kind: they rank and call, but have no calibration.
     threshold
-        On the score of the positive class; None where the calls don't follow from one.
+        On the score of the positive class; None if the calls don't follow from one.
     """
 
     source: str
@@ -54,7 +54,7 @@ class Figure:
     metric
         Its name.
     value, low, high
-        nan where undefined, the interval also where there are fewer than two groups.
+        nan if undefined, the interval also where there are fewer than two groups.
     p
         Of a difference: two-sided, that it is 0; nan otherwise.
     n, positives, groups
@@ -87,7 +87,7 @@ class Evaluation:
     labels
         (N,) class index of each record.
     answers
-        The model first, then what stands beside it.
+        The model first, then those it is compared with.
     figures
         All figures, those of all records first.
     split
@@ -95,11 +95,11 @@ class Evaluation:
     subsets
         Number of records of each further subset.
     grouping
-        What was drawn whole in the bootstrap, in words.
+        What was drawn whole in the bootstrap, as text.
     draws, seed
         Of the bootstrap.
     notes
-        What a reader of the figures must know.
+        Remarks on the figures.
     mcnemar
         Of each source that the model is compared with: records that the model alone and that the source alone
         calls right, and the exact p-value of McNemar's test.

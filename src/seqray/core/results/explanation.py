@@ -1,4 +1,4 @@
-"""What explanations return, and the checks and motifs made of them: plain, immutable values."""
+"""Results of explanations, their checks and their motifs: plain, immutable values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
-    """What one method says of one record.
+    """Scores of one record by one method.
 
     Attributes
     ----------
@@ -55,12 +55,12 @@ class Explanation:
         (n,) float64, one a letter; 0 for an ambiguous letter of a signed method.
     effects
         (n, A) float64: change of the log-odds of ``target`` when the letter is replaced by letter a of the
-        alphabet; 0 for the letter itself, nan in rows of ambiguous letters. None where not computed.
+        alphabet; 0 for the letter itself, nan in rows of ambiguous letters. None if not computed.
     p, q
         (n,) empirical p-value of each score among shuffled copies of the record, and the same after
-        Benjamini and Hochberg over the record. None where not computed.
+        Benjamini and Hochberg over the record. None if not computed.
     attention
-        (layers, heads, n) attention of CLS to each letter, the mean over members. None where not computed.
+        (layers, heads, n) attention of CLS to each letter, the mean over members. None if not computed.
     place
         Where the record lies in a longer sequence, if known.
     """
@@ -96,7 +96,7 @@ class Check:
     against
         What it is compared with: ``random``, ``ism``, another method, ...
     value, low, high
-        The figure and its interval; nan where it can't be had.
+        The figure and its interval; nan if undefined.
     records
         Number of records behind it.
     """
@@ -136,14 +136,14 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Faithfulness:
-    """Whether rankings are worth believing, for this model and these records.
+    """Whether rankings are faithful, for this model and these records.
 
     Attributes
     ----------
     checks, curves
         The figures.
     verdicts
-        For each method what they mean, in a sentence or two.
+        Conclusion for each method, in a sentence or two.
     """
 
     checks: tuple[Check, ...]
@@ -160,7 +160,7 @@ class HeadFigures:
     member, layer, head
         Counted from 1.
     entropy
-        Of the weights of a query, over its largest possible value: 0 is one key, 1 is all keys alike.
+        Of the weights of a query, over its largest possible value: 0 for one key, 1 for equal weights.
     distance
         Mean distance in letters between query and key, CLS left out.
     cls_mass
@@ -180,7 +180,7 @@ class HeadFigures:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Motif:
-    """Sites that high scores have in common.
+    """A pattern of sites with high scores.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ class Motif:
     letters
         Letters of the alphabet in the order of the columns.
     counts
-        (w, A) how often each letter stands at each place of the aligned sites.
+        (w, A) count of each letter at each position of the aligned sites.
     bits
         (w,) information content of each place over the background of the records.
     sites
@@ -202,7 +202,7 @@ class Motif:
         Name of the known consensus that resembles it most, with the similarity; empty if none was given.
     similarity
         Mean over the places of the known consensus of the share of sites that agree with it, at the best
-        shift; nan where none was given.
+        shift; nan if none was given.
     """
 
     name: str

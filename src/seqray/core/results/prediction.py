@@ -1,4 +1,4 @@
-"""What reading, prediction and scanning return: plain, immutable values."""
+"""Results of reading, prediction and scanning: plain, immutable values."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Prediction:
     flags
         Reasons for caution, for example ``ambiguous=3``, ``short`` or ``out-of-domain``; empty if none.
     label_set
-        Classes that can't be ruled out at the coverage asked for, in the order of the card; may be empty or
-        all of them. None where no coverage was asked for.
+        Classes that can't be excluded at the requested coverage, in the order of the card; may be empty or
+        all of them. None if no coverage was requested.
     """
 
     id: str

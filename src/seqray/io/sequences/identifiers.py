@@ -36,7 +36,7 @@ class _HashSet:
         self._slots = np.zeros((1 << self._bits) + self._TAIL, dtype=np.uint64).data
 
     def add(self, text: str) -> bool:
-        """Add a text; False where it was there before."""
+        """Add a text; False if it was there before."""
         # Not hash(): Python salts it per process, and the same file must always be read the same way.
         value = (
             int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "little") or 1

@@ -1,4 +1,4 @@
-"""Tell a file's format by its content, so that a wrong file is named for what it is."""
+"""Recognize a file's format by its content, so that an error can name the format of a wrong file."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def name_format(head: bytes) -> str:
-    """Name the format of a file from its first block; an empty text where it is none that we know.
+    """Name the format of a file from its first block; an empty text if it is unknown.
 
-    Comment lines (``;`` or ``#``) and blank lines at the beginning are passed over, unless they name the
+    Comment lines (``;`` or ``#``) and blank lines at the beginning are ignored, unless they name the
     format themselves. NUL bytes make a file ``binary``.
     """
     if b"\0" in head:

@@ -16,12 +16,10 @@ def write_audit(path: str | Path, audit: Audit, provenance: Sequence[str]) -> No
 
     Parameters
     ----------
-    path
-        See `seqray.io.open_output`.
+    path, provenance
+        See `seqray.io.tables.open_table`.
     audit
         Its findings become ``#`` lines, its figures and the counts of its histograms become rows.
-    provenance
-        Written as ``#`` lines above the findings.
     """
     findings = [f"finding: {finding_line(finding)}" for finding in audit.findings]
     figures = [*audit.figures, *_bins(audit)]

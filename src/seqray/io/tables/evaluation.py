@@ -42,12 +42,10 @@ def write_figures(path: str | Path, evaluation: Evaluation, provenance: Sequence
 
     Parameters
     ----------
-    path
-        See `seqray.io.open_output`.
+    path, provenance
+        See `seqray.io.tables.open_table`.
     evaluation
         Its sources, tests and notes become ``#`` lines.
-    provenance
-        Written as ``#`` lines above them.
     """
     rows = (_row(evaluation.split, figure).values() for figure in evaluation.figures)
     cells = ([one_line(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)

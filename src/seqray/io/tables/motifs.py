@@ -20,7 +20,7 @@ MOTIF_COLUMNS = (
 
 
 def motif_format(path: str | Path, alphabet: Alphabet) -> str:
-    """``meme``, ``jaspar`` or ``tsv`` by the end of a file's name; to be asked before the work begins.
+    """``meme``, ``jaspar`` or ``tsv`` by the ending of a file's name; call it before the work begins.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def motif_format(path: str | Path, alphabet: Alphabet) -> str:
         )
     if form == "jaspar" and alphabet.name != "dna":
         raise InputError(
-            f"JASPAR's format holds DNA, not {alphabet.name}", where=str(path), remedy="write .meme or .tsv"
+            f"JASPAR's format is for DNA, not {alphabet.name}", where=str(path), remedy="write .meme or .tsv"
         )
     return form
 
@@ -59,7 +59,7 @@ def write_motifs(
     provenance
         Written as ``#`` lines; in MEME after the version, where readers skip lines that they don't know.
     background
-        (A,) probability of each letter in the records, for MEME; all alike if not given.
+        (A,) probability of each letter in the records, for MEME; equal if not given.
 
     Raises
     ------

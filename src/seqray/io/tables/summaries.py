@@ -1,4 +1,4 @@
-"""One row per result: what the header and the rows of a table of calls, or of an evaluation, say in short."""
+"""Summaries: one row per table of calls or of an evaluation, from its header and rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FALSE_CALLS = re.compile(r"(\S+) per Mb \(95 % interval (\S+) to (\S+?)\)")
 
 
 def summarize(path: str | Path) -> dict[str, str]:
-    """Sum up a table of ``seqray scan``, ``gather`` or ``evaluate`` as column -> cell.
+    """Summarize a table of ``seqray scan``, ``gather`` or ``evaluate`` as column -> cell.
 
     Raises `InputError` for a table of another kind, one without the header that they write, or one that was
     cut short.
@@ -63,13 +63,13 @@ def _calls(facts: Mapping[str, str], count: int, where: str) -> dict[str, str]:
     threshold = facts.get("threshold", "").split(",")[0]
     if scanned is None or called is None or not threshold:
         raise InputError(
-            "has no header that says what was scanned",
+            "has no header with what was scanned",
             where=where,
             remedy="give it as 'seqray scan' or 'seqray gather' wrote it, with its lines of '#'",
         )
     if int(called[1]) != count:
         raise InputError(
-            f"is cut short or was edited: its header says {called[1]} calls, and it holds {count}",
+            f"is cut short or was edited: its header states {called[1]} calls, and it has {count}",
             where=where,
             remedy="write it again with 'seqray scan' or 'seqray gather'",
         )

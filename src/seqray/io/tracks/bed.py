@@ -38,12 +38,10 @@ def write_bed(
 
     Parameters
     ----------
-    path
-        See `seqray.io.open_output`.
+    path, provenance
+        See `seqray.io.tables.open_table`.
     calls
         Written in their order.
-    provenance
-        Written as ``#`` lines above the header.
     contigs
         Length of each contig; required to split calls across the origin of a circular one.
 

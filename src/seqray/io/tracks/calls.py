@@ -22,12 +22,10 @@ def write_calls_tsv(path: str | Path, calls: Iterable[Call], provenance: Sequenc
 
     Parameters
     ----------
-    path
-        See `seqray.io.open_output`.
+    path, provenance
+        See `seqray.io.tables.open_table`.
     calls
         An ``end`` beyond the length of a circular contig is kept.
-    provenance
-        Written as ``#`` lines above the header.
     """
     rows = (
         (name, c.contig, c.start, c.end, c.strand, c.site, float(c.score), c.label)

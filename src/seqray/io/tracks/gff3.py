@@ -77,18 +77,13 @@ def write_gff3(
 
     Parameters
     ----------
-    path
-        See `seqray.io.open_output`.
-    calls
-        Written in their order.
-    provenance
-        Written as ``#`` lines.
-    source
-        Second column.
-    contigs
-        Length of each contig scanned, for the ``##sequence-region`` lines.
-    circular
-        Names of the circular contigs; each gets a ``region`` with ``Is_circular=true``.
+    path, provenance
+        See `seqray.io.tables.open_table`.
+    calls, source
+        The features, in their order, and their second column.
+    contigs, circular
+        Length of each contig scanned, for the ``##sequence-region`` lines, and names of the circular ones;
+        each of these gets a ``region`` with ``Is_circular=true``.
 
     Notes
     -----

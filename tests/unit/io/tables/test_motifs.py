@@ -88,7 +88,7 @@ def test_biopython_reads_jaspar(tmp_path):
 
 
 def test_jaspar_is_for_dna(tmp_path):
-    with pytest.raises(InputError, match="holds DNA, not protein"):
+    with pytest.raises(InputError, match="is for DNA, not protein"):
         written(tmp_path, ".jaspar", [], alphabet=PROTEIN)
     assert list(tmp_path.iterdir()) == []
 
