@@ -55,10 +55,7 @@ def floor_answers(
     list of Answers
         ``floor``, ``majority``, ``gc`` (nucleotides) and ``length``; the last two if the feature varies.
 
-    Raises
-    ------
-    InputError
-        For fewer than two groups to cross-validate, or training data of another class.
+    Raises an InputError for fewer than two groups to cross-validate, or training data of another class.
     """
     for example in train:
         if example.label not in classes:

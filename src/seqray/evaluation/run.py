@@ -58,10 +58,7 @@ def evaluate_scores(
     split
         Name of the data, for the tables.
 
-    Raises
-    ------
-    InputError
-        If the arrays don't match, a label is unknown, or the scores are not probabilities.
+    Raises an InputError if the arrays don't match, a label is unknown, or the scores are not probabilities.
 
     Examples
     --------
@@ -178,7 +175,15 @@ def label_indices(labels: Sequence[str] | np.ndarray, classes: Sequence[str]) ->
 
 
 def check_probabilities(scores: np.ndarray, count: int, classes: int) -> None:
-    """Raise an InputError unless scores are (count, classes) probabilities that sum to 1."""
+    """Raise an InputError unless scores are probabilities.
+
+    Parameters
+    ----------
+    scores
+        (count, classes), rows that sum to 1.
+    count, classes
+        Number of records and of classes.
+    """
     if scores.shape != (count, classes):
         raise InputError(f"probabilities {scores.shape} for {count} records of {classes} classes")
     if not np.isfinite(scores).all():

@@ -16,7 +16,16 @@ Values = Sequence[Hashable] | np.ndarray
 def random_folds(labels: Values, n_folds: int = 5, seed: int = 0) -> Ints:
     """Assign examples to folds at random, each class evenly: int64 (N,) of fold numbers.
 
-    Relatives may fall on both sides; such folds serve to compare with papers that used them.
+    Relatives may be on both sides; such folds serve to compare with papers that used them.
+
+    Parameters
+    ----------
+    labels
+        (N,) class of each example.
+    n_folds
+        From 2 to the size of the smallest class.
+    seed
+        Of the shuffling.
     """
     y = number_by_appearance(labels)
     _require_folds(n_folds, int(np.bincount(y).min()), "examples in the smallest class")
@@ -113,10 +122,7 @@ def deal_groups(labels: Values, groups: Values, shares: Sequence[float], seed: i
     int64 (N,)
         Number of the part, from 0.
 
-    Raises
-    ------
-    InputError
-        For negative shares, shares that are all 0, or fewer groups than parts.
+    Raises an InputError for negative shares, shares that are all 0, or fewer groups than parts.
     """
     (y, g), wanted = _classes_and_groups(labels, groups), np.asarray(shares, dtype=np.float64)
     if wanted.ndim != 1 or not np.isfinite(wanted).all() or (wanted < 0).any() or wanted.sum() <= 0:

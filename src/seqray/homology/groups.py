@@ -98,10 +98,7 @@ def named_groups(names: Sequence[str | None]) -> Ints:
 def positions_from_ids(ids: Sequence[str]) -> tuple[list[str], Ints]:
     """Read contig and position from ids such as ``chr1:1234``, ``chr1:1234:+`` or ``chr1:1234-1315(-)``.
 
-    Raises
-    ------
-    InputError
-        For an id of another form.
+    Raises an InputError for an id of another form.
     """
     found = []
     for identifier in ids:
@@ -119,10 +116,7 @@ def positions_from_ids(ids: Sequence[str]) -> tuple[list[str], Ints]:
 def positions_from_column(texts: Sequence[str], column: str) -> Ints:
     """Read whole numbers: int64 (N,).
 
-    Raises
-    ------
-    InputError
-        For a cell that is not a whole number.
+    Raises an InputError for a cell that is not a whole number.
     """
     for row, text in enumerate(texts, start=1):
         if not (text.isascii() and text.isdigit()):

@@ -38,10 +38,7 @@ def mmseqs_groups(
     threads
         Of MMseqs2.
 
-    Raises
-    ------
-    InputError
-        If ``mmseqs`` is not on the path, fails, or leaves a sequence out.
+    Raises an InputError if ``mmseqs`` is not on the path, fails, or leaves a sequence out.
 
     References
     ----------

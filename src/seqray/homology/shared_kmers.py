@@ -72,7 +72,7 @@ class KmerTable:
         return self._mask(np.concatenate((owners[pairs], owners[pairs + 1])))[rows]
 
     def sharing_between(self, groups: Ints) -> Bools:
-        """Whether each sequence shares a k-mer with one of another group: (N,); -1 stands for no group."""
+        """Whether each sequence shares a k-mer with one of another group: (N,); -1 means no group."""
         inside = groups[self.owners] >= 0
         keys, owners = self.keys[inside], self.owners[inside]
         _, begin, which = np.unique(keys, return_index=True, return_inverse=True)

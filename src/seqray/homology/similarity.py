@@ -201,10 +201,7 @@ def homology_groups(
         Group numbers, from 0 in order of first appearance. The partition does not depend on the order of the
         sequences, nor, with both strands, on which one is given.
 
-    Raises
-    ------
-    InputError
-        For a threshold out of range.
+    Raises an InputError for a threshold out of range.
 
     Notes
     -----

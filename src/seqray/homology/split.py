@@ -69,10 +69,7 @@ def split_data(
     on_progress
         Called while held-out sequences are aligned with the others.
 
-    Raises
-    ------
-    InputError
-        If there are fewer groups than parts, or no example is in a part to be kept.
+    Raises an InputError if there are fewer groups than parts, or no example is in a part to be kept.
 
     Examples
     --------

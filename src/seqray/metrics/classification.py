@@ -251,10 +251,7 @@ def binary_metrics(labels: ArrayLike, scores: ArrayLike, threshold: float = 0.5)
         mcc, f1, sensitivity, specificity, precision, accuracy, auroc, auprc, brier, ece; NaN where a metric
         is undefined because a class is absent.
 
-    Raises
-    ------
-    InputError
-        If the arrays differ in length, are empty, or the labels are not 0 and 1.
+    Raises an InputError if the arrays differ in length, are empty, or the labels are not 0 and 1.
 
     Examples
     --------

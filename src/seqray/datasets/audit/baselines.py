@@ -32,7 +32,15 @@ def baselines_for(data: AuditSet) -> dict[str, ClassifierMixin]:
 
 
 def sample_rows(data: AuditSet, most: int, seed: int) -> Bools:
-    """Choose at most ``most`` rows of each split at random: bool (N,)."""
+    """Choose rows of each split at random: bool (N,).
+
+    Parameters
+    ----------
+    data
+        N sequences.
+    most, seed
+        Rows of each split, at most, and seed of the choice.
+    """
     rng = np.random.default_rng(seed)
     chosen = np.zeros(len(data), dtype=bool)
     for split in data.parts:

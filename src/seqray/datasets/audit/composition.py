@@ -71,7 +71,15 @@ def _gc(letters: Ints, alphabet: Alphabet) -> Floats:
 
 
 def composition_figures(data: AuditSet, features: SequenceFeatures, groups: Ints) -> list[AuditFigure]:
-    """Describe each class in each split, and each split as a whole; and count groups (N,) of relatives."""
+    """Describe each class in each split, and each split as a whole.
+
+    Parameters
+    ----------
+    data, features
+        N sequences and their features.
+    groups
+        (N,) numbers of groups of relatives, to be counted.
+    """
     figures = []
     for split in data.parts:
         everything = len(data.rows(split))

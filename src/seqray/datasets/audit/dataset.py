@@ -112,10 +112,7 @@ def make_set(
     in_file_order
         Whether the order of the examples is that of one table.
 
-    Raises
-    ------
-    InputError
-        For fewer than two classes, or letters that don't match the examples.
+    Raises an InputError for fewer than two classes, or letters that don't match the examples.
     """
     classes = tuple(sorted({example.label for example in examples}))
     if len(classes) < 2:

@@ -65,7 +65,7 @@ def of_class(label: str) -> str:
 
 
 def plural(count: float, one: str, many: str) -> str:
-    """Choose the word for a count."""
+    """``one`` for a count of 1, else ``many``."""
     return one if count == 1 else many
 
 

@@ -82,15 +82,19 @@ def _contradictions(table: FigureTable) -> Iterator[Finding]:
 
 
 def _repeats(table: FigureTable) -> Iterator[Finding]:
-    same = {f.split: f.value for f in table.named("copies", "duplicates") if _within(f.split, f.label)}
-    turned = {
-        f.split: f.value for f in table.named("copies", "strand_duplicates") if _within(f.split, f.label)
-    }
-    parts = [split for split in same if same[split] + turned[split] > 0]
+    same, reverse = (
+        {
+            f.split: f.value
+            for f in table.named("copies", q)
+            if f.label == EVERY_CLASS and " to " not in f.split
+        }
+        for q in ("duplicates", "strand_duplicates")
+    )
+    parts = [split for split in same if same[split] + reverse[split] > 0]
     if parts:
         shown = "; ".join(
             f"{same[split]:.0f}{'' if split == 'all' else f' in {split}'}"
-            + (f" and {turned[split]:.0f} on the other strand" if turned[split] else "")
+            + (f" and {reverse[split]:.0f} on the other strand" if reverse[split] else "")
             for split in parts
         )
         yield Finding(
@@ -100,10 +104,6 @@ def _repeats(table: FigureTable) -> Iterator[Finding]:
             "random folds put copies on both sides; there are fewer examples than rows",
             "remove repeats, or keep them together with 'seqray split'",
         )
-
-
-def _within(split: str, label: str) -> bool:
-    return label == EVERY_CLASS and " to " not in split
 
 
 def _empty(skipped: int) -> Iterator[Finding]:

@@ -124,7 +124,17 @@ def _named_group_figures(data: AuditSet, table: KmerTable) -> Iterator[AuditFigu
 def identity_figures(
     data: AuditSet, validation: Validation | None, seed: int
 ) -> tuple[list[AuditFigure], list[Histogram]]:
-    """Identity of test sequences to the most similar training sequence, in the first pair of a validation."""
+    """Identity of test sequences to the most similar training sequence.
+
+    Parameters
+    ----------
+    data
+        N sequences.
+    validation
+        Training and test rows; the first pair is measured.
+    seed
+        Of the sample, if there are too many test rows.
+    """
     if validation is None:
         return [], []
     train, rows = validation.pairs[0]

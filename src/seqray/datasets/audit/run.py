@@ -69,10 +69,7 @@ def audit(
     on_progress
         Called after each check.
 
-    Raises
-    ------
-    InputError
-        For fewer than two classes.
+    Raises an InputError for fewer than two classes.
 
     Examples
     --------

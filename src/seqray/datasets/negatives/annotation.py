@@ -37,10 +37,14 @@ class Annotation:
     def of(cls, features: Iterable[Feature], genome: Genome, where: str = "") -> Annotation:
         """Sort features by kind and strand.
 
-        Raises
-        ------
-        InputError
-            For a feature on a contig that the genome lacks, or beyond its end.
+        Parameters
+        ----------
+        features, genome
+            Features, and the genome that they belong to.
+        where
+            Their file, for errors.
+
+        Raises an InputError for a feature on a contig that is not in the genome, or beyond its end.
         """
         features = [f for f in features if f.kind in GENES + CODING]
         coding = to_genome_coordinates((f for f in features if f.kind in CODING), genome, where)
@@ -62,10 +66,7 @@ def to_genome_coordinates(
     where
         Their file, for errors.
 
-    Raises
-    ------
-    InputError
-        For a feature on a contig that the genome lacks, or one that begins beyond its end.
+    Raises an InputError for a contig that is not in the genome, or a feature that begins beyond its end.
     """
     placed: dict[str, list[tuple[int, int]]] = {"+": [], "-": [], ".": []}
     contigs: dict[str, int] = {}

@@ -57,10 +57,7 @@ class Genome:
     def index(self, name: str, where: str = "") -> int:
         """Number of a contig.
 
-        Raises
-        ------
-        InputError
-            If there is none of this name.
+        Raises an InputError if there is none of this name.
         """
         try:
             return self.names.index(name)

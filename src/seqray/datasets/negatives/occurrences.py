@@ -19,7 +19,7 @@ from seqray.core import (
 )
 from seqray.datasets.negatives.genome import Genome
 
-WORD = 24  # 4**24 k-mers: in a genome of a billion letters one occurs by chance about once in 140,000
+K = 24  # 4**24 k-mers: in a genome of a billion letters one occurs by chance about once in 140,000
 BLOCK = 1 << 20
 
 
@@ -47,45 +47,45 @@ def find_occurrences(positives: Sequence[str], genome: Genome) -> Occurrences:
     """
     places = np.full(len(positives), -1, dtype=np.int64)
     pieces: list[tuple[int, int]] = []
-    sizes = np.array([min(len(sequence), WORD) for sequence in positives], dtype=np.int64)
+    sizes = np.array([min(len(sequence), K) for sequence in positives], dtype=np.int64)
     for k in np.unique(sizes):
         rows = np.flatnonzero(sizes == k)
-        word, owner = _words_of_both_strands([positives[int(i)] for i in rows], int(k), genome.alphabet)
-        hits, which = _look_up(word, genome, int(k))
+        kmers, owners = _kmers_of_both_strands([positives[int(i)] for i in rows], int(k), genome.alphabet)
+        hits, which = _find(kmers, genome, int(k))
         pieces += _runs(hits, int(k))
-        _place(places, rows, owner, word, hits, which)
+        _set_positions(places, rows, owners, kmers, hits, which)
     return Occurrences(Intervals.merge(pieces), places)
 
 
-def _words_of_both_strands(sequences: Sequence[str], k: int, alphabet: Alphabet) -> tuple[Ints, Ints]:
-    """Number of every word, and the sequence that holds it, sorted by the first."""
+def _kmers_of_both_strands(sequences: Sequence[str], k: int, alphabet: Alphabet) -> tuple[Ints, Ints]:
+    """Number of every k-mer, and the sequence that holds it, sorted by the first."""
     both = [*sequences, *(reverse_complement(sequence, alphabet) for sequence in sequences)]
     letters = len(alphabet.letters)
     stack = stack_sequences(both, alphabet)
     start, owner, _ = kmer_starts(stack, k, letters)
-    word = kmer_indices(stack, start, k, letters)
-    order = np.argsort(word, kind="stable")
-    return word[order], owner[order] % max(len(sequences), 1)
+    kmer = kmer_indices(stack, start, k, letters)
+    order = np.argsort(kmer, kind="stable")
+    return kmer[order], owner[order] % max(len(sequences), 1)
 
 
-def _look_up(words: Ints, genome: Genome, k: int) -> tuple[Ints, Ints]:
-    """Places in the genome where one of the sorted words stands, and that word."""
+def _find(kmers: Ints, genome: Genome, k: int) -> tuple[Ints, Ints]:
+    """Positions in the genome of the sorted k-mers, and the k-mer at each."""
     letters = len(genome.alphabet.letters)
     hits, which = [], []
-    for first in range(0, len(genome.codes) if len(words) else 0, BLOCK):
+    for first in range(0, len(genome.codes) if len(kmers) else 0, BLOCK):
         codes = genome.codes[first : first + BLOCK + k - 1]
         stack = CodeStack(codes, np.array([len(codes)], dtype=np.int64))
         start, _, _ = kmer_starts(stack, k, letters)
-        word = kmer_indices(stack, start, k, letters)
-        found = words[np.minimum(np.searchsorted(words, word), len(words) - 1)] == word
+        kmer = kmer_indices(stack, start, k, letters)
+        found = kmers[np.minimum(np.searchsorted(kmers, kmer), len(kmers) - 1)] == kmer
         hits.append(start[found] + first)
-        which.append(word[found])
+        which.append(kmer[found])
     empty = np.empty(0, dtype=np.int64)
     return np.concatenate([empty, *hits]), np.concatenate([empty, *which])
 
 
 def _runs(hits: Ints, k: int) -> list[tuple[int, int]]:
-    """Intervals that the words at ascending places cover."""
+    """Intervals that the k-mers at ascending positions cover."""
     if not len(hits):
         return []
     breaks = np.flatnonzero(np.diff(hits) > k)
@@ -93,13 +93,13 @@ def _runs(hits: Ints, k: int) -> list[tuple[int, int]]:
     return list(zip(hits[first].tolist(), (hits[last] + k).tolist(), strict=True))
 
 
-def _place(places: Ints, rows: Ints, owner: Ints, words: Ints, hits: Ints, which: Ints) -> None:
-    """Enter the middle one of the places of each sequence's words; of a word met twice the first counts."""
+def _set_positions(places: Ints, rows: Ints, owner: Ints, kmers: Ints, hits: Ints, which: Ints) -> None:
+    """Set the median position of the k-mers of each sequence; of a repeated k-mer the first counts."""
     known, first = np.unique(which, return_index=True)
     if not len(known):
         return
-    at = np.minimum(np.searchsorted(known, words), len(known) - 1)
-    met = known[at] == words
+    at = np.minimum(np.searchsorted(known, kmers), len(known) - 1)
+    met = known[at] == kmers
     place, owner = hits[first][at[met]], owner[met]
     order = np.lexsort((place, owner))
     place, owner = place[order], owner[order]

@@ -54,10 +54,7 @@ def substitute_segments(
     kept : int64 (keep,)
         Numbers of the segments kept, ascending.
 
-    Raises
-    ------
-    ConfigError
-        For more segments than letters, or ``keep`` outside 0 to ``segments - 1``.
+    Raises a ConfigError for more segments than letters, or ``keep`` outside 0 to ``segments - 1``.
 
     References
     ----------
