@@ -117,12 +117,12 @@ def coverage_cutoffs(card: Card, coverage: float) -> np.ndarray:
     """Lowest probability at which each class belongs to the set of a record: (K,).
 
     Raises ConfigError for a model that holds no ranks of held-out examples, too few of them, or a class name
-    that the table of predictions could not tell from a set.
+    that the table of predictions could not distinguish from a set.
     """
     if not card.conformal:
         raise ConfigError(
             f"model '{card.name}' holds no held-out scores for coverage",
-            remedy="add them with 'seqray calibrate' and labelled sequences",
+            remedy="add them with 'seqray calibrate' and labeled sequences",
         )
     for name in card.classes:
         if "|" in name or name == "-":
@@ -133,7 +133,22 @@ def coverage_cutoffs(card: Card, coverage: float) -> np.ndarray:
 def label_sets(
     probabilities: np.ndarray, cutoffs: np.ndarray, classes: Sequence[str]
 ) -> list[tuple[str, ...]]:
-    """Name the classes in the set of each row of (N, K) probabilities, in the order of the classes."""
+    """Name the classes in the set of each record, in the order of the classes.
+
+    Parameters
+    ----------
+    probabilities
+        (N, K) calibrated probabilities.
+    cutoffs
+        (K,) of `coverage_cutoffs`.
+    classes
+        Names [K].
+
+    Examples
+    --------
+    >>> label_sets(np.array([[0.2, 0.8], [0.5, 0.5]]), np.array([0.4, 0.4]), ("a", "b"))
+    [('b',), ('a', 'b')]
+    """
     inside = (probabilities >= cutoffs).tolist()
     return [tuple(name for name, held in zip(classes, row, strict=True) if held) for row in inside]
 
@@ -163,5 +178,5 @@ def _too_few(coverage: float, name: str, n: int) -> str:
 
 
 def _remedy(n: int) -> str:
-    more = "calibrate on more labelled data (seqray calibrate)"
+    more = "calibrate on more labeled data (seqray calibrate)"
     return more if n < 1 else f"ask for {math.floor(1000 * n / (n + 1)) / 1000:g} or less, or {more}"

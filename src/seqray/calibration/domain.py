@@ -34,7 +34,7 @@ class KmerProfile:
         (f - mean)^2 / (spread + mean (1 - mean) / n)
 
     a squared z-score whose variance is that between training sequences plus that of counting n words, so
-    that short sequences aren't called odd for being short.
+    that short sequences are not flagged because they are short.
     """
 
     k: int
@@ -79,11 +79,11 @@ class Domain:
         Range of lengths in letters.
     profiles
         Letter composition and, for nucleotides, the composition of 3-letter words. Each limit is the
-        quantile of the training sequences' own distances asked for in `fit`.
+        quantile, chosen in `fit`, of the training sequences' own distances.
     chain
-        For nucleotides, the Markov chain of the training sequences; None in cards that don't have it.
+        For nucleotides, the Markov chain of the training sequences; None in cards without it.
     signature
-        For nucleotides, what tells where a whole file comes from; None in cards that don't have it.
+        For nucleotides, the k-mer shares by context, to judge a whole file; None in cards without it.
     """
 
     alphabet: str
@@ -111,8 +111,8 @@ class Domain:
         alphabet
             Of the codes.
         labels
-            (N,) classes. With them the limits hold the quantile of each class, so that a rare class is not
-            odd for being rare.
+            (N,) classes. With them the limits hold the quantile of each class, so that a rare class is
+            not flagged because it is rare.
         quantile
             Share of the training sequences that lie within each limit. There are three, so about 1 % of
             sequences like those of training are flagged.

@@ -17,7 +17,7 @@ from seqray.metrics import expected_calibration_error
 
 Method = Literal["temperature", "platt", "isotonic"]
 
-TEMPERATURES = (0.25, 10.0)  # beyond this the held-out data are too few or too easy to tell
+TEMPERATURES = (0.25, 10.0)  # outside, the held-out data are too few or too easy
 FOLDS = 5  # of the figures on held-out data
 SHIFTS = (-10.0, 10.0)  # log-odds
 ISOTONIC_FORMAT = 2  # a seqray that reads cards of format 1 only would give other probabilities
@@ -60,8 +60,8 @@ def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
 def fit_platt(log_odds: ArrayLike, positive: ArrayLike) -> tuple[float, float]:
     """Find T and b for which sigmoid(log-odds / T + b) has the least negative log-likelihood.
 
-    A network that has learned its positives by heart finds unseen ones less likely than they are: no
-    temperature mends that, for it leaves even odds where they are.
+    A network that overfitted its positives gives unseen ones too low a probability. No temperature corrects
+    that, because it does not move even odds.
 
     Parameters
     ----------
@@ -98,8 +98,8 @@ def choose_threshold(probabilities: ArrayLike) -> float:
     """Find the threshold with the highest Matthews correlation to expect, if the probabilities are right.
 
     Counts of right and wrong calls are replaced by what the probabilities make them on average. The labels
-    have their say in the temperature already; asked a second time, a few hundred of them would move the
-    threshold by more than the gain (docs/decisions/0008).
+    already decide the temperature; used a second time, a few hundred of them would move the threshold by more
+    than the gain (docs/decisions/0008).
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def choose_threshold(probabilities: ArrayLike) -> float:
     Returns
     -------
     float
-        Halfway between two neighbouring probabilities; of equally good places the nearest to 0.5.
+        Halfway between two neighboring probabilities; of equally good places the nearest to 0.5.
         0.5 where all probabilities are alike.
     """
     p = np.sort(np.asarray(probabilities, dtype=np.float64))[::-1]
@@ -155,8 +155,19 @@ class Calibration:
 
     @classmethod
     def fit(cls, raw: np.ndarray, labels: np.ndarray, positive: int, method: Method) -> Calibration:
-        """Fit to log-probabilities (N, K) of held-out examples and their classes (N,).
+        """Fit to held-out examples.
 
+        Parameters
+        ----------
+        raw, labels
+            (N, K) log-probabilities and (N,) class indices.
+        positive
+            Column of the positive class.
+        method
+            ``temperature``, ``platt`` or ``isotonic``.
+
+        Notes
+        -----
         Raises ConfigError for another method than ``temperature`` and more than two classes: a map for each
         class against the rest would need as many examples of each, and changes which class is the most
         probable; InputError if the examples can't be calibrated on.
@@ -181,11 +192,11 @@ class Calibration:
         return p if self.isotonic is None else self.isotonic.probabilities(p, self.positive)
 
     def at_bounds(self) -> list[str]:
-        """Which of temperature and shift stand at an end of their ranges: cut, not found."""
+        """Names of temperature and shift if they are at an end of their range: limited, not fitted."""
         cut = {"temperature": np.isclose(self.temperature, TEMPERATURES, rtol=1e-3).any()}
         if self.isotonic is not None and len(self.isotonic.after) == 1:
             cut["shift"] = np.isclose(self.isotonic.after[0], SHIFTS, rtol=1e-3).any()
-        return [name for name, stands in cut.items() if stands]
+        return [name for name, limited in cut.items() if limited]
 
     def convert(self, probability: float, before: Calibration) -> float:
         """Probability that two-class scores now get where ``before`` gave them ``probability``."""
@@ -203,6 +214,15 @@ def cross_fitted(
 ) -> np.ndarray | None:
     """Probabilities (N, K), each by a calibration that was fitted without the example's group.
 
+    Parameters
+    ----------
+    raw, labels, groups
+        (N, K) log-probabilities, (N,) class indices, (N,) groups of relatives.
+    positive, method
+        As `Calibration.fit` takes them.
+
+    Notes
+    -----
     A map judged on the examples that it was fitted to always looks good. None where that can't be done: all
     in one group, or a class in few groups.
     """
@@ -222,7 +242,15 @@ def cross_fitted(
 
 
 def calibration_error(probabilities: np.ndarray, labels: np.ndarray, positive: int) -> float:
-    """ECE of the positive class (two classes) or of the most probable one (more)."""
+    """ECE of the positive class (two classes) or of the most probable one (more).
+
+    Parameters
+    ----------
+    probabilities, labels
+        (N, K) and (N,) class indices.
+    positive
+        Column of the positive class.
+    """
     if probabilities.shape[1] == 2:
         return expected_calibration_error(probabilities[:, positive], labels == positive)
     return expected_calibration_error(probabilities, labels)
@@ -263,7 +291,7 @@ def calibrated_card(
     method
         ``temperature``, ``platt`` or ``isotonic``.
     before
-        What the model had; none by default.
+        Earlier calibration of the model; none by default.
 
     Returns
     -------
@@ -271,9 +299,9 @@ def calibrated_card(
         With temperature, isotonic map, threshold, prevalence, ECE and conformal ranks.
     facts
         ``method``, number of ``examples`` and ``groups``, ECE and log loss before and after, log loss of the
-        classes' shares, and what stands ``at_bounds``. The figures
-        after are cross-fitted over groups (``figures``), and so is the card's ECE; with too few groups for
-        that they are those of the examples fitted to.
+        classes' shares, and what is ``at_bounds``. The later figures are cross-fitted over groups
+        (``figures``), and so is the card's ECE; with too few groups they are those of the examples fitted
+        to.
     """
     positive = card.positive_index
     found = Calibration.fit(raw, labels, positive, method)

@@ -46,7 +46,7 @@ class IsotonicMap:
         positive
             (N,) bool, whether the example is of that class.
         max_knots
-            Most knots to keep; neighbouring blocks are merged where there are more.
+            Most knots to keep; neighboring blocks are merged where there are more.
 
         Raises
         ------
@@ -62,7 +62,7 @@ class IsotonicMap:
         References
         ----------
         Zadrozny and Elkan 2002, Transforming classifier scores into accurate multiclass probability
-        estimates. Oron and Flournoy 2017, Centered isotonic regression (one knot at the centre of a block).
+        estimates. Oron and Flournoy 2017, Centered isotonic regression (one knot at the center of a block).
         """
         x, y = np.asarray(log_odds, dtype=np.float64), np.asarray(positive, dtype=np.float64)
         if x.ndim != 1 or x.shape != y.shape or not len(x):
@@ -74,7 +74,7 @@ class IsotonicMap:
         block = np.concatenate(([0], np.cumsum(np.diff(fitted) > 1e-12)))
         block = _merge_blocks(block, max_knots)
         size = np.bincount(block).astype(np.float64)
-        centre, share = np.bincount(block, x) / size, np.bincount(block, y) / size
+        center, share = np.bincount(block, x) / size, np.bincount(block, y) / size
         if len(size) < 2:
             raise InputError(
                 "the scores don't rank the positive class above the rest, so no isotonic map fits",
@@ -84,7 +84,7 @@ class IsotonicMap:
             share[0] = min(0.5 / (size[0] + 1), share[1] / 2)
         if share[-1] >= 1:
             share[-1] = 1 - min(0.5 / (size[-1] + 1), (1 - share[-2]) / 2)
-        return cls(_rounded_knots(centre), _rounded_knots(logit(share)))
+        return cls(_rounded_knots(center), _rounded_knots(logit(share)))
 
     def __call__(self, log_odds: ArrayLike) -> np.ndarray:
         """Map log-odds of any shape."""
@@ -133,7 +133,7 @@ def apply_isotonic(probabilities: np.ndarray, card: Card) -> np.ndarray:
 
 
 def _merge_blocks(block: np.ndarray, most: int) -> np.ndarray:
-    """Number the blocks anew, with neighbours put together where there are more than ``most``."""
+    """Number the blocks anew, with neighbors put together where there are more than ``most``."""
     if block[-1] < most:
         return block
     size = np.bincount(block)

@@ -13,7 +13,7 @@ from seqray.homology import kmer_groups
 
 MAX_ORDER = 5  # the best of 2 to 7 on windows of 81 letters (docs/concepts/probabilities.md)
 BACK_OFF = 16  # letters that the next lower order is worth
-MIN_SEQUENCES = 50  # fewer tell nothing of a tail
+MIN_SEQUENCES = 50  # fewer say nothing about a tail
 MAX_LETTERS = 2_000_000  # of the sequences that the limit of the chain is measured on
 RELATED_WORD = 30  # sequences that share so many letters are relatives
 _NUMBERS = ("mean", "spread", "within", "limit")
@@ -180,7 +180,7 @@ def _related_folds(stack: CodeStack, alphabet: Alphabet) -> np.ndarray:
     ends = np.cumsum(stack.lengths)
     texts = [alphabet.decode(stack.codes[e - n : e]) for e, n in zip(ends, stack.lengths, strict=True)]
     groups = kmer_groups(texts, RELATED_WORD, alphabet=alphabet)
-    if groups.max() + 1 < _FOLDS:  # all of them relatives: nothing better is to be had
+    if groups.max() + 1 < _FOLDS:  # all of them are relatives
         groups = np.arange(len(stack))
     rng = np.random.default_rng(_SEED)
     return (rng.permutation(groups.max() + 1) % _FOLDS)[groups]

@@ -18,8 +18,8 @@ from scipy.optimize import nnls
 from seqray.core import Alphabet, CodeStack, SequenceRecord, kmer_indices, kmer_starts, stack_sequences
 
 K, LETTERS = 4, 4
-MIN_WORDS = 10_000  # fewer, about 130 windows of 81 letters, tell too little
-CLOSE = 0.03  # nearer, it is the genome itself or one hard to tell from it
+MIN_WORDS = 10_000  # fewer, about 130 windows of 81 letters, are too few
+CLOSE = 0.03  # below, it is the genome itself or one that is hard to distinguish from it
 LIMIT = 0.05  # along one genome .01 or .02, another genus .05 to .15: benchmarks/signature.py
 _UNITS = 100_000  # shares are kept as whole numbers of these parts
 _CHUNK = 1 << 18  # letters counted at once

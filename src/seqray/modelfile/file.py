@@ -101,7 +101,7 @@ def load_model_file(path: str | Path, backbone: str | Path | None = None) -> Tra
     path
         The file.
     backbone
-        Where the directory lies now that a model with a backbone stands on; by default what the environment
+        Current directory of the encoder of a model with a backbone; by default what the environment
         variable ``SEQRAY_BACKBONE`` names, else where it lay in training.
 
     Raises
@@ -110,7 +110,7 @@ def load_model_file(path: str | Path, backbone: str | Path | None = None) -> Tra
         For a file that is missing, foreign (a pickle is refused unread), damaged, of a newer format, with
         tensors that don't fit the card, or that fails its self-test.
     ConfigError
-        For a backbone that is missing or another one, or given to a model that stands on none.
+        For a backbone that is missing or another one, or given to a model without one.
     """
     header = _with_backbone(read_header(path), backbone)
     content = Path(path).read_bytes()
@@ -129,7 +129,7 @@ def _with_backbone(header: Header, place: str | Path | None) -> Header:
     model = header.card.model
     if model.backbone is None:
         if place is not None:
-            raise ConfigError(f"model '{header.card.name}' stands on no backbone", remedy="leave it out")
+            raise ConfigError(f"model '{header.card.name}' has no backbone", remedy="leave it out")
         return header
     place = place or os.environ.get(BACKBONE_VARIABLE) or model.backbone.path
     known = replace(model.backbone, path=str(Path(place).resolve()))

@@ -46,7 +46,7 @@ class Header:
     card
         The model card.
     card_json
-        The card as it stands in the file, without the checksum.
+        The card as in the file, without the checksum.
     checksum
         sha256 of the card and the tensors, as the file claims.
     tensors

@@ -67,8 +67,19 @@ class InitialWeights:
 
 
 def save_pretrained(path: str | Path, network: Network, facts: Mapping[str, Any]) -> None:
-    """Write the weights of a network, but for its head, by way of a temporary file.
+    """Write the weights of a network without its head, by way of a temporary file.
 
+    Parameters
+    ----------
+    path
+        The file.
+    network
+        Its weights are copied to the CPU.
+    facts
+        How the weights came about; plain data for JSON.
+
+    Notes
+    -----
     Raises InputError if the file can't be written.
     """
     tensors = {
@@ -127,7 +138,7 @@ def load_initial_weights(path: str | Path) -> InitialWeights:
 
 
 def is_pretrained(path: str | Path) -> bool:
-    """Whether it is a file of `save_pretrained`, to tell it from a model file."""
+    """Whether it is a file of `save_pretrained` and not a model file."""
     try:
         with safe_open(str(path), framework="pt") as file:
             return PRETRAINED_KEY in (file.metadata() or {})

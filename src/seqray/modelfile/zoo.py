@@ -62,7 +62,7 @@ def load_model(name_or_path: str | Path, backbone: str | Path | None = None) -> 
     name_or_path
         See `locate_model`.
     backbone
-        Directory of the encoder that the model stands on, where it has moved since training.
+        Directory of the encoder of the model, if it has moved since training.
 
     Raises
     ------

@@ -98,13 +98,6 @@ class AxialTransformer(Transformer):
 
     The head reads CLS of the query, not the mean over rows: column attention carries the information of the
     other rows there, it can learn to ignore copies, and an explanation starts at one cell.
-
-    Parameters
-    ----------
-    config
-        The shape of the network.
-    vocabulary
-        Number of distinct tokens.
     """
 
     def __init__(self, config: ModelConfig, vocabulary: int) -> None:

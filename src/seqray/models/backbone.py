@@ -1,4 +1,4 @@
-"""A classifier that stands on an encoder which others trained."""
+"""A classifier on a pretrained encoder."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class BackboneClassifier(nn.Module):
     pad
         The encoder's own id of padding.
     special
-        Tokens that stand for no letters.
+        Tokens that represent no letters.
     """
 
     special: Tensor
@@ -68,7 +68,7 @@ class BackboneClassifier(nn.Module):
         tokens
             (B, L) int64, padded with 0.
         mask
-            Not needed: tokens tell their padding.
+            Not needed: padding is token 0.
         return_attention
             Take the explicit path through attention and return its weights.
         """
@@ -79,7 +79,7 @@ class BackboneClassifier(nn.Module):
     def encode(
         self, tokens: Tensor, *, return_attention: bool = False
     ) -> tuple[Tensor, tuple[AttentionStep, ...]]:
-        """Final states (B, L, D) and, where asked for, the attention of each layer, first layer first."""
+        """Final states (B, L, D) and, if asked for, the attention of each layer, first layer first."""
         # Lightning sets the mode of registered parts one by one, so that of the encoder is settled here.
         mode = self.training and self.settings.tuning != "frozen"
         if self.encoder.training != mode:

@@ -198,8 +198,20 @@ def _solve_competition(weights: Tensor) -> Tensor:
 def helix_profile(
     letters: Tensor, row_mask: Tensor | None = None, column_mask: Tensor | None = None
 ) -> Tensor:
-    """How each column pairs: (B, R, C) to (B, C, 4); parameters as of `pair_probabilities`.
+    """How each column pairs.
 
+    Parameters
+    ----------
+    letters, row_mask, column_mask
+        As `pair_probabilities` takes them.
+
+    Returns
+    -------
+    Tensor
+        (B, C, 4), see Notes.
+
+    Notes
+    -----
     The probability that it pairs with a column to its right, and to its left; then the same times the
     logarithm, base 100, of how many columns away that is, those of gaps counted.
     """

@@ -1,4 +1,4 @@
-"""What words of a few letters add, wherever they stand.
+"""Vectors for k-mers, wherever they occur.
 
 The stem finds words, too, but has to learn each of its detectors by gradients, of letters that are few where
 examples are. A table of all words needs no more than to see them: its mean over a sequence is a linear model
@@ -29,7 +29,7 @@ class KmerEmbedding(nn.Module):
     def forward(self, letters: Tensor, real: Tensor) -> Tensor:
         """Letters (..., N) int64 from 0, others below it, and which ones are real, bool, to (..., N, D).
 
-        What is not real stands behind, and is in no word; nor is what lies below 0.
+        Padding comes last and is in no word; letters below 0 are in no word either.
         """
         following = F.pad(letters.where(real, -1), (0, len(self.tables)), value=-1)
         count = letters.shape[-1]

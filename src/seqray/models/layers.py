@@ -53,9 +53,9 @@ class ConvolutionalStem(nn.Module):
     """Local detectors before attention: letters (B, N) to tokens (B, T, D), T = ceil(N / stride).
 
     Parallel convolutions of several widths over a narrow letter embedding, concatenated to D channels;
-    then residual convolutions; then a factor for each position, where there is one; then each ``stride``
-    neighbours are merged into one token by a linear map, so that token i stands for letters
-    [i·stride, (i+1)·stride); then what these letters add at their places, where there is a position matrix.
+    then residual convolutions; then an optional factor for each position; then each ``stride``
+    neighbors are merged into one token by a linear map, so that token i represents letters
+    [i·stride, (i+1)·stride); then the optional position matrix.
     Letters that are padding are set to zero before each convolution, as the convolution's own border is:
     padding changes nothing.
     """

@@ -76,9 +76,9 @@ class PositionGain(nn.Module):
 
 
 class PositionMatrix(nn.Module):
-    """A position weight matrix of many columns: what a letter adds at its place, whatever stands around it.
+    """A position weight matrix of many columns: what a letter adds at its position, alone.
 
-    Factors of `PositionGain` leave it to the rest of the network to find out which letter stands there; a
+    With the factors of `PositionGain`, the rest of the network must find out which letter is there; a
     vector for each pair of place and letter needs nothing else. The vectors lie in ``rank`` dimensions,
     which keeps them few: a classical matrix has one for each class.
     """
@@ -154,7 +154,7 @@ class LearnedPositions(nn.Module):
 class EndMatrix(nn.Module):
     """What a letter adds by its distance to the first, and to the last letter of its sequence.
 
-    Positions count from the left. What stands at the end of sequences of any length, such as the boxes of an
+    Positions count from the left. What is at the end of sequences of any length, such as the boxes of an
     snoRNA, has no place in them, and a product of letter and place is hard to come by (`PositionGain`).
     """
 

@@ -28,13 +28,6 @@ class SequenceTransformer(Transformer):
     """Tokens (B, L), CLS first, to logits (B, K).
 
     Embedding or convolutional stem, positions, pre-norm blocks, and a head on the final state of CLS.
-
-    Parameters
-    ----------
-    config
-        The shape of the network.
-    vocabulary
-        Number of distinct tokens.
     """
 
     def __init__(self, config: ModelConfig, vocabulary: int) -> None:

@@ -83,7 +83,7 @@ def cut_windows(
 def mask_tokens(tokens: np.ndarray, letters: np.ndarray, spans: np.ndarray) -> np.ndarray:
     """Replace every token that covers a masked letter by MASK.
 
-    Overlapping words share letters: a word that was left in place would tell its masked neighbour.
+    Overlapping words share letters: a word left in place would reveal its masked neighbor.
 
     Parameters
     ----------

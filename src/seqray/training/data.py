@@ -29,7 +29,7 @@ _CHUNK = 32  # batches among which unequal lengths are sorted: tight padding, or
 BatchKey = tuple[int, int, np.ndarray]  # epoch, number within the epoch, indices of the sequences
 
 
-class LabelledBatch(NamedTuple):
+class LabeledBatch(NamedTuple):
     """Tokens (B, L), class indices (B,) and rows of the data set (B,).
 
     ``masks`` are what the network takes beside the tokens: of sequences (B, L), of alignments those of rows
@@ -88,7 +88,7 @@ class Examples(ABC):
         indices: np.ndarray,
         augment: AugmentConfig | None = None,
         rng: np.random.Generator | None = None,
-    ) -> LabelledBatch:
+    ) -> LabeledBatch:
         """Make a batch of some examples, changed at random if ``augment`` and ``rng`` are given.
 
         Parameters
@@ -101,7 +101,7 @@ class Examples(ABC):
         batch = self.tokens(indices, augment, rng)
         labels, rows = torch.from_numpy(self.labels[indices]), torch.from_numpy(indices)
         targets = None if self.targets is None else torch.from_numpy(self.targets[indices])
-        return LabelledBatch(batch.tokens, batch.masks, labels, rows, targets)
+        return LabeledBatch(batch.tokens, batch.masks, labels, rows, targets)
 
 
 class SequenceExamples(Examples):
@@ -180,7 +180,7 @@ class BatchSource(Dataset[Any]):
     def __getitem__(self, key: BatchKey) -> Any:
         return self.draw(key)[0]
 
-    def draw(self, key: BatchKey) -> tuple[LabelledBatch, np.random.Generator]:
+    def draw(self, key: BatchKey) -> tuple[LabeledBatch, np.random.Generator]:
         """Make the batch, with random changes by (seed, epoch, batch, rank) alone; and their generator."""
         epoch, number, indices = key
         rng = np.random.default_rng((self.seed, epoch, number, self.rank))
@@ -285,7 +285,7 @@ class TrainingData(lightning.LightningDataModule):
         return DataLoader(self.validation_source(), batch_size=None, sampler=order, collate_fn=_identity)
 
     def training_source(self, rank: int) -> Dataset[Any]:
-        """What hands out the batches of a process by their key."""
+        """Batches of a process by their key."""
         return BatchSource(self.train, self.config.augment, self.seed, rank)
 
     def validation_source(self) -> Dataset[Any]:

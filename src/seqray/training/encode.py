@@ -1,4 +1,4 @@
-"""Labelled sequences or alignments to the sets that batches are made of."""
+"""Labeled sequences or alignments to the sets that batches are made of."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from seqray.training.data import Examples, SequenceExamples
 
 
 def encode(data: Sequence[Example], labels: np.ndarray, rows: np.ndarray, config: RunConfig) -> Examples:
-    """Encode those rows of the data; ``labels`` (N,) are the class indices of all.
+    """Encode some rows of the data; ``labels`` (N,) are the class indices of all.
 
     Raises ConfigError for examples of another type than the kind of model reads.
     """

@@ -1,4 +1,4 @@
-"""A training run from end to end: settings and labelled sequences in, a calibrated model file out."""
+"""A training run from end to end: settings and labeled sequences in, a calibrated model file out."""
 
 from __future__ import annotations
 
@@ -86,13 +86,13 @@ def train(
     config
         Settings of the run.
     data
-        Labelled sequences. Their ``split`` is respected; without one, each member holds out another share
+        Labeled sequences. Their ``split`` is respected; without one, each member holds out another share
         ``config.data.validation`` by groups.
     out
         The model file; None saves nothing.
     work_dir
         Folder for checkpoints and logs. A member that is finished there is not trained again; one that was
-        interrupted goes on from its last epoch, and ends with the weights that it would have had.
+        interrupted resumes after its last epoch and ends with the same weights.
     classes
         Order of the class names; sorted, with the positive one last, by default.
     resume
@@ -129,7 +129,7 @@ def train(
     config = replace(config, model=resolve_backbone(config.model))
     parts = [partition(data, config, classes, member) for member in range(1, config.members + 1)]
     sha256 = data_sha256(data)
-    context_numbers(data, config.model)  # an unknown one is told before any work
+    context_numbers(data, config.model)  # reports an unknown context before any work
     identity = {"settings": fingerprint(config, parts[0].classes), "data": sha256, "teacher": "", "start": ""}
     if teacher is not None:
         check_teacher(teacher, config, parts[0].classes)

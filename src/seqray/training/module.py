@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from seqray.core import RunConfig, SeqrayError
 from seqray.modelfile import InitialWeights, Network, apply_initial_weights, build_network
-from seqray.training.data import LabelledBatch
+from seqray.training.data import LabeledBatch
 from seqray.training.validation import classification_figures
 
 FINAL_RATE = 1e-3  # of the peak learning rate
@@ -171,10 +171,10 @@ class Classifier(NetworkModule):
 
     @property
     def evaluated_network(self) -> Network:
-        """The network that is validated and saved: the average where there is one."""
+        """The network that is validated and saved: the average if there is one."""
         return self.network if self.average is None else self.average
 
-    def training_step(self, batch: LabelledBatch, number: int) -> Tensor:
+    def training_step(self, batch: LabeledBatch, number: int) -> Tensor:
         self.seed_step(number)
         logits = self.network(batch.tokens, *batch.masks).logits.float()  # (B, K)
         targets = batch.labels if batch.targets is None else batch.targets
@@ -206,7 +206,7 @@ class Classifier(NetworkModule):
         shape = (len(self._labels), self.config.model.classes)
         self._logits = torch.full(shape, -torch.inf, device=self.device)
 
-    def validation_step(self, batch: LabelledBatch, _: int) -> None:
+    def validation_step(self, batch: LabeledBatch, _: int) -> None:
         self._logits[batch.rows] = self.evaluated_network(batch.tokens, *batch.masks).logits.float()
 
     def on_validation_epoch_end(self) -> None:

@@ -1,4 +1,4 @@
-"""From labelled sequences to checked classes, and to training and validation parts that don't leak."""
+"""From labeled sequences to checked classes, and to training and validation parts that don't leak."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pre-training without labels: hidden letters are guessed from what stands around them."""
+"""Pre-training without labels: the network predicts hidden letters from their context."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class PretrainResult:
 
 
 class MaskedLetters(NetworkModule):
-    """A network with a linear map from each token to the letters that it stands for.
+    """A network with a linear map from each token to the letters that it represents.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def pretrain(
     progress: bool | OnProgress = False,
     threads: int | None = None,
 ) -> PretrainResult:
-    """Teach a network to guess hidden letters, and save its weights for `seqray.training.train`.
+    """Train a network to predict hidden letters, and save its weights for `seqray.training.train`.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def pretrain(
     out
         The file; None saves nothing.
     work_dir
-        Folder for checkpoints and logs, from which an interrupted run goes on.
+        Folder for checkpoints and logs, from which an interrupted run resumes.
     share
         Share of the letters that are hidden.
     resume, progress, threads
@@ -174,7 +174,7 @@ def pretrain(
     Raises
     ------
     ConfigError
-        For a k-mer model: overlapping words tell each other's letters; and for one on a backbone.
+        For a k-mer model: overlapping words reveal each other's letters; and for one on a backbone.
     InputError
         For fewer than 20 windows or alignments, or a ``work_dir`` of another run.
     """

@@ -1,4 +1,4 @@
-"""Calibrate a trained model anew on labelled sequences that it has not seen; its weights stay as they are."""
+"""Calibrate a trained model on labeled sequences that it has not seen; its weights do not change."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def recalibrate(
     model
         To calibrate; it is not changed.
     data
-        Labelled sequences. Those of split ``train`` are left out, and those of none where others name one.
+        Labeled sequences. Those of split ``train`` are left out, and those of none where others name one.
         The share of the positive class in the rest becomes the model's prevalence.
     method
         ``temperature``, or ``platt`` or ``isotonic`` for two classes.
@@ -118,7 +118,7 @@ def refuse_training_data(
     card
         Of the model. One of an earlier version knows its data in their order only.
     data
-        Labelled sequences.
+        Labeled sequences.
     parts_are_left_out
         Whether a table that names its own parts is taken, since the part named ``train`` is left out.
 
@@ -134,7 +134,7 @@ def refuse_training_data(
     if in_order or content_sha256(data) == card.training.get("content_sha256"):
         raise InputError(
             f"these are the data that model '{card.name}' was trained on",
-            remedy="give labelled sequences that it has not seen",
+            remedy="give labeled sequences that it has not seen",
         )
 
 
@@ -158,7 +158,7 @@ def _labels(used: Sequence[LabelledSequence], card: Card) -> np.ndarray:
 
 
 def _check_ranking(raw: np.ndarray, labels: np.ndarray, card: Card) -> None:
-    """Refuse two classes of which the model ranks the positive one below the other: no method mends that."""
+    """Refuse a model that ranks the positive class below the other: no method corrects that."""
     if len(card.classes) != 2:
         return
     positive = card.positive_index

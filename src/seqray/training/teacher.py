@@ -26,9 +26,9 @@ def check_teacher(teacher: TrainedModel, config: RunConfig, classes: Sequence[st
         "alphabet": (card.model.alphabet, config.model.alphabet),
         "classes": (", ".join(card.classes), ", ".join(classes)),
     }
-    for what, (his, ours) in differing.items():
-        if his != ours:
-            raise ConfigError(f"the teacher '{card.name}' has the {what} {his}, the data {ours}")
+    for what, (theirs, ours) in differing.items():
+        if theirs != ours:
+            raise ConfigError(f"the teacher '{card.name}' has the {what} {theirs}, the data {ours}")
     if card.model.max_length < config.data.window:
         raise ConfigError(
             f"the teacher '{card.name}' reads {card.model.max_length} letters, 'data.window' is "
@@ -41,7 +41,7 @@ def distillation_targets(
 ) -> np.ndarray:
     """Mix the teacher's calibrated probabilities with the labels: float32 (N, K) for the training part.
 
-    The teacher reads the windows as they stand, whatever shift or mask the pupil will see them under.
+    The teacher reads the unchanged windows, whatever shift or mask the student sees.
 
     References
     ----------

@@ -64,7 +64,7 @@ def on_gpu(config: RunConfig) -> bool:
 def trainer_settings(config: RunConfig) -> dict[str, Any]:
     """Fill the ``trainer`` section with defaults that suit the machine.
 
-    Defaults: 30 epochs, one device, CUDA where there is one, bf16-mixed there and float32 on the CPU,
+    Defaults: 30 epochs, one device, CUDA if available, bf16-mixed there and float32 on the CPU,
     gradients clipped to a norm of 1.
 
     Raises ConfigError for a setting that Lightning doesn't know, or that `seqray train` must choose itself.

@@ -22,7 +22,7 @@ _NOT_TRAINING = ("name", "summary", "card", "members", "calibration")
 def fingerprint(config: RunConfig, classes: tuple[str, ...]) -> str:
     """Hash every setting that changes the weights of a member, and the order of the classes.
 
-    One that stands at its default isn't counted: a version that adds settings resumes what an earlier began.
+    Defaults are not counted, so a version that adds settings can resume runs of an earlier one.
     """
     settings = _unlike(to_mapping(config), to_mapping(RunConfig()))
     settings = {key: value for key, value in settings.items() if key not in _NOT_TRAINING}
@@ -102,7 +102,7 @@ class WorkDir:
             )
 
     def _all_parts(self) -> list[str]:
-        """The parts of this run, and those of members that an earlier, larger one had."""
+        """The parts of this run, and those of further members of an earlier, larger run."""
         known = (_read(self.path / _RUN) or {}).get("parts", []) if self.resume else []
         return [*self.parts, *known[len(self.parts) :]]
 
@@ -120,7 +120,7 @@ class WorkDir:
             _write(self.member(number) / _FINISHED, result)
 
     def checkpoint(self, number: int, name: str) -> Path | None:
-        """Checkpoint to resume a member from, where there is one."""
+        """Checkpoint to resume a member from, if there is one."""
         path = self.member(number) / f"{name}.ckpt"
         return path if self.resume and path.is_file() else None
 

@@ -77,7 +77,7 @@ def test_a_card_is_read_without_the_directory(moved):
 
 
 def test_a_model_without_a_backbone_takes_no_directory(tiny_model_file, backbones):
-    with pytest.raises(ConfigError, match="model 'tiny' stands on no backbone"):
+    with pytest.raises(ConfigError, match="model 'tiny' has no backbone"):
         load_model_file(tiny_model_file, backbones["esm"])
 
 

@@ -1,4 +1,4 @@
-"""Load the encoder of a backbone's directory, ready for the tuning that is asked for."""
+"""Load the encoder of a backbone's directory, ready for the chosen tuning."""
 
 from __future__ import annotations
 

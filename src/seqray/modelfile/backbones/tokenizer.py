@@ -1,6 +1,6 @@
 """The tokenizer of a backbone's own directory, behind the face of seqray's tokenizers.
 
-Its tokens are the directory's ids plus one, so that PAD (0) always fills rows up and tells padding by itself.
+Its tokens are the directory's ids plus one, so that PAD (0) always marks padding.
 How many tokens a sequence makes may depend on its letters (words of a learned vocabulary, words of six
 letters that stop at an N), so sequences of one length may differ in tokens.
 """
@@ -45,9 +45,9 @@ class BackboneTokenizer(Tokenizer):
     Attributes
     ----------
     letter_tokens
-        Ints that stand for letters of the alphabet alone, int64 (V,).
+        Tokens of letters of the alphabet alone, int64 (V,).
     special_tokens
-        Ints that stand for no letters: CLS, the end, padding and the like, int64 (S,).
+        Tokens without letters: CLS, the end, padding and the like, int64 (S,).
     pad
         The directory's own id of padding.
     starts_with_cls
@@ -137,7 +137,7 @@ class BackboneTokenizer(Tokenizer):
         return tokens != PAD
 
     def spans(self, codes: npt.NDArray[np.uint8]) -> Ints:
-        """Half-open letter interval of each token of letter codes (n,); special ones stand for none.
+        """Half-open letter interval of each token of letter codes (n,); special ones cover none.
 
         Returns
         -------
@@ -146,7 +146,7 @@ class BackboneTokenizer(Tokenizer):
         Raises
         ------
         ConfigError
-            For a tokenizer that does not tell its offsets, and whose words don't spell the sequence.
+            For a tokenizer without offsets whose words don't spell the sequence.
         """
         text = self._text(codes)
         if self._tokenizer.is_fast:

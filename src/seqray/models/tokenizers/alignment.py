@@ -17,11 +17,6 @@ __all__ = ["CLS", "MASK", "PAD", "UNK", "AlignmentTokenizer"]
 class AlignmentTokenizer:
     """Codes (R, C) to tokens (R, 1 + C), CLS first in each row.
 
-    Parameters
-    ----------
-    alphabet
-        Letters that are read.
-
     Attributes
     ----------
     vocab_size

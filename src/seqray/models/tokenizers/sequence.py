@@ -2,7 +2,7 @@
 
 These tokenizers put CLS in front; its final state is what the classifier reads. Where a model knows contexts
 (species, for example), the token in front says which: CLS for none, ``vocab_size + i`` for the i-th.
-`OwnTokenizer.spans` says which letters a token stands for, so that explanations can be told in letters.
+`OwnTokenizer.spans` gives the letters that each token covers, so that explanations can refer to letters.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Tokenizer(ABC):
         codes
             Letter codes.
         lengths
-            (...,) letters of each row; what stands behind them may be encoded too, and `mask` tells it. All
+            (...,) letters of each row; what follows them may be encoded too, and `mask` excludes it. All
             n by default.
         """
 
@@ -90,7 +90,7 @@ class OwnTokenizer(Tokenizer):
         Returns
         -------
         array of int64, shape (1 + T, 2)
-            CLS stands for no letter: (0, 0).
+            CLS covers no letter: (0, 0).
         """
 
     @abstractmethod
@@ -119,13 +119,7 @@ class OwnTokenizer(Tokenizer):
 
 
 class CharacterTokenizer(OwnTokenizer):
-    """One token a letter: token 4 + c for letter code c, UNK for an ambiguous letter.
-
-    Parameters
-    ----------
-    alphabet
-        Letters that are read.
-    """
+    """One token a letter: token 4 + c for letter code c, UNK for an ambiguous letter."""
 
     def __init__(self, alphabet: Alphabet) -> None:
         self.alphabet = alphabet
@@ -191,7 +185,7 @@ class KmerTokenizer(OwnTokenizer):
         return self._with_first(np.where(unknown, UNK, FIRST_LETTER + index))
 
     def decode(self, tokens: npt.ArrayLike) -> str:
-        # A letter lies in up to k words; any one of them that is known tells it.
+        # A letter lies in up to k words; any known one of them gives it.
         body = self._without_specials(tokens)
         if body.size == 0:
             return ""
