@@ -42,7 +42,7 @@ def display_name(path: str | Path) -> str:
     return "standard input" if str(path) == "-" else str(path)
 
 
-def unpacked_head(head: bytes) -> bytes:
+def decompress_head(head: bytes) -> bytes:
     """Decompress the first bytes of a file as far as possible; uncompressed bytes are returned unchanged."""
     opener = next((one for magic, (_, one) in _OPENERS.items() if head.startswith(magic)), None)
     if opener is None:

@@ -11,7 +11,14 @@ import numpy as np
 from seqray.cli.evaluate.data import Material, check_labels, choose_split, read_with_notes, renamed
 from seqray.core import ALPHABETS, ConfigError, InputError, LabelledSequence
 from seqray.core.results import Answers
-from seqray.io.tables import Table, column_of, numbers, read_prediction_table, read_truth, rows_by_id
+from seqray.io.tables import (
+    Table,
+    numeric_column,
+    probability_column,
+    read_labels,
+    read_prediction_table,
+    rows_by_id,
+)
 from seqray.kinds import read_labeled_sequences
 
 if TYPE_CHECKING:
@@ -25,7 +32,7 @@ def from_predictions(request: EvaluateRequest) -> Material:
     if data.validation or data.test or data.test_class_files:
         remedy = "leave out --validation, --test and --test-class"
         raise ConfigError("--predictions takes its test data from --labels", remedy=remedy)
-    truth = read_truth(str(given.labels), alphabet)
+    truth = read_labels(str(given.labels), alphabet)
     more = []
     if data.train or data.class_files:
         more = read_with_notes(read_labeled_sequences, data.located(), alphabet, notes)
@@ -67,7 +74,7 @@ def _classes_of(
             )
         classes = _two_classes(given, labels)
     else:
-        by_column = {column_of(label): label for label in labels}
+        by_column = {probability_column(label): label for label in labels}
         classes = tuple(by_column.get(column, column[2:]) for column in columns)
     return classes, _positive(given, table, classes)
 
@@ -109,13 +116,13 @@ def table_answers(
 
     note = f"predictions of {Path(table.where).name} sha256:{table.sha256}"
     columns = [name for name in table.columns if name.startswith("p_")]
-    wanted = [column_of(name) for name in classes]
+    wanted = [probability_column(name) for name in classes]
     # A table to compare with may be of another kind than the one evaluated.
     named = given.score_column if source == "model" or given.score_column in table.columns else None
     if named or not set(wanted) <= set(columns):
-        column = named or column_of(positive)
+        column = named or probability_column(positive)
         return _score_answers(column, table, rows, classes, positive, source, threshold, note)
-    scores = np.stack([numbers(table, column, rows) for column in wanted], axis=1)
+    scores = np.stack([numeric_column(table, column, rows) for column in wanted], axis=1)
     try:
         check_probabilities(scores, len(rows), len(classes))
     except InputError as error:
@@ -144,9 +151,9 @@ def _score_answers(
     """One number a record: a probability if all lie within 0 to 1, else a score that ranks and calls."""
     if len(classes) != 2:
         raise InputError(
-            f"needs the columns {', '.join(column_of(name) for name in classes)}", where=table.where
+            f"needs the columns {', '.join(probability_column(name) for name in classes)}", where=table.where
         )
-    values = numbers(table, column, rows)
+    values = numeric_column(table, column, rows)
     inside = bool(values.min() >= 0 and values.max() <= 1)
     if threshold is None and not inside:
         raise InputError(

@@ -49,16 +49,16 @@ def read_positives(
 
 def is_table(path: str) -> bool:
     """Whether a file is a table rather than sequences, by its content; so far as it shows, also of a pipe."""
-    from seqray.io import open_input, unpacked_head
-    from seqray.io.sequences import name_format
+    from seqray.io import decompress_head, open_input
+    from seqray.io.sequences import detect_format
 
     if path == "-":
         peek = getattr(sys.stdin.buffer, "peek", None)
-        head = unpacked_head(peek(1) if peek else b"")
+        head = decompress_head(peek(1) if peek else b"")
     else:
         with open_input(path) as handle:
             head = handle.peek(1)
-    return bool(head.strip()) and not name_format(head)
+    return bool(head.strip()) and not detect_format(head)
 
 
 def read_genome_context(
@@ -96,10 +96,10 @@ def read_genome_context(
 def is_genbank(path: str) -> bool:
     """Whether a file is GenBank."""
     from seqray.io import open_input
-    from seqray.io.sequences import GENBANK, name_format
+    from seqray.io.sequences import GENBANK, detect_format
 
     with open_input(path) as handle:
-        return name_format(handle.peek(1)) == GENBANK
+        return detect_format(handle.peek(1)) == GENBANK
 
 
 def read_starts(options: GenomeOptions, features: Sequence[Feature], source: str | None) -> list[Feature]:

@@ -24,7 +24,7 @@ from seqray.io.alignments.clustal import HEADERS, parse_clustal
 from seqray.io.alignments.phylip import FIRST_LINE, parse_phylip
 from seqray.io.alignments.stockholm import parse_stockholm
 from seqray.io.files import display_name, open_input
-from seqray.io.sequences import BYTE_ORDER_MARK, Duplicates, OnSkip, UniqueIds, describe_record, name_format
+from seqray.io.sequences import BYTE_ORDER_MARK, Duplicates, OnSkip, UniqueIds, describe_record, detect_format
 
 Form = Literal["auto", "stockholm", "a3m", "fasta", "clustal", "phylip"]
 
@@ -122,7 +122,7 @@ def _form_of(head: bytes, path: str | Path, where: str) -> Form:
     head = head.removeprefix(BYTE_ORDER_MARK).lstrip()
     if not head:
         raise NoRecordsError("contains no alignments", where=where)
-    name = name_format(head)
+    name = detect_format(head)
     if name == "a Stockholm alignment":
         return "stockholm"
     if name == "FASTA":

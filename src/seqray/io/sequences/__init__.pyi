@@ -14,5 +14,5 @@ from .sniff import (
     BYTE_ORDER_MARK as BYTE_ORDER_MARK,
     GENBANK as GENBANK,
     GFF as GFF,
-    name_format as name_format,
+    detect_format as detect_format,
 )

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from seqray.core import InputError
 from seqray.io.files import BLOCK
 from seqray.io.sequences.records import RawRecord
-from seqray.io.sequences.sniff import BYTE_ORDER_MARK, FASTA, GENBANK, PREAMBLE, name_format
+from seqray.io.sequences.sniff import BYTE_ORDER_MARK, FASTA, GENBANK, PREAMBLE, detect_format
 
 _WHITE_SPACE = b" \t\n\v\f"
 
@@ -57,7 +57,7 @@ def _from_first_header(blocks: Iterator[bytes], where: str) -> Iterator[bytes]:
         rest = start[match.end() :] if match else start
         if rest[:1] == b">":
             break
-        if name_format(start) not in ("", FASTA) or rest.lstrip()[:1] not in (b"", b";", b"#"):
+        if detect_format(start) not in ("", FASTA) or rest.lstrip()[:1] not in (b"", b";", b"#"):
             raise _not_fasta(start, where)
         more = next(blocks, None)
         if more is None:
@@ -68,7 +68,7 @@ def _from_first_header(blocks: Iterator[bytes], where: str) -> Iterator[bytes]:
 
 
 def _not_fasta(start: bytes, where: str) -> InputError:
-    name = name_format(start)
+    name = detect_format(start)
     if not name:
         return InputError("no FASTA header", where=where, remedy="the first line must start with '>'")
     remedy = "read it as GenBank" if name == GENBANK else "convert it to FASTA"

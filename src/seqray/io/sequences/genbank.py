@@ -14,7 +14,7 @@ from Bio.SeqRecord import SeqRecord
 
 from seqray.core import InputError
 from seqray.io.sequences.records import RawRecord
-from seqray.io.sequences.sniff import GENBANK, name_format
+from seqray.io.sequences.sniff import GENBANK, detect_format
 
 # Biopython only warns about a file that is cut off or damaged.
 _FATAL_WARNINGS = ("Premature end", "Expected sequence length")
@@ -25,7 +25,7 @@ def split_genbank(handle: io.BufferedReader, where: str) -> Iterator[RawRecord]:
 
     Raises `InputError` for a file that is not GenBank, is cut off or can't be parsed.
     """
-    other = name_format(handle.peek(1))
+    other = detect_format(handle.peek(1))
     if other not in ("", GENBANK):
         raise InputError(f"is {other}, not GenBank", where=where)
     lines = _Lines(handle)

@@ -12,7 +12,7 @@ from seqray.io.files import display_name, open_input
 from seqray.io.sequences.fasta import split_fasta
 from seqray.io.sequences.genbank import split_genbank
 from seqray.io.sequences.records import RawRecord, ReadOptions, validate_records
-from seqray.io.sequences.sniff import GENBANK, name_format
+from seqray.io.sequences.sniff import GENBANK, detect_format
 
 
 def read_sequences(
@@ -36,7 +36,7 @@ def read_sequences(
         See `ReadOptions`.
     """
     with open_input(path) as handle:
-        genbank = name_format(handle.peek(1)) == GENBANK
+        genbank = detect_format(handle.peek(1)) == GENBANK
         split = split_genbank if genbank else split_fasta
         yield from _validated(split, handle, path, alphabet, options)
 

@@ -22,7 +22,7 @@ BLANK_LINES = re.compile(rb"(?:[ \t\r]*\n)*")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def name_format(head: bytes) -> str:
+def detect_format(head: bytes) -> str:
     """Name the format of a file from its first block; an empty text if it is unknown.
 
     Comment lines (``;`` or ``#``) and blank lines at the beginning are ignored, unless they name the

@@ -32,10 +32,10 @@ from .labeled import (
 from .motifs import write_motifs as write_motifs
 from .prediction_tables import (
     Table as Table,
-    column_of as column_of,
-    numbers as numbers,
+    numeric_column as numeric_column,
+    probability_column as probability_column,
+    read_labels as read_labels,
     read_prediction_table as read_prediction_table,
-    read_truth as read_truth,
     rows_by_id as rows_by_id,
 )
 from .predictions import (

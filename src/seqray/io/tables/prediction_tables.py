@@ -108,7 +108,7 @@ def _read_text(path: str | Path, header: Sequence[str] = ()) -> Table:
 # ------------------------------------------------------------------------------------------------ labels
 
 
-def read_truth(path: str | Path, alphabet: Alphabet) -> list[LabelledSequence]:
+def read_labels(path: str | Path, alphabet: Alphabet) -> list[LabelledSequence]:
     """Read labels by id: a labeled table, or two columns of id and label without a header.
 
     The sequences are empty if the table has no column ``sequence``. Raises `InputError` for a missing column,
@@ -190,12 +190,12 @@ def rows_by_id(table: Table, id_column: str, ids: Sequence[str], labels_name: st
     return [place[identifier] for identifier in ids]
 
 
-def column_of(name: str) -> str:
+def probability_column(name: str) -> str:
     """The column of a class in a table of predictions."""
     return "p_" + re.sub(r"\s+", "_", name.strip())
 
 
-def numbers(table: Table, column: str, rows: Sequence[int]) -> np.ndarray:
+def numeric_column(table: Table, column: str, rows: Sequence[int]) -> np.ndarray:
     """Numbers of a column.
 
     Parameters

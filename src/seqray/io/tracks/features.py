@@ -14,7 +14,7 @@ from Bio.SeqFeature import SeqFeature
 
 from seqray.core import InputError
 from seqray.io.files import display_name, open_input
-from seqray.io.sequences import GENBANK, GFF, name_format
+from seqray.io.sequences import GENBANK, GFF, detect_format
 from seqray.io.tables import read_rows
 from seqray.io.tracks.bed import read_bed
 from seqray.io.tracks.gff3 import read_gff3_features
@@ -43,7 +43,7 @@ def read_features(path: str | Path) -> list[Feature]:
         several parts (exons) gives an interval for each.
     """
     with open_input(path) as handle:
-        known = name_format(handle.peek(1))
+        known = detect_format(handle.peek(1))
         if known == GENBANK:
             return list(read_genbank_features(path))
         if not (line := _first_line(handle)):

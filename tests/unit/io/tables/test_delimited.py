@@ -7,7 +7,7 @@ from seqray.core.alphabet import DNA
 from seqray.core.errors import InputError
 from seqray.core.results.prediction import Prediction
 from seqray.io.tables.delimited import read_rows
-from seqray.io.tables.prediction_tables import read_prediction_table, read_truth
+from seqray.io.tables.prediction_tables import read_labels, read_prediction_table
 from seqray.io.tables.predictions import write_predictions
 
 REMEDY = "none"
@@ -57,7 +57,7 @@ def test_a_table_of_one_column_may_have_comments(tmp_path):
 def test_labels_without_a_header(tmp_path):
     path = tmp_path / "t.tsv"
     path.write_text("# above\nx\tpromoter\n# between\ny\tother\n")
-    assert [one.id for one in read_truth(path, DNA)] == ["x", "y"]
+    assert [one.id for one in read_labels(path, DNA)] == ["x", "y"]
     path.write_text("x\tpromoter\n#y\tother\n")
     with pytest.raises(InputError, match="line 2: begins with '#'"):
-        read_truth(path, DNA)
+        read_labels(path, DNA)

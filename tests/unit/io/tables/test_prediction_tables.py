@@ -10,10 +10,10 @@ from seqray.core.alphabet import DNA
 from seqray.core.errors import InputError
 from seqray.core.results.prediction import Prediction
 from seqray.io.tables.prediction_tables import (
-    column_of,
-    numbers,
+    numeric_column,
+    probability_column,
+    read_labels,
     read_prediction_table,
-    read_truth,
     rows_by_id,
 )
 from seqray.io.tables.predictions import write_predictions
@@ -39,7 +39,7 @@ def test_what_predict_writes_is_read(written):
     table = read_prediction_table(written)
     assert table.positive() == "my promoter"
     assert table.columns["id"] == ["a", "b"]
-    assert numbers(table, column_of("my promoter"), [1, 0]).tolist() == [0.1, 0.75]
+    assert numeric_column(table, probability_column("my promoter"), [1, 0]).tolist() == [0.1, 0.75]
     assert len(table.sha256) == 64
 
 
@@ -48,7 +48,7 @@ def test_a_table_of_another_tool_and_a_comma(tmp_path):
     assert table.columns == {"Name": ["x", "y"], "Score": ["-3.5", "2e1"]}
     assert table.positive() is None
     assert rows_by_id(table, "Name", ["y"], "labels.tsv") == [1]
-    assert numbers(table, "Score", [1, 0]).tolist() == [20, -3.5]
+    assert numeric_column(table, "Score", [1, 0]).tolist() == [20, -3.5]
 
 
 def test_predictions_come_from_a_pipe(tmp_path, monkeypatch):
@@ -93,9 +93,9 @@ def test_ids_that_do_not_join(tmp_path):
     with pytest.raises(InputError, match=r"has no column 'name', found id, p; .*--id-column"):
         rows_by_id(table, "name", ["a"], "l.tsv")
     with pytest.raises(InputError, match="column 'p' contains 'x', which is not a finite number"):
-        numbers(table, "p", [2])
+        numeric_column(table, "p", [2])
     with pytest.raises(InputError, match="has no column 'q', found id, p"):
-        numbers(table, "q", [0])
+        numeric_column(table, "q", [0])
     twice = read_prediction_table(write(tmp_path, "id\tp\na\t1\na\t1\n"))
     with pytest.raises(InputError, match="contains the id 'a' twice"):
         rows_by_id(twice, "id", ["a"], "l.tsv")
@@ -104,17 +104,17 @@ def test_ids_that_do_not_join(tmp_path):
 def test_infinite_scores_are_no_numbers(tmp_path):
     table = read_prediction_table(write(tmp_path, "id\tp\na\tinf\n"))
     with pytest.raises(InputError, match="'inf', which is not a finite number"):
-        numbers(table, "p", [0])
+        numeric_column(table, "p", [0])
 
 
 def test_labels_with_and_without_a_header(tmp_path):
-    bare = read_truth(write(tmp_path, "a\tpromoter\nb\tbackground\n"), DNA)
+    bare = read_labels(write(tmp_path, "a\tpromoter\nb\tbackground\n"), DNA)
     assert [(e.id, e.label, e.sequence, e.split) for e in bare] == [
         ("a", "promoter", "", None),
         ("b", "background", "", None),
     ]
     full = "Context,ID,Label,Sequence,Split,Group\nyeast,a,1,acgu,test,g1\n,b,0,,,\n"
-    found = read_truth(write(tmp_path, full, "full.csv"), DNA)
+    found = read_labels(write(tmp_path, full, "full.csv"), DNA)
     assert (found[0].sequence, found[0].context, found[0].group, found[0].split) == (
         "ACGT",
         "yeast",
@@ -140,7 +140,7 @@ def test_labels_with_and_without_a_header(tmp_path):
 )
 def test_labels_that_cannot_be_used(tmp_path, text, message):
     with pytest.raises(InputError, match=message):
-        read_truth(write(tmp_path, text), DNA)
+        read_labels(write(tmp_path, text), DNA)
 
 
 @pytest.mark.parametrize("sign", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028"])
