@@ -190,7 +190,7 @@ def test_an_output_that_is_a_directory(run, source, tmp_path):
 
 
 def test_an_output_of_unknown_kind(run, source, tmp_path):
-    assert_refused(run(source, "-o", tmp_path / "x.docx"), "x.docx: ", "use .tsv, .tsv.gz")
+    assert_refused(run(source, "-o", tmp_path / "x.docx"), "x.docx: ", "; use .")
 
 
 def test_the_input_is_never_overwritten(run, tmp_path):

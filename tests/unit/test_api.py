@@ -176,5 +176,5 @@ def test_alignments_by_their_place_and_what_is_none(stockholm):
         list(as_alignments(list(as_alignments(path, RNA)), PROTEIN))
     with pytest.raises(ConfigError, match="reads alignments"):
         seqray.scan("rna-family-type", {"a": "ACGT" * 50})
-    with pytest.raises(TypeError, match="unknown setting 'shuffles'; known are target, rows"):
+    with pytest.raises(TypeError, match="unknown setting 'shuffles'; known are target"):
         seqray.explain("rna-family-type", held, shuffles=2)

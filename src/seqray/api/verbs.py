@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from seqray.calibration import Domain, KmerCounter
 from seqray.core import InputError, SequenceRecord
 from seqray.core.results import SkippedRecord
 from seqray.inference import BatchSize, Engine, Precision, PredictOptions, with_engine
-from seqray.kinds import as_records, checked_options, kind_of
+from seqray.kinds import as_records, kind_of
 from seqray.modelfile import TrainedModel, load_model
 from seqray.scanning import ScanCallbacks, ScanOptions, scan_records
 
@@ -128,7 +129,7 @@ def scan(
     """
     loaded = _opened(model, context, device, engine, precision)
     loaded.check_reads_sequences()
-    settings = ScanOptions(**checked_options(ScanOptions, options))
+    settings = ScanOptions(**_checked(ScanOptions, options))
     skipped: list[SkippedRecord] = []
     result = scan_records(
         loaded,
@@ -173,7 +174,7 @@ def explain(
         Keep that many letters or columns of each only, the best in rank.
     **options
         Of `ExplainOptions`: ``target``, ``shuffles``, ``members``, ``seed``, ``effects``; for a model of
-        alignments of `AlignmentOptions`: ``target``, ``rows``.
+        alignments of `AlignmentOptions`: ``target``, ``rows``, ``seed``.
 
     Returns
     -------
@@ -203,7 +204,8 @@ def explain(
     loaded = _opened(model, context, device, "torch", "fp32")
     methods = (method,) if isinstance(method, str) else tuple(method)
     kind = kind_of(loaded.card)
-    explained = kind.explain(loaded, kind.convert(sequences, loaded.alphabet), methods, options)
+    chosen = kind.explain_options(methods=methods, **_checked(kind.explain_options, options, "methods"))
+    explained = kind.explain(loaded, kind.convert(sequences, loaded.alphabet), chosen)
     rows = (row for one in explained for row in kind.explanation_rows(one, top))
     return explanation_frame(rows, kind.explanation_columns)
 
@@ -260,6 +262,15 @@ def _opened(
     if context is not None:
         loaded = loaded.with_context(context)
     return with_engine(loaded, engine, precision)
+
+
+def _checked(options: Any, given: Mapping[str, Any], *reserved: str) -> Mapping[str, Any]:
+    """Refuse the name of a setting that doesn't exist, as Python does for an argument."""
+    names = [field.name for field in fields(options) if field.name not in reserved]
+    for name in given:
+        if name not in names:
+            raise TypeError(f"unknown setting '{name}'; known are {', '.join(names)}")
+    return given
 
 
 def _distinct(records: Iterable[SequenceRecord]) -> Iterator[SequenceRecord]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from seqray.cli.common import Outcome, Probability, Progress, Request, SkipLog, check_files, option
 from seqray.cli.train import CONFIG, INTERRUPTED, FitOptions, configure, report_interruption
 from seqray.core import ALPHABETS
-from seqray.kinds import kind_of
 
 if TYPE_CHECKING:
     from seqray.core import RunConfig
@@ -32,6 +31,7 @@ def run(request: PretrainRequest) -> Outcome:
     out = Path(request.out)
     check_files(request.input, [request.out])
     data = read_unlabeled(request, config)
+    from seqray.kinds import kind_of
     from seqray.training import check_model_path, is_main_process, pretrain
 
     check_model_path(out)
@@ -58,6 +58,8 @@ def run(request: PretrainRequest) -> Outcome:
 
 def read_unlabeled(request: PretrainRequest, config: RunConfig) -> list[Any]:
     """What the kind of model learns from; records without letters are reported and left out."""
+    from seqray.kinds import kind_of
+
     kind, alphabet = kind_of(config), ALPHABETS[config.model.alphabet]
     with SkipLog(None, [], quiet=request.quiet) as skipped:
         return [

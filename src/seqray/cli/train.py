@@ -34,7 +34,6 @@ from seqray.core import (
     load_run_config,
     to_mapping,
 )
-from seqray.kinds import kind_of
 
 if TYPE_CHECKING:
     from seqray.training import TrainResult
@@ -128,6 +127,8 @@ def report_interruption(fit: FitOptions, folder: Path) -> None:
 
 def training_data(request: TrainRequest, config: RunConfig) -> Sequence[Example]:
     """Read what the kind of model learns from."""
+    from seqray.kinds import kind_of  # here, for it loads torch
+
     kind, files = kind_of(config), request.data.located(request.labels)
     examples = kind.read_labeled(files, ALPHABETS[config.model.alphabet])
     return kind.adapt(examples, config.data.window)

@@ -39,10 +39,8 @@ def explain_alignments(
 
     Parameters
     ----------
-    model
-        Of kind ``alignment``.
-    alignments
-        Of any depth and width.
+    model, alignments
+        As for `seqray.inference.predict_alignments`.
     options
         What is explained, and how.
 

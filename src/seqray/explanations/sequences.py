@@ -54,16 +54,12 @@ def explain_records(
 
     Parameters
     ----------
-    model
-        See `seqray.load_model`.
-    records
-        Each no longer than the model's window.
+    model, records, source
+        As for `seqray.inference.predict_records`.
     options
         What is explained, and how.
     places
         Where each record lies in a longer sequence.
-    source
-        Name of the file, for errors.
 
     Returns
     -------

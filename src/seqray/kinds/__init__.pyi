@@ -1,6 +1,6 @@
 from .explanation_files import ExplanationFiles as ExplanationFiles, ExplanationRequest as ExplanationRequest
 from .explanation_run import ExplanationRun as ExplanationRun
-from .kind import Kind as Kind, checked_options as checked_options
+from .kind import Kind as Kind
 from .labeled import (
     LabeledFiles as LabeledFiles,
     read_labeled_sequences as read_labeled_sequences,

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from seqray.core import Alphabet, Example
-
-if TYPE_CHECKING:
-    from seqray.core.results import Prediction
-    from seqray.inference import PredictOptions
-    from seqray.kinds.explanation_files import ExplanationRequest
-    from seqray.kinds.explanation_run import ExplanationRun
-    from seqray.modelfile import TrainedModel
+from seqray.core.results import Prediction
+from seqray.inference import PredictOptions
+from seqray.kinds.explanation_files import ExplanationRequest
+from seqray.kinds.explanation_run import ExplanationRun
+from seqray.modelfile import TrainedModel
 
 Records = Iterable[Any]
 
@@ -46,8 +44,8 @@ class Kind:
         A record to what pre-training learns from it.
     predict
         Model, records, options and the name of the input to predictions, in order.
-    explain
-        Model, records, names of methods and other options to explanations, in order.
+    explain, explain_options
+        Model, records and options to explanations, in order; and the type of the options.
     explanation_columns, explanation_rows
         Columns of the table of explanations, and the cells of its rows for one explanation, with the most
         positions wanted.
@@ -66,26 +64,8 @@ class Kind:
     adapt: Callable[[Sequence[Example], int], Sequence[Example]]
     unlabeled: Callable[[Any], Any]
     predict: Callable[[TrainedModel, Records, PredictOptions, str], Iterator[Prediction]]
-    explain: Callable[[TrainedModel, Records, tuple[str, ...], Mapping[str, Any]], Iterator[Any]]
+    explain: Callable[[TrainedModel, Records, Any], Iterator[Any]]
+    explain_options: type
     explanation_columns: tuple[str, ...]
     explanation_rows: Callable[[Any, int | None], Iterator[tuple[object, ...]]]
     explanation_run: Callable[[TrainedModel, ExplanationRequest], ExplanationRun[Any, Any, Any]]
-
-
-def checked_options(options: Any, given: Mapping[str, Any], *reserved: str) -> Mapping[str, Any]:
-    """Refuse the name of a setting that doesn't exist, as Python does for an argument.
-
-    Parameters
-    ----------
-    options
-        A dataclass.
-    given
-        Values by name.
-    *reserved
-        Fields that can't be given.
-    """
-    names = [field.name for field in fields(options) if field.name not in reserved]
-    for name in given:
-        if name not in names:
-            raise TypeError(f"unknown setting '{name}'; known are {', '.join(names)}")
-    return given

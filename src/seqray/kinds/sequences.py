@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 from seqray.core import Alignment, Alphabet, ConfigError, Example, LabelledSequence
+from seqray.explanations import ExplainOptions, explain_records
+from seqray.inference import predict_records
 from seqray.io.sequences import OnSkip, read_sequences
 from seqray.io.tables import EXPLANATION_COLUMNS, explanation_rows
-from seqray.kinds.kind import Kind, Records, checked_options
+from seqray.kinds.kind import Kind
 from seqray.kinds.labeled import LabeledFiles, queries, read_labeled_alignments, read_labeled_sequences
 from seqray.kinds.python_objects import as_records
-
-if TYPE_CHECKING:
-    from seqray.core.results import Explanation, Prediction
-    from seqray.inference import PredictOptions
-    from seqray.kinds.explanation_files import ExplanationRequest
-    from seqray.kinds.sequence_explanations import SequenceRun
-    from seqray.modelfile import TrainedModel
+from seqray.kinds.sequence_explanations import SequenceRun
 
 
 def _read_labeled(
@@ -38,29 +33,6 @@ def _adapt(examples: Sequence[Example], window: int) -> Sequence[Example]:
     return queries(alignments, window) if alignments else examples
 
 
-def _predict(
-    model: TrainedModel, records: Records, options: PredictOptions, source: str
-) -> Iterator[Prediction]:
-    from seqray.inference import predict_records
-
-    return predict_records(model, records, options, source=source)
-
-
-def _explain(
-    model: TrainedModel, records: Records, methods: tuple[str, ...], options: Mapping[str, Any]
-) -> Iterator[Explanation]:
-    from seqray.explanations import ExplainOptions, explain_records
-
-    known = checked_options(ExplainOptions, options, "methods")
-    return explain_records(model, records, ExplainOptions(methods=methods, **known))
-
-
-def _explanation_run(model: TrainedModel, request: ExplanationRequest) -> SequenceRun:
-    from seqray.kinds.sequence_explanations import SequenceRun
-
-    return SequenceRun(model, request)
-
-
 SEQUENCES = Kind(
     unit="sequences",
     example=LabelledSequence,
@@ -77,9 +49,10 @@ SEQUENCES = Kind(
     read_labeled=_read_labeled,
     adapt=_adapt,
     unlabeled=lambda record: record.sequence,
-    predict=_predict,
-    explain=_explain,
+    predict=lambda model, records, options, source: predict_records(model, records, options, source=source),
+    explain=explain_records,
+    explain_options=ExplainOptions,
     explanation_columns=EXPLANATION_COLUMNS,
     explanation_rows=explanation_rows,
-    explanation_run=_explanation_run,
+    explanation_run=SequenceRun,
 )
