@@ -38,9 +38,7 @@ class Conformal:
         the lowest 100 ranks are kept, then ever fewer; a rank between two takes the lower, which makes sets
         a little larger, never smaller.
 
-    References
-    ----------
-    Vovk 2012, Conditional validity of inductive conformal predictors (Mondrian: class by class).
+    Source: Vovk 2012, Conditional validity of inductive conformal predictors (Mondrian: class by class).
     Sadinle, Lei and Wasserman 2019, Least ambiguous set-valued classifiers with bounded error levels.
     """
 

@@ -39,9 +39,7 @@ def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
     float
         T, within 0.25 to 10. The likelihood has one optimum in 1/T, so a bounded search finds it.
 
-    References
-    ----------
-    Guo et al. 2017, On calibration of modern neural networks, section 4.2.
+    Source: Guo et al. 2017, On calibration of modern neural networks, section 4.2.
     """
     z, y = np.asarray(logits, dtype=np.float64), np.asarray(labels).astype(np.int64)
     if z.ndim != 2 or y.shape != z.shape[:1] or len(y) == 0:
@@ -75,10 +73,8 @@ def fit_platt(log_odds: ArrayLike, positive: ArrayLike) -> tuple[float, float]:
     temperature, shift
         T within 0.25 to 10, b within -10 to 10. The likelihood is convex in (1/T, b).
 
-    References
-    ----------
-    Platt 1999, Probabilistic outputs for support vector machines, section 2.2; here without his prior on the
-    targets.
+    Source: Platt 1999, Probabilistic outputs for support vector machines, section 2.2; here without his prior
+    on the targets.
     """
     x, y = np.asarray(log_odds, dtype=np.float64), np.asarray(positive, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape or not len(x):

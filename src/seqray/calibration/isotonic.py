@@ -59,9 +59,7 @@ class IsotonicMap:
         A share of 0 or 1, which the first and the last block may have, is taken for half an example
         against: 0.5 / (n + 1).
 
-        References
-        ----------
-        Zadrozny and Elkan 2002, Transforming classifier scores into accurate multiclass probability
+        Source: Zadrozny and Elkan 2002, Transforming classifier scores into accurate multiclass probability
         estimates. Oron and Flournoy 2017, Centered isotonic regression (one knot at the center of a block).
         """
         x, y = np.asarray(log_odds, dtype=np.float64), np.asarray(positive, dtype=np.float64)

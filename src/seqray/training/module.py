@@ -64,20 +64,7 @@ def mixup(logits: Tensor, targets: Tensor, concentration: float) -> tuple[Tensor
 
 
 class NetworkModule(lightning.LightningModule):
-    """What supervised training and pre-training share: repeatable steps, history, and divergence.
-
-    Parameters
-    ----------
-    config
-        Of the run.
-    seed
-        Of this member, for dropout.
-
-    Attributes
-    ----------
-    history
-        One mapping for each epoch; it is saved with the checkpoint.
-    """
+    """What training and pre-training share; checkpoints keep ``history``, one mapping for each epoch."""
 
     def __init__(self, config: RunConfig, seed: int) -> None:
         super().__init__()

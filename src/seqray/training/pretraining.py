@@ -60,15 +60,7 @@ class PretrainResult:
 
 
 class MaskedLetters(NetworkModule):
-    """A network with a linear map from each token to the letters that it represents.
-
-    Parameters
-    ----------
-    config
-        Of the run.
-    seed
-        Of dropout.
-    """
+    """A network with a linear map from each token to the letters that it represents."""
 
     def __init__(self, config: RunConfig, seed: int) -> None:
         super().__init__(config, seed)

@@ -43,9 +43,7 @@ def distillation_targets(
 
     The teacher reads the unchanged windows, whatever shift or mask the student sees.
 
-    References
-    ----------
-    Hinton et al. 2015, Distilling the knowledge in a neural network.
+    Source: Hinton et al. 2015, Distilling the knowledge in a neural network.
     """
     share = config.optimizer.teacher
     known = encode(data, parts.labels, parts.train, replace(config, model=teacher.card.model))

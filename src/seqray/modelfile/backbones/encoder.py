@@ -72,9 +72,7 @@ def load_encoder(path: Path) -> Any:
 def add_adapters(encoder: Any, config: BackboneConfig) -> None:
     """Put LoRA's matrices beside linear maps of the encoder; they alone ask for gradients.
 
-    References
-    ----------
-    Hu et al. 2022, LoRA: Low-Rank Adaptation of Large Language Models.
+    Source: Hu et al. 2022, LoRA: Low-Rank Adaptation of Large Language Models.
     """
     peft = import_extra("peft")
     targets = config.targets or query_and_value(encoder)
