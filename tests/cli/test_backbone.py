@@ -140,7 +140,7 @@ def test_a_backbone_goes_through_the_verbs(seqray, files):
             ("explain", "in.fa", "--method", "value-rollout"),
             "value-rollout needs values that the backbone of mod",
         ),
-        (("explain", "in.fa", "--heads", "h.tsv"), "model 'toy' stands on a backbone, whose heads can't be"),
+        (("explain", "in.fa", "--heads", "h.tsv"), "model 'toy' has a backbone, whose heads can't be"),
         (
             ("predict", "in.fa", "--engine", "onnx"),
             "model 'toy' stands on a backbone, for which there is no graph",

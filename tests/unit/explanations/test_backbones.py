@@ -186,5 +186,5 @@ def test_what_a_backbone_does_not_show_is_refused(on_backbone):
     records = [SequenceRecord("a", "ACGTACGT")]
     with pytest.raises(ConfigError, match="value-rollout needs values that the backbone of model 'bpe'"):
         explain_records(model, records, ExplainOptions(methods=("value-rollout",)))
-    with pytest.raises(ConfigError, match="whose heads can't be silenced"):
+    with pytest.raises(ConfigError, match="whose heads can't be switched off"):
         heads(model, records)

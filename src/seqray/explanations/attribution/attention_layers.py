@@ -1,4 +1,4 @@
-"""What rollout knows of an attention layer in a forward pass: which weights it used, and for which tokens.
+"""An attention layer of a forward pass, as rollout reads it: its weights, and their queries and keys.
 
 No weight is stored in the forward pass. A layer recomputes its weights from queries and keys, some queries at
 a time. Another kind of attention adds a subclass of `AttentionLayer` and a row in the table ``LAYERS`` of
@@ -86,8 +86,8 @@ class Trace(Generic[L]):
     layers
         Attention layers, first layer first.
     embedded
-        (B, N, width) of the tokens that stand for letters, before the stem or the positions; of alignments
-        (B, R, C, D), of backbones (B, L, E) of all tokens.
+        (B, N, width) of all tokens but CLS, before the stem or the positions; (B, R, C, D) of alignments and
+        (B, L, E) of backbones, of all tokens.
     start
         Share of each token in what the head reads: (B, T), or (B, R, C) for alignments, sums to 1.
     """

@@ -18,7 +18,7 @@ grid of R by C cells, which a column step and a row step pull back along one axi
     G[r, c] <- w G[r, c] + (1 - w) Σ_s G[s, c] F_c[s, r]      (column step)
     G[r, c] <- w G[r, c] + (1 - w) Σ_d G[r, d] F_r[d, c]      (row step; one F for all r if rows are tied)
 
-Nothing here knows the kind of attention: a layer brings its weights, see `AttentionLayer`.
+This file is the same for every kind of attention: a layer recomputes its weights, see `AttentionLayer`.
 """
 
 from __future__ import annotations

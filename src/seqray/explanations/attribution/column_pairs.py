@@ -87,8 +87,8 @@ def pair_table(
 
     Notes
     -----
-    Ties go to the pair that stands further left. The baseline weighs rows by how many are nearly the same, so
-    it takes time with the square of their number.
+    Of tied pairs the one further left comes first. The baseline weights rows by how many are nearly the same,
+    which takes time with the square of their number.
     """
     e, alphabet = explanation, explanation.alignment.alphabet
     if e.pairs is None:
@@ -115,8 +115,10 @@ def pair_table(
     for i, j in zip(left[order].tolist(), right[order].tolist(), strict=True):
         place = (int(e.columns[i]), int(e.columns[j]))
         helix = None if paired is None else float(paired[i, j])
-        told = None if structure is None else place in structure
-        best.append(ColumnPair(*place, float(e.pairs[i, j]), float(baseline[i, j]), helix, told))
+        paired_in_structure = None if structure is None else place in structure
+        best.append(
+            ColumnPair(*place, float(e.pairs[i, j]), float(baseline[i, j]), helix, paired_in_structure)
+        )
     return PairTable(tuple(best), baseline, paired, structure, separation)
 
 

@@ -35,7 +35,7 @@ def input_x_gradient(
     target
         What is explained.
     letter_tokens
-        (V,) tokens of a backbone that stand for letters, over which the mean is taken.
+        (V,) tokens of a backbone that encode letters, over which the mean is taken.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What each attention head does: how sharp it is, how far it looks, and what the answer loses without it."""
+"""Figures of attention heads: how sharp each is, how far it attends, and the log-odds without it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from seqray.models import MultiHeadAttention, SequenceTransformer
 def head_figures(model: TrainedModel, groups: Sequence[tuple[Codes, int]]) -> tuple[HeadFigures, ...]:
     """Describe every head of every member.
 
-    Entropy, distance and CLS mass are taken over the queries that the answer uses: all, but that of CLS
-    alone in the last layer, where a distance therefore has no meaning (nan).
+    Entropy, distance and CLS mass are taken over the queries that the prediction uses: all, but only CLS in
+    the last layer, where distance is undefined (nan).
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def head_figures(model: TrainedModel, groups: Sequence[tuple[Codes, int]]) -> tu
 
 
 def check_heads(model: TrainedModel) -> None:
-    """Refuse a model whose heads can't be described.
+    """Refuse a model whose heads are not accessible.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def check_heads(model: TrainedModel) -> None:
     """
     if model.card.model.backbone is not None:
         raise ConfigError(
-            f"model '{model.card.name}' stands on a backbone, whose heads can't be silenced one by one",
+            f"model '{model.card.name}' has a backbone, whose heads can't be switched off one by one",
             remedy="leave the figures of heads out",
         )
 
@@ -94,7 +94,7 @@ def _weight_figures(layer: SequenceLayer, stride: int) -> Tensor:
         gaps = (places[rows, None] - places[1:]).abs() * stride  # (c, T - 1)
         distance = torch.einsum("bhct,ct->bhc", letters, gaps)
         if rows.start == 0:
-            distance[..., 0] = 0  # CLS stands at no place
+            distance[..., 0] = 0  # CLS has no place
         total += torch.stack([x.sum(dim=(0, 2)) for x in (entropy, distance, weights[..., 0])], dim=-1)
         queries += weights.shape[0] * weights.shape[2]
     figures = total / queries
@@ -104,28 +104,28 @@ def _weight_figures(layer: SequenceLayer, stride: int) -> Tensor:
 
 
 def _importance(target: AttributionTarget, network: SequenceTransformer, codes: Codes) -> Floats:
-    """Change of the mean log-odds when a head gives zeros: (layers, H)."""
+    """Change of the mean log-odds when the output of a head is zero: (layers, H)."""
     before = target.of_codes(codes)
     layers = [module for module in network.modules() if isinstance(module, MultiHeadAttention)]
     changes = np.empty((len(layers), layers[0].heads))
     for i, layer in enumerate(layers):
         for head in range(layer.heads):
-            with _silenced(layer, head):
+            with _zeroed(layer, head):
                 changes[i, head] = (target.of_codes(codes) - before).mean()
     return changes
 
 
 @contextmanager
-def _silenced(layer: MultiHeadAttention, head: int) -> Iterator[None]:
-    """Put zeros in place of what a head gives."""
+def _zeroed(layer: MultiHeadAttention, head: int) -> Iterator[None]:
+    """Replace the output of a head by zeros."""
     columns = slice(head * layer.head_width, (head + 1) * layer.head_width)
 
-    def silence(_: nn.Module, arguments: tuple[Tensor]) -> tuple[Tensor]:
+    def zero(_: nn.Module, arguments: tuple[Tensor]) -> tuple[Tensor]:
         heads = arguments[0].clone()
         heads[..., columns] = 0
         return (heads,)
 
-    handle = layer.out.register_forward_pre_hook(silence)
+    handle = layer.out.register_forward_pre_hook(zero)
     try:
         yield
     finally:

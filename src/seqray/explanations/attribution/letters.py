@@ -1,7 +1,7 @@
 """From tokens back to letters: CLS is taken out, and each token's score is spread over its letters.
 
-A token of a convolutional stem stands for more than the letters under its stride: its convolutions read some
-letters to both sides. Spread over the stride alone, the relevance of a token that has found a word of eight
+A token of a convolutional stem represents more than the letters under its stride: its convolutions read some
+letters on both sides. Spread over the stride alone, the relevance of a token that has found a word of eight
 covers only one to three of its letters. So `spread_by_sensitivity` divides it among all letters that the
 token has read, in proportion to how much the token changes when the mean of all letters replaces a letter.
 """
@@ -21,14 +21,14 @@ from seqray.models.tokenizers import FIRST_LETTER, OwnTokenizer
 
 
 def to_letters(scores: npt.ArrayLike, tokenizer: OwnTokenizer, stride: int, letters: int) -> Floats:
-    """Spread scores of a network's tokens evenly over the letters that they stand for.
+    """Spread scores of a network's tokens evenly over the letters that they represent.
 
     Parameters
     ----------
     scores
         (..., 1 + T) with CLS first, where T = ceil(tokens / stride); longer for padding, which is cut.
     tokenizer
-        Says which letters a token stands for.
+        Gives the letters of each token.
     stride
         Tokens that the network's stem merges into one; 1 without a stem.
     letters
@@ -54,7 +54,7 @@ def to_letters(scores: npt.ArrayLike, tokenizer: OwnTokenizer, stride: int, lett
 
 
 def spread_over_spans(scores: Floats, spans: Sequence[Ints], letters: int) -> Floats:
-    """Spread scores of tokens evenly over the letters that each stands for, sequence by sequence.
+    """Spread scores of tokens evenly over the letters of each, sequence by sequence.
 
     Parameters
     ----------
@@ -64,11 +64,7 @@ def spread_over_spans(scores: Floats, spans: Sequence[Ints], letters: int) -> Fl
         For each sequence the half-open letter interval of each token, (L_i, 2); empty for special tokens,
         whose scores are left out.
     letters
-        Length n of every sequence.
-
-    Returns
-    -------
-    array of float64, shape (N, ..., n)
+        Length n of every sequence; the result is (N, ..., n).
     """
     result = np.zeros((*scores.shape[:-1], letters))
     for i, places in enumerate(spans):

@@ -25,7 +25,7 @@ class Method:
     name
         As on the command line.
     signed
-        Whether a score below 0 speaks against the class; if not, scores are shares that sum to 1.
+        Whether a score below 0 is evidence against the class; if not, scores are shares that sum to 1.
     per_class
         Whether the scores depend on the class explained.
     of_sequences
@@ -69,15 +69,9 @@ ALIGNMENT_METHODS = {name: method for name, method in METHODS.items() if method.
 
 
 def check_methods(model: TrainedModel, names: Iterable[str]) -> None:
-    """Refuse methods that this kind of model does not support.
-
-    Raises
-    ------
-    ConfigError
-        For the value-rollout of a model on a backbone.
-    """
-    if model.card.model.backbone is not None and "value-rollout" in names:
-        raise sequence_scores.unseen_values(model)
+    """Refuse methods that this kind of model does not support, by a `ConfigError`."""
+    if "value-rollout" in names:
+        sequence_scores.check_values(model)
 
 
 def member_effects(model: TrainedModel, codes: Codes, target: int) -> Floats:

@@ -1,9 +1,9 @@
 """Occlusion: how much the log-odds of a class fall when a stretch of the input is hidden.
 
-- In sequences, letters give way to those of shuffled copies of the record, which keep its composition.
-- In alignments, a hidden column holds the mask token in every row, the sign by which training
-  (``augment.mask``) and pre-training hide letters: the column keeps its place. A row that is left out takes
-  part in nothing, and columns in which it alone had letters go with it, as in prediction.
+- In sequences, letters are replaced by those of shuffled copies of the record, which keep its composition.
+- In alignments, a hidden column holds the mask token in every row, with which training
+  (``augment.mask``) and pre-training hide letters: the column keeps its place. A row that is left out is
+  removed with the columns in which only it has letters, as in prediction.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def occlusion(
     block: int = LETTER_BLOCK,
     references: int = REFERENCES,
 ) -> Floats:
-    """How much the score falls when a stretch gives way to shuffled letters.
+    """How much the score falls when shuffled letters replace a stretch.
 
     Parameters
     ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from seqray.core import Codes, ConfigError, Floats
 from seqray.explanations.attribution import gradients
+from seqray.explanations.attribution.attention_layers import AttentionLayer, Trace
 from seqray.explanations.attribution.attention_rollout import (
     attention_of_cls,
     grad_rollout,
@@ -29,38 +31,29 @@ from seqray.explanations.attribution.targets import AttributionTarget, token_bat
 from seqray.explanations.options import LETTER_BLOCK, MethodSettings
 from seqray.modelfile import TrainedModel
 from seqray.modelfile.backbones import BackboneTokenizer
-from seqray.models import BackboneClassifier, ConvolutionalStem
+from seqray.models import BackboneClassifier, ConvolutionalStem, SequenceTransformer
 from seqray.models.tokenizers import OwnTokenizer
 
 
 def rollout_shares(target: AttributionTarget, codes: Codes, settings: MethodSettings) -> Floats:
     """Shares by `rollout`."""
-
-    def roll(tokens: Tensor) -> Tensor:
-        return rollout(trace(target.network, tokens), residual=settings.residual, heads=settings.heads)
-
-    return _shares(target, codes, settings, roll)
+    residual, heads = settings.residual, settings.heads
+    return _shares(target, codes, settings, lambda traced: rollout(traced, residual=residual, heads=heads))
 
 
 def value_rollout_shares(target: AttributionTarget, codes: Codes, settings: MethodSettings) -> Floats:
     """Shares by `value_rollout`."""
-    if isinstance(target.network, BackboneClassifier):
-        raise unseen_values(target.model)
-
-    def roll(tokens: Tensor) -> Tensor:
-        return value_rollout(trace(target.network, tokens), residual=settings.residual)
-
-    return _shares(target, codes, settings, roll)
+    check_values(target.model)
+    return _shares(target, codes, settings, lambda traced: value_rollout(traced, residual=settings.residual))
 
 
 def grad_rollout_shares(target: AttributionTarget, codes: Codes, settings: MethodSettings) -> Floats:
     """Shares by `grad_rollout`."""
 
-    def roll(tokens: Tensor) -> Tensor:
-        traced = trace(target.network, tokens, gradients=True)
+    def roll(traced: Trace[AttentionLayer]) -> Tensor:
         return grad_rollout(traced, target.of_logits(traced.logits), residual=settings.residual)
 
-    return _shares(target, codes, settings, roll)
+    return _shares(target, codes, settings, roll, gradients=True)
 
 
 def input_x_gradient(target: AttributionTarget, codes: Codes, _: MethodSettings) -> Floats:
@@ -114,29 +107,40 @@ def cls_attention(model: TrainedModel, codes: Codes) -> Floats:
     return np.mean(members, axis=0)
 
 
-def unseen_values(model: TrainedModel) -> ConfigError:
-    """The error of a value-rollout on a backbone."""
-    return ConfigError(
-        f"value-rollout needs values that the backbone of model '{model.card.name}' does not show",
-        remedy="use rollout or grad-rollout",
-    )
+def check_values(model: TrainedModel) -> None:
+    """Refuse the value-rollout of a model on a backbone.
+
+    Raises
+    ------
+    ConfigError
+        For such a model.
+    """
+    if model.card.model.backbone is not None:
+        raise ConfigError(
+            f"value-rollout needs values that the backbone of model '{model.card.name}' does not show",
+            remedy="use rollout or grad-rollout",
+        )
 
 
 def _shares(
-    target: AttributionTarget, codes: Codes, settings: MethodSettings, roll: Callable[[Tensor], Tensor]
+    target: AttributionTarget,
+    codes: Codes,
+    settings: MethodSettings,
+    roll: Callable[[Trace[Any]], Tensor],
+    gradients: bool = False,
 ) -> Floats:
     """Shares of the letters from the relevance of tokens, spread over what a stem has read."""
     network = target.network
-    if isinstance(network, BackboneClassifier) or settings.spread == "span":
-        return shares(_by_batches(target, codes, roll))
-    stem = network.embedding
-    if not isinstance(stem, ConvolutionalStem):
-        return shares(_by_batches(target, codes, roll))
+    stem = None if isinstance(network, BackboneClassifier) else network.embedding
 
-    def spread(tokens: Tensor) -> Tensor:
-        return spread_by_sensitivity(roll(tokens), stem, tokens, network.position_terms(tokens))
+    def relevance(tokens: Tensor) -> Tensor:
+        found = roll(trace(network, tokens, gradients=gradients))
+        if settings.spread == "span" or not isinstance(stem, ConvolutionalStem):
+            return found
+        assert isinstance(network, SequenceTransformer)
+        return spread_by_sensitivity(found, stem, tokens, network.position_terms(tokens))
 
-    return shares(_by_batches(target, codes, spread))
+    return shares(_by_batches(target, codes, relevance))
 
 
 def _by_batches(target: AttributionTarget, codes: Codes, compute: Callable[[Tensor], Tensor]) -> Floats:
@@ -159,7 +163,7 @@ def _of_letters(target: AttributionTarget, codes: Codes, scores: Floats, merged:
 
 
 def _letter_tokens(target: AttributionTarget) -> Tensor | None:
-    """Tokens of a backbone that stand for letters; None for own networks."""
+    """Tokens of a backbone that encode letters; None for own networks."""
     tokenizer = target.model.tokenizer
     if not isinstance(tokenizer, BackboneTokenizer):
         return None

@@ -1,12 +1,12 @@
-"""Is a ranking worth believing? Replace letters in its order and see what the model does.
+"""Faithfulness of a ranking: replace letters in its order and measure the log-odds.
 
-Deletion: the letters ranked first give way to those of a shuffled copy of the record, and the log-odds of
-the explained class should fall faster than in random order. Insertion: the shuffled copy gets the record's
+Deletion: letters of a shuffled copy of the record replace the letters ranked first, and the log-odds of the
+explained class should fall faster than in random order. Insertion: the shuffled copy gets the record's
 letters back, and the log-odds should rise faster (Samek et al. 2017; Petsiuk et al. 2018). The shuffled
 copies keep the record's dinucleotides, so that what is replaced looks like sequence.
 
-Beside that: agreement with in-silico mutagenesis and among methods, among the members of the model, and with
-the same method on a network of random weights (Adebayo et al. 2018), which should be low.
+Further measures: agreement with in-silico mutagenesis and among methods, among the members of the model, and
+with the same method on a network of random weights (Adebayo et al. 2018), which should be low.
 """
 
 from __future__ import annotations

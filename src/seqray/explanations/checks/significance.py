@@ -1,4 +1,4 @@
-"""How often does a letter of shuffled sequence score as high? Empirical p-values, and correction for many."""
+"""Empirical p-values of scores from shuffled sequence, and their false discovery rate."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def p_values(
 ) -> Floats:
     """Empirical p-values of the scores of some records of one length.
 
-    A score is compared with the scores of all letters of shuffled copies of its own record, wherever they
-    stand: p = (1 + number that are as high) / (1 + copies n), see Phipson and Smyth 2010.
+    A score is compared with the scores of all letters of shuffled copies of its own record, at any place:
+    p = (1 + number that are as high) / (1 + copies n), see Phipson and Smyth 2010.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ FEW_RECORDS = 20
 FEWEST_RECORDS = 6
 """Below this no verdict and no interval: with all records on one side a sign test would still say chance."""
 KEPT_LIMIT = 0.5
-"""Rank correlation with random weights from which on a ranking is said to come from the architecture."""
+"""A ranking with at least this rank correlation with random weights reflects the architecture."""
 
 
 def conclude(

@@ -149,5 +149,5 @@ def _sites(
 
 
 def _count(sites: np.ndarray, alphabet: Alphabet) -> Floats:
-    """(w, A) how often each letter stands in each column of codes (sites, w); unknown letters don't count."""
+    """Counts (w, A) of each letter in each column of codes (sites, w), unknown letters left out."""
     return np.stack([(sites == code).sum(axis=0) for code in range(alphabet.unknown)], axis=1).astype(float)

@@ -13,9 +13,8 @@ from seqray.core.results import Explanation
 
 # A promoter has about three elements that a classifier can lean on; one more leaves room for chance.
 _PER_RECORD = 4
-# Which windows stand out is only a choice of what to look at, not a test: whether the letters below them
-# have something in common is tested later, against shuffled letters. One standard deviation above the mean
-# is passed by a sixth of normally distributed windows, so hardly any peak is lost.
+# This only selects windows; whether their letters have something in common is tested later, against shuffled
+# letters. A sixth of normally distributed windows lie one standard deviation above the mean.
 _DEVIATIONS = 1.0
 
 
@@ -26,7 +25,7 @@ class Seqlets:
     Attributes
     ----------
     codes
-        (S, r) letter codes; the code of unknown letters also stands beyond the ends of a record.
+        (S, r) letter codes; beyond the ends of a record that of unknown letters.
     starts
         (S,) index in the record of the first column; negative where it lies before the record.
     lengths
@@ -50,7 +49,7 @@ class Seqlets:
 
 
 def window_sums(scores: Floats, width: int) -> Floats:
-    """Sums (n - width + 1,) of the scores (n,) in each window; what speaks against the class counts as 0."""
+    """Sums (n - width + 1,) of the scores (n,) in each window; scores below 0 count as 0."""
     running = np.concatenate([[0.0], np.cumsum(np.maximum(scores, 0.0))])
     return running[width:] - running[:-width]
 
