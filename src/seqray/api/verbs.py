@@ -60,7 +60,7 @@ def predict(
     Raises
     ------
     InputError, ConfigError, ModelFileError
-        For sequences, settings or a model that can't be used.
+        For sequences, settings or a model that can't be used, as all functions here do.
 
     Examples
     --------
@@ -86,12 +86,12 @@ def scan(
     model: Model,
     sequences: Any,
     *,
-    context: str | None = None,
-    strict: bool = False,
     batch_size: BatchSize = "auto",
     precision: Precision = "fp32",
     device: str | None = None,
     engine: Engine = "torch",
+    context: str | None = None,
+    strict: bool = False,
     **options: Any,
 ) -> pd.DataFrame:
     """Find sites along sequences of any length, on both strands, as ``seqray scan`` does.
@@ -112,11 +112,6 @@ def scan(
         half-open, on the plus strand of the contig. Its ``attrs`` hold the ``threshold`` in force, the
         ``expected_false_calls`` (None where not estimated), ``letters``, and the reason why each of the
         ``skipped`` sequences was.
-
-    Raises
-    ------
-    InputError, ConfigError, ModelFileError
-        For sequences, settings or a model that can't be used.
 
     Examples
     --------
@@ -184,11 +179,6 @@ def explain(
         ``letter``, ``score``, ``rank`` and more, see docs/formats.md. Arrays, attention, rows and pairs of
         columns: `explain_records` and `seqray.explanations.explain_alignments`.
 
-    Raises
-    ------
-    InputError, ConfigError, ModelFileError
-        For sequences, settings or a model that can't be used.
-
     Notes
     -----
     A ranking exists for every sequence. Whether this one beats a random one for this model and these
@@ -226,11 +216,6 @@ def origin(model: Model, sequences: Any) -> pd.DataFrame:
         ``context`` (such as a species; None for a model without), ``distance`` and ``foreign`` (see
         `seqray.calibration.ContextDistance`), the nearest first. Empty if the sequences have fewer than
         10,000 words, or if the model has no signature.
-
-    Raises
-    ------
-    InputError, ModelFileError
-        For sequences or a model that can't be used.
 
     Examples
     --------
