@@ -374,7 +374,11 @@ PREDICTED = ("--predictions", "p.tsv", "--labels", "labels.tsv")
         ),
         (("--test", "test.tsv", "--threshold", "x"), True, "'x' is not a number"),
         (("--test", "test.tsv", "--multiqc", "m.json"), True, "m.json: is not a name that MultiQC looks for"),
-        (("--test", "test.tsv", "--out", "m.parquet"), True, "m.parquet: does not name a TSV by its end"),
+        (
+            ("--test", "test.tsv", "--out", "m.parquet"),
+            True,
+            "m.parquet: does not end in the suffix of a TSV",
+        ),
         (
             ("--test", "test.tsv", "--html", "a", "--json", "a"),
             True,
@@ -393,7 +397,7 @@ PREDICTED = ("--predictions", "p.tsv", "--labels", "labels.tsv")
         (
             ("--test", "test.tsv", "--html", "m.tsv"),
             True,
-            "m.tsv: names another format by its end",
+            "m.tsv: ends in the suffix of another format",
         ),
         (
             ("--test", "test.tsv", "--train", "other.tsv"),
@@ -431,7 +435,11 @@ def test_what_cannot_be_done_is_one_line_and_leaves_nothing(
             "the positive class is not known; give --positive x or y",
         ),
         ("id\tp_x\na\t.5\nb\t.1\nc\t0\n", "a\tx\nb\ty\nc\tz\n", "one score a record, but 3 labels: x, y, z"),
-        ("id\tp_1\na\t3\nb\t.1\n", "a\t1\nb\t0\n", "holds scores beyond 0 to 1; say from which one on"),
+        (
+            "id\tp_1\na\t3\nb\t.1\n",
+            "a\t1\nb\t0\n",
+            "holds scores beyond 0 to 1; give the lowest score that is called",
+        ),
         ("id\tp_a\tp_b\tp_c\nr\t.5\t.4\t.3\n", "r\ta\n", "p.tsv: probabilities are outside 0 to 1 or"),
         (
             "id\tp_a\tp_b\tp_c\nr\t.5\t.4\t.1\n",

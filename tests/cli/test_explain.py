@@ -221,7 +221,7 @@ def test_ranks_begin_at_one():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--out", "x.csv"], "does not name a format by its end; use .tsv, .tsv.gz"),
+        (["--out", "x.csv"], "does not end in the suffix of a known format; use .tsv, .tsv.gz"),
         (["--html", "x.pdf"], "use .html"),
         (["--plot", "x.gif"], "use .png, .svg, .pdf"),
         (["--motifs", "x.txt"], "use .meme, .jaspar, .tsv"),

@@ -253,7 +253,7 @@ def test_skipped_alignments_are_counted(explain, source, tmp_path):
         (["--separation", "4"], "name a file by --pairs"),
         (["--rows", "3", "--query-only"], "disagree"),
         (["--context", "E. coli"], "context"),
-        (["--pairs", "p.csv"], "does not name a format by its end"),
+        (["--pairs", "p.csv"], "does not end in the suffix of a known format"),
         (["--pairs", "same.tsv", "--row-profile", "same.tsv"], "is named twice"),
     ],
 )

@@ -397,7 +397,10 @@ def test_an_empty_file_and_repeated_ids(seqray, tmp_path):
             ["--recipe", "genome", "--genome", "positives.fa", "--annotation", "genes.gff3"],
             "genes.gff3: names the contig 'chr', which is not in the genome; the genome begins with 'p0'",
         ),
-        (["--recipe", "shuffle", "-o", "x.xls"], "x.xls: does not name a format by its end; use .tsv, .csv"),
+        (
+            ["--recipe", "shuffle", "-o", "x.xls"],
+            "x.xls: does not end in the suffix of a known format; use .tsv, .csv",
+        ),
         (["--recipe", "shuffle", "-o", "x.fa"], "FASTA has no place for labels; add --only-negatives"),
         (["--recipe", "shuffle", "-o", "x.tsv", "--format", "fasta"], "--format fasta and 'x.tsv' are two"),
         (["--recipe", "shuffle", "-o", "positives.fa", "--only-negatives"], "is an input and would be"),
@@ -431,7 +434,7 @@ def test_a_table_without_the_label(seqray):
     status, _, err = seqray("positives.tsv", "--recipe", "shuffle")
     assert status == 2
     assert err == (
-        "seqray: error: positives.tsv: has no row labelled 'promoter'; name one of its labels with "
+        "seqray: error: positives.tsv: has no row labeled 'promoter'; name one of its labels with "
         "--label-positive: other, site\n"
     )
 

@@ -202,7 +202,7 @@ def test_looking_for_no_relatives_leaks_and_the_proof_tells(table, tmp_path, cap
     split(table, "-o", tmp_path / "out.tsv", "--identity", "0", "--word", "0", "--strict", status=3)
     err = capsys.readouterr().err
     assert "groups: 72 of 72 examples" in err
-    assert "caution: a boundary leaks; let relatives stay together by --identity and --word" in err
+    assert "caution: a boundary leaks; use --identity and --word to keep relatives together" in err
     assert "share a word" not in err
 
 

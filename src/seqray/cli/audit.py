@@ -1,4 +1,4 @@
-"""``seqray audit``: before training, say what would fool you."""
+"""``seqray audit``: find leaks and shortcuts before training."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ALARM = 3  # exit status under --strict
 
 
 class AuditRequest(Request):
-    """What ``seqray audit`` is asked for."""
+    """Options of ``seqray audit``."""
 
     data: TableOptions
     alphabet: str = ALPHABET

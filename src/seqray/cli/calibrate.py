@@ -1,4 +1,4 @@
-"""``seqray calibrate``: a model and labelled sequences that it has not seen in, a recalibrated model out."""
+"""``seqray calibrate``: recalibrate a model on labeled sequences that it was not trained on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class CalibrateRequest(Request):
-    """What ``seqray calibrate`` is asked for."""
+    """Options of ``seqray calibrate``."""
 
     epilog: ClassVar[str] = (
         "Examples of split 'train' are left out: give held-out sequences by --test or --validation, or one "
@@ -91,19 +91,19 @@ def summary(card: Card, out: str) -> list[str]:
         f"(after: {facts['figures']})",
         f"threshold {card.threshold:.3f}, temperature {card.temperature:.3f}, "
         f"prevalence {card.prevalence:.3f}",
-        "the card does not list the training sequences: whether any of these are among them can't be known, "
-        "and if so the probabilities are too sure",
+        "the card does not list the training sequences: seqray can't check whether any of these are among "
+        "them; if so, the probabilities are overconfident",
     ]
     if facts["log_loss_after"] > facts["log_loss_before"]:
         lines.append("caution: the new probabilities are no better than the old ones")
     if facts["log_loss_after"] >= facts["log_loss_of_shares"]:
         lines.append(
             "caution: the probabilities are no better than the share of each class, whose log loss is "
-            f"{facts['log_loss_of_shares']:.3f}: the model says nothing about these sequences"
+            f"{facts['log_loss_of_shares']:.3f}: the model is not informative for these sequences"
         )
     if facts["at_bounds"]:
         lines.append(
-            f"caution: cut at the end of what is tried: {' and '.join(facts['at_bounds'])}; "
-            "these sequences are too few, too easy or too hard to tell it"
+            f"caution: at the limit of the search: {' and '.join(facts['at_bounds'])}; "
+            "these sequences are too few, too easy or too hard to determine it"
         )
     return [*lines, f"wrote {out}"]

@@ -14,7 +14,7 @@ _FILES = re.compile(r"FILE|TABLE|FASTA|SEQUENCES|SHARD|YAML|JSON|BED|POSITIVES|M
 
 
 class CompletionRequest(Request):
-    """What ``seqray completion`` is asked for."""
+    """Options of ``seqray completion``."""
 
     epilog: ClassVar[str] = (
         'bash: eval "$(seqray completion bash)"; fish: seqray completion fish | source; zsh: write it to '

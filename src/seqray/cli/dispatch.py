@@ -101,7 +101,7 @@ def _end(words: list[str]) -> int:
 
 
 def _abandon_output() -> None:
-    """Send what is left in the buffer nowhere: the interpreter flushes once more at its end."""
+    """Discard what is left in the buffer, because the interpreter flushes once more at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -9,7 +9,7 @@ from seqray.core import InputError
 
 
 class ExportRequest(Request):
-    """What ``seqray export`` is asked for."""
+    """Options of ``seqray export``."""
 
     model: str = option("MODEL", MODEL_HELP)
     format: Literal["onnx"] = option("--format", "format of the file", "onnx")

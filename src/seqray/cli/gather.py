@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class GatherRequest(Request):
-    """What ``seqray gather`` is asked for."""
+    """Options of ``seqray gather``."""
 
     shards: tuple[str, ...] = option(
         "SHARD+", "every file that 'seqray scan --shard I/N' wrote, in any order"

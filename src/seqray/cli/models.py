@@ -21,7 +21,7 @@ class _VerifyOptions(Options):
 
 
 class ModelsRequest(Request):
-    """What ``seqray models`` is asked for; without an action it lists the shipped models."""
+    """Options of ``seqray models``; without an action it lists the shipped models."""
 
     json: bool = option("--json", "write JSON")
     action: Literal["list", "show", "verify"] = "list"

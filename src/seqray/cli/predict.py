@@ -40,7 +40,7 @@ _LABEL, _ODD = "label ", "out-of-domain"  # what is counted
 
 
 class PredictRequest(Request):
-    """What ``seqray predict`` is asked for."""
+    """Options of ``seqray predict``."""
 
     input: tuple[str, ...] = option("SEQUENCES+", SEQUENCES_OR_ALIGNMENTS)
     model: ModelOptions

@@ -1,4 +1,4 @@
-"""``seqray pretrain``: sequences or alignments without labels in, weights for ``seqray train --init`` out."""
+"""``seqray pretrain``: learn from sequences or alignments without labels, for ``seqray train --init``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class PretrainRequest(Request):
-    """What ``seqray pretrain`` is asked for."""
+    """Options of ``seqray pretrain``."""
 
     input: tuple[str, ...] = option(
         "FILE+", "FASTA, or alignments for a model that reads them; plain or compressed; files are joined"
@@ -57,7 +57,7 @@ def run(request: PretrainRequest) -> Outcome:
 
 
 def read_unlabeled(request: PretrainRequest, config: RunConfig) -> list[Any]:
-    """What the kind of model learns from; records without letters are reported and left out."""
+    """Read records as the kind of model learns from them; those without letters are reported and left out."""
     from seqray.kinds import kind_of
 
     kind, alphabet = kind_of(config), ALPHABETS[config.model.alphabet]
@@ -70,7 +70,7 @@ def read_unlabeled(request: PretrainRequest, config: RunConfig) -> list[Any]:
 
 
 def summary(facts: dict[str, Any], out: str, unit: str) -> list[str]:
-    """Say what was learned, beside what the shares of the letters alone give."""
+    """Summarize what was learned, compared with the shares of the letters alone."""
     ours, floor = (
         f"loss {facts[prefix + 'loss']:.4f} nats, accuracy {facts[prefix + 'accuracy']:.3f}"
         for prefix in ("", "floor_")

@@ -12,7 +12,7 @@ _BREAKING = ("Cc", "Zl", "Zp")
 
 
 class SummaryRequest(Request):
-    """What ``seqray summary`` is asked for."""
+    """Options of ``seqray summary``."""
 
     tables: tuple[str, ...] = option(
         "NAME=TABLE+",

@@ -1,4 +1,4 @@
-"""``seqray train``: labelled sequences and a configuration in, a calibrated model file out."""
+"""``seqray train``: train a calibrated model on labeled sequences."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class FitOptions(Options):
 
 
 class TrainRequest(Request):
-    """What ``seqray train`` is asked for."""
+    """Options of ``seqray train``."""
 
     config: str = CONFIG
     data: DataOptions

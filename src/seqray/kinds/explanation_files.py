@@ -85,7 +85,7 @@ def _check_suffixes(paths: Sequence[str | None], *suffixes: str) -> None:
     for path in filter(None, paths):
         if not path.lower().endswith(suffixes):
             remedy = f"use {', '.join(suffixes)}"
-            raise InputError("does not name a format by its end", where=path, remedy=remedy)
+            raise InputError("does not end in the suffix of a known format", where=path, remedy=remedy)
 
 
 @dataclass(frozen=True, kw_only=True)

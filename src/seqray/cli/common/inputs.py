@@ -164,5 +164,5 @@ def check_suffix(path: str | None, *suffixes: str) -> None:
     name = (path or "").lower().removesuffix(".gz")
     if name.endswith(_KNOWN_SUFFIXES) and not name.endswith(suffixes):
         raise InputError(
-            "names another format by its end", where=path or "", remedy=f"use {' or '.join(suffixes)}"
+            "ends in the suffix of another format", where=path or "", remedy=f"use {' or '.join(suffixes)}"
         )

@@ -21,7 +21,7 @@ DEVICE = option("--device DEVICE", "auto (a GPU if there is one), cpu, cuda or c
 
 
 class ModelOptions(Options):
-    """A model, and what it is told of the sequences."""
+    """A model, and the origin of the sequences."""
 
     model: str = option("--model -m NAME|FILE", MODEL_HELP)
     context: str | None = option(

@@ -31,7 +31,7 @@ class Origin:
         return self._words.watch(records) if self._signature else records
 
     def findings(self) -> Iterator[str]:
-        """Yield what the records say against the model or the context named, or which one to name."""
+        """Yield cautions about the model or the context that was named, or which context to name."""
         found = self._signature.compare(self._words.counts) if self._signature else []
         if not found:
             return
@@ -53,8 +53,9 @@ class Origin:
             whole = self._signature is not None and set(self._known) <= set(self._signature.contexts)
             than = f"any context {'' if whole else 'with a signature '}that the model was trained on"
         return (
-            f"caution: this file is unlike {than}, judged by words of four letters ({_told([nearest])}); its "
-            "probabilities may not hold, measure them on known sites (seqray evaluate)"
+            f"caution: this file is unlike {than}, judged by words of four letters "
+            f"({_distances([nearest])}); its probabilities may not hold, measure them on known sites "
+            "(seqray evaluate)"
         )
 
 
@@ -62,23 +63,25 @@ def _against(name: str, found: list[ContextDistance], near: list[ContextDistance
     """A caution where the file is unlike the context that was named, and like another one."""
     named = [likeness for likeness in found if likeness.context == name]
     if named and named[0].is_foreign:
-        unlike = f"this file is unlike it ({_told(named)}) and nearer to {_told(near)}"
+        unlike = f"this file is unlike it ({_distances(named)}) and nearer to {_distances(near)}"
         yield f"caution: --context says {name}, but {unlike}"
 
 
 def _advice(near: list[ContextDistance]) -> str:
     home = [likeness for likeness in near if likeness.is_close]
     if home:
-        return f"this file is like {_told(home)}; name what it is with --context for better probabilities"
-    return f"the nearest that the model was trained on is {_told(near[:1])}; this may be another species"
+        return (
+            f"this file is like {_distances(home)}; name what it is with --context for better probabilities"
+        )
+    return f"the nearest that the model was trained on is {_distances(near[:1])}; this may be another species"
 
 
-def _told(found: list[ContextDistance]) -> str:
-    told = [
+def _distances(found: list[ContextDistance]) -> str:
+    named = [
         f"{likeness.context} at a distance of {likeness.distance:.2f}"
         if likeness.context
         else f"a distance of {likeness.distance:.2f}"
         for likeness in found[:NAMED]
     ]
-    more = len(found) - len(told)
-    return ", ".join(told) + (f" and {more} more" if more > 0 else "")
+    more = len(found) - len(named)
+    return ", ".join(named) + (f" and {more} more" if more > 0 else "")

@@ -1,4 +1,4 @@
-"""What ``seqray evaluate`` is asked for."""
+"""Options of ``seqray evaluate``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labelled examples to evaluate: read, renamed, divided into what is measured and what is learned from."""
+"""Labeled examples to evaluate: read, renamed, and divided into evaluation and training data."""
 
 from __future__ import annotations
 
@@ -96,9 +96,9 @@ def read_with_notes(
 def choose_split(
     data: Sequence[LabelledSequence], wanted: str | None
 ) -> tuple[list[LabelledSequence], list[LabelledSequence], str]:
-    """What is evaluated, what may be learned from, and the name of the first.
+    """Evaluated examples, examples for training the floor, and the name of the evaluated part.
 
-    Without a wish the split ``test`` is evaluated if there is one, else everything. Examples of split
+    Without ``wanted`` the split ``test`` is evaluated if there is one, else everything. Examples of split
     ``train``, or of none beside a named split, are for learning. Both come in order of id, so that the order
     of the input decides nothing.
     """
@@ -146,7 +146,7 @@ def check_labels(examples: Sequence[LabelledSequence], classes: Sequence[str]) -
 def group_keys(
     examples: Sequence[LabelledSequence], alphabet: Alphabet, how: str
 ) -> tuple[list[object] | None, str]:
-    """What is drawn whole in the bootstrap: a key for each example (None: each by itself), and words for it.
+    """Groups that the bootstrap draws as a whole: a key for each example or None, and a description.
 
     Examples without a group are groups of their own.
     """

@@ -48,7 +48,7 @@ def _check_ways(request: EvaluateRequest) -> None:
     only = {"--score-column": given.score_column, "--positive": given.positive}
     for option, value in only.items():
         if model and value:
-            raise ConfigError(f"{option} is for --predictions", remedy="a model's card has it")
+            raise ConfigError(f"{option} is for --predictions", remedy="the card of a model contains it")
     if model and how.threshold is not None and not 0 <= how.threshold <= 1:
         raise ConfigError(f"--threshold is {how.threshold:g}", remedy="a model's lies between 0 and 1")
     if given.predictions and how.prior is not None:
@@ -95,7 +95,7 @@ def _open(request: EvaluateRequest, name: str, backbone: str | None) -> TrainedM
 
 
 def card_summary(model: TrainedModel) -> dict[str, Any]:
-    """What a reader of figures wants of the card."""
+    """Facts of the card for the JSON file."""
     card = model.card
     return {
         "name": card.name,
@@ -163,7 +163,7 @@ def _against(request: EvaluateRequest, material: Material) -> Answers:
     model = _open(request, against, None)
     if set(model.card.classes) != set(material.classes) or model.alphabet != material.alphabet:
         raise ConfigError(
-            f"model '{model.card.name}' tells {', '.join(model.card.classes)} apart, "
+            f"model '{model.card.name}' distinguishes {', '.join(model.card.classes)}, "
             f"not {', '.join(material.classes)}"
         )
     answers = _model_answers(request, model, material.examples, "against")

@@ -42,7 +42,7 @@ def _check(request: EvaluateRequest) -> None:
     outputs, given = request.outputs, request.given
     if outputs.out and not outputs.out.lower().endswith((".tsv", ".tsv.gz")) and outputs.out != "-":
         remedy = "use .tsv, .tsv.gz or '-'; --json, --html and --multiqc write the other forms"
-        raise InputError("does not name a TSV by its end", where=outputs.out, remedy=remedy)
+        raise InputError("does not end in the suffix of a TSV", where=outputs.out, remedy=remedy)
     check_suffix(outputs.json, ".json")
     check_suffix(outputs.html, ".html", ".htm")
     if outputs.multiqc:

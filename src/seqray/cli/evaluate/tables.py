@@ -159,7 +159,7 @@ def _score_answers(
         raise InputError(
             f"column '{column}' holds scores beyond 0 to 1",
             where=table.where,
-            remedy="say from which one on it calls: --threshold",
+            remedy="give the lowest score that is called: --threshold",
         )
     limit = 0.5 if threshold is None else threshold
     other, k = 1 - values if inside else -values, classes.index(positive)

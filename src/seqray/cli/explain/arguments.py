@@ -1,4 +1,4 @@
-"""What ``seqray explain`` is asked for."""
+"""Options of ``seqray explain``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``seqray negatives`` is asked for."""
+"""Options of ``seqray negatives``."""
 
 from __future__ import annotations
 

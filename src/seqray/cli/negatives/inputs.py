@@ -34,7 +34,7 @@ def read_positives(
         if not chosen:
             labels = ", ".join(sorted({row.label for row in rows}))
             remedy = f"name one of its labels with --label-positive: {labels}"
-            raise InputError(f"has no row labelled '{label}'", where=path, remedy=remedy)
+            raise InputError(f"has no row labeled '{label}'", where=path, remedy=remedy)
         ids = UniqueIds(options.duplicates, path)
         yield from (replace(row, id=ids.resolve(row.id)) for row in chosen)
         return
@@ -48,7 +48,7 @@ def read_positives(
 
 
 def is_table(path: str) -> bool:
-    """Whether a file is a table rather than sequences, by its content; so far as it shows, also of a pipe."""
+    """Whether a file is a table rather than sequences, by its first bytes."""
     from seqray.io import decompress_head, open_input
     from seqray.io.sequences import detect_format
 

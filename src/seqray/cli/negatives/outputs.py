@@ -1,4 +1,4 @@
-"""What ``seqray negatives`` writes and tells: the table, its header, and what the recipes teach."""
+"""Outputs of ``seqray negatives``: the table, its header, and a summary."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def output_format(output: TableOutput) -> str:
     kind = known or output.format or ("tsv" if output.out == "-" else None)
     if kind is None:
         remedy = "use .tsv, .csv, .fa or --format"
-        raise InputError("does not name a format by its end", where=output.out, remedy=remedy)
+        raise InputError("does not end in the suffix of a known format", where=output.out, remedy=remedy)
     if output.format not in (None, kind):
         raise ConfigError(
             f"--format {output.format} and '{output.out}' are two formats", remedy="leave out --format"

@@ -1,4 +1,4 @@
-"""What ``seqray scan`` is asked for."""
+"""Options of ``seqray scan``."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def _format(path: str, chosen: str | None) -> str:
     known = FORMATS.get(suffix, chosen or ("tsv" if path == "-" else None))
     if known is None:
         raise InputError(
-            "does not name a format by its end",
+            "does not end in the suffix of a known format",
             where=path,
             remedy="use .gff3, .bed or .tsv (+ .gz), or --format",
         )

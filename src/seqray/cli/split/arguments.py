@@ -1,4 +1,4 @@
-"""What ``seqray split`` is asked for."""
+"""Options of ``seqray split``."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ def _advice(result: SplitResult) -> str:
     if result.options.keep:
         return "parts that are kept are related to each other; keep fewer of them"
     if not result.relation.identity or not result.relation.word:
-        return "let relatives stay together by --identity and --word"
+        return "use --identity and --word to keep relatives together"
     return "lower --identity a little"
 
 

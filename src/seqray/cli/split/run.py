@@ -1,4 +1,4 @@
-"""``seqray split``: divide labelled sequences so that no relative of a test sequence is learned from."""
+"""``seqray split``: split labeled sequences so that no relative of a test sequence is in training."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def export_onnx(model: TrainedModel, path: str | Path) -> float:
     ``seqray_model_sha256``, and as ``seqray_tokens`` how letters become tokens.
     """
     if Path(path).suffix != ".onnx":
-        raise InputError("does not name an ONNX file by its end", where=str(path), remedy="use .onnx")
+        raise InputError("does not end in .onnx", where=str(path), remedy="use .onnx")
     graph = build_graph(model)
     for key, value in _metadata(model).items():
         entry = graph.metadata_props.add()
