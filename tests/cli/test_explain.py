@@ -225,7 +225,7 @@ def test_ranks_begin_at_one():
         (["--html", "x.pdf"], "use .html"),
         (["--plot", "x.gif"], "use .png, .svg, .pdf"),
         (["--motifs", "x.txt"], "use .meme, .jaspar, .tsv"),
-        (["--track", "x.wig"], "has no ending of a known track format"),
+        (["--track", "x.wig"], "does not end in the suffix of a known track format"),
         (["--class", "enhancer"], "has no class 'enhancer'"),
         (["--method", "ism", "--method", "ism"], "each once"),
         (["--residual", "1"], "residual share is 1"),

@@ -300,7 +300,7 @@ def test_ctrl_c_in_mid_run_leaves_no_output(tiny_model_file, tmp_path):
         (["-o", "calls.txt"], "calls.txt: does not name a format"),
         (["-o", "no/such/folder.bed"], "directory doesn't exist"),
         (["-o", "-", "-o", "-"], "named twice"),
-        (["--track", "x.wig"], "x.wig: has no ending of a known track"),
+        (["--track", "x.wig"], "x.wig: does not end in the suffix of a known track"),
         (["--duplicates", "keep"], "use --duplicates rename"),
         (["--stride", "0"], "--stride"),
         (["--stirde", "5"], "did you mean '--stride'"),

@@ -32,7 +32,8 @@ def motif_format(path: str | Path, alphabet: Alphabet) -> str:
     form = Path(str(path).lower().removesuffix(".gz")).suffix.removeprefix(".")
     if form not in ("meme", "jaspar", "tsv"):
         raise ConfigError(
-            f"'{path}' names no format of motifs by its end", remedy="use .meme, .jaspar or .tsv"
+            f"'{path}' does not end in the suffix of a known motif format",
+            remedy="use .meme, .jaspar or .tsv",
         )
     if form == "jaspar" and alphabet.name != "dna":
         raise InputError(

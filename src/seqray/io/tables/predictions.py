@@ -28,7 +28,7 @@ def table_format(path: str | Path) -> str:
     if name.endswith(".parquet"):
         return "parquet"
     raise InputError(
-        "has no ending of a known table format",
+        "does not end in the suffix of a known table format",
         where=str(path),
         remedy="use .tsv, .tsv.gz, .parquet or '-'",
     )

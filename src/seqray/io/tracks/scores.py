@@ -41,7 +41,9 @@ def track_paths(path: str | Path) -> dict[str, Path]:
             end = target.name[len(stem) :]
             return {strand: target.with_name(f"{stem}.{word}{end}") for strand, word in STRANDS.items()}
     raise InputError(
-        "has no ending of a known track format", where=str(path), remedy="use .bedgraph, .bedgraph.gz or .bw"
+        "does not end in the suffix of a known track format",
+        where=str(path),
+        remedy="use .bedgraph, .bedgraph.gz or .bw",
     )
 
 
