@@ -6,6 +6,7 @@ an identical stretch of k letters) are not found.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -88,7 +89,12 @@ class KmerTable:
 
 
 def kmer_table(
-    sequences: Sequence[str], k: int, alphabet: Alphabet = DNA, *, both_strands: bool = True
+    sequences: Sequence[str],
+    k: int,
+    alphabet: Alphabet = DNA,
+    *,
+    both_strands: bool = True,
+    most: int | None = None,
 ) -> KmerTable:
     """List the k-mers of sequences, and each sequence shorter than ``k`` as a whole.
 
@@ -102,17 +108,24 @@ def kmer_table(
         Of the sequences.
     both_strands
         Whether a k-mer and its reverse complement are the same; of no effect for protein.
+    most
+        Of more letters than this only k-mers whose hash ends in some zero bits are kept, the same ones in every
+        sequence: memory is bounded, and long shared stretches are still found. None keeps all.
     """
     if k < 1:
         raise InputError(f"words of {k} letters", remedy="give k of 1 or more")
     both_strands = both_strands and alphabet.is_nucleotide
+    excess = sum(map(len, sequences)) / most if most else 1.0
+    mask = np.uint64((1 << max(0, math.ceil(math.log2(max(excess, 1.0))))) - 1)
     keys, owners = [np.empty(0, dtype=np.uint64)], [np.empty(0, dtype=np.int64)]
     for first, stack in chunks(sequences, alphabet, _CHUNK_LETTERS):
         start, owner, _ = kmer_starts(stack, k, len(alphabet.letters))
         short = np.flatnonzero(stack.lengths < k)
         whole = [_sequence_hash(sequences[first + int(i)], both_strands, alphabet) for i in short]
-        keys += [_canonical_hashes(stack, k, both_strands)[start], np.array(whole, dtype=np.uint64)]
-        owners += [first + owner, first + short]
+        key = np.concatenate((_canonical_hashes(stack, k, both_strands)[start], np.array(whole, np.uint64)))
+        kept = (key & mask) == 0
+        keys.append(key[kept])
+        owners.append(first + np.concatenate((owner, short))[kept])
     key, owner = np.concatenate(keys), np.concatenate(owners)
     order = np.argsort(key, kind="stable")
     return KmerTable(key[order], owner[order], len(sequences))

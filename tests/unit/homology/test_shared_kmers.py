@@ -65,5 +65,14 @@ def test_chunks_make_no_difference(monkeypatch):
     assert np.array_equal(whole.owners, pieces.owners)
 
 
+def test_a_sample_of_kmers_still_finds_what_overlaps():
+    rng = np.random.default_rng(2)
+    genome = "".join(rng.choice(list("ACGT"), 20_000))
+    windows = [genome[i : i + 200] for i in range(0, 19_800, 100)]  # each shares half with its neighbor
+    table = kmer_table(windows, 20, DNA, most=8_000)
+    assert len(table.keys) < 15_000
+    assert table.sharing_within(np.arange(len(windows))).mean() > 0.95
+
+
 def test_no_sequences():
     assert kmer_table([], 5, DNA).count == 0
