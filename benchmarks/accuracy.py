@@ -34,10 +34,10 @@ from sklearn.metrics import precision_recall_curve
 
 from accuracy_sets import FOLDS, QUICK, TEST_SETS, Folds, TestSet
 from machine import describe
-from seqray.core import ALPHABETS, LabelledSequence, SequenceRecord, load_run_config
+from seqray.core import ALPHABETS, LabeledSequence, SequenceRecord, load_run_config
 from seqray.inference import predict_records
 from seqray.io import open_output
-from seqray.io.tables import read_labelled_table
+from seqray.io.tables import read_labeled_table
 from seqray.metrics import KmerPositionalBaseline, auprc, auroc, threshold_metrics
 from seqray.modelfile import TrainedModel, load_model
 from seqray.models import count_parameters
@@ -78,17 +78,17 @@ class Scored:
         )
 
 
-def table_of(name: str) -> list[LabelledSequence]:
+def table_of(name: str) -> list[LabeledSequence]:
     """Read a prepared set, making it first where it is missing."""
     path = RUNS / "data" / f"{name}.tsv.gz"
     if not path.exists():
         command = [sys.executable, str(ROOT / "data" / "prepare.py"), name, "--out", str(path)]
         subprocess.run(command, check=True)
     alphabet = ALPHABETS["protein" if name.startswith("amp") else "dna"]
-    return read_labelled_table(path, alphabet)
+    return read_labeled_table(path, alphabet)
 
 
-def scores_of(model: TrainedModel, examples: Sequence[LabelledSequence], *, known: bool) -> np.ndarray:
+def scores_of(model: TrainedModel, examples: Sequence[LabeledSequence], *, known: bool) -> np.ndarray:
     """Probability of the positive class (N,), in the context of each example where ``known``."""
     scores = np.empty(len(examples))
     by_context: dict[str | None, list[int]] = defaultdict(list)
@@ -103,7 +103,7 @@ def scores_of(model: TrainedModel, examples: Sequence[LabelledSequence], *, know
 
 
 def floor_of(
-    train: Sequence[LabelledSequence], test: Sequence[LabelledSequence], positive: str, alphabet: str
+    train: Sequence[LabeledSequence], test: Sequence[LabeledSequence], positive: str, alphabet: str
 ) -> np.ndarray:
     """Score the test by the baseline, one for each context where there are any."""
     scores = np.empty(len(test))
@@ -121,7 +121,7 @@ def floor_of(
     return scores
 
 
-def unrelated(data: Sequence[LabelledSequence], test: Sequence[LabelledSequence]) -> np.ndarray:
+def unrelated(data: Sequence[LabeledSequence], test: Sequence[LabeledSequence]) -> np.ndarray:
     """Say which test sequences share no group with training or validation and have one label: bool (N,)."""
     learned = {e.group for e in data if e.split != "test"}
     labels: dict[str, set[str]] = defaultdict(set)
@@ -247,7 +247,7 @@ def measure_test_set(task: TestSet, model: TrainedModel) -> Iterator[dict[str, A
     related = unrelated([*train, *test], test)
     if task.table != task.trained_on:  # groups are named anew in each table
         related = unrelated(data, test) & ~np.isin([e.sequence for e in test], [e.sequence for e in train])
-    conditions: list[tuple[str, list[LabelledSequence], bool]] = [("", test, True)]
+    conditions: list[tuple[str, list[LabeledSequence], bool]] = [("", test, True)]
     if task.by_context:
         conditions = [("species given", test, True), ("species not given", test, False)]
     if task.without_first:

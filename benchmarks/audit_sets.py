@@ -16,10 +16,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from machine import ROOT, describe
-from seqray.core import ALPHABETS, Alphabet, InputError, LabelledSequence
+from seqray.core import ALPHABETS, Alphabet, InputError, LabeledSequence
 from seqray.datasets.audit import audit
 from seqray.io import open_input, open_output
-from seqray.io.tables import read_labelled_fastas, read_labelled_table
+from seqray.io.tables import read_labeled_fastas, read_labeled_table
 
 DNA, PROTEIN = ALPHABETS["dna"], ALPHABETS["protein"]
 COLUMNS = ("set", "sequences", "finding", "found", "severity", "figures")
@@ -30,21 +30,21 @@ class Set:
 
     def __init__(self, alphabet: Alphabet = DNA) -> None:
         self.alphabet = alphabet
-        self.examples: list[LabelledSequence] = []
+        self.examples: list[LabeledSequence] = []
         self.letters: list[str] = []
         self.skipped = 0
         self.in_file_order = False
 
     def fastas(self, split: str | None = None, **paths: Path) -> Set:
         """Add one FASTA file a class."""
-        read = read_labelled_fastas(paths, self.alphabet, self.letters.append, self._skip)
+        read = read_labeled_fastas(paths, self.alphabet, self.letters.append, self._skip)
         self.examples += [replace(example, split=split) for example in read]
         return self
 
     def table(self, path: Path, split: str | None = None) -> Set:
         """Add a table."""
         self.in_file_order = True
-        read = read_labelled_table(path, self.alphabet, self.letters.append)
+        read = read_labeled_table(path, self.alphabet, self.letters.append)
         self.examples += [replace(example, split=split) for example in read]
         return self
 
@@ -70,7 +70,7 @@ def nontata(folder: Path) -> Set:
         rows = [line.decode().strip().split(",") for line in handle][1:]
     found.letters = [sequence for sequence, _ in rows]
     found.examples = [
-        LabelledSequence(DNA.normalize(sequence, str(path)), label, f"row{i}")
+        LabeledSequence(DNA.normalize(sequence, str(path)), label, f"row{i}")
         for i, (sequence, label) in enumerate(rows, start=1)
     ]
     found.in_file_order = True

@@ -12,7 +12,7 @@ import numpy as np
 
 from ecoli_truth import Placed, in_region
 from matching import Calls, rank_calls, thin
-from seqray.core import DNA, LabelledSequence, reverse_complement_codes
+from seqray.core import DNA, LabeledSequence, reverse_complement_codes
 from seqray.metrics import KmerPositionalBaseline, PositionWeightMatrix
 from seqray.scanning import local_maxima
 
@@ -22,7 +22,7 @@ Scorer = Callable[[np.ndarray], np.ndarray]
 """Codes (n,) of a sequence to the scores (n - WINDOW + 1,) of its windows."""
 
 
-def training_windows(examples: Iterable[LabelledSequence]) -> tuple[list[str], list[str]]:
+def training_windows(examples: Iterable[LabeledSequence]) -> tuple[list[str], list[str]]:
     """Return the middle WINDOW letters and the label of each example of the training split."""
     chosen = [example for example in examples if example.split == "train"]
     margins = [(len(example.sequence) - WINDOW) // 2 for example in chosen]

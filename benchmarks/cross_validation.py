@@ -1,4 +1,4 @@
-"""Cross-validate a configuration on a labelled table, beside the baseline floor on the same folds.
+"""Cross-validate a configuration on a labeled table, beside the baseline floor on the same folds.
 
     python data/prepare.py ecoli-cnnprom --out runs/data/ecoli-cnnprom.tsv.gz
     python benchmarks/cross_validation.py --config configs/ecoli-cnnprom.yaml \
@@ -35,10 +35,10 @@ from typing import Any
 import numpy as np
 
 from machine import describe
-from seqray.core import ALPHABETS, LabelledSequence, RunConfig, load_run_config
+from seqray.core import ALPHABETS, LabeledSequence, RunConfig, load_run_config
 from seqray.homology import grouped_folds, random_folds
 from seqray.io import open_output
-from seqray.io.tables import read_labelled_table
+from seqray.io.tables import read_labeled_table
 
 MODEL, FLOOR = "seqray", "k-mer and position logistic regression"
 BACKGROUND = "background"
@@ -49,7 +49,7 @@ class Task:
     """One test fold of one protocol."""
 
     config: RunConfig
-    data: Sequence[LabelledSequence]
+    data: Sequence[LabeledSequence]
     protocol: str
     fold: int
     test: np.ndarray
@@ -128,7 +128,7 @@ def many_classes(
 
 
 def floor_scores(
-    task: Task, rest: Sequence[LabelledSequence], test: Sequence[str]
+    task: Task, rest: Sequence[LabeledSequence], test: Sequence[str]
 ) -> tuple[np.ndarray, list[str]]:
     """Score the test fold with the baseline: (N, K) probabilities and the names of the classes."""
     from seqray.metrics import KmerPositionalBaseline
@@ -139,7 +139,7 @@ def floor_scores(
     return baseline.predict_proba(test), [str(name) for name in baseline.classes_]
 
 
-def make_tasks(config: RunConfig, data: list[LabelledSequence], args: argparse.Namespace) -> list[Task]:
+def make_tasks(config: RunConfig, data: list[LabeledSequence], args: argparse.Namespace) -> list[Task]:
     """Lay out the folds of each protocol and repetition."""
     labels = [e.label for e in data]
     tasks = []
@@ -290,7 +290,7 @@ def headline(rows: Sequence[dict[str, Any]], measure: str) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--config", type=Path, required=True)
-    parser.add_argument("--train", type=Path, required=True, help="labelled table")
+    parser.add_argument("--train", type=Path, required=True, help="labeled table")
     parser.add_argument("--protocol", nargs="+", choices=["random", "grouped"], default=["random", "grouped"])
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=1, help="times that the folds are drawn anew")
@@ -311,7 +311,7 @@ def main() -> None:
     args.out = args.out or f"benchmarks/results/cv_{name}.tsv"
     config = load_run_config(args.config)
     config = replace(config, members=args.members or config.members)
-    data = read_labelled_table(args.train, ALPHABETS[config.model.alphabet])
+    data = read_labeled_table(args.train, ALPHABETS[config.model.alphabet])
     names = np.array([e.label for e in data]) if config.model.classes > 2 else None
     labels = np.array([e.label == config.data.positive for e in data])
     if names is not None:

@@ -32,7 +32,7 @@ import numpy as np
 import torch
 
 from machine import describe
-from planted import LENGTH, POSITIVE, TASKS, Planted, generate, labelled
+from planted import LENGTH, POSITIVE, TASKS, Planted, generate, labeled
 from pointing import (
     Floats,
     Mask,
@@ -125,8 +125,8 @@ def settings(task: str, shape: str) -> RunConfig:
 
 def learn(task: str, shape: str, work_dir: Path) -> TrainedModel:
     """Train on one draw of a task, with another for validation."""
-    data = labelled(generate(task, TRAIN, seed=1), "train")
-    data += labelled(generate(task, VALIDATION, seed=2), "validation")
+    data = labeled(generate(task, TRAIN, seed=1), "train")
+    data += labeled(generate(task, VALIDATION, seed=2), "validation")
     folder = work_dir / task / shape.replace(", ", "-").replace(" ", "")
     result = train(settings(task, shape), data, None, work_dir=folder, threads=1)
     return TrainedModel(result.card, result.networks)

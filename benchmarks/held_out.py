@@ -1,4 +1,4 @@
-"""Score the rows of a labelled table that training never saw, beside the baseline floor.
+"""Score the rows of a labeled table that training never saw, beside the baseline floor.
 
     python benchmarks/held_out.py --model runs/ecoli-promoter.safetensors --train runs/data/ecoli.tsv.gz
 
@@ -30,20 +30,20 @@ from cross_validation import (
     write_table,
 )
 from machine import describe
-from seqray.core import LabelledSequence
+from seqray.core import LabeledSequence
 from seqray.inference import score_codes
-from seqray.io.tables import read_labelled_table
+from seqray.io.tables import read_labeled_table
 from seqray.metrics import KmerPositionalBaseline
 from seqray.modelfile import TrainedModel, load_model
 
 
-def central(example: LabelledSequence, window: int) -> str:
+def central(example: LabeledSequence, window: int) -> str:
     """Cut the flanks off."""
     flank = (len(example.sequence) - window) // 2
     return example.sequence[flank : flank + window]
 
 
-def answer(model: TrainedModel, data: Sequence[LabelledSequence]) -> Answer:
+def answer(model: TrainedModel, data: Sequence[LabeledSequence]) -> Answer:
     """Score the test rows with the model and with the floor."""
     card = model.card
     rows = {split: [e for e in data if e.split == split] for split in ("train", "test")}
@@ -60,14 +60,14 @@ def answer(model: TrainedModel, data: Sequence[LabelledSequence]) -> Answer:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--model", required=True, help="file or name")
-    parser.add_argument("--train", type=Path, required=True, help="labelled table with a split column")
+    parser.add_argument("--train", type=Path, required=True, help="labeled table with a split column")
     parser.add_argument("--out", help="TSV; benchmarks/results/held_out_<table>.tsv by default")
     parser.add_argument("--card", help="JSON for seqray train --metrics; figures are added to it")
     args = parser.parse_args()
     name = args.train.name.split(".")[0]
     model = load_model(args.model)
     began = time.monotonic()
-    data = read_labelled_table(args.train, model.alphabet)
+    data = read_labeled_table(args.train, model.alphabet)
     given = replace(answer(model, data), seconds=time.monotonic() - began)
     test = [e for e in data if e.split == "test"]
     labels = np.array([e.label == model.card.positive for e in test])

@@ -24,7 +24,7 @@ import numpy as np
 from accuracy import ROOT, RUNS, figure, interval, table_of
 from machine import describe
 from seqray.cli import override
-from seqray.core import LabelledSequence, SequenceRecord, load_run_config
+from seqray.core import LabeledSequence, SequenceRecord, load_run_config
 from seqray.core.results import Prediction
 from seqray.inference import predict_records
 from seqray.io import open_output
@@ -37,13 +37,13 @@ FLOOR_SAMPLE = 40_000
 SAME_GENUS = {"Shigella": "Escherichia"}  # by their genomes one species; apart by tradition
 
 
-def genus(example: LabelledSequence) -> str:
+def genus(example: LabeledSequence) -> str:
     """First word of the species, with those that are one genome counted as one."""
     word = (example.context or "").split()[0]
     return SAME_GENUS.get(word, word)
 
 
-def deal(data: Sequence[LabelledSequence], parts: int) -> list[list[str]]:
+def deal(data: Sequence[LabeledSequence], parts: int) -> list[list[str]]:
     """Deal the genera into parts of about the same number of sequences, the largest first."""
     sizes: dict[str, int] = {}
     for example in data:
@@ -54,7 +54,7 @@ def deal(data: Sequence[LabelledSequence], parts: int) -> list[list[str]]:
     return dealt
 
 
-def predictions(model: TrainedModel, examples: Sequence[LabelledSequence]) -> list[Prediction]:
+def predictions(model: TrainedModel, examples: Sequence[LabeledSequence]) -> list[Prediction]:
     """Predict without telling the species."""
     return list(predict_records(model, [SequenceRecord(e.id, e.sequence) for e in examples]))
 
@@ -64,7 +64,7 @@ def flagged(answers: Sequence[Prediction]) -> float:
     return float(np.mean(["out-of-domain" in a.flags for a in answers]))
 
 
-def floor_scores(known: Sequence[LabelledSequence], test: Sequence[LabelledSequence]) -> np.ndarray:
+def floor_scores(known: Sequence[LabeledSequence], test: Sequence[LabeledSequence]) -> np.ndarray:
     """Score by the baseline, fitted to a sample of the training sequences."""
     drawn = np.random.default_rng(0).permutation(len(known))[:FLOOR_SAMPLE]
     baseline = KmerPositionalBaseline()
@@ -74,7 +74,7 @@ def floor_scores(known: Sequence[LabelledSequence], test: Sequence[LabelledSeque
 
 
 def rows_of(
-    part: int, genera: Sequence[str], data: Sequence[LabelledSequence], settings: Sequence[str]
+    part: int, genera: Sequence[str], data: Sequence[LabeledSequence], settings: Sequence[str]
 ) -> Iterator[dict[str, object]]:
     """Train without the genera of a part, and measure on each of their species."""
     config = override(load_run_config(ROOT / "configs" / "bacteria-promoter.yaml"), settings)

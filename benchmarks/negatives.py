@@ -23,7 +23,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from machine import describe
-from seqray.core import DNA, LabelledSequence
+from seqray.core import DNA, LabeledSequence
 from seqray.datasets.negatives import (
     RECIPES,
     Annotation,
@@ -71,17 +71,17 @@ def read_genome_context(data: Path) -> GenomeContext:
     return GenomeContext(genome, Annotation.of(features, genome), near_starts(starts, genome, DISTANCE))
 
 
-def read_set(path: Path, label: str) -> list[LabelledSequence]:
+def read_set(path: Path, label: str) -> list[LabeledSequence]:
     """Read a published set; copies of a sequence, its empty record and odd lengths are left out."""
     records = list(read_fasta(path, DNA, duplicates="rename", on_skip=lambda _: None))
     usual = len(records[0].sequence)
     once = {r.sequence: r for r in records if len(r.sequence) == usual}
-    return [LabelledSequence(r.sequence, label, r.id) for r in once.values()]
+    return [LabeledSequence(r.sequence, label, r.id) for r in once.values()]
 
 
 def make_sets(
-    positives: Sequence[LabelledSequence], context: GenomeContext, published: Sequence[LabelledSequence]
-) -> dict[str, list[LabelledSequence]]:
+    positives: Sequence[LabeledSequence], context: GenomeContext, published: Sequence[LabeledSequence]
+) -> dict[str, list[LabeledSequence]]:
     """Make one set of negatives by each recipe; the published one is thinned to the number of positives."""
     sets = {}
     for name, (recipe, bins) in SETS.items():
@@ -92,7 +92,7 @@ def make_sets(
 
 
 def pool(
-    positives: Sequence[LabelledSequence], sets: Mapping[str, list[LabelledSequence]], genome: Genome
+    positives: Sequence[LabeledSequence], sets: Mapping[str, list[LabeledSequence]], genome: Genome
 ) -> Pool:
     """Put all sets together, with common groups and folds."""
     kinds = [POSITIVE] * len(positives) + [name for name, rows in sets.items() for _ in rows]

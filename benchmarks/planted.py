@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core import DNA, LabelledSequence
+from seqray.core import DNA, LabeledSequence
 
 Codes = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
@@ -160,10 +160,10 @@ def generate(task: str, count: int, seed: int) -> list[Planted]:
     return records
 
 
-def labelled(records: list[Planted], split: str) -> list[LabelledSequence]:
+def labeled(records: list[Planted], split: str) -> list[LabeledSequence]:
     """Turn records into what training reads."""
     return [
-        LabelledSequence(
+        LabeledSequence(
             DNA.decode(r.codes), POSITIVE if r.positive else NEGATIVE, f"{split}-{i}", split=split
         )
         for i, r in enumerate(records)

@@ -50,13 +50,13 @@ from sklearn.preprocessing import StandardScaler
 
 from cross_validation import write_card_figures
 from machine import describe
-from seqray.cli.common import queries
 from seqray.core import RNA, Alignment, ModelConfig, RunConfig, SequenceRecord, load_run_config, to_mapping
 from seqray.core.msa import crop_alignment
 from seqray.homology import grouped_folds
 from seqray.inference import predict_alignments, predict_records
 from seqray.io import open_output
-from seqray.io.alignments import read_labelled_stockholm
+from seqray.io.alignments import read_labeled_stockholm
+from seqray.kinds import queries
 from seqray.metrics import KmerPositionalBaseline
 from seqray.modelfile import TrainedModel
 from seqray.models import helix_profile
@@ -279,7 +279,7 @@ def main() -> None:
         parser.error("name the folder of the public files by --data or SEQRAY_DATA")
     torch.set_num_threads(1)
     config = load_run_config(args.config)
-    [data], _ = read_labelled_stockholm([args.data / "rfam_seed" / "seed.sto.gz"], args.labels, RNA)
+    [data], _ = read_labeled_stockholm([args.data / "rfam_seed" / "seed.sto.gz"], args.labels, RNA)
     truth, groups = np.array([one.label for one in data]), np.array([one.group for one in data])
     folds = grouped_folds(truth, groups, args.folds, seed=0)
     began = time.monotonic()

@@ -41,8 +41,8 @@ from ecoli_truth import Placed, Truth, in_region, load_truth, merge_starts
 from evaluation import Section, depth_rows, equal_recall_rows, restrict, upstream_masks
 from matching import Calls, make_starts, rank_calls
 from prepare import ecoli
-from seqray.core import DNA, LabelledSequence
-from seqray.io.tables import comment_lines, format_number, read_labelled_table
+from seqray.core import DNA, LabeledSequence
+from seqray.io.tables import comment_lines, format_number, read_labeled_table
 from seqray.scanning import ScanOptions
 
 REGIONS = {"test": TEST, "dev": DEV}
@@ -131,9 +131,9 @@ def compared_methods(
     return theirs, others, told
 
 
-def training_examples(args: argparse.Namespace) -> list[LabelledSequence]:
+def training_examples(args: argparse.Namespace) -> list[LabeledSequence]:
     """Return the examples that the shipped model was trained on: read from ``--train``, or made anew."""
-    return read_labelled_table(args.train, DNA) if args.train else ecoli(args.data)
+    return read_labeled_table(args.train, DNA) if args.train else ecoli(args.data)
 
 
 def gene_anchors(rows: Sequence[Placed], truth: Truth) -> dict[str, list[int]]:

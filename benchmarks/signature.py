@@ -27,7 +27,7 @@ from accuracy import ROOT, table_of
 from held_out_genera import genus
 from machine import describe
 from seqray.calibration import KmerCounter, Signature
-from seqray.core import DNA, LabelledSequence, stack_sequences
+from seqray.core import DNA, LabeledSequence, stack_sequences
 from seqray.io import open_output
 
 SIZES, DRAWS, SEED = (150, 400, 1500), 20, 1
@@ -41,7 +41,7 @@ COLUMNS = (
 Row = tuple[str, int, int, float, float, *tuple[float | str, ...]]
 
 
-def fitted(examples: Sequence[LabelledSequence]) -> Signature:
+def fitted(examples: Sequence[LabeledSequence]) -> Signature:
     """Describe the training sequences."""
     stack = stack_sequences([e.sequence for e in examples], DNA)
     found = Signature.fit(stack, np.array([e.label for e in examples]), [e.context for e in examples])
@@ -68,10 +68,10 @@ def without(signature: Signature, name: str) -> Signature:
 
 
 def genus_of(context: str | None) -> str:
-    return genus(LabelledSequence("", "", "", context=context))
+    return genus(LabeledSequence("", "", "", context=context))
 
 
-def species_rows(signature: Signature, test: Sequence[LabelledSequence]) -> Iterator[Row]:
+def species_rows(signature: Signature, test: Sequence[LabeledSequence]) -> Iterator[Row]:
     rng = np.random.default_rng(SEED)
     for name in sorted({e.context for e in test if e.context}):
         own = [e.sequence for e in test if e.context == name]

@@ -43,7 +43,7 @@ def relative(ancestor: np.ndarray, kind: str, rng: np.random.Generator) -> np.nd
 
 
 def write_table(path: Path, count: int, seed: int = 0) -> int:
-    """Write a labelled table whose ids are ``<family>|<kind>``; returns the number of families."""
+    """Write a labeled table whose ids are ``<family>|<kind>``; returns the number of families."""
     rng = np.random.default_rng(seed)
     ancestors = int(count * FAMILIES)
     singles = count - ancestors * (1 + len(KINDS))

@@ -1,4 +1,4 @@
-"""What the makers of labelled tables share: reading published files, and groups of related sequences."""
+"""What the makers of labeled tables share: reading published files, and groups of related sequences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from seqray.core import DNA, LabelledSequence, SequenceRecord
+from seqray.core import DNA, LabeledSequence, SequenceRecord
 from seqray.homology import kmer_groups
 from seqray.io.sequences import read_fasta
 
@@ -40,13 +40,13 @@ def join(groups: Iterable[object], others: Iterable[object]) -> np.ndarray:
     return connected_components(edges, directed=False)[1][one]
 
 
-def table(positives: Sequence[SequenceRecord], negatives: Sequence[SequenceRecord]) -> list[LabelledSequence]:
+def table(positives: Sequence[SequenceRecord], negatives: Sequence[SequenceRecord]) -> list[LabeledSequence]:
     """Label two sets of records and group them by shared words; odd lengths are left out."""
     rows = [(r, "promoter") for r in positives] + [(r, "background") for r in negatives]
     usual = len(positives[0].sequence)
     rows = [(record, label) for record, label in rows if len(record.sequence) == usual]
     groups = groups_of([record.sequence for record, _ in rows])
     return [
-        LabelledSequence(record.sequence, label, f"{label}-{record.id}", group)
+        LabeledSequence(record.sequence, label, f"{label}-{record.id}", group)
         for (record, label), group in zip(rows, groups, strict=True)
     ]

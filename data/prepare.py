@@ -1,4 +1,4 @@
-"""Make labelled tables from the public files under ``SEQRAY_DATA``.
+"""Make labeled tables from the public files under ``SEQRAY_DATA``.
 
     python data/prepare.py ecoli --out runs/data/ecoli.tsv.gz
 
@@ -35,7 +35,7 @@ from ecoli_split import CONTIG, DEV, TEST, overlaps
 from ecoli_truth import Placed, Truth, load_truth
 from grouping import SHARED_WORD, groups_of, read, table
 from published_sets import PUBLISHED
-from seqray.core import DNA, LabelledSequence, dinucleotide_shuffle, reverse_complement
+from seqray.core import DNA, LabeledSequence, dinucleotide_shuffle, reverse_complement
 from seqray.io import open_output
 
 WINDOW, SITE, FLANK = 81, 60, 3
@@ -48,7 +48,7 @@ Window = tuple[int, str]
 """Position of the transcription start (0-based) and strand."""
 
 
-def arabidopsis(data: Path, positives: Sequence[str], negatives: str) -> list[LabelledSequence]:
+def arabidopsis(data: Path, positives: Sequence[str], negatives: str) -> list[LabeledSequence]:
     """Promoters of EPD (-200 to 50, TSS at index 200) against fragments of genes."""
     folder = data / "umarov2017"
     promoters = [record for name in positives for record in read(folder / name)]
@@ -74,7 +74,7 @@ def cut(genome: str, window: Window, flank: int = 0) -> str:
     return piece if strand == "+" else reverse_complement(piece)
 
 
-def ecoli_cnnprom(data: Path) -> list[LabelledSequence]:
+def ecoli_cnnprom(data: Path) -> list[LabeledSequence]:
     """σ70 promoters against antisense coding fragments, grouped by genome position and shared words."""
     truth = load_truth(data)
     reverse = reverse_complement(truth.genome)
@@ -85,7 +85,7 @@ def ecoli_cnnprom(data: Path) -> list[LabelledSequence]:
     blocks = [place[0] // BLOCK if place else f"none{i}" for i, place in enumerate(places)]
     groups = groups_of([record.sequence for record, _ in rows], blocks)
     return [
-        LabelledSequence(record.sequence, label, f"{label}-{record.id}", group)
+        LabeledSequence(record.sequence, label, f"{label}-{record.id}", group)
         for (record, label), group in zip(rows, groups, strict=True)
     ]
 
@@ -142,7 +142,7 @@ def beside(rng: np.random.Generator, starts: Sequence[Window], nearest: int, far
     return [(position + int(shift), strand) for (position, strand), shift in zip(starts, shifts, strict=True)]
 
 
-def ecoli(data: Path) -> list[LabelledSequence]:
+def ecoli(data: Path) -> list[LabeledSequence]:
     """Windows of NC_000913.3: known starts against five kinds of background.
 
     Starts are those of RegulonDB and EcoCyc, and those of the dRNA-seq table that lie upstream of a gene on
@@ -182,8 +182,8 @@ def ecoli(data: Path) -> list[LabelledSequence]:
 
 
 def shuffled_copies(
-    examples: Iterable[LabelledSequence], rng: np.random.Generator
-) -> Iterable[LabelledSequence]:
+    examples: Iterable[LabeledSequence], rng: np.random.Generator
+) -> Iterable[LabeledSequence]:
     """Yield a copy of each start and of one random window in four with its dinucleotides shuffled.
 
     The test part gets none: its figures are those of real windows.
@@ -196,7 +196,7 @@ def shuffled_copies(
             yield replace(example, sequence=letters, label="background", id=f"shuffled-{example.id}")
 
 
-def split_by_region(genome: str, rows: Sequence[tuple[str, str, Window]]) -> list[LabelledSequence]:
+def split_by_region(genome: str, rows: Sequence[tuple[str, str, Window]]) -> list[LabeledSequence]:
     """Cut the windows out, name the split, and drop what one split shares with the next."""
     examples = []
     for label, kind, (position, strand) in rows:
@@ -204,7 +204,7 @@ def split_by_region(genome: str, rows: Sequence[tuple[str, str, Window]]) -> lis
         if sequence:
             name = f"{kind}:{CONTIG}:{position + 1}:{strand}"
             split = split_of(position - WINDOW - FLANK, position + WINDOW + FLANK + 1)
-            examples.append(LabelledSequence(sequence, label, name, f"b{position // BLOCK}", split))
+            examples.append(LabeledSequence(sequence, label, name, f"b{position // BLOCK}", split))
     test, dev = (words_of(genome[slice(*region)]) for region in (TEST, DEV))
     held_out = {"train": test | dev, "validation": test, "test": set()}
     return [e for e in examples if not shares(e.sequence, held_out[e.split or "train"])]
@@ -230,7 +230,7 @@ def shares(sequence: str, words: set[str]) -> bool:
 
 TATA, NON_TATA = "Arabidopsis_tata.fa.gz", "Arabidopsis_non_tata.fa.gz"
 SMALL, BIG = "Arabidopsis_non_prom.fa.gz", "Arabidopsis_non_prom_big.fa.gz"
-SETS: dict[str, Callable[[Path], list[LabelledSequence]]] = {
+SETS: dict[str, Callable[[Path], list[LabeledSequence]]] = {
     "ecoli": ecoli,
     "ecoli-cnnprom": ecoli_cnnprom,
     "arabidopsis": lambda data: arabidopsis(data, [TATA, NON_TATA], BIG),
@@ -240,8 +240,8 @@ SETS: dict[str, Callable[[Path], list[LabelledSequence]]] = {
 }
 
 
-def write(path: str, examples: Iterable[LabelledSequence]) -> None:
-    """Write a labelled table that ``seqray train`` reads."""
+def write(path: str, examples: Iterable[LabeledSequence]) -> None:
+    """Write a labeled table that ``seqray train`` reads."""
     import io
 
     text = io.StringIO()
@@ -260,7 +260,7 @@ def main() -> None:
     parser.add_argument(
         "--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="default: $SEQRAY_DATA"
     )
-    parser.add_argument("--out", required=True, help="labelled table, .tsv or .tsv.gz")
+    parser.add_argument("--out", required=True, help="labeled table, .tsv or .tsv.gz")
     args = parser.parse_args()
     if args.data is None:
         parser.error("name the folder of the public files with --data or SEQRAY_DATA")

@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 
 from grouping import groups_of, read, table
-from seqray.core import DNA, PROTEIN, LabelledSequence
+from seqray.core import DNA, PROTEIN, LabeledSequence
 from seqray.homology import kmer_groups
 from seqray.io.sequences import read_fasta
 
@@ -37,13 +37,13 @@ SHARED_RESIDUES = 10
 SIGMAS = (24, 28, 32, 38, 54, 70)
 
 
-def grouped(examples: Sequence[LabelledSequence]) -> list[LabelledSequence]:
+def grouped(examples: Sequence[LabeledSequence]) -> list[LabeledSequence]:
     """Name the group of each example, those of all splits together."""
     groups = groups_of([example.sequence for example in examples])
     return [replace(e, group=g) for e, g in zip(examples, groups, strict=True)]
 
 
-def with_validation(examples: Sequence[LabelledSequence], share: float = HELD_OUT) -> list[LabelledSequence]:
+def with_validation(examples: Sequence[LabeledSequence], share: float = HELD_OUT) -> list[LabeledSequence]:
     """Mark a share of the training groups as validation; large groups stay in training."""
     rng = np.random.default_rng(1)
     train = [e for e in examples if e.split == "train"]
@@ -63,7 +63,7 @@ def with_validation(examples: Sequence[LabelledSequence], share: float = HELD_OU
     ]
 
 
-def bacteria(data: Path) -> list[LabelledSequence]:
+def bacteria(data: Path) -> list[LabeledSequence]:
     """Promoters against coding and convergent intergenic sequence of each species, one to two."""
     folder = data / "ipromp"
     with open(folder / "species.tsv", encoding="utf-8") as handle:
@@ -76,25 +76,25 @@ def bacteria(data: Path) -> list[LabelledSequence]:
                 negative = bool({"CDS", "Convergent"} & set(kind))
                 label = BACKGROUND if negative else PROMOTER
                 examples.append(
-                    LabelledSequence(record.sequence, label, f"{number}-{record.id}", None, split, name)
+                    LabeledSequence(record.sequence, label, f"{number}-{record.id}", None, split, name)
                 )
     return with_validation(grouped(examples), 0.03)
 
 
-def ecoli_sigma(data: Path) -> list[LabelledSequence]:
+def ecoli_sigma(data: Path) -> list[LabeledSequence]:
     """2860 promoters by their sigma factor against as many non-promoters."""
     folder = data / "ecoli_promoterlcnn"
     examples = []
     for sigma in SIGMAS:
         for record in read(folder / f"sigma{sigma}promoter.txt.gz"):
-            examples.append(LabelledSequence(record.sequence, f"sigma{sigma}", record.id))
+            examples.append(LabeledSequence(record.sequence, f"sigma{sigma}", record.id))
     for record in read(folder / "negative2860.txt.gz"):
-        examples.append(LabelledSequence(record.sequence, BACKGROUND, record.id))
+        examples.append(LabeledSequence(record.sequence, BACKGROUND, record.id))
     usual = [e for e in examples if len(e.sequence) == 81]
     return grouped(usual)
 
 
-def mouse_tata(data: Path) -> list[LabelledSequence]:
+def mouse_tata(data: Path) -> list[LabeledSequence]:
     """1255 TATA promoters against 3530 fragments of genes, 251 bp."""
     folder = data / "umarov2017"
     return table(read(folder / "Mouse_tata.fa.gz"), read(folder / "Mouse_nonprom.fa.gz"))
@@ -105,39 +105,39 @@ def _rows(path: Path, label_column: str) -> list[tuple[str, str]]:
         return [(row["sequence"].upper(), row[label_column]) for row in csv.DictReader(handle)]
 
 
-def gue(name: str) -> Callable[[Path], list[LabelledSequence]]:
+def gue(name: str) -> Callable[[Path], list[LabeledSequence]]:
     """Make one of the GUE sets, with its official training, validation and test parts."""
 
-    def make(data: Path) -> list[LabelledSequence]:
+    def make(data: Path) -> list[LabeledSequence]:
         examples = []
         for part, split in (("train", "train"), ("dev", "validation"), ("test", "test")):
             rows = _rows(data / "gue_prom" / f"{name}_{part}.csv.gz", "label")
             for number, (sequence, label) in enumerate(rows, 1):
                 kind = PROMOTER if label == "1" else BACKGROUND
-                examples.append(LabelledSequence(sequence, kind, f"{part}{number}", None, split))
+                examples.append(LabeledSequence(sequence, kind, f"{part}{number}", None, split))
         return grouped(examples)
 
     return make
 
 
-def human_nontata(data: Path) -> list[LabelledSequence]:
+def human_nontata(data: Path) -> list[LabeledSequence]:
     """4915 non-TATA promoters against 4119 others, 251 bp; many of the others overlap."""
     rows = _rows(data / "nontata_gb_test" / "human_nontata_promoters_test.csv.gz", "class")
     examples = [
-        LabelledSequence(DNA.normalize(sequence), PROMOTER if label == "1" else BACKGROUND, f"row{number}")
+        LabeledSequence(DNA.normalize(sequence), PROMOTER if label == "1" else BACKGROUND, f"row{number}")
         for number, (sequence, label) in enumerate(rows, 1)
     ]
     return grouped(examples)
 
 
-def peptides(test: str) -> Callable[[Path], list[LabelledSequence]]:
+def peptides(test: str) -> Callable[[Path], list[LabeledSequence]]:
     """Make the AMPlify set with one of its two tests: ``balanced`` or ``imbalanced``.
 
     Of the others 42 % begin with M, of the antimicrobial ones 2 %: mature peptides have lost it. A training
     sequence that begins with M is therefore there twice, with it and without.
     """
 
-    def make(data: Path) -> list[LabelledSequence]:
+    def make(data: Path) -> list[LabeledSequence]:
         folder = data / "amplify"
         files = (
             ("amp", "train", "AMPlify_AMP_train_common"),
@@ -146,7 +146,7 @@ def peptides(test: str) -> Callable[[Path], list[LabelledSequence]]:
             ("other", "test", f"AMPlify_non_AMP_test_{test}"),
         )
         examples = [
-            LabelledSequence(record.sequence, label, record.id, None, split)
+            LabeledSequence(record.sequence, label, record.id, None, split)
             for label, split, file in files
             for record in read_fasta(folder / f"{file}.fa.gz", PROTEIN, duplicates="rename")
         ]
@@ -161,7 +161,7 @@ def peptides(test: str) -> Callable[[Path], list[LabelledSequence]]:
     return make
 
 
-PUBLISHED: dict[str, Callable[[Path], list[LabelledSequence]]] = {
+PUBLISHED: dict[str, Callable[[Path], list[LabeledSequence]]] = {
     "bacteria": bacteria,
     "ecoli-sigma": ecoli_sigma,
     "mouse-tata": mouse_tata,

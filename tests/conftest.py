@@ -44,7 +44,7 @@ def tiny_model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         with torch.no_grad():
             for parameter in network.parameters():
                 parameter.normal_(0, 0.5)
-            # Centre it: of random windows one half is called.
+            # Center it: of random windows one half is called.
             tokens = torch.from_numpy(CharacterTokenizer(DNA).encode_codes(random_codes(500)))
             network.head.linear.bias -= network(tokens).logits.median(dim=0).values
     card = Card(

@@ -29,7 +29,7 @@ trainer: {max_epochs: 2, accelerator: cpu}
 
 @pytest.fixture
 def files(tmp_path, backbones):
-    """Settings, labelled data, records and a copy of the backbone in the folder."""
+    """Settings, labeled data, records and a copy of the backbone in the folder."""
     rng = random.Random(0)
     rows = ["sequence\tlabel\tsplit"]
     for i in range(120):

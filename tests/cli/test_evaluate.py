@@ -108,7 +108,7 @@ TRUTH = np.array([row[2] == "promoter" for row in TEST])
 # --- a model --------------------------------------------------------------------------------------
 
 
-def test_a_model_on_labelled_data(evaluate, folder, tiny_model):
+def test_a_model_on_labeled_data(evaluate, folder, tiny_model):
     status, out, err = evaluate("--test", "test.tsv", "--out", "m.tsv")
     found, p = figures(folder / "m.tsv"), probabilities(tiny_model)
     assert status == 0

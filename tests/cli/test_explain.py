@@ -14,13 +14,13 @@ import torch
 from seqray.cli.dispatch import main
 from seqray.cli.explain.arguments import METHODS as OFFERED
 from seqray.core.alphabet import DNA, reverse_complement
+from seqray.core.numbers import format_number
 from seqray.core.records import SequenceRecord
 from seqray.core.results.explanation import Explanation, Place
 from seqray.core.results.prediction import Call
 from seqray.explanations import ExplainOptions, explain_records
 from seqray.explanations.attribution.methods import METHODS
 from seqray.io.tables.explanations import CHECK_COLUMNS, EXPLANATION_COLUMNS, HEAD_COLUMNS, ranks
-from seqray.io.tables.writing import format_number
 from seqray.io.tracks.explanation_scores import ScoreTrack
 from seqray.io.tracks.gff3 import write_gff3
 

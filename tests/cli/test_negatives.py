@@ -1,4 +1,4 @@
-"""``seqray negatives``: positives and annotation in, a labelled table out, errors, the same bytes again."""
+"""``seqray negatives``: positives and annotation in, a labeled table out, errors, the same bytes again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from seqray.cli.dispatch import main
 from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
-from seqray.io.tables.labeled import read_labelled_table
+from seqray.io.tables.labeled import read_labeled_table
 
 LENGTH = 30_000
 
@@ -86,7 +86,7 @@ GENOME = ("--genome", "genome.fa", "--annotation", "genes.gff3")
 
 def read(path) -> dict[str, list]:
     found: dict[str, list] = {}
-    for example in read_labelled_table(path, DNA):
+    for example in read_labeled_table(path, DNA):
         found.setdefault(example.id.split(":")[0] if ":" in example.id else "positive", []).append(example)
     return found
 
@@ -233,7 +233,7 @@ def test_protein(seqray, tmp_path):
     out = tmp_path / "o.tsv"
     words = (str(tmp_path / "p.fa"), "--alphabet", "protein", "--label-positive", "amp", "-o", str(out))
     assert seqray(*words, "--recipe", "shuffle")[0] == 0
-    examples = read_labelled_table(out, PROTEIN)
+    examples = read_labeled_table(out, PROTEIN)
     assert [e.id for e in examples] == ["m", "d", "shuffle:m:1", "shuffle:d:1"]
     assert Counter(examples[2].sequence) == Counter(examples[0].sequence)
     status, _, err = seqray(*words, "--recipe", "genome", "--genome", "genome.fa")

@@ -16,9 +16,9 @@ import torch
 from seqray import __version__
 from seqray.calibration.conformal import Conformal
 from seqray.cli.dispatch import main
+from seqray.core.numbers import format_number
 from seqray.core.records import SequenceRecord
 from seqray.inference.sequences import predict_records
-from seqray.io.tables.writing import format_number
 from seqray.modelfile import save_model
 
 RNG = np.random.default_rng(9)

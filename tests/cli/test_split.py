@@ -16,7 +16,7 @@ import pytest
 from seqray.cli.dispatch import main
 from seqray.cli.split.arguments import _shares as shares
 from seqray.core.alphabet import DNA, reverse_complement
-from seqray.io.tables.labeled import read_labelled_table
+from seqray.io.tables.labeled import read_labeled_table
 
 FAMILIES, MEMBERS = 24, 3
 
@@ -91,7 +91,7 @@ def test_families_stay_together_and_shares_hold(table, tmp_path, capsys):
 
 def test_the_table_is_read_back_and_says_what_made_it(table, tmp_path):
     split(table, "-o", tmp_path / "out.tsv", "--proof", tmp_path / "proof.tsv", "-q")
-    data = read_labelled_table(tmp_path / "out.tsv", DNA)
+    data = read_labeled_table(tmp_path / "out.tsv", DNA)
     assert Counter(example.split for example in data) == {"train": 60, "validation": 6, "test": 6}
     comments = [line for line in (tmp_path / "out.tsv").read_text().splitlines() if line[0] == "#"]
     assert comments[1].startswith("# command: seqray split data.tsv -o out.tsv --proof proof.tsv")

@@ -66,7 +66,7 @@ def stem_of(stride: int, kernels: tuple[int, ...] = (1, 5), depth: int = 1) -> C
 
 
 def test_the_stem_by_its_definition():
-    """One letter at a time: convolutions with zeros beyond the ends, a residual one, neighbours merged."""
+    """One letter at a time: convolutions with zeros beyond the ends, a residual one, neighbors merged."""
     stem, letters = stem_of(stride=2), torch.randint(4, 8, (7,))
     with torch.no_grad():
         x = [stem.letters.weight[letter] for letter in letters]

@@ -18,7 +18,7 @@ CLASSES = ("a", "b", "c")
 
 
 def answers(counts, seed, sharpness=2.0):
-    """Probabilities (N, K) that favour the true class, and the labels; not calibrated at all."""
+    """Probabilities (N, K) that favor the true class, and the labels; not calibrated at all."""
     rng = np.random.default_rng(seed)
     labels = np.repeat(np.arange(len(counts)), counts)
     logits = rng.normal(size=(len(labels), len(counts)))

@@ -11,7 +11,7 @@ import explanations
 import planted
 import promoter_boxes
 from explanations import RANDOM, Row, Trial, jobs_of, judge, settings, trials, write_table
-from planted import GAP, LENGTH, TASKS, WORDS, generate, labelled, scrambled
+from planted import GAP, LENGTH, TASKS, WORDS, generate, labeled, scrambled
 from pointing import average_precision, by_chance, mean_with_interval, precision_at, share_below_zero
 from promoter_boxes import Promoters, find_boxes, mark_found, mark_places
 from seqray.core.alphabet import DNA
@@ -90,8 +90,8 @@ def test_scrambled_words_keep_the_letters_and_differ():
         assert sum(a == b for a, b in zip(other, word, strict=True)) <= len(word) // 2
 
 
-def test_labelled_records_carry_class_and_split():
-    rows = labelled(generate("single", 4, seed=1), "train")
+def test_labeled_records_carry_class_and_split():
+    rows = labeled(generate("single", 4, seed=1), "train")
     assert [row.label for row in rows] == ["motif", "background"] * 2
     assert {row.split for row in rows} == {"train"}
     assert len({row.id for row in rows}) == 4

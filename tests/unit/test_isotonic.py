@@ -27,8 +27,8 @@ def test_knots_are_the_blocks_of_scikit_learn(n):
     fitted = IsotonicRegression().fit(x, y.astype(float)).predict(x)
     values = np.unique(fitted)
     found = IsotonicMap.fit(x, y)
-    centres = [x[fitted == value].mean() for value in values]
-    np.testing.assert_allclose(found.before, centres, atol=1e-6)
+    centers = [x[fitted == value].mean() for value in values]
+    np.testing.assert_allclose(found.before, centers, atol=1e-6)
     inner = (values > 0) & (values < 1)
     np.testing.assert_allclose(expit(found.after[inner]), values[inner], atol=1e-6)
     for value, after in zip(values[~inner], found.after[~inner], strict=True):

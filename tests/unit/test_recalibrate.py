@@ -13,7 +13,7 @@ from seqray.core.alphabet import DNA
 from seqray.core.card import Card
 from seqray.core.errors import InputError
 from seqray.core.model_config import ModelConfig
-from seqray.core.records import LabelledSequence, SequenceRecord
+from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.inference.sequences import predict_records
 from seqray.modelfile import TrainedModel
 from seqray.models.build import build_model
@@ -40,7 +40,7 @@ def examples(count, seed=0, length=20, **fields):
     rng = np.random.default_rng(seed)
     letters = [DNA.decode(rng.integers(0, 4, length).astype(np.uint8)) for _ in range(count)]
     return [
-        LabelledSequence(s, "ab"[int(rng.random() < 0.3)], f"s{i}", **fields) for i, s in enumerate(letters)
+        LabeledSequence(s, "ab"[int(rng.random() < 0.3)], f"s{i}", **fields) for i, s in enumerate(letters)
     ]
 
 

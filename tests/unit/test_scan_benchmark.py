@@ -32,7 +32,7 @@ from matching import (
     thin,
 )
 from seqray.core.alphabet import DNA
-from seqray.core.records import LabelledSequence
+from seqray.core.records import LabeledSequence
 from seqray.metrics.baselines import KmerPositionalBaseline, PositionWeightMatrix
 
 
@@ -233,9 +233,9 @@ LABELS = ["promoter" if "TATAAT" in w or i % 3 == 0 else "background" for i, w i
 
 def test_training_windows_are_the_middle_of_the_training_examples():
     examples = [
-        LabelledSequence("GGG" + WINDOWS[0] + "CCC", "promoter", "a", split="train"),
-        LabelledSequence(WINDOWS[1], "background", "b", split="train"),
-        LabelledSequence(WINDOWS[2], "background", "c", split="validation"),
+        LabeledSequence("GGG" + WINDOWS[0] + "CCC", "promoter", "a", split="train"),
+        LabeledSequence(WINDOWS[1], "background", "b", split="train"),
+        LabeledSequence(WINDOWS[2], "background", "c", split="validation"),
     ]
     assert comparators.training_windows(examples) == (WINDOWS[:2], ["promoter", "background"])
 

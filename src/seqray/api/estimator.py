@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from seqray.core import (
     ALPHABETS,
     ConfigError,
-    LabelledSequence,
+    LabeledSequence,
     RunConfig,
     SequenceRecord,
     from_mapping,
@@ -194,7 +194,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         settings = self._fitted_to(settings, records, names)
         known = [None] * len(records) if groups is None else [_group(group) for group in groups]
         data = [
-            LabelledSequence(record.sequence, names[number], record.id, group)
+            LabeledSequence(record.sequence, names[number], record.id, group)
             for record, number, group in zip(records, numbers, known, strict=True)
         ]
         with tempfile.TemporaryDirectory(prefix="seqray-") as folder, _untouched(self.threads):
@@ -228,7 +228,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         mapping |= {n: _plain(getattr(self, n)) for n in ("members", "seed") if getattr(self, n) is not None}
         mapping["trainer"] |= trainer_device(self.device)
         settings = from_mapping(RunConfig, mapping)
-        if kind_of(settings).example is not LabelledSequence:
+        if kind_of(settings).example is not LabeledSequence:
             raise ConfigError(f"'model.kind' is {settings.model.kind}", remedy="X are sequences")
         return settings
 

@@ -47,9 +47,9 @@ def run(request: AuditRequest) -> Outcome:
     alphabet = ALPHABETS[request.alphabet]
     letters: list[str] = []
     skipped: list[SkippedRecord] = []
-    from seqray.kinds import read_labeled_sequences
+    from seqray.kinds import read_sequence_examples
 
-    examples = read_labeled_sequences(request.data.located(), alphabet, letters.append, skipped.append)
+    examples = read_sequence_examples(request.data.located(), alphabet, letters.append, skipped.append)
     from seqray.datasets.audit import audit  # here, because it takes a second to load
 
     with Progress("audit", "checks", quiet=request.quiet) as progress:

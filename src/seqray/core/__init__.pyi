@@ -74,7 +74,7 @@ from .progress import OnProgress as OnProgress, track as track
 from .records import (
     Alignment as Alignment,
     Example as Example,
-    LabelledSequence as LabelledSequence,
+    LabeledSequence as LabeledSequence,
     SequenceRecord as SequenceRecord,
 )
 from .run_config import (

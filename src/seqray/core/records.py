@@ -49,7 +49,7 @@ class SequenceRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class LabelledSequence:
+class LabeledSequence:
     """One training or test example.
 
     Attributes
@@ -190,5 +190,5 @@ class Alignment:
         return replace(self, codes=self.codes[:, index], ss_cons=ss_cons)
 
 
-Example = LabelledSequence | Alignment
+Example = LabeledSequence | Alignment
 """What a model is trained on."""

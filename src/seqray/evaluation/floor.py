@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from seqray.calibration import choose_threshold
-from seqray.core import Alphabet, Floats, InputError, Ints, LabelledSequence
+from seqray.core import Alphabet, Floats, InputError, Ints, LabeledSequence
 from seqray.core.results import Answers
 from seqray.homology import grouped_folds
 from seqray.metrics import default_baseline, held_out_probabilities
@@ -25,8 +25,8 @@ FOLDS = 5
 
 
 def floor_answers(
-    examples: Sequence[LabelledSequence],
-    train: Sequence[LabelledSequence],
+    examples: Sequence[LabeledSequence],
+    train: Sequence[LabeledSequence],
     classes: Sequence[str],
     positive: str,
     alphabet: Alphabet,
@@ -115,7 +115,7 @@ def fold_count(labels: Sequence[str], groups: Sequence[object]) -> int:
 
 
 def _group_folds(
-    examples: Sequence[LabelledSequence], groups: Sequence[object] | np.ndarray, seed: int
+    examples: Sequence[LabeledSequence], groups: Sequence[object] | np.ndarray, seed: int
 ) -> Ints:
     labels, keys = [example.label for example in examples], list(groups)
     return grouped_folds(labels, keys, fold_count(labels, keys), seed)  # type: ignore[arg-type]
@@ -123,8 +123,8 @@ def _group_folds(
 
 def _probabilities(
     model: object,
-    examples: Sequence[LabelledSequence],
-    train: Sequence[LabelledSequence],
+    examples: Sequence[LabeledSequence],
+    train: Sequence[LabeledSequence],
     classes: Sequence[str],
     folds: Ints | None,
 ) -> Floats:

@@ -7,14 +7,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from seqray.core import Alphabet, LabelledSequence
+from seqray.core import Alphabet, LabeledSequence
 from seqray.homology import best_matches
 
 EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of identity; identity 1 is a range by itself
 CONTEXT, SIMILARITY = "context", "similarity"
 
 
-def by_context(examples: Sequence[LabelledSequence]) -> dict[str, np.ndarray]:
+def by_context(examples: Sequence[LabeledSequence]) -> dict[str, np.ndarray]:
     """Rows of each context, ``context:<name>`` in order of name; empty where there are fewer than two."""
     names = sorted({example.context for example in examples if example.context})
     if len(names) + any(not example.context for example in examples) < 2:
@@ -26,7 +26,7 @@ def by_context(examples: Sequence[LabelledSequence]) -> dict[str, np.ndarray]:
 
 
 def by_similarity(
-    examples: Sequence[LabelledSequence], train: Sequence[LabelledSequence], alphabet: Alphabet
+    examples: Sequence[LabeledSequence], train: Sequence[LabeledSequence], alphabet: Alphabet
 ) -> dict[str, np.ndarray]:
     """Rows of each range of identity to the nearest training sequence, ``similarity:<range>``.
 

@@ -109,8 +109,8 @@ def kmer_table(
     both_strands
         Whether a k-mer and its reverse complement are the same; of no effect for protein.
     most
-        Of more letters than this only k-mers whose hash ends in some zero bits are kept, the same ones in every
-        sequence: memory is bounded, and long shared stretches are still found. None keeps all.
+        Of more letters than this, only k-mers whose hash ends in some zero bits are kept, the same ones in
+        every sequence: memory is bounded, and long shared stretches are still found. None keeps all.
     """
     if k < 1:
         raise InputError(f"words of {k} letters", remedy="give k of 1 or more")

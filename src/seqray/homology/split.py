@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from seqray.core import Alphabet, Bools, InputError, Ints, LabelledSequence, OnProgress
+from seqray.core import Alphabet, Bools, InputError, Ints, LabeledSequence, OnProgress
 from seqray.homology.folds import deal_groups
 from seqray.homology.groups import merge_groups
 from seqray.homology.options import PARTS, RelationOptions, SplitOptions
@@ -47,7 +47,7 @@ class Division:
 
 
 def split_data(
-    data: Sequence[LabelledSequence],
+    data: Sequence[LabeledSequence],
     related: Related,
     alphabet: Alphabet,
     options: SplitOptions,
@@ -77,7 +77,7 @@ def split_data(
     >>> from seqray.homology import find_relatives
     >>> ends = ("TTGACAGGCGCC", "TTGACAGGCGCT", "ATATAACCATGG", "ATATAACCATGC")
     >>> sequences = [end[:6] + end for end in ends]
-    >>> data = [LabelledSequence(s, "ab"[i % 2], str(i)) for i, s in enumerate(sequences)]
+    >>> data = [LabeledSequence(s, "ab"[i % 2], str(i)) for i, s in enumerate(sequences)]
     >>> relation = RelationOptions(identity=0.9, word=10)
     >>> related = find_relatives(sequences, DNA, relation)
     >>> found = split_data(data, related, DNA, SplitOptions(folds=2), relation)
@@ -119,7 +119,7 @@ def _join_pairs(groups: Ints, one: Ints, two: Ints) -> Ints:
 
 
 def assign_parts(
-    data: Sequence[LabelledSequence],
+    data: Sequence[LabeledSequence],
     groups: Ints,
     options: SplitOptions,
     before: Division | None = None,
@@ -166,7 +166,7 @@ def assign_parts(
     )
 
 
-def _kept_parts(data: Sequence[LabelledSequence], options: SplitOptions) -> np.ndarray:
+def _kept_parts(data: Sequence[LabeledSequence], options: SplitOptions) -> np.ndarray:
     """Number of the part of each kept example, else -1."""
     kept = [PARTS.index(e.split) if e.split in options.keep else -1 for e in data]
     for name in options.keep:
@@ -198,7 +198,7 @@ def _majority(groups: Ints, bins: Ints, count: int) -> Ints:
 
 
 def measure_boundaries(
-    data: Sequence[LabelledSequence],
+    data: Sequence[LabeledSequence],
     division: Division,
     alphabet: Alphabet,
     options: SplitOptions,

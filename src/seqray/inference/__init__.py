@@ -1,6 +1,6 @@
 """A model and records give probabilities.
 
-- `sequences`, `alignments`: records to predictions; `labelled`: probabilities of labeled examples
+- `sequences`, `alignments`: records to predictions; `labeled`: probabilities of labeled examples
 - `engines`, `onnx`: the same computed by ONNX Runtime or OpenVINO
 """
 

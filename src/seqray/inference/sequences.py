@@ -1,7 +1,7 @@
 """Classify records: a trained model and sequences no longer than its window give predictions.
 
 The score of a record is a function of the record alone: batches are cut by length and padding is masked,
-so neighbours, order and batch size change no probability by more than float32 rounding.
+so neighbors, order and batch size change no probability by more than float32 rounding.
 """
 
 from __future__ import annotations

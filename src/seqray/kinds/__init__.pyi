@@ -3,8 +3,9 @@ from .explanation_run import ExplanationRun as ExplanationRun
 from .kind import Kind as Kind
 from .labeled import (
     LabeledFiles as LabeledFiles,
-    read_labeled_sequences as read_labeled_sequences,
+    queries as queries,
     read_parts as read_parts,
+    read_sequence_examples as read_sequence_examples,
     with_named_splits as with_named_splits,
 )
 from .python_objects import as_alignments as as_alignments, as_records as as_records

@@ -11,7 +11,7 @@ from seqray.io.alignments import read_alignments
 from seqray.io.tables import COLUMN_COLUMNS, column_lines
 from seqray.kinds.alignment_explanations import AlignmentRun
 from seqray.kinds.kind import Kind
-from seqray.kinds.labeled import read_labeled_alignments
+from seqray.kinds.labeled import read_alignment_examples
 from seqray.kinds.python_objects import as_alignments
 
 
@@ -34,7 +34,7 @@ ALIGNMENTS = Kind(
     ),
     read=read_alignments,
     convert=as_alignments,
-    read_labeled=lambda files, alphabet, on_skip=None: read_labeled_alignments(files, alphabet),
+    read_labeled=lambda files, alphabet, on_skip=None: read_alignment_examples(files, alphabet),
     adapt=_adapt,
     unlabeled=lambda alignment: alignment,
     predict=lambda model, records, options, source: predict_alignments(model, records, options),

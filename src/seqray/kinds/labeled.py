@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from seqray.core import Alignment, Alphabet, InputError, LabelledSequence
-from seqray.io.alignments import read_labelled_alignments, read_labelled_stockholm
+from seqray.core import Alignment, Alphabet, InputError, LabeledSequence
+from seqray.io.alignments import read_labeled_alignments, read_labeled_stockholm
 from seqray.io.sequences import OnLetters, OnSkip
-from seqray.io.tables import read_labelled_fastas, read_labelled_table
+from seqray.io.tables import read_labeled_fastas, read_labeled_table
 
-Part = tuple[str | None, list[LabelledSequence]]
+Part = tuple[str | None, list[LabeledSequence]]
 """Examples of one file, with the split that is assigned to all of them."""
 
 
@@ -55,9 +55,9 @@ def read_parts(
     on_skip
         Receives each FASTA record without letters; where None, such a record is an error.
     """
-    tables = [(split, read_labelled_table(path, alphabet, on_letters)) for split, path in files.tables]
+    tables = [(split, read_labeled_table(path, alphabet, on_letters)) for split, path in files.tables]
     fastas = [
-        (split, read_labelled_fastas(classes, alphabet, on_letters, on_skip))
+        (split, read_labeled_fastas(classes, alphabet, on_letters, on_skip))
         for split, classes in files.fastas.items()
     ]
     if not tables and not fastas:
@@ -66,22 +66,22 @@ def read_parts(
     return tables + fastas
 
 
-def read_labeled_sequences(
+def read_sequence_examples(
     files: LabeledFiles,
     alphabet: Alphabet,
     on_letters: OnLetters | None = None,
     on_skip: OnSkip | None = None,
-) -> list[LabelledSequence]:
+) -> list[LabeledSequence]:
     """Read labeled sequences, as `read_parts` does, each of the split that is assigned to its file."""
     return with_named_splits(read_parts(files, alphabet, on_letters, on_skip))
 
 
-def with_named_splits(parts: Sequence[Part]) -> list[LabelledSequence]:
+def with_named_splits(parts: Sequence[Part]) -> list[LabeledSequence]:
     """The examples of all parts, each of the split that is assigned to its file, if there is one."""
     return [replace(e, split=split) if split else e for split, examples in parts for e in examples]
 
 
-def read_labeled_alignments(files: LabeledFiles, alphabet: Alphabet) -> list[Alignment]:
+def read_alignment_examples(files: LabeledFiles, alphabet: Alphabet) -> list[Alignment]:
     """Read labeled alignments.
 
     Raises
@@ -96,9 +96,9 @@ def read_labeled_alignments(files: LabeledFiles, alphabet: Alphabet) -> list[Ali
         raise InputError("no training data", remedy=remedy)
     paths = [path for _, path in files.tables]
     if files.alignment_labels:
-        parts, _ = read_labelled_stockholm(paths, files.alignment_labels, alphabet)
+        parts, _ = read_labeled_stockholm(paths, files.alignment_labels, alphabet)
     else:
-        parts = [read_labelled_alignments(path, alphabet) for path in paths]
+        parts = [read_labeled_alignments(path, alphabet) for path in paths]
     examples = [
         replace(one, split=split) if split else one
         for (split, _), part in zip(files.tables, parts, strict=True)
@@ -107,9 +107,9 @@ def read_labeled_alignments(files: LabeledFiles, alphabet: Alphabet) -> list[Ali
     return [one.take_rows([0]) for one in examples] if files.query_only else examples
 
 
-def queries(alignments: Sequence[Alignment], window: int) -> list[LabelledSequence]:
+def queries(alignments: Sequence[Alignment], window: int) -> list[LabeledSequence]:
     """First rows without their gaps, cut to the window: what a model of sequences learns from alignments."""
     return [
-        LabelledSequence(one.sequence[:window], one.label or "", one.id, one.group, one.split)
+        LabeledSequence(one.sequence[:window], one.label or "", one.id, one.group, one.split)
         for one in alignments
     ]

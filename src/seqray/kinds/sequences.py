@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from seqray.core import Alignment, Alphabet, ConfigError, Example, LabelledSequence
+from seqray.core import Alignment, Alphabet, ConfigError, Example, LabeledSequence
 from seqray.explanations import ExplainOptions, explain_records
 from seqray.inference import predict_records
 from seqray.io.sequences import OnSkip, read_sequences
 from seqray.io.tables import EXPLANATION_COLUMNS, explanation_rows
 from seqray.kinds.kind import Kind
-from seqray.kinds.labeled import LabeledFiles, queries, read_labeled_alignments, read_labeled_sequences
+from seqray.kinds.labeled import LabeledFiles, queries, read_alignment_examples, read_sequence_examples
 from seqray.kinds.python_objects import as_records
 from seqray.kinds.sequence_explanations import SequenceRun
 
@@ -19,13 +19,13 @@ def _read_labeled(
     files: LabeledFiles, alphabet: Alphabet, on_skip: OnSkip | None = None
 ) -> Sequence[Example]:
     if files.query_only:
-        return read_labeled_alignments(files, alphabet)
+        return read_alignment_examples(files, alphabet)
     if files.alignment_labels:
         raise ConfigError(
             "--alignment-labels is for models that read alignments, and this one reads sequences",
             remedy="choose another model, or add --query-only to take the first rows",
         )
-    return read_labeled_sequences(files, alphabet, on_skip=on_skip)
+    return read_sequence_examples(files, alphabet, on_skip=on_skip)
 
 
 def _adapt(examples: Sequence[Example], window: int) -> Sequence[Example]:
@@ -35,7 +35,7 @@ def _adapt(examples: Sequence[Example], window: int) -> Sequence[Example]:
 
 SEQUENCES = Kind(
     unit="sequences",
-    example=LabelledSequence,
+    example=LabeledSequence,
     pretraining_unit="windows",
     reads_each_record=True,
     options=frozenset(

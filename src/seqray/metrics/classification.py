@@ -291,5 +291,9 @@ def expected_calibration_error(probabilities: ArrayLike, labels: ArrayLike, bins
     p, y = np.asarray(probabilities, dtype=np.float64), np.asarray(labels).astype(np.int64)
     if p.shape[:1] != y.shape or len(y) == 0:
         raise InputError(f"probabilities {p.shape} and labels {y.shape} don't match")
-    confidence, hits = (p, y) if p.ndim == 1 else (p.max(axis=1), p.argmax(axis=1) == y)
+    confidence, hits = (
+        (p, y.astype(np.float64))
+        if p.ndim == 1
+        else (p.max(axis=1), (p.argmax(axis=1) == y).astype(np.float64))
+    )
     return float(np.abs(_calibration_gaps(confidence, hits, bins).sum(axis=0)).sum() / len(y))

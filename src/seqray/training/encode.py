@@ -11,7 +11,7 @@ from seqray.core import (
     ConfigError,
     Example,
     InputError,
-    LabelledSequence,
+    LabeledSequence,
     ModelConfig,
     RunConfig,
 )
@@ -52,14 +52,14 @@ def context_numbers(data: Sequence[Example], config: ModelConfig) -> np.ndarray 
     return np.array([-1 if e.context is None else numbers[e.context] for e in data], dtype=np.int64)
 
 
-def _encode_sequences(data: Sequence[LabelledSequence], labels: np.ndarray, config: RunConfig) -> Examples:
+def _encode_sequences(data: Sequence[LabeledSequence], labels: np.ndarray, config: RunConfig) -> Examples:
     contexts, tokenizer = context_numbers(data, config.model), build_tokenizer(config.model)
     return SequenceExamples([one.sequence for one in data], labels, tokenizer, config.data.flank, contexts)
 
 
 ENCODERS: Mapping[str, tuple[type, Callable[..., Examples]]] = {
-    "sequence": (LabelledSequence, _encode_sequences),
-    "backbone": (LabelledSequence, _encode_sequences),
+    "sequence": (LabeledSequence, _encode_sequences),
+    "backbone": (LabeledSequence, _encode_sequences),
     "alignment": (Alignment, AlignmentExamples),
 }
 """Kind of model to the type of its examples and what makes batches of them."""

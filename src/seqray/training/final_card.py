@@ -17,7 +17,7 @@ from seqray.core import (
     ALPHABETS,
     Card,
     Example,
-    LabelledSequence,
+    LabeledSequence,
     RunConfig,
     __version__,
     round_number,
@@ -61,7 +61,7 @@ def build_card(
     classes, labels = parts[0].classes, parts[0].labels
     rows = np.unique(np.concatenate([part.train for part in parts]))
     known = encode(data, labels, rows, config)
-    sequences = [one for one in (data[i] for i in rows) if isinstance(one, LabelledSequence)]
+    sequences = [one for one in (data[i] for i in rows) if isinstance(one, LabeledSequence)]
     card = Card(
         name=config.name,
         summary=config.summary,

@@ -19,7 +19,7 @@ from seqray.core import (
     ConfigError,
     Example,
     InputError,
-    LabelledSequence,
+    LabeledSequence,
     RunConfig,
     reverse_complement,
 )
@@ -174,7 +174,7 @@ def check_lengths(data: Sequence[Example], config: RunConfig) -> None:
 
     Alignments fit always: `seqray.core.msa.fit` cuts them to the window.
     """
-    sequences = [example for example in data if isinstance(example, LabelledSequence)]
+    sequences = [example for example in data if isinstance(example, LabeledSequence)]
     if not sequences:
         return
     window, flank = config.data.window, config.data.flank

@@ -21,7 +21,7 @@ from seqray.core import (
     ConfigError,
     Example,
     InputError,
-    LabelledSequence,
+    LabeledSequence,
     OnProgress,
     RunConfig,
     StoppingConfig,
@@ -231,7 +231,7 @@ def _examples(data: Sequence[str] | Sequence[Alignment], window: int, alphabet: 
         piece for sequence in data if isinstance(sequence, str) for piece in split_windows(sequence, window)
     }
     known = set(ALPHABETS[alphabet].letters)
-    return [LabelledSequence(letters, "", "") for letters in sorted(windows) if known & set(letters)]
+    return [LabeledSequence(letters, "", "") for letters in sorted(windows) if known & set(letters)]
 
 
 def _frequency_baseline(train: Examples, held_out: Examples) -> dict[str, float]:

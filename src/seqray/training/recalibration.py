@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import mannwhitneyu
 
 from seqray.calibration import Calibration, Method, calibrated_card
-from seqray.core import Card, ConfigError, InputError, LabelledSequence, __version__, round_number
+from seqray.core import Card, ConfigError, InputError, LabeledSequence, __version__, round_number
 from seqray.inference import BatchSize, known_context, score_ragged
 from seqray.metrics import auroc
 from seqray.modelfile import TrainedModel
@@ -25,7 +25,7 @@ MIN_EXAMPLES = 20
 
 def recalibrate(
     model: TrainedModel,
-    data: Sequence[LabelledSequence],
+    data: Sequence[LabeledSequence],
     method: Method = "temperature",
     *,
     batch_size: BatchSize = "auto",
@@ -90,7 +90,7 @@ def recalibrate(
     )
 
 
-def held_out_part(data: Sequence[LabelledSequence]) -> list[LabelledSequence]:
+def held_out_part(data: Sequence[LabeledSequence]) -> list[LabeledSequence]:
     """Those of split ``validation`` or ``test``; where no example names a split, all.
 
     Raises InputError if nothing is left.
@@ -103,13 +103,13 @@ def held_out_part(data: Sequence[LabelledSequence]) -> list[LabelledSequence]:
     return used
 
 
-def _not_for_training(data: Sequence[LabelledSequence]) -> list[LabelledSequence]:
+def _not_for_training(data: Sequence[LabeledSequence]) -> list[LabeledSequence]:
     names_parts = any(example.split for example in data)
     return [example for example in data if example.split != "train" and (example.split or not names_parts)]
 
 
 def refuse_training_data(
-    card: Card, data: Sequence[LabelledSequence], *, parts_are_left_out: bool = True
+    card: Card, data: Sequence[LabeledSequence], *, parts_are_left_out: bool = True
 ) -> None:
     """Refuse the very data that the card's checksums are of, in whatever order and of whatever split.
 
@@ -138,7 +138,7 @@ def refuse_training_data(
         )
 
 
-def _labels(used: Sequence[LabelledSequence], card: Card) -> np.ndarray:
+def _labels(used: Sequence[LabeledSequence], card: Card) -> np.ndarray:
     index = {name: i for i, name in enumerate(card.classes)}
     for example in used:
         if example.label not in index:
@@ -171,7 +171,7 @@ def _check_ranking(raw: np.ndarray, labels: np.ndarray, card: Card) -> None:
         )
 
 
-def _window(example: LabelledSequence, card: Card) -> str:
+def _window(example: LabeledSequence, card: Card) -> str:
     """Letters of the window: where training sequences carried flanks, they are cut off here too."""
     letters = card.trim_flanks(example.sequence)
     if len(letters) > card.window:
@@ -184,7 +184,7 @@ def _window(example: LabelledSequence, card: Card) -> str:
 
 
 def _scores(
-    model: TrainedModel, used: Sequence[LabelledSequence], texts: Sequence[str], batch_size: BatchSize
+    model: TrainedModel, used: Sequence[LabeledSequence], texts: Sequence[str], batch_size: BatchSize
 ) -> np.ndarray:
     """Probabilities (N, K); examples of each context are answered together."""
     for example, text in zip(used, texts, strict=True):

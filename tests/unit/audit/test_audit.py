@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from seqray.core.alphabet import DNA, PROTEIN, RNA, Alphabet, reverse_complement
 from seqray.core.errors import InputError
-from seqray.core.records import LabelledSequence
+from seqray.core.records import LabeledSequence
 from seqray.core.results.audit import SEVERITIES, Audit
 from seqray.datasets.audit.run import audit
 
@@ -25,7 +25,7 @@ def clean(count: int, length: int = 60, seed: int = 0, alphabet: str = "ACGT", c
     """Random sequences of random classes: nothing to find."""
     rng = random.Random(seed)
     return [
-        LabelledSequence(letters(rng, length, alphabet), rng.choice(classes), f"s{i}") for i in range(count)
+        LabeledSequence(letters(rng, length, alphabet), rng.choice(classes), f"s{i}") for i in range(count)
     ]
 
 
@@ -93,7 +93,7 @@ def test_families_count_once_where_a_rule_might_hold_by_chance():
             letters[rng.integers(0, 80, 3)] = rng.choice(list("ACGT"), 3)
             label = "neg" if number < 4 else "pos"
             sequence = first + "".join(letters)
-            examples.append(LabelledSequence(sequence, label, f"{number}.{copy}", group=f"family {number}"))
+            examples.append(LabeledSequence(sequence, label, f"{number}.{copy}", group=f"family {number}"))
     assert "first_letter" not in kinds(quick(examples))
     alone = [
         dataclasses.replace(e, group=None, sequence=e.sequence[:1] + "".join(rng.choice(list("ACGT"), 80)))
@@ -134,8 +134,8 @@ def overlapping(step: int):
     genome = letters(rng, 81 + 200 * step)
     negatives = [genome[i * step : i * step + 81] for i in range(200)]
     positives = [letters(rng, 81) for _ in range(200)]
-    return [LabelledSequence(s, "neg", "n") for s in negatives] + [
-        LabelledSequence(s, "pos", "p") for s in positives
+    return [LabeledSequence(s, "neg", "n") for s in negatives] + [
+        LabeledSequence(s, "pos", "p") for s in positives
     ]
 
 
@@ -207,8 +207,8 @@ def test_the_initial_m_of_whole_proteins_is_found():
         for i in range(300)
     ]
     pieces = [letters(rng, 30, PROTEIN.letters.replace("M", "")) for _ in range(300)]
-    examples = [LabelledSequence(s, "whole", "w") for s in whole] + [
-        LabelledSequence(s, "piece", "p") for s in pieces
+    examples = [LabeledSequence(s, "whole", "w") for s in whole] + [
+        LabeledSequence(s, "piece", "p") for s in pieces
     ]
     found = quick(examples, PROTEIN)
     assert kinds(found)["initial_m"] == "shortcut"
@@ -220,8 +220,8 @@ def test_the_initial_m_of_whole_proteins_is_found():
 
 def test_composition_length_and_ambiguity_are_found():
     rng = random.Random(5)
-    rich = [LabelledSequence(letters(rng, 60, "GGCCAT"), "rich", "r") for _ in range(200)]
-    poor = [LabelledSequence(letters(rng, 60, "AATTGC"), "poor", "p") for _ in range(200)]
+    rich = [LabeledSequence(letters(rng, 60, "GGCCAT"), "rich", "r") for _ in range(200)]
+    poor = [LabeledSequence(letters(rng, 60, "AATTGC"), "poor", "p") for _ in range(200)]
     assert kinds(quick(rich + poor))["gc"] == "shortcut"
     longer = [dataclasses.replace(e, sequence=e.sequence + "ACGTACG"[: rng.randrange(7)]) for e in clean(200)]
     masked = [
@@ -266,7 +266,7 @@ def test_a_split_by_relatives_shows_the_gap_that_a_random_one_hides():
     rng = random.Random(6)
     families = [(letters(rng, 60), rng.choice(("neg", "pos"))) for _ in range(40)]
     examples = [
-        LabelledSequence(mutated(rng, parent, 3), label, "m") for parent, label in families for _ in range(8)
+        LabeledSequence(mutated(rng, parent, 3), label, "m") for parent, label in families for _ in range(8)
     ]
     found = audit(examples, DNA, resamples=100)
     assert kinds(found)["score_gap"] == "leak"
@@ -328,7 +328,7 @@ COPIES = st.lists(
 def test_order_and_strand_of_the_rows_change_no_count(rows, rng):
     splits = [rng.choice(("train", "test")) for _ in rows]
     splits[:2] = ["train", "test"]
-    examples = [LabelledSequence(s, label, "x", split=p) for (s, label), p in zip(rows, splits, strict=True)]
+    examples = [LabeledSequence(s, label, "x", split=p) for (s, label), p in zip(rows, splits, strict=True)]
     turned = [dataclasses.replace(e, sequence=reverse_complement(e.sequence, DNA)) for e in examples]
     shuffled = rng.sample(turned, len(turned))
     assert counts(examples) == counts(shuffled)
@@ -366,11 +366,11 @@ def test_a_sample_bounds_what_the_baselines_see():
 
 
 def test_rare_classes_and_many_classes():
-    examples = [*clean(40), LabelledSequence("ACGT" * 15, "rare", "r")]
+    examples = [*clean(40), LabeledSequence("ACGT" * 15, "rare", "r")]
     found = audit(examples, DNA, resamples=10)
     assert found.settings["given"] == "5 random folds, without classes of fewer than 5"
     assert {f.label for f in found.figures if f.section == "rules"} == {"neg", "pos"}
-    alone = [LabelledSequence("ACGT" * 15, "a", "x"), LabelledSequence("ACCT" * 15, "b", "y")]
+    alone = [LabeledSequence("ACGT" * 15, "a", "x"), LabeledSequence("ACCT" * 15, "b", "y")]
     assert audit(alone, DNA).settings["given"].startswith("none")
     three = audit(clean(90, 30, classes=("a", "b", "c")), DNA, resamples=10)
     labels = {f.label for f in three.figures if f.section == "baselines"}
@@ -396,7 +396,7 @@ def test_an_audit_needs_two_classes():
 def test_progress_counts_the_checks():
     reports = []
     examples = [
-        LabelledSequence("".join(np.random.default_rng(i).choice(list("ACGT"), 30)), "ab"[i % 2], str(i))
+        LabeledSequence("".join(np.random.default_rng(i).choice(list("ACGT"), 30)), "ab"[i % 2], str(i))
         for i in range(24)
     ]
     audit(examples, DNA, on_progress=lambda *report: reports.append(report))

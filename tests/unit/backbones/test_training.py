@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.records import LabelledSequence
+from seqray.core.records import LabeledSequence
 from seqray.core.run_config import RunConfig
 from seqray.core.serialization import from_mapping
 from seqray.modelfile import load_model_file
@@ -27,7 +27,7 @@ def task(count, length=40, seed=0):
     for i in range(count):
         shares = [0.55, 0.15, 0.15, 0.15] if i % 2 else [0.25] * 4
         letters = "".join(rng.choice(list("ACGT"), length - int(rng.integers(0, 8)), p=shares))
-        examples.append(LabelledSequence(letters, ("background", "promoter")[i % 2], f"s{i}"))
+        examples.append(LabeledSequence(letters, ("background", "promoter")[i % 2], f"s{i}"))
     return examples
 
 
@@ -133,6 +133,6 @@ def test_pretraining_is_for_own_networks(settings, tmp_path):
 
 def test_a_window_with_too_many_tokens_names_its_record(settings, tmp_path):
     config = settings("frozen", model={"max_length": 200}, data={"window": 200})
-    data = [*task(40), LabelledSequence("N" * 150, "promoter", "long")]
+    data = [*task(40), LabeledSequence("N" * 150, "promoter", "long")]
     with pytest.raises(InputError, match="record 'long': makes 152 tokens, the backbone reads at most 64"):
         fit.train(config, data, None, work_dir=tmp_path)

@@ -7,7 +7,7 @@ from sklearn.preprocessing import StandardScaler
 
 from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.errors import InputError
-from seqray.core.records import LabelledSequence
+from seqray.core.records import LabeledSequence
 from seqray.evaluation.floor import answers_from_probabilities, floor_answers
 from seqray.homology.folds import grouped_folds
 from seqray.metrics.baselines import KmerPositionalBaseline
@@ -23,7 +23,7 @@ def examples(n, seed, length=30, planted="TATAAT"):
         label = CLASSES[i % 2]
         if label == "promoter" and planted:
             letters = letters[:10] + planted + letters[10 + len(planted) :]
-        found.append(LabelledSequence(letters, label, f"r{i}"))
+        found.append(LabeledSequence(letters, label, f"r{i}"))
     return found
 
 
@@ -56,7 +56,7 @@ def test_the_composition_rule_is_a_logistic_regression_on_gc():
 def test_length_and_protein():
     rng = np.random.default_rng(3)
     test = [
-        LabelledSequence("".join(rng.choice(list("ACDEFGHIKL"), 10 + 8 * (i % 2))), CLASSES[i % 2], f"r{i}")
+        LabeledSequence("".join(rng.choice(list("ACDEFGHIKL"), 10 + 8 * (i % 2))), CLASSES[i % 2], f"r{i}")
         for i in range(40)
     ]
     found = run(test, alphabet=PROTEIN)
@@ -65,7 +65,7 @@ def test_length_and_protein():
 
 
 def test_majority_is_the_shares_of_training_and_does_not_rank():
-    train = examples(60, 1)[:50] + [LabelledSequence("ACGT" * 8, "background", f"x{i}") for i in range(50)]
+    train = examples(60, 1)[:50] + [LabeledSequence("ACGT" * 8, "background", f"x{i}") for i in range(50)]
     found = run(examples(10, 2), train)["majority"]
     np.testing.assert_allclose(found.scores, np.tile([0.75, 0.25], (10, 1)))
     assert not found.calls.any()
@@ -77,7 +77,7 @@ def test_folds_hold_whole_groups_out():
     rng = np.random.default_rng(4)
     letters = ["".join(rng.choice(list("ACGT"), 30)) for _ in range(60)]
     labels = rng.permutation([0, 1] * 30)
-    originals = [LabelledSequence(s, CLASSES[k], s) for s, k in zip(letters, labels, strict=True)]
+    originals = [LabeledSequence(s, CLASSES[k], s) for s, k in zip(letters, labels, strict=True)]
     test = [*originals, *originals]
     truth = np.concatenate((labels, labels))
     apart = run(test, groups=[*range(60)] * 2)["floor"]
@@ -90,7 +90,7 @@ def test_folds_hold_whole_groups_out():
 def test_a_class_without_training_data_gets_0_and_unknown_labels_are_refused():
     train = examples(40, 1)
     with pytest.raises(InputError, match="record 'o': has the label 'other', which is none of background, "):
-        run(examples(6, 2), [*train, LabelledSequence("ACGT" * 7, "other", "o")])
+        run(examples(6, 2), [*train, LabeledSequence("ACGT" * 7, "other", "o")])
     found = run(examples(6, 2), train, classes=("background", "rare", "promoter"))
     assert found["floor"].scores[:, 1].tolist() == [0] * 6
     np.testing.assert_allclose(found["floor"].scores.sum(axis=1), 1)

@@ -11,7 +11,7 @@ from sklearn import metrics as reference
 import seqray
 from seqray.core.alphabet import DNA
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.records import LabelledSequence, SequenceRecord
+from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.evaluation import subsets
 from seqray.evaluation.curves import precision_recall_points, reliability, roc_points, threshold_rows
 from seqray.evaluation.floor import answers_from_probabilities
@@ -115,7 +115,7 @@ def test_an_unknown_positive_class_and_groups_of_another_length():
 
 
 def example(i, context=None, sequence="ACGT"):
-    return LabelledSequence(sequence, "promoter", f"r{i}", context=context)
+    return LabeledSequence(sequence, "promoter", f"r{i}", context=context)
 
 
 def test_contexts_are_parts_where_there_are_two():

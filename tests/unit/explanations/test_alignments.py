@@ -12,9 +12,8 @@ from seqray.core.alphabet import PROTEIN, RNA
 from seqray.core.column_codes import encode_columns
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import Alignment
-from seqray.explanations import MethodSettings
+from seqray.explanations import AlignmentOptions, MethodSettings
 from seqray.explanations.alignments import (
-    AlignmentOptions,
     check_alignments,
     explain_alignments,
     hiding_curves,

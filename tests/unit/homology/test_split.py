@@ -8,18 +8,19 @@ from hypothesis import given, settings, strategies as st
 
 from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.errors import InputError
-from seqray.core.records import LabelledSequence
+from seqray.core.records import LabeledSequence
 from seqray.homology.alignment import identity_function
 from seqray.homology.groups import named_groups, positions_from_ids
+from seqray.homology.options import RelationOptions, SplitOptions
 from seqray.homology.proof import QUANTILES, leaking_pairs, proof_lines
-from seqray.homology.relatives import Related, RelationOptions, find_relatives
-from seqray.homology.split import SplitOptions, assign_parts, measure_boundaries, split_data
+from seqray.homology.relatives import Related, find_relatives
+from seqray.homology.split import assign_parts, measure_boundaries, split_data
 
 RELATION = RelationOptions(0.8, 20)
 
 
 def family_data(families=12, relatives=2, length=50, changes=4, seed=0):
-    """Labelled families: an ancestor and relatives with so many letters changed."""
+    """Labeled families: an ancestor and relatives with so many letters changed."""
     rng = np.random.default_rng(seed)
     data = []
     for family in range(families):
@@ -28,12 +29,12 @@ def family_data(families=12, relatives=2, length=50, changes=4, seed=0):
             codes = ancestor.copy()
             places = rng.choice(length, changes if member else 0, replace=False)
             codes[places] = (codes[places] + 1) % 4
-            data.append(LabelledSequence(DNA.decode(codes), "ab"[family % 2], f"{family}.{member}"))
+            data.append(LabeledSequence(DNA.decode(codes), "ab"[family % 2], f"{family}.{member}"))
     return data
 
 
 def singles(labels):
-    return [LabelledSequence("A", label, str(i)) for i, label in enumerate(labels)]
+    return [LabeledSequence("A", label, str(i)) for i, label in enumerate(labels)]
 
 
 def parts_of(division):
@@ -63,7 +64,7 @@ def test_no_group_is_divided_and_every_example_is_placed(rows, seed, folds):
 def test_kept_examples_stay_and_their_relatives_never_face_them(rows, relatives, seed):
     groups, labels = zip(*rows, strict=True)
     data = [
-        LabelledSequence("A", label, "x", split="test" if i < 4 else None) for i, label in enumerate(labels)
+        LabeledSequence("A", label, "x", split="test" if i < 4 else None) for i, label in enumerate(labels)
     ]
     options = SplitOptions(keep=("test",), relatives=relatives, seed=seed, shares=(1, 0, 1))
     division = assign_parts(data, np.array(groups), options)
@@ -78,7 +79,7 @@ def test_kept_examples_stay_and_their_relatives_never_face_them(rows, relatives,
 
 
 def test_relatives_of_kept_training_examples_are_learned_from_too():
-    data = [LabelledSequence("A", "a", "x", split="train" if i < 2 else None) for i in range(20)]
+    data = [LabeledSequence("A", "a", "x", split="train" if i < 2 else None) for i in range(20)]
     groups = np.array([0, 1, 0, 0, *range(2, 18)])
     division = assign_parts(data, groups, SplitOptions(keep=("train",)))
     assert division.split[:4] == ["train"] * 4
@@ -172,7 +173,7 @@ def test_families_never_cross_and_the_proof_says_so():
 
 def test_kept_parts_that_leak_are_left_and_told():
     data = [
-        LabelledSequence(e.sequence, e.label, e.id, split="test" if i % 3 else "train")
+        LabeledSequence(e.sequence, e.label, e.id, split="test" if i % 3 else "train")
         for i, e in enumerate(family_data())
     ]
     related = find_relatives([example.sequence for example in data], DNA, RELATION)
@@ -184,7 +185,7 @@ def test_kept_parts_that_leak_are_left_and_told():
 
 def test_kept_test_with_folds_is_measured_against_all_folds():
     data = [
-        LabelledSequence(e.sequence, e.label, e.id, split="test" if i < 9 else None)
+        LabeledSequence(e.sequence, e.label, e.id, split="test" if i < 9 else None)
         for i, e in enumerate(family_data())
     ]
     related = find_relatives([example.sequence for example in data], DNA, RELATION)
@@ -229,7 +230,7 @@ def test_progress_of_aligning_ends_at_its_total():
     rng = np.random.default_rng(5)
     sequences = ["".join(rng.choice(list("ACGT"), 60)) for _ in range(30)]
     sequences += [s[:-1] + "A" for s in sequences[:10]]
-    data = [LabelledSequence(s, "ab"[i % 2], str(i)) for i, s in enumerate(sequences)]
+    data = [LabeledSequence(s, "ab"[i % 2], str(i)) for i, s in enumerate(sequences)]
     relation, reports = RelationOptions(identity=0.9, word=0), []
 
     def on_progress(done, total, phase):

@@ -7,7 +7,7 @@ from typing import get_args, get_type_hints
 import numpy as np
 import pytest
 
-from seqray.core import Alignment, ConfigError, InputError, LabelledSequence, ModelConfig, RunConfig
+from seqray.core import Alignment, ConfigError, InputError, LabeledSequence, ModelConfig, RunConfig
 from seqray.core.alphabet import RNA
 from seqray.kinds import ExplanationFiles, LabeledFiles, check_options, kind_of
 from seqray.kinds.table import KINDS
@@ -15,7 +15,7 @@ from seqray.models.build import NETWORKS
 from seqray.training.encode import ENCODERS
 
 SEQUENCES, ALIGNMENTS = KINDS["sequence"], KINDS["alignment"]
-SEQUENCE = LabelledSequence("ACGU", "a", "s")
+SEQUENCE = LabeledSequence("ACGU", "a", "s")
 ALIGNMENT = Alignment("x", ("q", "r"), np.array([[0, 5, 1, 2], [0, 1, 2, 3]]), RNA, label="b", group="g")
 
 
@@ -46,7 +46,7 @@ def test_options_of_another_kind_are_refused(name, other):
 def test_a_model_of_sequences_learns_the_queries_of_alignments():
     assert SEQUENCES.adapt([SEQUENCE], 2) == [SEQUENCE]
     [query] = SEQUENCES.adapt([ALIGNMENT], 2)
-    assert query == LabelledSequence("AC", "b", "x", "g")
+    assert query == LabeledSequence("AC", "b", "x", "g")
 
 
 def test_a_model_of_alignments_takes_no_sequences():

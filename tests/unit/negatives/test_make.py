@@ -14,7 +14,7 @@ import pytest
 from seqray.core.alphabet import DNA, PROTEIN, RNA, reverse_complement
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.intervals import Intervals
-from seqray.core.records import LabelledSequence, SequenceRecord
+from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.datasets.negatives.annotation import Annotation, near_starts
 from seqray.datasets.negatives.genome import Genome
 from seqray.datasets.negatives.make import assign_recipes, make_negatives
@@ -41,14 +41,14 @@ GENES = [
 ]
 
 
-def positives(n: int = 40) -> list[LabelledSequence]:
+def positives(n: int = 40) -> list[LabeledSequence]:
     """Windows of 61 letters upstream of genes, on both strands."""
     found = []
     for i in range(n):
         contig = "chr2" if i % 8 == 7 else "chr1"
         start = 200 + (i * 977) % (len(TEXTS[contig]) - 300)
         letters = TEXTS[contig][start : start + 61]
-        found.append(LabelledSequence(letters if i % 2 else reverse_complement(letters), "promoter", f"p{i}"))
+        found.append(LabeledSequence(letters if i % 2 else reverse_complement(letters), "promoter", f"p{i}"))
     return found
 
 
@@ -172,7 +172,7 @@ def test_a_group_is_a_block_of_the_genome(ground):
 
 def test_splits_and_contexts_pass_on_and_windows_of_two_splits_share_no_block(ground):
     given = [
-        LabelledSequence(e.sequence, e.label, e.id, None, ("train", "test", None)[i % 3], f"s{i % 2}")
+        LabeledSequence(e.sequence, e.label, e.id, None, ("train", "test", None)[i % 3], f"s{i % 2}")
         for i, e in enumerate(positives())
     ]
     made = make_negatives(given, options("genome", "shuffle", block=2_000), DNA, ground)
@@ -193,7 +193,7 @@ def test_splits_and_contexts_pass_on_and_windows_of_two_splits_share_no_block(gr
 
 
 def test_given_groups_reach_the_negatives():
-    given = [LabelledSequence("ACGTTGCATT" * 4, "promoter", f"p{i}", f"family{i}") for i in range(3)]
+    given = [LabeledSequence("ACGTTGCATT" * 4, "promoter", f"p{i}", f"family{i}") for i in range(3)]
     made = make_negatives(given, options("shuffle", "substitution"), DNA)
     assert [e.group for e in made.positives] == ["family0", "family1", "family2"]
     assert all(e.group == f"family{e.id.split(':')[1][1:]}" for e in made.negatives)
@@ -219,8 +219,8 @@ def test_the_same_seed_gives_the_same_and_another_does_not(ground):
 
 def test_what_has_no_other_order_gives_no_shuffle():
     given = [
-        LabelledSequence("A" * 30, "promoter", "run"),
-        LabelledSequence("ACGTTGCATTGACCATG", "promoter", "p"),
+        LabeledSequence("A" * 30, "promoter", "run"),
+        LabeledSequence("ACGTTGCATTGACCATG", "promoter", "p"),
     ]
     made = make_negatives(given, options("shuffle"), DNA)
     assert made.made == {"shuffle": 1}
@@ -228,13 +228,13 @@ def test_what_has_no_other_order_gives_no_shuffle():
 
 
 def test_protein_and_rna():
-    peptides = [LabelledSequence("GIGKFLHSAKKFGKAFVGEIMNS", "amp", "magainin")]
+    peptides = [LabeledSequence("GIGKFLHSAKKFGKAFVGEIMNS", "amp", "magainin")]
     made = make_negatives(peptides, options("shuffle", label="other"), PROTEIN)
     [negative] = made.negatives
     assert Counter(negative.sequence) == Counter(peptides[0].sequence)
     assert Counter(pairwise(negative.sequence)) != Counter(pairwise(peptides[0].sequence))
     assert negative.label == "other"
-    rna = [LabelledSequence("GGCUAACGUUAGCAUCCGAU" * 2, "x", "r")]
+    rna = [LabeledSequence("GGCUAACGUUAGCAUCCGAU" * 2, "x", "r")]
     made = make_negatives(rna, options("substitution", "shuffle", ratio=Fraction(4)), RNA)
     assert set("".join(e.sequence for e in made.negatives)) <= set("ACGU")
 
@@ -248,7 +248,7 @@ def test_protein_and_rna():
     ],
 )
 def test_what_a_recipe_lacks(recipe, alphabet, message):
-    given = [LabelledSequence("ACGTTGCA", "promoter", "p")]
+    given = [LabeledSequence("ACGTTGCA", "promoter", "p")]
     with pytest.raises(ConfigError) as error:
         make_negatives(given, options(recipe), alphabet)
     assert message in str(error.value)
@@ -264,4 +264,4 @@ def test_other_errors(ground):
     with pytest.raises(ConfigError, match="0 negatives per positive"):
         make_negatives(positives(), options("shuffle", ratio=Fraction(0)), DNA)
     with pytest.raises(InputError, match="record 'p': has 8 letters, fewer than 20 segments"):
-        make_negatives([LabelledSequence("ACGTTGCA", "p", "p")], options("substitution"), DNA)
+        make_negatives([LabeledSequence("ACGTTGCA", "p", "p")], options("substitution"), DNA)

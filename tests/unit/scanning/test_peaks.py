@@ -9,8 +9,8 @@ from seqray.scanning.peaks import best_of_each, local_maxima, suppress_neighbors
 NAN = np.nan
 
 
-def marks(scores, **neighbours):
-    return np.flatnonzero(local_maxima(np.array(scores, dtype=float), **neighbours)).tolist()
+def marks(scores, **neighbors):
+    return np.flatnonzero(local_maxima(np.array(scores, dtype=float), **neighbors)).tolist()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.core.records import LabelledSequence
+from seqray.core.records import LabeledSequence
 from seqray.core.run_config import RunConfig
 from seqray.core.serialization import from_mapping
 
@@ -20,10 +20,10 @@ def _one_thread():
 
 
 @pytest.fixture
-def motif_task() -> Callable[..., list[LabelledSequence]]:
+def motif_task() -> Callable[..., list[LabeledSequence]]:
     """Random sequences; those of class ``promoter`` carry TATAAT near the middle."""
 
-    def make(count: int, length: int = 40, seed: int = 0) -> list[LabelledSequence]:
+    def make(count: int, length: int = 40, seed: int = 0) -> list[LabeledSequence]:
         rng = np.random.default_rng(seed)
         examples = []
         for i in range(count):
@@ -32,7 +32,7 @@ def motif_task() -> Callable[..., list[LabelledSequence]]:
                 start = length // 2 + rng.integers(-5, 0)
                 letters[start : start + 6] = list("TATAAT")
             label = ("background", "promoter")[i % 2]
-            examples.append(LabelledSequence("".join(letters), label, f"s{i}"))
+            examples.append(LabeledSequence("".join(letters), label, f"s{i}"))
         return examples
 
     return make

@@ -12,7 +12,7 @@ from seqray.core.alphabet import ALPHABETS
 from seqray.core.column_codes import encode_columns
 from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig
-from seqray.core.records import Alignment, LabelledSequence
+from seqray.core.records import Alignment, LabeledSequence
 from seqray.core.run_config import AugmentConfig, DataConfig, OptimizerConfig, RunConfig
 from seqray.modelfile import TrainedModel, check_self_test, load_model_file
 from seqray.models.tokenizers.sequence import CLS, MASK, PAD
@@ -118,6 +118,6 @@ def test_it_learns_what_stands_in_the_other_rows_and_reads_its_file_again(tmp_pa
 
 def test_sequences_are_no_alignments(tmp_path):
     rng = random.Random(0)
-    data = [LabelledSequence("".join(rng.choices("ACGU", k=12)), "ab"[i % 2], f"x{i}") for i in range(40)]
+    data = [LabeledSequence("".join(rng.choices("ACGU", k=12)), "ab"[i % 2], f"x{i}") for i in range(40)]
     with pytest.raises(ConfigError, match="the examples are of type"):
         train(settings(), data, None, work_dir=tmp_path)

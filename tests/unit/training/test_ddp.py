@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.core.records import LabelledSequence
+from seqray.core.records import LabeledSequence
 from seqray.core.serialization import from_mapping, to_mapping
 from seqray.modelfile import load_model_file
 from seqray.training import fit
@@ -24,21 +24,21 @@ import json, sys
 from pathlib import Path
 from seqray.core.run_config import RunConfig
 from seqray.core.serialization import from_mapping
-from seqray.core.records import LabelledSequence
+from seqray.core.records import LabeledSequence
 from seqray.training import fit
 from seqray.training.workdir import is_main_process
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
     job = json.loads((folder / "job.json").read_text())
-    data = [LabelledSequence(*row) for row in job["data"]]
+    data = [LabeledSequence(*row) for row in job["data"]]
     config = from_mapping(RunConfig, job["config"])
     result = fit.train(config, data, folder / "two.safetensors", work_dir=folder / "two", threads=1)
     print(is_main_process(), len(result.history[0]), flush=True)
 """
 
 
-def run_in_two_processes(folder: Path, config, data: list[LabelledSequence]) -> list[str]:
+def run_in_two_processes(folder: Path, config, data: list[LabeledSequence]) -> list[str]:
     rows = [[e.sequence, e.label, e.id, e.group, e.split] for e in data]
     (folder / "job.json").write_text(json.dumps({"config": to_mapping(config), "data": rows}))
     (folder / "program.py").write_text(PROGRAM)
@@ -68,7 +68,7 @@ def test_two_processes_take_the_steps_of_one_with_twice_the_batch(motif_task, ma
     """
     marked = motif_task(64 + 300)
     data = [
-        LabelledSequence(e.sequence, e.label, e.id, None, "train" if i < 64 else "validation")
+        LabeledSequence(e.sequence, e.label, e.id, None, "train" if i < 64 else "validation")
         for i, e in enumerate(marked)
     ]
     one = make_config(model={"dropout": 0.0}, optimizer={"batch_size": 16}, members=2)

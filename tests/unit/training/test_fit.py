@@ -12,7 +12,7 @@ import torch
 
 from seqray.core.alphabet import reverse_complement
 from seqray.core.errors import ConfigError, InputError, ModelFileError, SeqrayError
-from seqray.core.records import LabelledSequence
+from seqray.core.records import LabeledSequence
 from seqray.core.serialization import to_mapping
 from seqray.metrics.classification import binary_metrics
 from seqray.modelfile import load_model_file
@@ -236,7 +236,7 @@ def test_unequal_lengths_proteins_and_three_classes(make_config, tmp_path):
     data = []
     for i in range(90):
         letters = rng.choice(list("ACDEFGHIKLMNPQRSTVWY"), rng.integers(8, 31))
-        data.append(LabelledSequence("MKW"[i % 3] * 4 + "".join(letters), "abc"[i % 3], f"p{i}"))
+        data.append(LabeledSequence("MKW"[i % 3] * 4 + "".join(letters), "abc"[i % 3], f"p{i}"))
     config = make_config(
         model={"alphabet": "protein", "classes": 3, "dropout": 0.0, "d_model": 32},
         data={"positive": "b"},

@@ -1,4 +1,4 @@
-"""Loss, optimiser, schedule and averaged weights, each against its formula."""
+"""Loss, optimizer, schedule and averaged weights, each against its formula."""
 
 from __future__ import annotations
 

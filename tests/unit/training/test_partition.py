@@ -11,12 +11,12 @@ from hypothesis import given, settings, strategies as st
 
 from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.records import LabelledSequence
+from seqray.core.records import LabeledSequence
 from seqray.training.partitions import data_sha256, hold_out, partition, related_groups
 
 
-def example(sequence: str, label: str = "promoter", **fields) -> LabelledSequence:
-    return LabelledSequence(sequence, label, **({"id": "x"} | fields))
+def example(sequence: str, label: str = "promoter", **fields) -> LabeledSequence:
+    return LabeledSequence(sequence, label, **({"id": "x"} | fields))
 
 
 def test_classes_are_sorted_with_the_positive_last(motif_task, make_config):

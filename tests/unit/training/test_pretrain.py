@@ -11,7 +11,7 @@ import torch
 
 from seqray.core.errors import ConfigError, InputError, ModelFileError
 from seqray.core.model_config import ModelConfig, StemConfig
-from seqray.core.records import LabelledSequence
+from seqray.core.records import LabeledSequence
 from seqray.core.run_config import OptimizerConfig, RunConfig
 from seqray.modelfile.initial_weights import (
     apply_initial_weights,
@@ -137,7 +137,7 @@ def test_training_begins_with_the_weights(tmp_path):
     save_pretrained(path, network, {})
     rng = random.Random(3)
     data = [
-        LabelledSequence("".join(rng.choices(letters, k=24)), label, f"{label}{i}")
+        LabeledSequence("".join(rng.choices(letters, k=24)), label, f"{label}{i}")
         for label, letters in (("promoter", "AACGT"), ("background", "ACGGT"))
         for i in range(12)
     ]

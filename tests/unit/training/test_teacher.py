@@ -139,9 +139,9 @@ def test_a_rule_that_hangs_on_the_context_is_learned(make_config, tmp_path):
 
 
 def from_mapping_example(row):
-    from seqray.core.records import LabelledSequence
+    from seqray.core.records import LabeledSequence
 
-    return from_mapping(LabelledSequence, row)
+    return from_mapping(LabeledSequence, row)
 
 
 def test_an_unknown_context_is_told_before_any_work(motif_task, make_config, tmp_path):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from seqray.core import ALPHABETS, Alphabet, Card, ConfigError, Example, InputError, LabelledSequence
+from seqray.core import ALPHABETS, Alphabet, Card, ConfigError, Example, InputError, LabeledSequence
 from seqray.core.results import Answers
 from seqray.homology import kmer_groups
 from seqray.kinds import LabeledFiles, kind_of
@@ -45,8 +45,8 @@ class Material:
     name: str
     sha256: str
     alphabet: Alphabet
-    examples: list[LabelledSequence]
-    train: list[LabelledSequence]
+    examples: list[LabeledSequence]
+    train: list[LabeledSequence]
     split: str
     classes: tuple[str, ...]
     positive: str
@@ -62,10 +62,10 @@ def read_for(request: EvaluateRequest, card: Card, notes: list[str]) -> list[Any
     return read_with_notes(kind_of(card).read_labeled, files, ALPHABETS[card.model.alphabet], notes)
 
 
-def as_read_by(card: Card, examples: Sequence[LabelledSequence]) -> Sequence[Example]:
+def as_read_by(card: Card, examples: Sequence[LabeledSequence]) -> Sequence[Example]:
     """The same examples in the form that a model takes: sequences lose the flanks of its training data."""
     return [
-        replace(one, sequence=card.trim_flanks(one.sequence)) if isinstance(one, LabelledSequence) else one
+        replace(one, sequence=card.trim_flanks(one.sequence)) if isinstance(one, LabeledSequence) else one
         for one in kind_of(card).adapt(examples, card.window)
     ]
 
@@ -94,8 +94,8 @@ def read_with_notes(
 
 
 def choose_split(
-    data: Sequence[LabelledSequence], wanted: str | None
-) -> tuple[list[LabelledSequence], list[LabelledSequence], str]:
+    data: Sequence[LabeledSequence], wanted: str | None
+) -> tuple[list[LabeledSequence], list[LabeledSequence], str]:
     """Evaluated examples, examples for training the floor, and the name of the evaluated part.
 
     Without ``wanted`` the split ``test`` is evaluated if there is one, else everything. Examples of split
@@ -114,11 +114,11 @@ def choose_split(
     return ordered(chosen), ordered(rest), split
 
 
-def ordered(examples: Sequence[LabelledSequence]) -> list[LabelledSequence]:
+def ordered(examples: Sequence[LabeledSequence]) -> list[LabeledSequence]:
     return sorted(examples, key=lambda e: (e.id, e.sequence, e.label, e.context or "", e.group or ""))
 
 
-def renamed(examples: list[LabelledSequence], items: Sequence[str]) -> list[LabelledSequence]:
+def renamed(examples: list[LabeledSequence], items: Sequence[str]) -> list[LabeledSequence]:
     """Rename labels as ``--map OLD=NEW`` asks."""
     names = dict[str, str]()
     for item in items:
@@ -132,7 +132,7 @@ def renamed(examples: list[LabelledSequence], items: Sequence[str]) -> list[Labe
     return [replace(example, label=names.get(example.label, example.label)) for example in examples]
 
 
-def check_labels(examples: Sequence[LabelledSequence], classes: Sequence[str]) -> None:
+def check_labels(examples: Sequence[LabeledSequence], classes: Sequence[str]) -> None:
     """Refuse an example whose label is none of the classes."""
     for example in examples:
         if example.label not in classes:
@@ -144,7 +144,7 @@ def check_labels(examples: Sequence[LabelledSequence], classes: Sequence[str]) -
 
 
 def group_keys(
-    examples: Sequence[LabelledSequence], alphabet: Alphabet, how: str
+    examples: Sequence[LabeledSequence], alphabet: Alphabet, how: str
 ) -> tuple[list[object] | None, str]:
     """Groups that the bootstrap draws as a whole: a key for each example or None, and a description.
 

@@ -11,7 +11,7 @@ import numpy as np
 from seqray.cli.common import ModelOptions, Progress, open_model
 from seqray.cli.evaluate.data import Material, as_read_by, check_labels, choose_split, read_for, renamed
 from seqray.cli.evaluate.tables import from_predictions, table_answers
-from seqray.core import ConfigError, LabelledSequence
+from seqray.core import ConfigError, LabeledSequence
 from seqray.core.results import Answers
 from seqray.io.tables import read_prediction_table, rows_by_id
 
@@ -111,7 +111,7 @@ def card_summary(model: TrainedModel) -> dict[str, Any]:
 
 
 def _model_answers(
-    request: EvaluateRequest, model: TrainedModel, examples: Sequence[LabelledSequence], source: str
+    request: EvaluateRequest, model: TrainedModel, examples: Sequence[LabeledSequence], source: str
 ) -> Answers:
     from seqray.evaluation import answers_from_probabilities
     from seqray.inference import model_probabilities
@@ -135,7 +135,7 @@ def _model_answers(
 
 
 def _context_notes(
-    request: EvaluateRequest, model: TrainedModel, examples: Sequence[LabelledSequence]
+    request: EvaluateRequest, model: TrainedModel, examples: Sequence[LabeledSequence]
 ) -> list[str]:
     from seqray.inference import known_context
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seqray.cli.evaluate.data import Material, check_labels, choose_split, read_with_notes, renamed
-from seqray.core import ALPHABETS, ConfigError, InputError, LabelledSequence
+from seqray.core import ALPHABETS, ConfigError, InputError, LabeledSequence
 from seqray.core.results import Answers
 from seqray.io.tables import (
     Table,
@@ -19,7 +19,7 @@ from seqray.io.tables import (
     read_prediction_table,
     rows_by_id,
 )
-from seqray.kinds import read_labeled_sequences
+from seqray.kinds import read_sequence_examples
 
 if TYPE_CHECKING:
     from seqray.cli.evaluate.arguments import EvaluateRequest, PredictionOptions
@@ -35,7 +35,7 @@ def from_predictions(request: EvaluateRequest) -> Material:
     truth = read_labels(str(given.labels), alphabet)
     more = []
     if data.train or data.class_files:
-        more = read_with_notes(read_labeled_sequences, data.located(), alphabet, notes)
+        more = read_with_notes(read_sequence_examples, data.located(), alphabet, notes)
     known = renamed([*truth, *more], how.map)
     examples, train, split = choose_split(known[: len(truth)], how.split)
     train += [example for example in known[len(truth) :] if example.split in (None, "train")]
@@ -62,7 +62,7 @@ def from_predictions(request: EvaluateRequest) -> Material:
 
 
 def _classes_of(
-    given: PredictionOptions, table: Table, examples: Sequence[LabelledSequence]
+    given: PredictionOptions, table: Table, examples: Sequence[LabeledSequence]
 ) -> tuple[tuple[str, ...], str]:
     """Class names in the order of the table's columns, and the positive one."""
     labels = sorted({example.label for example in examples})

@@ -13,7 +13,7 @@ from seqray.datasets.negatives import RECIPES
 
 if TYPE_CHECKING:
     from seqray.cli.negatives.arguments import GenomeOptions, NegativesRequest
-    from seqray.core import Alphabet, LabelledSequence
+    from seqray.core import Alphabet, LabeledSequence
     from seqray.datasets.negatives import Genome, GenomeContext
     from seqray.io.sequences import OnSkip
     from seqray.io.tracks import Feature
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 def read_positives(
     request: NegativesRequest, alphabet: Alphabet, on_skip: OnSkip
-) -> Iterator[LabelledSequence]:
+) -> Iterator[LabeledSequence]:
     """Read the positives from sequences or a table, with unique ids."""
-    from seqray.core import LabelledSequence
+    from seqray.core import LabeledSequence
     from seqray.io.sequences import UniqueIds, read_sequences
-    from seqray.io.tables import read_labelled_table
+    from seqray.io.tables import read_labeled_table
 
     path, label, options = request.positives, request.output.label_positive, request.records
     if is_table(path):
-        rows = read_labelled_table(path, alphabet)
+        rows = read_labeled_table(path, alphabet)
         chosen = [row for row in rows if row.label == label]
         if not chosen:
             labels = ", ".join(sorted({row.label for row in rows}))
@@ -41,7 +41,7 @@ def read_positives(
     skip = None if options.strict else on_skip
     try:
         for record in read_sequences(path, alphabet, duplicates=options.duplicates, on_skip=skip):
-            yield LabelledSequence(record.sequence, label, record.id, file=path)
+            yield LabeledSequence(record.sequence, label, record.id, file=path)
     except NoRecordsError:
         if not options.allow_empty:
             raise

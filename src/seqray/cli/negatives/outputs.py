@@ -11,7 +11,7 @@ from seqray.datasets.negatives import RECIPES
 
 if TYPE_CHECKING:
     from seqray.cli.negatives.arguments import TableOutput
-    from seqray.core import Alphabet, LabelledSequence
+    from seqray.core import Alphabet, LabeledSequence
     from seqray.datasets.negatives import NegativeOptions, NegativeSet
 
 FORMATS = {".tsv": "tsv", ".csv": "csv", ".fa": "fasta", ".fasta": "fasta", ".fna": "fasta"}
@@ -58,13 +58,13 @@ def facts(result: NegativeSet, options: NegativeOptions) -> dict[str, object]:
     return about
 
 
-def write(path: str | Path, kind: str, examples: Sequence[LabelledSequence], lines: Sequence[str]) -> None:
+def write(path: str | Path, kind: str, examples: Sequence[LabeledSequence], lines: Sequence[str]) -> None:
     """Write a table or a FASTA file."""
     from seqray.io import open_output
-    from seqray.io.tables import write_labelled_table
+    from seqray.io.tables import write_labeled_table
 
     if kind != "fasta":
-        write_labelled_table(path, examples, lines)
+        write_labeled_table(path, examples, lines)
         return
     with open_output(path) as handle:
         for example in examples:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from seqray.core import Alphabet, LabelledSequence
+from seqray.core import Alphabet, LabeledSequence
 from seqray.homology import (
     PARTS,
     QUANTILES,
@@ -26,7 +26,7 @@ from seqray.io.tables import (
     describe_alphabet,
     format_number,
     provenance_lines,
-    write_labelled_table,
+    write_labeled_table,
 )
 
 REPORTED = 0.8  # threshold of the proof where no identity was asked for
@@ -39,7 +39,7 @@ LAST_COLUMNS = ("max", "id", "nearest_id")
 class SplitResult:
     """All that a run knows at its end."""
 
-    data: Sequence[LabelledSequence]
+    data: Sequence[LabeledSequence]
     alphabet: Alphabet
     relation: RelationOptions
     options: SplitOptions
@@ -146,7 +146,7 @@ def write(out: str, proof: str | None, result: SplitResult, lines: Sequence[str]
     with Staging() as staging:
         if proof:
             write_proof(staging.path(proof), result, lines)
-        write_labelled_table(staging.path(out), examples, lines, folds=folds)
+        write_labeled_table(staging.path(out), examples, lines, folds=folds)
 
 
 def write_proof(path: str | Path, result: SplitResult, lines: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ from seqray.core import ALPHABETS, ConfigError, InputError
 if TYPE_CHECKING:
     import numpy as np
 
-    from seqray.core import LabelledSequence
+    from seqray.core import LabeledSequence
     from seqray.core.results import SkippedRecord
     from seqray.homology import RelationOptions, SplitOptions
 
@@ -28,9 +28,9 @@ def run(request: SplitRequest) -> Outcome:
     _check(request)
     alphabet = ALPHABETS[request.alphabet]
     skipped: list[SkippedRecord] = []
-    from seqray.kinds import read_labeled_sequences
+    from seqray.kinds import read_sequence_examples
 
-    data = read_labeled_sequences(request.data.located(), alphabet, on_skip=skipped.append)
+    data = read_sequence_examples(request.data.located(), alphabet, on_skip=skipped.append)
     from seqray.cli.split.outputs import SplitResult, header, leaking, summary, write
     from seqray.homology import find_relatives, split_data
 
@@ -79,7 +79,7 @@ def division_options(request: SplitRequest) -> SplitOptions:
     return fill(SplitOptions, request.division, keep=tuple(dict.fromkeys(request.division.keep)))
 
 
-def named_relations(request: SplitRequest, data: Sequence[LabelledSequence]) -> dict[str, np.ndarray]:
+def named_relations(request: SplitRequest, data: Sequence[LabeledSequence]) -> dict[str, np.ndarray]:
     """Groups that the data name: their own group, columns and positions."""
     from seqray.homology import named_groups, position_groups, positions_from_column, positions_from_ids
 
@@ -107,7 +107,7 @@ def _two_columns(positions: str) -> list[str]:
     return names
 
 
-def _column(request: SplitRequest, data: Sequence[LabelledSequence], name: str) -> list[str]:
+def _column(request: SplitRequest, data: Sequence[LabeledSequence], name: str) -> list[str]:
     """One text for each example, in the order in which they were read."""
     if name in OWN_COLUMNS:
         return [getattr(example, name) or "" for example in data]

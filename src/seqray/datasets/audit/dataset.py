@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqray.core import Alphabet, InputError, Ints, LabelledSequence
+from seqray.core import Alphabet, InputError, Ints, LabeledSequence
 
 WHOLE = "all"  # the split of data without splits
 EVERY_CLASS = "*"  # the label of figures over all classes
@@ -93,7 +93,7 @@ class AuditSet:
 
 
 def make_set(
-    examples: Sequence[LabelledSequence],
+    examples: Sequence[LabeledSequence],
     alphabet: Alphabet,
     letters: Sequence[str] | None = None,
     in_file_order: bool = True,

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from seqray.core import Alphabet, Bools, LabelledSequence, OnProgress, track
+from seqray.core import Alphabet, Bools, LabeledSequence, OnProgress, track
 from seqray.core.results import Audit, AuditFigure
 from seqray.datasets.audit.baselines import baseline_figures, sample_rows
 from seqray.datasets.audit.composition import SequenceFeatures, composition_figures, composition_histograms
@@ -33,7 +33,7 @@ RESAMPLES = 300
 
 
 def audit(
-    examples: Sequence[LabelledSequence],
+    examples: Sequence[LabeledSequence],
     alphabet: Alphabet,
     letters: Sequence[str] | None = None,
     *,
@@ -75,9 +75,9 @@ def audit(
     Examples
     --------
     >>> from seqray.core import DNA
-    >>> examples = [LabelledSequence("ACGTTGCAAC", "a", "1", split="train")]
-    >>> examples += [LabelledSequence("TTGGCCATGC", "b", "2", split="train")]
-    >>> examples += [LabelledSequence("ACGTTGCAAC", "a", "3", split="test")]
+    >>> examples = [LabeledSequence("ACGTTGCAAC", "a", "1", split="train")]
+    >>> examples += [LabeledSequence("TTGGCCATGC", "b", "2", split="train")]
+    >>> examples += [LabeledSequence("ACGTTGCAAC", "a", "3", split="test")]
     >>> found = audit(examples, DNA, baselines=False)
     >>> [finding.what for finding in found.findings if finding.kind == "copies_across"]
     ['exact copies across the split: 1 of 1 (100 %) of test also in train']

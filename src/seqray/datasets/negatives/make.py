@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from seqray.core import Alphabet, Codes, ConfigError, InputError, LabelledSequence, reverse_complement
+from seqray.core import Alphabet, Codes, ConfigError, InputError, LabeledSequence, reverse_complement
 from seqray.datasets.negatives.groups import Member, assign_groups
 from seqray.datasets.negatives.occurrences import Occurrences
 from seqray.datasets.negatives.options import NegativeOptions
@@ -38,15 +38,15 @@ class NegativeSet:
         Positives that were found in the genome; None without a genome.
     """
 
-    positives: tuple[LabelledSequence, ...]
-    negatives: tuple[LabelledSequence, ...]
+    positives: tuple[LabeledSequence, ...]
+    negatives: tuple[LabeledSequence, ...]
     wanted: Mapping[str, int]
     made: Mapping[str, int]
     placed: int | None
 
 
 def make_negatives(
-    positives: Sequence[LabelledSequence],
+    positives: Sequence[LabeledSequence],
     options: NegativeOptions,
     alphabet: Alphabet,
     context: GenomeContext | None = None,
@@ -77,7 +77,7 @@ def make_negatives(
     Examples
     --------
     >>> from seqray.core import DNA
-    >>> positives = [LabelledSequence("TTGACAATTAATCATCGGCTCG", "promoter", "lac")]
+    >>> positives = [LabeledSequence("TTGACAATTAATCATCGGCTCG", "promoter", "lac")]
     >>> found = make_negatives(positives, NegativeOptions({"shuffle": Fraction(1)}), DNA)
     >>> [negative.id for negative in found.negatives]
     ['shuffle:lac:1']
@@ -143,7 +143,7 @@ def assign_recipes(n: int, counts: Mapping[str, int], rng: np.random.Generator) 
 def _derive(
     recipe: str,
     rows: Sequence[int],
-    positives: Sequence[LabelledSequence],
+    positives: Sequence[LabeledSequence],
     codes: Sequence[Codes],
     options: NegativeOptions,
     alphabet: Alphabet,
@@ -188,13 +188,13 @@ def _is_new(letters: str, alphabet: Alphabet, occupied: OccupiedIntervals) -> bo
 
 
 def _grouped(
-    positives: Sequence[LabelledSequence],
+    positives: Sequence[LabeledSequence],
     made: Sequence[Negative],
     options: NegativeOptions,
     alphabet: Alphabet,
     context: GenomeContext | None,
     occurrences: Occurrences | None,
-) -> list[LabelledSequence]:
+) -> list[LabeledSequence]:
     """Positives, then negatives, with their groups; a negative has the split of its positive."""
     places = occurrences.places if occurrences else np.full(len(positives), -1, dtype=np.int64)
     if any(example.split for example in positives):
@@ -207,13 +207,13 @@ def _grouped(
     groups = assign_groups(members, options.block, alphabet)
     models = [positives[m.positive] for m in made]
     negatives = [
-        LabelledSequence(m.sequence, options.label, m.name, None, p.split, p.context)
+        LabeledSequence(m.sequence, options.label, m.name, None, p.split, p.context)
         for m, p in zip(made, models, strict=True)
     ]
     return [replace(e, group=group) for e, group in zip([*positives, *negatives], groups, strict=True)]
 
 
-def _member(example: LabelledSequence, place: int, context: GenomeContext | None) -> Member:
+def _member(example: LabeledSequence, place: int, context: GenomeContext | None) -> Member:
     if place < 0 or context is None:
         return Member(example.sequence, example.group)
     contig, position = context.genome.locate(place)

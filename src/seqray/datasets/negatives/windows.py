@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from seqray.core import Codes, Intervals, LabelledSequence
+from seqray.core import Codes, Intervals, LabeledSequence
 from seqray.datasets.negatives.genome import STRANDS
 from seqray.datasets.negatives.occurrences import find_occurrences
 from seqray.datasets.negatives.options import NegativeOptions
@@ -39,7 +39,7 @@ class WindowSampler:
 
     def __init__(
         self,
-        positives: Sequence[LabelledSequence],
+        positives: Sequence[LabeledSequence],
         codes: Sequence[Codes],
         options: NegativeOptions,
         context: GenomeContext,

@@ -120,18 +120,18 @@ def _verdict(method: str, checks: list[Check], target: str, count: int, deed: st
     wins = [check.low > 0 for check in (deletion, insertion)]
     few = count < FEWEST_RECORDS
     if few:
-        judgement = "is not judged"
+        judgment = "is not judged"
     elif all(wins):
-        judgement = "beats random rankings"
+        judgment = "beats random rankings"
     elif any(wins):
-        judgement = f"beats random rankings in {'deletion' if wins[0] else 'insertion'} only"
+        judgment = f"beats random rankings in {'deletion' if wins[0] else 'insertion'} only"
     elif max(deletion.high, insertion.high) < 0:
-        judgement = "is worse than random rankings"
+        judgment = "is worse than random rankings"
     else:
-        judgement = "does not beat random rankings"
+        judgment = "does not beat random rankings"
     records = f"{count} record{'s' if count != 1 else ''}"
     text = (
-        f"{method} {judgement} on {records}: {deed} that it ranks first lowers the log-odds "
+        f"{method} {judgment} on {records}: {deed} that it ranks first lowers the log-odds "
         f"of {target} by {_figure(deletion)} more than random order does, putting them back first raises it "
         f"by {_figure(insertion)} more (mean over the curve{'' if few else ', 95 % interval'})."
     )

@@ -1,4 +1,4 @@
-"""Alignments: one file a format, `read` opens any of them, `labelled` those with labels."""
+"""Alignments: one file a format, `read` opens any of them, `labeled` those with labels."""
 
 import lazy_loader
 

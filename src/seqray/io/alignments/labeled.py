@@ -11,7 +11,7 @@ from seqray.io.alignments.read import read_alignments
 from seqray.io.tables import check_label, read_rows
 
 
-def read_labelled_alignments(path: str | Path, alphabet: Alphabet) -> list[Alignment]:
+def read_labeled_alignments(path: str | Path, alphabet: Alphabet) -> list[Alignment]:
     """Read the alignments that a table lists: columns ``file``, ``label``[, ``id``, ``group``, ``split``].
 
     Raises `InputError` with the line, for a file that can't be read, an id that it doesn't contain, an empty
@@ -62,13 +62,13 @@ def _select(alignments: Mapping[str, Alignment], row: Mapping[str, str], where: 
     )
 
 
-def read_labelled_stockholm(
+def read_labeled_stockholm(
     paths: Sequence[str | Path], labels: str | Path, alphabet: Alphabet
 ) -> tuple[list[list[Alignment]], int]:
     """Read many alignments from files, and their labels from one table.
 
     Raises `InputError` if the table lists an id twice or one that is in no file, if an id is in two files,
-    and as `read_labelled_alignments`.
+    and as `read_labeled_alignments`.
 
     Parameters
     ----------

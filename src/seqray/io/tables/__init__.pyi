@@ -25,9 +25,9 @@ from .explanations import (
 from .labeled import (
     check_label as check_label,
     read_column as read_column,
-    read_labelled_fastas as read_labelled_fastas,
-    read_labelled_table as read_labelled_table,
-    write_labelled_table as write_labelled_table,
+    read_labeled_fastas as read_labeled_fastas,
+    read_labeled_table as read_labeled_table,
+    write_labeled_table as write_labeled_table,
 )
 from .motifs import write_motifs as write_motifs
 from .prediction_tables import (

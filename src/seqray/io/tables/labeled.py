@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from seqray.core import Alphabet, InputError, LabelledSequence
+from seqray.core import Alphabet, InputError, LabeledSequence
 from seqray.io.files import open_output
 from seqray.io.sequences import OnLetters, OnSkip, read_fasta
 from seqray.io.tables.delimited import read_rows
@@ -36,7 +36,7 @@ def check_label(row: Mapping[str, str], where: str) -> str | None:
 
 def labeled_sequence(
     row: Mapping[str, str], identifier: str, alphabet: Alphabet, *, where: str, file: str
-) -> LabelledSequence:
+) -> LabeledSequence:
     """Make an example from a row; it has no letters if the row has none.
 
     Parameters
@@ -52,7 +52,7 @@ def labeled_sequence(
     """
     split = check_label(row, where)
     letters = row.get("sequence", "")
-    return LabelledSequence(
+    return LabeledSequence(
         sequence=alphabet.normalize(letters, where=where) if letters else "",
         label=row["label"],
         id=identifier,
@@ -63,9 +63,9 @@ def labeled_sequence(
     )
 
 
-def read_labelled_table(
+def read_labeled_table(
     path: str | Path, alphabet: Alphabet, on_letters: OnLetters | None = None
-) -> list[LabelledSequence]:
+) -> list[LabeledSequence]:
     """Read training examples from a TSV or CSV table, plain or compressed.
 
     Raises `InputError` with file and line, for a missing column, a row of another width, an empty label or
@@ -84,10 +84,10 @@ def read_labelled_table(
 
     Returns
     -------
-    list of LabelledSequence
+    list of LabeledSequence
         In the order of the file; an example without an id is ``row<N>``, counted from 1.
     """
-    examples: list[LabelledSequence] = []
+    examples: list[LabeledSequence] = []
     for where, row in read_rows(path, REQUIRED, REMEDY):
         check_label(row, where)
         if not row["sequence"]:
@@ -101,12 +101,12 @@ def read_labelled_table(
     return examples
 
 
-def read_labelled_fastas(
+def read_labeled_fastas(
     paths: Mapping[str, str | Path],
     alphabet: Alphabet,
     on_letters: OnLetters | None = None,
     on_skip: OnSkip | None = None,
-) -> list[LabelledSequence]:
+) -> list[LabeledSequence]:
     """Read training examples from one FASTA file per class.
 
     Parameters
@@ -121,7 +121,7 @@ def read_labelled_fastas(
         Called with each record without letters; if None, such a record is an error.
     """
     return [
-        LabelledSequence(record.sequence, label, record.id, file=str(path))
+        LabeledSequence(record.sequence, label, record.id, file=str(path))
         for label, path in paths.items()
         for record in read_fasta(path, alphabet, duplicates="keep", on_letters=on_letters, on_skip=on_skip)
     ]
@@ -140,9 +140,9 @@ def read_column(path: str | Path, name: str) -> list[str]:
     return [row[name.lower()] for _, row in read_rows(path, (name.lower(),), "name one of its columns")]
 
 
-def write_labelled_table(
+def write_labeled_table(
     path: str | Path,
-    examples: Iterable[LabelledSequence],
+    examples: Iterable[LabeledSequence],
     provenance: Sequence[str] = (),
     *,
     delimiter: str | None = None,

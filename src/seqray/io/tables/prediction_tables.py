@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from seqray.core import Alphabet, InputError, LabelledSequence
+from seqray.core import Alphabet, InputError, LabeledSequence
 from seqray.io.files import display_name, open_input
 from seqray.io.tables.delimited import data_lines, delimiter_of, split_cells, split_rows
 from seqray.io.tables.labeled import labeled_sequence
@@ -108,7 +108,7 @@ def _read_text(path: str | Path, header: Sequence[str] = ()) -> Table:
 # ------------------------------------------------------------------------------------------------ labels
 
 
-def read_labels(path: str | Path, alphabet: Alphabet) -> list[LabelledSequence]:
+def read_labels(path: str | Path, alphabet: Alphabet) -> list[LabeledSequence]:
     """Read labels by id: a labeled table, or two columns of id and label without a header.
 
     The sequences are empty if the table has no column ``sequence``. Raises `InputError` for a missing column,

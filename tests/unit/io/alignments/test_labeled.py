@@ -1,4 +1,4 @@
-"""Labelled alignments from a table of files, and from one file with a table of labels."""
+"""Labeled alignments from a table of files, and from one file with a table of labels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.errors import InputError
-from seqray.io.alignments.labeled import read_labelled_alignments, read_labelled_stockholm
+from seqray.io.alignments.labeled import read_labeled_alignments, read_labeled_stockholm
 
 RNA = ALPHABETS["rna"]
 STOCKHOLM = """\
@@ -33,17 +33,17 @@ def test_a_table_names_files_relative_to_itself(folder):
     (folder / "t.tsv").write_text(
         "file\tlabel\tid\tgroup\tsplit\none.fa\ttRNA\tmine\tg1\ttrain\nmany.sto\trRNA\tA2\t\ttest\n"
     )
-    first, second = read_labelled_alignments(folder / "t.tsv", RNA)
+    first, second = read_labeled_alignments(folder / "t.tsv", RNA)
     assert (first.id, first.label, first.group, first.split) == ("mine", "tRNA", "g1", "train")
     assert first.sequence == "ACGU"  # the query without its gaps
     assert (second.id, second.label, second.group, second.split) == ("A2", "rRNA", None, "test")
 
 
-def test_one_file_is_labelled_by_the_ids_of_a_table(folder):
+def test_one_file_is_labeled_by_the_ids_of_a_table(folder):
     (folder / "labels.csv").write_text("id,label,group\nA1,tRNA,c\n")
-    [examples], unlabelled = read_labelled_stockholm([folder / "many.sto"], folder / "labels.csv", RNA)
+    [examples], unlabeled = read_labeled_stockholm([folder / "many.sto"], folder / "labels.csv", RNA)
     assert [(e.id, e.label, e.group, e.rows) for e in examples] == [("A1", "tRNA", "c", 2)]
-    assert unlabelled == 1
+    assert unlabeled == 1
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_one_file_is_labelled_by_the_ids_of_a_table(folder):
 def test_a_table_that_cannot_be_read_says_where(folder, table, message):
     (folder / "t.tsv").write_text(table)
     with pytest.raises(InputError) as caught:
-        read_labelled_alignments(folder / "t.tsv", RNA)
+        read_labeled_alignments(folder / "t.tsv", RNA)
     assert message in str(caught.value)
 
 
@@ -70,18 +70,18 @@ def test_one_table_labels_the_alignments_of_several_files(folder):
     (folder / "more.sto").write_text(STOCKHOLM.replace("AC A1", "AC Z9"))
     files = [folder / "many.sto", folder / "more.sto"]
     (folder / "both.csv").write_text("id,label\nA1,x\nZ9,y\n")
-    examples, unlabelled = read_labelled_stockholm(files, folder / "both.csv", RNA)
+    examples, unlabeled = read_labeled_stockholm(files, folder / "both.csv", RNA)
     assert [[(e.id, e.label) for e in part] for part in examples] == [[("A1", "x")], [("Z9", "y")]]
-    assert unlabelled == 2
+    assert unlabeled == 2
     (folder / "both.csv").write_text("id,label\nA2,x\n")
     with pytest.raises(InputError, match=r"contains 'A2', and so does .*many\.sto"):
-        read_labelled_stockholm(files, folder / "both.csv", RNA)
+        read_labeled_stockholm(files, folder / "both.csv", RNA)
 
 
 def test_an_alignment_is_named_once(folder):
     (folder / "t.tsv").write_text("file\tlabel\tid\nmany.sto\tx\tA1\nmany.sto\tx\tA1\n")
     with pytest.raises(InputError, match=r"line 3: names the alignment 'A1' of many\.sto a second time"):
-        read_labelled_alignments(folder / "t.tsv", RNA)
+        read_labeled_alignments(folder / "t.tsv", RNA)
 
 
 @pytest.mark.parametrize(
@@ -94,5 +94,5 @@ def test_an_alignment_is_named_once(folder):
 def test_labels_that_do_not_fit_the_file_say_where(folder, labels, message):
     (folder / "labels.csv").write_text(labels)
     with pytest.raises(InputError) as caught:
-        read_labelled_stockholm([folder / "many.sto"], folder / "labels.csv", RNA)
+        read_labeled_stockholm([folder / "many.sto"], folder / "labels.csv", RNA)
     assert message in str(caught.value)

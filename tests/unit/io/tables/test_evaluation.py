@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from seqray.core.errors import InputError
+from seqray.core.numbers import format_number
 from seqray.evaluation.floor import answers_from_probabilities
 from seqray.evaluation.run import evaluate_scores
 from seqray.io.tables.evaluation import (
@@ -17,7 +18,6 @@ from seqray.io.tables.evaluation import (
     write_figures,
     write_json,
 )
-from seqray.io.tables.writing import format_number
 
 CLASSES = ("background", "promoter")
 

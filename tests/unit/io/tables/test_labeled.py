@@ -8,23 +8,23 @@ import pytest
 
 from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.errors import InputError
-from seqray.core.records import LabelledSequence
+from seqray.core.records import LabeledSequence
 from seqray.io.tables.labeled import (
     read_column,
-    read_labelled_fastas,
-    read_labelled_table,
-    write_labelled_table,
+    read_labeled_fastas,
+    read_labeled_table,
+    write_labeled_table,
 )
 
 EXAMPLES = [
-    LabelledSequence("ACGT", "promoter", "a", "g1", "train"),
-    LabelledSequence("GGCC", "back,ground", 'b "quoted"'),
+    LabeledSequence("ACGT", "promoter", "a", "g1", "train"),
+    LabeledSequence("GGCC", "back,ground", 'b "quoted"'),
 ]
 
 
 def test_a_table_by_hand(tmp_path):
     path = tmp_path / "a.tsv"
-    assert write_labelled_table(path, iter(EXAMPLES[:1]), ["seqray x", "note: y"]) == 1
+    assert write_labeled_table(path, iter(EXAMPLES[:1]), ["seqray x", "note: y"]) == 1
     assert path.read_text() == (
         "# seqray x\n# note: y\nsequence\tlabel\tid\tgroup\tsplit\nACGT\tpromoter\ta\tg1\ttrain\n"
     )
@@ -33,32 +33,32 @@ def test_a_table_by_hand(tmp_path):
 @pytest.mark.parametrize("name", ["a.tsv", "a.csv", "a.tsv.gz", "a.csv.gz"])
 def test_every_format_is_read_back(tmp_path, name):
     path = tmp_path / name
-    write_labelled_table(path, EXAMPLES, ["seqray x"])
-    assert read_labelled_table(path, DNA) == EXAMPLES
+    write_labeled_table(path, EXAMPLES, ["seqray x"])
+    assert read_labeled_table(path, DNA) == EXAMPLES
     text = (gzip.decompress if name.endswith("gz") else bytes)(path.read_bytes()).decode()
     assert ("sequence,label" in text) == (".csv" in name)
 
 
 def test_a_context_gets_a_column(tmp_path):
-    examples = [*EXAMPLES, LabelledSequence("TTTT", "promoter", "c", context="E. coli")]
-    write_labelled_table(tmp_path / "a.csv", examples)
+    examples = [*EXAMPLES, LabeledSequence("TTTT", "promoter", "c", context="E. coli")]
+    write_labeled_table(tmp_path / "a.csv", examples)
     assert (tmp_path / "a.csv").read_text().splitlines()[0] == "sequence,label,id,group,split,context"
-    assert read_labelled_table(tmp_path / "a.csv", DNA) == examples
+    assert read_labeled_table(tmp_path / "a.csv", DNA) == examples
 
 
 def test_no_example_leaves_a_header(tmp_path):
-    assert write_labelled_table(tmp_path / "a.tsv", []) == 0
+    assert write_labeled_table(tmp_path / "a.tsv", []) == 0
     assert (tmp_path / "a.tsv").read_text() == "sequence\tlabel\tid\tgroup\tsplit\n"
 
 
 def test_folds_get_a_column_before_the_context(tmp_path):
-    examples = [EXAMPLES[0], LabelledSequence("TTTT", "promoter", "c", context="E. coli")]
-    write_labelled_table(tmp_path / "a.tsv", examples, folds=[2, None])
+    examples = [EXAMPLES[0], LabeledSequence("TTTT", "promoter", "c", context="E. coli")]
+    write_labeled_table(tmp_path / "a.tsv", examples, folds=[2, None])
     assert (tmp_path / "a.tsv").read_text() == (
         "sequence\tlabel\tid\tgroup\tsplit\tfold\tcontext\n"
         "ACGT\tpromoter\ta\tg1\ttrain\t2\t\nTTTT\tpromoter\tc\t\t\t\tE. coli\n"
     )
-    assert read_labelled_table(tmp_path / "a.tsv", DNA) == examples
+    assert read_labeled_table(tmp_path / "a.tsv", DNA) == examples
 
 
 def test_a_further_column_is_read_in_the_order_of_the_rows(tmp_path):
@@ -77,9 +77,9 @@ def test_all_columns_in_any_order(tmp_path, delimiter, end):
     rows = ["id label SEQUENCE group split extra", "x promoter acgu g1 train 1", "y other ACGN g2 test 2"]
     path = tmp_path / "t.txt"
     path.write_bytes(end.join(row.replace(" ", delimiter) for row in rows).encode())
-    assert read_labelled_table(path, DNA) == [
-        LabelledSequence("ACGT", "promoter", "x", "g1", "train"),
-        LabelledSequence("ACGN", "other", "y", "g2", "test"),
+    assert read_labeled_table(path, DNA) == [
+        LabeledSequence("ACGT", "promoter", "x", "g1", "train"),
+        LabeledSequence("ACGN", "other", "y", "g2", "test"),
     ]
 
 
@@ -88,16 +88,16 @@ def test_two_columns_are_enough_and_rows_get_numbers(tmp_path):
     path.write_text(
         '\ufeff# a comment\n\nsequence,label\nMKV*,"a, b"\n# another\nMKW, c \n', encoding="utf-8"
     )
-    assert read_labelled_table(path, PROTEIN) == [
-        LabelledSequence("MKV", "a, b", "row1"),
-        LabelledSequence("MKW", "c", "row2"),
+    assert read_labeled_table(path, PROTEIN) == [
+        LabeledSequence("MKV", "a, b", "row1"),
+        LabeledSequence("MKW", "c", "row2"),
     ]
 
 
 def test_empty_cells_of_optional_columns_are_none(tmp_path):
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(b"sequence,label,id,group,split\nA,x,,,\n"))
-    assert read_labelled_table(path, DNA) == [LabelledSequence("A", "x", "row1", None, None)]
+    assert read_labeled_table(path, DNA) == [LabeledSequence("A", "x", "row1", None, None)]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_bad_table_names_the_place(tmp_path, content, message):
     path = tmp_path / "t.csv"
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
-        read_labelled_table(path, DNA)
+        read_labeled_table(path, DNA)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -131,7 +131,7 @@ def test_a_bad_table_names_the_place(tmp_path, content, message):
 def test_one_fasta_per_class_keeps_order_and_repeated_ids(tmp_path):
     (tmp_path / "p.fa").write_text(">x\nACG\n>x\nTT\n")
     (tmp_path / "n.fa").write_text(">x\nGG\n")
-    examples = read_labelled_fastas({"promoter": tmp_path / "p.fa", "other": tmp_path / "n.fa"}, DNA)
+    examples = read_labeled_fastas({"promoter": tmp_path / "p.fa", "other": tmp_path / "n.fa"}, DNA)
     assert [(e.sequence, e.label, e.id) for e in examples] == [
         ("ACG", "promoter", "x"),
         ("TT", "promoter", "x"),
@@ -143,13 +143,13 @@ def test_letters_are_passed_on_as_they_are_in_the_file(tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("label,sequence\na,acGU\nb, TTgg \n")
     seen = []
-    examples = read_labelled_table(table, DNA, seen.append)
+    examples = read_labeled_table(table, DNA, seen.append)
     assert [e.sequence for e in examples] == ["ACGT", "TTGG"]
     assert seen == ["acGU", "TTgg"]
     fasta = tmp_path / "a.fa"
     fasta.write_text(">x\nac\nGT\n>none\n>y\nTTgg\n")
     seen, skipped = [], []
-    examples = read_labelled_fastas({"a": fasta}, DNA, seen.append, skipped.append)
+    examples = read_labeled_fastas({"a": fasta}, DNA, seen.append, skipped.append)
     assert [e.sequence for e in examples] == ["ACGT", "TTGG"]
     assert seen == ["acGT", "TTgg"]
     assert [record.id for record in skipped] == ["none"]
