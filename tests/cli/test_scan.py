@@ -297,7 +297,7 @@ def test_ctrl_c_in_mid_run_leaves_no_output(tiny_model_file, tmp_path):
         (["--region", "one:1-5000"], "which has 3000 letters"),
         (["--region", "one:9-5"], "--region one:9-5"),
         (["--circular-id", "tow"], "did you mean 'two'"),
-        (["-o", "calls.txt"], "calls.txt: does not name a format"),
+        (["-o", "calls.txt"], "calls.txt: does not end in the suffix of a known format"),
         (["-o", "no/such/folder.bed"], "directory doesn't exist"),
         (["-o", "-", "-o", "-"], "named twice"),
         (["--track", "x.wig"], "x.wig: does not end in the suffix of a known track"),

@@ -88,7 +88,7 @@ def test_one_report_shows_it_all(finished, tmp_path):
     done = snakemake(finished, "--cores", "1", "--report", str(page))
     assert done.returncode == 0, done.stderr
     text = page.read_text(encoding="utf-8")
-    for words in ("Models trained on labelled sets", "Evaluation", "Comparison", "Explanations", "Models"):
+    for words in ("Models trained on labeled sets", "Evaluation", "Comparison", "Explanations", "Models"):
         assert words in text
 
 
