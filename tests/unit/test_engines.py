@@ -211,7 +211,7 @@ def test_a_graph_that_answers_differently_is_not_written(stored, tmp_path, monke
 
 
 def test_a_name_of_another_end_is_refused(stored, tmp_path):
-    with pytest.raises(InputError, match="does not end in .onnx"):
+    with pytest.raises(InputError, match="does not end in"):
         export_onnx(stored, tmp_path / "m.pb")
 
 
