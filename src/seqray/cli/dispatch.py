@@ -7,7 +7,6 @@ standard error.
 
 from __future__ import annotations
 
-import difflib
 import os
 import signal
 import sys
@@ -16,7 +15,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from seqray.cli.common import Outcome, Resources, json_lines, report_versions
+from seqray.cli.common import Resources, json_lines, report_versions
 from seqray.cli.verbs import VERBS, parse
 from seqray.core import (
     ConfigError,
@@ -126,6 +125,8 @@ def _dispatch(words: list[str]) -> int:
         print(f"seqray {__version__}", flush=True)
         return 0
     if verb not in VERBS:
+        import difflib
+
         near = difflib.get_close_matches(verb, VERBS, n=1)
         remedy = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(VERBS)}"
         raise ConfigError(f"unknown verb '{verb}'", remedy=remedy)

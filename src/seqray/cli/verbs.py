@@ -7,7 +7,6 @@ one and returns an `Outcome`.
 from __future__ import annotations
 
 import argparse
-import difflib
 import re
 from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
@@ -49,6 +48,8 @@ class Parser(argparse.ArgumentParser):
         unknown = re.search(r"unrecognized arguments:.*?(--[\w-]+)", message)
         if unknown:
             known = re.findall(r"--[\w-]+", self.format_usage())
+            import difflib
+
             near = difflib.get_close_matches(unknown[1], known, n=1)
             remedy = f"did you mean '{near[0]}'?" if near else remedy
         raise ConfigError(message, remedy=remedy)

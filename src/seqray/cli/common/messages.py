@@ -7,15 +7,12 @@ about it.
 from __future__ import annotations
 
 import io
-import json
-import platform
 import resource
 import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import Any, TextIO
 
 _LEVELS = (("seqray: error:", "error"), ("seqray: interrupted", "error"), ("seqray: terminated", "error"))
@@ -67,6 +64,9 @@ class JsonLines(io.TextIOBase):
 
     def event(self, message: str, **more: Any) -> None:
         """Write one object: a message, and what is known beside it."""
+        import json
+        from datetime import UTC, datetime
+
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         entry = {"time": now, "level": level_of(message), "verb": self._verb, "message": message} | more
         self._target.write(json.dumps(entry, ensure_ascii=False) + "\n")
@@ -118,6 +118,8 @@ class Resources:
 
 def report_versions(command: Sequence[str]) -> None:
     """Report what runs where, for ``--verbose``."""
+    import platform
+
     from seqray.core import __version__
 
     print(
