@@ -131,7 +131,17 @@ def check(
 def heads(
     model: TrainedModel, records: Iterable[SequenceRecord], options: ExplainOptions | None = None
 ) -> tuple[HeadFigures, ...]:
-    """Describe the attention heads of all members by their means over the records."""
+    """Describe the attention heads of all members by their means over the records.
+
+    Parameters
+    ----------
+    model
+        A model of sequences.
+    records
+        Records to explain; each is read once.
+    options
+        Class explained; the defaults if None.
+    """
     chosen = options or ExplainOptions()
     items = _read(model, list(enumerate(checked_records(records, model, ""))), chosen)
     groups = [(np.stack([i.codes for i in group]), group[0].target) for group in _of_one_kind(items)]

@@ -159,7 +159,17 @@ def kmer_groups(
 
 
 def chunks(sequences: Sequence[str], alphabet: Alphabet, letters: int) -> Iterator[tuple[int, CodeStack]]:
-    """First row and codes of runs of sequences, each of about so many letters."""
+    """Yield runs of sequences: the first row and the codes of each.
+
+    Parameters
+    ----------
+    sequences
+        In order of rows.
+    alphabet
+        Of the sequences.
+    letters
+        A run ends once it has this many letters.
+    """
     begin, size = 0, 0
     for row, sequence in enumerate(sequences):
         size += len(sequence)

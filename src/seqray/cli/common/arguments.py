@@ -195,7 +195,17 @@ class Outcome:
 
 
 def add_options(parser: Any, options: type[Options], names: Sequence[str] | None = None) -> None:
-    """Add declared options to a parser: all of a class, or some."""
+    """Add declared options to a parser: all of a class, or some.
+
+    Parameters
+    ----------
+    parser
+        An argparse parser or group of arguments.
+    options
+        Class that declares the options.
+    names
+        Fields to add; None for all.
+    """
     hints = get_type_hints(options)
     for one in fields(options):  # pyright: ignore[reportArgumentType]
         if names is not None and one.name not in names:

@@ -110,7 +110,17 @@ def open_model(
 
 
 def provenance(command: Sequence[str], model: TrainedModel, facts: Mapping[str, object]) -> list[str]:
-    """The header of every output of a run with a model."""
+    """Build the header of every output of a run with a model.
+
+    Parameters
+    ----------
+    command
+        Words of the command line.
+    model
+        The model of the run.
+    facts
+        Further lines: key and value.
+    """
     from seqray.io.tables import describe_alphabet, provenance_lines
 
     return provenance_lines(command, model.card.name, model.sha256, describe_alphabet(model.alphabet), facts)

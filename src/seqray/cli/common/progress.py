@@ -77,7 +77,17 @@ class Progress:
         )
 
     def update(self, done: int, total: int | None = None, phase: str | None = None) -> None:
-        """Set the number of units done, and the total and the phase where they changed."""
+        """Set the number of units done, and the total and the phase if they changed.
+
+        Parameters
+        ----------
+        done
+            Units done so far.
+        total
+            Units in all; None leaves it as it is.
+        phase
+            Name of the current step; None leaves it as it is.
+        """
         if phase not in (None, self._phase):
             self._begin(str(phase), total)
         self._total = total or self._total

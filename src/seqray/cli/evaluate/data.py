@@ -57,7 +57,17 @@ class Material:
 
 
 def read_for(request: EvaluateRequest, card: Card, notes: list[str]) -> list[Any]:
-    """What a model reads: labeled sequences, or alignments, which have the same fields."""
+    """Read what a model takes: labeled sequences, or alignments, which have the same fields.
+
+    Parameters
+    ----------
+    request
+        Names the files.
+    card
+        Of the model.
+    notes
+        Receives a line about records that are left out.
+    """
     files = request.data.located(request.labels)
     return read_with_notes(kind_of(card).read_labeled, files, ALPHABETS[card.model.alphabet], notes)
 
@@ -149,6 +159,15 @@ def group_keys(
     """Groups that the bootstrap draws as a whole: a key for each example or None, and a description.
 
     Examples without a group are groups of their own.
+
+    Parameters
+    ----------
+    examples
+        N evaluated examples.
+    alphabet
+        Of their sequences.
+    how
+        ``column``, ``words``, ``none`` or ``auto``, as ``--groups``.
     """
     named = any(example.group for example in examples)
     lettered = all(example.sequence for example in examples)

@@ -22,7 +22,17 @@ if TYPE_CHECKING:
 def read_positives(
     request: NegativesRequest, alphabet: Alphabet, on_skip: OnSkip
 ) -> Iterator[LabeledSequence]:
-    """Read the positives from sequences or a table, with unique ids."""
+    """Read the positives from sequences or a table, with unique ids.
+
+    Parameters
+    ----------
+    request
+        The parsed command line.
+    alphabet
+        Of the sequences.
+    on_skip
+        Called with each record that is left out.
+    """
     from seqray.core import LabeledSequence
     from seqray.io.sequences import UniqueIds, read_sequences
     from seqray.io.tables import read_labeled_table
@@ -64,7 +74,24 @@ def is_table(path: str) -> bool:
 def read_genome_context(
     options: GenomeOptions, alphabet: Alphabet, mix: Mapping[str, Fraction]
 ) -> tuple[GenomeContext | None, dict[str, object]]:
-    """Read the genome, its genes and starts, as far as the recipes need them; and what to say of them."""
+    """Read the genome, its genes and its starts, as far as the recipes need them.
+
+    Parameters
+    ----------
+    options
+        Names the files.
+    alphabet
+        Of the genome.
+    mix
+        Recipe to its share of the negatives.
+
+    Returns
+    -------
+    GenomeContext or None
+        None if no recipe needs a genome.
+    dict
+        Lines for the header.
+    """
     needed = [name for name in mix if RECIPES[name].genome]
     if not needed or options.genome is None or not alphabet.is_nucleotide:
         return None, {}
@@ -88,8 +115,8 @@ def read_genome_context(
     near: dict[str, Any] = {}
     notes: dict[str, object] = {}
     if avoiding:
-        starts = read_starts(options, features, source)
-        near, notes = near_starts_of(options, starts, genome, source)
+        starts = _read_starts(options, features, source)
+        near, notes = _near_starts_of(options, starts, genome, source)
     return GenomeContext(genome, annotation, near, avoiding), notes
 
 
@@ -102,7 +129,7 @@ def is_genbank(path: str) -> bool:
         return detect_format(handle.peek(1)) == GENBANK
 
 
-def read_starts(options: GenomeOptions, features: Sequence[Feature], source: str | None) -> list[Feature]:
+def _read_starts(options: GenomeOptions, features: Sequence[Feature], source: str | None) -> list[Feature]:
     """Features that count as starts, of ``--starts`` or of the annotation."""
     from seqray.io.tracks import read_features, select_features
 
@@ -116,7 +143,7 @@ def read_starts(options: GenomeOptions, features: Sequence[Feature], source: str
     return select_features(found, kinds, options.starts or source or "")
 
 
-def near_starts_of(
+def _near_starts_of(
     options: GenomeOptions, starts: Sequence[Feature], genome: Genome, source: str | None
 ) -> tuple[dict[str, Any], dict[str, object]]:
     """Letters near starts, and a line that says so."""

@@ -37,7 +37,17 @@ def output_format(output: TableOutput) -> str:
 
 
 def provenance(command: Sequence[str], alphabet: Alphabet, extra: dict[str, object]) -> list[str]:
-    """The header of every output; there is no model in it."""
+    """Build the header of every output, which names no model.
+
+    Parameters
+    ----------
+    command
+        Words of the command line.
+    alphabet
+        Of the sequences.
+    extra
+        Further lines: key and value.
+    """
     from seqray.io.tables import describe_alphabet, provenance_lines
 
     lines = provenance_lines(command, "", "", describe_alphabet(alphabet), extra)
@@ -59,7 +69,19 @@ def facts(result: NegativeSet, options: NegativeOptions) -> dict[str, object]:
 
 
 def write(path: str | Path, kind: str, examples: Sequence[LabeledSequence], lines: Sequence[str]) -> None:
-    """Write a table or a FASTA file."""
+    """Write a table or a FASTA file.
+
+    Parameters
+    ----------
+    path
+        Output; ``.gz`` is compressed.
+    kind
+        ``tsv``, ``csv`` or ``fasta``.
+    examples
+        Labeled sequences, in order.
+    lines
+        Provenance, without ``#``; FASTA has none.
+    """
     from seqray.io import open_output
     from seqray.io.tables import write_labeled_table
 

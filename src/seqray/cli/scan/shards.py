@@ -46,7 +46,26 @@ def check_outputs(request: ScanRequest) -> list[str]:
 def write_share(
     request: ScanRequest, model: TrainedModel, detector: Detector, options: ScanOptions
 ) -> tuple[int, list[str]]:
-    """Scan one share and write its shard; returns the number of records and what to say of them."""
+    """Scan one share and write its shard.
+
+    Parameters
+    ----------
+    request
+        The parsed command line.
+    model
+        The model of the detector.
+    detector
+        Scores windows.
+    options
+        How to scan.
+
+    Returns
+    -------
+    int
+        Number of records.
+    list of str
+        Lines for the user.
+    """
     kept: list[tuple[str, str]] = []
     number, total = request.outputs.shard or (1, 1)
     with Staging() as staging:

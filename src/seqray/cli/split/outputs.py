@@ -114,7 +114,17 @@ def _dropped_text(result: SplitResult) -> str:
 
 
 def proof_text(result: SplitResult, line: ProofLine, *, names: bool = False) -> str:
-    """One line of the proof in words."""
+    """One line of the proof in words.
+
+    Parameters
+    ----------
+    result
+        The finished split.
+    line
+        One boundary and class.
+    names
+        Whether to name the most similar pair.
+    """
     pair = f" ({_id(result, line.row)} and {_id(result, line.nearest)})" if names else ""
     text = f"highest identity {_number(line.highest)}{pair}, "
     text += ", ".join(
@@ -135,7 +145,19 @@ def _id(result: SplitResult, row: int) -> str:
 
 
 def write(out: str, proof: str | None, result: SplitResult, lines: Sequence[str]) -> None:
-    """Write the table and the proof, both or neither."""
+    """Write the table and the proof, both or neither.
+
+    Parameters
+    ----------
+    out
+        Path of the table.
+    proof
+        Path of the proof; None for no proof.
+    result
+        The finished split.
+    lines
+        Provenance, without ``#``.
+    """
     chosen = [i for i in range(len(result.data)) if not result.division.dropped[i]]
     division = result.division
     examples = [
@@ -145,11 +167,11 @@ def write(out: str, proof: str | None, result: SplitResult, lines: Sequence[str]
     folds = [division.fold[i] for i in chosen] if result.options.folds else None
     with Staging() as staging:
         if proof:
-            write_proof(staging.path(proof), result, lines)
+            _write_proof(staging.path(proof), result, lines)
         write_labeled_table(staging.path(out), examples, lines, folds=folds)
 
 
-def write_proof(path: str | Path, result: SplitResult, lines: Sequence[str]) -> None:
+def _write_proof(path: str | Path, result: SplitResult, lines: Sequence[str]) -> None:
     """Write one row for each boundary and class; ``all`` stands for the classes together."""
     from seqray.io import open_output
 

@@ -18,11 +18,23 @@ class FigureTable:
         self._by_key = {(f.section, f.split, f.label, f.quantity): f for f in self.figures}
 
     def get(self, section: str, split: str, quantity: str, label: str = EVERY_CLASS) -> AuditFigure | None:
-        """One figure, None if it is missing."""
+        """One figure, None if it is missing.
+
+        Parameters
+        ----------
+        section, split, quantity, label
+            The key of the figure; by default that of all classes.
+        """
         return self._by_key.get((section, split, label, quantity))
 
     def value(self, section: str, split: str, quantity: str, label: str = EVERY_CLASS) -> float:
-        """Value of a figure; NaN if it is missing."""
+        """Value of a figure; NaN if it is missing.
+
+        Parameters
+        ----------
+        section, split, quantity, label
+            The key of the figure; by default that of all classes.
+        """
         found = self.get(section, split, quantity, label)
         return found.value if found else math.nan
 
@@ -65,7 +77,15 @@ def of_class(label: str) -> str:
 
 
 def plural(count: float, one: str, many: str) -> str:
-    """``one`` for a count of 1, else ``many``."""
+    """``one`` for a count of 1, else ``many``.
+
+    Parameters
+    ----------
+    count
+        Number of items.
+    one, many
+        The noun in the singular and in the plural.
+    """
     return one if count == 1 else many
 
 

@@ -75,7 +75,15 @@ class Genome:
         return self.names[contig], position - int(self.offsets[contig])
 
     def letters(self, start: int, end: int, strand: str) -> str:
-        """Letters of an interval, 5' to 3' on its strand."""
+        """Letters of an interval, 5' to 3' on its strand.
+
+        Parameters
+        ----------
+        start, end
+            Half-open interval of the genome, 0-based, in letters.
+        strand
+            ``+`` or ``-``.
+        """
         codes = self.codes[start:end]
         return self.alphabet.decode(reverse_complement_codes(codes) if strand == "-" else codes)
 

@@ -128,7 +128,17 @@ class SequenceLayer(AttentionLayer):
     def of_call(
         cls, attention: MultiHeadAttention, arguments: dict[str, Any], heads: Tensor | None
     ) -> SequenceLayer:
-        """From the arguments of `MultiHeadAttention.forward`."""
+        """Build from the arguments of `MultiHeadAttention.forward`.
+
+        Parameters
+        ----------
+        attention
+            The module called.
+        arguments
+            Arguments of the call, by name.
+        heads
+            (B, Lq, D) output of the heads; None without gradients.
+        """
         mask, rotation = arguments.get("mask"), arguments.get("rotation")
         return cls(heads, attention, arguments["x"], mask, rotation, arguments.get("first_query_only", False))
 

@@ -90,7 +90,17 @@ class ColumnLayer(AxialLayer):
 
     @classmethod
     def of_call(cls, layer: ColumnAttention, arguments: dict[str, Any], heads: Tensor | None) -> ColumnLayer:
-        """From the arguments of `ColumnAttention.forward`."""
+        """Build from the arguments of `ColumnAttention.forward`.
+
+        Parameters
+        ----------
+        layer
+            The module called.
+        arguments
+            Arguments of the call, by name.
+        heads
+            Output of the heads; None without gradients.
+        """
         return cls(heads, layer.attention, arguments["x"], arguments.get("row_mask"), None, None)
 
     @property
@@ -113,7 +123,17 @@ class RowLayer(AxialLayer):
 
     @classmethod
     def of_call(cls, layer: RowAttention, arguments: dict[str, Any], heads: Tensor | None) -> RowLayer:
-        """From the arguments of `RowAttention.forward`."""
+        """Build from the arguments of `RowAttention.forward`.
+
+        Parameters
+        ----------
+        layer
+            The module called.
+        arguments
+            Arguments of the call, by name.
+        heads
+            Output of the heads; None without gradients.
+        """
         masks = arguments.get("row_mask"), arguments.get("column_mask")
         return cls(heads, layer.attention, arguments["x"], *masks, arguments.get("rotation"), layer)
 

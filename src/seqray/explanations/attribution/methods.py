@@ -75,7 +75,17 @@ def check_methods(model: TrainedModel, names: Iterable[str]) -> None:
 
 
 def member_effects(model: TrainedModel, codes: Codes, target: int) -> Floats:
-    """Effects of all substitutions by each member: (M, N, n, A)."""
+    """Effects of all substitutions by each member: (M, N, n, A), changes of the log-odds.
+
+    Parameters
+    ----------
+    model
+        A model of sequences.
+    codes
+        (N, n) letter codes of records of one length.
+    target
+        Index of the class explained.
+    """
     networks = model.sequence_networks
     return np.stack([sequence_scores.effects(AttributionTarget(model, n, target), codes) for n in networks])
 
@@ -118,7 +128,15 @@ def member_scores(
 
 
 def score_alignment(targets: list[AlignmentTarget], name: str, settings: MethodSettings) -> AlignmentScores:
-    """Scores by one method, the mean over the members of a model: a target for each of them."""
+    """Score an alignment by one method: the mean over the members of a model.
+
+    Parameters
+    ----------
+    targets
+        One for each member.
+    name, settings
+        A name in `ALIGNMENT_METHODS`, and its settings.
+    """
     compute = METHODS[name].of_alignment
     if compute is None:
         raise ValueError(f"method '{name}' does not explain alignments")

@@ -36,19 +36,49 @@ from seqray.models.tokenizers import OwnTokenizer
 
 
 def rollout_shares(target: AttributionTarget, codes: Codes, settings: MethodSettings) -> Floats:
-    """Shares by `rollout`."""
+    """Shares by `rollout`.
+
+    Parameters
+    ----------
+    target
+        Network and class explained.
+    codes
+        (N, n) letter codes of records of one length.
+    settings
+        Residual share, combination of heads, and spread over letters.
+    """
     residual, heads = settings.residual, settings.heads
     return _shares(target, codes, settings, lambda traced: rollout(traced, residual=residual, heads=heads))
 
 
 def value_rollout_shares(target: AttributionTarget, codes: Codes, settings: MethodSettings) -> Floats:
-    """Shares by `value_rollout`."""
+    """Shares by `value_rollout`.
+
+    Parameters
+    ----------
+    target
+        Network and class explained.
+    codes
+        (N, n) letter codes of records of one length.
+    settings
+        Residual share, and spread over letters.
+    """
     check_values(target.model)
     return _shares(target, codes, settings, lambda traced: value_rollout(traced, residual=settings.residual))
 
 
 def grad_rollout_shares(target: AttributionTarget, codes: Codes, settings: MethodSettings) -> Floats:
-    """Shares by `grad_rollout`."""
+    """Shares by `grad_rollout`.
+
+    Parameters
+    ----------
+    target
+        Network and class explained.
+    codes
+        (N, n) letter codes of records of one length.
+    settings
+        Residual share, and spread over letters.
+    """
 
     def roll(traced: Trace[AttentionLayer]) -> Tensor:
         return grad_rollout(traced, target.of_logits(traced.logits), residual=settings.residual)
@@ -57,7 +87,17 @@ def grad_rollout_shares(target: AttributionTarget, codes: Codes, settings: Metho
 
 
 def input_x_gradient(target: AttributionTarget, codes: Codes, _: MethodSettings) -> Floats:
-    """Scores by `gradients.input_x_gradient`."""
+    """Scores by `gradients.input_x_gradient`.
+
+    Parameters
+    ----------
+    target
+        Network and class explained.
+    codes
+        (N, n) letter codes of records of one length.
+    _
+        Not used.
+    """
     letters = _letter_tokens(target)
     return _by_batches(
         target,
@@ -67,7 +107,17 @@ def input_x_gradient(target: AttributionTarget, codes: Codes, _: MethodSettings)
 
 
 def integrated_gradients(target: AttributionTarget, codes: Codes, settings: MethodSettings) -> Floats:
-    """Scores by `gradients.integrated_gradients`."""
+    """Scores by `gradients.integrated_gradients`.
+
+    Parameters
+    ----------
+    target
+        Network and class explained.
+    codes
+        (N, n) letter codes of records of one length.
+    settings
+        Number of integration steps.
+    """
     letters = _letter_tokens(target)
     return _by_batches(
         target,
@@ -84,12 +134,32 @@ def effects(target: AttributionTarget, codes: Codes) -> Floats:
 
 
 def mean_loss(target: AttributionTarget, codes: Codes, _: MethodSettings) -> Floats:
-    """Scores by in-silico mutagenesis."""
+    """Scores by in-silico mutagenesis.
+
+    Parameters
+    ----------
+    target
+        Network and class explained.
+    codes
+        (N, n) letter codes of records of one length.
+    _
+        Not used.
+    """
     return loss_of_letters(effects(target, codes))
 
 
 def occlusion_falls(target: AttributionTarget, codes: Codes, settings: MethodSettings) -> Floats:
-    """Scores by occlusion with shuffled letters."""
+    """Scores by occlusion with shuffled letters.
+
+    Parameters
+    ----------
+    target
+        Network and class explained.
+    codes
+        (N, n) letter codes of records of one length.
+    settings
+        Length of the hidden stretch in letters.
+    """
     return occlusion(codes, target.model.alphabet, target.of_codes, block=settings.block or LETTER_BLOCK)
 
 

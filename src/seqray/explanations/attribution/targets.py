@@ -49,7 +49,17 @@ def class_explained(model: TrainedModel, target: str | None, label: str) -> int:
 
 
 def log_odds(logits: Tensor, target: int, temperature: float = 1.0) -> Tensor:
-    """log p / (1 - p) of class ``target``: (..., K) to (...), after division by the temperature."""
+    """Log-odds of one class, log p / (1 - p), after division by the temperature: (...).
+
+    Parameters
+    ----------
+    logits
+        (..., K) logits of all classes.
+    target
+        Index of the class.
+    temperature
+        Divides the logits.
+    """
     scaled = logits / temperature
     others = torch.cat((scaled[..., :target], scaled[..., target + 1 :]), dim=-1)
     return scaled[..., target] - torch.logsumexp(others, dim=-1)
@@ -69,9 +79,16 @@ class _Target(Generic[Net]):
 
 
 def token_batches(model: TrainedModel, codes: Codes, *, pad: bool = False) -> Iterator[tuple[slice, Tensor]]:
-    """Yield the tokens (B, L) of codes (N, n) on the model's device, some records at a time.
+    """Yield slices of the records, each with its tokens (B, L) on the device of the model.
 
-    The slice is that of the records. With ``pad`` the last batch repeats records to be as large as the rest.
+    Parameters
+    ----------
+    model
+        A model of sequences.
+    codes
+        (N, n) letter codes of records of one length.
+    pad
+        Whether the last batch repeats records to be as large as the others.
     """
     size = micro_batch(model.card.model, codes.shape[1], model.device)
     with compute_precision(model.device, "fp32"):
@@ -95,7 +112,17 @@ class AttributionTarget(_Target[SequenceNetwork]):
 
 
 def ensemble_score(model: TrainedModel, codes: Codes, target: int) -> Floats:
-    """Mean log-odds over the members: (N, n) codes to (N,). With two classes, the model's own log-odds."""
+    """Mean log-odds over the members: (N,). With two classes, the log-odds of the model itself.
+
+    Parameters
+    ----------
+    model
+        A model of sequences.
+    codes
+        (N, n) letter codes of records of one length.
+    target
+        Index of the class explained.
+    """
     targets = [AttributionTarget(model, network, target) for network in model.sequence_networks]
     return np.mean([one.of_codes(codes) for one in targets], axis=0)
 

@@ -57,7 +57,13 @@ def support_ranks(
 def scores_prefer(
     motif: Motif, explanations: Sequence[Explanation], alphabet: Alphabet, background: Floats
 ) -> bool:
-    """Whether the mean of the `support_ranks` exceeds a half by more than chance allows."""
+    """Whether the mean of the `support_ranks` exceeds 0.5 by more than chance allows.
+
+    Parameters
+    ----------
+    motif, explanations, alphabet, background
+        As for `support_ranks`.
+    """
     ranks = support_ranks(motif, explanations, alphabet, background)
     deviation = 1 / np.sqrt(12 * max(1, len(ranks)))  # of the mean of uniform ranks
     return bool(len(ranks) and ranks.mean() - 0.5 > _DEVIATIONS * deviation)
