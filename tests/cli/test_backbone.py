@@ -112,7 +112,7 @@ def test_a_backbone_goes_through_the_verbs(seqray, files):
     assert (status, printed.split("\t")[:2]) == (0, ["m.safetensors", "ok"])
     status, _, told = seqray("export", "m.safetensors", "--out", "m.onnx")  # told without the directory
     assert (status, told.count("\n")) == (2, 1)
-    assert "model 'toy' stands on a backbone, for which there is no graph; use torch" in told
+    assert "model 'toy' uses a backbone and cannot be converted to ONNX; use torch" in told
 
     assert seqray("scan", "genome.fa", *moved, "--out", "s.tsv", "--null-mb", "0")[0] == 0
     figures = ("--test", "data.tsv", "--out", "v.tsv", "--bootstrap", "10")
@@ -143,7 +143,7 @@ def test_a_backbone_goes_through_the_verbs(seqray, files):
         (("explain", "in.fa", "--heads", "h.tsv"), "model 'toy' has a backbone, whose heads can't be"),
         (
             ("predict", "in.fa", "--engine", "onnx"),
-            "model 'toy' stands on a backbone, for which there is no graph",
+            "model 'toy' uses a backbone and cannot be converted to ONNX",
         ),
         (
             ("predict", "in.fa", "--backbone", "other"),

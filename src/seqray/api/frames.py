@@ -23,7 +23,17 @@ _EXPLANATION_TYPES = {
 def prediction_frame(
     predictions: Iterable[Prediction], classes: Sequence[str], sets: bool = False
 ) -> pd.DataFrame:
-    """A row per prediction, with the columns of `write_predictions` and all digits of the probabilities."""
+    """One row per prediction, with the columns of `write_predictions` and unrounded probabilities.
+
+    Parameters
+    ----------
+    predictions
+        Predictions of N records.
+    classes
+        Names of the K classes.
+    sets
+        Whether to add the conformal sets.
+    """
     rows = list(predictions)
     columns: list[Any] = [[p.id for p in rows], [p.length for p in rows], [p.label for p in rows]]
     columns += list(np.array([p.probabilities for p in rows]).reshape(len(rows), len(classes)).T)

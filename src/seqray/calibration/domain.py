@@ -44,7 +44,21 @@ class KmerProfile:
 
     @classmethod
     def fit(cls, stack: CodeStack, labels: np.ndarray, k: int, letters: int, quantile: float) -> KmerProfile:
-        """Measure frequencies and spread over all sequences, and the limit as the widest class needs it."""
+        """Measure frequencies and spread over all sequences, and the limit of the widest class.
+
+        Parameters
+        ----------
+        stack
+            N sequences.
+        labels
+            (N,) class indices.
+        k
+            Length of a k-mer, in letters.
+        letters
+            Number of canonical letters.
+        quantile
+            Share of a class that must lie within the limit, 0 to 1.
+        """
         counts = kmer_counts(stack, k, letters)
         whole = counts.sum(axis=1) > 0
         counts, labels = counts[whole], labels[whole]

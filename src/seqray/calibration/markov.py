@@ -56,9 +56,20 @@ class MarkovProfile:
     def fit(
         cls, stack: CodeStack, labels: np.ndarray, alphabet: Alphabet, quantile: float
     ) -> MarkovProfile | None:
-        """Fit the chain to all sequences, and the rest by turns to what four fifths of them don't know.
+        """Fit the chain to all sequences, and the other values by cross-validation in five folds.
 
-        None where the data are too few: fewer than 50 sequences, or than 4 words per parameter.
+        Returns None for too few data: fewer than 50 sequences, or than 4 k-mers per parameter.
+
+        Parameters
+        ----------
+        stack
+            N sequences.
+        labels
+            (N,) class indices.
+        alphabet
+            Letters of the sequences.
+        quantile
+            Share of a class that must lie within the limit, 0 to 1.
         """
         letters = len(alphabet.letters)
         order = _affordable_order(int(stack.lengths.sum()), letters)
@@ -104,7 +115,15 @@ class MarkovProfile:
 
 
 def widest_limit(distances: np.ndarray, labels: np.ndarray, quantile: float) -> float:
-    """Quantile of the distances (N,) within the class (N,) that has the highest one."""
+    """Largest quantile of the distances within a class.
+
+    Parameters
+    ----------
+    distances, labels
+        (N,) distance and class index of each sequence.
+    quantile
+        0 to 1.
+    """
     return float(max(np.quantile(distances[labels == label], quantile) for label in np.unique(labels)))
 
 

@@ -76,7 +76,17 @@ class Intervals:
         return self.ends[place] - (sizes[place] - ranks)
 
     def extended(self, by: int, length: int, *, circular: bool = False) -> Intervals:
-        """Add ``by`` letters on both sides, cut at the ends of the sequence or carried across its origin."""
+        """Extend each interval on both sides.
+
+        Parameters
+        ----------
+        by
+            Letters to add on each side.
+        length
+            Length of the sequence, in letters.
+        circular
+            Continue across the origin; otherwise stop at the ends of the sequence.
+        """
         if by * 2 >= length and circular:
             return Intervals.merge([(0, length)] if len(self.starts) else [])
         pairs = []

@@ -46,13 +46,21 @@ def stack_codes(sequences: Sequence[np.ndarray] | np.ndarray) -> CodeStack:
 
 
 def kmer_starts(stack: CodeStack, k: int, letters: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Find every complete word of ``k`` canonical letters.
+    """Find all k-mers without ambiguous letters.
+
+    Parameters
+    ----------
+    stack
+        N sequences.
+    k
+        Length of a k-mer, in letters.
+    letters
+        Number of canonical letters.
 
     Returns
     -------
     start, owner, position : int64 (M,)
-        Index of the word's first letter in the stack, the sequence that it lies in, and its place there.
-        Words with an ambiguous letter or beyond the end of their sequence are left out.
+        Index of the first letter in the stack, index of the sequence, and position in the sequence.
     """
     total = len(stack.codes)
     owner = np.repeat(np.arange(len(stack), dtype=np.int64), stack.lengths)
@@ -66,7 +74,19 @@ def kmer_starts(stack: CodeStack, k: int, letters: int) -> tuple[np.ndarray, np.
 
 
 def kmer_indices(stack: CodeStack, start: np.ndarray, k: int, letters: int) -> np.ndarray:
-    """Number the words at ``start`` from 0 to letters**k - 1, first letter most significant: int64 (M,)."""
+    """Number the k-mers from 0 to letters**k - 1, first letter most significant: int64 (M,).
+
+    Parameters
+    ----------
+    stack
+        Sequences with the k-mers.
+    start
+        (M,) index of the first letter of each k-mer in the stack.
+    k
+        Length of a k-mer, in letters.
+    letters
+        Number of canonical letters.
+    """
     index = np.zeros(len(start), dtype=np.int64)
     for offset in range(k):
         index = index * letters + stack.codes[start + offset]
@@ -74,7 +94,17 @@ def kmer_indices(stack: CodeStack, start: np.ndarray, k: int, letters: int) -> n
 
 
 def kmer_counts(stack: CodeStack, k: int, letters: int) -> np.ndarray:
-    """Count the words of each sequence: int64 (N, letters**k)."""
+    """Count the k-mers of each sequence: int64 (N, letters**k).
+
+    Parameters
+    ----------
+    stack
+        N sequences.
+    k
+        Length of a k-mer, in letters.
+    letters
+        Number of canonical letters.
+    """
     start, owner, _ = kmer_starts(stack, k, letters)
     size = letters**k
     flat = owner * size + kmer_indices(stack, start, k, letters)

@@ -15,7 +15,17 @@ LONGEST_WORDS = {"dna": 7, "rna": 7, "protein": 3}  # tables of all words have 1
 
 
 def require(condition: bool, key: str, rule: str) -> None:
-    """Raise `ConfigError` with the key and the rule unless the condition holds."""
+    """Raise `ConfigError` unless a condition holds.
+
+    Parameters
+    ----------
+    condition
+        What must hold.
+    key
+        Name of the setting.
+    rule
+        What the message says after the name.
+    """
     if not condition:
         raise ConfigError(f"'{key}' {rule}")
 

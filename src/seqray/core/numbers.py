@@ -16,5 +16,13 @@ def round_number(value: float, digits: int = 6) -> float:
 
 
 def format_interval(low: float, high: float, style: str = ".3f") -> str:
-    """Write an interval behind its value: `` (0.100 to 0.200)``; empty if there is none."""
+    """Format an interval to follow its value: `` (0.100 to 0.200)``; empty if it is undefined.
+
+    Parameters
+    ----------
+    low, high
+        Bounds; nan if undefined.
+    style
+        Number format of both.
+    """
     return f" ({low:{style}} to {high:{style}})" if math.isfinite(low) else ""

@@ -128,7 +128,17 @@ def reweight(probabilities: Floats, positive: int, prevalence: float, prior: flo
 
 
 def called_labels(probabilities: Floats, card: Card, threshold: float) -> list[str]:
-    """Name the class called for each row of (N, K) probabilities."""
+    """Name the class called for each row.
+
+    Parameters
+    ----------
+    probabilities
+        (N, K).
+    card
+        Names the classes.
+    threshold
+        Lowest probability of a positive call; for two classes only.
+    """
     if len(card.classes) > 2:
         return [card.classes[i] for i in probabilities.argmax(axis=1)]
     other = card.classes[1 - card.positive_index]

@@ -122,7 +122,17 @@ def pad_batch(codes: Codes, size: int) -> Codes:
 
 
 def micro_batch(config: ModelConfig, letters: int, device: torch.device | str = "cpu") -> int:
-    """Number of sequences of this length whose largest activation stays below the limit of the device."""
+    """Number of sequences whose largest activation stays below the limit of the device.
+
+    Parameters
+    ----------
+    config
+        Widths of the network.
+    letters
+        Length of the sequences.
+    device
+        Determines the limit.
+    """
     limit = ACTIVATION_BYTES.get(torch.device(device).type, ACTIVATION_BYTES["cuda"])
     return max(1, limit // _activation_bytes(config, letters))
 
@@ -143,7 +153,17 @@ def _activation_bytes(config: ModelConfig, letters: int) -> int:
 def checked_records(
     records: Iterable[SequenceRecord], model: TrainedModel, source: str
 ) -> Iterator[SequenceRecord]:
-    """Yield the records, and refuse one that the model can't read."""
+    """Yield the records; raise InputError for one that the model can't read.
+
+    Parameters
+    ----------
+    records
+        Records to check.
+    model
+        Limits the letters and the length.
+    source
+        Name of the file, for messages; empty if unknown.
+    """
     card, tokenizer = model.card, model.tokenizer
     for record in records:
         where = describe_record(source, record.id) if source else f"record '{record.id}'"
@@ -180,7 +200,19 @@ def _chunks(records: Iterable[SequenceRecord]) -> Iterator[list[SequenceRecord]]
 def score_ragged(
     model: TrainedModel, codes: Sequence[Codes], batch_size: BatchSize, precision: Precision
 ) -> Floats:
-    """Probabilities (N, K) of sequences of any lengths, in their order."""
+    """Probabilities (N, K) of sequences of any lengths, in their order.
+
+    Parameters
+    ----------
+    model
+        Model with its device.
+    codes
+        N arrays of letter codes.
+    batch_size
+        Sequences per batch; ``auto`` depends on the device.
+    precision
+        Arithmetic on the device.
+    """
     tokenizer, device, config = model.tokenizer, model.device, model.card.model
     tokens = [tokenizer.encode_codes(one) for one in codes]
     probabilities = np.empty((len(codes), config.classes))

@@ -72,7 +72,19 @@ def read_sequence_examples(
     on_letters: OnLetters | None = None,
     on_skip: OnSkip | None = None,
 ) -> list[LabeledSequence]:
-    """Read labeled sequences, as `read_parts` does, each of the split that is assigned to its file."""
+    """Read labeled sequences, each with the split of its file.
+
+    Parameters
+    ----------
+    files
+        Tables and FASTA files by split.
+    alphabet
+        Allowed letters.
+    on_letters
+        Receives the letters of each example, in order, before case is folded.
+    on_skip
+        Receives each FASTA record without letters; if None, such a record is an error.
+    """
     return with_named_splits(read_parts(files, alphabet, on_letters, on_skip))
 
 

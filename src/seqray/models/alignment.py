@@ -36,10 +36,21 @@ class AxialBlock(ResidualBlock):
         cls_only: bool = False,
         need_weights: bool = False,
     ) -> tuple[Tensor, tuple[AttentionStep, ...]]:
-        """(B, R, C, D) to the same, or to (B, 1, 1, D) with ``cls_only``; and a column and a row step.
+        """Attend over columns, then rows: (B, R, C, D), and the two attention steps.
 
-        With ``cls_only`` only what CLS of the query reads is computed: tied rows need the queries and keys of
-        every row, untied rows only the query row.
+        Parameters
+        ----------
+        x
+            (B, R, C, D).
+        row_mask, column_mask
+            (B, R) and (B, C) bool, True at real rows and columns; None if nothing is padded.
+        rotation
+            Cosine and sine of the rotary angles.
+        cls_only
+            Compute only CLS of the query, (B, 1, 1, D): tied rows still need queries and keys of every
+            row, untied rows only the query row.
+        need_weights
+            Also return the attention weights.
         """
         query_only = cls_only and not self.row.tied
         attended, by_column = self.column(
@@ -143,7 +154,15 @@ class AxialTransformer(Transformer):
     def embed(
         self, tokens: Tensor, row_mask: Tensor | None = None, column_mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None, Tensor | None, Rotation | None]:
-        """Vectors (B, R, C, D), both masks, and the rotation of rotary positions."""
+        """Vectors (B, R, C, D), both masks, and the rotation for rotary positions.
+
+        Parameters
+        ----------
+        tokens
+            (B, R, C) int64; column 0 is CLS, row 0 the query.
+        row_mask, column_mask
+            (B, R) and (B, C) bool, True at real rows and columns; None if nothing is padded.
+        """
         x = self.embedding(tokens, column_mask)
         columns = torch.arange(tokens.shape[2], device=tokens.device, dtype=torch.float32)  # CLS at 0
         if self.positions is not None:

@@ -111,7 +111,17 @@ class MultiHeadAttention(nn.Module):
     def project(
         self, x: Tensor, rotation: tuple[Tensor, Tensor] | None = None, *, first_query_only: bool = False
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries (B, H, Lq, E), keys and values (B, H, L, E); shared key/value heads are repeated."""
+        """Queries (B, H, Lq, E), keys and values (B, H, L, E); shared key/value heads are repeated.
+
+        Parameters
+        ----------
+        x
+            (B, L, D).
+        rotation
+            Cosine and sine of the rotary angles.
+        first_query_only
+            Compute the query of the first token alone, Lq = 1.
+        """
         width = self.heads * self.head_width
         if first_query_only:
             q = linear(x[:, :1], self.qkv.weight[:width], self.qkv.bias[:width])

@@ -139,10 +139,21 @@ class RowAttention(AxisAttention):
     def fold(
         self, x: Tensor, row_mask: Tensor | None, rotation: Rotation | None, cls_only: bool = False
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values of tied rows: (B, H, Cq, R·E), (B, H, C, R·E) and the same.
+        """Queries, keys and values of tied rows: (B, H, Cq, R·E), (B, H, C, R·E) and (B, H, C, R·E).
 
-        Queries of padded rows are zero, and the others are scaled so that 1/√(R E), which kernels divide by,
-        becomes 1/√(R' E).
+        Queries of padded rows are zero. The others are scaled so that 1/√(R E), by which kernels multiply,
+        becomes 1/√(R' E) for R' real rows.
+
+        Parameters
+        ----------
+        x
+            (B, R, C, D).
+        row_mask
+            (B, R) bool, True at real rows; None if all are real.
+        rotation
+            Cosine and sine of the rotary angles.
+        cls_only
+            Compute the query of CLS alone, Cq = 1.
         """
         rows, flat = x.shape[1], x.flatten(0, 1).contiguous()
         q, k, v = (

@@ -238,7 +238,7 @@ class HelixEmbedding(nn.Module):
         self.table = nn.Parameter(torch.zeros(PLACES, CHANNELS, d_model))
 
     def forward(self, letters: Tensor, row_mask: Tensor | None, column_mask: Tensor | None) -> Tensor:
-        """Letters and masks as of `pair_probabilities`, to (B, C, D)."""
+        """As `helix_profile`, to (B, C, D)."""
         profile = helix_profile(letters, row_mask, column_mask)
         columns = torch.arange(profile.shape[1], device=profile.device)[None, :, None]
         last = profile.shape[1] if column_mask is None else column_mask.sum(dim=1)[:, None, None]

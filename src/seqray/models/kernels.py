@@ -49,7 +49,15 @@ def keep_freed_memory() -> None:
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """X Wᵀ + b: (B, L, D) -> (B, L, F), or any leading axes."""
+    """X Wᵀ + b: (B, L, F).
+
+    Parameters
+    ----------
+    x
+        (B, L, D), or any leading axes.
+    weight, bias
+        (F, D) and (F,).
+    """
     if (
         x.ndim == 3
         and x.dtype == torch.float32

@@ -45,6 +45,17 @@ class TokenEmbedding(nn.Module):
     def forward(
         self, tokens: Tensor, mask: Tensor | None, terms: PositionTerms | None = None
     ) -> tuple[Tensor, Tensor | None]:
+        """Vectors (B, T, D), and the mask.
+
+        Parameters
+        ----------
+        tokens
+            (B, T) int64.
+        mask
+            (B, T) bool, True at real tokens; None if nothing is padded.
+        terms
+            Position terms to apply; None for none.
+        """
         x = self.table(tokens)
         return x if terms is None else terms.add(terms.scale(x), x), mask
 
@@ -80,13 +91,23 @@ class ConvolutionalStem(nn.Module):
     def forward(
         self, letters: Tensor, mask: Tensor | None, terms: PositionTerms | None = None
     ) -> tuple[Tensor, Tensor | None]:
-        """Letter tokens (B, N), their mask (B, N) and terms to vectors (B, T, D), their mask (B, T)."""
+        """Vectors (B, T, D), and their mask (B, T).
+
+        Parameters
+        ----------
+        letters
+            (B, N) int64.
+        mask
+            (B, N) bool, True at real letters; None if nothing is padded.
+        terms
+            Position terms to apply; None for none.
+        """
         return self.read(self.letters(letters), mask, terms)
 
     def read(
         self, vectors: Tensor, mask: Tensor | None, terms: PositionTerms | None = None
     ) -> tuple[Tensor, Tensor | None]:
-        """The same from embedded letters (B, N, width)."""
+        """As `forward`, from embedded letters (B, N, width)."""
         count = vectors.shape[1]
         real = None if mask is None else mask[:, :, None].to(self.merge.weight.dtype)  # (B, N, 1)
 
@@ -184,7 +205,21 @@ class Block(ResidualBlock):
         cls_only: bool = False,
         need_weights: bool = False,
     ) -> tuple[Tensor, tuple[AttentionStep, ...]]:
-        """(B, L, D) to the same, or to (B, 1, D) with ``cls_only``; and the weights if asked for."""
+        """Attention and feed-forward: (B, L, D), and the attention step.
+
+        Parameters
+        ----------
+        x
+            (B, L, D).
+        mask
+            (B, L) bool, True at real tokens; None if nothing is padded.
+        rotation
+            Cosine and sine of the rotary angles.
+        cls_only
+            Compute CLS alone, (B, 1, D).
+        need_weights
+            Also return the attention weights.
+        """
         attended, weights = self.attention(
             self.attention_norm(x), mask, rotation, first_query_only=cls_only, need_weights=need_weights
         )

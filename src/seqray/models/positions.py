@@ -46,7 +46,15 @@ def rotary_angles(coordinates: Tensor, head_width: int) -> Rotation:
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Turn feature pairs (2i, 2i+1) of x (B, H, L, E) by their angle: q·k then depends on distance only."""
+    """Rotate feature pairs (2i, 2i+1), so that q·k depends on distance only.
+
+    Parameters
+    ----------
+    x
+        (B, H, L, E).
+    cos, sin
+        (1 or B, 1, L, E/2), see `rotary_angles`.
+    """
     even, odd = x.float().unflatten(-1, (-1, 2)).unbind(-1)
     turned = torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1)
     return turned.flatten(-2).to(x.dtype)
@@ -125,7 +133,17 @@ class PositionTerms:
         return x if self.gain is None else x * self.gain.to(x.dtype)
 
     def add(self, x: Tensor, vectors: Tensor, stride: int = 1) -> Tensor:
-        """Add to tokens (B, T, D) what each of their ``stride`` letters, embedded as (B, N, V), is there."""
+        """Add the position terms of the letters to their tokens: (B, T, D).
+
+        Parameters
+        ----------
+        x
+            (B, T, D) tokens.
+        vectors
+            (B, N, V) embedded letters.
+        stride
+            Letters per token.
+        """
         if self.matrix is None or self.up is None:
             return x
         if len(self.matrix) == 1:

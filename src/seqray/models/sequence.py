@@ -84,7 +84,17 @@ class SequenceTransformer(Transformer):
     def embed(
         self, tokens: Tensor, mask: Tensor | None = None, coordinates: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None, Rotation | None]:
-        """Vectors (B, T, D) with CLS first, their mask and rotation; T = 1 + ceil((L - 1) / stride)."""
+        """Vectors (B, T, D) with CLS first, their mask and rotation; T = 1 + ceil((L - 1) / stride).
+
+        Parameters
+        ----------
+        tokens
+            (B, L) int64, CLS first.
+        mask
+            (B, L) bool, True at real tokens; None if nothing is padded.
+        coordinates
+            (B, L) or (L,) position of each token, see `forward`.
+        """
         fixed = any(part is not None for part in (self.positions, self.gain, self.matrix, self.ends))
         if coordinates is not None and fixed:
             raise ValueError(

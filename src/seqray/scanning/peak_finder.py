@@ -126,9 +126,16 @@ class PeakFinder:
         return range(0, grid.points, self.points)
 
     def piece(self, windows: ContigWindows, strand: str, first: int) -> tuple[Ints, Floats, PiecePeaks]:
-        """Score and refine the piece that begins at grid point ``first``.
+        """Score and refine one piece: starts and scores (m,) of its grid by ascending site, and its peaks.
 
-        Returns starts and scores (m,) of its grid in ascending order of site, and its peaks.
+        Parameters
+        ----------
+        windows
+            Windows of the contig.
+        strand
+            ``+`` or ``-``.
+        first
+            First grid point of the piece.
         """
         starts = windows.starts(first, first + self.points, strand)
         scores = windows.score(starts, strand, self.scorer)

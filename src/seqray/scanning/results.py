@@ -82,7 +82,19 @@ class ScoreProfile:
 
     @classmethod
     def of(cls, contig: Contig, grid: Grid, strand: str, starts: Ints, scores: Floats) -> ScoreProfile:
-        """Make the profile of some windows (n,); those outside the parts of the contig are not scored."""
+        """Make the profile of some windows; those outside the parts of the contig are not scored.
+
+        Parameters
+        ----------
+        contig
+            Contig with its parts.
+        grid
+            Positions of the windows.
+        strand
+            ``+`` or ``-``.
+        starts, scores
+            (n,) start and score of each window.
+        """
         sites = grid.sites(starts, strand)
         if contig.parts is not None:
             scores = np.where(contig.parts.contains(sites), scores, np.nan)

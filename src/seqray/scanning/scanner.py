@@ -139,7 +139,17 @@ class Scanner:
     def pieces(
         self, contig: Contig, windows: ContigWindows, strand: str
     ) -> Iterator[tuple[int, PiecePeaks, ScoreProfile]]:
-        """Yield first grid point, peaks and scores of each of our pieces of one strand."""
+        """Yield first grid point, peaks and scores of each piece that this scanner computes.
+
+        Parameters
+        ----------
+        contig
+            Contig to scan.
+        windows
+            Its windows.
+        strand
+            ``+`` or ``-``.
+        """
         firsts = self.finder.firsts(windows)
         for first in firsts:
             if self._is_ours():

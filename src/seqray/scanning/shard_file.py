@@ -126,5 +126,13 @@ class ShardFile:
         return self._file.get_slice(name).get_shape()[0]
 
     def part(self, name: str, start: int, end: int) -> npt.NDArray[Any]:
-        """Entries ``start`` to ``end`` of one array; nothing else of it is read."""
+        """Read a part of one array and nothing else.
+
+        Parameters
+        ----------
+        name
+            Name of the array.
+        start, end
+            Half-open range of its entries.
+        """
         return self._file.get_slice(name)[start:end]

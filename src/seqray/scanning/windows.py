@@ -72,9 +72,16 @@ class Grid:
         return self.rule.site if strand == "+" else self.rule.window - 1 - self.rule.site
 
     def starts(self, first: int, stop: int, strand: str) -> Ints:
-        """Starts of the grid's windows ``first`` to ``stop``, counted in the order of their sites.
+        """Starts of a range of grid windows, in the order of their sites.
 
         On a circular contig the windows whose sites lie past the origin come first.
+
+        Parameters
+        ----------
+        first, stop
+            Half-open range of grid points.
+        strand
+            ``+`` or ``-``.
         """
         index = np.arange(first, min(stop, self.points), dtype=np.int64)
         if self.circular:
@@ -143,13 +150,19 @@ class ContigWindows(Grid):
         self._view = np.lib.stride_tricks.sliding_window_view(unrolled, rule.window)
 
     def score(self, starts: Ints, strand: str, scorer: Scorer) -> Floats:
-        """Score windows given by their starts.
+        """Score windows.
 
-        Returns
-        -------
-        ndarray
-            (n,) probabilities; NaN for a window that isn't scored: its site is masked or outside the
-            parts, or it has too many ambiguous letters.
+        Parameters
+        ----------
+        starts
+            (n,) start of each window.
+        strand
+            ``+`` or ``-``.
+        scorer
+            Computes the probabilities.
+
+        Returns ------- ndarray     (n,) probabilities; NaN for a window that isn't scored: its site is masked
+        or outside the parts, or it     has too many ambiguous letters.
         """
         scores = np.full(len(starts), np.nan)
         wanted = np.flatnonzero(self._wanted(self.sites(starts, strand)))

@@ -54,6 +54,7 @@ class AlignmentExamples(Examples):
     def tokens(
         self, indices: np.ndarray, augment: AugmentConfig | None, rng: np.random.Generator | None
     ) -> TokenBatch:
+        """As `Examples.tokens`."""
         if augment is None or rng is None:
             return collate([self.tokenizer.encode(self._fitted[i]) for i in indices])
         return collate([self._augmented(i, augment, rng) for i in indices])

@@ -36,7 +36,18 @@ class Changes:
 
     @classmethod
     def draw(cls, rng: np.random.Generator, size: int, config: AugmentConfig) -> Changes:
-        """Shifts uniform on [-shift, shift]; flips with their probability."""
+        """Draw random changes.
+
+        Parameters
+        ----------
+        rng
+            Source of the shifts and flips.
+        size
+            Number of windows.
+        config
+            Shifts are uniform on [-shift, shift], in letters; a flip has probability
+            ``reverse_complement``.
+        """
         shift = rng.integers(-config.shift, config.shift, size=size, endpoint=True)
         return cls(shift, rng.random(size) < config.reverse_complement)
 

@@ -81,7 +81,15 @@ class Examples(ABC):
     def tokens(
         self, indices: np.ndarray, augment: AugmentConfig | None, rng: np.random.Generator | None
     ) -> TokenBatch:
-        """Tokens and masks of some examples, changed at random if ``augment`` and ``rng`` are given."""
+        """Make tokens and masks of some examples.
+
+        Parameters
+        ----------
+        indices
+            (B,) rows of the examples.
+        augment, rng
+            Settings and source of the random changes; no changes if either is None.
+        """
 
     def batch(
         self,
@@ -146,6 +154,7 @@ class SequenceExamples(Examples):
     def tokens(
         self, indices: np.ndarray, augment: AugmentConfig | None, rng: np.random.Generator | None
     ) -> TokenBatch:
+        """As `Examples.tokens`."""
         changes = Changes.none(len(indices))
         if augment is not None and rng is not None:
             changes = Changes.draw(rng, len(indices), augment)

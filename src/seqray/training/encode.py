@@ -21,9 +21,20 @@ from seqray.training.data import Examples, SequenceExamples
 
 
 def encode(data: Sequence[Example], labels: np.ndarray, rows: np.ndarray, config: RunConfig) -> Examples:
-    """Encode some rows of the data; ``labels`` (N,) are the class indices of all.
+    """Encode some rows of the data.
 
-    Raises ConfigError for examples of another type than the kind of model reads.
+    Raises ConfigError for examples of a type that this kind of model does not read.
+
+    Parameters
+    ----------
+    data
+        All examples, N of them.
+    labels
+        (N,) class indices.
+    rows
+        (M,) int64, the rows to encode.
+    config
+        Kind of model, tokenizer and window.
     """
     expected, encode_all = ENCODERS[config.model.kind]
     chosen = [data[i] for i in rows]

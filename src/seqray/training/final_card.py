@@ -43,13 +43,30 @@ def build_card(
     sha256: str,
     metrics: Mapping[str, Any] | None = None,
 ) -> tuple[Card, dict[str, float]]:
-    """Calibrate and describe.
+    """Calibrate the model on the validation parts and describe it.
 
     Temperature (or isotonic map), threshold and conformal ranks are fitted on the validation parts, which
-    also chose the epochs: figures measured on them are a little too good, and the card says which they are.
-    Calibration error alone is cross-fitted over groups of relatives. Where each member held out
-    its own part, each answers for that part alone, so that no answer is that of a network which has learned
-    the example; all members together do a little better than the figures say.
+    also chose the epochs, so figures measured on them are slightly optimistic; the card names these figures.
+    Only the calibration error is cross-fitted over groups of relatives. If each member held out its own part,
+    only that member scores the part, so no example is scored by a network that learned it. The full ensemble
+    is slightly better than these figures.
+
+    Parameters
+    ----------
+    config
+        Settings of the run.
+    networks
+        One trained network per member.
+    results
+        Training result of each member, see `train_member`.
+    data
+        All examples, N of them.
+    parts
+        Training and validation rows of each member.
+    sha256
+        Checksum of the training data.
+    metrics
+        Other figures for the card, for example from cross-validation.
 
     Returns
     -------
@@ -123,9 +140,22 @@ def held_out_logits(
     parts: Sequence[Partition],
     config: RunConfig,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Answers (N, K) for held-out examples and their labels (N,).
+    """Logits (N, K) of held-out examples, and their labels (N,).
 
-    All members answer together for a part that all held out, else each for its own.
+    All members score a part that all held out; otherwise each member scores its own part.
+
+    Parameters
+    ----------
+    card
+        Describes the model.
+    networks
+        One trained network per member.
+    data
+        All examples.
+    parts
+        Training and validation rows of each member.
+    config
+        Settings of the run.
     """
     groups = (
         [(tuple(networks), parts[0])]

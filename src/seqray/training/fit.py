@@ -185,14 +185,33 @@ def train_member(
     teacher: TrainedModel | None = None,
     start: InitialWeights | None = None,
 ) -> tuple[Network, dict[str, Any]]:
-    """Train one member, or take it from ``folder`` where it is finished.
+    """Train one member, or load it from ``folder`` if it is finished.
+
+    Parameters
+    ----------
+    config
+        Settings of the run.
+    number
+        Number of the member, from 1; it also sets the seed.
+    data
+        All examples.
+    parts
+        Training and validation rows of this member.
+    folder
+        Keeps checkpoints and results.
+    progress
+        Whether to show progress, or a function that receives it.
+    teacher
+        Model to distill; None trains on the labels alone.
+    start
+        Initial weights; None starts at random.
 
     Returns
     -------
     network
         Weights of the best epoch, in evaluation mode on the CPU.
     result
-        ``seed``, ``best_epoch``, ``history``, and the ``seconds`` that it took since it was last resumed.
+        ``seed``, ``best_epoch``, ``history``, and the ``seconds`` since the member was last resumed.
     """
     seed = config.seed + number - 1
     result = folder.result(number)

@@ -31,7 +31,15 @@ def parameter_groups(network: nn.Module, weight_decay: float) -> list[dict[str, 
 
 
 def rate_factor(step: int, steps: int, warmup: float) -> float:
-    """Learning rate at ``step`` of ``steps`` as a share of the peak: linear rise, then half a cosine."""
+    """Learning rate as a share of its peak: a linear rise, then half a cosine.
+
+    Parameters
+    ----------
+    step, steps
+        Step from 0, and the number of all steps.
+    warmup
+        Share of the steps in which the rate rises.
+    """
     rise = round(warmup * steps)
     if step < rise:
         return (step + 1) / (rise + 1)
@@ -40,7 +48,17 @@ def rate_factor(step: int, steps: int, warmup: float) -> float:
 
 
 def scheduled_adamw(network: nn.Module, config: RunConfig, steps: int) -> dict[str, Any]:
-    """AdamW with the schedule of `rate_factor` over that many steps, in the form that Lightning takes."""
+    """AdamW with the schedule of `rate_factor`, in the form that Lightning expects.
+
+    Parameters
+    ----------
+    network
+        Its parameters are trained.
+    config
+        Learning rate, weight decay and warm-up.
+    steps
+        Number of optimizer steps in the run.
+    """
     settings = config.optimizer
     groups = parameter_groups(network, settings.weight_decay)
     optimizer = torch.optim.AdamW(groups, lr=settings.learning_rate, foreach=True)
@@ -53,7 +71,14 @@ def scheduled_adamw(network: nn.Module, config: RunConfig, steps: int) -> dict[s
 def mixup(logits: Tensor, targets: Tensor, concentration: float) -> tuple[Tensor, Tensor]:
     """Mix each example of a batch with another one: logits (B, K) and targets (B, K).
 
-    ``targets`` are class indices (B,) or probabilities (B, K); `OptimizerConfig.mixup` says how.
+    Parameters
+    ----------
+    logits
+        (B, K).
+    targets
+        Class indices (B,) or probabilities (B, K).
+    concentration
+        Parameter of the beta distribution of the weights, see `OptimizerConfig.mixup`.
     """
     if targets.ndim == 1:
         targets = F.one_hot(targets, logits.shape[1]).to(logits.dtype)

@@ -126,7 +126,17 @@ def _split_of(example: Example) -> str:
 
 
 def check_classes(counts: Counter[str], config: RunConfig, classes: Sequence[str] | None) -> tuple[str, ...]:
-    """Order the class names and refuse data that can't be trained on."""
+    """Order the class names; raise an error for data that cannot be used for training.
+
+    Parameters
+    ----------
+    counts
+        Number of examples of each class.
+    config
+        Names the positive class.
+    classes
+        Required order of the names; None puts the positive class last.
+    """
     positive = config.data.positive
     if positive not in counts:
         near = difflib.get_close_matches(positive, counts, n=1) or sorted(counts)
@@ -221,10 +231,21 @@ def related_groups(data: Sequence[Example], alphabet: Alphabet) -> np.ndarray:
 def hold_out_in_turn(
     labels: np.ndarray, groups: np.ndarray, share: float, seed: int, member: int
 ) -> np.ndarray:
-    """Hold out what no earlier member held out, or anew where too little is left: bool (N,).
+    """Hold out rows that no earlier member held out: bool (N,).
 
-    Together the members then learn from everything, and what they are calibrated on is larger. Where about
-    one share is left, all of it is taken.
+    Together the members then learn from all rows, and more rows are available for calibration. If about one
+    share is left, all of it is taken; if less is left, all rows are available again.
+
+    Parameters
+    ----------
+    labels, groups
+        (N,) class index and group of relatives of each row.
+    share
+        Share of each class to hold out, 0 to 1.
+    seed
+        Makes the choice reproducible.
+    member
+        Index of the member, from 0.
     """
     free = held = np.ones(len(labels), dtype=bool)
     for number in range(member):
@@ -242,10 +263,19 @@ def hold_out_in_turn(
 
 
 def hold_out(labels: np.ndarray, groups: np.ndarray, share: float, seed: int) -> np.ndarray:
-    """Hold out about ``share`` of each class in whole groups: bool (N,), True where held out.
+    """Hold out whole groups: bool (N,), True where held out.
 
-    Groups of one, often nearly all of them, are drawn at random within each class; only larger ones need
-    the search of `seqray.homology.holdout`, whose time grows with the square of their number.
+    Groups of one row, often nearly all of them, are drawn at random within each class. Only larger groups
+    need the search of `seqray.homology.holdout`, whose time grows with the square of their number.
+
+    Parameters
+    ----------
+    labels, groups
+        (N,) class index and group of relatives of each row.
+    share
+        Approximate share of each class to hold out, 0 to 1.
+    seed
+        Makes the choice reproducible.
     """
     alone = np.bincount(groups)[groups] == 1
     held = np.zeros(len(labels), dtype=bool)

@@ -17,9 +17,16 @@ from seqray.training.validation import model_logits
 
 
 def check_teacher(teacher: TrainedModel, config: RunConfig, classes: Sequence[str]) -> None:
-    """Refuse a teacher that reads other letters, shorter windows, or knows other classes.
+    """Raise ConfigError for a teacher that does not fit the student.
 
-    Raises ConfigError, saying what differs.
+    Parameters
+    ----------
+    teacher
+        Must read the same letters, windows at least as long, and predict the same classes.
+    config
+        Settings of the student.
+    classes
+        Class names of the student.
     """
     card = teacher.card
     differing = {
@@ -41,9 +48,19 @@ def distillation_targets(
 ) -> np.ndarray:
     """Mix the teacher's calibrated probabilities with the labels: float32 (N, K) for the training part.
 
-    The teacher reads the unchanged windows, whatever shift or mask the student sees.
-
+    The teacher reads the unchanged windows, without the student's shifts or masks.
     Source: Hinton et al. 2015, Distilling the knowledge in a neural network.
+
+    Parameters
+    ----------
+    teacher
+        Model to distill.
+    data
+        All examples.
+    parts
+        Labels, and the N rows of the training part.
+    config
+        Settings of the student, with the weight of the teacher.
     """
     share = config.optimizer.teacher
     known = encode(data, parts.labels, parts.train, replace(config, model=teacher.card.model))

@@ -91,9 +91,18 @@ def _check_names(settings: Mapping[str, Any]) -> None:
 
 
 def make_trainer(config: RunConfig, folder: Path, *, progress: bool | OnProgress) -> lightning.Trainer:
-    """Build the trainer that keeps its checkpoints and its log in ``folder``.
+    """Build the trainer.
 
     Raises ConfigError for settings that `trainer_settings` or Lightning refuses.
+
+    Parameters
+    ----------
+    config
+        Settings of the run.
+    folder
+        Keeps checkpoints and the log.
+    progress
+        Whether to show progress, or a function that receives it.
     """
     settings = trainer_settings(config)
     try:
@@ -182,10 +191,16 @@ def run_fit(
     data: lightning.LightningDataModule,
     checkpoint: Path | None,
 ) -> None:
-    """Fit, from a checkpoint where one is given.
+    """Fit the module.
 
-    Raises KeyboardInterrupt on Ctrl-C, which Lightning would turn into an exit of the program, with later
-    ones ignored.
+    Raises KeyboardInterrupt on Ctrl-C; Lightning would exit the program and ignore later interrupts.
+
+    Parameters
+    ----------
+    trainer, module, data
+        Parts of the Lightning run.
+    checkpoint
+        File to resume from; None starts anew.
     """
     main_thread = threading.current_thread() is threading.main_thread()
     handler = signal.getsignal(signal.SIGINT)

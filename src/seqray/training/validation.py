@@ -14,11 +14,22 @@ from seqray.training.data import Examples, ValidationOrder
 def classification_figures(
     logits: np.ndarray, labels: np.ndarray, positive: int, threshold: float = 0.5
 ) -> dict[str, float]:
-    """Measure logits (N, K) against class indices (N,).
+    """Measure logits against class indices.
 
-    Two classes: `seqray.metrics.binary_metrics` of the positive class at ``threshold``. More: the mean over
-    the classes of one against the rest, each example called for its most probable class; ``ece`` is that of
-    the most probable class. ``loss`` is the mean negative log-likelihood.
+    With two classes: `seqray.metrics.binary_metrics` of the positive class at ``threshold``. With more: the
+    mean over the classes of one against the rest, where each example is called for its most probable class;
+    ``ece`` is that of the most probable class. ``loss`` is the mean negative log-likelihood.
+
+    Parameters
+    ----------
+    logits
+        (N, K).
+    labels
+        (N,) class indices.
+    positive
+        Index of the positive class.
+    threshold
+        Lowest probability of a positive call; for two classes only.
     """
     log_p = log_softmax(np.asarray(logits, dtype=np.float64), axis=1)
     p = np.exp(log_p)

@@ -120,7 +120,7 @@ def test_pickles_are_refused_with_the_remedy(copy):
     ("change", "error"),
     [
         ({"is_decoder": True}, "is no encoder but holds a decoder"),
-        ({"hidden_size": None}, r"config\.json tells no 'hidden_size'"),
+        ({"hidden_size": None}, r"config\.json has no 'hidden_size'"),
         ({"model_type": "no-such-type"}, "transformers can't load"),
         ({"num_hidden_layers": 3}, "the weights lack 16 tensors of the encoder, such as 'encoder.layer.2."),
         ({"vocab_size": 61}, "transformers can't load the encoder"),

@@ -103,5 +103,5 @@ def test_the_limit_of_positions_is_checked(load):
 def test_a_slow_tokenizer_that_hides_letters_has_no_spans(load, monkeypatch):
     tokenizer = load("kmer", "dna")
     monkeypatch.setattr(tokenizer._tokenizer, "tokenize", lambda text: [text[:6].lower()])
-    with pytest.raises(ConfigError, match="does not tell which letters a token stands for; use"):
+    with pytest.raises(ConfigError, match="does not define which letters a token represents; use"):
         tokenizer.spans(DNA.encode("ACGTACGT"))

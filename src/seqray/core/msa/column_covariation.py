@@ -97,7 +97,17 @@ def mutual_information(
 
 
 def coverage(codes: Codes, letters: int, weights: npt.ArrayLike | None = None) -> Floats:
-    """Share of the rows, weighted, that have a canonical letter in both columns of a pair: (C, C)."""
+    """Weighted share of rows with a canonical letter in both columns of a pair: (C, C).
+
+    Parameters
+    ----------
+    codes
+        (R, C).
+    letters
+        Number of canonical letters.
+    weights
+        (R,) weight of each row; 1 by default.
+    """
     counted = np.ones(len(codes)) if weights is None else np.asarray(weights, dtype=np.float64)
     present = (codes < letters).astype(np.float64)
     return (present * counted[:, None]).T @ present / counted.sum()
@@ -106,8 +116,16 @@ def coverage(codes: Codes, letters: int, weights: npt.ArrayLike | None = None) -
 def covariation(codes: Codes, letters: int, weights: npt.ArrayLike | None = None) -> Floats:
     """Score each pair of columns by mutual information times `coverage`, corrected: (C, C).
 
-    Arguments as of `mutual_information`. A pair of columns that few rows have letters in comes out high by
-    chance; weighted by its rows, it counts for what they are.
+    The factor lowers the score of pairs that few rows have letters in, which is high by chance.
+
+    Parameters
+    ----------
+    codes
+        (R, C).
+    letters
+        Number of canonical letters.
+    weights
+        (R,) weight of each row; 1 by default.
     """
     information = mutual_information(codes, letters, weights) * coverage(codes, letters, weights)
     return average_product_correction(information)
@@ -156,9 +174,16 @@ def base_pairs(structure: str) -> Ints:
 
 
 def best_pairs(scores: Floats, count: int, separation: int = 1) -> Ints:
-    """Ints of columns with the highest scores, at least ``separation`` columns apart: (n, 2), best first.
+    """Pairs of columns with the highest scores: (n, 2), best first; equal scores from left to right.
 
-    Of equal scores the pair further left comes first.
+    Parameters
+    ----------
+    scores
+        (C, C), symmetric.
+    count
+        Largest number of pairs.
+    separation
+        Smallest distance of a pair, in columns.
     """
     left, right = np.triu_indices(len(scores), k=max(1, separation))
     order = np.argsort(-scores[left, right], kind="stable")[:count]
@@ -166,7 +191,19 @@ def best_pairs(scores: Floats, count: int, separation: int = 1) -> Ints:
 
 
 def pair_precision(scores: Floats, truth: Ints, count: int, separation: int = 1) -> float:
-    """Share of the `best_pairs` that are true pairs; nan if there is none to look at."""
+    """Share of the `best_pairs` that are true pairs; nan if there are no pairs.
+
+    Parameters
+    ----------
+    scores
+        (C, C), symmetric.
+    truth
+        (P, 2) columns of the true pairs.
+    count
+        Largest number of pairs.
+    separation
+        Smallest distance of a pair, in columns.
+    """
     best = best_pairs(scores, count, separation)
     true = {(min(pair), max(pair)) for pair in np.asarray(truth).tolist()}
     return float(np.mean([tuple(pair) in true for pair in best.tolist()])) if len(best) else float("nan")

@@ -172,14 +172,25 @@ def choose_columns(codes: Codes, letters: int, budget: int) -> Ints:
 def choose_cells(
     alignment: Alignment, depth: int, budget: int, choice: Choice = "diverse", seed: int = 0
 ) -> tuple[Ints, Ints]:
-    """Choose what a model reads: first rows, then the columns that those have letters in.
+    """Choose the rows that a model reads, then the columns with letters in these rows.
 
-    Raises `InputError` if these rows have no letter at all.
+    Raises `InputError` if these rows have no letters.
+
+    Parameters
+    ----------
+    alignment
+        R rows, C columns.
+    depth
+        Largest number of rows.
+    budget
+        Largest number of columns.
+    choice, seed
+        Method of choosing rows, and its random seed; see `choose_rows`.
 
     Returns
     -------
     rows, columns
-        Ints in the alignment, ascending; see `choose_rows` and `choose_columns`.
+        Indices in the alignment, ascending; see `choose_rows` and `choose_columns`.
     """
     rows = choose_rows(alignment.codes, depth, choice, seed)
     columns = choose_columns(alignment.codes[rows], alignment.alphabet.unknown + 1, budget)
@@ -195,7 +206,19 @@ def choose_cells(
 def crop_alignment(
     alignment: Alignment, depth: int, budget: int, choice: Choice = "diverse", seed: int = 0
 ) -> Alignment:
-    """Crop an alignment to what a model reads, see `choose_cells`."""
+    """Crop an alignment to the rows and columns that a model reads.
+
+    Parameters
+    ----------
+    alignment
+        R rows, C columns.
+    depth
+        Largest number of rows.
+    budget
+        Largest number of columns.
+    choice, seed
+        Method of choosing rows, and its random seed; see `choose_rows`.
+    """
     rows, columns = choose_cells(alignment, depth, budget, choice, seed)
     cut = alignment.take_rows(rows)
     return cut if len(columns) == cut.columns else cut.take_columns(columns)

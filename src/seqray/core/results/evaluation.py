@@ -119,9 +119,18 @@ class Evaluation:
     mcnemar: dict[str, tuple[int, int, float]] = field(default_factory=dict)
 
     def figure(self, metric: str, source: str = "model", label: str = "", subset: str = "all") -> Figure:
-        """Look a figure up; without a label that of the positive class (two classes), else of ``all``.
+        """Find one figure; raises `KeyError` if there is none.
 
-        Raises `KeyError` if there is none.
+        Parameters
+        ----------
+        metric
+            Name of the metric.
+        source
+            Source of the scores, see `Answers`.
+        label
+            Class; by default the positive class of two, or ``all`` of more.
+        subset
+            ``all`` or the name of a subset.
         """
         wanted = (subset, source, label or (self.positive if len(self.classes) == 2 else "all"), metric)
         for figure in self.figures:

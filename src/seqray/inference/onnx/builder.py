@@ -36,7 +36,17 @@ class Builder:
         return self.constant(values, np.int64)
 
     def slice(self, x: str, axis: int, start: int, end: int | str = _END, step: int = 1) -> str:
-        """x[start:end:step] along an axis."""
+        """x[start:end:step] along an axis.
+
+        Parameters
+        ----------
+        x
+            Name of the value.
+        axis
+            Its axis.
+        start, end, step
+            Bounds and step as in Python; ``end`` may be the name of a value.
+        """
         last = end if isinstance(end, str) else self.integers(end)
         return self.op("Slice", x, self.integers(start), last, self.integers(axis), self.integers(step))
 
@@ -49,6 +59,15 @@ class Builder:
         return self.op("Unsqueeze", x, self.integers(axis))
 
     def linear(self, x: str, weight: Tensor, bias: Tensor) -> str:
+        """x Wᵀ + b.
+
+        Parameters
+        ----------
+        x
+            Name of the value, (..., D).
+        weight, bias
+            (F, D) and (F,).
+        """
         return self.op("Add", self.op("MatMul", x, self.constant(weight.T)), self.constant(bias))
 
     def norm(self, x: str, layer: nn.LayerNorm) -> str:
@@ -66,6 +85,16 @@ class Builder:
         return self.op("Transpose", x, perm=[0, 2, 1])
 
     def merge(self, x: str, stride: int, weight: Tensor, bias: Tensor | None = None) -> str:
-        """Map each ``stride`` neighbors of (B, C, N) by a weight (D, C, stride) to one token: (B, T, D)."""
+        """Map each ``stride`` neighbors to one token: (B, T, D).
+
+        Parameters
+        ----------
+        x
+            Name of the value, (B, C, N).
+        stride
+            Letters per token.
+        weight, bias
+            (D, C, stride) and (D,).
+        """
         weights = [self.constant(part) for part in (weight, bias) if part is not None]
         return self.swap(self.op("Conv", x, *weights, pads=[0, stride - 1], strides=[stride]))

@@ -23,7 +23,19 @@ from seqray.models import (
 
 
 def embed(g: Builder, net: SequenceTransformer, tokens: str, mask: str | None) -> tuple[str, str | None]:
-    """Vectors (B, T, D) with CLS first, and the mask of the real ones (B, T)."""
+    """Vectors (B, T, D) with CLS first, and the mask of the real ones (B, T).
+
+    Parameters
+    ----------
+    g
+        Builder of the graph.
+    net
+        Network to export.
+    tokens
+        Name of the tokens, (B, L).
+    mask
+        Name of their mask, (B, L); None if nothing is padded.
+    """
     width, stride = net.config.d_model, net.embedding.stride
     letters, real = g.slice(tokens, 1, 1), None if mask is None else g.slice(mask, 1, 1)
     # Number of the context, from 1, 0 for none: (B,)

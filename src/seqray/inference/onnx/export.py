@@ -30,9 +30,9 @@ def require_graph(card: Card) -> None:
         The model reads alignments or has a backbone.
     """
     if card.model.kind != "sequence":
-        kind = "stands on a backbone" if card.model.backbone else "reads alignments"
+        kind = "uses a backbone" if card.model.backbone else "reads alignments"
         raise ConfigError(
-            f"model '{card.name}' {kind}, for which there is no graph",
+            f"model '{card.name}' {kind} and cannot be converted to ONNX",
             remedy="use torch, or a model that reads sequences",
         )
 

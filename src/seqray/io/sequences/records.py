@@ -57,7 +57,19 @@ def validate_records(
     on_skip: OnSkip | None = None,
     on_letters: OnLetters | None = None,
 ) -> Iterator[SequenceRecord]:
-    """Validate the records of the file ``where``; options as in `ReadOptions`."""
+    """Validate the records of one file.
+
+    Parameters
+    ----------
+    raw
+        Records as read.
+    alphabet
+        Allowed letters.
+    where
+        Name of the file, for messages.
+    duplicates, soft_masks, on_skip, on_letters
+        As in `ReadOptions`.
+    """
     ids = UniqueIds(duplicates, where)
     count = 0
     for record in raw:

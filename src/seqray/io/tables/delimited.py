@@ -84,7 +84,17 @@ def data_lines(handle: BinaryIO, where: str, comments: list[str] | None = None) 
 
 
 def split_cells(line: str, delimiter: str, where: str) -> list[str]:
-    """Cells of a line, without white space around them; quoted ones may contain the delimiter."""
+    """Split a line into cells without surrounding white space; quoted cells may contain the delimiter.
+
+    Parameters
+    ----------
+    line
+        Line of the table.
+    delimiter
+        One character.
+    where
+        Place of the line, for messages.
+    """
     try:
         return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, strict=True))]
     except csv.Error as error:

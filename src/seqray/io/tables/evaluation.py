@@ -86,7 +86,16 @@ def evaluation_mapping(
 ) -> dict[str, Any]:
     """Plain data of an evaluation: the figures of the TSV, confusion tables, and facts of the card.
 
-    Numbers are rounded as in the TSV; one that is undefined is None.
+    Numbers are rounded as in the TSV; undefined ones are None.
+
+    Parameters
+    ----------
+    evaluation
+        Figures to write.
+    provenance
+        Comment lines of the file.
+    card
+        Model card as plain data; None without a model.
     """
     rows = [_row(evaluation.split, figure) for figure in evaluation.figures]
     return {

@@ -56,12 +56,32 @@ def explanation_rows(explanation: Explanation, top: int | None = None) -> Iterat
 
 
 def write_checks(path: str | Path, checks: Iterable[Check], provenance: Sequence[str] = ()) -> None:
-    """Write a line per figure of faithfulness."""
+    """Write one row per faithfulness figure.
+
+    Parameters
+    ----------
+    path
+        File to write.
+    checks
+        Rows of the table.
+    provenance
+        Comment lines of the file.
+    """
     write_table(path, CHECK_COLUMNS, _cells(checks, CHECK_COLUMNS), provenance)
 
 
 def write_heads(path: str | Path, heads: Iterable[HeadFigures], provenance: Sequence[str] = ()) -> None:
-    """Write a line per attention head."""
+    """Write one row per attention head.
+
+    Parameters
+    ----------
+    path
+        File to write.
+    heads
+        Rows of the table.
+    provenance
+        Comment lines of the file.
+    """
     write_table(path, HEAD_COLUMNS, _cells(heads, HEAD_COLUMNS), provenance)
 
 

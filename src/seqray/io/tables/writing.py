@@ -76,7 +76,19 @@ def write_table(
     rows: Iterable[Sequence[object]],
     provenance: Iterable[str] = (),
 ) -> int:
-    """Write a TSV and return the number of rows; parameters as of `open_table`."""
+    """Write a TSV and return the number of rows.
+
+    Parameters
+    ----------
+    path
+        File to write.
+    columns
+        Names of the columns.
+    rows
+        Cells of each row.
+    provenance
+        Comment lines of the file.
+    """
     with open_table(path, columns, provenance) as write:
         return write(rows)
 

@@ -33,7 +33,17 @@ class ScoreTrack:
             known[position] = max(score, known.get(position, score))
 
     def write(self, path: str | Path, provenance: Sequence[str], name: str) -> None:
-        """Write one file per strand, as `TrackWriter` names them."""
+        """Write one file per strand, with the names of `TrackWriter`.
+
+        Parameters
+        ----------
+        path
+            File to write, before the strand is added.
+        provenance
+            Comment lines of the file.
+        name
+            Name of the track.
+        """
         with TrackWriter(path, provenance, name) as track:
             for contig, (length, _) in self._strands["+"].items():
                 track.begin(contig, length)

@@ -22,7 +22,7 @@ def resolve_backbone(config: ModelConfig) -> ModelConfig:
         raise ConfigError("is no encoder but holds a decoder", where=str(path), remedy="give an encoder")
     width = settings.get("hidden_size", settings.get("dim"))
     if not isinstance(width, int):
-        raise ConfigError(f"{SETTINGS} tells no 'hidden_size'", where=str(path), remedy="give an encoder")
+        raise ConfigError(f"{SETTINGS} has no 'hidden_size'", where=str(path), remedy="give an encoder")
     tokenizer = load_tokenizer(config.backbone, config.alphabet)
     pooling = config.backbone.pooling
     if pooling == "cls" and not tokenizer.starts_with_cls:

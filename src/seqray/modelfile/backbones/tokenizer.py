@@ -155,7 +155,7 @@ class BackboneTokenizer(Tokenizer):
         words = self._tokenizer.tokenize(text)
         if "".join(words) != text:
             raise ConfigError(
-                "the tokenizer does not tell which letters a token stands for",
+                "the tokenizer does not define which letters a token represents",
                 where=self._where,
                 remedy="use the methods ism and occlusion with --no-check and without a page",
             )
