@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -17,6 +19,14 @@ from seqray.models.positions import EndMatrix, LearnedPositions, Rotation, sinus
 GAP_TOKENS = 2  # gap and missing data come after the letters, see seqray.models.tokenizers.alignment
 
 
+class AxialContext(NamedTuple):
+    """What each block reads beside its input: masks (B, R) and (B, C), and the rotation of the columns."""
+
+    row_mask: Tensor | None = None
+    column_mask: Tensor | None = None
+    rotation: Rotation | None = None
+
+
 class AxialBlock(ResidualBlock):
     """Pre-norm residual block: x + Column(norm(x)), x + Row(norm(x)), x + FeedForward(norm(x))."""
 
@@ -27,14 +37,7 @@ class AxialBlock(ResidualBlock):
         self.row = RowAttention(config.d_model, config.heads, config.tied)
 
     def forward(
-        self,
-        x: Tensor,
-        row_mask: Tensor | None = None,
-        column_mask: Tensor | None = None,
-        rotation: Rotation | None = None,
-        *,
-        cls_only: bool = False,
-        need_weights: bool = False,
+        self, x: Tensor, context: AxialContext, *, cls_only: bool = False, need_weights: bool = False
     ) -> tuple[Tensor, tuple[AttentionStep, ...]]:
         """Attend over columns, then rows: (B, R, C, D), and the two attention steps.
 
@@ -42,16 +45,15 @@ class AxialBlock(ResidualBlock):
         ----------
         x
             (B, R, C, D).
-        row_mask, column_mask
-            (B, R) and (B, C) bool, True at real rows and columns; None if nothing is padded.
-        rotation
-            Cosine and sine of the rotary angles.
+        context
+            Masks of rows and columns, and the rotation.
         cls_only
             Compute only CLS of the query, (B, 1, 1, D): tied rows still need queries and keys of every
             row, untied rows only the query row.
         need_weights
             Also return the attention weights.
         """
+        row_mask, column_mask, rotation = context
         query_only = cls_only and not self.row.tied
         attended, by_column = self.column(
             self.column_norm(x), row_mask, query_only=query_only, need_weights=need_weights
@@ -153,8 +155,8 @@ class AxialTransformer(Transformer):
 
     def embed(
         self, tokens: Tensor, row_mask: Tensor | None = None, column_mask: Tensor | None = None
-    ) -> tuple[Tensor, Tensor | None, Tensor | None, Rotation | None]:
-        """Vectors (B, R, C, D), both masks, and the rotation for rotary positions.
+    ) -> tuple[Tensor, AxialContext]:
+        """Vectors (B, R, C, D), and what the blocks read beside them.
 
         Parameters
         ----------
@@ -184,4 +186,4 @@ class AxialTransformer(Transformer):
             x = x + F.pad(added, (0, 0, 1, 0))[:, None].to(x.dtype)
         first = torch.arange(tokens.shape[1], device=tokens.device)[:, None, None] == 0  # (R, 1, 1)
         x = self.dropout(x + first * self.query.to(x.dtype))
-        return x, row_mask, column_mask, self.rotation(columns)
+        return x, AxialContext(row_mask, column_mask, self.rotation(columns))

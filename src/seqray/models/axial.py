@@ -30,7 +30,12 @@ CELLS_AT_ONCE = 4096  # projected at a time: their queries, keys and values stay
 
 
 class AxisAttention(nn.Module):
-    """Attention along one axis of (B, R, C, D), with width D and H heads."""
+    """Attention along one axis of (B, R, C, D), with width D and H heads.
+
+    The layers take ``x`` (B, R, C, D) and bool masks, ``row_mask`` (B, R) and ``column_mask`` (B, C), True at
+    real rows and columns, one of each at least; None where all are. With ``need_weights`` they take the
+    explicit path and return their weights after the output, else None.
+    """
 
     axis: str
 
@@ -52,18 +57,14 @@ class ColumnAttention(AxisAttention):
         query_only: bool = False,
         need_weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend.
+        """Attend over the rows of each column.
 
         Parameters
         ----------
-        x
-            (B, R, C, D).
-        row_mask
-            (B, R) bool, True at real rows, one at least; None where all are.
+        x, row_mask, need_weights
+            See `AxisAttention`.
         query_only
             Compute the output of row 0 alone.
-        need_weights
-            Take the explicit path and return the weights.
 
         Returns
         -------
@@ -102,21 +103,16 @@ class RowAttention(AxisAttention):
         cls_only: bool = False,
         need_weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend.
+        """Attend over the columns of each row. Untied rows need no row mask, for a row reads itself alone.
 
         Parameters
         ----------
-        x
-            (B, R, C, D).
-        row_mask, column_mask
-            (B, R) and (B, C) bool, True at real rows and columns, one of each at least; None where all are.
-            Untied rows need no row mask, for a row reads itself alone.
+        x, row_mask, column_mask, need_weights
+            See `AxisAttention`.
         rotation
             Of rotary positions of the columns, (1, 1, C, E/2) each.
         cls_only
             Compute the output of column 0 alone, and of row 0 where rows are tied.
-        need_weights
-            Take the explicit path and return the weights.
 
         Returns
         -------

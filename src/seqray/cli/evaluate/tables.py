@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seqray.cli.evaluate.data import Material, check_labels, choose_split, read_with_notes, renamed
-from seqray.core import ALPHABETS, ConfigError, InputError, LabeledSequence
+from seqray.core import ALPHABETS, ConfigError, Floats, InputError, LabeledSequence
 from seqray.core.results import Answers
 from seqray.io.tables import (
     Table,
@@ -138,7 +138,17 @@ def table_answers(
     named = given.score_column if source == "model" or given.score_column in table.columns else None
     if named or not set(wanted) <= set(columns):
         column = named or probability_column(positive)
-        return _score_answers(column, table, rows, classes, positive, source, threshold, note)
+        if len(classes) != 2:
+            raise InputError(f"needs the columns {', '.join(wanted)}", where=table.where)
+        values = numeric_column(table, column, rows)
+        if threshold is None and not _within_0_to_1(values):
+            raise InputError(
+                f"column '{column}' holds scores beyond 0 to 1",
+                where=table.where,
+                remedy="give the lowest score that is called: --threshold",
+            )
+        note = f"{note}, column '{column}'"
+        return _score_answers(source, note, values, classes.index(positive), threshold)
     scores = np.stack([numeric_column(table, column, rows) for column in wanted], axis=1)
     try:
         check_probabilities(scores, len(rows), len(classes))
@@ -155,31 +165,15 @@ def table_answers(
     )
 
 
-def _score_answers(
-    column: str,
-    table: Table,
-    rows: Sequence[int],
-    classes: tuple[str, ...],
-    positive: str,
-    source: str,
-    threshold: float | None,
-    note: str,
-) -> Answers:
-    """One number a record: a probability if all lie within 0 to 1, else a score that ranks and calls."""
-    if len(classes) != 2:
-        raise InputError(
-            f"needs the columns {', '.join(probability_column(name) for name in classes)}", where=table.where
-        )
-    values = numeric_column(table, column, rows)
-    inside = bool(values.min() >= 0 and values.max() <= 1)
-    if threshold is None and not inside:
-        raise InputError(
-            f"column '{column}' holds scores beyond 0 to 1",
-            where=table.where,
-            remedy="give the lowest score that is called: --threshold",
-        )
+def _within_0_to_1(values: Floats) -> bool:
+    return bool(values.min() >= 0 and values.max() <= 1)
+
+
+def _score_answers(source: str, note: str, values: Floats, k: int, threshold: float | None) -> Answers:
+    """One number a record for class k of two: a probability if all lie within 0 to 1, else a score."""
+    inside = _within_0_to_1(values)
     limit = 0.5 if threshold is None else threshold
-    other, k = 1 - values if inside else -values, classes.index(positive)
+    other = 1 - values if inside else -values
     scores = np.stack((values, other) if k == 0 else (other, values), axis=1)
     calls = np.where(values >= limit, k, 1 - k)
-    return Answers(source, f"{note}, column '{column}'", scores, calls, inside, limit)
+    return Answers(source, note, scores, calls, inside, limit)

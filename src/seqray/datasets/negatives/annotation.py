@@ -39,12 +39,8 @@ class Annotation:
 
         Parameters
         ----------
-        features, genome
-            Features, and the genome that they belong to.
-        where
-            Their file, for errors.
-
-        Raises an InputError for a feature on a contig that is not in the genome, or beyond its end.
+        features, genome, where
+            See `to_genome_coordinates`, also for errors.
         """
         features = [f for f in features if f.kind in GENES + CODING]
         coding = to_genome_coordinates((f for f in features if f.kind in CODING), genome, where)
