@@ -87,10 +87,8 @@ class Domain:
 
     Attributes
     ----------
-    alphabet
-        Name of the alphabet.
-    shortest, longest
-        Range of lengths in letters.
+    alphabet, shortest, longest
+        Name of the alphabet, and the range of lengths in letters.
     profiles
         Letter composition and, for nucleotides, the composition of 3-letter words. Each limit is the
         quantile, chosen in `fit`, of the training sequences' own distances.

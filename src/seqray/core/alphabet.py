@@ -43,10 +43,8 @@ class Alphabet:
     ----------
     name
         ``dna``, ``rna`` or ``protein``.
-    letters
-        Canonical letters; their order is that of the codes 0, 1, ...
-    ambiguous
-        Ambiguity letters that are accepted; they share the code `unknown`.
+    letters, ambiguous
+        Canonical letters, in the order of the codes 0, 1, ...; ambiguity letters share the code `unknown`.
     """
 
     name: str

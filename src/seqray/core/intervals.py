@@ -103,10 +103,8 @@ class Region:
 
     Attributes
     ----------
-    contig
-        Name of the sequence.
-    start, end
-        0-based and half-open; ``end`` is None for the rest of the sequence.
+    contig, start, end
+        Interval of a sequence, 0-based and half-open; ``end`` is None for the rest of the sequence.
     text
         As the user wrote it; it means the whole contig if one has exactly this name.
     where

@@ -54,10 +54,8 @@ class LabeledSequence:
 
     Attributes
     ----------
-    sequence
-        Validated letters.
-    label
-        Name of its class.
+    sequence, label
+        Validated letters, and the name of their class.
     id
         Identifier; made from the row number where the table has none.
     group

@@ -33,10 +33,8 @@ class Records:
 
     Attributes
     ----------
-    classes
-        Names [K].
-    positive
-        Of two classes the one that counts as positive.
+    classes, positive
+        Names [K], and of two classes the one that counts as positive.
     labels
         (N,) class indices.
     groups

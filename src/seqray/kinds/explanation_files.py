@@ -94,10 +94,8 @@ class ExplanationRequest:
 
     Attributes
     ----------
-    files
-        Where the outputs go.
-    method_settings
-        Of single methods.
+    files, method_settings
+        Where the outputs go, and the settings of single methods.
     target, members, shuffles, seed, rows
         As in `seqray.explanations.ExplainOptions` and `AlignmentOptions`.
     calls, best_calls

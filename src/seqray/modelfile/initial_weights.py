@@ -50,14 +50,10 @@ class InitialWeights:
 
     Attributes
     ----------
-    config
-        Its shape.
-    tensors
-        By their names in the state of the network.
-    facts
-        How they came about.
-    sha256
-        Of the file.
+    config, tensors
+        Shape of the network, and its weights by their names in its state.
+    facts, sha256
+        How they came about, and the hash of their file.
     """
 
     config: ModelConfig

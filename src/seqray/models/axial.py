@@ -26,6 +26,7 @@ from seqray.models.attention import MultiHeadAttention, attention_weights, scale
 from seqray.models.kernels import fused_attention, uses_cpu_shortcuts
 from seqray.models.positions import Rotation
 
+Mask = Tensor | None  # bool, True at real rows or columns; None where all are
 CELLS_AT_ONCE = 4096  # projected at a time: their queries, keys and values stay in the cache
 
 
@@ -50,12 +51,7 @@ class ColumnAttention(AxisAttention):
     axis = "column"
 
     def forward(
-        self,
-        x: Tensor,
-        row_mask: Tensor | None = None,
-        *,
-        query_only: bool = False,
-        need_weights: bool = False,
+        self, x: Tensor, row_mask: Mask = None, *, query_only: bool = False, need_weights: bool = False
     ) -> tuple[Tensor, Tensor | None]:
         """Attend over the rows of each column.
 
@@ -96,8 +92,8 @@ class RowAttention(AxisAttention):
     def forward(
         self,
         x: Tensor,
-        row_mask: Tensor | None = None,
-        column_mask: Tensor | None = None,
+        row_mask: Mask = None,
+        column_mask: Mask = None,
         rotation: Rotation | None = None,
         *,
         cls_only: bool = False,
@@ -133,7 +129,7 @@ class RowAttention(AxisAttention):
         return self._tied(x, row_mask, column_mask, rotation, cls_only, need_weights)
 
     def fold(
-        self, x: Tensor, row_mask: Tensor | None, rotation: Rotation | None, cls_only: bool = False
+        self, x: Tensor, row_mask: Mask, rotation: Rotation | None, cls_only: bool = False
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of tied rows: (B, H, Cq, R·E), (B, H, C, R·E) and (B, H, C, R·E).
 
@@ -164,8 +160,8 @@ class RowAttention(AxisAttention):
     def _tied(
         self,
         x: Tensor,
-        row_mask: Tensor | None,
-        column_mask: Tensor | None,
+        row_mask: Mask,
+        column_mask: Mask,
         rotation: Rotation | None,
         cls_only: bool,
         need_weights: bool,
@@ -194,12 +190,7 @@ class RowAttention(AxisAttention):
         return self.attention.heads * C * (1 if cls_only else C) <= 4 * R * C * D
 
     def _tied_in_chunks(
-        self,
-        x: Tensor,
-        row_mask: Tensor | None,
-        column_mask: Tensor | None,
-        rotation: Rotation | None,
-        cls_only: bool,
+        self, x: Tensor, row_mask: Mask, column_mask: Mask, rotation: Rotation | None, cls_only: bool
     ) -> Tensor:
         """One alignment (R, C, D), real rows only, some at a time: their scores are summed up.
 
@@ -238,7 +229,7 @@ def _computes_in_chunks(x: Tensor) -> bool:
     return uses_cpu_shortcuts(x) and x.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
 
 
-def _unless_full(mask: Tensor | None, b: int) -> Tensor | None:
+def _unless_full(mask: Mask, b: int) -> Mask:
     """Mask of one alignment, None if it is all True."""
     return None if mask is None or bool(mask[b].all()) else mask[b]
 
@@ -250,7 +241,7 @@ def _fold_rows(part: Tensor) -> Tensor:
 def _attend_along(
     attention: MultiHeadAttention,
     lines: Tensor,
-    mask: Tensor | None,
+    mask: Mask,
     rotation: Rotation | None,
     first_only: bool,
     need_weights: bool,
@@ -270,7 +261,7 @@ def _attend_along(
 def _attend_in_chunks(
     attention: MultiHeadAttention,
     lines: Tensor,
-    mask: Tensor | None,
+    mask: Mask,
     rotation: Rotation | None,
     first_only: bool,
 ) -> Tensor:

@@ -65,10 +65,8 @@ class ScoreProfile:
     ----------
     contig, length, strand
         Where.
-    sites
-        (n,) 0-based positions.
-    gaps
-        (n,) letters up to the next site.
+    sites, gaps
+        (n,) 0-based positions, and letters up to the next one.
     scores
         (n,) probabilities; NaN for a window that wasn't scored.
     """

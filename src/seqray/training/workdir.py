@@ -54,14 +54,12 @@ class WorkDir:
 
     Attributes
     ----------
-    path
-        The folder.
+    path, resume
+        The folder, and whether what it holds is used.
     identity
         Hashes of the ``settings``, the ``data`` and the ``teacher``, if any, that it belongs to.
     parts
         For each member a hash of what it learns from and what it holds out.
-    resume
-        Whether what it holds is used.
     """
 
     path: Path

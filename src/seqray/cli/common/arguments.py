@@ -183,10 +183,8 @@ class Outcome:
     ----------
     records
         Read from the input; None where the verb reads no records.
-    status
-        Exit status.
-    resources
-        Whether time and memory are worth a line.
+    status, resources
+        Exit status, and whether time and memory are worth a line.
     """
 
     records: int | None = None

@@ -33,10 +33,8 @@ class CallFiles:
     ----------
     calls
         Files for calls, with the format of each: ``gff3``, ``bed`` or ``tsv``.
-    tracks
-        Names of tracks, without the strand.
-    skipped
-        Name of the table of skipped records, if there is one.
+    tracks, skipped
+        Names of tracks, without the strand, and of the table of skipped records, if there is one.
     """
 
     calls: Sequence[tuple[str, str]]

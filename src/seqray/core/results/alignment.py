@@ -16,14 +16,10 @@ class AlignmentScores:
 
     Attributes
     ----------
-    method
-        Its name, for example ``rollout``.
-    signed
-        Whether a score below 0 speaks against the class; if not, scores are shares that sum to 1.
-    columns
-        (C',) score of each column.
-    rows
-        (R',) score of each row; nan if a row has none, as the query has under occlusion.
+    method, signed
+        Its name, and whether a score below 0 speaks against the class; if not, scores sum to 1.
+    columns, rows
+        (C',) and (R',) scores; nan if a row has none, as the query has under occlusion.
     grid
         (R', C') score of each cell; None if the method has none.
     """
@@ -41,18 +37,12 @@ class AlignmentExplanation:
 
     Attributes
     ----------
-    record
-        Number of the alignment in the input, from 0; identifiers may repeat.
-    alignment
-        As in the file: R rows, C columns.
-    label
-        The class called.
-    target
-        The class explained. Rollout is the same for every class.
-    probabilities
-        Calibrated probability of each class, in the order of the card.
-    probability
-        That of ``target``.
+    record, alignment
+        Number in the input, from 0 (ids may repeat), and the alignment in the file: R rows, C columns.
+    label, target
+        The class called, and the class explained. Rollout is the same for every class.
+    probabilities, probability
+        Calibrated probability of each class, in the order of the card, and that of ``target``.
     rows, columns
         (R',) and (C',) 0-based indices, ascending, of what the model has read; row 0 is the query.
     scores

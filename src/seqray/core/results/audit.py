@@ -74,10 +74,8 @@ class Histogram:
     ----------
     quantity, split, label
         As in `AuditFigure`.
-    edges
-        Edges of the bins, one more than there are bins.
-    counts
-        Sequences in each bin; the last bin includes its upper edge.
+    edges, counts
+        Edges of the bins, one more than there are bins; sequences in each, the last includes its upper edge.
     """
 
     quantity: str

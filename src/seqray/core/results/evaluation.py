@@ -16,10 +16,8 @@ class Answers:
 
     Attributes
     ----------
-    source
-        ``model``, ``against``, ``floor`` or the name of a rule.
-    note
-        Its description.
+    source, note
+        ``model``, ``against``, ``floor`` or the name of a rule, and its description.
     scores
         (N, K) a score per class; probabilities that sum to 1 where ``probabilities`` is true.
     calls
@@ -80,10 +78,8 @@ class Evaluation:
 
     Attributes
     ----------
-    classes
-        Names [K] in the order of the scores.
-    positive
-        The class that the figures of two classes are about.
+    classes, positive
+        Names [K] in the order of the scores, and the class that the figures of two classes are about.
     labels
         (N,) class index of each record.
     answers

@@ -39,10 +39,8 @@ class Explanation:
         Number of the record in the input, from 0; identifiers may repeat.
     id, sequence
         Of the record; n letters, 5' to 3' as the model read them.
-    label
-        The class called.
-    target
-        The class explained. Rollout and value-rollout are the same for every class.
+    label, target
+        The class called, and the class explained. Rollout and value-rollout are the same for every class.
     probability
         Calibrated probability of ``target``.
     method
@@ -116,10 +114,8 @@ class Curve:
 
     Attributes
     ----------
-    method
-        Whose ranking decides the order; ``random`` for the mean of random ones.
-    kind
-        ``deletion`` or ``insertion``.
+    method, kind
+        Whose ranking decides the order (``random``: the mean of random ones); ``deletion`` or ``insertion``.
     shares
         (S,) share of letters replaced or put back, from 0 to 1.
     mean, low, high
@@ -140,10 +136,8 @@ class Faithfulness:
 
     Attributes
     ----------
-    checks, curves
-        The figures.
-    verdicts
-        Conclusion for each method, in a sentence or two.
+    checks, curves, verdicts
+        The figures, and the conclusion for each method in a sentence or two.
     """
 
     checks: tuple[Check, ...]
@@ -184,10 +178,8 @@ class Motif:
 
     Attributes
     ----------
-    name
-        ``motif_1`` for the one with the most sites.
-    letters
-        Letters of the alphabet in the order of the columns.
+    name, letters
+        ``motif_1`` for the one with the most sites; letters of the alphabet in the order of the columns.
     counts
         (w, A) count of each letter at each position of the aligned sites.
     bits

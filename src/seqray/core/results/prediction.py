@@ -19,10 +19,8 @@ class Prediction:
 
     Attributes
     ----------
-    id
-        Identifier of the record.
-    length
-        Its length in letters.
+    id, length
+        Identifier of the record, and its length in letters.
     label
         The class called: the positive class where its probability reaches the model's threshold
         (two classes), else the class of highest probability.
@@ -49,19 +47,15 @@ class Call:
 
     Attributes
     ----------
-    contig
-        Name of the sequence scanned.
-    start, end
-        The window that was scored. On a circular contig ``end`` may exceed the contig's length: the
-        window then runs across the origin.
+    contig, start, end
+        Name of the sequence scanned, and the window that was scored. On a circular contig ``end`` may exceed
+        the contig's length: the window then runs across the origin.
     strand
         ``+`` or ``-``.
     site
         Position of the transcription start (or of the window's anchor) within the contig.
-    score
-        Calibrated probability of the positive class.
-    label
-        Name of the positive class.
+    score, label
+        Calibrated probability of the positive class, and its name.
     """
 
     contig: str

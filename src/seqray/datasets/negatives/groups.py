@@ -19,10 +19,8 @@ class Member:
 
     Attributes
     ----------
-    sequence
-        Its letters.
-    given
-        The group in the user's table.
+    sequence, given
+        Its letters, and the group in the user's table.
     parent
         Number of the example that it was made from.
     contig, position

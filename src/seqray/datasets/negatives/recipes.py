@@ -17,14 +17,10 @@ class Recipe:
 
     Attributes
     ----------
-    makes
-        What the negatives are.
-    teaches
-        What a model can learn from them besides the signal.
-    genome
-        Whether negatives are windows of a genome (else made from the positives).
-    annotation
-        Whether it needs the genes.
+    makes, teaches
+        What the negatives are, and what a model can learn from them besides the signal.
+    genome, annotation
+        Whether negatives are windows of a genome (else made from positives), and whether it needs the genes.
     """
 
     makes: str

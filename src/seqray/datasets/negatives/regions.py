@@ -22,10 +22,8 @@ class GenomeContext:
 
     Attributes
     ----------
-    genome
-        Its letters.
-    annotation
-        Its genes; None if no recipe needs them.
+    genome, annotation
+        Its letters, and its genes; None if no recipe needs them.
     near_starts
         By strand, letters near known starts.
     avoiding
@@ -44,10 +42,8 @@ class AllowedRegions:
 
     Attributes
     ----------
-    parts
-        Intervals that may overlap; a window lies within one of them.
-    forbidden
-        Intervals that it must not overlap.
+    parts, forbidden
+        Intervals (which may overlap) of which one contains the window, and those that it must not overlap.
     """
 
     parts: Pairs

@@ -104,10 +104,8 @@ class SequenceLayer(AttentionLayer):
 
     Attributes
     ----------
-    attention
-        The layer.
-    x
-        (B, T, D) its input.
+    attention, x
+        The layer, and its input (B, T, D).
     mask
         (B, T) bool, True at real tokens; None where nothing is padded.
     rotation

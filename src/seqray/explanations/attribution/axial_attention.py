@@ -32,10 +32,8 @@ class AxialLayer(AttentionLayer):
 
     Attributes
     ----------
-    attention
-        The projections.
-    x
-        (B, R, C, D) its input.
+    attention, x
+        The projections, and the input of the layer (B, R, C, D).
     row_mask, column_mask
         (B, R) and (B, C) bool; None where nothing is padded.
     rotation

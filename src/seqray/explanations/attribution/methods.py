@@ -22,10 +22,9 @@ class Method:
 
     Attributes
     ----------
-    name
-        As on the command line.
-    signed
-        Whether a score below 0 is evidence against the class; if not, scores are shares that sum to 1.
+    name, signed
+        As on the command line, and whether a score below 0 is evidence against the class; if not, scores are
+        shares that sum to 1.
     per_class
         Whether the scores depend on the class explained.
     of_sequences

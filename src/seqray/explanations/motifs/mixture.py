@@ -30,10 +30,8 @@ class Fit:
 
     Attributes
     ----------
-    kmers
-        (K) from which the motifs were started, as codes.
-    matrices
-        (K, w, A) probability of each letter in each column.
+    kmers, matrices
+        (K) from which the motifs were started, as codes; (K, w, A) probability of each letter in each column.
     shares
         (K,) of seqlets that have a site of each motif.
     background

@@ -26,10 +26,9 @@ class Seqlets:
     ----------
     codes
         (S, r) letter codes; beyond the ends of a record that of unknown letters.
-    starts
-        (S,) index in the record of the first column; negative where it lies before the record.
-    lengths
-        (S,) letters of the record that the seqlet is from.
+    starts, lengths
+        (S,) index in the record of the first column, negative where it lies before the record; and letters
+        of that record.
     """
 
     codes: Codes

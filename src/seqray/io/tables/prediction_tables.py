@@ -28,10 +28,8 @@ class Table:
 
     Attributes
     ----------
-    where
-        Name of its file, for messages.
-    columns
-        The cells of each column, by its name.
+    where, columns
+        Name of its file, for messages, and the cells of each column by its name.
     comments
         Lines of comment, without their ``#``.
     sha256

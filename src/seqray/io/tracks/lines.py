@@ -17,12 +17,10 @@ class Feature:
 
     Attributes
     ----------
-    contig, start, end
-        Where.
+    contig, start, end, strand
+        Where it lies; the strand is ``+``, ``-`` or ``.``.
     name
         Empty if there is none.
-    strand
-        ``+``, ``-`` or ``.``.
     kind
         Type of the feature (``gene``, ``CDS``); empty for a line of a BED file.
     """
