@@ -8,6 +8,7 @@ defines it, so ``from seqray import load_model`` inside ``core`` is an import of
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -214,6 +215,14 @@ def test_the_package_keeps_its_architecture(check):
 def test_the_graph_names_every_package_and_seqray_itself_is_small():
     assert {path.parent.name for path in SOURCE.glob("*/__init__.py")} == set(ARROWS)
     assert len(list(SOURCE.glob("*.py"))) <= 6
+
+
+def test_the_documentation_shows_the_same_graph():
+    text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)/` \| .+ \| (.+?) \|$", text, flags=re.MULTILINE)
+    assert {name: set(re.findall(r"\w+", below)) for name, below in rows} == {
+        package: set(below.split()) for package, below in ARROWS.items()
+    }
 
 
 def test_the_graph_between_packages_has_no_circle():

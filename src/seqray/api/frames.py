@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from seqray.core.results import Call, Prediction
-from seqray.io.tables import format_flags, format_label_set, prediction_columns
+from seqray.io.tables import prediction_columns, prediction_row
 from seqray.io.tracks import CALL_COLUMNS, call_ids
 
 _CALL_TYPES = {"start": "int64", "end": "int64", "site": "int64", "score": "float64"}
@@ -34,13 +32,9 @@ def prediction_frame(
     sets
         Whether to add the conformal sets.
     """
-    rows = list(predictions)
-    columns: list[Any] = [[p.id for p in rows], [p.length for p in rows], [p.label for p in rows]]
-    columns += list(np.array([p.probabilities for p in rows]).reshape(len(rows), len(classes)).T)
-    columns += [[format_flags(p) for p in rows]]
-    columns += [[format_label_set(p) for p in rows]] * sets
-    frame = pd.DataFrame(dict(zip(prediction_columns(classes, sets), columns, strict=True)))
-    return frame.astype({"length": "int64"})
+    columns = prediction_columns(classes, sets)
+    frame = pd.DataFrame([prediction_row(p, sets) for p in predictions], columns=columns)
+    return frame.astype({"length": "int64", **dict.fromkeys(columns[3 : 3 + len(classes)], "float64")})
 
 
 def call_frame(calls: Iterable[Call]) -> pd.DataFrame:

@@ -2,7 +2,6 @@ from .conformal import Conformal as Conformal, coverage_cutoffs as coverage_cuto
 from .domain import Domain as Domain
 from .fit import (
     Calibration as Calibration,
-    Method as Method,
     calibrated_card as calibrated_card,
     calibration_error as calibration_error,
     choose_threshold as choose_threshold,

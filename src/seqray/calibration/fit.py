@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,10 +12,8 @@ from scipy.special import expit, logit, logsumexp, softmax
 
 from seqray.calibration.conformal import Conformal
 from seqray.calibration.isotonic import IsotonicMap
-from seqray.core import Card, ConfigError, InputError, round_number
+from seqray.core import CalibrationMethod, Card, ConfigError, InputError, round_number
 from seqray.metrics import expected_calibration_error
-
-Method = Literal["temperature", "platt", "isotonic"]
 
 TEMPERATURES = (0.25, 10.0)  # outside, the held-out data are too few or too easy
 FOLDS = 5  # of the figures on held-out data
@@ -150,7 +148,9 @@ class Calibration:
         return cls(card.positive_index, card.temperature, isotonic)
 
     @classmethod
-    def fit(cls, raw: np.ndarray, labels: np.ndarray, positive: int, method: Method) -> Calibration:
+    def fit(
+        cls, raw: np.ndarray, labels: np.ndarray, positive: int, method: CalibrationMethod
+    ) -> Calibration:
         """Fit to held-out examples.
 
         Parameters
@@ -206,7 +206,7 @@ class Calibration:
 
 
 def cross_fitted(
-    raw: np.ndarray, labels: np.ndarray, groups: np.ndarray, positive: int, method: Method
+    raw: np.ndarray, labels: np.ndarray, groups: np.ndarray, positive: int, method: CalibrationMethod
 ) -> np.ndarray | None:
     """Probabilities (N, K), each by a calibration that was fitted without the example's group.
 
@@ -269,7 +269,7 @@ def calibrated_card(
     raw: np.ndarray,
     labels: np.ndarray,
     groups: np.ndarray,
-    method: Method = "temperature",
+    method: CalibrationMethod = "temperature",
     before: Calibration | None = None,
 ) -> tuple[Card, dict[str, Any]]:
     """Fit everything on the card that held-out answers decide.

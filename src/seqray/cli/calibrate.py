@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 from seqray.cli.common import (
     BACKBONE,
@@ -17,7 +17,7 @@ from seqray.cli.common import (
     open_model,
     option,
 )
-from seqray.core import InputError, ModelFileError
+from seqray.core import CalibrationMethod, InputError, ModelFileError
 from seqray.kinds import read_parts, with_named_splits
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class CalibrateRequest(Request):
     backbone: str | None = BACKBONE
     data: DataOptions
     out: str = option("--out -o FILE", "new model file, ends in .safetensors")
-    method: Literal["temperature", "platt", "isotonic"] = option(
+    method: CalibrationMethod = option(
         "--method",
         "temperature divides the logits by one number; for two classes, platt also shifts them, and isotonic "
         "maps them by a rising function, which requires several hundred examples",

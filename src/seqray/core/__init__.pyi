@@ -79,6 +79,7 @@ from .records import (
 )
 from .run_config import (
     AugmentConfig as AugmentConfig,
+    CalibrationMethod as CalibrationMethod,
     DataConfig as DataConfig,
     OptimizerConfig as OptimizerConfig,
     RunConfig as RunConfig,

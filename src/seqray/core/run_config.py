@@ -28,6 +28,8 @@ __all__ = [
     "load_run_config",
 ]
 
+CalibrationMethod = Literal["temperature", "platt", "isotonic"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataConfig:
@@ -171,7 +173,7 @@ class CalibrationConfig:
         and ``isotonic`` maps them by an increasing function, given some hundred held-out examples or more.
     """
 
-    method: Literal["temperature", "platt", "isotonic"] = "temperature"
+    method: CalibrationMethod = "temperature"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,16 @@ from typing import Any
 import numpy as np
 from scipy.stats import mannwhitneyu
 
-from seqray.calibration import Calibration, Method, calibrated_card
-from seqray.core import Card, ConfigError, InputError, LabeledSequence, __version__, round_number
+from seqray.calibration import Calibration, calibrated_card
+from seqray.core import (
+    CalibrationMethod,
+    Card,
+    ConfigError,
+    InputError,
+    LabeledSequence,
+    __version__,
+    round_number,
+)
 from seqray.inference import BatchSize, known_context, score_ragged
 from seqray.metrics import auroc
 from seqray.modelfile import TrainedModel
@@ -26,7 +34,7 @@ MIN_EXAMPLES = 20
 def recalibrate(
     model: TrainedModel,
     data: Sequence[LabeledSequence],
-    method: Method = "temperature",
+    method: CalibrationMethod = "temperature",
     *,
     batch_size: BatchSize = "auto",
 ) -> Card:

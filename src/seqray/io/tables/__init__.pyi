@@ -39,10 +39,9 @@ from .prediction_tables import (
     rows_by_id as rows_by_id,
 )
 from .predictions import (
-    format_flags as format_flags,
-    format_label_set as format_label_set,
     open_skipped as open_skipped,
     prediction_columns as prediction_columns,
+    prediction_row as prediction_row,
     table_format as table_format,
     write_predictions as write_predictions,
 )

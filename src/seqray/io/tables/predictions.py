@@ -50,7 +50,8 @@ def format_label_set(prediction: Prediction) -> str:
     return "|".join(prediction.label_set or ()) or "-"
 
 
-def _row(p: Prediction, sets: bool) -> list[Any]:
+def prediction_row(p: Prediction, sets: bool) -> list[Any]:
+    """Cells of a prediction, in the order of `prediction_columns`."""
     return [p.id, p.length, p.label, *p.probabilities, format_flags(p), *([format_label_set(p)] * sets)]
 
 
@@ -82,7 +83,7 @@ def write_predictions(
     set. Probabilities have six significant digits.
     """
     columns = prediction_columns(classes, sets)
-    rows = (_row(p, sets) for p in predictions)
+    rows = (prediction_row(p, sets) for p in predictions)
     if table_format(path) == "parquet":
         return _write_parquet(path, columns, rows, provenance)
     return write_table(path, columns, ([quoted(row[0]), *row[1:]] for row in rows), provenance)
