@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 import synthetic
 
-EXAMPLE = Path(__file__).parents[3] / "data" / "example"
+EXAMPLE = Path(__file__).parents[2] / "data" / "example"
 
 
 def make(folder: Path, *options: str) -> tuple[str, list[list[str]]]:

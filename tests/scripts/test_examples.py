@@ -15,7 +15,7 @@ import verify
 from check_examples import Example
 from synthetic import reverse_complement
 
-DATA = Path(__file__).parents[3] / "data"
+DATA = Path(__file__).parents[2] / "data"
 FOLDER = DATA / "example"
 
 
