@@ -1,4 +1,4 @@
-"""What the verbs return as pandas frames, with the columns and words of the tables that they write."""
+"""Results as pandas frames, with the same columns and words as the output tables."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def call_frame(calls: Iterable[Call]) -> pd.DataFrame:
 
 
 def explanation_frame(rows: Iterable[Sequence[object]], columns: Sequence[str]) -> pd.DataFrame:
-    """A row per letter or column, method and member, as in the tables of ``seqray explain``.
+    """One row per letter or column, method and member, as in the tables of ``seqray explain``.
 
-    Numbers that weren't computed are nan, and positions and ranks that aren't known are missing.
+    Numbers that were not computed are nan; unknown positions and ranks are missing.
     """
     frame = pd.DataFrame(list(rows), columns=list(columns))
     types = {name: kind for name, kind in _EXPLANATION_TYPES.items() if name in frame}

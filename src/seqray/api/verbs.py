@@ -201,9 +201,10 @@ def explain(
 
 
 def origin(model: Model, sequences: Any) -> pd.DataFrame:
-    """Tell which training data many sequences resemble together, by their words of four letters.
+    """Report which training data many sequences resemble together, by their 4-mer frequencies.
 
-    ``seqray predict`` and ``seqray scan`` warn by the same measure, see docs/concepts/probabilities.md.
+    ``seqray predict`` and ``seqray scan`` use the same measure for warnings, see
+    docs/concepts/probabilities.md.
 
     Parameters
     ----------
@@ -259,7 +260,7 @@ def _checked(options: Any, given: Mapping[str, Any], *reserved: str) -> Mapping[
 
 
 def _distinct(records: Iterable[SequenceRecord]) -> Iterator[SequenceRecord]:
-    """Refuse a second sequence of one name: calls would not say which one they lie in."""
+    """Refuse two sequences of the same name: their calls would be ambiguous."""
     seen: set[str] = set()
     for record in records:
         if record.id in seen:

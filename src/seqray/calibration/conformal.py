@@ -49,7 +49,7 @@ class Conformal:
 
     @classmethod
     def fit(cls, probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[str]) -> Conformal:
-        """Keep what is needed of held-out answers.
+        """Compute the order statistics from held-out probabilities.
 
         Parameters
         ----------

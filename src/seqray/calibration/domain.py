@@ -1,4 +1,4 @@
-"""What training sequences look like, to flag input that a model can't know about."""
+"""Profiles of the training sequences, to flag input that differs from them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class KmerProfile:
         return cls(k, mean, spread, widest_limit(distances, labels, quantile))
 
     def distances(self, counts: np.ndarray) -> np.ndarray:
-        """Return the distance per sequence: (N, letters**k) counts -> (N,); infinite without a whole word."""
+        """Distance per sequence: (N, letters**k) counts -> (N,); infinite without a complete k-mer."""
         n = counts.sum(axis=1, keepdims=True)
         n_safe = np.maximum(n, 1)
         variance = self.spread + self.mean * (1 - self.mean) / n_safe
@@ -83,7 +83,7 @@ class KmerProfile:
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """What the training sequences looked like, to flag input that a model can't know about.
+    """Profiles of the training sequences, to flag input that differs from them.
 
     Attributes
     ----------

@@ -259,7 +259,7 @@ def log_loss(probabilities: np.ndarray, labels: np.ndarray) -> float:
 
 
 def _entropy(labels: np.ndarray) -> float:
-    """Log loss of an answer that gives each class its share of the labels (N,), in nats."""
+    """Log loss in nats of predicting the class frequencies of the labels (N,)."""
     shares = np.bincount(labels)[np.unique(labels)] / len(labels)
     return float(-np.sum(shares * np.log(shares)))
 
@@ -272,7 +272,7 @@ def calibrated_card(
     method: CalibrationMethod = "temperature",
     before: Calibration | None = None,
 ) -> tuple[Card, dict[str, Any]]:
-    """Fit everything on the card that held-out answers decide.
+    """Fit all calibration values on the card from held-out logits.
 
     Parameters
     ----------

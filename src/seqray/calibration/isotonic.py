@@ -124,14 +124,14 @@ class IsotonicMap:
 
 
 def apply_isotonic(probabilities: np.ndarray, card: Card) -> np.ndarray:
-    """Apply the card's map or shift, where it has one, to probabilities (N, K) after the temperature."""
+    """Apply the card's isotonic map or shift, if any, to probabilities (N, K) after the temperature."""
     if not card.isotonic:
         return probabilities
     return IsotonicMap.from_mapping(card.isotonic).probabilities(probabilities, card.positive_index)
 
 
 def _merge_blocks(block: np.ndarray, most: int) -> np.ndarray:
-    """Number the blocks anew, with neighbors put together where there are more than ``most``."""
+    """Renumber the blocks and merge neighbors if there are more than ``most``."""
     if block[-1] < most:
         return block
     size = np.bincount(block)

@@ -152,7 +152,7 @@ def _fit_chain(stack: CodeStack, order: int, letters: int) -> np.ndarray:
 def _chain_sums(
     stack: CodeStack, log_p: np.ndarray, order: int, letters: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sum of ln p, of its square, and number of words of each sequence: (N,) each."""
+    """Sum of ln p, sum of its square, and number of k-mers of each sequence: (N,) each."""
     start, owner, _ = kmer_starts(stack, order + 1, letters)
     values = log_p[kmer_indices(stack, start, order + 1, letters)] / 100
     size = len(stack)
@@ -195,7 +195,7 @@ def _cross_fitted(
 
 
 def _related_folds(stack: CodeStack, alphabet: Alphabet) -> np.ndarray:
-    """Deal sequences into folds at random, those that share a long word into the same: int64 (N,)."""
+    """Assign sequences to random folds; sequences that share a long k-mer go to the same fold: int64 (N,)."""
     ends = np.cumsum(stack.lengths)
     texts = [alphabet.decode(stack.codes[e - n : e]) for e, n in zip(ends, stack.lengths, strict=True)]
     groups = kmer_groups(texts, RELATED_WORD, alphabet=alphabet)

@@ -1,8 +1,8 @@
-"""Which training data a whole file resembles, by the shares of its words of four letters.
+"""Which training data a whole file resembles, by its 4-mer frequencies.
 
-One window says little of where it comes from; some hundred say it all: genomes differ in their shares of
-words of four letters far more between genera than along one genome (Pride et al. 2003, Genome Research 13,
-145; Teeling et al. 2004, Environmental Microbiology 6, 938).
+One window contains little information about its origin; several hundred together contain enough: 4-mer
+frequencies differ far more between genera than along one genome (Pride et al. 2003, Genome Research 13, 145;
+Teeling et al. 2004, Environmental Microbiology 6, 938).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CHUNK = 1 << 18  # letters counted at once
 
 
 def _both_strands() -> np.ndarray:
-    """Number each word and its reverse complement alike: int64 (256,), numbers from 0 to 135."""
+    """Give each 4-mer and its reverse complement the same number: int64 (256,), from 0 to 135."""
     words = np.indices((LETTERS,) * K).reshape(K, -1)
     place = LETTERS ** np.arange(K - 1, -1, -1)
     smaller = np.minimum(place @ words, place @ (LETTERS - 1 - words[::-1]))
@@ -38,7 +38,7 @@ SIZE = int(_STRANDLESS.max()) + 1
 
 
 class KmerCounter:
-    """Counts words of four letters in sequences that pass by, on either strand alike.
+    """Counts 4-mers in a stream of sequences, on both strands together.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class KmerCounter:
             yield record
 
     def add(self, sequence: str) -> None:
-        """Count the words of one sequence."""
+        """Count the 4-mers of one sequence."""
         for start in range(0, len(sequence), _CHUNK):  # pieces overlap, so that each word lies in just one
             piece = sequence[start : start + _CHUNK + K - 1]
             self._held.append(piece)
@@ -69,7 +69,7 @@ class KmerCounter:
 
     @property
     def counts(self) -> np.ndarray:
-        """Number of each word so far: int64 (136,)."""
+        """Count of each 4-mer so far: int64 (136,)."""
         self._flush()
         return self._counts.copy()
 
@@ -79,7 +79,7 @@ class KmerCounter:
 
 
 def strandless_counts(stack: CodeStack) -> np.ndarray:
-    """Count the words of four letters of all sequences, each with its reverse complement: int64 (136,)."""
+    """Count the 4-mers of all sequences, each with its reverse complement: int64 (136,)."""
     words = kmer_indices(stack, kmer_starts(stack, K, LETTERS)[0], K, LETTERS)
     return np.bincount(_STRANDLESS[words], minlength=SIZE)
 
@@ -113,7 +113,7 @@ class ContextDistance:
 
 @dataclass(frozen=True, eq=False)
 class Signature:
-    """Shares of words of four letters in each class of each context of the training data.
+    """4-mer frequencies in each class of each context of the training data.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class Signature:
 
     @classmethod
     def fit(cls, stack: CodeStack, labels: np.ndarray, contexts: Sequence[str | None]) -> Signature | None:
-        """Describe training sequences; None where they have too few words in any context.
+        """Describe training sequences; None if every context has too few 4-mers.
 
         Parameters
         ----------
@@ -155,10 +155,10 @@ class Signature:
         return cls(tuple(found), *zip(*found.values(), strict=True))
 
     def compare(self, counts: np.ndarray) -> list[ContextDistance]:
-        """Compare counts of words (136,) with each context, the nearest first.
+        """Compare 4-mer counts (136,) with each context, the nearest first.
 
-        Empty where there are fewer than `MIN_WORDS`. Which classes the file holds, and how much of each,
-        is not known: the distance is from the mixture that fits best.
+        Empty for fewer than `MIN_WORDS` 4-mers. The classes in the file and their shares are unknown, so the
+        distance is from the best-fitting mixture of classes.
         """
         n = int(counts.sum())
         if n < MIN_WORDS:
@@ -173,9 +173,9 @@ class Signature:
         return sorted(found, key=lambda likeness: likeness.distance)
 
     def closest_pair(self, counts: np.ndarray) -> tuple[ContextDistance, ContextDistance] | None:
-        """Find the two contexts whose mixture is nearest to counts of words (136,), each with that distance.
+        """Find the two contexts whose mixture is nearest to 4-mer counts (136,), each with its distance.
 
-        None where there are fewer than two contexts or than `MIN_WORDS`.
+        None for fewer than two contexts or fewer than `MIN_WORDS` 4-mers.
         """
         n = int(counts.sum())
         pairs = list(combinations(range(len(self.contexts)), 2))
@@ -222,10 +222,10 @@ def _mixture_distance(observed: np.ndarray, shares: np.ndarray) -> float:
 
 
 def _sampling_distance(shares: np.ndarray, n: int, words: int) -> float:
-    """Expected total variation distance of two draws of ``n`` and ``words`` words from the same shares.
+    """Expected total variation distance of two samples of ``n`` and ``words`` k-mers from one distribution.
 
     Each share differs by about a normal variate of variance p (1 - p) (1 / n + 1 / words), whose mean
-    magnitude is sqrt(2 / pi) of its deviation.
+    magnitude is sqrt(2 / pi) of its standard deviation.
     """
     deviation = np.sqrt(shares * (1 - shares) * (1 / n + 1 / words))
     return float(deviation.sum() * np.sqrt(2 / np.pi) / 2)

@@ -23,12 +23,12 @@ _INVALID = 255
 
 
 def gap_code(alphabet: Alphabet) -> int:
-    """Code of a gap: one above that of an ambiguity letter."""
+    """Code of a gap: the code of an ambiguity letter plus one."""
     return alphabet.unknown + 1
 
 
 def missing_code(alphabet: Alphabet) -> int:
-    """Code of missing data: one above that of a gap, and the highest of all."""
+    """Code of missing data: the code of a gap plus one, the highest code."""
     return alphabet.unknown + 2
 
 

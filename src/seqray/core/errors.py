@@ -54,7 +54,7 @@ class ModelFileError(SeqrayError):
 
 
 def missing_package(package: str, extra: str) -> ConfigError:
-    """Say which extra a package comes with."""
+    """Error for a missing package, with the extra that installs it."""
     return ConfigError(
         f"the package '{package}' is not installed", remedy=f"install it: pip install 'seqray[{extra}]'"
     )

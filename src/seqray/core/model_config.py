@@ -102,7 +102,7 @@ class BackboneConfig:
         require(self.alpha > 0, "model.backbone.alpha", "is above 0")
         require(all(self.targets), "model.backbone.targets", "are names, none of them empty")
         if self.tuning != "lora":
-            _refuse_set(self, "model.backbone", ("rank", "alpha", "targets"), "goes with 'tuning: lora' only")
+            _refuse_set(self, "model.backbone", ("rank", "alpha", "targets"), "requires 'tuning: lora'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,21 +202,21 @@ class ModelConfig:
         if self.kind == "backbone":
             self._check_backbone()
         else:
-            require(self.backbone is None, "model.backbone", "goes with 'model.kind: backbone' only")
+            require(self.backbone is None, "model.backbone", "requires 'model.kind: backbone'")
         require(self.max_rows >= 1, "model.max_rows", "is 1 or more")
         if self.kind == "alignment":
             self._check_alignment()
         require(
             not self.helices or (self.kind == "alignment" and self.alphabet != "protein"),
             "model.helices",
-            "goes with alignments ('model.kind') of rna or dna ('model.alphabet') only",
+            "requires alignments ('model.kind') of rna or dna ('model.alphabet')",
         )
         require(0 <= self.ends <= self.max_length, "model.ends", "lies between 0 and 'model.max_length'")
         require(
             self.ends == 0
             or (self.tokenizer == "character" and (self.stem is None or self.stem.stride == 1)),
             "model.ends",
-            "goes with the character tokenizer and a stem of stride 1 only",
+            "requires the character tokenizer and a stem of stride 1",
         )
         longest = LONGEST_WORDS[self.alphabet]
         require(
@@ -227,7 +227,7 @@ class ModelConfig:
         require(
             self.words == 0 or self.tokenizer == "character",
             "model.words",
-            "goes with the character tokenizer only",
+            "requires the character tokenizer",
         )
         require(all(self.contexts), "model.contexts", "are names, none of them empty")
         require(len(set(self.contexts)) == len(self.contexts), "model.contexts", "repeats a name")
@@ -267,7 +267,7 @@ class ModelConfig:
         else:
             require(2 <= self.k <= 8, "model.k", "lies between 2 and 8 for the k-mer tokenizer")
         if self.stem is not None:
-            require(self.tokenizer == "character", "model.stem", "goes with the character tokenizer only")
+            require(self.tokenizer == "character", "model.stem", "requires the character tokenizer")
             require(
                 self.d_model % len(self.stem.kernels) == 0,
                 "model.stem.kernels",
@@ -281,7 +281,7 @@ class ModelConfig:
             object.__setattr__(self, "backbone", BackboneConfig())
 
     def _check_alignment(self) -> None:
-        why = "goes with 'model.kind: sequence' only"
+        why = "requires 'model.kind: sequence'"
         require(self.tokenizer == "character", "model.tokenizer", f"'kmer' {why}")
         require(self.kv_heads in (None, self.heads), "model.kv_heads", f"below 'model.heads' {why}")
         require(self.stem is None or self.stem.stride == 1, "model.stem.stride", f"above 1 {why}")

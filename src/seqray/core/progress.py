@@ -1,4 +1,4 @@
-"""How long work reports its progress: a plain function of what is done, so that the library draws nothing."""
+"""Progress of long work: plain functions that receive counts, so the library draws nothing."""
 
 from __future__ import annotations
 

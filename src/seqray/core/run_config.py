@@ -221,7 +221,7 @@ class RunConfig:
         require(
             self.augment.mask == 0 or self.model.kind != "backbone",
             "augment.mask",
-            "goes with seqray's own tokenizers only, not with 'model.kind: backbone'",
+            "requires seqray's own tokenizers, not 'model.kind: backbone'",
         )
         require(
             bool(self.name) and not set(self.name) & set("/\\ \t\n"), "name", "is one word without slashes"

@@ -27,7 +27,7 @@ Run = Callable[[dict[str, np.ndarray]], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class EngineModel(TrainedModel):
-    """A model whose logits another engine computes.
+    """A model whose logits are computed by another engine.
 
     Attributes
     ----------

@@ -61,7 +61,7 @@ def model_probabilities(
 
 
 def known_context(model: TrainedModel, context: str | None) -> str | None:
-    """The model's own name of a context; None if the model doesn't know it."""
+    """The model's name of a context; None if the model doesn't know it."""
     settings = model.card.model
     if context is None or not settings.contexts:
         return None

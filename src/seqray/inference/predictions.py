@@ -147,7 +147,7 @@ def called_labels(probabilities: Floats, card: Card, threshold: float) -> list[s
 
 
 def _flags(codes: Sequence[Codes], model: TrainedModel, domain: Domain | None) -> list[tuple[str, ...]]:
-    """Reasons for caution: ``ambiguous=N`` and what the model's domain says, or ``short`` without one."""
+    """Reasons for caution: ``ambiguous=N`` and flags of the model's domain, or ``short`` without a domain."""
     if domain:
         reasons = domain.flag_sequences(codes)
     else:

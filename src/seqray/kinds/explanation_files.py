@@ -1,4 +1,4 @@
-"""What a run of ``seqray explain`` is asked for, and the files that it writes."""
+"""Output files of ``seqray explain``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplanationFiles:
-    """Names of the files, as the user gave them; None where one isn't wanted.
+    """Names of the files, as the user gave them; None for a file that is not requested.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class ExplanationFiles:
         _check_suffixes(self.motifs, ".meme", ".jaspar", ".tsv")
 
     def tracks(self, method: str) -> list[str]:
-        """Names of the tracks of a method; it stands before the suffix where there are several methods."""
+        """Names of the tracks of a method; with several methods, its name precedes the suffix."""
         from seqray.io.tracks import track_paths  # here, because it loads numpy, which help does without
 
         if len(self.methods) == 1:

@@ -100,7 +100,7 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
         return self._called.kept or self._any.kept
 
     def check(self, watch: Callable[[Iterable[Record]], Iterable[Record]]) -> Faithfulness | None:
-        """Check the rankings on the sample, unless the request says not to; ``watch`` sees each record."""
+        """Check the rankings on the sample unless the request disables it; ``watch`` receives each record."""
         return None if self.request.no_check else self._check(watch(self.sample()))
 
     def write(

@@ -1,4 +1,4 @@
-"""What a kind of model brings with it, so that no other code asks which kind a model is."""
+"""Behavior of each kind of model, so that no other code checks the kind."""
 
 from __future__ import annotations
 

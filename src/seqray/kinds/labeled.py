@@ -120,7 +120,7 @@ def read_alignment_examples(files: LabeledFiles, alphabet: Alphabet) -> list[Ali
 
 
 def queries(alignments: Sequence[Alignment], window: int) -> list[LabeledSequence]:
-    """First rows without their gaps, cut to the window: what a model of sequences learns from alignments."""
+    """First rows without gaps, cut to the window: the training input of a sequence model."""
     return [
         LabeledSequence(one.sequence[:window], one.label or "", one.id, one.group, one.split)
         for one in alignments

@@ -1,4 +1,4 @@
-"""What the settings of a model name: its network and its tokenizer, seqray's own or those of a backbone."""
+"""Build the network and the tokenizer that the model settings name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Network = SequenceNetwork | AxialTransformer
 
 
 def build_network(config: ModelConfig) -> Network:
-    """Make the network of any kind; fresh weights (seed torch to repeat them) except those of a backbone.
+    """Build the network of any kind, with random weights (seeded by torch) except those of a backbone.
 
     Raises ConfigError for a backbone that can't be used.
     """
@@ -35,7 +35,7 @@ def build_tokenizer(config: ModelConfig, context: str | None = None) -> Tokenize
     if config.backbone is None:
         return make_tokenizer(config, context)
     if context is not None:
-        raise ConfigError(f"the context '{context}' is given, but the model knows none")
+        raise ConfigError(f"the context '{context}' is given, but the model has no contexts")
     from seqray.modelfile.backbones import load_tokenizer  # most models need none of it
 
     return load_tokenizer(config.backbone, config.alphabet)

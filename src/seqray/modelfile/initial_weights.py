@@ -46,7 +46,7 @@ _OPTIONAL = ("ends.", "words.", "helices.")  # taken over where both networks ha
 
 @dataclass(frozen=True)
 class InitialWeights:
-    """Weights of a network that learned something before.
+    """Weights of a pretrained network.
 
     Attributes
     ----------
@@ -164,9 +164,10 @@ def check_initial_weights(start: InitialWeights, config: ModelConfig) -> None:
 
 
 def apply_initial_weights(network: Network, start: InitialWeights) -> None:
-    """Give a network the weights; head, contexts, gain and matrix keep their own start.
+    """Copy the weights into a network, except head, contexts, gain and matrix.
 
-    So do ends, words and helices where the start has none, or fewer; what it alone has is left.
+    Ends, k-mers and helices keep their random weights if the source has none, or fewer. Weights that only the
+    source has are ignored.
     """
     given = network.state_dict()
     kept = {name: value for name, value in given.items() if name.startswith(_OWN + _OPTIONAL)}

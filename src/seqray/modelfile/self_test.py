@@ -78,7 +78,7 @@ def _encode_alignment(model: TrainedModel, text: str) -> np.ndarray:
 
 
 class _Inputs(NamedTuple):
-    """How the inputs of one kind of model are drawn, and encoded as tokens."""
+    """Draws and encodes the inputs of one kind of model."""
 
     draw: Callable[[Card, np.random.Generator], list[str]]
     encode: Callable[[TrainedModel, str], np.ndarray]

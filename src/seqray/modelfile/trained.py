@@ -1,4 +1,4 @@
-"""A model in memory: its networks, what they are, and the logits that they give together."""
+"""A model in memory: its networks, its card, and the logits of the ensemble."""
 
 from __future__ import annotations
 

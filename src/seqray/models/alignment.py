@@ -76,7 +76,7 @@ class AxialBlock(ResidualBlock):
 class CellEmbedding(nn.Module):
     """A trained vector for each cell, and with a stem a vector of its neighbors in the row.
 
-    The stem reads one row at a time, gaps as letters of their own, and keeps one vector for each column.
+    The stem reads one row at a time, treats gaps as letters, and keeps one vector for each column.
     """
 
     stride = 1

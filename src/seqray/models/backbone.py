@@ -79,7 +79,7 @@ class BackboneClassifier(nn.Module):
     def encode(
         self, tokens: Tensor, *, return_attention: bool = False
     ) -> tuple[Tensor, tuple[AttentionStep, ...]]:
-        """Final states (B, L, D) and, if asked for, the attention of each layer, first layer first."""
+        """Final states (B, L, D) and, on request, the attention of each layer, first layer first."""
         # Lightning sets the mode of registered parts one by one, so that of the encoder is settled here.
         mode = self.training and self.settings.tuning != "frozen"
         if self.encoder.training != mode:

@@ -20,7 +20,7 @@ NETWORKS: Mapping[str, Callable[[ModelConfig, int], Network]] = {
 
 
 def vocabulary_size(config: ModelConfig) -> int:
-    """Distinct tokens: the special ones, every letter or every word of k letters, and gaps in alignments."""
+    """Number of distinct tokens: special ones, letters or k-mers, and gaps in alignments."""
     letters = len(ALPHABETS[config.alphabet].letters) ** config.k
     return SPECIAL_TOKENS + letters + (GAP_TOKENS if config.kind == "alignment" else 0)
 

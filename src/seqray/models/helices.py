@@ -223,11 +223,11 @@ def helix_profile(
 
 
 class HelixEmbedding(nn.Module):
-    """A vector for each column by the helices in it and around it, the same for all rows.
+    """A vector for each column from the helices around it, the same for all rows.
 
-    A convolution over the profile finds stems and loops. Beside it, the profile counts for something of its
-    own at each of some places along the alignment, between which it is drawn in straight lines: a product of
-    place and profile, which the network would have to build (see `seqray.models.PositionGain`).
+    A convolution over the profile finds stems and loops. In addition, the profile has separate weights at
+    some places along the alignment, with linear interpolation between them: a product of place and profile,
+    which the network would otherwise have to learn (see `seqray.models.PositionGain`).
     """
 
     def __init__(self, d_model: int, activation: str) -> None:

@@ -1,8 +1,8 @@
-"""Vectors for k-mers, wherever they occur.
+"""Embeddings of k-mers, independent of their position.
 
-The stem finds words, too, but has to learn each of its detectors by gradients, of letters that are few where
-examples are. A table of all words needs no more than to see them: its mean over a sequence is a linear model
-of word frequencies, which on small sets is hard to beat.
+The stem also finds k-mers, but must learn each detector by gradients, which is difficult on small data sets.
+A table of all k-mers needs only to see them: its mean over a sequence is a linear model of k-mer frequencies,
+a strong baseline on small data sets.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from torch import Tensor, nn
 
 
 class KmerEmbedding(nn.Module):
-    """A vector for each word of 2 to ``longest`` letters, added where it begins.
+    """A vector for each k-mer of 2 to ``longest`` letters, added at its first letter.
 
-    Rows of the tables count by the root of their number: a word of four letters is met a sixteenth as often
-    as one of two, while Adam moves both alike.
+    Rows of the tables are scaled by the square root of their number: a k-mer of four letters is a sixteenth
+    as frequent as one of two, but Adam updates both equally.
     """
 
     def __init__(self, letters: int, longest: int, d_model: int) -> None:
@@ -27,9 +27,9 @@ class KmerEmbedding(nn.Module):
         )
 
     def forward(self, letters: Tensor, real: Tensor) -> Tensor:
-        """Letters (..., N) int64 from 0, others below it, and which ones are real, bool, to (..., N, D).
+        """Letters (..., N) int64 and their bool mask to (..., N, D).
 
-        Padding comes last and is in no word; letters below 0 are in no word either.
+        Padding comes last. Padding and letters below 0 are in no k-mer.
         """
         following = F.pad(letters.where(real, -1), (0, len(self.tables)), value=-1)
         count = letters.shape[-1]

@@ -252,9 +252,9 @@ class Transformer(nn.Module):
         self.head = ClassificationHead(self.config.d_model, self.config.classes)
 
     def classify(self, x: Tensor, *others: Any, return_attention: bool = False) -> ModelOutput:
-        """Logits (B, K) of embedded tokens, and the attention of each layer if asked for.
+        """Logits (B, K) of embedded tokens, and the attention of each layer on request.
 
-        The last block computes CLS alone unless attention is asked for: exact, and much less work.
+        Unless attention is requested, the last block computes only CLS: the same result with much less work.
         """
         steps: list[AttentionStep] = []
         for number, block in enumerate(self.blocks, start=1):

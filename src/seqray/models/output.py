@@ -30,7 +30,7 @@ class AttentionStep:
 
 @dataclass(frozen=True, slots=True)
 class ModelOutput:
-    """Logits (B, K) and, if asked for, an `AttentionStep` for each attention layer, first layer first."""
+    """Logits (B, K) and, on request, an `AttentionStep` for each attention layer, first layer first."""
 
     logits: Tensor
     attention: tuple[AttentionStep, ...] = ()

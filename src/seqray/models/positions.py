@@ -61,10 +61,10 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 class PositionGain(nn.Module):
-    """A trained factor for each letter position and channel, and one more for each context.
+    """A trained factor for each letter position and channel, and another one for each context.
 
-    An added vector can't make the same letter count for one thing here and for another there; a product can,
-    as in a position weight matrix. Uniform attention over such products is a linear model of letters at
+    With an added vector, a letter cannot have different effects at different positions; with a product it
+    can, as in a position weight matrix. Uniform attention over such products is a linear model of letters at
     positions, which a plain transformer has to build from its feed-forward layers.
     """
 
@@ -73,7 +73,7 @@ class PositionGain(nn.Module):
         self.table = nn.Parameter(torch.zeros(1 + contexts, letters, d_model))  # that of all, then their own
 
     def forward(self, context: Tensor, letters: int) -> Tensor:
-        """Factors (B or 1, N, D) for N letters of sequences whose contexts (B,) count from 1; 0 is none."""
+        """Factors (B or 1, N, D) for N letters; contexts (B,) count from 1, and 0 means none."""
         if letters > self.table.shape[1]:
             raise ValueError(f"{letters} letters exceed the {self.table.shape[1]} with a gain")
         shared = 1 + self.table[:1, :letters]
@@ -84,11 +84,11 @@ class PositionGain(nn.Module):
 
 
 class PositionMatrix(nn.Module):
-    """A position weight matrix of many columns: what a letter adds at its position, alone.
+    """A position weight matrix of many columns: the contribution of each letter at its position.
 
-    With the factors of `PositionGain`, the rest of the network must find out which letter is there; a
-    vector for each pair of place and letter needs nothing else. The vectors lie in ``rank`` dimensions,
-    which keeps them few: a classical matrix has one for each class.
+    With the factors of `PositionGain`, the rest of the network must find out which letter is there; a vector
+    for each pair of position and letter needs nothing else. The vectors have ``rank`` dimensions, which
+    limits their number: a classical matrix has one for each class.
     """
 
     def __init__(self, contexts: int, letters: int, width: int, rank: int, d_model: int) -> None:
@@ -114,7 +114,7 @@ def sum_over_strides(x: Tensor, stride: int) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class PositionTerms:
-    """What the letters of a batch count for at their places.
+    """Position-dependent terms of the letters in a batch.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class PositionTerms:
     up: Tensor | None = None
 
     def scale(self, x: Tensor) -> Tensor:
-        """Multiply what was made of the letters (B, N, D) by the factors."""
+        """Multiply the embedded letters (B, N, D) by the factors."""
         return x if self.gain is None else x * self.gain.to(x.dtype)
 
     def add(self, x: Tensor, vectors: Tensor, stride: int = 1) -> Tensor:
@@ -170,10 +170,11 @@ class LearnedPositions(nn.Module):
 
 
 class EndMatrix(nn.Module):
-    """What a letter adds by its distance to the first, and to the last letter of its sequence.
+    """The contribution of each letter by its distance to the first and to the last letter.
 
-    Positions count from the left. What is at the end of sequences of any length, such as the boxes of an
-    snoRNA, has no place in them, and a product of letter and place is hard to come by (`PositionGain`).
+    Positions count from the left, so they do not describe elements at the end of sequences of varying length,
+    for example the boxes of an snoRNA. A product of letter and position is difficult to learn otherwise
+    (`PositionGain`).
     """
 
     def __init__(self, reach: int, vocabulary: int, d_model: int) -> None:
@@ -183,7 +184,7 @@ class EndMatrix(nn.Module):
         self.table = nn.Parameter(places.expand(-1, -1, vocabulary, -1).flatten(1, 2).contiguous())
 
     def forward(self, tokens: Tensor, filled: Tensor) -> Tensor:
-        """Tokens (..., N) and where they are letters, bool, to (..., N, D), zero elsewhere and further in."""
+        """Tokens (..., N) and their bool mask of letters to (..., N, D); zero outside ``reach``."""
         left = filled.cumsum(dim=-1)
         right = left[..., -1:] - left + 1
         return self._side(0, tokens, filled, left) + self._side(1, tokens, filled, right)

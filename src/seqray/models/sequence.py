@@ -124,7 +124,7 @@ class SequenceTransformer(Transformer):
         return self.dropout(x), mask, self.rotation(coordinates)
 
     def position_terms(self, tokens: Tensor) -> PositionTerms | None:
-        """What the letters of tokens (B, 1 + N) count for at their places; None for the same everywhere."""
+        """Position terms of the letters of tokens (B, 1 + N); None if position has no effect."""
         if self.gain is None and self.matrix is None:
             return None
         context, letters = self._context(tokens), tokens.shape[1] - 1

@@ -1,6 +1,7 @@
-"""The calls of a scan in columns of 33 bytes a call.
+"""The calls of a scan as arrays, 33 bytes per call.
 
-The header of every output has the expected false calls, which are known only at the end: all calls are kept.
+The header of every output contains the expected false calls, which are known only at the end, so all calls
+are kept in memory.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class CallTable(Sequence[Call]):
         return frozenset(name for name, _, circular in self._contigs if circular)
 
     def reaching(self, threshold: float) -> CallTable:
-        """Return the calls whose score is the threshold or more."""
+        """Return the calls whose score is at least the threshold."""
         chosen = CallTable(self._label, self._window)
         kept = np.flatnonzero(self.scores >= threshold)
         contig, position = np.unique(np.array(self._contig)[kept], return_inverse=True)

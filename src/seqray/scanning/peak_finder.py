@@ -172,7 +172,7 @@ class PeakFinder:
 
 
 def _rounds(stride: int) -> Iterator[tuple[int, Ints]]:
-    """Spacing reached by each round of refinement, and the offsets that it adds to those known."""
+    """Spacing of each round of refinement, and its new offsets."""
     reach = np.arange(1 - stride, stride)
     known, spacing = reach == 0, stride // 2
     while spacing >= 1:

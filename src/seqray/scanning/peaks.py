@@ -14,7 +14,7 @@ from seqray.core import Bools, Floats, Ints
 def local_maxima(scores: Floats, before: float = np.nan, after: float = np.nan) -> Bools:
     """Mark the points that neither neighbor exceeds.
 
-    Every point of a plateau is marked: it isn't known yet which of them leads to the best refined score.
+    Every point of a plateau is marked, because any of them may lead to the best refined score.
 
     Parameters
     ----------

@@ -32,9 +32,8 @@ BatchKey = tuple[int, int, np.ndarray]  # epoch, number within the epoch, indice
 class LabeledBatch(NamedTuple):
     """Tokens (B, L), class indices (B,) and rows of the data set (B,).
 
-    ``masks`` are what the network takes beside the tokens: of sequences (B, L), of alignments those of rows
-    (B, R) and columns (B, C); None where nothing is padded. ``targets`` (B, K) are probabilities to learn in
-    place of the labels.
+    ``masks`` are (B, L) for sequences, and (B, R) and (B, C) for alignments; None if nothing is padded.
+    ``targets`` (B, K) are probabilities to learn instead of the labels.
     """
 
     tokens: Tensor
@@ -45,7 +44,7 @@ class LabeledBatch(NamedTuple):
 
 
 class Examples(ABC):
-    """Labeled examples of one kind, and the batches of tokens that are made of them.
+    """Labeled examples of one kind, and their batches of tokens.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Labeled sequences or alignments to the sets that batches are made of."""
+"""Encode labeled sequences or alignments for training."""
 
 from __future__ import annotations
 

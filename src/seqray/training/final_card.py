@@ -1,4 +1,4 @@
-"""After training: calibrate the members together on what they held out, and write the card."""
+"""Calibrate the members together on held-out examples and write the card."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _share_validation(parts: Sequence[Partition]) -> bool:
 
 
 def held_out_rows(parts: Sequence[Partition]) -> np.ndarray:
-    """Indices of the examples that `held_out_logits` answers for, in its order."""
+    """Indices of the examples in `held_out_logits`, in its order."""
     return np.concatenate([part.validation for part in (parts[:1] if _share_validation(parts) else parts)])
 
 

@@ -45,7 +45,7 @@ from seqray.training.workdir import WorkDir, fingerprint, is_main_process
 
 @dataclass(frozen=True)
 class TrainResult:
-    """What a run gives.
+    """Result of a training run.
 
     Attributes
     ----------

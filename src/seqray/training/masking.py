@@ -23,10 +23,10 @@ _MASKED, _CHANGED = 0.8, 0.1
 
 
 class MaskedBatch(NamedTuple):
-    """Tokens (B, 1 + N) with letters hidden, the masks of the network, and the hidden letters (B, N).
+    """Tokens (B, 1 + N) with masked letters, the masks of the network, and the original letters (B, N).
 
-    Of alignments (B, R, 1 + C) and (B, R, C). ``hidden`` holds letter codes, -100 where there is nothing to
-    guess; ``rows`` (B,) are rows of the data.
+    For alignments (B, R, 1 + C) and (B, R, C). ``hidden`` holds letter codes, -100 at letters that are not
+    predicted; ``rows`` (B,) are rows of the data.
     """
 
     tokens: Tensor
@@ -38,7 +38,7 @@ class MaskedBatch(NamedTuple):
 def mask_letters(
     tokens: np.ndarray, share: float, letters: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Choose known letters and hide them, at least one in each sequence that has any.
+    """Mask randomly chosen known letters, at least one in each sequence with known letters.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def mask_letters(
 
 
 class MaskedSource(BatchSource):
-    """Batches by their key with letters hidden; which ones depends on (seed, epoch, batch, rank) alone."""
+    """Batches with masked letters; the mask depends only on (seed, epoch, batch, rank)."""
 
     def __init__(
         self,

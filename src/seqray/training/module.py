@@ -115,7 +115,7 @@ class NetworkModule(lightning.LightningModule):
         )
 
     def check_finite(self, values: Any, what: str) -> None:
-        """Refuse to go on with numbers that are not finite."""
+        """Stop the training at numbers that are not finite."""
         if not np.isfinite(values).all():
             raise SeqrayError(
                 f"{what} diverged in epoch {self.current_epoch + 1}",

@@ -160,7 +160,7 @@ def check_classes(counts: Counter[str], config: RunConfig, classes: Sequence[str
 
 
 def _check_names(names: Sequence[str]) -> None:
-    """Refuse class names that tables of predictions or figures can't keep apart."""
+    """Refuse class names that would be ambiguous in tables of predictions or figures."""
     columns: dict[str, str] = {}
     for name in names:
         if any(sign in name for sign in "\t\r\n"):
@@ -295,7 +295,7 @@ def hold_out(labels: np.ndarray, groups: np.ndarray, share: float, seed: int) ->
 
 
 def content_sha256(data: Sequence[Example]) -> str:
-    """Hash sequences and labels alone, to know the same data again in another order or division."""
+    """Hash only sequences and labels, to recognize the same data in another order or split."""
     rows = sorted({f"{_letters(example)}\t{example.label or ''}\n" for example in data})
     return hashlib.sha256("".join(rows).encode()).hexdigest()
 

@@ -44,7 +44,7 @@ SHORTEST = 0.25  # of a window: what is left at the end of a record is taken fro
 
 @dataclass(frozen=True)
 class PretrainResult:
-    """What pre-training gives.
+    """Result of a pre-training run.
 
     Attributes
     ----------
@@ -220,9 +220,9 @@ def pretrain(
 
 
 def _examples(data: Sequence[str] | Sequence[Alignment], window: int, alphabet: str) -> Sequence[Example]:
-    """Alignments as they are; sequences as windows, each once, in an order that is not that of the input.
+    """Alignments unchanged; sequences as unique windows in a new order.
 
-    What holds no known letter gives nothing to guess and is left out.
+    Examples without known letters are left out.
     """
     alignments = [one for one in data if isinstance(one, Alignment)]
     if alignments:

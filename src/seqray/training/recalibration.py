@@ -99,7 +99,7 @@ def recalibrate(
 
 
 def held_out_part(data: Sequence[LabeledSequence]) -> list[LabeledSequence]:
-    """Those of split ``validation`` or ``test``; where no example names a split, all.
+    """Examples of split ``validation`` or ``test``; all examples if none has a split.
 
     Raises InputError if nothing is left.
     """
@@ -180,7 +180,7 @@ def _check_ranking(raw: np.ndarray, labels: np.ndarray, card: Card) -> None:
 
 
 def _window(example: LabeledSequence, card: Card) -> str:
-    """Letters of the window: where training sequences carried flanks, they are cut off here too."""
+    """Letters of the window, without the flanks of training sequences."""
     letters = card.trim_flanks(example.sequence)
     if len(letters) > card.window:
         raise InputError(

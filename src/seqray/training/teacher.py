@@ -1,4 +1,4 @@
-"""A trained model as teacher: its probabilities are learned beside the labels."""
+"""Knowledge distillation: the student also learns the probabilities of a trained model."""
 
 from __future__ import annotations
 

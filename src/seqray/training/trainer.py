@@ -1,4 +1,4 @@
-"""The Lightning trainer of one member: defaults, what the settings may change, and quiet."""
+"""The Lightning trainer of one member: defaults, allowed settings, and suppressed notes."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class _StepReport(lightning.Callback):
 
 
 class _Bar(TQDMProgressBar):
-    """One line with the epoch, its steps, and the figures that the module gives it."""
+    """One line with the epoch, its steps, and the figures of the module."""
 
     def init_validation_tqdm(self) -> Tqdm:
         return Tqdm(disable=True)
@@ -170,7 +170,7 @@ class _Stopping(EarlyStopping):
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Silence Lightning's notes; warnings that matter still come through, and nothing goes to stdout."""
+    """Silence Lightning's notes; important warnings still appear, and nothing goes to stdout."""
     loggers = [logging.getLogger(name) for name in ("lightning.pytorch", "lightning.fabric")]
     levels = [logger.level for logger in loggers]
     try:

@@ -1,4 +1,4 @@
-"""Figures of merit over a whole validation set, and a model's answer for it."""
+"""Logits of a model for a validation set, and their metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder of a run: whose it is, which members are finished, and where to resume."""
+"""The folder of a run: its identity, its finished members, and the point to resume from."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class WorkDir:
             )
 
     def _all_parts(self) -> list[str]:
-        """The parts of this run, and those of further members of an earlier, larger run."""
+        """The parts of this run, and of further members of an earlier, larger run."""
         known = (_read(self.path / _RUN) or {}).get("parts", []) if self.resume else []
         return [*self.parts, *known[len(self.parts) :]]
 

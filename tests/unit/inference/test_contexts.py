@@ -83,7 +83,7 @@ def test_what_is_not_found_is_said(name, message):
 
 
 def test_a_model_without_contexts_says_so():
-    with pytest.raises(ConfigError, match="the model knows none"):
+    with pytest.raises(ConfigError, match="the model has no contexts"):
         context_index(replace(CONFIG, contexts=()), "Escherichia coli")
     for names in (("a", "a"), ("a", "")):
         with pytest.raises(ConfigError, match="contexts"):

@@ -144,7 +144,7 @@ def _words(bits: npt.NDArray[np.generic]) -> npt.NDArray[np.uint64]:
 
 
 def choose_columns(codes: Codes, letters: int, budget: int) -> Ints:
-    """Choose the columns that a model reads: all, where they are not too many.
+    """Choose the columns that a model reads: all of them unless there are too many.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What an audit returns: figures, histograms, and the findings drawn from them."""
+"""Results of an audit: figures, histograms, and findings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class AuditFigure:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One problem or fact to know before training.
+    """One problem or fact to consider before training.
 
     Attributes
     ----------

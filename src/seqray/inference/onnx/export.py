@@ -22,7 +22,7 @@ _CHECKED_LENGTHS = 64  # from a few letters to the window
 
 
 def require_graph(card: Card) -> None:
-    """Refuse a model that has no graph, by its card alone.
+    """Refuse a model that cannot be converted; reads only its card.
 
     Raises
     ------

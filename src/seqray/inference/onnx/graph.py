@@ -149,7 +149,7 @@ def _rotate(g: Builder, net: SequenceTransformer, x: str) -> str:
 
 
 def _probabilities(g: Builder, logits: str, model: TrainedModel) -> str:
-    """Softmax, and the map of the card where there is one."""
+    """Softmax, and the card's isotonic map if there is one."""
     if not model.card.isotonic:
         return g.op("Softmax", logits, axis=-1)
     isotonic = IsotonicMap.from_mapping(model.card.isotonic)

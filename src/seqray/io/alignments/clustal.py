@@ -44,7 +44,7 @@ def parse_clustal(handle: io.BufferedReader, where: str) -> Iterator[AlignedText
 
 @dataclass(slots=True)
 class _Blocks:
-    """An alignment so far: the pieces of each row, and the row that comes next in its block."""
+    """A partial alignment: the pieces of each row, and the next row of the block."""
 
     names: list[str] = field(default_factory=list)
     pieces: list[list[bytes]] = field(default_factory=list)

@@ -48,7 +48,7 @@ def read_labeled_alignments(path: str | Path, alphabet: Alphabet) -> list[Alignm
 
 
 def _select(alignments: Mapping[str, Alignment], row: Mapping[str, str], where: str) -> Alignment:
-    """The alignment of a row; the row may give the only one of a file its own id."""
+    """The alignment of a table row; the row may rename the only alignment of a file."""
     if len(alignments) == 1:
         return next(iter(alignments.values()))
     identifier = row.get("id", "")

@@ -90,7 +90,7 @@ def _split(blocks: Iterator[bytes], where: str) -> Iterator[RawRecord]:
 
 
 def _record(pieces: list[bytes], number: int, where: str) -> RawRecord:
-    """Make a record of its pieces, which begin behind its ``>``; the list is emptied."""
+    """Join the pieces of a record, which begin behind its ``>``, and empty the list."""
     while b"\n" not in pieces[0] and len(pieces) > 1:
         pieces[:2] = [pieces[0] + pieces[1]]
     header, _, pieces[0] = pieces[0].partition(b"\n")

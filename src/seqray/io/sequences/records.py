@@ -1,4 +1,4 @@
-"""From the records of any format to validated ones: unique ids, known letters, empty records skipped."""
+"""Validate records of any format: unique ids, known letters, empty records skipped."""
 
 from __future__ import annotations
 

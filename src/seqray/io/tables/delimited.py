@@ -19,7 +19,7 @@ _READ = ("id", "sequence", "file", "label", "group", "split", "context")  # othe
 
 
 def quoted(cell: str) -> str:
-    """A cell of a TSV, in double quotes if it begins with ``#`` or a quote, so that it is read back."""
+    """A cell of a TSV; in double quotes if it begins with ``#`` or a quote, so that it can be read back."""
     return '"' + cell.replace('"', '""') + '"' if cell.startswith(("#", '"')) else cell
 
 

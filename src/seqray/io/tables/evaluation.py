@@ -53,7 +53,7 @@ def write_figures(path: str | Path, evaluation: Evaluation, provenance: Sequence
 
 
 def header_lines(evaluation: Evaluation) -> list[str]:
-    """What the rows can't say: sources, groups, tests of calls, notes."""
+    """Header lines for facts outside the rows: sources, groups, tests of calls, notes."""
     sources = [f"source {one.source}: {one.note}{_calls(one.threshold)}" for one in evaluation.answers]
     tests = [
         f"McNemar, model against {name}: {model} right by the model alone, {other} by the {name} alone, "

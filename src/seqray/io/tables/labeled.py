@@ -1,4 +1,4 @@
-"""Labeled sequences as tables and FASTA files: what models are trained and judged on."""
+"""Labeled sequences for training and evaluation, as tables and FASTA files."""
 
 from __future__ import annotations
 

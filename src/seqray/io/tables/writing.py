@@ -103,7 +103,7 @@ def provenance_lines(
     alphabet_policy: str,
     extra: Mapping[str, object] | None = None,
 ) -> list[str]:
-    """What made a table, without date or folder, so that the same input gives the same bytes.
+    """Provenance of a table, without date or folder, so that the same input gives the same bytes.
 
     Parameters
     ----------

@@ -116,7 +116,7 @@ def _checksum(path: Path) -> str:
 
 @lru_cache(maxsize=64)
 def _sum_of_state(path: Path, size: int, changed: int) -> str:
-    """Gigabytes are summed once, not for every member and tokenizer; a file that changes is summed anew."""
+    """Cache checksums of large files; a changed file is read again."""
     return sha256(path)
 
 

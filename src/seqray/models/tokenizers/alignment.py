@@ -1,6 +1,6 @@
-"""Aligned rows to tokens and back: one token a column, CLS in front of each row.
+"""Aligned rows to tokens and back: one token per column, and CLS before each row.
 
-The tokens of letters are those of `CharacterTokenizer`; a gap and missing data come after them.
+The tokens of letters are those of `CharacterTokenizer`; gaps and missing data follow them.
 """
 
 from __future__ import annotations

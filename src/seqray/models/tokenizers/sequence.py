@@ -234,7 +234,7 @@ def context_index(config: ModelConfig, context: str) -> int:
     if len(found) == 1:
         return found[0]
     if not config.contexts:
-        raise ConfigError(f"the context '{context}' is given, but the model knows none")
+        raise ConfigError(f"the context '{context}' is given, but the model has no contexts")
     if found:
         names = ", ".join(config.contexts[i] for i in found)
         raise ConfigError(f"the context '{context}' may be {names}", remedy="give more of its name")

@@ -107,8 +107,8 @@ def test_a_run_on_another_backbone_does_not_resume(settings, tmp_path, backbones
 
 def test_settings_that_mean_nothing_are_refused(settings, tmp_path):
     for sections, error in (
-        ({"augment": {"mask": 0.1}}, r"'augment\.mask' goes with seqray's own tokenizers only"),
-        ({"backbone": {"rank": 4}}, r"'model\.backbone\.rank' goes with 'tuning: lora' only"),
+        ({"augment": {"mask": 0.1}}, r"'augment\.mask' requires seqray's own tokenizers"),
+        ({"backbone": {"rank": 4}}, r"'model\.backbone\.rank' requires 'tuning: lora'"),
     ):
         with pytest.raises(ConfigError, match=error):
             settings("frozen", **sections)
@@ -117,7 +117,7 @@ def test_settings_that_mean_nothing_are_refused(settings, tmp_path):
             ConfigError, match=rf"'model\.{setting}' is settled by the backbone; leave it out"
         ):
             from_mapping(RunConfig, {"model": {"kind": "backbone", setting: value}})
-    with pytest.raises(ConfigError, match=r"'model\.backbone' goes with 'model\.kind: backbone' only"):
+    with pytest.raises(ConfigError, match=r"'model\.backbone' requires 'model\.kind: backbone'"):
         from_mapping(RunConfig, {"model": {"backbone": {"path": "x"}}})
     config = settings("frozen")
     start = InitialWeights(config.model, {}, {}, "")
