@@ -361,7 +361,7 @@ PREDICTED = ("--predictions", "p.tsv", "--labels", "labels.tsv")
         ((*PREDICTED, "--map", "promoter=x"), False, "'x', which is none of promoter, background"),
         ((), True, "no training data"),
         (("--test", "none.tsv"), True, "none.tsv"),
-        (("--test", "test.tsv", "--split", "train"), True, "no example of split 'train'; the data name test"),
+        (("--test", "test.tsv", "--split", "train"), True, "no example of split 'train'; choose one of test"),
         (
             ("--test", "test.tsv", "--alphabet", "protein"),
             True,
@@ -370,7 +370,7 @@ PREDICTED = ("--predictions", "p.tsv", "--labels", "labels.tsv")
         (
             ("--test", "test.tsv", "--threshold", "2"),
             True,
-            "--threshold is 2; a model's lies between 0 and 1",
+            "--threshold is 2; a model's threshold is between 0 and 1",
         ),
         (("--test", "test.tsv", "--threshold", "x"), True, "'x' is not a number"),
         (("--test", "test.tsv", "--multiqc", "m.json"), True, "m.json: is not a name that MultiQC looks for"),
@@ -438,7 +438,7 @@ def test_what_cannot_be_done_is_one_line_and_leaves_nothing(
         (
             "id\tp_1\na\t3\nb\t.1\n",
             "a\t1\nb\t0\n",
-            "holds scores beyond 0 to 1; give the lowest score that is called",
+            "has scores outside 0 to 1; give the lowest score that is called",
         ),
         ("id\tp_a\tp_b\tp_c\nr\t.5\t.4\t.3\n", "r\ta\n", "p.tsv: probabilities are outside 0 to 1 or"),
         (

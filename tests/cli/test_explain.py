@@ -231,7 +231,7 @@ def test_ranks_begin_at_one():
         (["--residual", "1"], "residual share is 1"),
         (["--calls", "-"], "calls are read from a file"),
         (["--calls", "none.gff3"], "none.gff3"),
-        (["--track", "t.bw", "--duplicates", "keep"], "a track needs ids"),
+        (["--track", "t.bw", "--duplicates", "keep"], "a track requires unique ids"),
         (["--heads", "in.fa"], "is an input and would be overwritten"),
     ],
 )

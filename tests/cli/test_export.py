@@ -60,7 +60,7 @@ def test_a_model_becomes_one_graph(seqray, tiny_model_file, tmp_path):
     [
         (("no-such-model", "-o", "x.onnx"), "no shipped model is called 'no-such-model'"),
         (("ecoli-promoter", "-o", "x.bin"), "x.bin: does not end in .onnx; use .onnx"),
-        (("ecoli-promoter", "-o", "-"), "--out: an exported model is a file"),
+        (("ecoli-promoter", "-o", "-"), "--out: a model can't be exported to standard output"),
         (("ecoli-promoter", "-o", "nowhere/x.onnx"), "nowhere/x.onnx: can't be written"),
     ],
 )

@@ -118,7 +118,7 @@ def test_several_damaged_models_are_counted(shelf, capsys):
         (["show", "ecolli"], "did you mean 'ecoli'?"),
         (["show", "none.safetensors"], "none.safetensors: no such file"),
         (["verify", "ecolli", "ecoli"], "did you mean 'ecoli'?"),
-        (["verify", "--backbone", "dir"], "'--backbone' is given, and no model; name the model that"),
+        (["verify", "--backbone", "dir"], "'--backbone' is given without a model; name the model that"),
         (["--json", "verify"], "'verify' has no JSON output"),
     ],
 )

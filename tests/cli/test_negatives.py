@@ -328,7 +328,7 @@ def test_positives_that_the_genome_lacks_are_told(seqray, tmp_path):
     status, _, err = seqray(str(given), "--recipe", "coding", *GENOME, "-o", str(tmp_path / "o.tsv"))
     assert status == 0
     assert "caution: 2 of 2 positives share no word with the genome, so windows may overlap them" in err
-    assert "caution: 1 positives hold ambiguous letters, which no window does" in err
+    assert "caution: 1 positives contain ambiguous letters, which windows never do" in err
 
 
 def test_records_without_letters_are_skipped_listed_or_an_error(seqray, tmp_path):
@@ -377,8 +377,8 @@ def test_an_empty_file_and_repeated_ids(seqray, tmp_path):
             "record 'p0': has 61 letters, fewer than 99 segments",
         ),
         (["--recipe", "genome"], "recipe 'genome' needs a genome; give --genome FILE"),
-        (["--recipe", "genome", "--genome", "genome.fa"], "recipe 'genome' needs to know the starts; give"),
-        (["--recipe", "coding", "--genome", "genome.fa"], "recipe 'coding' needs to know the genes; give"),
+        (["--recipe", "genome", "--genome", "genome.fa"], "recipe 'genome' requires the starts; give"),
+        (["--recipe", "coding", "--genome", "genome.fa"], "recipe 'coding' requires the genes; give"),
         (["--recipe", "genome", "--genome", "none.fa"], "none.fa: no such file"),
         (["--recipe", "genome", "--genome", "genes.gff3"], "genes.gff3: is GFF, not FASTA"),
         (
@@ -387,7 +387,7 @@ def test_an_empty_file_and_repeated_ids(seqray, tmp_path):
         ),
         (
             ["--recipe", "coding", "--genome", "genome.fa", "--annotation", "starts.bed"],
-            "starts.bed: holds no coding sequence (CDS)",
+            "starts.bed: has no coding sequence (CDS)",
         ),
         (
             ["--recipe", "genome", *GENOME, "--feature", "TSS"],
@@ -401,8 +401,8 @@ def test_an_empty_file_and_repeated_ids(seqray, tmp_path):
             ["--recipe", "shuffle", "-o", "x.xls"],
             "x.xls: does not end in the suffix of a known format; use .tsv, .csv",
         ),
-        (["--recipe", "shuffle", "-o", "x.fa"], "FASTA has no place for labels; add --only-negatives"),
-        (["--recipe", "shuffle", "-o", "x.tsv", "--format", "fasta"], "--format fasta and 'x.tsv' are two"),
+        (["--recipe", "shuffle", "-o", "x.fa"], "FASTA files can't contain labels; add --only-negatives"),
+        (["--recipe", "shuffle", "-o", "x.tsv", "--format", "fasta"], "--format fasta and 'x.tsv' are different"),
         (["--recipe", "shuffle", "-o", "positives.fa", "--only-negatives"], "is an input and would be"),
         (["--recipe", "shuffle", "-o", "none/x.tsv"], "none/x.tsv: can't be written"),
         (

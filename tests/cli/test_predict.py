@@ -94,7 +94,7 @@ def test_an_empty_file_among_several_is_an_error_unless_allowed(predict, source,
     status, _, err = predict(source, empty, "--out", out)
     assert status == 2
     assert f"{empty}: " in err
-    assert "--allow-empty passes over it" in err
+    assert "--allow-empty skips it" in err
     assert not out.exists()
     assert predict(source, empty, "--out", out, "--allow-empty")[0] == 0
     assert len(rows(out.read_text())) == 1 + len(RECORDS)

@@ -302,9 +302,9 @@ def test_shares():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--shares", "0,1,1"], "'0,1,1' is no list of shares such as 0.8,0.1,0.1"),
-        (["--shares", "1"], "is no list of shares"),
-        (["--shares", "a,b"], "is no list of shares"),
+        (["--shares", "0,1,1"], "'0,1,1' is not a list of shares such as 0.8,0.1,0.1"),
+        (["--shares", "1"], "is not a list of shares"),
+        (["--shares", "a,b"], "is not a list of shares"),
         (["--shares", "1,1", "--folds", "3"], "--folds and --shares are given; choose one"),
         (["--folds", "1"], "--folds is 1; give 2 or more"),
         (["--folds", "99"], "24 groups don't fill 99 parts; ask for fewer parts, or for smaller groups"),
@@ -313,7 +313,7 @@ def test_shares():
             "--identity is 0.5, which unrelated dna sequences may reach by chance; give 0.65",
         ),
         (["--identity", "2"], "'2' is not a number between 0 and 1"),
-        (["--keep", "test"], "no example is of split 'test', which is to be kept"),
+        (["--keep", "test"], "no example has the split 'test' that is to be kept"),
         (["--group-by", "gene"], "data.tsv: line 1: needs one column 'gene', found sequence, label, id"),
         (["--positions", "id"], "id '0.0': is not a position such as chr1:1234:+; name the columns instead"),
         (["--positions", "contig"], "--positions is 'contig'; write id, or two columns CONTIG,POSITION"),

@@ -123,8 +123,8 @@ def test_overrides_are_read_as_yaml_and_checked():
         "optimizer.batchsize=3": "'optimizer.batchsize'; did you mean 'optimizer.batch_size'?",
         "seeds=3": "unknown setting 'seeds'; did you mean 'seed'?",
         "seed.x=3": "'seed' is {'x': 3}; give int",
-        "seed": "'--set seed' is no assignment; write section.key=value",
-        ".seed=1": "is no assignment",
+        "seed": "'--set seed' is not an assignment; write section.key=value",
+        ".seed=1": "is not an assignment",
         "seed=[": "the value of '--set seed=[' is not valid YAML",
     }
     for assignment, message in cases.items():
@@ -148,7 +148,7 @@ def test_devices():
     [
         ([], (), "no training data; give --train TABLE, or --class LABEL=FASTA for each class"),
         (["--class", "promoter=p.fa"], None, "both tables and --class are given"),
-        ([], ("--class", "promoter"), "'--class promoter' names no file; write --class LABEL=FASTA"),
+        ([], ("--class", "promoter"), "'--class promoter' has no file; write --class LABEL=FASTA"),
         ([], ("--class", "a=x.fa", "--class", "a=y.fa"), "class 'a' is given twice"),
         ([], ("--train", "none.tsv"), "none.tsv"),
         (["--set", "model.dmodel=3"], None, "did you mean 'model.d_model'?"),
@@ -194,7 +194,7 @@ def test_a_model_that_is_read_is_not_overwritten(files, capsys, option):
 def test_metrics_must_be_an_object(files, capsys):
     (files / "list.json").write_text("[1]")
     assert train(files, "--metrics", str(files / "list.json")) == 2
-    assert "list.json: holds no JSON object" in capsys.readouterr().err
+    assert "list.json: is not a JSON object" in capsys.readouterr().err
 
 
 def test_relatives_across_a_given_split_are_told(files, capsys):

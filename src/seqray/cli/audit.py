@@ -95,7 +95,7 @@ def _write(request: AuditRequest, alphabet: Alphabet, found: Audit) -> None:
 
 
 def summary(found: Audit, labels: list[str]) -> list[str]:
-    """Say in a few lines what was found, worst first."""
+    """Summarize the findings, worst first."""
     counts = dict(sorted(Counter(labels).items()))
     shown = ", ".join(f"{label} {count}" for label, count in list(counts.items())[:8])
     more = f", and {len(counts) - 8} more classes" if len(counts) > 8 else ""

@@ -19,7 +19,11 @@ class ExportRequest(Request):
 def run(request: ExportRequest) -> Outcome:
     """Load, check against torch, write."""
     if request.out == "-":
-        raise InputError("an exported model is a file", where="--out", remedy="name one that ends in .onnx")
+        raise InputError(
+            "a model can't be exported to standard output",
+            where="--out",
+            remedy="name a file that ends in .onnx",
+        )
     from seqray.modelfile import load_model, locate_model, read_card
 
     card = read_card(locate_model(request.model))  # a misspelled name is reported before torch is loaded

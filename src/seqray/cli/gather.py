@@ -1,4 +1,4 @@
-"""``seqray gather``: the shards of one scan make the bytes that the whole scan would have written."""
+"""``seqray gather``: merge the shards of one scan into the outputs of the whole scan."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _check_version(file: ShardFile) -> None:
 
     if file.header["version"] != __version__:
         raise InputError(
-            f"was written by seqray {file.header['version']}, and this is {__version__}",
+            f"was written by seqray {file.header['version']}, but this is {__version__}",
             where=file.path,
             remedy="gather with the version that scanned",
         )

@@ -48,7 +48,7 @@ class ModelsRequest(Request):
 
 
 def run(request: ModelsRequest) -> Outcome:
-    """Do what the action says."""
+    """Run the action."""
     if request.action == "verify" and request.json:
         raise ConfigError("'verify' has no JSON output", remedy="read its lines: model, verdict, sha256")
     {"list": _list, "show": _show, "verify": _verify}[request.action](request)
@@ -101,7 +101,9 @@ def _show(request: ModelsRequest) -> None:
 
 def _verify(request: ModelsRequest) -> None:
     if request.backbone and not request.models:
-        raise ConfigError("'--backbone' is given, and no model", remedy="name the model that is built on it")
+        raise ConfigError(
+            "'--backbone' is given without a model", remedy="name the model that is built on it"
+        )
     names = request.models or available_models()
     if not names:
         raise ModelFileError("this installation ships no model", remedy="name a model file")

@@ -109,7 +109,7 @@ def _counted(predictions: Iterable[Prediction], seen: Counter[str]) -> Iterator[
 
 
 def _warn_of_odd_input(request: PredictRequest, count: int, odd: int) -> None:
-    """One window rarely shows that it is foreign; a whole file of them does."""
+    """Caution about a file unlike the training data; a single window rarely shows it."""
     if odd >= FEWEST_ODD and odd > ODD_SHARE * count:
         request.note(
             f"{odd} of {count} records ({odd / count:.0%}) are out-of-domain: unlike the training data "

@@ -27,7 +27,7 @@ def _divide(word: str) -> tuple[str, str]:
     """Name and file of ``NAME=TABLE``."""
     name, equals, path = word.partition("=")
     if not (name and equals and path):
-        raise InputError(f"{word!r} names no table", remedy="write NAME=TABLE")
+        raise InputError(f"{word!r} has no file", remedy="write NAME=TABLE")
     if any(category(letter) in _BREAKING for letter in name):
         raise InputError(f"the name {name!r} has a tab or another control character", remedy="leave it out")
     return name, path
@@ -43,7 +43,7 @@ def run(request: SummaryRequest) -> Outcome:
     for word in request.tables:
         name, path = _divide(word)
         if any(row["sample"] == name for row in rows):
-            raise InputError(f"two tables have the name '{name}'", remedy="give each a name of its own")
+            raise InputError(f"two tables have the name '{name}'", remedy="give each a unique name")
         check_files([path], [request.out, request.html])
         rows.append({"sample": name} | summarize(path))
         if list(rows[-1]) != list(rows[0]):

@@ -120,7 +120,7 @@ def run(request: TrainRequest) -> Outcome:
 
 
 def report_interruption(fit: FitOptions, folder: Path) -> None:
-    """Say how an interrupted training goes on."""
+    """Explain how to resume an interrupted training."""
     again = " without --no-resume" if fit.no_resume else ""
     print(f"seqray: interrupted; the same command{again} resumes from {folder}", file=sys.stderr)
 
@@ -168,7 +168,7 @@ def on_backbone(config: RunConfig, path: str) -> RunConfig:
     """
     if config.model.backbone is None:
         raise ConfigError(
-            f"--backbone is given, and 'model.kind' is {config.model.kind}",
+            f"--backbone is given, but 'model.kind' is {config.model.kind}",
             remedy="write 'kind: backbone' in the section 'model'",
         )
     return replace(config, model=replace(config.model, backbone=replace(config.model.backbone, path=path)))
@@ -187,7 +187,7 @@ def override(config: RunConfig, assignments: Sequence[str]) -> RunConfig:
         path, equals, text = assignment.partition("=")
         *sections, key = path.strip().split(".")
         if not equals or not all((*sections, key)):
-            raise ConfigError(f"'--set {assignment}' is no assignment", remedy="write section.key=value")
+            raise ConfigError(f"'--set {assignment}' is not an assignment", remedy="write section.key=value")
         place: dict[str, Any] = mapping
         for section in sections:
             if not isinstance(place.get(section), dict):
@@ -209,12 +209,12 @@ def read_metrics(path: str) -> dict[str, Any]:
     except ValueError:
         raise InputError("is not valid JSON", where=path) from None
     if not isinstance(content, dict):
-        raise InputError("holds no JSON object", where=path, remedy='write {"figure": value, ...}')
+        raise InputError("is not a JSON object", where=path, remedy='write {"figure": value, ...}')
     return content
 
 
 def summary(result: TrainResult, out: str) -> list[str]:
-    """Say in a few lines what was trained and how well it does on validation."""
+    """Summarize what was trained and its metrics on validation data."""
     card, facts = result.card, result.card.training
     counts = {part: sum(by_class.values()) for part, by_class in facts["counts"].items()}
     epochs = ", ".join(str(epoch) for epoch in facts["best_epochs"])

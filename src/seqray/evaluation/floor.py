@@ -1,4 +1,4 @@
-"""What a model has to beat: logistic regression on k-mers, and rules based on one trivial feature.
+"""Baselines for a model: logistic regression on k-mers, and rules based on one trivial feature.
 
 They are fitted on training data if there are any, else cross-validated on the evaluated records. Folds keep
 groups whole, so that no record is classified by a fit that saw it or a relative.

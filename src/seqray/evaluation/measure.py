@@ -47,13 +47,13 @@ class Records:
     groups: Sequence[object] | np.ndarray | None = None
 
     def subset(self, rows: Ints) -> Records:
-        """Some of the records."""
+        """A subset of the records."""
         groups = None if self.groups is None else [self.groups[int(i)] for i in rows]
         return replace(self, labels=self.labels[rows], groups=groups)
 
 
 def subset_of_answers(answers: Answers, rows: Ints) -> Answers:
-    """The answers for some of the records."""
+    """The answers for a subset of the records."""
     return replace(answers, scores=answers.scores[rows], calls=answers.calls[rows])
 
 

@@ -137,7 +137,7 @@ def evaluate_answers(
 
 
 def _notes(records: Records, subsets: Mapping[str, np.ndarray]) -> list[str]:
-    """Warnings that the metrics themselves don't show."""
+    """Warnings that the metrics don't show."""
     found = []
     counts = np.bincount(records.labels, minlength=len(records.classes))
     absent = [name for name, count in zip(records.classes, counts, strict=True) if count == 0]

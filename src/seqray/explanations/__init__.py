@@ -1,4 +1,4 @@
-"""Which positions drive a prediction, and whether the ranking can be believed.
+"""Which positions drive a prediction, and whether the ranking is reliable.
 
 - `attribution`: rollout, gradients, mutagenesis; `checks`: faithfulness, significance; `motifs`
 - `sequences`, `alignments`: from records to explanations; `options`: what is explained, and how

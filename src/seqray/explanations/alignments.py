@@ -1,4 +1,4 @@
-"""From alignments to explanations: `explain_alignments`, and `check_alignments` for whether to believe them.
+"""From alignments to explanations: `explain_alignments`, and `check_alignments` for their reliability.
 
 What the model doesn't read (rows beyond its depth, columns without letters or beyond its width) has no score;
 scores stand in the coordinates of the file.
@@ -83,7 +83,7 @@ def _explain(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Item:
-    """An alignment on its way: what is read of it, its call and the class explained."""
+    """An alignment to explain: what is read of it, its call and the class explained."""
 
     alignment: Alignment
     rows: Ints
@@ -112,7 +112,7 @@ def _read(model: TrainedModel, alignment: Alignment, options: AlignmentOptions) 
 def check_alignments(
     model: TrainedModel, alignments: Iterable[Alignment], options: AlignmentOptions | None = None
 ) -> Faithfulness:
-    """Measure whether the rankings of columns are worth believing, for this model and these alignments.
+    """Measure how reliable the rankings of columns are, for this model and these alignments.
 
     Columns are hidden in the order of their ranks (deletion), and shown again in that order from an alignment
     with all of them hidden (insertion), beside random orders and beside that of occlusion.

@@ -51,7 +51,7 @@ def extract_call_windows(
     for name, call in named:
         if call.end - call.start != window:
             raise InputError(
-                f"call '{name}' has {call.end - call.start} letters, the model reads {window}",
+                f"call '{name}' has {call.end - call.start} letters, but the model reads {window}",
                 where=source,
                 remedy="give the model that made the calls",
             )

@@ -121,7 +121,7 @@ class AlignmentOptions(_Options):
     methods, target, seed, settings
         As of `ExplainOptions`; names of methods are those of `known`.
     rows
-        Most rows to read, the query counted, where fewer are wanted than the model reads.
+        Most rows to read, query included; by default as many as the model reads.
     pairs
         Whether to score pairs of columns.
     """

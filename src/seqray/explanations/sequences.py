@@ -1,4 +1,4 @@
-"""From records to explanations: `explain_records`, and `check` for whether to believe them."""
+"""From records to explanations: `explain_records`, and `check` for their reliability."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MAX_MUTATED = 500  # letters; every substitution of a longer record would cost t
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Item:
-    """A record on its way: its number, codes, call and the class explained."""
+    """A record to explain: its number, codes, call and the class explained."""
 
     number: int
     record: SequenceRecord
@@ -69,7 +69,7 @@ def explain_records(
     Raises
     ------
     ConfigError
-        For a class that the model doesn't have, or a method that can't be had of it.
+        For a class that the model doesn't have, or a method that it doesn't support.
     InputError
         For a record longer than the window or too short for one token.
     """
@@ -98,7 +98,7 @@ def _explain_numbered(
 def check(
     model: TrainedModel, records: Iterable[SequenceRecord], options: ExplainOptions | None = None
 ) -> Faithfulness:
-    """Measure whether the rankings of the methods are worth believing, for this model and these records.
+    """Measure how reliable the rankings of the methods are, for this model and these records.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def _by_member(common: Explanation, scores: Floats, effects: Floats | None) -> I
 def _tests(
     model: TrainedModel, codes: Codes, target: int, method: str, scores: Floats, options: ExplainOptions
 ) -> tuple[Floats | None, Floats | None]:
-    """p- and q-values (N, n), where asked for."""
+    """p- and q-values (N, n), if requested."""
     if options.shuffles == 0:
         return None, None
     p = p_values(

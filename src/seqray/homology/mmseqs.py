@@ -24,7 +24,7 @@ def mmseqs_groups(
     both_strands: bool = True,
     threads: int = 1,
 ) -> Ints:
-    """Group sequences by ``mmseqs easy-cluster``, as `seqray.homology.homology_groups` does by itself.
+    """Group sequences by ``mmseqs easy-cluster``, as `seqray.homology.homology_groups` does without it.
 
     Parameters
     ----------

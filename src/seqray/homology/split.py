@@ -171,7 +171,7 @@ def _kept_parts(data: Sequence[LabeledSequence], options: SplitOptions) -> np.nd
     kept = [PARTS.index(e.split) if e.split in options.keep else -1 for e in data]
     for name in options.keep:
         if PARTS.index(name) not in kept:
-            raise InputError(f"no example is of split '{name}', which is to be kept")
+            raise InputError(f"no example has the split '{name}' that is to be kept")
     return np.array(kept, dtype=np.int64)
 
 

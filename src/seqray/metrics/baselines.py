@@ -1,4 +1,4 @@
-"""Cheap classifiers that a transformer has to beat: k-mers with positions, and the position weight matrix.
+"""Baselines for a transformer: k-mers with positions, and the position weight matrix.
 
 They follow scikit-learn's conventions (``fit``, ``predict_proba``, ``classes_``, clonable) on lists of
 strings.

@@ -1,4 +1,4 @@
-"""McNemar's test: are the calls of two classifiers right equally often?"""
+"""McNemar's test: whether two classifiers are right equally often."""
 
 from __future__ import annotations
 

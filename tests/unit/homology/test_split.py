@@ -196,7 +196,7 @@ def test_kept_test_with_folds_is_measured_against_all_folds():
 
 
 def test_a_split_to_keep_must_exist():
-    with pytest.raises(InputError, match="no example is of split 'test'"):
+    with pytest.raises(InputError, match="no example has the split 'test'"):
         assign_parts(family_data(), np.arange(36), SplitOptions(keep=("test",)))
 
 

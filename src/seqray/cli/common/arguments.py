@@ -101,7 +101,7 @@ def _argument(declared: _Declared, hint: Any) -> tuple[dict[str, Any], Any]:
 
 
 def _value_settings(hint: Any, choices: Sequence[str]) -> dict[str, Any]:
-    """How one word is read: by a checked type, or as one of a few."""
+    """How one word is parsed: by a checked type, or as one of a few choices."""
     if get_origin(hint) is Annotated:
         return {"type": hint.__metadata__[0]}
     if get_origin(hint) is Literal:
@@ -132,7 +132,7 @@ def given(options: Options) -> list[str]:
 
 
 class Request(Options):
-    """What the command line asks for; a verb adds its options.
+    """A parsed command line; a verb adds its options.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class Request(Options):
                 print(line, file=sys.stderr)
 
     def note(self, *lines: str) -> None:
-        """The same, each line as one of seqray's."""
+        """Write lines for the user, each with the prefix ``seqray:``."""
         self.say(*(f"seqray: {line}" for line in lines))
 
 

@@ -93,7 +93,7 @@ def _read_inputs(paths: Sequence[str], options: RecordOptions, read: Reader[Reco
                 yield replace(record, id=ids.resolve(record.id, display_name(path))) if several else record
         except NoRecordsError as error:
             if not options.allow_empty:
-                allowed = "passes over it" if several else "gives an empty output instead"
+                allowed = "skips it" if several else "gives an empty output instead"
                 raise NoRecordsError(
                     error.what, where=error.where, remedy=f"--allow-empty {allowed}"
                 ) from None
@@ -109,7 +109,7 @@ def describe_input(paths: Sequence[str]) -> str:
 def check_files(
     sources: Sequence[str], outputs: Iterable[str | None], beside: Iterable[str | None] = ()
 ) -> None:
-    """Find what is wrong with the files of a run before anything heavy is loaded.
+    """Check the files of a run before anything heavy is loaded.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ _KNOWN_SUFFIXES = (
 
 
 def check_suffix(path: str | None, *suffixes: str) -> None:
-    """Refuse the name of an output that promises another format than what is written.
+    """Refuse an output whose suffix is that of another format.
 
     Raises
     ------

@@ -69,7 +69,7 @@ class DataOptions(Options, heading="data: tables, or one FASTA file per class"):
 
 
 class TableOptions(DataOptions):
-    """The same, where tables may also be named without an option."""
+    """Labeled sequences, where tables may also be named without an option."""
 
     unnamed: tuple[str, ...] = option("TABLE*", "the same as --train TABLE; '-' is standard input")
 
@@ -84,7 +84,7 @@ def class_paths(name: str, items: Sequence[str]) -> dict[str, str]:
     for item in items:
         label, equals, path = item.partition("=")
         if not (label and equals and path):
-            raise InputError(f"'{name} {item}' names no file", remedy=f"write {name} LABEL=FASTA")
+            raise InputError(f"'{name} {item}' has no file", remedy=f"write {name} LABEL=FASTA")
         if label in paths:
             raise InputError(f"class '{label}' is given twice", remedy="put its sequences into one file")
         paths[label] = path

@@ -63,7 +63,7 @@ class EngineOptions(PrecisionOptions):
 def open_model(
     options: ModelOptions, computing: DeviceOptions, *, alignments: bool = False, verbose: bool = False
 ) -> TrainedModel:
-    """Load a model onto the device that is asked for.
+    """Load a model onto the requested device.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ class Origin:
 
 
 def _against(name: str, found: list[ContextDistance], near: list[ContextDistance]) -> Iterator[str]:
-    """A caution where the file is unlike the context that was named, and like another one."""
+    """A caution if the file is unlike the given context and like another one."""
     named = [likeness for likeness in found if likeness.context == name]
     if named and named[0].is_foreign:
         unlike = f"this file is unlike it ({_distances(named)}) and nearer to {_distances(near)}"

@@ -123,7 +123,7 @@ class _LogMeter:
             self._report(now - self._started)
 
     def close(self) -> None:
-        """Leave the last word to the summary of the verb."""
+        """Write nothing: the verb writes a summary."""
 
     def _report(self, elapsed: float) -> None:
         from tqdm import tqdm

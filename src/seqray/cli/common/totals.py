@@ -1,4 +1,4 @@
-"""How many letters or records sequence files hold, as far as that is known before they are read."""
+"""Numbers of letters or records of sequence files, as far as known before reading."""
 
 from __future__ import annotations
 

@@ -50,7 +50,9 @@ def _check_ways(request: EvaluateRequest) -> None:
         if model and value:
             raise ConfigError(f"{option} is for --predictions", remedy="the card of a model contains it")
     if model and how.threshold is not None and not 0 <= how.threshold <= 1:
-        raise ConfigError(f"--threshold is {how.threshold:g}", remedy="a model's lies between 0 and 1")
+        raise ConfigError(
+            f"--threshold is {how.threshold:g}", remedy="a model's threshold is between 0 and 1"
+        )
     if given.predictions and how.prior is not None:
         raise ConfigError("--prior needs --model", remedy="give it to 'seqray predict'")
 

@@ -1,4 +1,4 @@
-"""``seqray evaluate``: predictions and labels in, honest figures out, with a floor beside them."""
+"""``seqray evaluate``: predictions and labels in, metrics out, compared with a floor."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run(request: EvaluateRequest) -> Outcome:
 
 
 def _check(request: EvaluateRequest) -> None:
-    """Find what is wrong with the files before anything heavy is loaded."""
+    """Check the files before anything heavy is loaded."""
     from seqray.io.tables import check_multiqc_path
 
     outputs, given = request.outputs, request.given

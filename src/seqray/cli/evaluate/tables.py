@@ -143,7 +143,7 @@ def table_answers(
         values = numeric_column(table, column, rows)
         if threshold is None and not _within_0_to_1(values):
             raise InputError(
-                f"column '{column}' holds scores beyond 0 to 1",
+                f"column '{column}' has scores outside 0 to 1",
                 where=table.where,
                 remedy="give the lowest score that is called: --threshold",
             )

@@ -1,4 +1,4 @@
-"""``seqray explain``: which letters or columns a call rests on, ranked, and whether to believe that."""
+"""``seqray explain``: which letters or columns drive a call, ranked, and how reliable the ranking is."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(request: ExplainRequest) -> Outcome:
     started = time.monotonic()
     asked, options = request.for_library(), request.records
     if asked.files.track and options.duplicates == "keep":
-        raise ConfigError("a track needs ids that tell records apart", remedy="use --duplicates rename")
+        raise ConfigError("a track requires unique ids", remedy="use --duplicates rename")
     outputs = [*asked.files.paths(), options.skipped]
     check_files(request.input, outputs, beside=(request.model.model, asked.calls))
     model = open_model(request.model, request.computing, alignments=True, verbose=request.verbose)

@@ -78,12 +78,12 @@ class GenomeOptions(Options, heading="windows of a genome"):
 
 
 class TableOutput(Options, heading="output"):
-    """What is written, and under which labels."""
+    """The output and its labels."""
 
     out: str = option("--out -o FILE", ".tsv or .csv (+ .gz) (default: TSV on stdout)", "-")
     only_negatives: bool = option("--only-negatives", "leave the positives out; allows .fa, too")
     format: Literal["tsv", "fasta"] | None = option(
-        "--format", "format of a file whose name has none, such as '-' (default: tsv)"
+        "--format", "format of an output without a known suffix, such as '-' (default: tsv)"
     )
     label_positive: str = option("--label-positive LABEL", "label of positives", "promoter")
     label: str = option("--label-negative LABEL", "label of negatives", DEFAULTS.label)

@@ -106,9 +106,7 @@ def read_genome_context(
     if source and any(RECIPES[name].annotation for name in needed):
         annotation = Annotation.of(features, genome, source)
         if not any(annotation.coding.values()):
-            raise InputError(
-                "holds no coding sequence (CDS)", where=source, remedy="give another --annotation"
-            )
+            raise InputError("has no coding sequence (CDS)", where=source, remedy="give another --annotation")
     if options.starts == "none":
         return GenomeContext(genome, annotation), {"starts": "none known"}
     avoiding = frozenset(needed if options.starts else {"genome"} & set(needed))
@@ -135,8 +133,8 @@ def _read_starts(options: GenomeOptions, features: Sequence[Feature], source: st
 
     if not options.starts and not source:
         raise ConfigError(
-            "recipe 'genome' needs to know the starts",
-            remedy="give --starts FILE or --annotation FILE, or say --starts none",
+            "recipe 'genome' requires the starts",
+            remedy="give --starts FILE or --annotation FILE, or --starts none",
         )
     kinds = tuple(kind for kind in options.feature.split(",") if kind)
     found = read_features(options.starts) if options.starts else features

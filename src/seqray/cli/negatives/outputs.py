@@ -27,10 +27,10 @@ def output_format(output: TableOutput) -> str:
         raise InputError("does not end in the suffix of a known format", where=output.out, remedy=remedy)
     if output.format not in (None, kind):
         raise ConfigError(
-            f"--format {output.format} and '{output.out}' are two formats", remedy="leave out --format"
+            f"--format {output.format} and '{output.out}' are different formats", remedy="leave out --format"
         )
     if kind == "fasta" and not output.only_negatives:
-        raise ConfigError("FASTA has no place for labels", remedy="add --only-negatives, or write a table")
+        raise ConfigError("FASTA files can't contain labels", remedy="add --only-negatives, or write a table")
     if output.label_positive == output.label:
         raise ConfigError("positives and negatives have the same label", remedy="give --label-negative")
     return kind
@@ -94,7 +94,7 @@ def write(path: str | Path, kind: str, examples: Sequence[LabeledSequence], line
 
 
 def shortages(result: NegativeSet) -> list[str]:
-    """A line for each recipe that gave fewer negatives than asked for."""
+    """A line for each recipe that gave fewer negatives than requested."""
     return [
         f"recipe '{name}' gave {count} of {result.wanted[name]} negatives, no more were found"
         for name, count in result.made.items()
@@ -103,7 +103,7 @@ def shortages(result: NegativeSet) -> list[str]:
 
 
 def summary(result: NegativeSet) -> list[str]:
-    """What was made, what it teaches, and what to mind."""
+    """Summarize what was made, what a model learns from it, and cautions."""
     lines = [
         f"{name}: {count} negatives; teaches {RECIPES[name].teaches}" for name, count in result.made.items()
     ]
@@ -116,5 +116,5 @@ def summary(result: NegativeSet) -> list[str]:
         )
     ambiguous = sum(bool(set(e.sequence) - set("ACGTU")) for e in result.positives)
     if result.placed is not None and ambiguous:
-        lines.append(f"caution: {ambiguous} positives hold ambiguous letters, which no window does")
+        lines.append(f"caution: {ambiguous} positives contain ambiguous letters, which windows never do")
     return lines

@@ -1,4 +1,4 @@
-"""``seqray negatives``: positives in, a labeled table with negatives out, and a note on what they teach."""
+"""``seqray negatives``: make negatives for positives, and note what a model learns from them."""
 
 from __future__ import annotations
 

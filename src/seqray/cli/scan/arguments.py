@@ -30,7 +30,7 @@ class CallOutputs(Options, heading="output; all files appear together, or none")
         "--out -o FILE", "calls as .gff3, .bed or .tsv (+ .gz); may be repeated (default: TSV on stdout)"
     )
     format: Literal["gff3", "bed", "tsv"] | None = option(
-        "--format", "format of a file whose name has none, such as '-'"
+        "--format", "format of an output without a known suffix, such as '-'"
     )
     track: tuple[str, ...] = option(
         "--track FILE",

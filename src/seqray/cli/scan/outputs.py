@@ -1,4 +1,4 @@
-"""The outputs of one scan: call tables by the end of their names, tracks as they come, one header for all."""
+"""The outputs of one scan: call tables by suffix, tracks while scanning, one header for all."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def _threshold(result: ScanResult, options: ScanOptions) -> str:
 
 
 def false_calls(result: ScanResult) -> str:
-    """Say how many calls chance alone would give, and how that is known."""
+    """Report how many calls are expected by chance, and how that is estimated."""
     if result.false_calls is None:
         return "not estimated" if result.threshold is not None else "no threshold to estimate them for"
     rate = result.false_calls
@@ -203,7 +203,7 @@ def false_calls(result: ScanResult) -> str:
 
 
 def cautions(result: ScanResult, options: ScanOptions) -> Iterator[str]:
-    """Yield what a user should know before trusting the calls."""
+    """Yield cautions about the calls."""
     if options.fdr is not None and result.threshold is None:
         yield f"no threshold keeps expected false calls at {options.fdr:g} of all calls: the output is empty"
     if result.false_calls is not None and result.false_calls.expected > len(result.calls) > 0:
@@ -220,7 +220,7 @@ def cautions(result: ScanResult, options: ScanOptions) -> Iterator[str]:
 
 
 def summary(result: ScanResult, skipped: int) -> str:
-    """Say in one line what was scanned and found."""
+    """Summarize in one line what was scanned and found."""
     parts = [_sequences(result)]
     if skipped:
         parts.append(f"{skipped} skipped")

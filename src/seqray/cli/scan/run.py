@@ -67,7 +67,7 @@ def scan_options(request: ScanRequest) -> ScanOptions:
     from seqray.scanning import ScanOptions
 
     if request.records.duplicates == "keep":
-        raise ConfigError("a scan needs an id of its own for each sequence", remedy="use --duplicates rename")
+        raise ConfigError("a scan requires unique sequence ids", remedy="use --duplicates rename")
     return fill(ScanOptions, request.calling, request.windows, regions=_regions(request.windows))
 
 

@@ -31,7 +31,7 @@ def _shares(text: str) -> tuple[float, float, float]:
         numbers.insert(1, 0.0)
     total = sum(numbers)
     if len(numbers) != 3 or not all(0 <= n < float("inf") for n in numbers) or numbers[0] == 0:
-        raise argparse.ArgumentTypeError(f"'{text}' is no list of shares such as 0.8,0.1,0.1")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a list of shares such as 0.8,0.1,0.1")
     train, validation, test = (n / total for n in numbers)
     return train, validation, test
 
@@ -39,7 +39,7 @@ def _shares(text: str) -> tuple[float, float, float]:
 Shares = Annotated[tuple[float, float, float], _shares]
 
 
-class RelativesOptions(Options, heading="relatives: what is never divided"):
+class RelativesOptions(Options, heading="relatives: which examples stay together"):
     """Which examples are related."""
 
     identity: Probability = option(

@@ -29,7 +29,7 @@ from seqray.io.tables import (
     write_labeled_table,
 )
 
-REPORTED = 0.8  # threshold of the proof where no identity was asked for
+REPORTED = 0.8  # threshold of the proof if no identity is requested
 GIANT = 0.2  # share of the examples from which on a group is worth a word
 COLUMNS = ("boundary", "against", "class", "sequences", "shared_word", "above")
 LAST_COLUMNS = ("max", "id", "nearest_id")
@@ -37,7 +37,7 @@ LAST_COLUMNS = ("max", "id", "nearest_id")
 
 @dataclass(frozen=True)
 class SplitResult:
-    """All that a run knows at its end."""
+    """The result of a run."""
 
     data: Sequence[LabeledSequence]
     alphabet: Alphabet
@@ -172,7 +172,7 @@ def write(out: str, proof: str | None, result: SplitResult, lines: Sequence[str]
 
 
 def _write_proof(path: str | Path, result: SplitResult, lines: Sequence[str]) -> None:
-    """Write one row for each boundary and class; ``all`` stands for the classes together."""
+    """Write one row for each boundary and class; ``all`` means all classes together."""
     from seqray.io import open_output
 
     names = (*COLUMNS, *(f"q{round(100 * q)}" for q in QUANTILES), *LAST_COLUMNS)
@@ -187,7 +187,7 @@ def _write_proof(path: str | Path, result: SplitResult, lines: Sequence[str]) ->
 
 
 def summary(result: SplitResult) -> list[str]:
-    """Say in a few lines what was divided, and how like the parts are."""
+    """Summarize the parts and how similar they are."""
     counts = ", ".join(f"{name} {sum(c.values())}" for name, c in result.parts().items())
     lines = [f"groups: {groups_text(result)}; {counts}"]
     if result.skipped:

@@ -43,7 +43,7 @@ class FigureTable:
         return [f for f in self.figures if f.section == section and f.quantity == quantity]
 
     def ending(self, section: str, end: str) -> list[AuditFigure]:
-        """Figures of a section whose name has this end."""
+        """Figures of a section whose name ends so."""
         return [f for f in self.figures if f.section == section and f.quantity.endswith(end)]
 
     def counts_across(self, section: str, quantity: str) -> list[tuple[str, str, float, float]]:

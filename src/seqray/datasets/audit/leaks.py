@@ -1,4 +1,4 @@
-"""Findings about relatives: test sequences that training has seen, or will see after a random split."""
+"""Findings about relatives: test sequences with relatives in training, now or after a random split."""
 
 from __future__ import annotations
 

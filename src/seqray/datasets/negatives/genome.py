@@ -19,7 +19,7 @@ STRANDS = ("+", "-")
 
 @dataclass(frozen=True)
 class Genome:
-    """Contigs laid end to end.
+    """Contigs joined end to end.
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ SHARED_WORD = 40
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An example, with all that relates it to others.
+    """An example and what relates it to others.
 
     Attributes
     ----------

@@ -85,7 +85,7 @@ def make_negatives(
     True
     """
     if not positives:
-        raise InputError("there is no positive to make negatives for")
+        raise InputError("there are no positives to make negatives for")
     _check(options, alphabet, context)
     codes = [alphabet.encode(example.sequence) for example in positives]
     wanted = allot(math.floor(options.ratio * len(positives) + Fraction(1, 2)), options.mix)
@@ -114,7 +114,7 @@ def _check(options: NegativeOptions, alphabet: Alphabet, context: GenomeContext 
         if RECIPES[name].genome and context is None:
             raise ConfigError(f"recipe '{name}' needs a genome", remedy="give --genome FILE")
         if RECIPES[name].annotation and (context is None or context.annotation is None):
-            raise ConfigError(f"recipe '{name}' needs to know the genes", remedy="give --annotation FILE")
+            raise ConfigError(f"recipe '{name}' requires the genes", remedy="give --annotation FILE")
     if options.ratio <= 0:
         raise ConfigError(f"{options.ratio} negatives per positive", remedy="give a ratio above 0")
     if options.ratio > MOST:

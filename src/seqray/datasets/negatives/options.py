@@ -1,4 +1,4 @@
-"""Which negatives are made, with the defaults; nothing heavy is loaded to read them."""
+"""Options of negatives and their defaults; loads nothing heavy."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def _sample_of_length(
     occupied: OccupiedIntervals,
     rng: np.random.Generator,
 ) -> dict[int, list[Window]]:
-    """Sample as many windows of each bin as wanted, or as there are."""
+    """Sample as many windows of each bin as requested, or as available."""
     found: dict[int, list[Window]] = {key: [] for key in wanted}
     open_bins = np.array(sorted(wanted), dtype=np.int64)
     room = {s: window_starts(regions[s].parts, length, regions[s].forbidden) for s in STRANDS}

@@ -94,15 +94,13 @@ def pair_table(
     if e.pairs is None:
         raise ValueError("the alignment was explained without pairs")
     if by not in get_args(Ranking):
-        raise ValueError(f"by={by!r} is none of {', '.join(get_args(Ranking))}")
+        raise ValueError(f"by={by!r} is not one of {', '.join(get_args(Ranking))}")
     codes = e.alignment.codes[:, e.columns]
     baseline = covariation(codes, len(alphabet.letters), row_weights(codes, alphabet.unknown + 1))
     paired = helices(codes, alphabet)
     ranking = {"attention": e.pairs, "covariation": baseline, "helix": paired}[by]
     if ranking is None:
-        raise ConfigError(
-            "helices are those of RNA and DNA", remedy="rank the pairs by attention or covariation"
-        )
+        raise ConfigError("helices require RNA or DNA", remedy="rank the pairs by attention or covariation")
     left, right = np.triu_indices(len(e.columns), k=1)
     apart = e.columns[right] - e.columns[left] >= separation
     left, right = left[apart], right[apart]

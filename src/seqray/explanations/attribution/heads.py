@@ -65,7 +65,7 @@ def check_heads(model: TrainedModel) -> None:
     if model.card.model.backbone is not None:
         raise ConfigError(
             f"model '{model.card.name}' has a backbone, whose heads can't be switched off one by one",
-            remedy="leave the figures of heads out",
+            remedy="leave out the figures of heads",
         )
 
 

@@ -1,4 +1,4 @@
-"""In-silico mutagenesis: change the letters, run the network again, and see what the score does."""
+"""In-silico mutagenesis: replace letters, run the network again, and measure the change of the score."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def check_values(model: TrainedModel) -> None:
     """
     if model.card.model.backbone is not None:
         raise ConfigError(
-            f"value-rollout needs values that the backbone of model '{model.card.name}' does not show",
+            f"value-rollout needs values that the backbone of model '{model.card.name}' does not provide",
             remedy="use rollout or grad-rollout",
         )
 

@@ -1,4 +1,4 @@
-"""Whether a ranking can be believed: faithfulness, p-values, the verdict in words."""
+"""Whether a ranking is reliable: faithfulness, p-values, the verdict in words."""
 
 import lazy_loader
 

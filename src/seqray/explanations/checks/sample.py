@@ -1,4 +1,4 @@
-"""A few records of many, drawn evenly while they stream past."""
+"""A random sample of a stream of records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CHECKED_RECORDS, CHECKED_ALIGNMENTS = 200, 40
 
 
 class Reservoir(Generic[T]):
-    """Keeps ``size`` of the things offered, each with the same chance (Vitter 1985, algorithm R).
+    """Keeps ``size`` of the items offered, each with the same probability (Vitter 1985, algorithm R).
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Reservoir(Generic[T]):
         self._kept: list[tuple[int, T]] = []
 
     def offer(self, thing: T) -> None:
-        """Show one more."""
+        """Offer an item."""
         self.offered += 1
         if len(self._kept) < self._size:
             self._kept.append((self.offered, thing))
@@ -39,5 +39,5 @@ class Reservoir(Generic[T]):
 
     @property
     def kept(self) -> list[T]:
-        """What was drawn, in the order in which it was offered."""
+        """The items kept, in the order in which they were offered."""
         return [thing for _, thing in sorted(self._kept, key=lambda pair: pair[0])]

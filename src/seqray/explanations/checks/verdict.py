@@ -23,7 +23,7 @@ KEPT_LIMIT = 0.5
 def conclude(
     evidence: Evidence, reference: str, target: str, seed: int = 0, *, deed: str = "replacing the letters"
 ) -> Faithfulness:
-    """Sum the evidence up.
+    """Summarize the evidence.
 
     Parameters
     ----------

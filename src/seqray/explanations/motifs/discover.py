@@ -79,7 +79,7 @@ def find_motifs(
     records, is dropped.
     """
     if width < _NARROWEST:
-        raise ValueError(f"a motif of {width} letters is none; give at least {_NARROWEST}")
+        raise ValueError(f"a motif of {width} letters is too short; give at least {_NARROWEST}")
     if len({(e.method, e.member) for e in explanations}) > 1:
         raise ValueError("motifs are found in the explanations of one method and member")
     if len(explanations) < FEWEST_RECORDS:

@@ -54,7 +54,7 @@ def window_sums(scores: Floats, width: int) -> Floats:
 
 
 def window_peaks(scores: Floats, width: int, apart: int) -> list[int]:
-    """Find the windows whose summed support stands out among the windows of the same record.
+    """Find the windows of unusually high summed support among those of the same record.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Whether the sites of a motif are where the scores are high, or everywhere in the records alike."""
+"""Whether the sites of a motif are where the scores are high, or anywhere in the records."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _WIDE, _HIGH, _EDGE = 190, 18, 6
 
 
 def render_summary(title: str, rows: Sequence[Mapping[str, str]]) -> str:
-    """Lay out rows that have the same columns.
+    """Lay out rows of the same columns.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ _DOTS_PER_INCH = 150
 
 
 def check_figure_path(path: str | Path) -> str:
-    """The format that the end of a file's name stands for; a `ConfigError` for any other."""
+    """Format of a figure by the suffix of its file; a `ConfigError` for an unknown one."""
     ending = Path(path).suffix.lower().removeprefix(".")
     if ending not in ENDINGS:
         raise ConfigError(f"'{path}' does not end in a format of figures", remedy="use .png, .svg or .pdf")
@@ -34,7 +34,7 @@ def check_figure_path(path: str | Path) -> str:
 
 
 class Panel(NamedTuple):
-    """One strip of a figure: inches of space above it, its height in inches, who draws it, and its title."""
+    """One strip of a figure: space above it and height in inches, how it is drawn, and its title."""
 
     above: float
     height: float

@@ -28,7 +28,7 @@ _COLUMN, _TALL = 24, 96  # width of a column and height of a motif logo, px
 
 
 def glyph_definitions(alphabet: Alphabet) -> Markup:
-    """Define each letter twice, 1 high: ``gA`` stands on y = 0, ``ga`` hangs from it."""
+    """Define each letter twice, 1 high: ``gA`` rises from y = 0, ``ga`` hangs from it."""
     outlines = json.loads(resource("letters.json"))
     glyphs = ""
     for letter in alphabet.letters:

@@ -106,7 +106,7 @@ def line_width(longest: int, least: int = 60, most: int = 100) -> int:
 
 
 def site_within(length: int, site: int | None) -> int | None:
-    """The site, if a record of this length has it."""
+    """Index of the site; None if the record is too short."""
     return site if site is not None and 0 <= site < length else None
 
 
@@ -266,7 +266,7 @@ def score_bars(scores: Floats, signed: bool, title: str, largest: float, first: 
 
 
 def bars_path(heights: list[int]) -> str:
-    """Outline of bars that stand on y = 0 or hang from it, 1 wide each; ``style.css`` stretches them."""
+    """Outline of bars that rise from y = 0 or hang from it, 1 wide each; ``style.css`` stretches them."""
     path, level = "M0,0", 0
     for height, run in groupby(heights):
         path += (f"v{level - height}" if height != level else "") + f"h{len(list(run))}"

@@ -257,9 +257,7 @@ def test_what_a_recipe_lacks(recipe, alphabet, message):
 def test_other_errors(ground):
     with pytest.raises(InputError, match="no positive"):
         make_negatives([], options("shuffle"), DNA)
-    with pytest.raises(
-        ConfigError, match="recipe 'antisense' needs to know the genes; give --annotation FILE"
-    ):
+    with pytest.raises(ConfigError, match="recipe 'antisense' requires the genes; give --annotation FILE"):
         make_negatives(positives(), options("antisense"), DNA, GenomeContext(ground.genome))
     with pytest.raises(ConfigError, match="0 negatives per positive"):
         make_negatives(positives(), options("shuffle", ratio=Fraction(0)), DNA)
