@@ -361,7 +361,7 @@ PREDICTED = ("--predictions", "p.tsv", "--labels", "labels.tsv")
         ((*PREDICTED, "--map", "promoter=x"), False, "'x', which is none of promoter, background"),
         ((), True, "no training data"),
         (("--test", "none.tsv"), True, "none.tsv"),
-        (("--test", "test.tsv", "--split", "train"), True, "no example of split 'train'; choose one of test"),
+        (("--test", "test.tsv", "--split", "train"), True, "no example of split 'train'; splits: test"),
         (
             ("--test", "test.tsv", "--alphabet", "protein"),
             True,

@@ -402,7 +402,7 @@ def test_an_empty_file_and_repeated_ids(seqray, tmp_path):
             "x.xls: does not end in the suffix of a known format; use .tsv, .csv",
         ),
         (["--recipe", "shuffle", "-o", "x.fa"], "FASTA files can't contain labels; add --only-negatives"),
-        (["--recipe", "shuffle", "-o", "x.tsv", "--format", "fasta"], "--format fasta and 'x.tsv' are different"),
+        (["--recipe", "shuffle", "-o", "x.tsv", "--format", "fasta"], "--format fasta and 'x.tsv' are"),
         (["--recipe", "shuffle", "-o", "positives.fa", "--only-negatives"], "is an input and would be"),
         (["--recipe", "shuffle", "-o", "none/x.tsv"], "none/x.tsv: can't be written"),
         (

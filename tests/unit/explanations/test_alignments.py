@@ -304,7 +304,7 @@ def test_pairs_are_ranked_by_what_is_asked_for(alignment_model):
         (1, 10),
         (2, 9),
     }  # the others are the same in all rows
-    with pytest.raises(ValueError, match="none of attention, covariation, helix"):
+    with pytest.raises(ValueError, match="not one of attention, covariation, helix"):
         pair_table(explained, None, by="structure")
 
 

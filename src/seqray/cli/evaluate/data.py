@@ -119,7 +119,7 @@ def choose_split(
     chosen = [example for example in data if example.split == split]
     if not chosen:
         known = ", ".join(sorted(name for name in names if name)) or "none"
-        raise InputError(f"no example of split '{split}'", remedy=f"choose one of {known}, or --split all")
+        raise InputError(f"no example of split '{split}'", remedy=f"splits: {known}; or --split all")
     rest = [example for example in data if example.split in (None, "train") and split != "train"]
     return ordered(chosen), ordered(rest), split
 
