@@ -104,7 +104,7 @@ def test_a_wrong_key_or_type_is_named(mapping, message):
         (ModelConfig, {"max_length": 0}, "'model.max_length' is 1 or more"),
         (ModelConfig, {"k": 3}, "'model.k' is 1 for the character tokenizer"),
         (ModelConfig, {"tokenizer": "kmer", "k": 1}, "'model.k' lies between 2 and 8"),
-        (ModelConfig, {"tokenizer": "kmer", "k": 3, "stem": StemConfig()}, "requires the character tokenizer"),
+        (ModelConfig, {"tokenizer": "kmer", "k": 3, "stem": StemConfig()}, "requires the character"),
         (ModelConfig, {"stem": StemConfig(kernels=(3, 5, 7))}, "must divide 'model.d_model'"),
         (StemConfig, {"kernels": ()}, "'stem.kernels' needs at least one width"),
         (StemConfig, {"kernels": (4,)}, "'stem.kernels' takes odd widths"),
