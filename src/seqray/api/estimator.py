@@ -332,7 +332,7 @@ def _one_dimensional(X: Any) -> Any:
 
 
 def _group(value: Any) -> str | None:
-    """Name of a group; None where it is missing (None, NaN, NA or empty), as in an empty cell of a table."""
+    """Name of a group; None if it is missing (None, NaN, NA or empty), as in an empty cell of a table."""
     return None if pd.isna(value) or str(value) == "" else str(value)
 
 

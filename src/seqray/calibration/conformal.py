@@ -21,11 +21,11 @@ _SLACK = 1e-9  # (n + 1) x (1 - coverage) is often whole on paper and a hair bel
 
 @dataclass(frozen=True, eq=False)
 class Conformal:
-    """Low order statistics of the probability that held-out examples of each class gave to their class.
+    """Low order statistics of the probability of the true class, for held-out examples of each class.
 
-    A class belongs to the set of a sequence where its probability reaches that of the j-th lowest held-out
-    example of that class, j = floor((n + 1)(1 - coverage)). If the sequence is exchangeable with the n
-    held-out examples of its class, its own class is missed with probability j / (n + 1) or less.
+    A class belongs to the prediction set of a sequence if its probability is at least that of the j-th lowest
+    held-out example of that class, j = floor((n + 1)(1 - coverage)). If the sequence is exchangeable with the
+    n held-out examples of its class, the set misses its class with probability j / (n + 1) or less.
 
     Attributes
     ----------

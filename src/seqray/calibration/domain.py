@@ -22,19 +22,19 @@ from seqray.core import (
     stack_codes,
 )
 
-_CHUNK = 8192  # sequences judged at once: their word tables take a few MB
+_CHUNK = 8192  # sequences at once: their k-mer tables take a few MB
 
 
 @dataclass(frozen=True, eq=False)
 class KmerProfile:
-    """Frequencies of the words of ``k`` letters in the training sequences, and how far they stray.
+    """Frequencies of k-mers in the training sequences, and their spread.
 
-    The distance of a sequence with n words is the mean over words of
+    The distance of a sequence with n k-mers is the mean over k-mers of
 
         (f - mean)^2 / (spread + mean (1 - mean) / n)
 
-    a squared z-score whose variance is that between training sequences plus that of counting n words, so
-    that short sequences are not flagged because they are short.
+    a squared z-score. Its variance is that between training sequences plus the sampling variance of n
+    k-mers, so short sequences are not flagged only because they are short.
     """
 
     k: int

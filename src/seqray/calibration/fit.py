@@ -253,7 +253,7 @@ def calibration_error(probabilities: np.ndarray, labels: np.ndarray, positive: i
 
 
 def log_loss(probabilities: np.ndarray, labels: np.ndarray) -> float:
-    """Mean of -ln p of the true class, a proper score: ECE alone rewards a constant answer."""
+    """Mean of -ln p of the true class, a proper score; ECE alone rewards a constant prediction."""
     own = probabilities[np.arange(len(labels)), labels]
     return float(-np.mean(np.log(np.maximum(own, 1e-300))))
 

@@ -25,13 +25,13 @@ _SEED = 20_240_229
 class MarkovProfile:
     """Markov chain of the training sequences, and how improbable they are under it.
 
-    The distance of a sequence with n words of ``order + 1`` letters is
+    The distance of a sequence with n k-mers of ``order + 1`` letters is
 
         (mean - L) / sqrt(spread + within / n)
 
     where L is the mean over its letters of ln p(letter | the ``order`` letters before), ``spread`` the
-    variance of L between training sequences and ``within`` that of the letters of one sequence: large where
-    a sequence is less probable than training sequences of its length are. One without a word is 0.
+    variance of L between training sequences and ``within`` the variance between letters of one sequence. It
+    is large for a sequence less probable than training sequences of its length, and 0 without any k-mer.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class MarkovProfile:
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any], letters: int) -> MarkovProfile:
-        """Read what `to_mapping` wrote; KeyError, TypeError or ValueError where it is damaged."""
+        """Read the output of `to_mapping`; raises KeyError, TypeError or ValueError if it is damaged."""
         order, log_p = int(mapping["order"]), np.asarray(mapping["log_p"], float)
         if order < 1 or log_p.shape != (letters ** (order + 1),):
             raise ValueError("a chain of the wrong size")

@@ -93,8 +93,8 @@ class ContextDistance:
     context
         Name of the context; None for all training data of a model without contexts.
     distance
-        Total variation distance (0 to 1) of the shares of words from the best mixture of the classes of that
-        context, less what counting so few words makes of the same shares.
+        Total variation distance (0 to 1) of the 4-mer frequencies from the best mixture of the classes of
+        that context, minus the distance expected from sampling.
     """
 
     context: str | None
@@ -120,9 +120,9 @@ class Signature:
     contexts
         Their names; ``(None,)`` for a model without contexts.
     shares
-        For each context an array (classes, 136); classes of few words are left out.
+        For each context an array (classes, 136); classes of few 4-mers are left out.
     words
-        For each context the number of words counted.
+        For each context the number of 4-mers counted.
     """
 
     contexts: tuple[str | None, ...]
@@ -199,7 +199,7 @@ class Signature:
 
     @classmethod
     def from_mapping(cls, entries: Sequence[Mapping[str, Any]]) -> Signature:
-        """Read what `to_mapping` wrote; a KeyError, TypeError or ValueError where it is damaged."""
+        """Read the output of `to_mapping`; raises KeyError, TypeError or ValueError if it is damaged."""
         tables = [np.array(entry["shares"], dtype=float) for entry in entries]
         if not tables or any(t.ndim != 2 or t.shape[1] != SIZE or (t.sum(1) <= 0).any() for t in tables):
             raise ValueError("a signature of the wrong size")

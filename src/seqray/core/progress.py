@@ -15,7 +15,7 @@ class OnProgress(Protocol):
 
 
 def track(items: Iterable[T], total: int, phase: str, on_progress: OnProgress | None) -> Iterator[T]:
-    """Pass items on, reporting each when the next one is asked for.
+    """Yield items, and report each one when the next is requested.
 
     Parameters
     ----------

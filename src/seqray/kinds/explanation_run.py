@@ -96,7 +96,7 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
                     advance()
 
     def sample(self) -> list[Record]:
-        """Records for the checks: of those called the class explained, or of all where none is."""
+        """Records for the checks: those called as the explained class, or all if there are none."""
         return self._called.kept or self._any.kept
 
     def check(self, watch: Callable[[Iterable[Record]], Iterable[Record]]) -> Faithfulness | None:
@@ -164,7 +164,7 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
     def _check(self, records: Iterable[Record]) -> Faithfulness: ...
 
     def _write_others(self, staged: Mapping[str, Path], provenance: Sequence[str]) -> None:
-        """Write what this kind alone has."""
+        """Write the files that only this kind has."""
 
     @abstractmethod
     def _plot(self, path: Path) -> None: ...

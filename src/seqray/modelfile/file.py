@@ -30,7 +30,7 @@ from seqray.modelfile.trained import TrainedModel
 
 
 def save_model(path: str | Path, networks: Sequence[Network], card: Card) -> Card:
-    """Write a model file, by way of a temporary file beside it.
+    """Write a model file, through a temporary file in the same folder.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def _checksum(card_json: str, data: bytes | memoryview) -> str:
 def load_model_file(path: str | Path, backbone: str | Path | None = None) -> TrainedModel:
     """Load a model file onto the CPU and check it.
 
-    Nothing in the file runs and no network is asked. The random state of torch is left as it was.
+    The file cannot run code, and no network is contacted. The random state of torch does not change.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def load_model_file(path: str | Path, backbone: str | Path | None = None) -> Tra
 
 
 def _with_backbone(header: Header, place: str | Path | None) -> Header:
-    """Put the place of a backbone's directory into the card, where it isn't the recorded one."""
+    """Put the path of a backbone's directory into the card if it differs from the recorded one."""
     model = header.card.model
     if model.backbone is None:
         if place is not None:

@@ -50,7 +50,7 @@ class BackboneClassifier(nn.Module):
 
     @property
     def encoder(self) -> Any:
-        """The encoder, with its adapters where it has some."""
+        """The encoder, with its adapters if any."""
         return self._held[0]
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> BackboneClassifier:

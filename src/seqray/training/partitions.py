@@ -245,7 +245,7 @@ def hold_out_in_turn(
     seed
         Makes the choice reproducible.
     member
-        Index of the member, from 0.
+        Number of the member, from 1.
     """
     free = held = np.ones(len(labels), dtype=bool)
     for number in range(member):

@@ -109,7 +109,7 @@ class WorkDir:
         return self.path / f"member-{number}"
 
     def result(self, number: int) -> dict[str, Any] | None:
-        """What `finish` wrote for a member; None where it isn't finished or nothing is resumed."""
+        """Output of `finish` for a member; None if it isn't finished or nothing is resumed."""
         return _read(self.member(number) / _FINISHED) if self.resume else None
 
     def finish(self, number: int, result: dict[str, Any]) -> None:

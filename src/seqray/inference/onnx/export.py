@@ -56,7 +56,7 @@ def build_graph(model: TrainedModel, *, masked: bool = True) -> onnx.ModelProto:
 
 
 def export_onnx(model: TrainedModel, path: str | Path) -> float:
-    """Write one graph with all members and the calibration, and the card beside it.
+    """Write one graph with all members and the calibration, and the card in a second file.
 
     Parameters
     ----------

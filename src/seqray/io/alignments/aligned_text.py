@@ -24,7 +24,7 @@ class AlignedText:
 
 
 def decode(data: bytes) -> str:
-    """Text of a name or note: UTF-8, or Latin-1 where it isn't (older releases of Rfam and Pfam)."""
+    """Decode a name or note: UTF-8, otherwise Latin-1 (older releases of Rfam and Pfam)."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:

@@ -50,7 +50,7 @@ def _unix(block: bytes) -> bytes:
 
 
 def _from_first_header(blocks: Iterator[bytes], where: str) -> Iterator[bytes]:
-    """Drop byte-order mark, comments and blank lines; the first block then begins behind its ``>``."""
+    """Drop byte-order mark, comments and blank lines; the first block then begins after its ``>``."""
     start = next(blocks, b"").removeprefix(BYTE_ORDER_MARK)
     while True:
         match = PREAMBLE.match(start)
@@ -90,7 +90,7 @@ def _split(blocks: Iterator[bytes], where: str) -> Iterator[RawRecord]:
 
 
 def _record(pieces: list[bytes], number: int, where: str) -> RawRecord:
-    """Join the pieces of a record, which begin behind its ``>``, and empty the list."""
+    """Join the pieces of a record, which begin after its ``>``, and empty the list."""
     while b"\n" not in pieces[0] and len(pieces) > 1:
         pieces[:2] = [pieces[0] + pieces[1]]
     header, _, pieces[0] = pieces[0].partition(b"\n")

@@ -70,7 +70,7 @@ def load_encoder(path: Path) -> Any:
 
 
 def add_adapters(encoder: Any, config: BackboneConfig) -> None:
-    """Put LoRA's matrices beside linear maps of the encoder; they alone ask for gradients.
+    """Add LoRA matrices to linear maps of the encoder and freeze its other weights.
 
     Source: Hu et al. 2022, LoRA: Low-Rank Adaptation of Large Language Models.
     """

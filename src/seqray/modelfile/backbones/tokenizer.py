@@ -179,7 +179,7 @@ def load_tokenizer(config: BackboneConfig, alphabet: str) -> BackboneTokenizer:
 
 @lru_cache(maxsize=4)
 def _load(path: Path, alphabet: str, checksums: tuple[tuple[str, str], ...]) -> BackboneTokenizer:
-    """Load once for all members; files that change are loaded anew."""
+    """Load once for all members; changed files are loaded again."""
     local = {"local_files_only": True, "trust_remote_code": False}
     with transformers_offline("its tokenizer", path) as transformers:
         settings = transformers.AutoConfig.from_pretrained(path, **local)
@@ -188,7 +188,7 @@ def _load(path: Path, alphabet: str, checksums: tuple[tuple[str, str], ...]) -> 
 
 
 def token_limit(settings: Any, tokenizer: Any) -> int | None:
-    """Most tokens that a backbone reads, by the settings of transformers; None where there is no limit."""
+    """Maximum number of tokens of a backbone, by the settings of transformers; None without a limit."""
     limits = [tokenizer.model_max_length] if tokenizer.model_max_length < _ENDLESS else []
     positions = getattr(settings, "max_position_embeddings", None)
     if positions:
