@@ -48,16 +48,10 @@ class KmerProfile:
 
         Parameters
         ----------
-        stack
-            N sequences.
-        labels
-            (N,) class indices.
-        k
-            Length of a k-mer, in letters.
-        letters
-            Number of canonical letters.
-        quantile
-            Share of a class that must lie within the limit, 0 to 1.
+        stack, labels, quantile
+            See `MarkovProfile.fit`.
+        k, letters
+            Length of a k-mer, and number of canonical letters.
         """
         counts = kmer_counts(stack, k, letters)
         whole = counts.sum(axis=1) > 0

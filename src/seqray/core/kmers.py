@@ -98,12 +98,8 @@ def kmer_counts(stack: CodeStack, k: int, letters: int) -> np.ndarray:
 
     Parameters
     ----------
-    stack
-        N sequences.
-    k
-        Length of a k-mer, in letters.
-    letters
-        Number of canonical letters.
+    stack, k, letters
+        See `kmer_starts`.
     """
     start, owner, _ = kmer_starts(stack, k, letters)
     size = letters**k

@@ -70,10 +70,8 @@ def measure(
 
     Parameters
     ----------
-    records
-        Labels and groups.
-    answers
-        Of all records; the others are compared with the first.
+    records, answers
+        Labels and groups, and the answers for all records; the others are compared with the first.
     subset
         Name of the records.
     versus

@@ -43,12 +43,8 @@ def find_relatives(
 
     Parameters
     ----------
-    sequences
-        Validated letters, N of them.
-    alphabet
-        Of the sequences.
-    options
-        Which relations between sequences to find.
+    sequences, alphabet, options
+        N validated sequences, their alphabet, and which relations between them to find.
     others
         Further groups by name of the relation, (N,) each; negative numbers mean no group.
     on_progress

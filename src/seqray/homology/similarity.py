@@ -184,12 +184,10 @@ def homology_groups(
 
     Parameters
     ----------
-    sequences
-        Validated letters, N of them.
+    sequences, alphabet
+        N validated sequences, and their alphabet.
     identity
         Threshold, above 0 and at most 1; as `best_matches` measures it.
-    alphabet
-        Of the sequences.
     both_strands
         Whether the reverse complement counts too; of no effect for protein.
     on_progress

@@ -58,12 +58,8 @@ def split_data(
 
     Parameters
     ----------
-    data
-        N examples.
-    related
-        Their groups.
-    alphabet
-        Of the sequences.
+    data, related, alphabet
+        N examples, their groups, and the alphabet of their sequences.
     options, relation
         How to divide, and what counts as related.
     on_progress
@@ -128,10 +124,8 @@ def assign_parts(
 
     Parameters
     ----------
-    data
-        N examples.
-    groups
-        (N,) numbers of groups that stay whole.
+    data, groups
+        N examples, and (N,) numbers of groups that stay whole.
     options
         How to divide.
     before

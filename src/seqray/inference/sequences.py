@@ -88,6 +88,8 @@ def score_codes(
 
     Parameters
     ----------
+    model, batch_size, precision
+        Model of sequences; the others as in `PredictOptions`.
     codes
         (N, W) letter codes of the model's alphabet, N may be 0; a strided view costs nothing extra.
 
@@ -157,10 +159,8 @@ def checked_records(
 
     Parameters
     ----------
-    records
-        Records to check.
-    model
-        Limits the letters and the length.
+    records, model
+        Records to check, and the model that limits letters and length.
     source
         Name of the file, for messages; empty if unknown.
     """
@@ -208,10 +208,8 @@ def score_ragged(
         Model with its device.
     codes
         N arrays of letter codes.
-    batch_size
-        Sequences per batch; ``auto`` depends on the device.
-    precision
-        Arithmetic on the device.
+    batch_size, precision
+        As in `PredictOptions`.
     """
     tokenizer, device, config = model.tokenizer, model.device, model.card.model
     tokens = [tokenizer.encode_codes(one) for one in codes]

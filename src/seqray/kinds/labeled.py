@@ -46,14 +46,10 @@ def read_parts(
 
     Parameters
     ----------
-    files
-        Tables, or FASTA files of classes.
-    alphabet
-        Letters of the sequences.
-    on_letters
-        Receives the letters of each example, in order, as its file has them before case is folded.
-    on_skip
-        Receives each FASTA record without letters; where None, such a record is an error.
+    files, alphabet
+        Tables, or FASTA files of classes, and the letters that they may use.
+    on_letters, on_skip
+        See `seqray.io.tables.read_labeled_fastas`.
     """
     tables = [(split, read_labeled_table(path, alphabet, on_letters)) for split, path in files.tables]
     fastas = [
@@ -76,14 +72,8 @@ def read_sequence_examples(
 
     Parameters
     ----------
-    files
-        Tables and FASTA files by split.
-    alphabet
-        Allowed letters.
-    on_letters
-        Receives the letters of each example, in order, before case is folded.
-    on_skip
-        Receives each FASTA record without letters; if None, such a record is an error.
+    files, alphabet, on_letters, on_skip
+        See `read_parts`.
     """
     return with_named_splits(read_parts(files, alphabet, on_letters, on_skip))
 

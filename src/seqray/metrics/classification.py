@@ -104,12 +104,10 @@ def probability_metrics(labels: np.ndarray, scores: Floats, weights: Floats) -> 
 
     Parameters
     ----------
-    labels
-        (N,) of 0 and 1.
+    labels, weights
+        See `ranking_metrics`.
     scores
         (N,) probabilities of class 1.
-    weights
-        (W, N).
     """
     y, total = labels.astype(np.float64), weights.sum(axis=1)
     right = np.clip(np.where(labels == 1, scores, 1 - scores), LOWEST, 1)

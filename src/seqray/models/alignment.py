@@ -13,7 +13,7 @@ from seqray.models.axial import ColumnAttention, RowAttention
 from seqray.models.helices import HelixEmbedding
 from seqray.models.kmers import KmerEmbedding
 from seqray.models.layers import SPECIAL_TOKENS, ConvolutionalStem, ResidualBlock, Transformer
-from seqray.models.output import AttentionStep, ModelOutput
+from seqray.models.output import AttentionStep
 from seqray.models.positions import EndMatrix, LearnedPositions, Rotation, sinusoidal
 
 GAP_TOKENS = 2  # gap and missing data come after the letters, see seqray.models.tokenizers.alignment
@@ -130,29 +130,6 @@ class AxialTransformer(Transformer):
         self.helices = HelixEmbedding(width, config.activation) if config.helices else None
         self.add_blocks(AxialBlock)
 
-    def forward(
-        self,
-        tokens: Tensor,
-        row_mask: Tensor | None = None,
-        column_mask: Tensor | None = None,
-        *,
-        return_attention: bool = False,
-    ) -> ModelOutput:
-        """Classify.
-
-        Parameters
-        ----------
-        tokens
-            (B, R, C) int64; column 0 is CLS, row 0 the query.
-        row_mask, column_mask
-            (B, R) and (B, C) bool, True at real rows and columns; None where nothing is padded. Row 0 and
-            column 0 are real.
-        return_attention
-            Take the explicit path through all blocks and return their weights, a column step and a row step
-            for each block.
-        """
-        return self.classify(*self.embed(tokens, row_mask, column_mask), return_attention=return_attention)
-
     def embed(
         self, tokens: Tensor, row_mask: Tensor | None = None, column_mask: Tensor | None = None
     ) -> tuple[Tensor, AxialContext]:
@@ -163,7 +140,8 @@ class AxialTransformer(Transformer):
         tokens
             (B, R, C) int64; column 0 is CLS, row 0 the query.
         row_mask, column_mask
-            (B, R) and (B, C) bool, True at real rows and columns; None if nothing is padded.
+            (B, R) and (B, C) bool, True at real rows and columns; None if nothing is padded. Row 0 and
+            column 0 are real.
         """
         x = self.embedding(tokens, column_mask)
         columns = torch.arange(tokens.shape[2], device=tokens.device, dtype=torch.float32)  # CLS at 0

@@ -95,12 +95,8 @@ class ConvolutionalStem(nn.Module):
 
         Parameters
         ----------
-        letters
-            (B, N) int64.
-        mask
-            (B, N) bool, True at real letters; None if nothing is padded.
-        terms
-            Position terms to apply; None for none.
+        letters, mask, terms
+            (B, N) each; as the tokens of `TokenEmbedding`.
         """
         return self.read(self.letters(letters), mask, terms)
 
@@ -250,6 +246,18 @@ class Transformer(nn.Module):
         self.dropout = nn.Dropout(self.config.dropout)
         self.blocks = nn.ModuleList(block(self.config) for _ in range(self.config.layers))
         self.head = ClassificationHead(self.config.d_model, self.config.classes)
+
+    def forward(self, tokens: Tensor, *others: Tensor | None, return_attention: bool = False) -> ModelOutput:
+        """Logits (B, K) of tokens, and the attention of each layer if asked for.
+
+        Parameters
+        ----------
+        tokens, *others
+            As in ``embed`` of the network.
+        return_attention
+            Take the explicit path through all blocks and return their weights.
+        """
+        return self.classify(*self.embed(tokens, *others), return_attention=return_attention)
 
     def classify(self, x: Tensor, *others: Any, return_attention: bool = False) -> ModelOutput:
         """Logits (B, K) of embedded tokens, and the attention of each layer on request.

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from seqray.core import ModelConfig
 from seqray.models.kmers import KmerEmbedding
 from seqray.models.layers import SPECIAL_TOKENS, Block, ConvolutionalStem, TokenEmbedding, Transformer
-from seqray.models.output import ModelOutput
 from seqray.models.positions import (
     EndMatrix,
     LearnedPositions,
@@ -57,30 +56,6 @@ class SequenceTransformer(Transformer):
         self.positions = LearnedPositions(longest, width) if config.positions == "learned" else None
         self.add_blocks(Block)
 
-    def forward(
-        self,
-        tokens: Tensor,
-        mask: Tensor | None = None,
-        coordinates: Tensor | None = None,
-        *,
-        return_attention: bool = False,
-    ) -> ModelOutput:
-        """Classify.
-
-        Parameters
-        ----------
-        tokens
-            (B, L) int64; index 0 is CLS, or ``vocabulary + i`` for a sequence of the i-th context.
-        mask
-            (B, L) bool, True at real tokens; None where nothing is padded, which is faster.
-        coordinates
-            (B, L) or (L,) real-valued position of each token, 0, 1, 2, .. by default; not with learned
-            positions. With a stem, a token takes the coordinate of the first letter that it merges.
-        return_attention
-            Take the explicit path through all blocks and return their weights.
-        """
-        return self.classify(*self.embed(tokens, mask, coordinates), return_attention=return_attention)
-
     def embed(
         self, tokens: Tensor, mask: Tensor | None = None, coordinates: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None, Rotation | None]:
@@ -89,11 +64,12 @@ class SequenceTransformer(Transformer):
         Parameters
         ----------
         tokens
-            (B, L) int64, CLS first.
+            (B, L) int64; index 0 is CLS, or ``vocabulary + i`` for a sequence of the i-th context.
         mask
-            (B, L) bool, True at real tokens; None if nothing is padded.
+            (B, L) bool, True at real tokens; None if nothing is padded, which is faster.
         coordinates
-            (B, L) or (L,) position of each token, see `forward`.
+            (B, L) or (L,) real-valued position of each token, 0, 1, 2, .. by default; not with learned
+            positions. With a stem, a token takes the coordinate of the first letter that it merges.
         """
         fixed = any(part is not None for part in (self.positions, self.gain, self.matrix, self.ends))
         if coordinates is not None and fixed:

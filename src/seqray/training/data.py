@@ -100,10 +100,8 @@ class Examples(ABC):
 
         Parameters
         ----------
-        indices
-            (B,) rows of the examples.
-        augment, rng
-            Kinds of random changes, and where they are drawn from.
+        indices, augment, rng
+            See `tokens`.
         """
         batch = self.tokens(indices, augment, rng)
         labels, rows = torch.from_numpy(self.labels[indices]), torch.from_numpy(indices)

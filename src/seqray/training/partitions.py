@@ -23,10 +23,8 @@ from seqray.core import (
     RunConfig,
     reverse_complement,
 )
-from seqray.homology import holdout
+from seqray.homology import PARTS, holdout
 from seqray.modelfile import build_tokenizer
-
-SPLITS = ("train", "validation", "test")
 
 
 @dataclass(frozen=True)
@@ -120,8 +118,8 @@ def partition(
 
 def _split_of(example: Example) -> str:
     split = example.split or "train"
-    if split not in SPLITS:
-        raise InputError(f"unknown split '{split}'", where=example.where, remedy="give " + ", ".join(SPLITS))
+    if split not in PARTS:
+        raise InputError(f"unknown split '{split}'", where=example.where, remedy="give " + ", ".join(PARTS))
     return split
 
 

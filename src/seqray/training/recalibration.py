@@ -42,10 +42,9 @@ def recalibrate(
 
     Parameters
     ----------
-    model
-        To calibrate; it is not changed.
-    data
-        Labeled sequences. Those of split ``train`` are left out, and those of none where others name one.
+    model, data
+        The model to calibrate, which is not changed, and labeled sequences. Those of split ``train`` are
+        left out, and those of none where others name one.
         The share of the positive class in the rest becomes the model's prevalence.
     method
         ``temperature``, or ``platt`` or ``isotonic`` for two classes.

@@ -87,12 +87,8 @@ def read_with_notes(
 
     Parameters
     ----------
-    read
-        Reads the files.
-    files
-        Where the examples are.
-    alphabet
-        Letters of the sequences.
+    read, files, alphabet
+        Reader of the files, the files, and the letters of the sequences.
     notes
         Receives what the reader should know.
     """

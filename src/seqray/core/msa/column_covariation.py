@@ -120,12 +120,8 @@ def covariation(codes: Codes, letters: int, weights: npt.ArrayLike | None = None
 
     Parameters
     ----------
-    codes
-        (R, C).
-    letters
-        Number of canonical letters.
-    weights
-        (R,) weight of each row; 1 by default.
+    codes, letters, weights
+        See `coverage`.
     """
     information = mutual_information(codes, letters, weights) * coverage(codes, letters, weights)
     return average_product_correction(information)

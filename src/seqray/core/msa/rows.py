@@ -210,14 +210,8 @@ def crop_alignment(
 
     Parameters
     ----------
-    alignment
-        R rows, C columns.
-    depth
-        Largest number of rows.
-    budget
-        Largest number of columns.
-    choice, seed
-        Method of choosing rows, and its random seed; see `choose_rows`.
+    alignment, depth, budget, choice, seed
+        See `choose_cells`.
     """
     rows, columns = choose_cells(alignment, depth, budget, choice, seed)
     cut = alignment.take_rows(rows)

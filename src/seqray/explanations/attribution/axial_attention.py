@@ -92,12 +92,8 @@ class ColumnLayer(AxialLayer):
 
         Parameters
         ----------
-        layer
-            The module called.
-        arguments
-            Arguments of the call, by name.
-        heads
-            Output of the heads; None without gradients.
+        layer, arguments, heads
+            See `SequenceLayer.of_call`.
         """
         return cls(heads, layer.attention, arguments["x"], arguments.get("row_mask"), None, None)
 
@@ -125,12 +121,8 @@ class RowLayer(AxialLayer):
 
         Parameters
         ----------
-        layer
-            The module called.
-        arguments
-            Arguments of the call, by name.
-        heads
-            Output of the heads; None without gradients.
+        layer, arguments, heads
+            See `SequenceLayer.of_call`.
         """
         masks = arguments.get("row_mask"), arguments.get("column_mask")
         return cls(heads, layer.attention, arguments["x"], *masks, arguments.get("rotation"), layer)

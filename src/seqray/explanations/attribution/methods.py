@@ -28,7 +28,8 @@ class Method:
     per_class
         Whether the scores depend on the class explained.
     of_sequences
-        (target, codes (N, n), settings) to scores (N, n).
+        (target, codes, settings) to scores (N, n): network and class explained, letter codes (N, n) of
+        records of one length, and the settings of the method.
     of_alignment
         (target, settings) to scores of the columns (C,), of the rows (R,) and of the cells (R, C), if any.
         None for a method that is for sequences only.
@@ -78,12 +79,8 @@ def member_effects(model: TrainedModel, codes: Codes, target: int) -> Floats:
 
     Parameters
     ----------
-    model
-        A model of sequences.
-    codes
-        (N, n) letter codes of records of one length.
-    target
-        Index of the class explained.
+    model, codes, target
+        See `ensemble_score`.
     """
     networks = model.sequence_networks
     return np.stack([sequence_scores.effects(AttributionTarget(model, n, target), codes) for n in networks])
@@ -102,12 +99,8 @@ def member_scores(
 
     Parameters
     ----------
-    model
-        Of sequences.
-    codes
-        (N, n) letter codes of records of one length.
-    target
-        Index of the class explained.
+    model, codes, target
+        See `ensemble_score`.
     method, settings
         A name in `METHODS`, and its settings.
     networks

@@ -33,12 +33,8 @@ def occlusion(
 
     Parameters
     ----------
-    codes
-        (N, n) letter codes.
-    alphabet
-        Of the letters.
-    score
-        Codes (M, n) to the quantity explained (M,).
+    codes, alphabet, score
+        See `substitution_effects`.
     block
         Letters of a stretch; stretches are half a block apart.
     references

@@ -40,12 +40,8 @@ def rollout_shares(target: AttributionTarget, codes: Codes, settings: MethodSett
 
     Parameters
     ----------
-    target
-        Network and class explained.
-    codes
-        (N, n) letter codes of records of one length.
-    settings
-        Residual share, combination of heads, and spread over letters.
+    target, codes, settings
+        See `Method`; of the settings the residual share, combination of heads, and spread over letters.
     """
     residual, heads = settings.residual, settings.heads
     return _shares(target, codes, settings, lambda traced: rollout(traced, residual=residual, heads=heads))
@@ -56,12 +52,8 @@ def value_rollout_shares(target: AttributionTarget, codes: Codes, settings: Meth
 
     Parameters
     ----------
-    target
-        Network and class explained.
-    codes
-        (N, n) letter codes of records of one length.
-    settings
-        Residual share, and spread over letters.
+    target, codes, settings
+        See `Method`; of the settings the residual share, and spread over letters.
     """
     check_values(target.model)
     return _shares(target, codes, settings, lambda traced: value_rollout(traced, residual=settings.residual))
@@ -72,12 +64,8 @@ def grad_rollout_shares(target: AttributionTarget, codes: Codes, settings: Metho
 
     Parameters
     ----------
-    target
-        Network and class explained.
-    codes
-        (N, n) letter codes of records of one length.
-    settings
-        Residual share, and spread over letters.
+    target, codes, settings
+        See `Method`; of the settings the residual share, and spread over letters.
     """
 
     def roll(traced: Trace[AttentionLayer]) -> Tensor:
@@ -91,12 +79,8 @@ def input_x_gradient(target: AttributionTarget, codes: Codes, _: MethodSettings)
 
     Parameters
     ----------
-    target
-        Network and class explained.
-    codes
-        (N, n) letter codes of records of one length.
-    _
-        Not used.
+    target, codes, _
+        See `Method`; no setting is used.
     """
     letters = _letter_tokens(target)
     return _by_batches(
@@ -111,12 +95,8 @@ def integrated_gradients(target: AttributionTarget, codes: Codes, settings: Meth
 
     Parameters
     ----------
-    target
-        Network and class explained.
-    codes
-        (N, n) letter codes of records of one length.
-    settings
-        Number of integration steps.
+    target, codes, settings
+        See `Method`; of the settings the number of integration steps.
     """
     letters = _letter_tokens(target)
     return _by_batches(
@@ -138,12 +118,8 @@ def mean_loss(target: AttributionTarget, codes: Codes, _: MethodSettings) -> Flo
 
     Parameters
     ----------
-    target
-        Network and class explained.
-    codes
-        (N, n) letter codes of records of one length.
-    _
-        Not used.
+    target, codes, _
+        See `Method`; no setting is used.
     """
     return loss_of_letters(effects(target, codes))
 
@@ -153,12 +129,8 @@ def occlusion_falls(target: AttributionTarget, codes: Codes, settings: MethodSet
 
     Parameters
     ----------
-    target
-        Network and class explained.
-    codes
-        (N, n) letter codes of records of one length.
-    settings
-        Length of the hidden stretch in letters.
+    target, codes, settings
+        See `Method`; of the settings the length of the hidden stretch in letters.
     """
     return occlusion(codes, target.model.alphabet, target.of_codes, block=settings.block or LETTER_BLOCK)
 

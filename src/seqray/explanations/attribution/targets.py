@@ -83,10 +83,8 @@ def token_batches(model: TrainedModel, codes: Codes, *, pad: bool = False) -> It
 
     Parameters
     ----------
-    model
-        A model of sequences.
-    codes
-        (N, n) letter codes of records of one length.
+    model, codes
+        See `ensemble_score`.
     pad
         Whether the last batch repeats records to be as large as the others.
     """

@@ -17,10 +17,8 @@ class Reservoir(Generic[T]):
 
     Parameters
     ----------
-    size
-        Most to keep.
-    seed
-        The same things and seed give the same draw.
+    size, seed
+        Most to keep; the same things and seed give the same draw.
     """
 
     def __init__(self, size: int, seed: int = 0) -> None:

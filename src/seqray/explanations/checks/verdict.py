@@ -27,10 +27,8 @@ def conclude(
 
     Parameters
     ----------
-    evidence
-        Of all records.
-    reference
-        Method that the gains of others are compared with.
+    evidence, reference
+        Evidence of all records, and the method that the gains of others are compared with.
     target
         Name of the class explained, for the sentences.
     seed

@@ -26,10 +26,8 @@ def support_ranks(
     ----------
     motif
         Of w places. As many windows are taken as half of its sites, those that match best.
-    explanations
-        All records, also those without a site.
-    alphabet
-        Of the records.
+    explanations, alphabet
+        All records, also those without a site, and their alphabet.
     background
         (A,) probabilities of the letters.
 

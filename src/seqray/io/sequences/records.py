@@ -61,10 +61,8 @@ def validate_records(
 
     Parameters
     ----------
-    raw
-        Records as read.
-    alphabet
-        Allowed letters.
+    raw, alphabet
+        Records as read, and the letters allowed.
     where
         Name of the file, for messages.
     duplicates, soft_masks, on_skip, on_letters

@@ -75,12 +75,10 @@ def write_heads(path: str | Path, heads: Iterable[HeadFigures], provenance: Sequ
 
     Parameters
     ----------
-    path
-        File to write.
+    path, provenance
+        See `write_checks`.
     heads
         Rows of the table.
-    provenance
-        Comment lines of the file.
     """
     write_table(path, HEAD_COLUMNS, _cells(heads, HEAD_COLUMNS), provenance)
 

@@ -28,12 +28,11 @@ class Table:
 
     Attributes
     ----------
-    where, columns
-        Name of its file, for messages, and the cells of each column by its name.
-    comments
-        Lines of comment, without their ``#``.
-    sha256
-        Of the bytes read, decompressed.
+    where, comments, sha256
+        Name of its file, for messages; its comment lines without ``#``; and the hash of the bytes read,
+        decompressed.
+    columns
+        The cells of each column, by its name.
     """
 
     where: str
