@@ -49,7 +49,9 @@ def run(request: AuditRequest) -> Outcome:
     skipped: list[SkippedRecord] = []
     from seqray.kinds import read_sequence_examples
 
-    examples = read_sequence_examples(request.data.located(), alphabet, letters.append, skipped.append)
+    examples = read_sequence_examples(
+        request.data.located(), alphabet, on_letters=letters.append, on_skip=skipped.append
+    )
     from seqray.datasets.audit import audit  # here, because it takes a second to load
 
     with Progress("audit", "checks", quiet=request.quiet) as progress:

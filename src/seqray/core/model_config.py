@@ -19,12 +19,8 @@ def require(condition: bool, key: str, rule: str) -> None:
 
     Parameters
     ----------
-    condition
-        What must hold.
-    key
-        Name of the setting.
-    rule
-        What the message says after the name.
+    condition, key, rule
+        What must hold, name of the setting, and what the message says after the name.
     """
     if not condition:
         raise ConfigError(f"'{key}' {rule}")

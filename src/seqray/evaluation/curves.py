@@ -21,12 +21,11 @@ class Reliability:
 
     Attributes
     ----------
-    confidence, frequency
-        (B,) mean probability of the positive class, and share of positives, for each range that has records.
+    confidence, frequency, counts
+        (B,) mean probability of the positive class, share of positives, and number of records, for each range
+        that has records.
     low, high
         (B,) 95 % interval of the share (Clopper and Pearson 1934), records taken as independent.
-    counts
-        (B,) records.
     """
 
     confidence: Floats

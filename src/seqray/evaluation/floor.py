@@ -37,10 +37,8 @@ def floor_answers(
 
     Parameters
     ----------
-    examples
-        N records to classify.
-    train
-        Training records of these classes; if empty, ``examples`` are cross-validated.
+    examples, train
+        N records to classify, and training records; if there are none, ``examples`` are cross-validated.
     classes, positive
         Names [K], and of two classes the one that is called at a threshold.
     alphabet

@@ -100,12 +100,9 @@ def kmer_table(
 
     Parameters
     ----------
-    sequences
-        Validated letters, N of them.
-    k
-        Letters of a k-mer. Those that hold an ambiguous letter are left out.
-    alphabet
-        Of the sequences.
+    sequences, alphabet, k
+        N validated sequences, their alphabet, and the letters of a k-mer. K-mers that hold an ambiguous
+        letter are left out.
     both_strands
         Whether a k-mer and its reverse complement are the same; of no effect for protein.
     most

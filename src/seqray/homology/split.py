@@ -124,10 +124,8 @@ def assign_parts(
 
     Parameters
     ----------
-    data, groups
-        N examples, and (N,) numbers of groups that stay whole.
-    options
-        How to divide.
+    data, groups, options
+        N examples, (N,) numbers of groups that stay whole, and how to divide.
     before
         An earlier division of smaller groups; each group goes where most of its examples were.
     """

@@ -204,10 +204,8 @@ def score_ragged(
 
     Parameters
     ----------
-    model
-        Model with its device.
-    codes
-        N arrays of letter codes.
+    model, codes
+        Model with its device, and N arrays of letter codes.
     batch_size, precision
         As in `PredictOptions`.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypedDict, Unpack
 
 from seqray.core import Alignment, Alphabet, InputError, LabeledSequence
 from seqray.io.alignments import read_labeled_alignments, read_labeled_stockholm
@@ -36,24 +37,29 @@ class LabeledFiles:
     query_only: bool = False
 
 
-def read_parts(
-    files: LabeledFiles,
-    alphabet: Alphabet,
-    on_letters: OnLetters | None = None,
-    on_skip: OnSkip | None = None,
-) -> list[Part]:
+class Listeners(TypedDict, total=False):
+    """What is called while sequences are read, see `seqray.io.tables.read_labeled_fastas`."""
+
+    on_letters: OnLetters
+    on_skip: OnSkip | None
+
+
+def read_parts(files: LabeledFiles, alphabet: Alphabet, **listeners: Unpack[Listeners]) -> list[Part]:
     """Read labeled sequences with the splits that their files name.
 
     Parameters
     ----------
     files, alphabet
         Tables, or FASTA files of classes, and the letters that they may use.
-    on_letters, on_skip
-        See `seqray.io.tables.read_labeled_fastas`.
+    **listeners
+        See `Listeners`.
     """
-    tables = [(split, read_labeled_table(path, alphabet, on_letters)) for split, path in files.tables]
+    tables = [
+        (split, read_labeled_table(path, alphabet, listeners.get("on_letters")))
+        for split, path in files.tables
+    ]
     fastas = [
-        (split, read_labeled_fastas(classes, alphabet, on_letters, on_skip))
+        (split, read_labeled_fastas(classes, alphabet, **listeners))
         for split, classes in files.fastas.items()
     ]
     if not tables and not fastas:
@@ -63,19 +69,16 @@ def read_parts(
 
 
 def read_sequence_examples(
-    files: LabeledFiles,
-    alphabet: Alphabet,
-    on_letters: OnLetters | None = None,
-    on_skip: OnSkip | None = None,
+    files: LabeledFiles, alphabet: Alphabet, **listeners: Unpack[Listeners]
 ) -> list[LabeledSequence]:
     """Read labeled sequences, each with the split of its file.
 
     Parameters
     ----------
-    files, alphabet, on_letters, on_skip
+    files, alphabet, **listeners
         See `read_parts`.
     """
-    return with_named_splits(read_parts(files, alphabet, on_letters, on_skip))
+    return with_named_splits(read_parts(files, alphabet, **listeners))
 
 
 def with_named_splits(parts: Sequence[Part]) -> list[LabeledSequence]:

@@ -160,14 +160,10 @@ def multiclass_metrics(
 
     Parameters
     ----------
-    labels, calls
-        (N,) class indices.
-    scores
-        (N, K).
-    weights
-        (W, N).
-    probabilities
-        Whether the scores are probabilities; else `PROBABILITY_METRICS` are left out.
+    labels, calls, scores
+        (N,) class indices, twice, and (N, K).
+    weights, probabilities
+        See `class_metrics`.
 
     Returns
     -------

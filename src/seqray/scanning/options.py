@@ -25,10 +25,8 @@ class ScanOptions:
 
     Attributes
     ----------
-    stride
-        Letters between the starts of neighboring windows before refinement.
-    strand
-        ``both``, ``plus`` or ``minus``.
+    stride, strand
+        Letters between the starts of neighboring windows before refinement; ``both``, ``plus`` or ``minus``.
     threshold
         Probability at and above which a peak is called; None takes the model's, unless ``fdr`` is given.
     fdr

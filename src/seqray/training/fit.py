@@ -49,10 +49,8 @@ class TrainResult:
 
     Attributes
     ----------
-    card
-        Of the model, as saved.
-    networks
-        The members, in evaluation mode on the CPU.
+    card, networks
+        Card of the model, as saved, and the members, in evaluation mode on the CPU.
     validation
         Figures of merit of the calibrated model on the validation part, at the card's threshold.
     history

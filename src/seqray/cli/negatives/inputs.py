@@ -26,10 +26,8 @@ def read_positives(
 
     Parameters
     ----------
-    request
-        The parsed command line.
-    alphabet
-        Of the sequences.
+    request, alphabet
+        The parsed command line, and the alphabet of the sequences.
     on_skip
         Called with each record that is left out.
     """

@@ -41,12 +41,8 @@ def provenance(command: Sequence[str], alphabet: Alphabet, extra: dict[str, obje
 
     Parameters
     ----------
-    command
-        Words of the command line.
-    alphabet
-        Of the sequences.
-    extra
-        Further lines: key and value.
+    command, alphabet, extra
+        Words of the command line, alphabet of the sequences, and further lines: key and value.
     """
     from seqray.io.tables import describe_alphabet, provenance_lines
 

@@ -63,10 +63,8 @@ def effect_letters(sequence: str, scores: Floats, largest: float) -> str:
 
     Parameters
     ----------
-    sequence
-        Letters of the line.
-    scores
-        (n,) of these letters; letters with nan or next to nothing are left out.
+    sequence, scores
+        Letters of the line, and their (n,) scores; letters with nan or next to nothing are left out.
     largest
         Score that is drawn `HALF` high.
     """
