@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from seqray.core import Alignment, ConfigError, Example
-from seqray.explanations import AlignmentOptions, explain_alignments
+from seqray.explanations import AlignmentOptions
 from seqray.inference import predict_alignments
 from seqray.io.alignments import read_alignments
 from seqray.io.tables import COLUMN_COLUMNS, column_lines
-from seqray.kinds.alignment_explanations import AlignmentRun
 from seqray.kinds.kind import Kind
 from seqray.kinds.labeled import read_alignment_examples
 from seqray.kinds.python_objects import as_alignments
+
+if TYPE_CHECKING:
+    from seqray.core.results import AlignmentExplanation
+    from seqray.kinds.alignment_explanations import AlignmentRun
+    from seqray.kinds.explanation_files import ExplanationRequest
+    from seqray.modelfile import TrainedModel
 
 
 def _adapt(examples: Sequence[Example], window: int) -> Sequence[Example]:
     if not all(isinstance(one, Alignment) for one in examples):
         raise ConfigError("the model reads alignments, and the data are sequences")
     return examples
+
+
+def _explain(
+    model: TrainedModel, records: Iterable[Alignment], options: AlignmentOptions
+) -> Iterator[AlignmentExplanation]:
+    from seqray.explanations import explain_alignments  # predict needs none of it
+
+    return explain_alignments(model, records, options)
+
+
+def _explanation_run(model: TrainedModel, request: ExplanationRequest) -> AlignmentRun:
+    from seqray.kinds.alignment_explanations import AlignmentRun
+
+    return AlignmentRun(model, request)
 
 
 ALIGNMENTS = Kind(
@@ -38,9 +58,9 @@ ALIGNMENTS = Kind(
     adapt=_adapt,
     unlabeled=lambda alignment: alignment,
     predict=lambda model, records, options, source: predict_alignments(model, records, options),
-    explain=explain_alignments,
+    explain=_explain,
     explain_options=AlignmentOptions,
     explanation_columns=COLUMN_COLUMNS,
     explanation_rows=column_lines,
-    explanation_run=AlignmentRun,
+    explanation_run=_explanation_run,
 )

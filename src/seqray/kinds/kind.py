@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seqray.core import Alphabet, Example
-from seqray.core.results import Prediction
-from seqray.inference import PredictOptions
-from seqray.kinds.explanation_files import ExplanationRequest
-from seqray.kinds.explanation_run import ExplanationRun
-from seqray.modelfile import TrainedModel
+
+if TYPE_CHECKING:
+    from seqray.core.results import Prediction
+    from seqray.inference import PredictOptions
+    from seqray.kinds.explanation_files import ExplanationRequest
+    from seqray.kinds.explanation_run import ExplanationRun
+    from seqray.modelfile import TrainedModel
 
 Records = Iterable[Any]
 

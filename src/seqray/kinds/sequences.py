@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from seqray.core import Alignment, Alphabet, ConfigError, Example, LabeledSequence
-from seqray.explanations import ExplainOptions, explain_records
+from seqray.explanations import ExplainOptions
 from seqray.inference import predict_records
 from seqray.io.sequences import OnSkip, read_sequences
 from seqray.io.tables import EXPLANATION_COLUMNS, explanation_rows
 from seqray.kinds.kind import Kind
 from seqray.kinds.labeled import LabeledFiles, queries, read_alignment_examples, read_sequence_examples
 from seqray.kinds.python_objects import as_records
-from seqray.kinds.sequence_explanations import SequenceRun
+
+if TYPE_CHECKING:
+    from seqray.core import SequenceRecord
+    from seqray.core.results import Explanation
+    from seqray.kinds.explanation_files import ExplanationRequest
+    from seqray.kinds.sequence_explanations import SequenceRun
+    from seqray.modelfile import TrainedModel
 
 
 def _read_labeled(
@@ -33,6 +40,20 @@ def _adapt(examples: Sequence[Example], window: int) -> Sequence[Example]:
     return queries(alignments, window) if alignments else examples
 
 
+def _explain(
+    model: TrainedModel, records: Iterable[SequenceRecord], options: ExplainOptions
+) -> Iterator[Explanation]:
+    from seqray.explanations import explain_records  # predict needs none of it
+
+    return explain_records(model, records, options)
+
+
+def _explanation_run(model: TrainedModel, request: ExplanationRequest) -> SequenceRun:
+    from seqray.kinds.sequence_explanations import SequenceRun
+
+    return SequenceRun(model, request)
+
+
 SEQUENCES = Kind(
     unit="sequences",
     example=LabeledSequence,
@@ -50,9 +71,9 @@ SEQUENCES = Kind(
     adapt=_adapt,
     unlabeled=lambda record: record.sequence,
     predict=lambda model, records, options, source: predict_records(model, records, options, source=source),
-    explain=explain_records,
+    explain=_explain,
     explain_options=ExplainOptions,
     explanation_columns=EXPLANATION_COLUMNS,
     explanation_rows=explanation_rows,
-    explanation_run=SequenceRun,
+    explanation_run=_explanation_run,
 )
