@@ -95,7 +95,7 @@ demo: $(VENV)/demo.done  ## predict, scan and explain the example sequences with
 	@$(call TABLE,demo/positions.tsv,7)
 	@echo
 	@echo 'In demo/: the predictions; the calls as a table and as GFF3, which a genome browser shows beside'
-	@echo '$(EXAMPLE)/regions.fa; report.html, which shows the letters that the calls rest on.'
+	@echo '$(EXAMPLE)/regions.fa; report.html, which shows the letters that drive the predictions.'
 	@echo 'Next: "$(SEQRAY) models show $(MODEL)" prints what the model was trained on, how well it did and its'
 	@echo 'limits; "$(SEQRAY) scan YOUR.fa --model $(MODEL) --out calls.gff3".'
 	@echo "demo: $$(($$(date +%s) - $(STARTED))) s, the environment included"

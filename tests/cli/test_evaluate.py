@@ -169,7 +169,7 @@ def test_threshold_prior_and_no_floor(evaluate, folder, tiny_model):
     assert status == 0
     assert value(found, "sensitivity") == pytest.approx(reference.recall_score(TRUTH, p >= 0.7), rel=1e-5)
     assert {source for _, source, _, _ in found} == {"model"}
-    assert "note: --no-floor: no floor stands beside these figures" in out
+    assert "note: --no-floor: these figures have no floor" in out
     evaluate("--test", "plain.tsv", "--prior", "0.6", "--no-floor", "--out", "q.tsv")
     odds = p / (1 - p) * (0.6 / 0.4) / (0.2 / 0.8)
     expected = reference.brier_score_loss(TRUTH, odds / (1 + odds))

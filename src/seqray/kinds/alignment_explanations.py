@@ -133,7 +133,7 @@ class AlignmentRun(ExplanationRun[Alignment, Explained, AlignmentOptions]):
 
         return render_alignments(
             AlignmentReport(
-                title=f"{self.model.card.name}: which columns the calls rest on",
+                title=f"{self.model.card.name}: columns that drive the predictions",
                 shown=self._shown(),
                 card=self.model.card,
                 provenance=provenance,

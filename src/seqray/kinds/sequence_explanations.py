@@ -134,7 +134,7 @@ class SequenceRun(ExplanationRun[SequenceRecord, Explanation, ExplainOptions]):
         card = self.model.card
         return render_sequences(
             SequenceReport(
-                title=f"{card.name}: which positions the calls rest on",
+                title=f"{card.name}: positions that drive the predictions",
                 explanations=self.shown,
                 alphabet=self.model.alphabet,
                 card=card,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -156,7 +157,7 @@ class ClassificationHead(nn.Module):
         return self.linear(self.norm(cls.to(self.linear.weight.dtype)))
 
 
-class ResidualBlock(nn.Module):
+class ResidualBlock(nn.Module, ABC):
     """What both kinds of pre-norm blocks share: x + FeedForward(norm(x)) after their attention.
 
     Source: Xiong et al. 2020, "On Layer Normalization in the Transformer Architecture".
@@ -175,9 +176,9 @@ class ResidualBlock(nn.Module):
         self.feed_forward = FeedForward(width, config.d_ff or 4 * width, config.activation)
         self.dropout = nn.Dropout(config.dropout)
 
+    @abstractmethod
     def add_attention(self, config: ModelConfig) -> None:
         """Create the norms and the attention layers of the block."""
-        raise NotImplementedError
 
     def add_feed_forward(self, x: Tensor) -> Tensor:
         """Add the feed-forward layer to each token of (B, L, D) or (B, R, C, D)."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EvaluateRequest", "run"]
 
-NO_FLOOR = "no floor stands beside these figures: they don't tell what a simple rule would reach"
+NO_FLOOR = "these figures have no floor, so they do not show what a simple rule would reach"
 
 
 def run(request: EvaluateRequest) -> Outcome:
