@@ -222,7 +222,7 @@ def test_bare_labels_need_no_sequences_and_give_no_floor(evaluate, folder, predi
         "--predictions", "p.tsv", "--labels", "labels.tsv", "--out", "m.tsv", model=False
     )
     assert status == 0
-    assert "the labels come without sequences: no floor" in out
+    assert "the labels come without sequences: these figures have no floor" in out
     assert figures(folder / "m.tsv")["all", "model", "promoter", "mcc"]["groups"] == "60"
 
 
