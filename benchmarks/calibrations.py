@@ -23,12 +23,12 @@ from accuracy import table_of
 from machine import describe
 from seqray.calibration import (
     Calibration,
-    Method,
     calibration_error,
     choose_threshold,
     cross_fitted,
     log_loss,
 )
+from seqray.core import CalibrationMethod
 from seqray.inference import score_codes
 from seqray.io import open_output
 from seqray.modelfile import TrainedModel, load_model
@@ -50,7 +50,7 @@ def measure(model: TrainedModel, table: str) -> Iterator[tuple[object, ...]]:
     raw = np.log(score_codes(plain, np.stack([model.alphabet.encode(e.sequence) for e in examples])))
     labels = np.array([card.classes.index(e.label) for e in examples])
     positive, groups = card.positive_index, related_groups(examples, model.alphabet)
-    for method in get_args(Method):
+    for method in get_args(CalibrationMethod):
         found = Calibration.fit(raw, labels, positive, method)
         p = cross_fitted(raw, labels, groups, positive, method)
         assert p is not None

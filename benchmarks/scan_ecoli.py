@@ -41,8 +41,8 @@ from ecoli_truth import Placed, Truth, in_region, load_truth, merge_starts
 from evaluation import Section, depth_rows, equal_recall_rows, restrict, upstream_masks
 from matching import Calls, make_starts, rank_calls
 from prepare import ecoli
-from seqray.core import DNA, LabeledSequence
-from seqray.io.tables import comment_lines, format_number, read_labeled_table
+from seqray.core import DNA, LabeledSequence, format_number
+from seqray.io.tables import comment_lines, read_labeled_table
 from seqray.scanning import ScanOptions
 
 REGIONS = {"test": TEST, "dev": DEV}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from seqray.core import Alphabet, LabeledSequence
+from seqray.core import Alphabet, LabeledSequence, format_number
 from seqray.homology import (
     PARTS,
     QUANTILES,
@@ -24,7 +24,6 @@ from seqray.io import Staging
 from seqray.io.tables import (
     comment_lines,
     describe_alphabet,
-    format_number,
     provenance_lines,
     write_labeled_table,
 )

@@ -50,7 +50,6 @@ from .writing import (
     WriteRows as WriteRows,
     comment_lines as comment_lines,
     describe_alphabet as describe_alphabet,
-    format_number as format_number,
     open_table as open_table,
     provenance_lines as provenance_lines,
     write_table as write_table,

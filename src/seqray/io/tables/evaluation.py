@@ -9,10 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from seqray.core import InputError, __version__
+from seqray.core import InputError, __version__, format_number
 from seqray.core.results import Evaluation, Figure
 from seqray.io.files import open_output
-from seqray.io.tables.writing import format_number, one_line, write_table
+from seqray.io.tables.writing import one_line, write_table
 
 COLUMNS = (
     *("split", "subset", "source", "class", "metric"),

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from seqray.core import InputError
+from seqray.core import InputError, format_number
 from seqray.core.results import Prediction, SkippedRecord
 from seqray.io.files import open_output
 from seqray.io.tables.delimited import quoted
-from seqray.io.tables.writing import format_number, open_table, write_table
+from seqray.io.tables.writing import open_table, write_table
 
 PARQUET_ROWS = 10_000  # rows of a row group: bounds memory
 

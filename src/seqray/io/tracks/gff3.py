@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-from seqray.core import InputError
+from seqray.core import InputError, format_number
 from seqray.core.results import Call
 from seqray.io.files import open_output
-from seqray.io.tables import comment_lines, format_number
+from seqray.io.tables import comment_lines
 from seqray.io.tracks.calls import call_ids
 from seqray.io.tracks.lines import Feature, numbered_lines, parse_position
 

@@ -13,9 +13,9 @@ from typing import BinaryIO, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core import Floats, InputError
+from seqray.core import Floats, InputError, format_number
 from seqray.io.files import open_output
-from seqray.io.tables import comment_lines, format_number
+from seqray.io.tables import comment_lines
 
 TRACK_SUFFIXES = (".bedgraph.gz", ".bedgraph", ".bg.gz", ".bg", ".bigwig", ".bw")
 STRANDS = {"+": "plus", "-": "minus"}
