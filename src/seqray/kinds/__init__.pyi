@@ -1,5 +1,4 @@
 from .explanation_files import ExplanationFiles as ExplanationFiles, ExplanationRequest as ExplanationRequest
-from .explanation_run import ExplanationRun as ExplanationRun
 from .kind import Kind as Kind
 from .labeled import (
     LabeledFiles as LabeledFiles,

@@ -1,4 +1,3 @@
-from .calls import CallTable as CallTable
 from .detector import Detector as Detector, make_detector as make_detector
 from .options import ScanCallbacks as ScanCallbacks, ScanOptions as ScanOptions, ShardNumber as ShardNumber
 from .peaks import local_maxima as local_maxima, suppress_neighbors as suppress_neighbors

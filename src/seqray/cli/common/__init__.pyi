@@ -30,7 +30,6 @@ from .inputs import (
 )
 from .labeled import (
     ALPHABET as ALPHABET,
-    ALPHABET_NAMES as ALPHABET_NAMES,
     DataOptions as DataOptions,
     TableOptions as TableOptions,
 )

@@ -29,7 +29,7 @@ from seqray.io.tables import (
 )
 
 REPORTED = 0.8  # threshold of the proof if no identity is requested
-GIANT = 0.2  # share of the examples from which on a group is worth a word
+GIANT = 0.2  # a group with at least this share of the examples is reported
 COLUMNS = ("boundary", "against", "class", "sequences", "shared_word", "above")
 LAST_COLUMNS = ("max", "id", "nearest_id")
 

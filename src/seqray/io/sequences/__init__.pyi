@@ -7,7 +7,6 @@ from .read import (
 from .records import (
     OnLetters as OnLetters,
     OnSkip as OnSkip,
-    ReadOptions as ReadOptions,
     find_soft_masks as find_soft_masks,
 )
 from .sniff import (

@@ -47,7 +47,6 @@ from .predictions import (
 )
 from .summaries import summarize as summarize, write_summary as write_summary
 from .writing import (
-    WriteRows as WriteRows,
     comment_lines as comment_lines,
     describe_alphabet as describe_alphabet,
     open_table as open_table,
