@@ -41,7 +41,7 @@ $(VENV)/torch.done: $(VENV)/torch.spec
 
 $(VENV)/demo.done: $(VENV)/torch.done pyproject.toml constraints.txt
 	@echo "installing seqray"
-	@$(PIP) -c constraints.txt -e .
+	@$(PIP) -c constraints.txt -e '.[genes]'
 	@touch $@
 
 $(VENV)/test.done: $(VENV)/demo.done

@@ -27,18 +27,19 @@ ARROWS = {  # package -> the packages that it may import; there is no other tabl
     "metrics": "core",
     "models": "core",
     "datasets": "core io homology metrics",
+    "annotation": "core io",
     "calibration": "core homology metrics",
     "modelfile": "core io models",
     "inference": "core io models modelfile calibration",
-    "scanning": "core io modelfile calibration inference",
+    "scanning": "core io annotation modelfile calibration inference",
     "explanations": "core io metrics models modelfile inference",
     "evaluation": "core homology metrics calibration",
-    "training": "core io homology metrics models modelfile calibration inference",
+    "training": "core io annotation homology metrics models modelfile calibration inference",
     "report": "core io metrics evaluation explanations",
-    "kinds": "core io modelfile inference explanations report",
-    "api": "core io models modelfile calibration inference scanning explanations training kinds",
-    "cli": "core io homology metrics models datasets calibration modelfile inference scanning explanations "
-    "evaluation training report kinds",
+    "kinds": "core io annotation modelfile inference explanations report",
+    "api": "core io annotation models modelfile calibration inference scanning explanations training kinds",
+    "cli": "core io annotation homology metrics models datasets calibration modelfile inference scanning "
+    "explanations evaluation training report kinds",
 }
 ONLY_IN = {  # third party -> the only places that may import it
     "torch": ("models", "modelfile", "inference", "explanations", "training", "api", "cli"),
@@ -46,6 +47,7 @@ ONLY_IN = {  # third party -> the only places that may import it
     "matplotlib": ("report/plots",),
     "transformers": ("modelfile/backbones",),
     "peft": ("modelfile/backbones",),
+    "pyrodigal": ("annotation",),
     "pathlib": tuple(package for package in ARROWS if package != "models"),
 }
 CORE_PACKAGES = {"numpy", "yaml", "lazy_loader", "seqray"}
@@ -242,7 +244,19 @@ def loaded_by(statement: str) -> set[str]:
     return set(done.stdout.rpartition("LOADED ")[2].split())
 
 
-HEAVY = {"torch", "lightning", "pandas", "sklearn", "scipy", "pyarrow", "Bio", "pysam", "matplotlib", "numpy"}
+HEAVY = {
+    "torch",
+    "lightning",
+    "pandas",
+    "sklearn",
+    "scipy",
+    "pyarrow",
+    "Bio",
+    "pysam",
+    "matplotlib",
+    "numpy",
+    "pyrodigal",
+}
 
 
 @pytest.mark.parametrize("package", ["", *(f".{package}" for package in ARROWS)])

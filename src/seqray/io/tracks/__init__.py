@@ -1,7 +1,8 @@
 """Sites and scores along sequences.
 
 - `calls` (TSV), `bed`, `gff3`: one format each; `gff3` is the only place that converts coordinates
-- `features` reads any annotation; `lines`: a feature, and lines of text
+- `features` reads the intervals of any annotation, `annotated` features with their parts and qualifiers
+- `lines`: a feature, and lines of text
 - `scores` writes bedGraph and bigWig; `explanation_scores`: those of explanations
 """
 

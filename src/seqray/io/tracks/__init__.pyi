@@ -1,3 +1,9 @@
+from .annotated import (
+    AnnotatedFeature as AnnotatedFeature,
+    AnnotatedFile as AnnotatedFile,
+    Part as Part,
+    read_annotated as read_annotated,
+)
 from .bed import read_bed as read_bed, write_bed as write_bed
 from .calls import (
     CALL_COLUMNS as CALL_COLUMNS,

@@ -108,28 +108,45 @@ def write_gff3(
 # --------------------------------------------------------------------------------------------- reading
 
 
-class _Row(NamedTuple):
+class Gff3Row(NamedTuple):
+    """One line of a GFF3 file, its interval 0-based and half-open; the strand and phase are as written."""
+
     where: str
     contig: str
     kind: str
     start: int
     end: int
     strand: str
+    phase: str
     attributes: dict[str, str]
 
 
-def _rows(path: str | Path) -> Iterator[_Row]:
-    """The features of a file, 0-based and half-open."""
-    for where, line in numbered_lines(path):
-        cells = line.split("\t")
-        if len(cells) != 9:
-            raise InputError(
-                f"has {len(cells)} columns", where=where, remedy="GFF3 needs nine, separated by tabs"
-            )
-        pairs = (part.partition("=") for part in cells[8].split(";"))
-        attributes = {key.strip(): unquote(value) for key, _, value in pairs}
-        start, end = parse_position(cells[3], where), parse_position(cells[4], where)
-        yield _Row(where, unquote(cells[0]), cells[2], *from_gff3(start, end), cells[6], attributes)
+def parse_gff3_row(line: str, where: str) -> Gff3Row:
+    """Read one line.
+
+    Raises `InputError` unless it has nine columns, and positions that are whole numbers.
+    """
+    cells = line.split("\t")
+    if len(cells) != 9:
+        raise InputError(
+            f"has {len(cells)} columns", where=where, remedy="GFF3 needs nine, separated by tabs"
+        )
+    pairs = (part.partition("=") for part in cells[8].split(";"))
+    attributes = {key.strip(): unquote(value) for key, _, value in pairs}
+    start, end = parse_position(cells[3], where), parse_position(cells[4], where)
+    interval, (strand, phase) = from_gff3(start, end), cells[6:8]
+    return Gff3Row(where, unquote(cells[0]), cells[2], *interval, strand, phase, attributes)
+
+
+def require_interval(row: Gff3Row) -> None:
+    """Raise `InputError` for an interval that begins before the first letter, or is empty."""
+    if row.start < 0 or row.end <= row.start:
+        start, end = to_gff3(row.start, row.end)
+        raise InputError(f"has the interval {start}-{end}", where=row.where, remedy="GFF3 counts from 1")
+
+
+def _rows(path: str | Path) -> Iterator[Gff3Row]:
+    return (parse_gff3_row(line, where) for where, line in numbered_lines(path))
 
 
 def read_gff3_features(path: str | Path) -> list[Feature]:
@@ -139,9 +156,7 @@ def read_gff3_features(path: str | Path) -> list[Feature]:
     """
     features = []
     for row in _rows(path):
-        if row.start < 0 or row.end <= row.start:
-            start, end = to_gff3(row.start, row.end)
-            raise InputError(f"has the interval {start}-{end}", where=row.where, remedy="GFF3 counts from 1")
+        require_interval(row)
         strand = row.strand if row.strand in ("+", "-") else "."
         name = row.attributes.get("ID", "")
         features.append(Feature(row.contig, row.start, row.end, name, strand, row.kind))
@@ -157,7 +172,7 @@ def read_gff3_calls(path: str | Path) -> list[Call]:
     return [call for call in calls if call is not None]
 
 
-def _call(row: _Row) -> Call | None:
+def _call(row: Gff3Row) -> Call | None:
     text = row.attributes.get("tss", row.attributes.get("site"))
     if text is None or "probability" not in row.attributes:
         return None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from seqray.core import InputError
-from seqray.io.files import open_input
+from seqray.io.files import display_name, open_input
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +36,24 @@ class Feature:
 def numbered_lines(path: str | Path) -> Iterator[tuple[str, str]]:
     """Place (``file: line 3``) and text of each line that contains data, up to a ``##FASTA`` section."""
     with open_input(path) as handle:
-        for number, raw in enumerate(handle, start=1):
-            where = f"{path}: line {number}"
-            try:
-                line = raw.decode("utf-8").rstrip("\r\n")
-            except UnicodeDecodeError:
-                raise InputError("is not text in UTF-8", where=where) from None
-            if line.startswith("##FASTA"):
-                return
-            if line.strip() and not line.startswith("#"):
+        for where, line in decoded_lines(handle, display_name(path)):
+            if not line.startswith("#"):
                 yield where, line
+
+
+def decoded_lines(handle: Iterable[bytes], name: str) -> Iterator[tuple[str, str]]:
+    """`numbered_lines` of an open file, with the lines that begin with ``#``; blank ones are left out."""
+    for number, raw in enumerate(handle, start=1):
+        where = f"{name}: line {number}"
+        try:
+            line = raw.decode("utf-8").rstrip("\r\n")
+        except UnicodeDecodeError:
+            raise InputError("is not text in UTF-8", where=where) from None
+        line = line.removeprefix("\ufeff")  # a byte-order mark
+        if line.startswith("##FASTA"):
+            return
+        if line.strip():
+            yield where, line
 
 
 def parse_position(text: str, where: str) -> int:

@@ -1,0 +1,15 @@
+from .check import (
+    check_contig as check_contig,
+    check_genes as check_genes,
+    check_names as check_names,
+    check_starts as check_starts,
+    share_of_starts as share_of_starts,
+)
+from .genes import Annotation as Annotation, Gene as Gene
+from .index import GeneIndex as GeneIndex
+from .predict import (
+    GenePredictor as GenePredictor,
+    predict_all as predict_all,
+    predict_genes as predict_genes,
+)
+from .read import read_genes as read_genes

@@ -1,0 +1,261 @@
+"""Read features with their parts and qualifiers from GenBank and GFF3, as the content decides.
+
+`features` reads intervals of any format; this file keeps what makes genes of them: which parts belong
+together, in which order they are read, and what the file says of them.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+from urllib.parse import unquote
+
+from Bio import BiopythonParserWarning, SeqIO
+from Bio.SeqFeature import AfterPosition, BeforePosition, SeqFeature, SimpleLocation
+from Bio.SeqRecord import SeqRecord
+
+from seqray.core import InputError
+from seqray.io.files import display_name, open_input
+from seqray.io.sequences import GENBANK, GFF, detect_format
+from seqray.io.tracks.gff3 import Gff3Row, parse_gff3_row, require_interval
+from seqray.io.tracks.lines import decoded_lines
+
+_FORMATS = "GenBank or GFF3"
+_CUT_OFF = "Premature end|Expected sequence length"  # of which Biopython only warns
+
+
+class Part(NamedTuple):
+    """An interval, 0-based and half-open; the strand is ``+``, ``-`` or ``.``."""
+
+    start: int
+    end: int
+    strand: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatedFeature:
+    """A feature of a genome.
+
+    Attributes
+    ----------
+    contig, kind
+        Name of the sequence, and type of the feature (``CDS``).
+    parts
+        In the order of transcription.
+    attributes
+        Qualifiers of GenBank or attributes of GFF3, the first value of each.
+    where
+        File and line or record, for errors.
+    partial_start, partial_end
+        Whether the file says that its 5' or 3' end lies elsewhere.
+    offset
+        Letters before the first whole codon.
+    """
+
+    contig: str
+    kind: str
+    parts: tuple[Part, ...]
+    attributes: Mapping[str, str]
+    where: str
+    partial_start: bool = False
+    partial_end: bool = False
+    offset: int = 0
+
+
+class AnnotatedFile(NamedTuple):
+    """Features of a file, and what it says of its contigs.
+
+    Attributes
+    ----------
+    format
+        ``GenBank`` or ``GFF3``.
+    features
+        In the order of the file.
+    lengths, circular
+        Length of each contig where it is stated, and names of circular contigs.
+    """
+
+    format: str
+    features: list[AnnotatedFeature]
+    lengths: dict[str, int]
+    circular: frozenset[str]
+
+
+def read_annotated(path: str | Path, wanted: Callable[[str], bool]) -> AnnotatedFile:
+    """Read the features of some kinds.
+
+    Raises `InputError` if the file can't be read, is neither GenBank nor GFF3, is cut off or has a line that
+    is not GFF3.
+
+    Parameters
+    ----------
+    path
+        Plain or compressed; ``-`` is standard input. A ``##FASTA`` section ends GFF3.
+    wanted
+        Tells the kinds to read.
+    """
+    name = display_name(path)
+    with open_input(path) as handle:
+        head = handle.peek(1)
+        known = detect_format(head)
+        if known == GENBANK:
+            return _read_genbank(handle, name, wanted)
+        if known == GFF or (not known and _has_nine_columns(head)):
+            return _read_gff3(handle, name, wanted)
+    what = f"is {known}, not an annotation of genes" if known else "is no annotation of genes"
+    raise InputError(what, where=name, remedy=f"give {_FORMATS}")
+
+
+def _has_nine_columns(head: bytes) -> bool:
+    line = next((line for line in head.splitlines() if line.strip() and not line.startswith(b"#")), b"")
+    return line.count(b"\t") == 8
+
+
+# --------------------------------------------------------------------------------------------- GenBank
+
+
+def _read_genbank(handle: BinaryIO, name: str, wanted: Callable[[str], bool]) -> AnnotatedFile:
+    features: list[AnnotatedFeature] = []
+    lengths: dict[str, int] = {}
+    circular: set[str] = set()
+    for record in _genbank_records(handle, name):
+        contig = record.id or record.name
+        lengths[contig] = len(record)
+        if record.annotations.get("topology") == "circular":
+            circular.add(contig)
+        read = (_from_genbank(one, contig, name) for one in record.features if wanted(one.type))
+        features += [feature for feature in read if feature.parts]
+    return AnnotatedFile(GENBANK, features, lengths, frozenset(circular))
+
+
+def _genbank_records(handle: BinaryIO, name: str) -> list[SeqRecord]:
+    text = io.TextIOWrapper(handle, encoding="utf-8", errors="replace")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BiopythonParserWarning)
+        warnings.filterwarnings("error", _CUT_OFF, BiopythonParserWarning)
+        try:
+            return list(SeqIO.parse(text, "genbank"))
+        except BiopythonParserWarning as warning:
+            reason = str(warning).rstrip(".")
+            raise InputError(f"the GenBank record is cut off ({reason})", where=name) from None
+        except ValueError as error:
+            reason = str(error).splitlines()[0]
+            raise InputError(f"the GenBank record can't be parsed ({reason})", where=name) from None
+
+
+def _from_genbank(feature: SeqFeature, contig: str, name: str) -> AnnotatedFeature:
+    attributes = {key: values[0] for key, values in feature.qualifiers.items() if values}
+    locations = feature.location.parts if feature.location is not None else []
+    # Parts on other records, and ends that are unknown, are left out.
+    pairs = [(one, part) for one in locations if one.ref is None and (part := _part(one))]
+    offset = attributes.get("codon_start", "1")
+    return AnnotatedFeature(
+        contig,
+        feature.type,
+        tuple(part for _, part in pairs),
+        attributes,
+        f"{name}: record '{contig}'",
+        partial_start=any(_is_open(one)[part.strand == "-"] for one, part in pairs[:1]),
+        partial_end=any(_is_open(one)[part.strand != "-"] for one, part in pairs[-1:]),
+        offset=int(offset) - 1 if offset in ("1", "2", "3") else 0,
+    )
+
+
+def _part(location: SimpleLocation) -> Part | None:
+    start, end = location.start, location.end
+    if not isinstance(start, int) or not isinstance(end, int):
+        return None
+    return Part(int(start), int(end), {1: "+", -1: "-"}.get(location.strand or 0, "."))
+
+
+def _is_open(location: SimpleLocation) -> tuple[bool, bool]:
+    """Whether the left and the right end lie elsewhere: ``<1..>9``."""
+    left, right = location.start, location.end
+    return isinstance(left, BeforePosition), isinstance(right, AfterPosition)
+
+
+# ------------------------------------------------------------------------------------------------ GFF3
+
+
+def _read_gff3(handle: Iterable[bytes], name: str, wanted: Callable[[str], bool]) -> AnnotatedFile:
+    lengths: dict[str, int] = {}
+    circular: set[str] = set()
+    groups: dict[tuple[str, ...], list[Gff3Row]] = {}
+    for where, line in decoded_lines(handle, name):
+        if line.startswith("#"):
+            lengths.update(_stated_length(line))
+            continue
+        row = parse_gff3_row(line, where)
+        if row.attributes.get("Is_circular", "").lower() == "true":
+            circular.add(row.contig)
+            lengths[row.contig] = row.end
+        if wanted(row.kind):
+            _check_row(row, line)
+            groups.setdefault(_group(row), []).append(row)
+    features = [_from_gff3(rows) for rows in groups.values()]
+    return AnnotatedFile("GFF3", features, lengths, frozenset(circular))
+
+
+def _stated_length(line: str) -> Iterator[tuple[str, int]]:
+    words = line.split()
+    if words[0] == "##sequence-region" and len(words) == 4 and words[2] == "1" and words[3].isdigit():
+        yield unquote(words[1]), int(words[3])
+
+
+def _check_row(row: Gff3Row, line: str) -> None:
+    require_interval(row)
+    if row.phase not in ("0", "1", "2", "."):
+        raise InputError(f"has the phase '{row.phase}'", where=row.where, remedy="use 0, 1, 2 or .")
+    if row.strand not in ("+", "-", ".", "?"):
+        raise InputError(f"has the strand '{row.strand}'", where=row.where, remedy="use + or -")
+    column = line.rpartition("\t")[2]
+    if "=" not in column and ' "' in column:
+        raise InputError("is GTF, not GFF3", where=row.where, remedy="convert it, for example with gffread")
+
+
+def _group(row: Gff3Row) -> tuple[str, ...]:
+    """Lines of one ID are one feature, and so are coding lines without an ID of one parent."""
+    identifier, parent = row.attributes.get("ID", ""), row.attributes.get("Parent", "")
+    if identifier:
+        return row.contig, row.kind, "ID", identifier
+    if parent and row.kind == "CDS":
+        return row.contig, row.kind, "Parent", parent
+    return (row.where,)
+
+
+def _from_gff3(rows: list[Gff3Row]) -> AnnotatedFeature:
+    rows = _in_reading_order(rows)
+    first, last = rows[0], rows[-1]
+    return AnnotatedFeature(
+        first.contig,
+        first.kind,
+        tuple(Part(row.start, row.end, row.strand if row.strand != "?" else ".") for row in rows),
+        first.attributes,
+        first.where,
+        partial_start=_stated_open(first)[first.strand == "-"],
+        partial_end=_stated_open(last)[last.strand != "-"],
+        offset=int(first.phase) if first.phase != "." else 0,
+    )
+
+
+def _in_reading_order(rows: list[Gff3Row]) -> list[Gff3Row]:
+    numbers = [row.attributes.get("part", "") for row in rows]
+    if all(number.isdigit() for number in numbers):  # as NCBI numbers the parts of trans-spliced genes
+        return [row for _, row in sorted(zip(map(int, numbers), rows, strict=True), key=lambda pair: pair[0])]
+    strands = {row.strand for row in rows}
+    if len(strands) > 1:
+        return rows
+    return sorted(rows, key=lambda row: row.start, reverse=strands == {"-"})
+
+
+def _stated_open(row: Gff3Row) -> tuple[bool, bool]:
+    """Whether the left and the right end lie elsewhere, as NCBI or Prodigal write it."""
+    flags = row.attributes.get("partial", "")
+    if flags in ("01", "10", "11"):
+        return flags[0] == "1", flags[1] == "1"
+    left, right = row.attributes.get("start_range", ""), row.attributes.get("end_range", "")
+    return left.startswith("."), right.endswith(".")

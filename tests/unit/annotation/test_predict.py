@@ -1,0 +1,147 @@
+"""Prediction finds the genes of a synthetic genome, on lines and circles, in either codon table."""
+
+from __future__ import annotations
+
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from seqray.annotation import GenePredictor, predict_all, predict_genes
+from seqray.annotation.predict import MAX_CONTIG, MIN_TRAINING
+from seqray.core import DNA, ConfigError, InputError, SequenceRecord
+
+
+def spans(genes):
+    return {(gene.start, gene.end, gene.strand) for gene in genes}
+
+
+def share_found(genome, genes):
+    return len(genome.genes & spans(genes)) / len(genome.genes)
+
+
+def rotate(genome, by):
+    return genome.sequence[by:] + genome.sequence[:by]
+
+
+@pytest.fixture(scope="module")
+def predictor(genome):
+    return GenePredictor.train([genome.sequence])
+
+
+def test_the_genes_of_a_genome_are_found(genome, predictor):
+    assert len(genome.sequence) > MIN_TRAINING
+    genes = predictor.genes_of(genome.sequence, name="chr")
+    assert share_found(genome, genes) > 0.95
+    assert predictor.table == 11
+    assert [gene.name for gene in genes[:2]] == ["chr_1", "chr_2"]
+    assert [gene.start for gene in genes] == sorted(gene.start for gene in genes)
+    assert all(gene.coding and not gene.pseudo and (gene.end - gene.start) % 3 == 0 for gene in genes)
+
+
+def test_letters_and_codes_give_the_same_genes(genome):
+    assert predict_genes(genome.sequence) == predict_genes(DNA.encode(genome.sequence))
+
+
+def test_the_codon_table_is_chosen(genome, recoded):
+    predictor = GenePredictor.train([recoded.sequence])
+    assert predictor.table == 4
+    assert share_found(recoded, predictor.genes_of(recoded.sequence)) > 0.95
+    forced = GenePredictor.train([recoded.sequence], table=11)
+    assert forced.table == 11
+    assert share_found(recoded, forced.genes_of(recoded.sequence)) < 0.3
+    assert "codon table 4" in predictor.source
+
+
+@pytest.mark.parametrize("by", [1, 700, 50_000, 101_234])
+def test_rotating_a_circle_rotates_its_genes(genome, predictor, by):
+    length = len(genome.sequence)
+    there = predictor.genes_of(genome.sequence, circular=True)
+    back = {
+        ((start + by) % length, end - start, strand)
+        for start, end, strand in spans(predictor.genes_of(rotate(genome, by), circular=True))
+    }
+    assert back == {(start, end - start, strand) for start, end, strand in spans(there)}
+
+
+def test_a_gene_across_the_origin_ends_beyond_the_length(genome, predictor):
+    length = len(genome.sequence)
+    start, end, strand = min(one for one in genome.genes if one[0] > 1000)
+    middle = (start + end) // 2
+    crossing = (start - middle + length, end - middle + length, strand)
+    circular = predictor.genes_of(rotate(genome, middle), circular=True)
+    assert crossing in spans(circular)
+    assert all(0 <= gene.start < length and gene.complete for gene in circular)
+    linear = predictor.genes_of(rotate(genome, middle))
+    assert crossing not in spans(linear)
+    first, last = min(linear, key=lambda g: g.start), max(linear, key=lambda g: g.end)
+    assert (first.start < 3, last.end > length - 3) == (True, True)
+    ends = [(gene.partial_start, gene.partial_end) for gene in (first, last)]
+    assert ends == ([(True, False), (False, True)] if strand == "+" else [(False, True), (True, False)])
+
+
+def test_a_circle_of_one_gene_is_read_around_once(genome, predictor):
+    start, end, _ = min(one for one in genome.genes if one[2] == "+")
+    plasmid = genome.sequence[start - 50 : end + 50]
+    middle = len(plasmid) // 2
+    genes = predictor.genes_of(plasmid[middle:] + plasmid[:middle], circular=True)
+    assert spans(genes) == {(50 - middle + len(plasmid), 50 - middle + len(plasmid) + end - start, "+")}
+
+
+def test_contigs_of_a_draft_are_learned_from_together(genome):
+    cuts = [0, 40_000, 90_000, len(genome.sequence)]
+    records = [SequenceRecord(f"c{i}", genome.sequence[a:b]) for i, (a, b) in enumerate(pairwise(cuts))]
+    one, two = predict_all(records), predict_all(records, threads=2)
+    assert dict(one.genes) == dict(two.genes)
+    assert one.lengths == {record.id: len(record) for record in records}
+    assert "codon table 11" in one.source
+    moved = {
+        (start + cut, end + cut, strand)
+        for record, cut in zip(records, cuts, strict=False)
+        for start, end, strand in spans(one.of(record.id))
+    }
+    assert len(genome.genes & moved) / len(genome.genes) > 0.9
+
+
+def test_few_letters_are_read_by_ready_made_models(genome):
+    start, end, strand = min(genome.genes)
+    predictor = GenePredictor.train([genome.sequence[: end + 5000]])
+    assert predictor.table is None
+    assert "metagenomic mode" in predictor.source
+    stop = end if strand == "+" else start
+    found = predictor.genes_of(genome.sequence[: end + 5000])
+    assert stop in {gene.end if gene.strand == "+" else gene.start for gene in found}
+
+
+@pytest.mark.parametrize("circular", [False, True])
+@pytest.mark.parametrize("letters", ["", "ACG", "ACGT" * 14, "N" * 5000, "N" * 200_000])
+def test_nothing_is_found_where_nothing_is(letters, circular):
+    assert predict_genes(letters, circular=circular) == ()
+
+
+def test_genes_do_not_run_through_a_gap(genome, predictor):
+    start, end, _ = min(genome.genes)
+    middle = (start + end) // 2
+    letters = genome.sequence[:middle] + "N" * 600 + genome.sequence[middle:]
+    assert not [gene for gene in predictor.genes_of(letters) if gene.start < middle < gene.end]
+
+
+def test_a_contig_too_long_for_a_bacterium_is_refused(predictor):
+    with pytest.raises(InputError, match=r"record 'chr1': has 32000001 letters.*give genes in a file"):
+        predictor.genes_of("A" * (MAX_CONTIG + 1), name="chr1")
+
+
+def test_unknown_codon_tables_are_refused():
+    with pytest.raises(ConfigError, match="unknown codon table 7; choose one of 1, 2, 3, 4"):
+        predict_genes("ACGT", table=7)
+    with pytest.raises(InputError, match="too few to learn genes of codon table 25"):
+        predict_genes("ACGT", table=25)
+    rng = np.random.default_rng(0)
+    assert predict_genes("".join(rng.choice(list("ACGT"), 300)), table=4) is not None
+
+
+def test_the_missing_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyrodigal", None)
+    with pytest.raises(ConfigError, match=r"pip install 'seqray\[genes\]'"):
+        predict_genes("ACGT")
