@@ -142,23 +142,25 @@ def _genbank_records(handle: BinaryIO, name: str) -> list[SeqRecord]:
         except BiopythonParserWarning as warning:
             reason = str(warning).rstrip(".")
             raise InputError(f"the GenBank record is cut off ({reason})", where=name) from None
-        except ValueError as error:
-            reason = str(error).splitlines()[0]
+        except (ValueError, AssertionError, IndexError) as error:  # Biopython raises any of them
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
             raise InputError(f"the GenBank record can't be parsed ({reason})", where=name) from None
 
 
 def _from_genbank(feature: SeqFeature, contig: str, name: str) -> AnnotatedFeature:
     attributes = {key: values[0] for key, values in feature.qualifiers.items() if values}
-    locations = feature.location.parts if feature.location is not None else []
-    # Parts on other records, and ends that are unknown, are left out.
-    pairs = [(one, part) for one in locations if one.ref is None and (part := _part(one))]
+    where = f"{name}: record '{contig}'"
+    if feature.location is None:
+        raise InputError(f"the location of a {feature.type} can't be read", where=where)
+    # Parts on other records, without letters or with unknown ends are left out.
+    pairs = [(one, part) for one in feature.location.parts if one.ref is None and (part := _part(one))]
     offset = attributes.get("codon_start", "1")
     return AnnotatedFeature(
         contig,
         feature.type,
         tuple(part for _, part in pairs),
         attributes,
-        f"{name}: record '{contig}'",
+        where,
         partial_start=any(_is_open(one)[part.strand == "-"] for one, part in pairs[:1]),
         partial_end=any(_is_open(one)[part.strand != "-"] for one, part in pairs[-1:]),
         offset=int(offset) - 1 if offset in ("1", "2", "3") else 0,
@@ -167,7 +169,7 @@ def _from_genbank(feature: SeqFeature, contig: str, name: str) -> AnnotatedFeatu
 
 def _part(location: SimpleLocation) -> Part | None:
     start, end = location.start, location.end
-    if not isinstance(start, int) or not isinstance(end, int):
+    if not isinstance(start, int) or not isinstance(end, int) or start >= end:
         return None
     return Part(int(start), int(end), {1: "+", -1: "-"}.get(location.strand or 0, "."))
 

@@ -1,0 +1,84 @@
+"""Genes of another genome are one clear line."""
+
+from __future__ import annotations
+
+import pytest
+
+from seqray.annotation import Annotation, Gene, check_contig, check_genes, check_starts, share_of_starts
+from seqray.core import DNA, InputError
+
+
+def annotation(*genes, contig="c1", **more):
+    return Annotation({contig: genes, "empty": ()}, "GFF3 a.gff", **more)
+
+
+def test_genes_that_fit_pass():
+    check_genes(annotation(Gene(0, 90, "+", "a")), {"c1": 90, "c2": 5})
+    check_genes(annotation(Gene(80, 110, "+", "a"), circular={"c1"}), {"c1": 90})
+
+
+@pytest.mark.parametrize(
+    ("known", "contigs", "message"),
+    [
+        (annotation(), {"c1": 9}, "GFF3 a.gff: contains no genes"),
+        (
+            annotation(Gene(0, 9, "+", "a")),
+            {"x1": 9, "x2": 9, "x3": 9, "x4": 9},
+            "GFF3 a.gff: has genes of 'c1', but the sequences are 'x1', 'x2', 'x3' and 1 more; use the same",
+        ),
+        (
+            annotation(Gene(0, 9, "+", "a"), contig="NC_000913"),
+            {"NC_000913.3": 9},
+            "has genes of 'NC_000913', but the sequences are 'NC_000913.3'; only the version",
+        ),
+        (
+            annotation(Gene(0, 91, "+", "a")),
+            {"c1": 90},
+            "the gene 'a' (1-91) lies beyond the end of 'c1', which has 90 letters; is the annotation",
+        ),
+        (annotation(Gene(90, 91, "+", "a"), circular={"c1"}), {"c1": 90}, "the gene 'a' (91-91) lies beyond"),
+        (annotation(Gene(1, 181, "+", "a"), circular={"c1"}), {"c1": 90}, "the gene 'a' (2-181) lies beyond"),
+        (
+            annotation(Gene(0, 9, "+", "a"), lengths={"c1": 80}),
+            {"c1": 90},
+            "states 80 letters of 'c1', which has 90; is the annotation of another assembly?",
+        ),
+    ],
+)
+def test_genes_of_another_genome_are_refused(known, contigs, message):
+    with pytest.raises(InputError) as caught:
+        check_genes(known, contigs)
+    assert message in str(caught.value)
+
+
+def test_a_contig_without_genes_may_have_any_length():
+    check_contig(annotation(lengths={"empty": 80}), "empty", 90)
+
+
+def test_start_codons_are_counted_on_both_strands_and_across_the_origin():
+    letters = "GCCATGCCCTAACCCTTATTTCATCCCA"  # 28 letters; the last and the first two read AGC
+    genes = [
+        Gene(3, 12, "+", "atg"),
+        Gene(15, 24, "-", "atg of the other strand"),
+        Gene(0, 9, "+", "gcc"),
+        Gene(27, 33, "+", "agc, across the origin"),
+        Gene(15, 29, "-", "ctg, read from the first letter down and across the origin"),
+        Gene(0, 9, "+", "no codon", coding=False),
+        Gene(0, 9, "+", "no start", partial_start=True),
+        Gene(0, 9, "+", "no frame", pseudo=True),
+    ]
+    assert share_of_starts(genes, DNA.encode(letters)) == (3, 5)
+    assert share_of_starts([], DNA.encode(letters)) == (0, 0)
+    assert share_of_starts([], DNA.encode("")) == (0, 0)
+    rotated = letters[5:] + letters[:5]
+    moved = [
+        Gene((g.start - 5) % 28, (g.start - 5) % 28 + g.end - g.start, g.strand, g.name) for g in genes[:5]
+    ]
+    assert share_of_starts(moved, DNA.encode(rotated)) == (3, 5)
+
+
+def test_genes_at_random_places_are_refused():
+    check_starts(10, 20, "a.gff")
+    check_starts(0, 19, "a.gff")
+    with pytest.raises(InputError, match=r"a\.gff: the genes do not fit the sequence: 45 % of 20 begin with"):
+        check_starts(9, 20, "a.gff")

@@ -1,0 +1,316 @@
+"""Genes of hand-written files: the same ones from GenBank and GFF3, with all that files do to genes."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import threading
+
+import pytest
+
+from seqray.annotation import Gene, read_genes
+from seqray.core import InputError
+
+FEATURES = """\
+     source          1..1200
+     gene            join(1101..1200,1..50)
+                     /gene="oriA"
+                     /locus_tag="L08"
+     CDS             join(1101..1200,1..50)
+                     /gene="oriA"
+                     /locus_tag="L08"
+     gene            join(complement(60..70),80..95)
+                     /locus_tag="L07"
+                     /trans_splicing
+     CDS             join(complement(60..70),80..95)
+                     /locus_tag="L07"
+                     /trans_splicing
+     gene            101..400
+                     /gene="dnaA"
+                     /locus_tag="L01"
+     CDS             101..400
+                     /gene="dnaA"
+                     /locus_tag="L01"
+                     /product="initiator; DnaA"
+     gene            complement(500..700)
+                     /gene="prfB"
+                     /locus_tag="L02"
+     CDS             complement(join(500..600,602..700))
+                     /gene="prfB"
+                     /locus_tag="L02"
+                     /ribosomal_slippage
+     gene            complement(710..780)
+                     /locus_tag="L03"
+     tRNA            complement(710..780)
+                     /locus_tag="L03"
+                     /product="tRNA-Ala"
+     gene            800..850
+                     /gene="deadA"
+                     /locus_tag="L04"
+                     /pseudo
+     gene            860..1000
+                     /locus_tag="L05"
+                     /pseudo
+     CDS             join(860..890,960..1000)
+                     /locus_tag="L05"
+                     /pseudo
+     CDS             complement(<1010..1040)
+                     /locus_tag="L09"
+     CDS             <1050..1090
+                     /locus_tag="L06"
+                     /codon_start=2
+"""
+
+GFF3 = """\
+##gff-version 3
+##sequence-region chr1.1 1 1200
+chr1.1\tx\tregion\t1\t1200\t.\t+\t.\tID=chr1.1:1..1200;Is_circular=true
+chr1.1\tx\tgene\t1101\t1250\t.\t+\t.\tID=gene-L08;Name=oriA;gene=oriA;locus_tag=L08
+chr1.1\tx\tCDS\t1101\t1250\t.\t+\t0\tID=cds-8;Parent=gene-L08;Name=WP_8.1;gene=oriA;locus_tag=L08
+chr1.1\tx\tgene\t60\t70\t.\t-\t.\tID=gene-L07;locus_tag=L07;part=1
+chr1.1\tx\tgene\t80\t95\t.\t+\t.\tID=gene-L07;locus_tag=L07;part=2
+chr1.1\tx\tCDS\t80\t95\t.\t+\t1\tID=cds-7;Parent=gene-L07;locus_tag=L07;part=2
+chr1.1\tx\tCDS\t60\t70\t.\t-\t0\tID=cds-7;Parent=gene-L07;locus_tag=L07;part=1
+chr1.1\tx\tgene\t101\t400\t.\t+\t.\tID=gene-L01;gene=dnaA;locus_tag=L01
+chr1.1\tx\tCDS\t101\t400\t.\t+\t0\tID=cds-1;Parent=gene-L01;gene=dnaA;locus_tag=L01;product=initiator%3B DnaA
+chr1.1\tx\tgene\t500\t700\t.\t-\t.\tID=gene-L02;gene=prfB;locus_tag=L02
+chr1.1\tx\tCDS\t602\t700\t.\t-\t0\tID=cds-2;Parent=gene-L02;gene=prfB;locus_tag=L02
+chr1.1\tx\tCDS\t500\t600\t.\t-\t0\tID=cds-2;Parent=gene-L02;gene=prfB;locus_tag=L02
+chr1.1\tx\tgene\t710\t780\t.\t-\t.\tID=gene-L03;locus_tag=L03
+chr1.1\tx\ttRNA\t710\t780\t.\t-\t.\tID=rna-L03;Parent=gene-L03;locus_tag=L03;product=tRNA-Ala
+chr1.1\tx\texon\t710\t780\t.\t-\t.\tID=exon-L03;Parent=rna-L03;locus_tag=L03
+chr1.1\tx\tpseudogene\t800\t850\t.\t+\t.\tID=gene-L04;gene=deadA;locus_tag=L04;pseudo=true
+chr1.1\tx\tpseudogene\t860\t1000\t.\t+\t.\tID=gene-L05;locus_tag=L05;pseudo=true
+chr1.1\tx\tCDS\t860\t890\t.\t+\t0\tID=cds-5;Parent=gene-L05;locus_tag=L05;pseudo=true
+chr1.1\tx\tCDS\t960\t1000\t.\t+\t2\tID=cds-5;Parent=gene-L05;locus_tag=L05;pseudo=true
+chr1.1\tx\tCDS\t1010\t1040\t.\t-\t0\tID=cds-9;locus_tag=L09;partial=true;start_range=.,1010
+chr1.1\tx\tCDS\t1050\t1090\t.\t+\t1\tID=cds-6;locus_tag=L06;partial=true;start_range=.,1050
+"""
+
+EXPECTED = (
+    Gene(59, 70, "-", "L07", "L07", partial_end=True),
+    Gene(80, 95, "+", "L07", "L07", partial_start=True),  # 11 letters before: the last of codon four is 79
+    Gene(100, 400, "+", "dnaA", "L01", "initiator; DnaA"),
+    Gene(499, 700, "-", "prfB", "L02"),
+    Gene(709, 780, "-", "L03", "L03", "tRNA-Ala", coding=False),
+    Gene(799, 850, "+", "deadA", "L04", pseudo=True, coding=False),
+    Gene(859, 890, "+", "L05", "L05", partial_end=True, pseudo=True),
+    Gene(961, 1000, "+", "L05", "L05", partial_start=True, pseudo=True),  # 31 letters before
+    Gene(1009, 1040, "-", "L09", "L09", partial_end=True),
+    Gene(1050, 1090, "+", "L06", "L06", partial_start=True),
+    Gene(1100, 1250, "+", "oriA", "L08"),
+)
+
+
+def genbank(features: str, length: int = 1200, topology: str = "circular") -> str:
+    letters = ("acgtacgtac " * 6).strip()
+    rows = "\n".join(
+        f"{at:9d} {letters[: 66 * min(60, length - at + 1) // 60]}" for at in range(1, length, 60)
+    )
+    return (
+        f"LOCUS       chr1{length:25d} bp    DNA     {topology} BCT 01-JAN-2000\n"
+        "DEFINITION  Made by hand.\nACCESSION   chr1\nVERSION     chr1.1\n"
+        f"FEATURES             Location/Qualifiers\n{features}ORIGIN\n{rows}\n//\n"
+    )
+
+
+def read(tmp_path, text, name="genes.txt"):
+    path = tmp_path / name
+    path.write_text(text)
+    return read_genes(path)
+
+
+def rows(*lines: str) -> str:
+    return "##gff-version 3\n" + "".join(line.replace(" ", "\t", 8) + "\n" for line in lines)
+
+
+@pytest.mark.parametrize("text", [genbank(FEATURES), GFF3], ids=["GenBank", "GFF3"])
+def test_the_same_genes_from_both_formats(tmp_path, text):
+    annotation = read(tmp_path, text)
+    assert annotation.of("chr1.1") == EXPECTED
+    assert len(annotation) == len(EXPECTED)
+    assert annotation.lengths == {"chr1.1": 1200}
+    assert set(annotation.circular) == {"chr1.1"}
+    assert annotation.of("other") == ()
+
+
+def test_the_source_names_format_and_file(tmp_path):
+    assert read(tmp_path, GFF3, "a.gff").source == f"GFF3 {tmp_path / 'a.gff'}"
+    assert read(tmp_path, genbank(FEATURES), "a.gb").source == f"GenBank {tmp_path / 'a.gb'}"
+
+
+def test_compressed_files_pipes_and_windows_lines(tmp_path):
+    path = tmp_path / "genes.gff3.gz"
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + GFF3.replace("\n", "\r\n").encode()))
+    assert read_genes(path).of("chr1.1") == EXPECTED
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(gzip.compress(genbank(FEATURES).encode()),))
+    writer.start()
+    assert read_genes(pipe).of("chr1.1") == EXPECTED
+    writer.join()
+
+
+def test_prokka_has_coding_lines_alone_and_a_fasta(tmp_path):
+    text = rows(
+        "c1 Prodigal CDS 11 40 . + 0 ID=P_1;Name=dnaN;gene=dnaN;locus_tag=P_1;product=clamp%2C beta",
+        "c1 Prodigal CDS 51 80 . - 0 ID=P_2;locus_tag=P_2;product=hypothetical protein",
+        "c1 barrnap rRNA 90 99 . + . ID=P_3;locus_tag=P_3",
+    )
+    found = read(tmp_path, text + "##FASTA\n>c1\nACGT\tnot a feature\n").of("c1")
+    assert found == (
+        Gene(10, 40, "+", "dnaN", "P_1", "clamp, beta"),
+        Gene(50, 80, "-", "P_2", "P_2", "hypothetical protein"),
+        Gene(89, 99, "+", "P_3", "P_3", coding=False),
+    )
+
+
+def test_bakta_names_a_line_by_its_product(tmp_path):
+    text = rows("c1 Pyrodigal CDS 11 40 . + 0 ID=B_1;Name=Clamp;locus_tag=B_1;product=Clamp")
+    assert read(tmp_path, text).of("c1") == (Gene(10, 40, "+", "B_1", "B_1", "Clamp"),)
+
+
+def test_prodigal_marks_the_open_end(tmp_path):
+    text = rows(
+        "c1 Prodigal_v2.6.3 CDS 2 40 9.9 + 0 ID=1_1;partial=10;start_type=Edge",
+        "c1 Prodigal_v2.6.3 CDS 51 80 9.9 - 0 ID=1_2;partial=01;start_type=Edge",
+    )
+    assert read(tmp_path, text).of("c1") == (
+        Gene(1, 40, "+", "1_1", "1_1", partial_start=True),
+        Gene(50, 80, "-", "1_2", "1_2", partial_start=True),
+    )
+
+
+def test_ensembl_puts_a_transcript_between(tmp_path):
+    text = rows(
+        "1 ena gene 11 100 . + . ID=gene:b1;Name=thrL;biotype=protein_coding;gene_id=b1",
+        "1 ena mRNA 11 100 . + . ID=transcript:A;Parent=gene:b1",
+        "1 ena CDS 11 100 . + 0 ID=CDS:A;Parent=transcript:A",
+        "1 ena mRNA 11 100 . + . ID=transcript:B;Parent=gene:b1",
+        "1 ena CDS 11 100 . + 0 ID=CDS:B;Parent=transcript:B",
+        "1 ena ncRNA_gene 201 300 . - . ID=gene:b2;gene_id=b2;biotype=rRNA",
+        "1 ena rRNA 201 300 . - . ID=transcript:C;Parent=gene:b2",
+    )
+    assert read(tmp_path, text).of("1") == (
+        Gene(10, 100, "+", "thrL", "b1"),
+        Gene(200, 300, "-", "b2", "b2", coding=False),
+    )
+
+
+def test_genes_of_a_file_without_coding_lines(tmp_path):
+    text = rows(
+        "c1 x gene 11 40 . + . ID=g1;Name=abc",
+        "c1 x gene 51 80 . + . ID=g2;gene_biotype=tRNA",
+        "c1 x pseudogene 81 90 . + . ID=g3",
+    )
+    assert [(g.name, g.coding, g.pseudo) for g in read(tmp_path, text).of("c1")] == [
+        ("abc", True, False),
+        ("g2", False, False),
+        ("g3", False, True),
+    ]
+
+
+def test_lines_without_an_id_are_one_gene_where_they_name_one_parent(tmp_path):
+    text = rows(
+        "c1 x gene 11 60 . + . ID=g1",
+        "c1 x CDS 11 40 . + 0 Parent=g1",
+        "c1 x CDS 42 60 . + 0 Parent=g1",
+        "c1 x CDS 71 90 . + 0 .",
+        "c1 x CDS 101 130 . + 0 .",
+    )
+    assert [(g.start, g.end, g.name) for g in read(tmp_path, text).of("c1")] == [
+        (10, 60, "g1"),
+        (70, 90, "CDS_71"),
+        (100, 130, "CDS_101"),
+    ]
+
+
+@pytest.mark.parametrize("strand", ["+", "-"])
+def test_two_lines_that_meet_at_the_origin_are_one_gene(tmp_path, strand):
+    text = rows(
+        "c1 x region 1 1000 . + . ID=c1;Is_circular=true",
+        f"c1 x CDS 1 50 . {strand} 0 ID=a",
+        f"c1 x CDS 901 1000 . {strand} 0 ID=a",
+    )
+    assert read(tmp_path, text).of("c1") == (Gene(900, 1050, strand, "a", "a"),)
+    linear = text.replace(";Is_circular=true", "")
+    assert [(g.start, g.end) for g in read(tmp_path, linear).of("c1")] != [(900, 1050)]
+
+
+def test_genbank_across_the_origin_on_the_other_strand(tmp_path):
+    features = "     CDS             complement(join(1101..1200,1..50))\n"
+    (gene,) = read(tmp_path, genbank(features)).of("chr1.1")
+    assert (gene.start, gene.end, gene.strand, gene.start_codon) == (1100, 1250, "-", 1249)
+
+
+def test_genbank_genes_without_a_locus_tag(tmp_path):
+    features = (
+        '     gene            11..40\n                     /gene="a"\n'
+        '     CDS             11..40\n                     /gene="a"\n'
+        "     gene            51..80\n     CDS             51..80\n"
+        '     gene            91..130\n                     /gene="b"\n                     /pseudo\n'
+        '     CDS             complement(93..120)\n                     /gene="b"\n'
+    )
+    assert read(tmp_path, genbank(features)).of("chr1.1") == (
+        Gene(10, 40, "+", "a"),
+        Gene(50, 80, "+", "CDS_51"),
+        Gene(92, 120, "-", "b", pseudo=True),
+    )
+
+
+def test_an_empty_part_is_left_out(tmp_path):
+    features = "     CDS             1101..0\n"  # as if it ended at the origin
+    assert [(g.start, g.end) for g in read(tmp_path, genbank(features)).of("chr1.1")] == [(1100, 1200)]
+
+
+def test_parts_on_other_records_are_left_out(tmp_path):
+    features = "     CDS             join(J00194.1:100..202,11..40)\n     CDS             J00194.1:1..30\n"
+    assert [(g.start, g.end) for g in read(tmp_path, genbank(features)).of("chr1.1")] == [(10, 40)]
+
+
+def test_a_file_without_genes_has_none(tmp_path):
+    assert len(read(tmp_path, genbank("     source          1..1200\n"))) == 0
+    assert read(tmp_path, "##gff-version 3\n##sequence-region c1 1 9\n").genes == {"c1": ()}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("c1 x CDS 1 30 . . 0 ID=a", "line 2: a gene has the strand '.'; use"),
+        ("c1 x CDS 1 30 . ? 0 ID=a", "line 2: a gene has the strand '.'; use"),
+        ("c1 x CDS 1 30 . 1 0 ID=a", "line 2: has the strand '1'; use"),
+        ("c1 x CDS 1 30 . + 3 ID=a", "line 2: has the phase '3'; use 0, 1, 2 or ."),
+        ("c1 x CDS one 30 . + 0 ID=a", "line 2: has 'one' instead of a position"),
+        ("c1 x CDS 0 30 . + 0 ID=a", "line 2: has the interval 0-30; GFF3 counts from 1"),
+        ("c1 x CDS 31 30 . + 0 ID=a", "line 2: has the interval 31-30"),
+        ("c1 x CDS 1 30 . + 0", "line 2: has 8 columns"),
+        ('c1 x CDS 1 30 . + 0 gene_id "a"; transcript_id "a";', "line 2: is GTF, not GFF3; convert it"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path, line, message):
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, rows(line))
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (">chr1\nACGT\n", "is FASTA, not an annotation of genes; give GenBank or GFF3"),
+        ("chr1\t0\t9\ta\t0\t+\n", "is no annotation of genes; give GenBank or GFF3"),
+        ("", "is no annotation of genes"),
+        (genbank(FEATURES)[:1500], "the GenBank record"),
+        (genbank("     CDS             1..x40\n"), "record 'chr1.1': the location of a CDS can't be read"),
+        (genbank("     CDS             1..4,0\n"), "the GenBank record can't be parsed (AssertionError)"),
+        (
+            genbank('     CDS             1..40\n                     /gene="a\n'),
+            "the GenBank record can't be",
+        ),
+        (genbank(FEATURES).replace("acgtacgtac\n//\n", "acgt\n//\n"), "cut off"),
+    ],
+)
+def test_other_and_damaged_files_are_refused(tmp_path, text, message):
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, text)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
