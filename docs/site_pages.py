@@ -37,6 +37,13 @@ MODULES = {
         "core.kmers",
         "core.shuffle",
     ),
+    "Genes": (
+        "annotation.genes",
+        "annotation.read",
+        "annotation.predict",
+        "annotation.index",
+        "annotation.check",
+    ),
     "Splits, figures, baselines": (
         "homology.shared_kmers",
         "homology.folds",

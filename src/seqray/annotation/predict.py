@@ -18,8 +18,9 @@ from seqray.core import DNA, Codes, ConfigError, InputError, SequenceRecord, mis
 if TYPE_CHECKING:
     import pyrodigal
 
+# Prodigal's authors advise to train on 100 kb or more, and on drafts whose contigs have some 3 kb or more.
 MIN_TRAINING = 100_000
-"""Letters below which genes are found by ready-made models; Prodigal's advice for training."""
+MIN_N50 = 3_000
 MAX_TRAINING = 20_000_000
 MAX_CONTIG = 32_000_000
 """Prodigal's longest sequence; no bacterium has a longer chromosome."""
@@ -56,8 +57,8 @@ class GenePredictor:
     def train(cls, sequences: Iterable[str], table: int | None = None) -> GenePredictor:
         """Learn from the contigs of one genome.
 
-        Below `MIN_TRAINING` letters in all, nothing is learned: ready-made models of many species are used,
-        and those of a codon table if one is given.
+        Nothing is learned from fewer than `MIN_TRAINING` letters, or where contigs below `MIN_N50` hold half
+        of them: ready-made models of many species are used, those of the codon table if one is given.
 
         Parameters
         ----------
@@ -70,7 +71,7 @@ class GenePredictor:
         """
         _check_table(table)
         contigs = _take(sequences, MAX_TRAINING)
-        if sum(map(len, contigs)) < MIN_TRAINING or not _has_letters(contigs):
+        if not _can_train(contigs):
             return cls(_ready_made(table), None)
         if table is not None:
             return cls(_trained(contigs, table), table)
@@ -185,8 +186,10 @@ def _take(sequences: Iterable[str], most: int) -> list[str]:
     return taken
 
 
-def _has_letters(contigs: Sequence[str]) -> bool:
-    return sum(len(contig) - contig.count("N") for contig in contigs) >= MIN_TRAINING
+def _can_train(contigs: Sequence[str]) -> bool:
+    sizes = [len(contig) - contig.count("N") for contig in contigs]
+    total = sum(sizes)
+    return total >= MIN_TRAINING and 2 * sum(size for size in sizes if size >= MIN_N50) >= total
 
 
 def _trained(contigs: Sequence[str], table: Any) -> pyrodigal.GeneFinder:

@@ -114,6 +114,13 @@ def test_few_letters_are_read_by_ready_made_models(genome):
     assert stop in {gene.end if gene.strand == "+" else gene.start for gene in found}
 
 
+def test_short_contigs_are_read_by_ready_made_models(genome):
+    half = len(genome.sequence) // 2
+    short = [genome.sequence[at : at + 2000] for at in range(0, half, 2000)]
+    assert GenePredictor.train([*short[:-2], genome.sequence[half:]]).table == 11
+    assert GenePredictor.train([*short, genome.sequence[half + 10_000 :]]).table is None
+
+
 @pytest.mark.parametrize("circular", [False, True])
 @pytest.mark.parametrize("letters", ["", "ACG", "ACGT" * 14, "N" * 5000, "N" * 200_000])
 def test_nothing_is_found_where_nothing_is(letters, circular):

@@ -1,0 +1,94 @@
+"""Compare predicted genes with those of published genomes.
+
+    SEQRAY_DATA=... python benchmarks/genes.py
+
+A row per GenBank file: complete coding genes without pseudogenes, and the share of them that begin with a
+start codon; predicted genes; the share of the annotated stop codons, and of stop and start codons together,
+that the prediction has; the codon table chosen; processor time; and memory beside the letters, in MB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from importlib.metadata import version
+from multiprocessing import get_context
+from pathlib import Path
+
+from machine import ROOT, describe
+from seqray.annotation import Gene, predict_all, read_genes, share_of_starts
+from seqray.core import DNA
+from seqray.io.sequences import read_genbank
+from seqray.io.tables import write_table
+
+COLUMNS = (
+    *("genome", "letters", "contigs", "coding", "with_start_codon"),
+    *("predicted", "same_stop", "same_stop_and_start", "prediction", "cpu_seconds", "memory_mb"),
+)
+
+
+def peak_mb() -> float:
+    """Largest resident memory of this process so far; Linux counts in KiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+
+
+def spans(contig: str, genes: Iterable[Gene], length: int) -> set[tuple[str, str, int, int]]:
+    """Contig, strand, stop and start of each gene, around a circle."""
+    ends = ((g, (g.end if g.strand == "+" else g.start) % length) for g in genes)
+    return {(contig, gene.strand, stop, gene.start_codon % length) for gene, stop in ends}
+
+
+def row_of(path: Path) -> tuple[object, ...]:
+    """Measure one genome."""
+    records = list(read_genbank(path))
+    before, started = peak_mb(), time.process_time()
+    predicted = predict_all(records)
+    cost = time.process_time() - started, peak_mb() - before
+    annotated = read_genes(path)
+    ours, theirs, starts = set(), set(), [0, 0]
+    for record in records:
+        complete = [g for g in annotated.of(record.id) if g.coding and g.complete and not g.pseudo]
+        theirs |= spans(record.id, complete, len(record))
+        ours |= spans(record.id, predicted.of(record.id), len(record))
+        for place, count in enumerate(share_of_starts(complete, DNA.encode(record.sequence))):
+            starts[place] += count
+    stops = {one[:3] for one in ours}
+    return (
+        path.name.removesuffix(".gz"),
+        sum(map(len, records)),
+        len(records),
+        len(theirs),
+        starts[0] / starts[1],
+        len(predicted),
+        sum(one[:3] in stops for one in theirs) / len(theirs),
+        len(theirs & ours) / len(theirs),
+        predicted.source.partition(", ")[2],
+        *cost,
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Write a row per genome."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--data", type=Path, default=os.environ.get("SEQRAY_DATA"))
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/genes.tsv")
+    options = parser.parse_args(argv)
+    if options.data is None:
+        sys.exit("name the folder of public data: --data or SEQRAY_DATA")
+    files = sorted(options.data.glob("ecoli_genome/*.gbff.gz")) + sorted(
+        options.data.glob("genomes/*.gbk.gz")
+    )
+    # A process for each genome: the memory of one before it does not count.
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
+        rows = list(pool.map(row_of, files))
+    header = [*describe(["genes.py"]), f"pyrodigal: {version('pyrodigal')}"]
+    write_table(options.out, COLUMNS, rows, header)
+
+
+if __name__ == "__main__":
+    main()
