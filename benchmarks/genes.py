@@ -21,7 +21,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from machine import ROOT, describe
-from seqray.annotation import Gene, predict_all, read_genes, share_of_starts
+from seqray.annotation import Gene, count_starts, predict_all, read_genes
 from seqray.core import DNA
 from seqray.io.sequences import read_genbank
 from seqray.io.tables import write_table
@@ -55,7 +55,7 @@ def row_of(path: Path) -> tuple[object, ...]:
         complete = [g for g in annotated.of(record.id) if g.coding and g.complete and not g.pseudo]
         theirs |= spans(record.id, complete, len(record))
         ours |= spans(record.id, predicted.of(record.id), len(record))
-        for place, count in enumerate(share_of_starts(complete, DNA.encode(record.sequence))):
+        for place, count in enumerate(count_starts(complete, DNA.encode(record.sequence))):
             starts[place] += count
     stops = {one[:3] for one in ours}
     return (
@@ -64,7 +64,7 @@ def row_of(path: Path) -> tuple[object, ...]:
         len(records),
         len(theirs),
         starts[0] / starts[1],
-        len(predicted),
+        predicted.count,
         sum(one[:3] in stops for one in theirs) / len(theirs),
         len(theirs & ours) / len(theirs),
         predicted.source.partition(", ")[2],

@@ -3,7 +3,7 @@ from .check import (
     check_genes as check_genes,
     check_names as check_names,
     check_starts as check_starts,
-    share_of_starts as share_of_starts,
+    count_starts as count_starts,
 )
 from .genes import Annotation as Annotation, Gene as Gene
 from .index import GeneIndex as GeneIndex

@@ -78,7 +78,7 @@ def check_contig(annotation: Annotation, contig: str, length: int) -> None:
             )
 
 
-def share_of_starts(genes: Sequence[Gene], codes: Codes) -> tuple[int, int]:
+def count_starts(genes: Sequence[Gene], codes: Codes) -> tuple[int, int]:
     """Count the genes that begin with a start codon of bacteria (ATG, GTG, TTG, CTG, ATT, ATC, ATA).
 
     Parameters
@@ -119,7 +119,7 @@ def check_starts(with_start: int, looked_at: int, source: str) -> None:
     Parameters
     ----------
     with_start, looked_at
-        Counts of `share_of_starts`, summed over contigs.
+        Counts of `count_starts`, summed over contigs.
     source
         Of the annotation.
     """

@@ -85,7 +85,9 @@ class Annotation:
         """The genes of one contig; empty if there are none."""
         return self.genes.get(contig, ())
 
-    def __len__(self) -> int:
+    @property
+    def count(self) -> int:
+        """Number of genes, each piece of a gene in several counted."""
         return sum(map(len, self.genes.values()))
 
 

@@ -57,8 +57,8 @@ class GenePredictor:
     def train(cls, sequences: Iterable[str], table: int | None = None) -> GenePredictor:
         """Learn from the contigs of one genome.
 
-        Nothing is learned from fewer than `MIN_TRAINING` letters, or where contigs below `MIN_N50` hold half
-        of them: ready-made models of many species are used, those of the codon table if one is given.
+        Nothing is learned from fewer than `MIN_TRAINING` letters, or where contigs below `MIN_N50` hold more
+        than half of them: ready-made models of many species are used, those of the codon table if one is given.
 
         Parameters
         ----------

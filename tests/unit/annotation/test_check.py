@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seqray.annotation import Annotation, Gene, check_contig, check_genes, check_starts, share_of_starts
+from seqray.annotation import Annotation, Gene, check_contig, check_genes, check_starts, count_starts
 from seqray.core import DNA, InputError
 
 
@@ -67,14 +67,14 @@ def test_start_codons_are_counted_on_both_strands_and_across_the_origin():
         Gene(0, 9, "+", "no start", partial_start=True),
         Gene(0, 9, "+", "no frame", pseudo=True),
     ]
-    assert share_of_starts(genes, DNA.encode(letters)) == (3, 5)
-    assert share_of_starts([], DNA.encode(letters)) == (0, 0)
-    assert share_of_starts([], DNA.encode("")) == (0, 0)
+    assert count_starts(genes, DNA.encode(letters)) == (3, 5)
+    assert count_starts([], DNA.encode(letters)) == (0, 0)
+    assert count_starts([], DNA.encode("")) == (0, 0)
     rotated = letters[5:] + letters[:5]
     moved = [
         Gene((g.start - 5) % 28, (g.start - 5) % 28 + g.end - g.start, g.strand, g.name) for g in genes[:5]
     ]
-    assert share_of_starts(moved, DNA.encode(rotated)) == (3, 5)
+    assert count_starts(moved, DNA.encode(rotated)) == (3, 5)
 
 
 def test_genes_at_random_places_are_refused():

@@ -128,7 +128,7 @@ def rows(*lines: str) -> str:
 def test_the_same_genes_from_both_formats(tmp_path, text):
     annotation = read(tmp_path, text)
     assert annotation.of("chr1.1") == EXPECTED
-    assert len(annotation) == len(EXPECTED)
+    assert annotation.count == len(EXPECTED)
     assert annotation.lengths == {"chr1.1": 1200}
     assert set(annotation.circular) == {"chr1.1"}
     assert annotation.of("other") == ()
@@ -269,7 +269,7 @@ def test_parts_on_other_records_are_left_out(tmp_path):
 
 
 def test_a_file_without_genes_has_none(tmp_path):
-    assert len(read(tmp_path, genbank("     source          1..1200\n"))) == 0
+    assert read(tmp_path, genbank("     source          1..1200\n")).count == 0
     assert read(tmp_path, "##gff-version 3\n##sequence-region c1 1 9\n").genes == {"c1": ()}
 
 
