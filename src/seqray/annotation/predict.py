@@ -58,7 +58,8 @@ class GenePredictor:
         """Learn from the contigs of one genome.
 
         Nothing is learned from fewer than `MIN_TRAINING` letters, or where contigs below `MIN_N50` hold more
-        than half of them: ready-made models of many species are used, those of the codon table if one is given.
+        than half of them: ready-made models of many species are used, those of the codon table if one is
+        given. Raises `InputError` for a contig of more than `MAX_CONTIG` letters.
 
         Parameters
         ----------
@@ -70,7 +71,7 @@ class GenePredictor:
             longest contigs. Tables are not compared where more than .85 is coding by table 11.
         """
         _check_table(table)
-        contigs = _take(sequences, MAX_TRAINING)
+        contigs = _take((_bounded(sequence) for sequence in sequences), MAX_TRAINING)
         if not _can_train(contigs):
             return cls(_ready_made(table), None)
         if table is not None:
@@ -98,12 +99,7 @@ class GenePredictor:
         name
             Genes are named ``name_1``, ``name_2``, ... in their order.
         """
-        if len(sequence) > MAX_CONTIG:
-            raise InputError(
-                f"has {len(sequence)} letters, too many for a bacterium; genes can't be predicted",
-                where=f"record '{name}'",
-                remedy="give genes in a file, or none",
-            )
+        _bounded(sequence, where=f"record '{name}'")
         genes = genes_on_circle(sequence, self._find) if circular else self._find(sequence)
         return tuple(replace(gene, name=f"{name}_{number}") for number, gene in enumerate(genes, start=1))
 
@@ -173,6 +169,16 @@ def _check_table(table: int | None) -> None:
         raise ConfigError(
             f"unknown codon table {table}", remedy=f"choose one of {', '.join(map(str, known))}"
         )
+
+
+def _bounded(sequence: str, where: str = "") -> str:
+    if len(sequence) > MAX_CONTIG:
+        raise InputError(
+            f"genes can't be predicted in a contig of {len(sequence)} letters, too many for a bacterium",
+            where=where,
+            remedy="give genes in a file, or none",
+        )
+    return sequence
 
 
 def _take(sequences: Iterable[str], most: int) -> list[str]:

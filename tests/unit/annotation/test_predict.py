@@ -135,8 +135,11 @@ def test_genes_do_not_run_through_a_gap(genome, predictor):
 
 
 def test_a_contig_too_long_for_a_bacterium_is_refused(predictor):
-    with pytest.raises(InputError, match=r"record 'chr1': has 32000001 letters.*give genes in a file"):
-        predictor.genes_of("A" * (MAX_CONTIG + 1), name="chr1")
+    letters = "A" * (MAX_CONTIG + 1)
+    with pytest.raises(InputError, match=r"record 'chr1': genes.* of 32000001 letters.*give genes in a file"):
+        predictor.genes_of(letters, name="chr1")
+    with pytest.raises(InputError, match=r"^genes can't be predicted in a contig of 32000001 letters"):
+        GenePredictor.train([letters])
 
 
 def test_unknown_codon_tables_are_refused():
