@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+from seqray.annotation.genes import Gene
 
 TRACKS = (
     "known",
@@ -45,26 +46,7 @@ _FULL = 255  # stands for 1
 _AHEAD = np.round(_FULL * np.arange(1, REACH + 1) / REACH).astype(np.uint8)
 
 
-class GeneLike(Protocol):
-    """What the tracks show of a gene."""
-
-    @property
-    def start(self) -> int: ...
-    @property
-    def end(self) -> int: ...
-    @property
-    def strand(self) -> str: ...
-    @property
-    def coding(self) -> bool: ...
-    @property
-    def partial_start(self) -> bool: ...
-    @property
-    def partial_end(self) -> bool: ...
-
-
-def gene_tracks(
-    genes: Sequence[GeneLike] | None, length: int, strand: str, *, circular: bool = False
-) -> Tracks:
+def gene_tracks(genes: Sequence[Gene] | None, length: int, strand: str, *, circular: bool = False) -> Tracks:
     """Tracks of a contig, in the direction of a strand.
 
     Parameters
@@ -100,15 +82,13 @@ class _Painter:
     def __init__(self, tracks: Tracks, length: int, circular: bool) -> None:
         self._tracks, self._length, self._circular = tracks, length, circular
 
-    def paint(self, gene: GeneLike, start: int, end: int, *, same: bool) -> None:
+    def paint(self, gene: Gene, start: int, end: int, *, same: bool) -> None:
         if not gene.coding:
             self._add("untranslated", start, np.full(end - start, _FULL, dtype=np.uint8))
         elif same:
-            # A gene that begins beyond the contig ends with a whole codon.
-            phase = (start - end) % 3 if gene.partial_start else 0
             for frame in range(3):
                 row = np.zeros(end - start, dtype=np.uint8)
-                row[(frame - phase) % 3 :: 3] = _FULL
+                row[frame::3] = _FULL
                 self._add(f"frame-{frame + 1}", start, row)
         else:
             self._add("opposite", start, np.full(end - start, _FULL, dtype=np.uint8))
@@ -132,7 +112,7 @@ class _Painter:
     def _add(self, name: str, first: int, values: Tracks) -> None:
         """Raise a row to at least these values."""
         row = self._tracks[_ROWS[name]]
-        if 0 <= first and first + len(values) <= self._length:
+        if first >= 0 and first + len(values) <= self._length:
             part = row[first : first + len(values)]
             np.maximum(part, values, out=part)
             return
