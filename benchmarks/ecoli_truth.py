@@ -167,18 +167,21 @@ def load_truth(data: Path) -> Truth:
     return Truth(genome, tuple(genes), offsets, lifted, pairs, unknown)
 
 
-def merge_starts(rows: Iterable[Placed], distance: int = SAME_START) -> dict[str, list[int]]:
+def merge_starts(rows: Sequence[Placed], distance: int = SAME_START) -> dict[str, list[int]]:
     """Return the distinct starts per strand, sorted: the middle member of each single-linkage cluster."""
-    merged: dict[str, list[int]] = {}
-    for strand in "+-":
-        clusters: list[list[int]] = []
-        for position in sorted({row.position for row in rows if row.strand == strand}):
-            if clusters and position - clusters[-1][-1] <= distance:
-                clusters[-1].append(position)
-            else:
-                clusters.append([position])
-        merged[strand] = [cluster[(len(cluster) - 1) // 2] for cluster in clusters]
-    return merged
+    found = {strand: {row.position for row in rows if row.strand == strand} for strand in "+-"}
+    return {strand: merge_near(positions, distance) for strand, positions in found.items()}
+
+
+def merge_near(positions: Iterable[int], distance: int = SAME_START) -> list[int]:
+    """Return the middle member of each single-linkage cluster of positions, sorted."""
+    clusters: list[list[int]] = []
+    for position in sorted(positions):
+        if clusters and position - clusters[-1][-1] <= distance:
+            clusters[-1].append(position)
+        else:
+            clusters.append([position])
+    return [cluster[(len(cluster) - 1) // 2] for cluster in clusters]
 
 
 def in_region(rows: Iterable[Placed], region: tuple[int, int]) -> list[Placed]:

@@ -6,14 +6,13 @@ from seqray.core import ConfigError, ModelConfig
 from seqray.models import (
     AxialTransformer,
     BackboneClassifier,
-    LocatorTransformer,
     SequenceTransformer,
     build_network as build_own_network,
 )
 from seqray.models.tokenizers import Tokenizer, make_tokenizer
 
 SequenceNetwork = SequenceTransformer | BackboneClassifier
-Network = SequenceNetwork | AxialTransformer | LocatorTransformer
+Network = SequenceNetwork | AxialTransformer
 
 
 def build_network(config: ModelConfig) -> Network:

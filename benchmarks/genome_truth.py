@@ -1,0 +1,122 @@
+"""Mapped starts of several genomes, for a benchmark that leaves one genus out.
+
+The tables are those that ``data/prepare_genomes.py`` writes. A genome of several contigs is laid end to end,
+so that calls and starts have one coordinate and ``matching.py`` serves them, too.
+
+Unlisted is not false: precision against these starts is a lower bound, and only as comparable between
+species as their mapping was thorough.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
+
+from ecoli_truth import merge_near
+from loci import Finder
+from matching import Calls, Starts, make_starts, rank_calls
+from seqray.core import DNA
+from seqray.io.sequences import read_sequences
+
+WINDOW_START = 39
+"""Index of the transcription start in the 40-letter windows of Promotech's published scans."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownStart:
+    """One mapped start: 0-based ``position`` on the contigs laid end to end."""
+
+    position: int
+    strand: str
+    site: str
+    distance: int | None
+    sources: frozenset[str]
+    strong: bool
+
+    @property
+    def upstream(self) -> bool:
+        """True for a start at most 500 letters before a gene of its strand."""
+        return self.distance is not None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownGenome:
+    """A genome with mapped starts that are good enough to judge calls by."""
+
+    name: str
+    species: str
+    genus: str
+    domain: str
+    contigs: Mapping[str, str]
+    starts: tuple[KnownStart, ...]
+
+    def select(self, keep: Callable[[KnownStart], bool] = lambda _: True) -> Starts:
+        """Return distinct starts, those within five letters of each other merged."""
+        kept = [start for start in self.starts if keep(start)]
+        return make_starts(
+            {s: merge_near({start.position for start in kept if start.strand == s}) for s in "+-"}
+        )
+
+    def gene_starts(self) -> Starts:
+        """Return the starts upstream of genes."""
+        return self.select(lambda start: start.upstream)
+
+
+def read_genomes(sheet: Path, least_weight: float = 0.5) -> list[KnownGenome]:
+    """Read the genomes of a sheet whose starts are worth at least a weight."""
+    with sheet.open() as handle:
+        rows = list(csv.DictReader(handle, delimiter="\t"))
+    return [read_genome(sheet.parent, row) for row in rows if float(row["weight"]) >= least_weight]
+
+
+def read_genome(folder: Path, row: Mapping[str, str]) -> KnownGenome:
+    """Read one genome of a sheet; starts of no weight are left out."""
+    contigs = {r.id: r.sequence.upper() for r in read_sequences(folder / row["genome"], DNA)}
+    with (folder / row["sites"]).open() as handle:
+        sites = [site for site in csv.DictReader(handle, delimiter="\t") if float(site["weight"]) > 0]
+    offsets = end_to_end(contigs)
+    starts = tuple(known_start(site, offsets[site["contig"]]) for site in sites)
+    return KnownGenome(row["name"], row["species"], row["genus"], row["domain"], contigs, starts)
+
+
+def end_to_end(contigs: Mapping[str, str]) -> dict[str, int]:
+    """Return where each contig begins when they are laid end to end."""
+    return dict(zip(contigs, accumulate(map(len, contigs.values()), initial=0), strict=False))
+
+
+def known_start(site: Mapping[str, str], offset: int) -> KnownStart:
+    """Make a start of a row of a sites table."""
+    return KnownStart(
+        position=offset + int(site["position"]) - 1,
+        strand=site["strand"],
+        site=site["site"],
+        distance=int(site["distance"]) if site["distance"] else None,
+        sources=frozenset(site["source"].split(";")),
+        strong=site["strong"] == "1",
+    )
+
+
+def read_promotech(path: Path, genome: KnownGenome) -> Calls:
+    """Read one of Promotech's published scans, placed by its letters (so that a relative's serves, too)."""
+    with gzip.open(path, "rt") as handle:
+        rows = [(row["sequence"], float(row["score"])) for row in csv.DictReader(handle, delimiter="\t")]
+    return place_calls(rows, genome)
+
+
+def place_calls(rows: Iterable[tuple[str, float]], genome: KnownGenome) -> Calls:
+    """Place windows of 40 letters with their scores; one that stands at several places is a call at each."""
+    finder, offsets = Finder(genome.contigs), end_to_end(genome.contigs)
+    placed = [
+        (offsets[contig] + position, strand, score)
+        for letters, score in dict(rows).items()
+        for contig, position, strand in finder.find(letters, WINDOW_START)
+    ]
+    position, strand, score = zip(*placed, strict=True)
+    return rank_calls(position, strand, score)

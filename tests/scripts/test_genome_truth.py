@@ -1,0 +1,58 @@
+"""Mapped starts of genomes as a benchmark's truth: contigs end to end, merging, published windows."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from genome_truth import KnownGenome, KnownStart, end_to_end, place_calls, read_genomes
+
+RNG = random.Random(23)
+FIRST, SECOND = ("".join(RNG.choice("ACGT") for _ in range(n)) for n in (300, 200))
+PAIRS = str.maketrans("ACGT", "TGCA")
+
+
+def known(position: int, strand: str = "+", distance: int | None = 10) -> KnownStart:
+    return KnownStart(position, strand, "promoter", distance, frozenset({"a"}), False)
+
+
+def make(*starts: KnownStart) -> KnownGenome:
+    return KnownGenome("g", "G s", "G", "bacteria", {"c1": FIRST, "c2": SECOND}, starts)
+
+
+def test_starts_within_five_letters_are_one():
+    genome = make(known(10), known(14), known(19), known(25), known(12, "-"), known(90, distance=None))
+    # 10, 14 and 19 are linked, and their middle is 14; 25 is six letters from 19.
+    assert genome.select().position.tolist() == [14, 25, 90, 12]
+    assert genome.select().plus.tolist() == [True, True, True, False]
+    assert genome.gene_starts().position.tolist() == [14, 25, 12]
+
+
+def test_windows_are_calls_at_their_last_letter():
+    assert end_to_end(make().contigs) == {"c1": 0, "c2": 300}
+    back = SECOND[50:90].translate(PAIRS)[::-1]
+    calls = place_calls([(FIRST[20:60], 0.7), (back, 0.9), ("A" * 40, 0.8)], make())
+    assert calls.position.tolist() == [350, 59]
+    assert calls.plus.tolist() == [False, True]
+    assert calls.score.tolist() == [0.9, 0.7]
+
+
+def test_a_sheet_is_read_with_the_starts_that_have_weight(tmp_path: Path):
+    (tmp_path / "g.fa").write_text(f">c1\n{FIRST}\n>c2\n{SECOND}\n")
+    columns = ["species", "genus", "genome", "genes", "sites", "weight", "domain", "name", "note"]
+    good = ["G s", "G", "g.fa", "", "g.tsv", "1.0", "bacteria", "g", ""]
+    poor = ["H s", "H", "none.fa", "", "none.tsv", "0.2", "bacteria", "h", ""]
+    (tmp_path / "genomes.tsv").write_text("\n".join("\t".join(row) for row in (columns, good, poor)) + "\n")
+    sites = [
+        ["contig", "position", "strand", "site", "weight", "source", "part", "strong", "distance", "inside"],
+        ["c1", "11", "+", "promoter", "1.00", "a;b", "", "1", "0", ""],
+        ["c2", "11", "-", "internal", "0.50", "a", "", "0", "", "same"],
+        ["c2", "99", "-", "internal", "0.00", "b", "", "0", "", "same"],
+    ]
+    (tmp_path / "g.tsv").write_text("\n".join("\t".join(row) for row in sites) + "\n")
+    (genome,) = read_genomes(tmp_path / "genomes.tsv")
+    assert (genome.name, genome.species, genome.genus) == ("g", "G s", "G")
+    assert genome.starts == (
+        KnownStart(10, "+", "promoter", 0, frozenset({"a", "b"}), True),
+        KnownStart(310, "-", "internal", None, frozenset({"a"}), False),
+    )
