@@ -61,6 +61,7 @@ from .kmers import (
 )
 from .model_config import (
     BackboneConfig as BackboneConfig,
+    LocatorConfig as LocatorConfig,
     ModelConfig as ModelConfig,
     StemConfig as StemConfig,
     require as require,

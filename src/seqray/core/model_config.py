@@ -11,6 +11,10 @@ from seqray.core.errors import ConfigError
 
 # What of `ModelConfig` a model on a backbone has; its directory settles the rest.
 BACKBONE_SETTINGS = ("kind", "backbone", "alphabet", "classes", "dropout", "max_length")
+LOCATOR_SETTINGS = (
+    *("kind", "locator", "alphabet", "classes", "d_model", "layers", "heads", "d_ff"),
+    *("activation", "dropout", "positions", "max_length"),
+)
 LONGEST_WORDS = {"dna": 7, "rna": 7, "protein": 3}  # tables of all words have 16384 rows then, or 8000
 
 
@@ -102,8 +106,33 @@ class BackboneConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LocatorConfig:
+    """What a locator has besides blocks of attention.
+
+    Attributes
+    ----------
+    tracks
+        Names of the gene tracks that it reads beside the letters, see `seqray.annotation.TRACKS`; without
+        any it reads letters alone.
+    window
+        Tokens on either side that a token attends to [W].
+    stem
+        Channels of the first convolution.
+    """
+
+    tracks: tuple[str, ...] = ()
+    window: int = 32
+    stem: int = 32
+
+    def __post_init__(self) -> None:
+        require(len(set(self.tracks)) == len(self.tracks), "model.locator.tracks", "repeats a name")
+        require(1 <= self.window <= 1024, "model.locator.window", "lies between 1 and 1024")
+        require(1 <= self.stem <= 1024, "model.locator.stem", "lies between 1 and 1024")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelConfig:
-    """The shape of a `SequenceTransformer` or `AxialTransformer`; letters in brackets are those of the docs.
+    """The shape of a network; letters in brackets are those of the docs.
 
     Attributes
     ----------
@@ -112,7 +141,10 @@ class ModelConfig:
         character tokenizer, multi-head attention, no stem that merges letters, no contexts, gain or matrix.
         ``backbone`` reads single sequences with a pretrained encoder: it determines tokens and shape,
         so that only ``backbone``, ``alphabet``, ``classes``, ``dropout`` (before the head) and ``max_length``
-        remain to be set.
+        remain to be set. ``locator`` scores every position of a strand for each class of site, by attention
+        within windows; it takes dna, rotary positions and none of the options of single sequences.
+    locator
+        Of ``locator``: gene tracks, window of attention, stem.
     backbone
         Of ``backbone``: which encoder, and what of it is trained.
     tied
@@ -185,7 +217,7 @@ class ModelConfig:
     max_length: int = 1024
     stem: StemConfig | None = None
     contexts: tuple[str, ...] = ()
-    kind: Literal["sequence", "alignment", "backbone"] = "sequence"
+    kind: Literal["sequence", "alignment", "backbone", "locator"] = "sequence"
     tied: bool = True
     max_rows: int = 64
     row_choice: Literal["diverse", "random"] = "diverse"
@@ -193,12 +225,17 @@ class ModelConfig:
     words: int = 0
     helices: bool = False
     backbone: BackboneConfig | None = None
+    locator: LocatorConfig | None = None
 
     def __post_init__(self) -> None:
         if self.kind == "backbone":
             self._check_backbone()
         else:
             require(self.backbone is None, "model.backbone", "requires 'model.kind: backbone'")
+        if self.kind == "locator":
+            self._check_locator()
+        else:
+            require(self.locator is None, "model.locator", "requires 'model.kind: locator'")
         require(self.max_rows >= 1, "model.max_rows", "is 1 or more")
         if self.kind == "alignment":
             self._check_alignment()
@@ -227,7 +264,8 @@ class ModelConfig:
         )
         require(all(self.contexts), "model.contexts", "are names, none of them empty")
         require(len(set(self.contexts)) == len(self.contexts), "model.contexts", "repeats a name")
-        require(self.classes >= 2, "model.classes", "is 2 or more")
+        fewest = 1 if self.kind == "locator" else 2
+        require(self.classes >= fewest, "model.classes", f"is {fewest} or more")
         require(self.layers >= 1, "model.layers", "is 1 or more")
         for name in ("position_gain", "position_matrix"):
             require(
@@ -275,6 +313,12 @@ class ModelConfig:
         _refuse_set(self, "model", settled, "is settled by the backbone; leave it out")
         if self.backbone is None:  # its directory may be named on the command line alone
             object.__setattr__(self, "backbone", BackboneConfig())
+
+    def _check_locator(self) -> None:
+        settled = [f.name for f in dataclasses.fields(self) if f.name not in LOCATOR_SETTINGS]
+        _refuse_set(self, "model", settled, "is not for 'model.kind: locator'; leave it out")
+        if self.locator is None:
+            object.__setattr__(self, "locator", LocatorConfig())
 
     def _check_alignment(self) -> None:
         why = "requires 'model.kind: sequence'"

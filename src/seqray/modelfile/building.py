@@ -6,13 +6,14 @@ from seqray.core import ConfigError, ModelConfig
 from seqray.models import (
     AxialTransformer,
     BackboneClassifier,
+    LocatorTransformer,
     SequenceTransformer,
     build_network as build_own_network,
 )
 from seqray.models.tokenizers import Tokenizer, make_tokenizer
 
 SequenceNetwork = SequenceTransformer | BackboneClassifier
-Network = SequenceNetwork | AxialTransformer
+Network = SequenceNetwork | AxialTransformer | LocatorTransformer
 
 
 def build_network(config: ModelConfig) -> Network:

@@ -43,13 +43,26 @@ def make_self_test(model: TrainedModel) -> dict[str, list]:
 def _logits_of(
     model: TrainedModel, texts: Sequence[str], contexts: Sequence[str | None] = ()
 ) -> list[list[float]]:
-    encode = _INPUTS[model.card.model.kind].encode
+    compute = _INPUTS[model.card.model.kind].compute
     rows = []
     for text, context in itertools.zip_longest(texts, contexts):
-        tokens = torch.from_numpy(np.asarray(encode(model.with_context(context), text), dtype=np.int64))
-        logits = model.logits(tokens[None].to(model.device))[0]
+        logits = compute(model.with_context(context), text)
         rows.append([round_number(value, 8) for value in logits.tolist()])
     return rows
+
+
+def _classify(model: TrainedModel, codes: np.ndarray) -> torch.Tensor:
+    tokens = torch.from_numpy(np.asarray(codes, dtype=np.int64))
+    return model.logits(tokens[None].to(model.device))[0]
+
+
+def _locate(model: TrainedModel, text: str) -> torch.Tensor:
+    """Score the middle of a sequence; tracks that follow from its letters let every weight count."""
+    text = text[: len(text) // 4 * 4]
+    letters = torch.from_numpy(model.alphabet.encode(text).astype(np.int64))[None].to(model.device)
+    rows = torch.arange(model.locators[0].tracks, device=letters.device)[:, None]
+    tracks = ((letters[:, None] + 1) * (rows + 3) * 37 % 256).to(torch.uint8)  # (1, T, L)
+    return model.locate(letters, tracks)[0, len(text) // 2]
 
 
 def _draw_sequences(card: Card, rng: np.random.Generator) -> list[str]:
@@ -78,17 +91,22 @@ def _encode_alignment(model: TrainedModel, text: str) -> np.ndarray:
 
 
 class _Inputs(NamedTuple):
-    """Draws and encodes the inputs of one kind of model."""
+    """Draws the inputs of one kind of model, and computes the (K,) logits of one."""
 
     draw: Callable[[Card, np.random.Generator], list[str]]
-    encode: Callable[[TrainedModel, str], np.ndarray]
+    compute: Callable[[TrainedModel, str], torch.Tensor]
 
 
-_SEQUENCES = _Inputs(_draw_sequences, lambda model, text: model.tokenizer.encode(text))
+_SEQUENCES = _Inputs(
+    _draw_sequences, lambda model, text: _classify(model, np.asarray(model.tokenizer.encode(text)))
+)
 _INPUTS: Mapping[str, _Inputs] = {
     "sequence": _SEQUENCES,
     "backbone": _SEQUENCES,
-    "alignment": _Inputs(_draw_alignments, _encode_alignment),
+    "alignment": _Inputs(
+        _draw_alignments, lambda model, text: _classify(model, _encode_alignment(model, text))
+    ),
+    "locator": _Inputs(_draw_sequences, _locate),
 }
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from seqray.core import ALPHABETS, Alphabet, Card, ConfigError
 from seqray.modelfile.building import Network, SequenceNetwork, build_tokenizer
+from seqray.models import LocatorTransformer
 from seqray.models.tokenizers import Tokenizer, context_index
 
 
@@ -87,6 +88,36 @@ class TrainedModel:
         known = self.card.model
         full = None if name is None else known.contexts[context_index(known, name)]
         return replace(self, context=full)
+
+    @property
+    def locators(self) -> tuple[LocatorTransformer, ...]:
+        """The members of a locator. Raises ConfigError for a model of another kind."""
+        found = tuple(one for one in self.networks if isinstance(one, LocatorTransformer))
+        if len(found) < len(self.networks):
+            raise ConfigError(
+                f"model '{self.card.name}' reads {self.card.model.kind}s",
+                remedy="give a locator, such as 'bacteria-genome'",
+            )
+        return found
+
+    @torch.inference_mode()
+    def locate(self, letters: Tensor, tracks: Tensor | None = None) -> Tensor:
+        """Return calibrated logits along a strand: the mean over members, divided by the temperature.
+
+        Parameters
+        ----------
+        letters
+            (B, L) codes; L is a multiple of 4.
+        tracks
+            (B, T, L) uint8, the gene tracks that the model names; None where no genes are known.
+
+        Returns
+        -------
+        Tensor
+            (B, L, K) float32; its logistic is the score of each class of site at each letter.
+        """
+        members = [net(letters, tracks).logits.float() for net in self.locators]
+        return torch.stack(members).mean(dim=0) / self.card.temperature
 
     @torch.inference_mode()
     def logits(self, tokens: Tensor, *masks: Tensor | None) -> Tensor:

@@ -1,8 +1,8 @@
 """Networks: tokens in, logits out. They know neither files nor records.
 
 - `tokenizers`: letters to tokens; `batches`: tokens and masks of many records; `devices`
-- `attention`, `axial`, `positions`, `layers`, `kernels`: the parts
-- `sequence`, `alignment`, `backbone`: the three networks; `build`: the network that a configuration names
+- `attention`, `windowed_attention`, `axial`, `positions`, `layers`, `kernels`: the parts
+- `sequence`, `alignment`, `backbone`, `locator`: the networks; `build`: the one that settings name
 - `output`: logits and attention
 """
 

@@ -29,6 +29,11 @@ from .layers import (
     FeedForward as FeedForward,
     TokenEmbedding as TokenEmbedding,
 )
+from .locator import (
+    LETTERS as LETTERS,
+    LocatorTransformer as LocatorTransformer,
+    locator_radius as locator_radius,
+)
 from .positions import (
     EndMatrix as EndMatrix,
     PositionGain as PositionGain,
@@ -39,3 +44,4 @@ from .positions import (
     sinusoidal as sinusoidal,
 )
 from .sequence import SequenceTransformer as SequenceTransformer
+from .windowed_attention import WindowedAttention as WindowedAttention

@@ -9,13 +9,15 @@ from torch import nn
 from seqray.core import ALPHABETS, ConfigError, ModelConfig
 from seqray.models.alignment import GAP_TOKENS, AxialTransformer
 from seqray.models.layers import SPECIAL_TOKENS
+from seqray.models.locator import LocatorTransformer
 from seqray.models.sequence import SequenceTransformer
 
-Network = SequenceTransformer | AxialTransformer
+Network = SequenceTransformer | AxialTransformer | LocatorTransformer
 
-NETWORKS: Mapping[str, Callable[[ModelConfig, int], Network]] = {
-    "sequence": SequenceTransformer,
-    "alignment": AxialTransformer,
+NETWORKS: Mapping[str, Callable[[ModelConfig], Network]] = {
+    "sequence": lambda config: SequenceTransformer(config, vocabulary_size(config)),
+    "alignment": lambda config: AxialTransformer(config, vocabulary_size(config)),
+    "locator": LocatorTransformer,
 }
 
 
@@ -32,7 +34,7 @@ def build_network(config: ModelConfig) -> Network:
     """
     if config.kind not in NETWORKS:
         raise ConfigError(f"'model.kind' is {config.kind}", remedy=f"choose {' or '.join(NETWORKS)}")
-    return NETWORKS[config.kind](config, vocabulary_size(config))
+    return NETWORKS[config.kind](config)
 
 
 def build_model(config: ModelConfig) -> SequenceTransformer:

@@ -1,0 +1,170 @@
+"""The locator: a transformer that scores every position of a strand for each class of site."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from seqray.core import LocatorConfig, ModelConfig
+from seqray.models.layers import ACTIVATIONS, ChannelsLastConvolution, ResidualBlock
+from seqray.models.output import AttentionStep
+from seqray.models.positions import Rotation, rotary_angles
+from seqray.models.windowed_attention import WindowedAttention
+
+LETTERS = 4
+STRIDE = 4  # letters per token
+_WIDE, _MERGE = 11, 8  # widths of the two convolutions of the stem
+_FULL = 255.0  # of a track, which comes as bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LocatorOutput:
+    """Scores along a strand.
+
+    Attributes
+    ----------
+    logits
+        (B, L, K), a score for each class of site at each letter; its logistic is a probability.
+    tracks
+        (B, L, T), the logit of each gene track, predicted from what was read: the auxiliary task.
+    attention
+        A step for each layer, if asked for.
+    """
+
+    logits: Tensor
+    tracks: Tensor
+    attention: tuple[AttentionStep, ...] = ()
+
+
+class LocatorStem(nn.Module):
+    """Letters and tracks (B, L, 4 + T) to tokens (B, L/4, D): a convolution, and one that merges letters."""
+
+    def __init__(self, channels: int, width: int, d_model: int, activation: str) -> None:
+        super().__init__()
+        self.detect = ChannelsLastConvolution(channels, width, _WIDE)
+        self.merge = nn.Conv1d(width, d_model, _MERGE, STRIDE, padding=(_MERGE - STRIDE) // 2)
+        self.activation = ACTIVATIONS[activation]
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.activation(self.detect(x)).transpose(1, 2)
+        return self.merge(x).transpose(1, 2).contiguous()  # (B, D, L/4) -> (B, L/4, D)
+
+
+class WindowedBlock(ResidualBlock):
+    """Pre-norm residual block: x + WindowedAttention(norm(x)), then x + FeedForward(norm(x))."""
+
+    def add_attention(self, config: ModelConfig) -> None:
+        window = _settings(config).window
+        self.attention_norm = nn.LayerNorm(config.d_model)
+        self.attention = WindowedAttention(config.d_model, config.heads, window)
+
+    def forward(
+        self, x: Tensor, rotation: Rotation, *, need_weights: bool = False
+    ) -> tuple[Tensor, tuple[AttentionStep, ...]]:
+        """Attention and feed-forward: (B, L, D), and the attention step.
+
+        Parameters
+        ----------
+        x
+            (B, L, D).
+        rotation
+            Cosine and sine of the rotary angles.
+        need_weights
+            Also return the attention weights.
+        """
+        attended, weights = self.attention(self.attention_norm(x), rotation, need_weights=need_weights)
+        x = x + self.dropout(attended)
+        steps = () if weights is None else (AttentionStep("sequence", weights, None),)
+        return self.add_feed_forward(x), steps
+
+
+class LocatorTransformer(nn.Module):
+    """Letters and gene tracks of a stretch to a score at each letter, for one strand.
+
+    A convolutional stem makes a token of every four letters; blocks of attention within a window follow; a
+    linear map gives the scores of the four letters. What lies further than `radius` letters from a letter
+    does not change its score.
+
+    Parameters
+    ----------
+    config
+        Shape of the network.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        settings, width = _settings(config), config.d_model
+        self.config, self.tracks = config, len(settings.tracks)
+        self.stem = LocatorStem(LETTERS + self.tracks, settings.stem, width, config.activation)
+        self.blocks = nn.ModuleList(WindowedBlock(config) for _ in range(config.layers))
+        self.norm = nn.LayerNorm(width)
+        self.dropout = nn.Dropout(config.dropout)
+        self.head = nn.Linear(width, STRIDE * (config.classes + self.tracks))
+
+    @property
+    def radius(self) -> int:
+        """Letters on either side of a letter that may change its score."""
+        return locator_radius(self.config)
+
+    def forward(
+        self, letters: Tensor, tracks: Tensor | None = None, *, return_attention: bool = False
+    ) -> LocatorOutput:
+        """Scores of the letters of a strand.
+
+        Parameters
+        ----------
+        letters
+            (B, L) codes, 0 to 3 for A, C, G, T and above for unknown; L is a multiple of 4.
+        tracks
+            (B, T, L) uint8, 255 stands for 1; None where no genes are known.
+        return_attention
+            Take the explicit path through all blocks and return their weights.
+        """
+        return self.locate(self.embed(letters, tracks), return_attention=return_attention)
+
+    def embed(self, letters: Tensor, tracks: Tensor | None = None) -> Tensor:
+        """Input of the stem, (B, L, 4 + T): one channel a letter, then the tracks.
+
+        Parameters
+        ----------
+        letters
+            (B, L) codes.
+        tracks
+            (B, T, L) uint8, or None.
+        """
+        dtype = self.norm.weight.dtype
+        x = torch.zeros(*letters.shape, LETTERS + self.tracks, dtype=dtype, device=letters.device)
+        x[..., :LETTERS] = letters[..., None] == torch.arange(LETTERS, device=letters.device)
+        if tracks is not None:
+            x[..., LETTERS:] = tracks.transpose(1, 2)
+            x[..., LETTERS:] /= _FULL
+        return x
+
+    def locate(self, x: Tensor, *, return_attention: bool = False) -> LocatorOutput:
+        """Scores from embedded letters and tracks (B, L, 4 + T)."""
+        if x.shape[1] % STRIDE:
+            raise ValueError(f"{x.shape[1]} letters are no multiple of {STRIDE}")
+        x = self.stem(x)
+        rotation = rotary_angles(
+            torch.arange(x.shape[1], device=x.device), self.config.d_model // self.config.heads
+        )
+        steps: list[AttentionStep] = []
+        for block in self.blocks:
+            x, taken = block(x, rotation, need_weights=return_attention)
+            steps += taken
+        scores = self.head(self.dropout(self.norm(x)))  # (B, L/4, 4·(K + T))
+        scores = scores.unflatten(-1, (STRIDE, -1)).flatten(1, 2)
+        logits, tracks = scores.split([self.config.classes, self.tracks], dim=-1)
+        return LocatorOutput(logits, tracks, tuple(steps))
+
+
+def locator_radius(config: ModelConfig) -> int:
+    """Letters on either side of a letter that may change its score."""
+    reach = _WIDE // 2 + (_MERGE - STRIDE) // 2 + STRIDE - 1  # of the stem, from the last letter of a token
+    return STRIDE * _settings(config).window * config.layers + reach
+
+
+def _settings(config: ModelConfig) -> LocatorConfig:
+    return config.locator or LocatorConfig()

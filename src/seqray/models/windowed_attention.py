@@ -1,0 +1,123 @@
+"""Multi-head attention within a sliding window: each token attends to those at most W tokens away.
+
+The cost is linear in the length, and one layer carries information over W tokens and no further. Sources:
+Vaswani et al. 2017 (attention), Beltagy et al. 2020, "Longformer", section 3.1 (sliding windows), Su et al.
+2021, "RoFormer" (rotary positions, which depend on distance alone).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from seqray.models.positions import Rotation
+
+
+class WindowedAttention(nn.Module):
+    """Concat(head_1 .. head_H) W_O, where a head attends to tokens at most W away.
+
+    Tokens are cut into blocks of W. The queries of a block need the keys of this block and its two neighbors
+    alone: 3W keys, seen through overlapping views without a copy.
+
+    Parameters
+    ----------
+    d_model
+        Model width D, a multiple of ``heads``.
+    heads
+        Heads H; each is E = D/H wide.
+    window
+        Tokens on either side that a token attends to [W].
+    """
+
+    def __init__(self, d_model: int, heads: int, window: int) -> None:
+        super().__init__()
+        self.heads, self.window, self.head_width = heads, window, d_model // heads
+        self.qkv = nn.Linear(d_model, 3 * d_model)
+        self.out = nn.Linear(d_model, d_model)
+
+    def forward(
+        self, x: Tensor, rotation: Rotation, *, need_weights: bool = False
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend.
+
+        Parameters
+        ----------
+        x
+            (B, L, D).
+        rotation
+            Cosine and sine of the rotary angles, see `seqray.models.rotary_angles`.
+        need_weights
+            Take the explicit path, of cost L², and return the weights.
+
+        Returns
+        -------
+        output, weights
+            (B, L, D), and (B, H, L, L) or None; weights of tokens more than W apart are 0.
+        """
+        q, k, v = self.project(x, rotation)
+        if need_weights:
+            weights = self.weights(q, k)
+            heads = weights @ v
+        else:
+            weights, heads = None, self._within_blocks(q, k, v)
+        return self.out(heads.transpose(1, 2).flatten(2)), weights
+
+    def project(self, x: Tensor, rotation: Rotation) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values, (B, H, L, E) each; queries and keys are rotated.
+
+        Parameters
+        ----------
+        x
+            (B, L, D).
+        rotation
+            Cosine and sine of the rotary angles.
+        """
+        qkv = self.qkv(x).unflatten(-1, (3, self.heads, self.head_width)).permute(2, 0, 3, 1, 4)
+        turned = torch.complex(*rotation)
+        pairs = torch.view_as_complex(qkv[:2].float().unflatten(-1, (-1, 2)))
+        q, k = torch.view_as_real(pairs * turned).flatten(-2).to(x.dtype).unbind(0)
+        return q, k, qkv[2]
+
+    def weights(self, q: Tensor, k: Tensor) -> Tensor:
+        """Attention weights (B, H, L, L) of queries and keys (B, H, L, E)."""
+        place = torch.arange(q.shape[2], device=q.device)
+        apart = (place[:, None] - place).abs() > self.window
+        scores = q @ k.transpose(-2, -1) / math.sqrt(self.head_width)
+        return scores.masked_fill(apart, float("-inf")).softmax(dim=-1)
+
+    def _within_blocks(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        batch, heads, length, width = q.shape
+        window = self.window
+        blocks = -(-length // window)
+        spare = blocks * window - length
+        q = F.pad(q, (0, 0, 0, spare)).unflatten(2, (blocks, window))
+        keys, values = (F.pad(t, (0, 0, window, window + spare)) for t in (k, v))  # (B, H, (n + 2)W, E)
+        bias = _block_bias(length, window, q.dtype, q.device)
+        if torch.is_grad_enabled():
+            keys, values = (t.unfold(2, 3 * window, window).transpose(-1, -2) for t in (keys, values))
+        else:
+            steps = (*keys.stride()[:2], window * width, width, 1)
+            shape = (batch, heads, blocks, 3 * window, width)
+            keys, values = (t.as_strided(shape, steps) for t in (keys, values))
+        out = F.scaled_dot_product_attention(
+            *(t.transpose(1, 2).flatten(0, 1) for t in (q, keys, values)),
+            attn_mask=bias.repeat(batch, 1, 1, 1),
+        )  # (B·n, H, W, E)
+        return out.unflatten(0, (batch, blocks)).transpose(1, 2).flatten(2, 3)[:, :, :length]
+
+
+@functools.lru_cache(maxsize=4)
+def _block_bias(length: int, window: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """0 where a query of a block attends to a key, else minus infinity: (n, 1, W, 3W) for n blocks."""
+    blocks = -(-length // window)
+    query = window + torch.arange(window, device=device)[:, None]
+    key = torch.arange(3 * window, device=device)
+    near = (query - key).abs() <= window
+    place = key + window * (torch.arange(blocks, device=device)[:, None] - 1)
+    real = (place >= 0) & (place < length)
+    bias = torch.zeros(blocks, 1, window, 3 * window, dtype=dtype, device=device)
+    return bias.masked_fill(~(near & real[:, None, None, :]), float("-inf"))

@@ -1,0 +1,152 @@
+"""The locator: windowed attention, its receptive field, and what it refuses."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings, strategies as st
+
+from seqray.core import ConfigError, LocatorConfig, ModelConfig
+from seqray.models import LocatorTransformer, WindowedAttention, build_network, locator_radius, rotary_angles
+
+
+def small(window: int = 4, layers: int = 2, tracks: int = 3, **settings) -> ModelConfig:
+    locator = LocatorConfig(tracks=tuple(f"track-{i}" for i in range(tracks)), window=window, stem=8)
+    return ModelConfig(
+        kind="locator", classes=2, d_model=16, heads=2, layers=layers, d_ff=32, positions="rotary",
+        locator=locator, **settings,
+    )  # fmt: skip
+
+
+def network(config: ModelConfig) -> LocatorTransformer:
+    torch.manual_seed(0)
+    built = build_network(config)
+    assert isinstance(built, LocatorTransformer)
+    return built.eval()
+
+
+def stretch(length: int, tracks: int = 3, batch: int = 1, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    letters = torch.randint(0, 5, (batch, length), generator=generator)
+    return letters, torch.randint(0, 256, (batch, tracks, length), generator=generator).to(torch.uint8)
+
+
+def by_loops(attention: WindowedAttention, x: torch.Tensor) -> np.ndarray:
+    """The layer token by token, in float64."""
+    heads, width, window = attention.heads, attention.head_width, attention.window
+    weight, bias = (t.detach().double().numpy() for t in (attention.qkv.weight, attention.qkv.bias))
+    q, k, v = np.split(x.double().numpy() @ weight.T + bias, 3, axis=-1)
+    angle = 10000.0 ** -(np.arange(0, width, 2) / width)
+    out = np.zeros_like(q)
+    for head in range(heads):
+        part = slice(head * width, (head + 1) * width)
+        for i in range(len(x)):
+            near = range(max(0, i - window), min(len(x), i + window + 1))
+            scores = []
+            for j in near:
+                pairs_q, pairs_k = (t[part].reshape(-1, 2) @ [1, 1j] for t in (q[i], k[j]))
+                turned = pairs_q * np.exp(1j * i * angle) * np.conj(pairs_k * np.exp(1j * j * angle))
+                scores.append(turned.real.sum() / math.sqrt(width))
+            weights = np.exp(np.array(scores) - max(scores))
+            out[i, part] = weights / weights.sum() @ v[list(near), part]
+    weight, bias = (t.detach().double().numpy() for t in (attention.out.weight, attention.out.bias))
+    return out @ weight.T + bias
+
+
+@pytest.mark.parametrize("length", [1, 3, 4, 5, 8, 21])
+@pytest.mark.parametrize("gradients", [False, True])
+def test_windowed_attention_is_that_of_its_definition(length, gradients):
+    torch.manual_seed(1)
+    attention = WindowedAttention(12, 2, 4)
+    x = torch.randn(length, 12)
+    rotation = rotary_angles(torch.arange(length), 6)
+    with torch.set_grad_enabled(gradients):
+        got, _ = attention(x[None], rotation)
+    np.testing.assert_allclose(got[0].detach().numpy(), by_loops(attention, x), atol=2e-6)
+
+
+def test_weights_are_those_of_the_output_and_zero_beyond_the_window():
+    attention = WindowedAttention(12, 2, 4)
+    x, rotation = torch.randn(2, 19, 12), rotary_angles(torch.arange(19), 6)
+    fast, _ = attention(x, rotation)
+    slow, weights = attention(x, rotation, need_weights=True)
+    torch.testing.assert_close(fast, slow)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 2, 19))
+    apart = (torch.arange(19)[:, None] - torch.arange(19)).abs() > 4
+    assert (weights[..., apart] == 0).all()
+    assert (weights[..., ~apart] > 0).all()
+
+
+@pytest.mark.parametrize(("window", "layers"), [(4, 2), (3, 1), (5, 3)])
+def test_the_radius_is_exact(window, layers):
+    config = small(window, layers)
+    net, radius = network(config), locator_radius(config)
+    assert net.radius == radius == 4 * window * layers + 10  # 5 + 2 letters of the stem, 3 of the token
+    length, place = 4 * (radius // 2 + 20), 2 * (radius // 2 + 20) // 4 * 4
+    letters, tracks = stretch(length)
+    with torch.inference_mode():
+        scores = net(letters, tracks).logits[0]
+        for shift, side in (
+            (0, 1),
+            (3, -1),
+        ):  # the letters of a token that see furthest
+            at = place + shift
+            for distance, changes in ((radius, True), (radius + 1, False)):
+                other = letters.clone()
+                other[0, at + side * distance] = (letters[0, at + side * distance] + 1) % 4
+                assert bool((net(other, tracks).logits[0, at] != scores[at]).any()) == changes
+
+
+@settings(max_examples=20, deadline=None)
+@given(first=st.integers(0, 60), count=st.integers(1, 40), seed=st.integers(0, 99))
+def test_a_piece_with_its_surroundings_has_the_scores_of_the_whole(first, count, seed):
+    net = network(small(window=3, layers=1))
+    margin = -(-net.radius // 4) * 4
+    letters, tracks = stretch(4 * 110, seed=seed)
+    low, high = max(0, 4 * first - margin), min(4 * 110, 4 * (first + count) + margin)
+    with torch.inference_mode():
+        whole = net(letters, tracks).logits[:, 4 * first : 4 * (first + count)]
+        piece = net(letters[:, low:high], tracks[..., low:high]).logits
+    part = slice(4 * first - low, 4 * (first + count) - low)
+    torch.testing.assert_close(piece[:, part], whole, atol=1e-5, rtol=1e-5)
+
+
+def test_batches_do_not_mix():
+    net = network(small())
+    letters, tracks = stretch(80, batch=3)
+    with torch.inference_mode():
+        together = net(letters, tracks).logits
+        for row in range(3):
+            alone = net(letters[row : row + 1], tracks[row : row + 1]).logits
+            torch.testing.assert_close(together[row : row + 1], alone, atol=1e-5, rtol=1e-5)
+
+
+def test_hidden_tracks_are_tracks_of_zeros():
+    net = network(small())
+    letters, tracks = stretch(80)
+    with torch.inference_mode():
+        torch.testing.assert_close(net(letters).logits, net(letters, tracks * 0).logits)
+        assert not torch.equal(net(letters).logits, net(letters, tracks).logits)
+        assert net(letters, tracks).tracks.shape == (1, 80, 3)
+
+
+def test_a_length_that_is_no_multiple_of_four_is_refused():
+    with pytest.raises(ValueError, match="82 letters are no multiple of 4"):
+        network(small())(*stretch(82))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"words": 3}, "model.words"), ({"tokenizer": "kmer", "k": 3}, "model.tokenizer")],
+)
+def test_settings_of_other_kinds_are_refused(change, message):
+    with pytest.raises(ConfigError, match=message):
+        small(**change)
+
+
+def test_only_a_locator_has_a_section_of_one():
+    with pytest.raises(ConfigError, match=r"model\.locator"):
+        ModelConfig(locator=LocatorConfig())
