@@ -60,6 +60,10 @@ class Card:
         What `predict --coverage` needs, see `seqray.calibration.conformal.Conformal`; empty if not recorded.
     domain
         What the training sequences looked like, see `seqray.calibration.fit.Domain`; empty if not recorded.
+    locator
+        Of a locator: how calls are drawn, and what to expect of them on mapped sites that were held out: the
+        ``extent`` of a call, the ``tolerance`` in letters, ``threshold_without_genes``, the ``probability``
+        of a call by its score, and the ``expected`` recall and precision by species. Empty for other kinds.
     metrics
         Measured performance: for each split (and its floor) a mapping of metric to {value, low, high}.
         ``headline``, if there, is the one figure that lists show: {metric, split, value, low, high}.
@@ -88,6 +92,7 @@ class Card:
     ece: float = 0.0
     conformal: dict[str, Any] = field(default_factory=dict)
     domain: dict[str, Any] = field(default_factory=dict)
+    locator: dict[str, Any] = field(default_factory=dict)
     metrics: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] = field(default_factory=dict)
     info: dict[str, Any] = field(default_factory=dict)
@@ -197,7 +202,15 @@ def describe_card(card: Card) -> list[str]:
     }
     mapping["self_test"] = {"sequences": len(card.self_test.get("sequences", ()))}
     mapping["domain"] = {"length": card.domain["length"]} if "length" in card.domain else {}
+    mapping["locator"] = _shorten_locator(card.locator)
     return list(_lines(mapping, 0))
+
+
+def _shorten_locator(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Without tables, but with the species that they are of."""
+    kept = {key: value for key, value in facts.items() if key not in ("probability", "expected")}
+    species = sorted({str(row["species"]) for row in facts.get("expected", ())})
+    return kept | {"species": species} if facts else {}
 
 
 def _lines(mapping: Mapping[str, Any], indent: int) -> Iterator[str]:

@@ -153,3 +153,16 @@ def test_the_headline_is_one_figure():
     assert headline_metric(make_card()) == "MCC 0.82 (0.80 to 0.84), grouped"
     assert headline_metric(make_card(metrics={"headline": {"metric": "auroc", "value": 0.9}})) == "AUROC 0.90"
     assert headline_metric(make_card(metrics={})) == "-"
+
+
+def test_a_locator_is_described_without_its_tables():
+    rows = {"species": "Toy bacterium", "rows": [[0.5, 1.25, 0.4, 0.3, 0.2, 0.4]]}
+    facts = {"extent": [0, 0], "tolerance": 25, "probability": {"genes": {"scores": [0.25]}}}
+    card = make_card(locator=facts | {"expected": [rows, rows | {"species": "Another"}, rows]})
+    assert card_from_mapping(json.loads(card_to_json(card))) == card
+    lines = "\n".join(describe_card(card))
+    assert "tolerance: 25" in lines
+    assert lines.count("Toy bacterium") == 1
+    assert "0.25" not in lines
+    assert "1.25" not in lines
+    assert "locator" not in "\n".join(describe_card(make_card()))
