@@ -1,6 +1,7 @@
 """Honest probabilities, and whether the input is like the training data.
 
 - `fit`, `isotonic`: logits to probabilities; `conformal`: sets of classes with a promised coverage
+- `expected`: what to expect of a locator's calls, by species
 - `domain`, `markov`, `signature`: how unlike the training data a window, or a whole file, is
 """
 

@@ -1,5 +1,10 @@
 from .conformal import Conformal as Conformal, coverage_cutoffs as coverage_cutoffs, label_sets as label_sets
 from .domain import Domain as Domain
+from .expected import (
+    Expectation as Expectation,
+    ExpectedPrecision as ExpectedPrecision,
+    SpeciesRow as SpeciesRow,
+)
 from .fit import (
     Calibration as Calibration,
     calibrated_card as calibrated_card,

@@ -116,6 +116,7 @@ class Card:
             _require(self.format >= 2, "isotonic", "needs format 2")
         for name in ("threshold", "prevalence", "ece"):
             _require(0 <= getattr(self, name) <= 1, name, "is outside 0 to 1")
+        _check_locator(self.locator)
 
     @property
     def positive_index(self) -> int:
@@ -127,6 +128,30 @@ class Card:
         flank = int(self.training.get("config", {}).get("data", {}).get("flank", 0))
         carries = flank > 0 and len(letters) == self.window + 2 * flank
         return letters[flank : flank + self.window] if carries else letters
+
+
+def _check_locator(facts: Mapping[str, Any]) -> None:
+    """Check what every scan reads; `seqray.calibration.ExpectedPrecision` checks the tables."""
+    extent, threshold = facts.get("extent", [0, 0]), facts.get("threshold_without_genes", 0.5)
+    expected = facts.get("expected", [])
+    _require(
+        isinstance(extent, list | tuple)
+        and len(extent) == 2
+        and all(type(n) is int and n >= 0 for n in extent),
+        "locator.extent",
+        "is no pair of numbers of letters",
+    )
+    _require(
+        isinstance(threshold, int | float) and 0 <= threshold <= 1,
+        "locator.threshold_without_genes",
+        "is outside 0 to 1",
+    )
+    _require(
+        isinstance(expected, list | tuple)
+        and all(isinstance(row, Mapping) and "species" in row for row in expected),
+        "locator.expected",
+        "is no list of species",
+    )
 
 
 def _require(condition: bool, key: str, rule: str) -> None:

@@ -166,3 +166,22 @@ def test_a_locator_is_described_without_its_tables():
     assert "0.25" not in lines
     assert "1.25" not in lines
     assert "locator" not in "\n".join(describe_card(make_card()))
+
+
+@pytest.mark.parametrize(
+    ("facts", "key"),
+    [
+        ({"extent": 5}, "extent"),
+        ({"extent": [1]}, "extent"),
+        ({"extent": [-1, 0]}, "extent"),
+        ({"extent": [0.5, 0]}, "extent"),
+        ({"threshold_without_genes": 2}, "threshold_without_genes"),
+        ({"threshold_without_genes": "0.1"}, "threshold_without_genes"),
+        ({"expected": 3}, "expected"),
+        ({"expected": [3]}, "expected"),
+        ({"expected": [{}]}, "expected"),
+    ],
+)
+def test_a_damaged_locator_is_named(facts, key):
+    with pytest.raises(ModelFileError, match=rf"^model card: 'locator\.{key}' is "):
+        make_card(locator=facts)

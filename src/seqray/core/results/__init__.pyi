@@ -21,4 +21,10 @@ from .explanation import (
     Motif as Motif,
     Place as Place,
 )
-from .prediction import Call as Call, Prediction as Prediction, SkippedRecord as SkippedRecord
+from .prediction import (
+    Box as Box,
+    Call as Call,
+    CallContext as CallContext,
+    Prediction as Prediction,
+    SkippedRecord as SkippedRecord,
+)

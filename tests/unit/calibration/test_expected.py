@@ -1,0 +1,167 @@
+"""What the card of a locator leads to expect; every number here is worked out by hand."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from seqray.calibration import ExpectedPrecision
+from seqray.core import ModelFileError
+
+
+def species(name, held_out, genes, rows):
+    return {"species": name, "held_out": held_out, "genes": genes, "rows": rows}
+
+
+# threshold, calls per kb, recall, precision, its interval
+KNOWN = species("a", "region", True, [[0.8, 1, 0.4, 0.6, 0.5, 0.7], [0.4, 3, 0.8, 0.2, 0.1, 0.3]])
+LOW = species("b", "species", True, [[0.6, 1, 0.5, 0.3, 0.2, 0.4], [0.2, 2, 0.7, 0.1, 0.0, 0.2]])
+MIDDLE = species("c", "species", True, [[0.6, 1, 0.5, 0.5, 0.4, 0.6], [0.2, 2, 0.7, 0.3, 0.2, 0.4]])
+HIGH = species("d", "species", True, [[0.5, 1, 0.5, 0.9, 0.8, 1.0]])
+LETTERS = species("a", "region", False, [[0.5, 2, 0.3, 0.25, 0.2, 0.3]])
+CARD = {
+    "extent": [0, 0],
+    "tolerance": 25,
+    "threshold_without_genes": 0.1,
+    "probability": {"genes": {"scores": [0.2, 0.6], "values": [0.1, 0.5]}},
+    "expected": [KNOWN, LOW, MIDDLE, HIGH, LETTERS],
+}
+
+
+@pytest.fixture
+def expected():
+    return ExpectedPrecision.from_mapping(CARD)
+
+
+def only(*entries):
+    return ExpectedPrecision.from_mapping(CARD | {"expected": list(entries)})
+
+
+def test_figures_between_two_rows_are_linear(expected):
+    # .5 lies a quarter of the way from .4 to .8
+    row = expected.at(0.5, genes=True).of("a")
+    assert row[:2] == ("a", "region")
+    assert row[2:] == pytest.approx((2.5, 0.7, 0.3, 0.2, 0.4))
+
+
+@pytest.mark.parametrize(("threshold", "figures"), [(0.1, KNOWN["rows"][1]), (0.99, KNOWN["rows"][0])])
+def test_outside_the_table_the_nearest_row_counts(expected, threshold, figures):
+    assert expected.at(threshold, genes=True).of("a")[2:] == pytest.approx(figures[1:])
+
+
+def test_the_spread_is_over_species_left_out(expected):
+    found = expected.at(0.4, genes=True)  # b: .2, c: .4, d: .9 everywhere; a is known
+    assert found.left_out
+    assert (found.low, found.median, found.high) == pytest.approx((0.2, 0.4, 0.9))
+    assert [row.species for row in found.spread] == ["b", "c", "d"]
+    assert [row.species for row in found.rows] == ["a", "b", "c", "d"]
+
+
+def test_without_species_left_out_the_spread_is_over_all(expected):
+    found = expected.at(0.3, genes=False)
+    assert not found.left_out
+    assert found.low == found.median == found.high == 0.25
+    assert found.spread == found.rows
+
+
+def test_the_median_of_two_species_is_their_mean():
+    assert only(LOW, MIDDLE).at(0.6, genes=True).median == pytest.approx(0.4)
+
+
+def test_a_species_with_two_rows_gives_that_of_its_region():
+    both = only(LOW | {"species": "a"}, KNOWN)
+    assert both.at(0.6, genes=True).of("a").held_out == "region"
+    assert both.at(0.6, genes=True).of("z") is None
+    assert both.at(0.6, genes=True).of(None) is None
+
+
+def test_nothing_is_expected_of_what_was_not_measured():
+    none = only(KNOWN)
+    assert none.at(0.5, genes=False) is None
+    assert none.precision_at(0.5, genes=False) is None
+    assert none.threshold_for(0.1, genes=False) is None
+    assert none.probability(np.array([0.5]), genes=False) is None
+
+
+def test_the_precision_of_a_known_species_is_its_own(expected):
+    assert expected.precision_at(0.4, genes=True, species="a") == pytest.approx(0.2)
+    assert expected.precision_at(0.4, genes=True) == pytest.approx(0.4)
+    assert expected.precision_at(0.4, genes=True, species="unheard of") == pytest.approx(0.4)
+
+
+def test_the_threshold_for_a_precision():
+    one = only(KNOWN)  # precision rises from .2 at .4 to .6 at .8
+    assert one.threshold_for(0.5, genes=True) == pytest.approx(0.7)
+    assert one.threshold_for(0.6, genes=True) == pytest.approx(0.8)
+    assert one.threshold_for(0.1, genes=True) == 0.4
+    assert one.threshold_for(0.61, genes=True) is None
+
+
+def test_the_threshold_is_of_the_species_or_of_the_median(expected):
+    assert expected.threshold_for(0.4, genes=True, species="a") == pytest.approx(0.6)
+    # The median is that of c, which rises from .3 at .2 to .5 at .6.
+    assert expected.threshold_for(0.45, genes=True) == pytest.approx(0.5)
+
+
+@given(st.floats(0, 1))
+def test_the_threshold_gives_the_precision_asked_for(precision):
+    some = ExpectedPrecision.from_mapping(CARD)
+    threshold = some.threshold_for(precision, genes=True)
+    if threshold is None:
+        assert precision > 0.5  # the highest that c, the median, reaches
+    else:
+        assert some.at(threshold, genes=True).median >= precision
+
+
+def test_probabilities_are_linear_between_points(expected):
+    found = expected.probability(np.array([0.1, 0.2, 0.3, 0.6, 0.9]), genes=True)
+    assert found == pytest.approx([0.1, 0.1, 0.2, 0.5, 0.5])
+
+
+def broken(*path, value):
+    card = copy.deepcopy(CARD)
+    inner = card
+    for key in path[:-1]:
+        inner = inner[key]
+    if value is None:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = value
+    return card
+
+
+@pytest.mark.parametrize(
+    "card",
+    [
+        {},
+        broken("tolerance", value=-1),
+        broken("tolerance", value="25"),
+        broken("tolerance", value=None),
+        broken("probability", value=[1]),
+        broken("probability", "genes", "scores", value=[0.6, 0.2]),
+        broken("probability", "genes", "scores", value=[0.2]),
+        broken("probability", "genes", "values", value=[0.5, 0.1]),
+        broken("probability", "genes", "values", value=[0.1, 1.5]),
+        broken("probability", "genes", value={"scores": [], "values": []}),
+        broken("expected", value=[1]),
+        broken("expected", value=7),
+        broken("expected", 0, "species", value=3),
+        broken("expected", 0, "held_out", value="year"),
+        broken("expected", 0, "genes", value="yes"),
+        broken("expected", 0, "rows", value=[]),
+        broken("expected", 0, "rows", value=[[0.5, 1, 0.5]]),
+        broken("expected", 0, "rows", value=[[0.4, 1, 0.5, 0.5, 0.4, 0.6], [0.8, 1, 0.5, 0.5, 0.4, 0.6]]),
+        broken("expected", 0, "rows", value=[[0.4, 1, 0.5, 0.5, 0.6, 0.4]]),
+        broken("expected", 0, "rows", value=[[0.4, -1, 0.5, 0.5, 0.4, 0.6]]),
+        broken("expected", 0, "rows", value=[[0.4, 1, 1.5, 0.5, 0.4, 0.6]]),
+        broken("expected", 0, "rows", value=[[0.4, 1, 0.5, float("nan"), 0.4, 0.6]]),
+        broken("expected", 0, "rows", value=[[0.4, 1, 0.5, "x", 0.4, 0.6]]),
+    ],
+)
+def test_a_damaged_card_is_one_error(card):
+    with pytest.raises(ModelFileError, match=r"^model card: 'locator' can't be read") as caught:
+        ExpectedPrecision.from_mapping(card)
+    assert "\n" not in str(caught.value)
