@@ -1,6 +1,7 @@
 """Kinds of models: what each reads, and how its input is opened, classified and explained.
 
-- `kind`: what a kind brings; `sequences`, `alignments`: the kinds; `table`: `kind_of`, the only table of them
+- `kind`: what a kind brings; `sequences`, `alignments`, `locators`: the kinds; `table`: `kind_of`, the only
+  table of them
 - `labeled`: labeled examples in files; `python_objects`: sequences and alignments as Python holds them
 - `explanation_files`, `explanation_run`: one run of ``seqray explain``, its request and outputs;
   `sequence_explanations`, `alignment_explanations`: the part of each kind

@@ -7,9 +7,15 @@ from collections.abc import Iterable, Mapping
 from seqray.core import Card, ConfigError, RunConfig
 from seqray.kinds.alignments import ALIGNMENTS
 from seqray.kinds.kind import Kind
+from seqray.kinds.locators import LOCATORS
 from seqray.kinds.sequences import SEQUENCES
 
-KINDS: Mapping[str, Kind] = {"sequence": SEQUENCES, "backbone": SEQUENCES, "alignment": ALIGNMENTS}
+KINDS: Mapping[str, Kind] = {
+    "sequence": SEQUENCES,
+    "backbone": SEQUENCES,
+    "alignment": ALIGNMENTS,
+    "locator": LOCATORS,
+}
 
 
 def kind_of(described: Card | RunConfig) -> Kind:
