@@ -12,9 +12,8 @@ import numpy as np
 
 from ecoli_truth import Placed, in_region
 from matching import Calls, rank_calls, thin
-from seqray.core import DNA, LabeledSequence, reverse_complement_codes
+from seqray.core import DNA, LabeledSequence, local_maxima, reverse_complement_codes
 from seqray.metrics import KmerPositionalBaseline, PositionWeightMatrix
-from seqray.scanning import local_maxima
 
 WINDOW, SITE = 81, 60
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ecoli_split import TOLERANCE
-from seqray.scanning import suppress_neighbors
+from seqray.core import suppress_neighbors
 
 UNCLAIMED = -1
 

@@ -71,6 +71,7 @@ from .numbers import (
     format_number as format_number,
     round_number as round_number,
 )
+from .peaks import local_maxima as local_maxima, suppress_neighbors as suppress_neighbors
 from .progress import OnProgress as OnProgress, track as track
 from .records import (
     Alignment as Alignment,
@@ -82,6 +83,7 @@ from .run_config import (
     AugmentConfig as AugmentConfig,
     CalibrationMethod as CalibrationMethod,
     DataConfig as DataConfig,
+    GenomesConfig as GenomesConfig,
     OptimizerConfig as OptimizerConfig,
     RunConfig as RunConfig,
     StoppingConfig as StoppingConfig,

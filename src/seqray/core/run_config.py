@@ -20,6 +20,7 @@ __all__ = [
     "BackboneConfig",
     "CalibrationConfig",
     "DataConfig",
+    "GenomesConfig",
     "ModelConfig",
     "OptimizerConfig",
     "RunConfig",
@@ -128,6 +129,8 @@ class OptimizerConfig:
         Share of the target that comes from the probabilities of the teacher, where one is given.
     ema
         Decay of an exponential moving average of the weights, which is then validated and saved; 0 is off.
+    beta2
+        Decay of AdamW's average of squared gradients.
     """
 
     learning_rate: float = 1e-3
@@ -139,6 +142,7 @@ class OptimizerConfig:
     mixup: float = 0.0
     teacher: float = 0.7
     ema: float = 0.0
+    beta2: float = 0.999
 
     def __post_init__(self) -> None:
         require(self.learning_rate > 0, "optimizer.learning_rate", "is above 0")
@@ -149,6 +153,63 @@ class OptimizerConfig:
         require(self.mixup == 0 or 0.01 <= self.mixup <= 100, "optimizer.mixup", "is 0, or 0.01 to 100")
         require(0 <= self.teacher <= 1, "optimizer.teacher", "lies in [0, 1]")
         require(0 <= self.ema < 1, "optimizer.ema", "lies in [0, 1)")
+        require(0 < self.beta2 < 1, "optimizer.beta2", "lies in (0, 1)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenomesConfig:
+    """How a locator learns from genomes with mapped sites.
+
+    Attributes
+    ----------
+    classes
+        Names of the kinds of site, in the order of the outputs; ``data.positive`` alone by default.
+    rename
+        Names of sites in the files that count as another class, as in ``{internal: promoter}``.
+    chunk
+        Letters that are read at once, a multiple of 4. ``optimizer.batch_size`` chunks make a step.
+    steps_per_epoch
+        Steps between two validations.
+    validation_chunks
+        Chunks of the development regions that are scored after each epoch, as many of each species.
+    sigma
+        Width of the target around a site, in letters: it is 1 at the site, and falls as a Gaussian.
+    gap
+        Weight of stretches that may hold sites that nobody mapped: without a coding gene, at most 300 letters
+        before the start of one ahead, and no site near.
+    hide
+        Share of the chunks whose genes are hidden, so that the model also learns to do without.
+    auxiliary
+        Weight of predicting the hidden genes from the letters.
+    mutate
+        Probability that a letter is replaced by a random one.
+    cut
+        Probability that a chunk is cut at a random place, as by the end of a contig.
+    """
+
+    classes: tuple[str, ...] = ()
+    rename: dict[str, str] = field(default_factory=dict)
+    chunk: int = 2048
+    steps_per_epoch: int = 200
+    validation_chunks: int = 400
+    sigma: float = 2.5
+    gap: float = 0.3
+    hide: float = 0.3
+    auxiliary: float = 0.2
+    mutate: float = 0.02
+    cut: float = 0.1
+
+    def __post_init__(self) -> None:
+        require(len(set(self.classes)) == len(self.classes), "genomes.classes", "repeats a name")
+        require(
+            self.chunk >= 64 and self.chunk % 4 == 0, "genomes.chunk", "is a multiple of 4, and 64 or more"
+        )
+        require(self.steps_per_epoch >= 1, "genomes.steps_per_epoch", "is 1 or more")
+        require(self.validation_chunks >= 1, "genomes.validation_chunks", "is 1 or more")
+        require(0 < self.sigma <= 10, "genomes.sigma", "lies in (0, 10]")
+        require(self.auxiliary >= 0, "genomes.auxiliary", "is 0 or more")
+        for name in ("gap", "hide", "mutate", "cut"):
+            require(0 <= getattr(self, name) <= 1, f"genomes.{name}", "lies in [0, 1]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +245,8 @@ class RunConfig:
     ----------
     name, summary
         As the model card shows them.
+    genomes
+        Of ``model.kind: locator``: how it learns from genomes.
     card
         Free text for the card: ``licence``, ``data``, ``use``, ``limits`` (a list), ``citation``. A number,
         ``scan_threshold``, is the default threshold of ``scan``: sites are far more frequent in training
@@ -202,6 +265,7 @@ class RunConfig:
     model: ModelConfig = field(default_factory=ModelConfig)
     data: DataConfig = field(default_factory=DataConfig)
     augment: AugmentConfig = field(default_factory=AugmentConfig)
+    genomes: GenomesConfig = field(default_factory=GenomesConfig)
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     stopping: StoppingConfig = field(default_factory=StoppingConfig)
     calibration: CalibrationConfig = field(default_factory=CalibrationConfig)

@@ -1,7 +1,7 @@
 """Sites along sequences of any length.
 
 - `options`, `results`: settings, and what is returned; `detector`: what scores windows
-- `windows`: which windows are scored; `peaks`, `peak_finder`: where their scores peak
+- `windows`: which windows are scored; `peaks`, `peak_finder`: where their scores peak exactly
 - `scanner`: the work in independent units; `finalize`, `calls`, `false_calls`: calls, and those by chance
 - `scan`: a whole scan; `shards`, `shard_file`: a part of one
 """

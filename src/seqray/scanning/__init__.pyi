@@ -1,6 +1,5 @@
 from .detector import Detector as Detector, make_detector as make_detector
 from .options import ScanCallbacks as ScanCallbacks, ScanOptions as ScanOptions, ShardNumber as ShardNumber
-from .peaks import local_maxima as local_maxima, suppress_neighbors as suppress_neighbors
 from .results import ScanResult as ScanResult, ScoreProfile as ScoreProfile
 from .scan import scan_records as scan_records, scan_sequences as scan_sequences
 from .shard_file import SHARD_SUFFIX as SHARD_SUFFIX, ShardFile as ShardFile, write_shard as write_shard

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqray.core import Floats, Ints
-from seqray.scanning.peaks import best_of_each, local_maxima, suppress_neighbors
+from seqray.core import Floats, Ints, local_maxima, suppress_neighbors
+from seqray.scanning.peaks import best_of_each
 from seqray.scanning.windows import ContigWindows, Grid, Scorer
 
 _ODDS_LIMIT = 1e-9  # a threshold of 1 has no log-odds

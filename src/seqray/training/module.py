@@ -61,7 +61,9 @@ def scheduled_adamw(network: nn.Module, config: RunConfig, steps: int) -> dict[s
     """
     settings = config.optimizer
     groups = parameter_groups(network, settings.weight_decay)
-    optimizer = torch.optim.AdamW(groups, lr=settings.learning_rate, foreach=True)
+    optimizer = torch.optim.AdamW(
+        groups, lr=settings.learning_rate, betas=(0.9, settings.beta2), foreach=True
+    )
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: rate_factor(step, steps, settings.warmup)
     )

@@ -32,7 +32,7 @@ def test_the_example_shows_every_section_and_setting():
     """So that a reader of the example needs no other list."""
     shown = yaml.safe_load((CONFIGS[0].parent / "example.yaml").read_text())
     assert set(shown) == set(to_mapping(RunConfig()))
-    for section in ("data", "augment", "optimizer", "stopping"):
+    for section in ("data", "augment", "genomes", "optimizer", "stopping"):
         assert set(shown[section]) == set(to_mapping(RunConfig())[section])
 
 
