@@ -6,7 +6,10 @@ every position of both strands; their peaks are called as `seqray scan` calls th
 
 from __future__ import annotations
 
+import csv
+import gzip
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -105,6 +108,24 @@ def published(
     value = [-np.log10(row.site.p_value) if sigma is None else row.site.score for row in kept]
     calls = rank_calls([row.position for row in kept], [row.strand for row in kept], value)
     return calls if min_distance is None else thin(calls, min_distance)
+
+
+def read_promotech(path: Path, region: tuple[int, int]) -> Calls:
+    """Read Promotech's published scan of a contig.
+
+    A start is the last of the 40 letters of a window in reading direction: ``end`` (inclusive) on plus,
+    ``start`` on minus, both 0-based.
+    """
+    with gzip.open(path, "rt") as handle:
+        rows = list(csv.DictReader(handle, delimiter="\t"))
+    position = [int(row["end"] if row["strand"] == "+" else row["start"]) for row in rows]
+    ranked = rank_calls(position, [row["strand"] for row in rows], [float(row["score"]) for row in rows])
+    return within(ranked, region)
+
+
+def within(calls: Calls, region: tuple[int, int]) -> Calls:
+    """Return the calls of a half-open region."""
+    return calls.take((calls.position >= region[0]) & (calls.position < region[1]))
 
 
 def random_calls(region: tuple[int, int], count: int, min_distance: int, seed: int = 0) -> Calls:

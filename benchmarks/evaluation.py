@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
+from ecoli_split import TOLERANCE
 from matching import (
     Calls,
     Curve,
@@ -20,6 +22,9 @@ from matching import (
 )
 
 PER_KB = (0.1, 0.2, 0.5, 1.0, 2.0)
+COMPARED_PER_KB = (0.5, 1.0)
+"""Calls per kb at which two methods are compared."""
+TOLERANCES = (TOLERANCE, 5)
 BLOCK = 10_000
 """Letters in a block of the bootstrap: longer than an operon, so that blocks are nearly independent."""
 
@@ -64,11 +69,11 @@ class Section:
         blocks = -(-(self.region[1] - self.region[0]) // BLOCK)
         return block_weights(blocks, replicates, seed)
 
-    def curves(self, calls: Calls) -> dict[str, Curve]:
+    def curves(self, calls: Calls, tolerance: int = TOLERANCE) -> dict[str, Curve]:
         """Match calls with each pair of starts."""
         inside = self.calls(calls)
         return {
-            name: make_curve(inside, recall, precision, self.region[0], BLOCK)
+            name: make_curve(inside, recall, precision, self.region[0], BLOCK, tolerance)
             for name, (recall, precision) in self.pairs.items()
         }
 
@@ -102,21 +107,27 @@ def _with_interval(values: np.ndarray) -> dict[str, float]:
 
 
 def depth_rows(
-    section: Section, method: str, calls: Calls, weights: np.ndarray
+    section: Section, method: str, calls: Calls, weights: np.ndarray, tolerance: int = TOLERANCE
 ) -> list[dict[str, str | float | int]]:
     """Return a row per number of calls per kb, and one for all calls: recall, precision, area, intervals."""
     inside = section.calls(calls)
     depths = [round(per_kb * section.kilobases) for per_kb in PER_KB]
     labels = [f"{per_kb:g}" for per_kb in PER_KB] + ["all"]
     measured = {
-        name: _replicates(curve, weights, depths[-1]) for name, curve in section.curves(calls).items()
+        name: _replicates(curve, weights, depths[-1])
+        for name, curve in section.curves(calls, tolerance).items()
     }
     rows = []
     for label, depth in zip(labels, [*depths, len(inside)], strict=True):
         if depth > len(inside) or (label == "all" and depth > depths[-1]):
             continue
         row: dict[str, str | float | int] = {"section": section.name, "method": method}
-        row |= {"calls_per_kb": label, "calls": depth, "lowest_score": at_depth(inside.score, depth)}
+        row |= {
+            "tolerance": tolerance,
+            "calls_per_kb": label,
+            "calls": depth,
+            "lowest_score": at_depth(inside.score, depth),
+        }
         for pair, (recall, precision, area) in measured.items():
             for measure, values in (("recall", recall), ("precision", precision)):
                 found = np.array([at_depth(replicate, depth) for replicate in values])
@@ -133,6 +144,45 @@ def _replicates(
     both = [curve.at(weight) for weight in weights]
     area = np.array([average_precision(recall, precision, depth) for recall, precision in both])
     return [recall for recall, _ in both], [precision for _, precision in both], area
+
+
+def difference_rows(
+    section: Section, methods: Mapping[str, Calls], weights: np.ndarray, tolerance: int = TOLERANCE
+) -> list[dict[str, str | float | int]]:
+    """Return the differences of each two methods, the first less the second, on the same resampled blocks.
+
+    A method that has fewer calls than a depth is taken with all of them.
+    """
+    inside = {name: section.calls(calls) for name, calls in methods.items()}
+    measured = {name: _measures(section, calls, weights, tolerance) for name, calls in inside.items()}
+    rows = []
+    for first, second in combinations(methods, 2):
+        for per_kb in COMPARED_PER_KB:
+            depth = round(per_kb * section.kilobases)
+            row: dict[str, str | float | int] = {"section": section.name, "first": first, "second": second}
+            row |= {"tolerance": tolerance, "calls_per_kb": f"{per_kb:g}"}
+            row |= {"calls_first": min(depth, len(inside[first]))}
+            row |= {"calls_second": min(depth, len(inside[second]))}
+            for measure, values in measured[first][per_kb].items():
+                difference = _with_interval(values - measured[second][per_kb][measure])
+                row |= {f"{measure}{end}": value for end, value in difference.items()}
+            rows.append(row)
+    return rows
+
+
+def _measures(
+    section: Section, calls: Calls, weights: np.ndarray, tolerance: int
+) -> dict[float, dict[str, np.ndarray]]:
+    """Return recall, precision and area of every replicate (1 + replicates,), at each depth."""
+    found: dict[float, dict[str, np.ndarray]] = {per_kb: {} for per_kb in COMPARED_PER_KB}
+    for pair, curve in section.curves(calls, tolerance).items():
+        recall, precision, area = _replicates(curve, weights, round(PER_KB[-1] * section.kilobases))
+        for per_kb, measures in found.items():
+            depth = min(round(per_kb * section.kilobases), len(calls))
+            measures[f"recall_{pair}"] = np.array([at_depth(values, depth) for values in recall])
+            measures[f"precision_{pair}"] = np.array([at_depth(values, depth) for values in precision])
+            measures[f"auprc_{pair}"] = area
+    return found
 
 
 def equal_recall_rows(

@@ -129,10 +129,12 @@ class Curve:
         return np.cumsum(gained) / total, precision
 
 
-def make_curve(calls: Calls, recall: Starts, precision: Starts, origin: int, block: int) -> Curve:
+def make_curve(
+    calls: Calls, recall: Starts, precision: Starts, origin: int, block: int, tolerance: int = TOLERANCE
+) -> Curve:
     """Match calls with both sets; blocks of ``block`` letters are counted from ``origin``."""
-    recalled = claim(calls, recall)
-    correct = claim(calls, precision) != UNCLAIMED
+    recalled = claim(calls, recall, tolerance)
+    correct = claim(calls, precision, tolerance) != UNCLAIMED
     blocks = ((calls.position - origin) // block, (recall.position - origin) // block)
     return Curve(blocks[0], blocks[1], recalled, correct)
 

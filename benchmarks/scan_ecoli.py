@@ -2,30 +2,39 @@
 
     python benchmarks/scan_ecoli.py --data "$SEQRAY_DATA" --model ecoli-promoter
 
-Writes three tables beside ``--out``: recall and precision at 0.1 to 2 calls per kb with the area under the
-curve for every method (``scan_ecoli.tsv``), our precision at the recall of the published predictions
-(``scan_ecoli_equal_recall.tsv``), and the cost of scanning the whole genome (``scan_ecoli_cost.tsv``).
+Writes four tables beside ``--out``: recall and precision at 0.1 to 2 calls per kb with the area under the
+curve for every method (``scan_ecoli.tsv``), the differences of each two methods (``scan_ecoli_paired.tsv``),
+our precision at the recall of the published predictions (``scan_ecoli_equal_recall.tsv``), and the cost of
+scanning the whole genome (``scan_ecoli_cost.tsv``).
 
-Truth (``ecoli_truth.py``), a call within 25 nt on the right strand, each start claimed once:
+Truth (``ecoli_truth.py``), a call within the tolerance (25 or 5 nt) on the right strand, each start claimed
+once:
 
 - ``strong``: recall counts RegulonDB's Strong and Confirmed promoters; precision accepts a start of any
   evidence in RegulonDB or EcoCyc, or of the dRNA-seq table. RegulonDB's computational promoters are in
   large part the published predictions themselves, so this precision flatters those.
 - ``experimental``: both count starts with an experiment behind them (RegulonDB or dRNA-seq).
 
+Methods (``--methods``; a model's row has its name):
+
+- ``no letters``: 45 nt upstream of each predicted gene, ranked by the gap before the gene. It has fewer calls
+  than 1 per kb; the row ``all`` has them all.
+- ``window + gene prior``: the calls of ``--window-model``, ranked by their log-odds and a logistic prior of
+  the distance to genes, fitted outside the test and the development region.
+- ``Promotech``: the scan that its authors published.
+- ``published``: promoter predictions of RegulonDB; ``linear``: linear models on windows; ``random``.
+
 Sections: ``region`` is the whole test region. The published predictions lie only upstream of genes, and
 almost only of genes without a well-established promoter; ``upstream`` is cut down to their regions (250 nt
 upstream of the first letter of each gene that they name, on its strand), which is the fair comparison with
 them. There, calls per kb still counts kb of the whole region. Intervals: 95 %, bootstrap over 10-kb blocks of
-the genome.
+the genome; differences are taken on the same blocks.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -35,12 +44,32 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
 
 import ecoli_tables as tables
 import machine
-from comparators import kmer_logistic, published, random_calls, scan_with, training_windows, weight_matrix
-from ecoli_split import CONTIG, DEV, TEST
+from comparators import (
+    kmer_logistic,
+    published,
+    random_calls,
+    read_promotech,
+    scan_with,
+    training_windows,
+    weight_matrix,
+    within,
+)
+from ecoli_split import CONTIG, DEV, LENGTH, TEST
 from ecoli_truth import Placed, Truth, in_region, load_truth, merge_starts
-from evaluation import Section, depth_rows, equal_recall_rows, restrict, upstream_masks
-from matching import Calls, make_starts, rank_calls
+from evaluation import (
+    TOLERANCES,
+    Section,
+    depth_rows,
+    difference_rows,
+    equal_recall_rows,
+    restrict,
+    upstream_masks,
+)
+from gene_context import ContextPrior, GeneContext, no_letters, with_prior
+from matching import Calls, Starts, make_starts
 from prepare import ecoli
+from scan_models import Scan, plan_scans
+from seqray.annotation import predict_genes
 from seqray.core import DNA, LabeledSequence, format_number
 from seqray.io.tables import comment_lines, read_labeled_table
 from seqray.scanning import ScanOptions
@@ -48,8 +77,8 @@ from seqray.scanning import ScanOptions
 REGIONS = {"test": TEST, "dev": DEV}
 REACH = 250
 """The published predictions lie 0 to 238 nt upstream of the gene that they name."""
-LOWEST = 0.05
-"""Threshold of the scan that is ranked: low enough for 2 calls per kb."""
+PROMOTECH = "tss/promotech_predictions/NC_000913.3_genome_predictions.csv.gz"
+METHODS = ("models", "no-letters", "window-prior", "promotech", "published", "linear", "random")
 RANDOM_CALLS_PER_KB = 10
 
 Row = Mapping[str, str | float | int]
@@ -60,7 +89,15 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     data = os.environ.get("SEQRAY_DATA")
     parser.add_argument("--data", type=Path, default=data, required=data is None, help="the data folder")
-    parser.add_argument("--model", default="ecoli-promoter", help="name of a shipped model, or its file")
+    parser.add_argument("--model", nargs="+", default=["ecoli-promoter"], help="shipped models, or files")
+    parser.add_argument(
+        "--genes",
+        nargs="+",
+        default=["predict"],
+        help="for locators: predict, none or a file; may be several",
+    )
+    parser.add_argument("--window-model", default="ecoli-promoter", help="for 'window + gene prior'")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     parser.add_argument("--train", type=Path, help="table of `data/prepare.py ecoli`, to save making it")
     parser.add_argument("--stride", type=int, default=10)
     parser.add_argument("--threads", type=int, default=machine.cores())
@@ -74,61 +111,91 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     return args
 
 
-def scan_command(args: argparse.Namespace, out: Path, extra: Sequence[str]) -> list[str]:
-    """Return the `seqray scan` command for the genome."""
-    command = [sys.executable, "-m", "seqray", "scan", str(args.data / tables.GENOME)]
-    command += ["--model", args.model, "--stride", str(args.stride), "--threads", str(args.threads)]
-    return [*command, "--quiet", "--out", str(out), *extra]
+def scan_region(scan: Scan, args: argparse.Namespace, region: tuple[int, int]) -> Calls:
+    """Scan a region and return the ranked calls."""
+    return scan.calls(args.data / tables.GENOME, ["--region", f"{CONTIG}:{region[0] + 1}-{region[1]}"])
 
 
-def scan_region(args: argparse.Namespace, region: tuple[int, int]) -> Calls:
-    """Scan a region down to a low threshold and return the ranked calls."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "calls.tsv"
-        where = f"{CONTIG}:{region[0] + 1}-{region[1]}"
-        extra = ["--threshold", str(LOWEST), "--region", where, "--null-mb", "0"]
-        subprocess.run(scan_command(args, out, extra), check=True)
-        with out.open() as handle:
-            rows = list(csv.DictReader((line for line in handle if line[0] != "#"), delimiter="\t"))
-    site, strand = [int(row["site"]) for row in rows], [row["strand"] for row in rows]
-    return rank_calls(site, strand, [float(row["score"]) for row in rows])
-
-
-def measure_cost(args: argparse.Namespace) -> list[Row]:
+def measure_cost(scan: Scan, args: argparse.Namespace) -> Row:
     """Scan the whole genome as a user would, and return what it took."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "calls.gff3"
-        cost = machine.run(scan_command(args, out, ["--circular"]))
+        cost = machine.run(scan.command(args.data / tables.GENOME, out, ["--circular"]))
         calls = sum(1 for line in out.open() if "\tpromoter\t" in line)
-    row = {"what": "whole genome, both strands", "stride": args.stride, "threads": args.threads}
-    row |= {"wall_seconds": cost.wall, "cpu_seconds": cost.cpu, "peak_mb": cost.peak_mb, "calls": calls}
-    return [row]
+    row: dict[str, str | float | int] = {"what": "whole genome, both strands", "model": scan.name}
+    row |= {"stride": scan.stride if scan.genes is None else "", "threads": scan.threads}
+    return row | {"wall_seconds": cost.wall, "cpu_seconds": cost.cpu, "peak_mb": cost.peak_mb, "calls": calls}
 
 
-def compared_methods(
-    args: argparse.Namespace, truth: Truth, region: tuple[int, int]
-) -> tuple[dict[str, Calls], dict[str, Calls], str]:
-    """Return the published predictions in four forms, the other methods, and a line on their training."""
+def scanned(
+    scans: Sequence[Scan], args: argparse.Namespace, truth: Truth, region: tuple[int, int]
+) -> dict[str, Calls]:
+    """Return the calls of the models, and of the methods that read genes."""
+    found = {scan.name: scan_region(scan, args, region) for scan in scans}
+    if {"no-letters", "window-prior"}.isdisjoint(args.methods):
+        return found
+    genes = predict_genes(truth.genome, circular=True)
+    if "no-letters" in args.methods:
+        found["no letters"] = within(no_letters(genes, LENGTH), region)
+    if "window-prior" in args.methods:
+        (window,) = plan_scans([args.window_model], [], args.stride, args.threads)
+        calls = found[window.name] if window.name in found else scan_region(window, args, region)
+        prior = ContextPrior(GeneContext(genes, LENGTH), *training_starts(truth))
+        found["window + gene prior"] = with_prior(calls, prior)
+    return found
+
+
+def training_starts(truth: Truth) -> tuple[Starts, list[tuple[int, int]]]:
+    """Return the supported starts outside the test and the development region, and where that is."""
+    regions = [(0, DEV[0]), (TEST[1], LENGTH)]
+    rows = [row for region in regions for row in in_region(truth.supported(), region)]
+    return make_starts(merge_starts(rows)), regions
+
+
+def published_methods(truth: Truth, region: tuple[int, int]) -> dict[str, Calls]:
+    """Return the published predictions in four forms."""
     distance = ScanOptions().min_distance
     rows = truth.predictions()
-    theirs = {
+    return {
         "published": published(rows, region, None, None),
         "published, thinned": published(rows, region, None, distance),
         "published sigma70": published(rows, region, "Sigma70", None),
         "published sigma70, thinned": published(rows, region, "Sigma70", distance),
     }
+
+
+def linear_methods(
+    args: argparse.Namespace, truth: Truth, region: tuple[int, int]
+) -> tuple[dict[str, Calls], str]:
+    """Return linear models fitted to the windows of a model, and a line on their training."""
+    distance = ScanOptions().min_distance
     windows, labels = training_windows(training_examples(args))
-    kilobases = (region[1] - region[0]) / 1000
     matrix, logistic = weight_matrix(windows, labels), kmer_logistic(windows, labels)
-    others = {
+    promoters = labels.count("promoter")
+    told = f"linear models: {promoters} promoters and {len(labels) - promoters} other windows, stride 1"
+    return {
         "position weight matrix": scan_with(matrix, truth.genome, region, distance),
         "k-mer logistic regression": scan_with(logistic, truth.genome, region, distance),
-        "random": random_calls(region, round(RANDOM_CALLS_PER_KB * kilobases), distance),
-    }
-    promoters = labels.count("promoter")
-    told = f"linear models: {promoters} promoters and {len(labels) - promoters} other windows, stride 1; "
-    told += f"calls of every method but the published ones as they are: at least {distance} nt apart"
-    return theirs, others, told
+    }, told
+
+
+def compared_methods(
+    args: argparse.Namespace, truth: Truth, region: tuple[int, int]
+) -> tuple[dict[str, Calls], list[str]]:
+    """Return the methods that no model of ours is part of, and lines on them."""
+    found: dict[str, Calls] = {}
+    distance = ScanOptions().min_distance
+    lines = [f"calls of every method but published ones and 'no letters': at least {distance} nt apart"]
+    if "promotech" in args.methods:
+        found["Promotech"] = read_promotech(args.data / PROMOTECH, region)
+    if "linear" in args.methods:
+        linear, told = linear_methods(args, truth, region)
+        found |= linear
+        lines.append(told)
+    if "random" in args.methods:
+        count = round(RANDOM_CALLS_PER_KB * (region[1] - region[0]) / 1000)
+        found["random"] = random_calls(region, count, distance)
+    return found, lines
 
 
 def training_examples(args: argparse.Namespace) -> list[LabeledSequence]:
@@ -189,11 +256,56 @@ def write_table(path: Path, rows: Sequence[Row], lines: Sequence[str]) -> None:
 
 def print_depths(rows: Sequence[Row]) -> None:
     """Print the table of recall and precision for a reader."""
-    print(f"{'section':9} {'method':27} {'per kb':>6} {'calls':>5}   recall/precision strong   experimental")
+    columns = f"{'section':9} {'method':27} {'nt':>2} {'per kb':>6} {'calls':>5}"
+    print(f"{columns}   recall/precision strong   experimental")
     for row in rows:
-        start = f"{row['section']!s:9} {row['method']!s:27} {row['calls_per_kb']!s:>6} {row['calls']:>5}"
+        start = f"{row['section']!s:9} {row['method']!s:27} {row['tolerance']:>2}"
+        start += f" {row['calls_per_kb']!s:>6} {row['calls']:>5}"
         pairs = (f"{row[f'recall_{p}']:.3f} {row[f'precision_{p}']:.3f}" for p in ("strong", "experimental"))
         print(start + "   " + "               ".join(pairs))
+
+
+def write_comparison(
+    stem: Path,
+    sections: Sequence[Section],
+    methods: Mapping[str, Calls],
+    theirs: Mapping[str, Calls],
+    args: argparse.Namespace,
+    lines: Sequence[str],
+) -> None:
+    """Write and print what the methods reach, and their differences.
+
+    Parameters
+    ----------
+    stem
+        Path of the tables without suffix.
+    sections
+        Parts of the genome; differences are those of the first.
+    methods
+        Our methods first.
+    theirs
+        The published predictions.
+    args
+        The command line.
+    lines
+        Comments at the head of each table.
+    """
+    depths: list[Row] = []
+    equal: list[Row] = []
+    paired: list[Row] = []
+    for section in sections:
+        weights = section.weights(args.replicates, seed=0)
+        for tolerance in TOLERANCES:
+            for method, calls in {**methods, **theirs}.items():
+                depths += depth_rows(section, method, calls, weights, tolerance)
+            if section is sections[0]:
+                paired += difference_rows(section, methods, weights, tolerance)
+        if "models" in args.methods and theirs:
+            equal += equal_recall_rows(section, next(iter(methods.values())), theirs, weights)
+    for suffix, rows in (("", depths), ("_paired", paired), ("_equal_recall", equal)):
+        if rows:
+            write_table(Path(f"{stem}{suffix}.tsv"), rows, lines)
+    print_depths(depths)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -201,24 +313,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parse_arguments(argv)
     lines = machine.describe([Path(__file__).name, *(sys.argv[1:] if argv is None else argv)])
     stem = args.out.with_suffix("")
-    if not args.no_cost:
-        write_table(Path(f"{stem}_cost.tsv"), measure_cost(args), lines)
+    models = args.model if "models" in args.methods else []
+    scans = plan_scans(models, args.genes, args.stride, args.threads)
+    if scans and not args.no_cost:
+        write_table(Path(f"{stem}_cost.tsv"), [measure_cost(scan, args) for scan in scans], lines)
     region = REGIONS[args.region]
-    ours = scan_region(args, region)
     truth = load_truth(args.data)
-    theirs, others, told = compared_methods(args, truth, region)
+    ours = scanned(scans, args, truth, region)
+    others, told = compared_methods(args, truth, region)
+    theirs = published_methods(truth, region) if "published" in args.methods else {}
     sections = make_sections(truth, region)
-    lines += [f"region: {CONTIG} {region[0]}-{region[1]}, 0-based half-open", *describe_truth(sections), told]
-    depths: list[Row] = []
-    equal: list[Row] = []
-    for section in sections:
-        weights = section.weights(args.replicates, seed=0)
-        for method, calls in {"seqray": ours, **theirs, **others}.items():
-            depths += depth_rows(section, method, calls, weights)
-        equal += equal_recall_rows(section, ours, theirs, weights)
-    write_table(args.out, depths, lines)
-    write_table(Path(f"{stem}_equal_recall.tsv"), equal, lines)
-    print_depths(depths)
+    lines += [
+        f"region: {CONTIG} {region[0]}-{region[1]}, 0-based half-open",
+        *describe_truth(sections),
+        *told,
+    ]
+    write_comparison(stem, sections, ours | others, theirs, args, lines)
     return 0
 
 

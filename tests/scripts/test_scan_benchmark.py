@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ import comparators
 import evaluation
 import machine
 import scan_ecoli
+import scan_models
 from ecoli_tables import Site
 from ecoli_truth import Placed
 from evaluation import Section
@@ -186,6 +189,50 @@ def test_rows_stop_at_the_calls_there_are():
     assert low <= 1 / 3 <= high
 
 
+def test_a_call_ten_letters_off_counts_within_25_and_not_within_5():
+    ranked = calls((1110, "+", 3.0), (5205, "+", 2.0))
+    section = small_section()
+    found = {
+        tolerance: evaluation.depth_rows(section, "m", ranked, section.weights(5, 0), tolerance)[0]
+        for tolerance in evaluation.TOLERANCES
+    }
+    assert {t: row["tolerance"] for t, row in found.items()} == {25: 25, 5: 5}
+    assert found[25]["recall_strong"] == pytest.approx(2 / 3)
+    assert found[5]["recall_strong"] == pytest.approx(1 / 3)
+    assert found[5]["precision_strong"] == 0.5
+
+
+def test_differences_are_taken_on_the_same_blocks():
+    # Blocks of 10 kb from 1000: starts at 1100 and 5200 in the first, at 12000 in the second.
+    starts = make_starts({"+": [1100, 5200, 12_000]})
+    section = Section("region", (1000, 21_000), None, {"strong": (starts, starts)})
+    methods = {
+        "a": calls((1100, "+", 3.0), (5200, "+", 2.0), (15_000, "+", 1.0)),
+        "b": calls((12_000, "+", 3.0), (3000, "+", 2.0)),
+    }
+    weights = np.array([[1.0, 1.0], [2.0, 0.0], [0.0, 2.0]])
+    half, whole = evaluation.difference_rows(section, methods, weights)
+    assert (half["first"], half["second"]) == ("a", "b")
+    assert (half["calls_per_kb"], half["calls_first"], half["calls_second"]) == ("0.5", 3, 2)
+    assert whole["calls_per_kb"] == "1"
+    # Recall: 2/3 - 1/3; with the first block twice 1 - 0; with the second twice 0 - 1.
+    assert half["recall_strong"] == pytest.approx(1 / 3)
+    assert half["recall_strong_low"] == pytest.approx(-1 + 0.025 * 2)
+    assert half["recall_strong_high"] == pytest.approx(1 - 0.025 * 2)
+    # Precision: 2/3 - 1/2; 4/4 - 0/2; 0/2 - 2/2.
+    assert half["precision_strong"] == pytest.approx(1 / 6)
+    assert half["precision_strong_high"] == pytest.approx(1 - 0.025 * 2)
+    # Area: 1/3 + 1/3 - 1/3 * 1.
+    assert half["auprc_strong"] == pytest.approx(1 / 3)
+
+
+def test_a_method_does_not_differ_from_itself():
+    ranked = calls((1110, "+", 3.0), (3000, "+", 2.0), (9010, "-", 1.0))
+    section = small_section()
+    for row in evaluation.difference_rows(section, {"a": ranked, "b": ranked}, section.weights(30, 0)):
+        assert all(value == 0 for name, value in row.items() if "strong" in name)
+
+
 def test_comparison_at_equal_recall_takes_our_first_calls_that_reach_theirs():
     ours = calls((1100, "+", 5.0), (2000, "+", 4.0), (9000, "-", 3.0), (5200, "+", 2.0))
     theirs = calls((1100, "+", 9.0), (9000, "-", 8.0), (12_000, "+", 7.0), (13_000, "+", 6.0))
@@ -282,6 +329,16 @@ def test_published_predictions_are_ranked_by_p_value_or_within_one_sigma_by_scor
     assert comparators.published(rows, (0, 800), "Sigma70", 50).position.tolist() == [120]
 
 
+def test_promotech_starts_are_the_last_letters_of_its_windows(tmp_path):
+    path = tmp_path / "scan.csv.gz"
+    with gzip.open(path, "wt") as handle:
+        handle.write("chrom\tstart\tend\tscore\tstrand\tsequence\n")
+        handle.write("c\t100\t139\t0.7\t+\tA\nc\t300\t339\t0.9\t-\tA\nc\t900\t939\t0.8\t+\tA\n")
+    found = comparators.read_promotech(path, (0, 900))
+    assert found.position.tolist() == [300, 139]
+    assert found.plus.tolist() == [False, True]
+
+
 def test_random_calls_cover_the_region_on_both_strands():
     drawn = comparators.random_calls((1000, 101_000), 2000, min_distance=50)
     assert drawn.position.min() >= 1000
@@ -297,6 +354,29 @@ def test_provenance_tells_no_path():
     lines = machine.describe(["scan_ecoli.py", "--model", "/home/someone/my.safetensors", "--stride", "10"])
     assert lines[0] == "command: python benchmarks/scan_ecoli.py --model my.safetensors --stride 10"
     assert all("/home" not in line for line in lines)
+
+
+def test_a_locator_is_scanned_with_genes_and_other_models_with_a_stride():
+    window = scan_models.Scan("ecoli-promoter", "sequence", None, 10, 2)
+    locator = scan_models.Scan("/x/mine.safetensors", "locator", "none", 10, 2)
+    command = locator.command(Path("g.fa"), Path("o.tsv"), ["--circular"])
+    assert command[command.index("--genes") + 1] == "none"
+    assert "--stride" not in command
+    assert command[-1] == "--circular"
+    assert "--genes" not in window.command(Path("g.fa"), Path("o.tsv"))
+    assert (window.name, locator.name) == ("ecoli-promoter", "mine, no genes")
+
+
+def test_calls_of_several_contigs_are_laid_end_to_end(tmp_path):
+    path = tmp_path / "calls.tsv"
+    path.write_text("# a\ncontig\tsite\tstrand\tscore\nc1\t10\t+\t0.5\nc2\t7\t-\t0.75\n")
+    assert scan_models.read_calls(path, {"c1": 0, "c2": 300}).position.tolist() == [307, 10]
+    assert scan_models.read_calls(path).position.tolist() == [7, 10]
+
+
+def test_shipped_window_models_need_no_genes():
+    (scan,) = scan_models.plan_scans(["ecoli-promoter"], ["predict", "none"], 10, 1)
+    assert (scan.kind, scan.genes) == ("sequence", None)
 
 
 def test_a_command_that_fails_is_not_measured():
