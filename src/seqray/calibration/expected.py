@@ -17,6 +17,7 @@ from seqray.core import Floats
 
 _FIELDS = 6  # numbers of a row: threshold, calls per kb, recall, precision and its interval
 _HELD_OUT = ("region", "species")
+_PRECISION = 3  # its column
 _MODES = {True: "genes", False: "letters"}
 
 
@@ -73,8 +74,7 @@ class Expectation:
 
     def of(self, species: str | None) -> SpeciesRow | None:
         """The row of a species; of two, the one of its held-out region. None if it was not measured."""
-        own = [row for row in self.rows if row.species == species]
-        return min(own, key=lambda row: _HELD_OUT.index(row.held_out), default=None)
+        return min((row for row in self.rows if row.species == species), key=_order, default=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,23 +208,40 @@ class ExpectedPrecision:
             rows, bool(_left_out(rows)), min(precision), float(np.median(precision)), max(precision)
         )
 
-    def precision_at(self, threshold: float, genes: bool, species: str | None = None) -> float | None:
-        """Precision to expect at a threshold.
+    def precisions(self, scores: Floats, genes: bool, species: str | None = None) -> Floats | None:
+        """Precision to expect of the calls of at least each score.
 
         Parameters
         ----------
-        threshold
-            Lowest score of a call.
+        scores
+            (n,) scores.
         genes
             Whether the model is given genes.
         species
             One that was measured gives its own figure; any other the median of `Expectation`.
+
+        Returns
+        -------
+        ndarray or None
+            (n,); None if no species was measured so.
         """
-        expectation = self.at(threshold, genes)
-        if expectation is None:
+        tables = self._deciding(genes, species)
+        if not tables:
             return None
-        own = expectation.of(species)
-        return own.precision if own else expectation.median
+        figures = [np.interp(scores, table.rows[:, 0], table.rows[:, _PRECISION]) for table in tables]
+        return np.median(figures, axis=0)
+
+    def precision_at(self, threshold: float, genes: bool, species: str | None = None) -> float | None:
+        """Precision to expect at one threshold; see `precisions`."""
+        found = self.precisions(np.array([threshold]), genes, species)
+        return None if found is None else float(found[0])
+
+    def _deciding(self, genes: bool, species: str | None) -> list[SpeciesTable]:
+        """The table of the species, else those of the species left out, else all."""
+        tables = [table for table in self.tables if table.genes == genes]
+        own = [table for table in tables if table.species == species]
+        left_out = [table for table in tables if table.held_out == "species"]
+        return sorted(own, key=_order)[:1] or left_out or tables
 
     def threshold_for(self, precision: float, genes: bool, species: str | None = None) -> float | None:
         """Lowest threshold at which this precision is to be expected; None if no threshold will do.
@@ -234,7 +251,7 @@ class ExpectedPrecision:
         precision
             Between 0 and 1.
         genes, species
-            As in `precision_at`.
+            As in `precisions`.
         """
         own = [table.rows[:, 0] for table in self.tables if table.genes == genes]
         below: float | None = None
@@ -261,6 +278,10 @@ class ExpectedPrecision:
     def probability(self, scores: Floats, genes: bool) -> Floats | None:
         """Share of calls of such scores (n,) that are near a mapped site; None if it was not measured."""
         return self.maps[genes](np.asarray(scores)) if genes in self.maps else None
+
+
+def _order(measured: SpeciesRow | SpeciesTable) -> int:
+    return _HELD_OUT.index(measured.held_out)
 
 
 def _left_out(rows: Sequence[SpeciesRow]) -> tuple[SpeciesRow, ...]:

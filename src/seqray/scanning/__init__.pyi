@@ -1,3 +1,9 @@
+from .boxes import find_boxes as find_boxes
+from .describe import (
+    Surroundings as Surroundings,
+    describe_calls as describe_calls,
+    shows_boxes as shows_boxes,
+)
 from .detector import Detector as Detector, make_detector as make_detector
 from .options import ScanCallbacks as ScanCallbacks, ScanOptions as ScanOptions, ShardNumber as ShardNumber
 from .results import ScanResult as ScanResult, ScoreProfile as ScoreProfile

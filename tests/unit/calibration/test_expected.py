@@ -92,6 +92,11 @@ def test_the_precision_of_a_known_species_is_its_own(expected):
     assert expected.precision_at(0.4, genes=True, species="unheard of") == pytest.approx(0.4)
 
 
+def test_the_precision_of_many_scores(expected):
+    # The median is that of c: .3 at .2, .4 at .4, .5 from .6 on.
+    assert expected.precisions(np.array([0.1, 0.4, 0.9]), genes=True) == pytest.approx([0.3, 0.4, 0.5])
+
+
 def test_the_threshold_for_a_precision():
     one = only(KNOWN)  # precision rises from .2 at .4 to .6 at .8
     assert one.threshold_for(0.5, genes=True) == pytest.approx(0.7)

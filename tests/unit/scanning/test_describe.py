@@ -1,0 +1,138 @@
+"""Contexts of calls, worked out by hand from genes and letters placed on purpose."""
+
+import numpy as np
+import pytest
+
+from seqray.annotation import Annotation, Gene
+from seqray.calibration import ExpectedPrecision
+from seqray.core import DNA, reverse_complement_codes
+from seqray.core.results import Box, Call
+from seqray.scanning.describe import AFTER, BEFORE, Surroundings, describe_calls, shows_boxes
+
+LENGTH = 1000
+# On plus abc 200-500 and xyz 400-800; on minus rev 600-900, which begins at 899.
+GENES = (Gene(200, 500, "+", "abc", "b1"), Gene(400, 800, "+", "xyz"), Gene(600, 900, "-", "rev", "b3"))
+
+
+def call(site, strand="+", score=0.5, contig="c"):
+    return Call(contig, site, site + 1, strand, site, score, "promoter")
+
+
+def unknown(count):
+    return np.full((count, BEFORE + 1 + AFTER), 4, dtype=np.uint8)
+
+
+def describe(*calls, letters=None, **around):
+    around = {"lengths": {"c": LENGTH}, "genes": Annotation({"c": GENES}, "test")} | around
+    return describe_calls(calls, unknown(len(calls)) if letters is None else letters, Surroundings(**around))
+
+
+@pytest.mark.parametrize(
+    ("site", "strand", "gene", "locus", "distance", "within", "within_strand"),
+    [
+        (150, "+", "abc", "b1", 50, "", ""),
+        (200, "+", "abc", "b1", 0, "abc", "same"),  # a transcript without a leader
+        (201, "+", "xyz", "", 199, "abc", "same"),
+        (700, "+", "", "", None, "xyz", "same"),  # in rev as well, on the other strand
+        (850, "+", "", "", None, "rev", "opposite"),
+        (950, "-", "rev", "b3", 51, "", ""),
+        (899, "-", "rev", "b3", 0, "rev", "same"),
+        (300, "-", "", "", None, "abc", "opposite"),
+        (999, "+", "", "", None, "", ""),
+    ],
+)
+def test_genes_around_a_site(site, strand, gene, locus, distance, within, within_strand):
+    [found] = describe(call(site, strand))
+    assert (found.gene, found.locus, found.distance) == (gene, locus, distance)
+    assert (found.within, found.within_strand) == (within, within_strand)
+
+
+def test_a_gene_is_next_within_500_letters():
+    genes = Annotation({"c": (Gene(600, 900, "+", "far"),)}, "test")
+    near, far = describe(call(100), call(99), genes=genes)
+    assert (near.gene, near.distance) == ("far", 500)
+    assert (far.gene, far.distance) == ("", None)
+
+
+def test_genes_across_the_origin_of_a_circle():
+    [found] = describe(call(900), circular={"c"})
+    assert (found.gene, found.distance) == ("abc", 300)
+    [found] = describe(call(100, "-"), circular={"c"})
+    assert (found.gene, found.distance) == ("rev", 201)
+
+
+def test_without_genes_nothing_is_said_of_them():
+    for genes in (None, Annotation({"other": GENES}, "test")):
+        [found] = describe(call(150), genes=genes)
+        assert (found.gene, found.distance, found.within) == ("", None, "")
+
+
+def entry(genes, precision):
+    return {
+        "species": "a",
+        "held_out": "region",
+        "genes": genes,
+        "rows": [[0.8, 1, 0.5, precision, 0, 1], [0.4, 2, 0.5, precision / 2, 0, 1]],
+    }
+
+
+def test_the_worth_of_a_score_depends_on_whether_the_genes_of_its_contig_are_known():
+    expected = ExpectedPrecision.from_mapping(
+        {
+            "tolerance": 25,
+            "probability": {"genes": {"scores": [0, 1], "values": [0, 0.8]}},
+            "expected": [entry(True, 0.6), entry(False, 0.2)],
+        }
+    )
+    lengths = {"c": LENGTH, "d": LENGTH}
+    known, other = describe(
+        call(1, score=0.6), call(1, score=0.6, contig="d"), expected=expected, lengths=lengths
+    )
+    assert known.probability == pytest.approx(0.48)  # .6 of .8
+    assert known.precision == pytest.approx(0.45)  # halfway from .3 to .6
+    assert other.probability is None
+    assert other.precision == pytest.approx(0.15)
+    assert describe(call(1))[0].precision is None
+
+
+def promoter(before=7, spacer=17):
+    """Letters around a site, with boxes; the -10 box ends so many letters before it."""
+    upstream = "TTGACA" + "C" * spacer + "TATAAT" + "C" * (before - 1)
+    return DNA.encode("C" * (BEFORE - len(upstream)) + upstream + "C" * (1 + AFTER))
+
+
+def test_places_of_boxes_on_either_strand():
+    genome = np.full(LENGTH, 1, dtype=np.uint8)
+    window = promoter()
+    genome[500 - BEFORE : 500 + AFTER + 1] = window
+    [found] = describe(call(500), letters=window[None])
+    # Of the -10 box the last letter is 7 before the site, and the first 5 before that.
+    assert (found.minus10, found.minus35) == (Box(488, "TATAAT"), Box(465, "TTGACA"))
+    assert (found.spacer, found.extended) == (17, False)
+    assert DNA.decode(genome[488:494]) == "TATAAT"
+
+    [turned] = describe(call(499, "-"), letters=window[None])
+    other = reverse_complement_codes(genome)
+    for box in (turned.minus10, turned.minus35):
+        piece = other[box.start : box.start + 6]
+        assert DNA.decode(reverse_complement_codes(piece)) == box.letters
+    assert (turned.minus10.start, turned.minus35.start) == (506, 529)
+
+
+def test_boxes_across_the_origin_of_a_circle():
+    forward, backward = describe(
+        call(10), call(LENGTH - 11, "-"), letters=np.stack([promoter()] * 2), circular={"c"}
+    )
+    assert (forward.minus10.start, forward.minus35.start) == (LENGTH - 2, LENGTH - 25)
+    assert (backward.minus10.start, backward.minus35.start) == (LENGTH - 4, 19)
+
+
+def test_boxes_can_be_left_out():
+    [found] = describe(call(500), letters=promoter()[None], boxes=False)
+    assert found.minus10 is found.minus35 is found.spacer is None
+    assert shows_boxes("promoter")
+    assert not shows_boxes("terminator")
+
+
+def test_no_calls_have_no_contexts():
+    assert describe() == []
