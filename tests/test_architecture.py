@@ -35,7 +35,7 @@ ARROWS = {  # package -> the packages that it may import; there is no other tabl
     "explanations": "core io metrics models modelfile inference",
     "evaluation": "core homology metrics calibration",
     "training": "core io annotation homology metrics models modelfile calibration inference",
-    "report": "core io metrics evaluation explanations",
+    "report": "core io annotation metrics evaluation explanations",
     "kinds": "core io annotation modelfile inference explanations report",
     "api": "core io annotation models modelfile calibration inference scanning explanations training kinds",
     "cli": "core io annotation homology metrics models datasets calibration modelfile inference scanning "

@@ -7,6 +7,7 @@ from .layout import (
 )
 from .text import (
     MISSING as MISSING,
+    clean as clean,
     compact as compact,
     count as count,
     decimals_for as decimals_for,

@@ -15,6 +15,16 @@ MISSING = "n/a"
 _INVISIBLE = ("Cc", "Cf", "Cs")
 
 
+def clean(text: str) -> str:
+    """Replace control characters, halves of surrogate pairs, and what turns the direction of writing."""
+    if text.isprintable():
+        return text
+    return "".join(
+        "\N{REPLACEMENT CHARACTER}" if category(letter) in _INVISIBLE and letter not in "\n\t" else letter
+        for letter in text
+    )
+
+
 def escape(text: object) -> Markup:
     """Make text safe between tags and within quoted attributes; what is HTML already stays as it is.
 
@@ -23,13 +33,7 @@ def escape(text: object) -> Markup:
     """
     if isinstance(text, Markup):
         return text
-    plain = str(text)
-    if not plain.isprintable():
-        plain = "".join(
-            "\N{REPLACEMENT CHARACTER}" if category(letter) in _INVISIBLE and letter not in "\n\t" else letter
-            for letter in plain
-        )
-    return markupsafe.escape(plain)
+    return markupsafe.escape(clean(str(text)))
 
 
 def name(text: object) -> Markup:

@@ -2,6 +2,7 @@
 
 - `explained`: what pages of explanations share; `sequences`, `record`: explained sequences
 - `alignments`, `alignment_grid`, `pair_map`: explained alignments
+- `scan`, `call_cards`, `call_figures`, `call_table`: a scan
 - `evaluation`, `evaluation_tables`; `audit`; `summary`: one page each
 """
 

@@ -1,10 +1,31 @@
+from .call_map import (
+    CALL_REACH as CALL_REACH,
+    STRIP_END as STRIP_END,
+    STRIP_START as STRIP_START,
+    MarkedBox as MarkedBox,
+    NearbyGene as NearbyGene,
+    draw_surroundings as draw_surroundings,
+    letter_strip as letter_strip,
+)
 from .charts import (
     class_histograms as class_histograms,
     curve_plot as curve_plot,
     position_histogram as position_histogram,
     score_histogram as score_histogram,
 )
-from .frame import LINES as LINES, legend as legend
+from .frame import (
+    LINES as LINES,
+    Frame as Frame,
+    legend as legend,
+    number_ticks as number_ticks,
+    round_ticks as round_ticks,
+)
+from .genome import (
+    DrawnContig as DrawnContig,
+    DrawnGene as DrawnGene,
+    density as density,
+    genome_lines as genome_lines,
+)
 from .levels import reach as reach, scaled as scaled, write_levels as write_levels
 from .logo import (
     HALF as HALF,

@@ -1,0 +1,281 @@
+"""The page of a scan: figures first, then the genome, the best and the doubtful calls, and all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from markupsafe import Markup
+
+from seqray.annotation import Gene
+from seqray.core import Card, Floats
+from seqray.core.results import Call
+from seqray.report.html import MISSING, count, document, fixed, number, resource, templates
+from seqray.report.pages.call_cards import CallCard, card_of
+from seqray.report.pages.call_figures import distance_plot, places_table, score_plot
+from seqray.report.pages.call_table import table_data
+from seqray.report.pages.explained import card_section
+from seqray.report.svg import DrawnContig, DrawnGene, density, genome_lines
+
+SHOWN = 24  # calls with a map of their own: so many of the best, and so many of the doubtful
+_MOST_ROWS = 20_000  # of the table of all calls
+_MOST_LETTERS = 200_000_000  # that the strip shows
+_MOST_CONTIGS = 500
+_MANY = 200  # calls above which their density is drawn
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedContig:
+    """A sequence of the input."""
+
+    name: str
+    length: int
+    circular: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """How often calls of one species were right on sequence that the model never saw.
+
+    Attributes
+    ----------
+    species
+        Name.
+    unseen
+        Whether the model saw nothing of the species; else it saw other parts of its genome.
+    calls_per_kb, recall
+        At the threshold of the scan; letters are counted once, not once a strand.
+    precision, low, high
+        Share of the calls near a mapped site, and its 95 % interval.
+    """
+
+    species: str
+    unseen: bool
+    calls_per_kb: float
+    recall: float
+    precision: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ScanReport:
+    """What the page of a scan needs.
+
+    Attributes
+    ----------
+    title
+        Heading of the page.
+    calls
+        All of them, in the order of the input.
+    contigs
+        Of the input, also those without calls.
+    genes
+        By contig; empty if none are known.
+    gene_source
+        Where the genes are from.
+    profiles
+        Index of a call to the scores around it on the plus and the minus strand, (2 * CALL_REACH + 1,) each
+        from left to right on the plus strand; nan where nothing was scored.
+    letters
+        Index of a call to the letters around it in reading direction, from ``STRIP_START`` to ``STRIP_END``.
+    shares
+        Index of a call to the contribution of each of these letters, signed.
+    threshold
+        Lowest score of a call; None if there is none.
+    expected_precision, expected_note
+        Share of the calls that are expected to be right, as text, and how that is known.
+    expected
+        Figures behind it; empty if none are known.
+    cautions
+        What speaks against trusting the calls.
+    provenance
+        Lines that say how the page was made.
+    card
+        Of the model.
+    """
+
+    title: str
+    calls: Sequence[Call]
+    contigs: Sequence[ScannedContig]
+    genes: Mapping[str, Sequence[Gene]] = field(default_factory=dict)
+    gene_source: str = ""
+    profiles: Mapping[int, tuple[Floats, Floats]] = field(default_factory=dict)
+    letters: Mapping[int, str] = field(default_factory=dict)
+    shares: Mapping[int, Floats] = field(default_factory=dict)
+    threshold: float | None
+    expected_precision: str = ""
+    expected_note: str = ""
+    expected: Sequence[Expected] = ()
+    cautions: Sequence[str] = ()
+    provenance: Sequence[str]
+    card: Card
+
+
+def shown_calls(scores: Floats, most: int = SHOWN) -> tuple[list[int], list[int]]:
+    """Choose the calls that have a map of their own.
+
+    Parameters
+    ----------
+    scores
+        (n,) of all calls, all of at least the threshold.
+    most
+        Number of either.
+
+    Returns
+    -------
+    tuple of list of int
+        Indices of the best calls, the best first, and of the doubtful ones, those nearest to the threshold
+        first. No call is in both; ties go by position.
+    """
+    ranked = np.argsort(-scores, kind="stable").tolist()
+    return ranked[:most], ranked[most:][::-1][:most]
+
+
+def render_scan(report: ScanReport) -> str:
+    """Write the page as HTML that refers to nothing outside itself.
+
+    Names of genes and contigs may hold any text and are escaped.
+    """
+    words = templates("scan.html")
+    scores = np.array([call.score for call in report.calls])
+    best, doubtful = shown_calls(scores)
+    cards = {i: _card(report, i) for i in [*best, *doubtful]}
+    named = bool(report.genes)
+    return document(
+        report.title,
+        _figures(report),
+        {
+            "genome": ("The sequence at a glance", _genome(report, cards)),
+            "best": (_best_heading(best, doubtful), words.maps([cards[i] for i in best], report, "best")),
+            "doubtful": (
+                "Doubtful calls",
+                words.maps([cards[i] for i in doubtful], report, "doubtful"),
+            ),
+            "where": ("Where the calls lie", _where(report)),
+            "expected": ("How many of these calls are right?", words.expected(report)),
+            "all": ("All calls", _all_calls(report, named)),
+            "card": card_section(report.card),
+        },
+        report.provenance,
+        notes=report.cautions,
+        style=resource("scan.css"),
+        script=resource("scan.js"),
+    )
+
+
+def _best_heading(best: Sequence[int], doubtful: Sequence[int]) -> str:
+    return "The best calls" if doubtful else "The calls, the best first"
+
+
+def _figures(report: ScanReport) -> dict[str, Markup]:
+    """The numbers at the top of the page."""
+    words = templates("scan.html")
+    letters = sum(contig.length for contig in report.contigs)
+    genes = sum(map(len, report.genes.values()))
+    calls = len(report.calls)
+    per_kb = fixed(calls / (letters / 1000), 2) if letters else MISSING
+    shown = {
+        "Calls": words.figure(f"{calls:,}", f"at a score of {_threshold(report)} or more"),
+        "Calls per kb": words.figure(
+            per_kb, f"in {_size(letters)}, {count(len(report.contigs), 'sequence')}"
+        ),
+    }
+    if genes:
+        from_ = f": {report.gene_source}" if report.gene_source else ""
+        shown["Calls per gene"] = words.figure(fixed(calls / genes, 2), f"{genes:,} genes{from_}")
+    else:
+        shown["Genes"] = words.figure("none", report.gene_source or "only letters were read")
+    shown["Precision to expect"] = words.figure(
+        report.expected_precision or "not known", report.expected_note
+    )
+    shown["Model"] = words.figure(report.card.name, report.card.summary)
+    return shown
+
+
+def _threshold(report: ScanReport) -> str:
+    return MISSING if report.threshold is None else number(report.threshold, 3)
+
+
+def _size(letters: int) -> str:
+    return f"{number(letters / 1e6, 3)} Mb" if letters >= 1_000_000 else f"{number(letters / 1e3, 3)} kb"
+
+
+def _card(report: ScanReport, i: int) -> CallCard:
+    call = report.calls[i]
+    contig = next(c for c in report.contigs if c.name == call.contig)
+    return card_of(
+        call,
+        f"c{i}",
+        report.genes.get(call.contig, ()),
+        contig.length if contig.circular else None,
+        report.profiles.get(i),
+        report.letters.get(i, ""),
+        report.shares.get(i),
+        report.threshold,
+    )
+
+
+def _genome(report: ScanReport, linked: Mapping[int, CallCard]) -> Markup:
+    """The strip of the genome; only the longest contigs of a large or scattered input."""
+    shown, left = _longest(report.contigs)
+    drawn = [_drawn(report, contig, linked) for contig in shown]
+    overview = density(drawn) if len(report.calls) > _MANY else ""
+    return templates("scan.html").genome(overview, list(genome_lines(drawn)), left, bool(report.genes))
+
+
+def _longest(contigs: Sequence[ScannedContig]) -> tuple[list[ScannedContig], int]:
+    """Contigs to draw, in the order of the input, and the number of those left out."""
+    ranked = sorted(range(len(contigs)), key=lambda i: (-contigs[i].length, i))
+    kept, letters = set[int](), 0
+    for i in ranked[:_MOST_CONTIGS]:
+        letters += contigs[i].length
+        if letters <= _MOST_LETTERS or not kept:
+            kept.add(i)
+    return [contigs[i] for i in sorted(kept)], len(contigs) - len(kept)
+
+
+def _drawn(report: ScanReport, contig: ScannedContig, linked: Mapping[int, CallCard]) -> DrawnContig:
+    there = [(i, call) for i, call in enumerate(report.calls) if call.contig == contig.name]
+    return DrawnContig(
+        contig.name,
+        contig.length,
+        [piece for gene in report.genes.get(contig.name, ()) for piece in _pieces(gene, contig.length)],
+        np.array([call.site for _, call in there], dtype=np.int64),
+        np.array([call.strand == "+" for _, call in there], dtype=bool),
+        np.array([call.score for _, call in there]),
+        [f"c{i}" if i in linked else "" for i, _ in there],
+    )
+
+
+def _pieces(gene: Gene, length: int) -> list[DrawnGene]:
+    """A gene across the origin is drawn as two."""
+    title = f"{gene.name}: {gene.product}" if gene.product else gene.name
+    parts = [(gene.start, min(gene.end, length)), (0, gene.end - length)]
+    return [DrawnGene(a, b, gene.strand, gene.name, title) for a, b in parts if b > a]
+
+
+def _where(report: ScanReport) -> Markup:
+    known = [call.context for call in report.calls if call.context is not None]
+    table = places_table(known) if report.genes and known else ""
+    plots = [score_plot([call.score for call in report.calls])] if report.calls else []
+    distances = [c.distance for c in known if c.distance is not None]
+    if report.genes and distances:
+        plots.insert(0, distance_plot(distances))
+    return templates("scan.html").where(table, plots)
+
+
+def _all_calls(report: ScanReport, named: bool) -> Markup:
+    kept = _table_rows(report)
+    left = len(report.calls) - len(kept)
+    data = table_data([report.calls[i] for i in kept], kept, named) if kept else ""
+    return templates("scan.html").all_calls(data, len(kept), left, named)
+
+
+def _table_rows(report: ScanReport) -> list[int]:
+    """Calls of the table, in the order of the input: all, or the best."""
+    if len(report.calls) <= _MOST_ROWS:
+        return list(range(len(report.calls)))
+    ranked = np.argsort([-call.score for call in report.calls], kind="stable")
+    return sorted(ranked[:_MOST_ROWS].tolist())

@@ -1,0 +1,135 @@
+"use strict";
+(() => {
+  const one = (selector) => document.querySelector(selector);
+  document.documentElement.classList.add("js");
+  if (matchMedia("(max-width: 1150px)").matches) one("nav details").open = false;
+  const data = one("#data") && JSON.parse(one("#data").textContent);
+  if (!data) return;
+
+  // --- calls from their columns -------------------------------------------------------------------------
+  const running = (steps) => { let sum = 0; return steps.map((step) => (sum += step)); };
+  const name = (column, i) => (data[column] ? data.names[data[column][i]] : "");
+  const numbers = running(data.first);
+  const calls = running(data.site).map((site, i) => ({
+    order: i, card: `c${numbers[i]}`, contig: name("contig", i), site, strand: data.minus[i] === "1" ? "\u2212" : "+",
+    score: data.score[i], probability: data.probability?.[i], gene: name("gene", i), locus: name("locus", i),
+    distance: data.distance?.[i], within: name("within", i), place: data.place?.[i],
+    minus35: name("minus35", i), spacer: data.spacer?.[i], minus10: name("minus10", i),
+  }));
+  for (const call of calls) call.text = [call.gene, call.locus, call.within, call.contig].join("\n").toLowerCase();
+
+  // --- columns: key, heading, whether a number, text of a cell --------------------------------------------
+  const whole = new Intl.NumberFormat("en-US");
+  const known = (digits) => (value) => (value < 0 ? "" : digits === undefined ? String(value) : value.toFixed(digits));
+  const several = new Set(calls.map((call) => call.contig)).size > 1;
+  const columns = [
+    several && ["contig", "sequence", false, String],
+    ["site", "position", true, (site) => whole.format(site)],
+    ["strand", "strand", false, String],
+    ["score", "score", true, known(3)],
+    data.probability && ["probability", "probability", true, known(2)],
+    data.gene && ["gene", "gene that follows", false, String],
+    data.gene && ["distance", "letters to its start codon", true, known()],
+    data.gene && ["within", "lies inside", false, String],
+    data.minus35 && ["minus35", "\u221235 box", false, String],
+    data.minus35 && ["spacer", "spacer, letters", true, known()],
+    data.minus35 && ["minus10", "\u221210 box", false, String],
+  ].filter(Boolean);
+
+  // --- search ---------------------------------------------------------------------------------------------
+  const matcher = (query) => {
+    const range = /^(\d[\d,]*)\s*(?:[-\u2013]|\.\.)\s*(\d[\d,]*)$/.exec(query);
+    if (range) {
+      const [low, high] = [range[1], range[2]].map((text) => Number(text.replaceAll(",", "")));
+      return (call) => call.site >= low && call.site <= high;
+    }
+    if (/^\d[\d,]*$/.test(query)) {
+      const site = Number(query.replaceAll(",", ""));
+      return (call) => Math.abs(call.site - site) <= 500 || call.text.includes(query);
+    }
+    return (call) => call.text.includes(query);
+  };
+
+  const SIZE = 100;
+  let key = "order", falling = false, page = 0, found = calls;
+
+  const search = () => {
+    const wanted = matcher(one("#query").value.trim().toLowerCase());
+    const place = one("#place")?.value ?? "", least = Number(one("#least").value) || 0;
+    found = calls.filter((call) => wanted(call) && (!place || call.place === place) && call.score >= least);
+    page = 0;
+    show();
+  };
+  const compare = (a, b) => {
+    const [x, y] = [a[key], b[key]];
+    if (x === y) return a.order - b.order;
+    if (x === "" || x === -1) return 1; // what is not known comes last
+    if (y === "" || y === -1) return -1;
+    const order = typeof x === "number" ? x - y : x.localeCompare(y);
+    return falling ? -order : order;
+  };
+
+  // --- table: all text is set as text -----------------------------------------------------------------------
+  const element = (tag, text, kind) => {
+    const made = document.createElement(tag);
+    if (text !== undefined) made.textContent = text;
+    if (kind) made.className = kind;
+    return made;
+  };
+  const heading = ([column, title, numeric]) => {
+    const cell = element("th", undefined, numeric ? "n" : "");
+    const sort = key === column || (key === "order" && column === "site" && !several);
+    cell.scope = "col";
+    cell.setAttribute("aria-sort", sort ? (falling ? "descending" : "ascending") : "none");
+    const button = element("button", title);
+    button.type = "button";
+    button.dataset.column = column;
+    button.addEventListener("click", () => {
+      falling = key === column ? !falling : column === "score" || column === "probability";
+      key = column;
+      page = 0;
+      show();
+      one(`[data-column=${column}]`).focus();
+    });
+    cell.append(button);
+    return cell;
+  };
+  const row = (call) => {
+    const line = element("tr");
+    for (const [column, , numeric, write] of columns) {
+      const cell = element("td", undefined, numeric ? "n" : "");
+      const text = write(call[column]);
+      const drawn = column === "site" && document.getElementById(call.card);
+      const inner = element(drawn ? "a" : "bdi", text);
+      if (drawn) { inner.href = `#${call.card}`; inner.title = "to its map"; }
+      cell.append(inner);
+      line.append(cell);
+    }
+    return line;
+  };
+  const show = () => {
+    const sorted = [...found].sort(compare);
+    const pages = Math.max(1, Math.ceil(sorted.length / SIZE));
+    const table = element("table", undefined, "calls"), head = element("thead"), body = element("tbody");
+    table.append(element("caption", "Calls"), head, body);
+    head.append(element("tr"));
+    head.firstChild.append(...columns.map(heading));
+    body.append(...sorted.slice(page * SIZE, (page + 1) * SIZE).map(row));
+    one("#table").replaceChildren(table);
+    one("#shown").textContent = `${whole.format(found.length)} of ${whole.format(calls.length)} calls`;
+    one("#page").textContent = `page ${page + 1} of ${pages}`;
+    one("#previous").disabled = page === 0;
+    one("#next").disabled = page >= pages - 1;
+  };
+
+  for (const [i, place] of (data.places ?? []).entries()) {
+    const option = element("option", place);
+    option.value = String(i);
+    one("#place").append(option);
+  }
+  for (const id of ["query", "place", "least"]) one(`#${id}`)?.addEventListener("input", search);
+  one("#search").addEventListener("submit", (event) => event.preventDefault());
+  one("#previous").addEventListener("click", () => { page -= 1; show(); });
+  one("#next").addEventListener("click", () => { page += 1; show(); });
+  show();
+})();

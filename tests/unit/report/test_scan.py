@@ -1,0 +1,232 @@
+"""The page of a scan: figures first, genes and calls where they belong, small, and deaf to hostile names."""
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from seqray.annotation import Gene
+from seqray.core.card import Card
+from seqray.core.model_config import ModelConfig
+from seqray.core.results import Box, Call, CallContext
+from seqray.report.pages.call_cards import card_of
+from seqray.report.pages.scan import Expected, ScannedContig, ScanReport, render_scan, shown_calls
+from seqray.report.svg.call_map import CALL_REACH, STRIP_END, STRIP_START
+from seqray.report.svg.genes import arrow_path, outline, strongest
+
+EVIL = '</script><script>alert("x")</script>&\u202e'
+CARD = Card(
+    name="made-up",
+    classes=("background", "start"),
+    positive="start",
+    window=80,
+    site=60,
+    model=ModelConfig(layers=1, heads=2, max_length=80),
+)
+
+
+class Elements(HTMLParser):
+    """Collects tags, their attributes and the text of each script."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.attributes, self.scripts, self.open = [], [], [], ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, *pair) for pair in attrs]
+        self.open = tag
+
+    def handle_data(self, data):
+        if self.open == "script":
+            self.scripts.append(data)
+
+    def handle_endtag(self, tag):
+        self.open = ""
+
+
+def made(calls=60, length=100_000, genes=80, names="g{}", contig="chromosome", **more):
+    """A scan of one sequence: genes of 600 letters at equal distances, calls at random."""
+    rng = np.random.default_rng(1)
+    starts = np.arange(genes) * (length // max(1, genes))
+    annotated = [Gene(int(s), int(s) + 600, "+-"[i % 2], names.format(i)) for i, s in enumerate(starts)]
+    sites = np.sort(rng.choice(length, calls, replace=False))
+    found = []
+    for i, site in enumerate(sites.tolist()):
+        strand = "+-"[int(rng.integers(2))]
+        context = CallContext(
+            probability=float(rng.random()),
+            gene=names.format(i % max(1, genes)) if genes else "",
+            locus=f"b{i:04d}" if genes else "",
+            distance=int(rng.integers(300)) if genes else None,
+            minus10=Box(site - 12, "TATAAT"),
+            minus35=Box(site - 35, "TTGACA"),
+            spacer=17,
+        )
+        found.append(Call(contig, site, site + 1, strand, site, float(rng.uniform(0.1, 1)), "start", context))
+    best, doubtful = shown_calls(np.array([call.score for call in found]))
+    profiles = {i: tuple(rng.random((2, 2 * CALL_REACH + 1))) for i in [*best, *doubtful]}
+    settings = {
+        "title": "Scan of a genome",
+        "calls": found,
+        "contigs": [ScannedContig(contig, length, circular=True)],
+        "genes": {contig: annotated} if genes else {},
+        "gene_source": "read from genome.gbk",
+        "profiles": profiles,
+        "letters": dict.fromkeys(profiles, "A" * (STRIP_END - STRIP_START)),
+        "shares": {i: rng.normal(size=STRIP_END - STRIP_START) for i in profiles},
+        "threshold": 0.1,
+        "expected_precision": "0.44",
+        "expected_note": "0.38 to 0.51 in a species",
+        "expected": [Expected("a species", False, 1.0, 0.5, 0.44, 0.38, 0.51)],
+        "cautions": ["unlike the training data"],
+        "provenance": ["seqray 0"],
+        "card": CARD,
+    }
+    return ScanReport(**{**settings, **more})
+
+
+def embedded(page):
+    """The data of the table, as the page's script reads them."""
+    return json.loads(re.search(r"<script type=application/json id=data>(.*?)</script>", page)[1])
+
+
+def test_the_page_holds_every_section_and_refers_to_nothing_outside():
+    page = render_scan(made())
+    found = Elements(page)
+    sections = [value for tag, key, value in found.attributes if (tag, key) == ("section", "id")]
+    assert sections == ["genome", "best", "doubtful", "where", "expected", "all", "card", "provenance"]
+    assert not {"link", "img", "iframe"} & set(found.tags)
+    assert not re.search(r"(https?:)?//\w", page.replace("// ", ""))
+    anchors = {value for _, key, value in found.attributes if key == "id"}
+    links = {value for tag, key, value in found.attributes if (tag, key) == ("a", "href")}
+    assert links <= {f"#{anchor}" for anchor in anchors}
+    assert len(anchors) == sum(key == "id" for _, key, _ in found.attributes)
+    assert page == render_scan(made())
+
+
+def test_the_figures_come_first_and_cautions_before_the_maps():
+    page = render_scan(made())
+    figures = dict(re.findall(r"<dt>([^<]+)<dd><b>([^<]+)</b>", page))
+    assert figures == {
+        "Calls": "60",
+        "Calls per kb": "0.60",  # 60 in 100 kb
+        "Calls per gene": "0.75",  # 60 for 80 genes
+        "Precision to expect": "0.44",
+        "Model": "made-up",
+    }
+    assert page.index("Calls per kb") < page.index("unlike the training data") < page.index("<section")
+
+
+@pytest.mark.parametrize("field", ["title", "contig", "names", "gene_source", "expected_note"])
+def test_names_from_files_are_text(field):
+    page = render_scan(made(**{field: EVIL}))
+    found = Elements(page)
+    assert found.tags.count("script") == 2  # the data and the page's own
+    assert 'alert("x")' not in page  # its quotation marks are escaped, in data and in text
+    assert "<" not in found.scripts[0]
+    if field in ("contig", "names"):
+        assert EVIL.replace("\u202e", "\ufffd") in embedded(page)["names"]
+    assert "\u202e" not in page
+
+
+def test_a_bacterium_with_five_thousand_calls_stays_below_five_megabytes():
+    page = render_scan(made(calls=5000, length=5_000_000, genes=5000, names="a_rather_long_name_{}"))
+    assert len(page.encode()) < 5_000_000
+    assert page.count("<article") == 48
+
+
+def test_the_table_has_all_calls_as_they_are():
+    report = made(calls=300)
+    data = embedded(render_scan(report))
+    assert np.cumsum(data["site"]).tolist() == [call.site + 1 for call in report.calls]
+    assert [data["names"][i] for i in data["gene"]] == [call.context.gene for call in report.calls]
+    assert ["+-"[int(c)] for c in data["minus"]] == [call.strand for call in report.calls]
+    assert data["score"] == [round(call.score, 3) for call in report.calls]
+    assert data["distance"] == [call.context.distance for call in report.calls]
+    assert {data["names"][i] for i in data["minus10"]} == {"TATAAT"}
+
+
+def test_best_and_doubtful_calls_are_those_at_either_end():
+    scores = np.array([0.5, 0.9, 0.2, 0.9, 0.3, 0.7])
+    assert shown_calls(scores, 2) == ([1, 3], [2, 4])
+    assert shown_calls(scores, 4) == ([1, 3, 5, 0], [2, 4])
+    assert shown_calls(np.empty(0)) == ([], [])
+
+
+def test_without_genes_a_page_has_calls_and_profiles_only():
+    calls = [replace(call, context=None) for call in made(genes=0).calls]
+    page = render_scan(made(genes=0, calls=len(calls), gene_source=""))
+    page_of_windows = render_scan(replace(made(genes=0), calls=calls, letters={}, shares={}))
+    for text in (page, page_of_windows):
+        assert "Calls per gene" not in text
+        assert "<h3>1. " in text
+        assert 'class=own d="M' in text
+        assert "gene" not in embedded(text)
+
+
+def test_a_scan_without_calls_says_so():
+    page = render_scan(made(calls=0))
+    assert page.count("There are no calls.") == 2
+    assert "id=data" not in page
+
+
+def test_a_gene_across_the_origin_is_drawn_on_both_sides():
+    call = Call("c", 10, 11, "-", 10, 0.9, "start", CallContext(gene="ori"))
+    gene = Gene(950, 1020, "-", "ori")  # on a circle of 1000: 950 to 999 and 0 to 19
+    drawn = card_of(call, "c0", [gene], 1000, None, "", None, 0.5).map
+    # reading direction of "-": offsets from 10 - 19 = -9 to 10 - (-50) = 60, so 70 letters right of -9
+    left, right = 28 + (400 - 9) / 801 * 400, 28 + (400 + 61) / 801 * 400
+    found = re.findall(r'<path d="M([\d.]+) [\d.]+H([\d.]+)', drawn)
+    assert len(found) == 1
+    assert float(found[0][0]) == pytest.approx(left, abs=0.06)
+    assert float(found[0][1]) + 6 == pytest.approx(right, abs=0.12)  # the head is 6 px long
+
+
+@pytest.mark.parametrize(("strand", "site", "box"), [("+", 500, 488), ("-", 500, 507)])
+def test_boxes_are_drawn_where_they_are_in_reading_direction(strand, site, box):
+    context = CallContext(minus10=Box(box, "TATAAT"))
+    call = Call("c", site, site + 1, strand, site, 0.9, "start", context)
+    marked = card_of(call, "c0", [], None, None, "", None, 0.5).boxes
+    assert [(b.name, b.start, b.letters) for b in marked] == [("-10", -12, "TATAAT")]
+
+
+def test_profiles_turn_with_the_call():
+    plus, minus = np.zeros((2, 2 * CALL_REACH + 1))
+    minus[CALL_REACH] = 1.0  # the call itself, on the minus strand
+    plus[0] = 1.0  # the leftmost letter, which is 400 downstream of the call
+    call = Call("c", 500, 501, "-", 500, 1.0, "start")
+    drawn = card_of(call, "c0", [], None, (plus, minus), "", None, 0.5).map
+    own = re.search(r'class=own d="([^"]+)"', drawn)[1]
+    other = re.search(r'class=other d="([^"]+)"', drawn)[1]
+    assert (
+        own == "M28 62h200v-46h1v46h199V62z"
+    )  # 801 letters in 400 columns: number 200 begins with letter 400
+    assert other == "M28 106h399v46h1V106z"
+
+
+def test_an_outline_leaves_gaps_where_nothing_is_known():
+    assert outline([2, 2, None, 4], 10, 50, up=True) == "M10 50v-1h2V50zM13 50v-2h1V50z"
+
+
+def test_columns_hold_their_highest_value():
+    values = np.array([0.1, 0.9, np.nan, np.nan, np.nan, 0.3])
+    assert strongest(values, 3) == pytest.approx([0.9, np.nan, 0.3], nan_ok=True)
+
+
+def test_arrows_point_where_the_gene_is_read():
+    assert arrow_path(0, 20, 0, 10, ">") == "M0 0H14l6 5 -6 5H0z"
+    assert arrow_path(0, 20, 0, 10, "<") == "M20 0H6l-6 5 6 5H20z"
+    assert arrow_path(0, 20, 0, 10, "") == "M0 0H20v10H0z"
+
+
+def test_contigs_are_drawn_end_to_end_and_the_rest_is_counted():
+    contigs = [ScannedContig(f"s{i}", 3000) for i in range(600)]
+    page = render_scan(replace(made(calls=5), contigs=[*contigs, ScannedContig("chromosome", 100_000)]))
+    assert "100 sequences of the input not drawn" not in page
+    assert "101 sequences of the input not drawn" in page
+    assert page.count("<text class=contig") >= 1
