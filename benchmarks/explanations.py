@@ -46,7 +46,7 @@ from pointing import (
 from promoter_boxes import Promoters, plant_tata, sigma70
 from seqray.core import DataConfig, ModelConfig, OptimizerConfig, RunConfig, StemConfig, StoppingConfig
 from seqray.explanations import MethodSettings
-from seqray.explanations.attribution import METHODS, member_scores
+from seqray.explanations.attribution import METHODS, member_scores, sequence_targets
 from seqray.inference import score_codes
 from seqray.io import open_output
 from seqray.metrics import auroc
@@ -159,10 +159,10 @@ def trials(records: Sequence[Planted], called: np.ndarray) -> list[Trial]:
 
 def judge(model: TrainedModel, trial: Trial, name: Callable[..., Row]) -> list[Row]:
     """Score the letters by every method, and by chance."""
-    rows = []
+    rows, targets = [], sequence_targets(model, model.card.positive_index)
     for label, method, knobs in VARIANTS:
         if METHODS[method].signed or not trial.signed_only:
-            scores = member_scores(model, trial.codes, model.card.positive_index, method, knobs).mean(axis=0)
+            scores = member_scores(targets, trial.codes, method, knobs).mean(axis=0)
             for measure, (figure, truth) in trial.measures.items():
                 found = figure(scores, truth)
                 rows.append(name(label, measure, len(found), *mean_with_interval(found)))

@@ -2,7 +2,7 @@
 
 - `attribution`: rollout, gradients, mutagenesis; `checks`: faithfulness, significance; `motifs`
 - `sequences`, `alignments`: from records to explanations; `options`: what is explained, and how
-- `targets`: shared by the checks; `call_windows`: the windows of the calls of a scan
+- `groups`, `targets`: shared by these; `call_windows`: the windows of the calls of a scan
 """
 
 import lazy_loader

@@ -3,43 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
 
-from seqray.core import Codes, Floats, SequenceRecord
+from seqray.core import SequenceRecord
 from seqray.core.results import Explanation, Faithfulness, HeadFigures, Place
 from seqray.explanations.attribution import (
-    METHODS,
     check_methods,
     class_explained,
     cls_attention,
-    ensemble_score,
     head_figures,
-    member_effects,
-    member_scores,
+    sequence_targets,
 )
-from seqray.explanations.checks import Evidence, conclude, curves, p_values, q_values
+from seqray.explanations.checks import Evidence, conclude
+from seqray.explanations.groups import Group, Item, explain_group, measure_group, reference_method
 from seqray.explanations.options import ExplainOptions
 from seqray.explanations.targets import randomized_network, target_name
 from seqray.inference import called_labels, checked_records, score_codes
 from seqray.modelfile import SequenceNetwork, TrainedModel
 
 CHUNK_RECORDS = 128
-MAX_MUTATED = 500  # letters; every substitution of a longer record would cost too much to be a reference
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Item:
-    """A record to explain: its number, codes, call and the class explained."""
-
-    number: int
-    record: SequenceRecord
-    codes: Codes
-    label: str
-    target: int
-    probability: float
 
 
 def explain_records(
@@ -86,10 +70,10 @@ def _explain_numbered(
     places: Sequence[Place] | None,
 ) -> Iterator[Explanation]:
     while chunk := list(islice(numbered, CHUNK_RECORDS)):
-        items = _read(model, chunk, options)
+        items = _read(model, chunk, options, places)
         explained: dict[int, list[Explanation]] = {}
-        for group in _of_one_kind(items):
-            for explanation in _explain_group(model, group, options, places):
+        for group in _groups(model, items, attention=options.attention):
+            for explanation in explain_group(group, options):
                 explained.setdefault(explanation.record, []).append(explanation)
         for item in items:
             yield from explained[item.number]
@@ -110,21 +94,11 @@ def check(
     chosen = options or ExplainOptions()
     items = _read(model, list(enumerate(checked_records(records, model, ""))), chosen)
     reference = reference_method(max((len(item.codes) for item in items), default=0))
-    evidence = Evidence()
-    random_weights = randomized_network(model)
+    evidence, random_weights = Evidence(), randomized_network(model)
     assert isinstance(random_weights, SequenceNetwork)
-    for group in _of_one_kind(items):
-        codes, target = np.stack([item.codes for item in group]), group[0].target
-        methods = dict.fromkeys([*chosen.methods, reference])
-        by_member = {m: member_scores(model, codes, target, m, chosen.settings) for m in methods}
-        by_chance = {
-            m: member_scores(model, codes, target, m, chosen.settings, [random_weights])[0] for m in methods
-        }
-
-        def score(changed: Codes, target: int = target) -> Floats:
-            return ensemble_score(model, changed, target)
-
-        evidence.add(codes, by_member, by_chance, lambda ranks, c=codes, s=score: curves(c, ranks, s))
+    for group in _groups(model, items):
+        [chance] = sequence_targets(model, group.items[0].target, [random_weights])
+        measure_group(evidence, group, chance, reference, chosen)
     return conclude(evidence, reference, target_name(model, chosen.target), chosen.seed)
 
 
@@ -144,20 +118,17 @@ def heads(
     """
     chosen = options or ExplainOptions()
     items = _read(model, list(enumerate(checked_records(records, model, ""))), chosen)
-    groups = [(np.stack([i.codes for i in group]), group[0].target) for group in _of_one_kind(items)]
-    return head_figures(model, groups)
-
-
-def reference_method(letters: int) -> str:
-    """The method that others are compared with: mutagenesis up to 500 letters, else occlusion."""
-    return "ism" if letters <= MAX_MUTATED else "occlusion"
+    return head_figures(model, [(group.codes, group.items[0].target) for group in _groups(model, items)])
 
 
 def _read(
-    model: TrainedModel, chunk: Sequence[tuple[int, SequenceRecord]], options: ExplainOptions
-) -> list[_Item]:
+    model: TrainedModel,
+    chunk: Sequence[tuple[int, SequenceRecord]],
+    options: ExplainOptions,
+    places: Sequence[Place] | None = None,
+) -> list[Item]:
     """Encode and classify records."""
-    items: dict[int, _Item] = {}
+    items: dict[int, Item] = {}
     encoded = [model.alphabet.encode(record.sequence) for _, record in chunk]
     for length in sorted({len(codes) for codes in encoded}):
         rows = [i for i, codes in enumerate(encoded) if len(codes) == length]
@@ -166,77 +137,16 @@ def _read(
         for i, label, row in zip(rows, labels, probabilities, strict=True):
             target = class_explained(model, options.target, label)
             number, record = chunk[i]
-            items[i] = _Item(number, record, encoded[i], label, target, float(row[target]))
+            place = None if places is None else places[number]
+            items[i] = Item(number, record, encoded[i], label, target, float(row[target]), place)
     return [items[i] for i in range(len(chunk))]
 
 
-def _of_one_kind(items: Sequence[_Item]) -> list[list[_Item]]:
+def _groups(model: TrainedModel, items: Sequence[Item], *, attention: bool = False) -> Iterator[Group]:
     """Group by length and class explained."""
-    groups: dict[tuple[int, int], list[_Item]] = {}
+    groups: dict[tuple[int, int], list[Item]] = {}
     for item in items:
         groups.setdefault((len(item.codes), item.target), []).append(item)
-    return list(groups.values())
-
-
-def _explain_group(
-    model: TrainedModel, group: Sequence[_Item], options: ExplainOptions, places: Sequence[Place] | None
-) -> Iterator[Explanation]:
-    """Explain records of one length and class."""
-    codes, target = np.stack([item.codes for item in group]), group[0].target
-    wanted = "ism" in options.methods or (options.effects and codes.shape[1] <= MAX_MUTATED)
-    known = member_effects(model, codes, target) if wanted else None
-    scores = {
-        m: member_scores(model, codes, target, m, options.settings, known_effects=known)
-        for m in options.methods
-    }
-    tests = {m: _tests(model, codes, target, m, scores[m].mean(axis=0), options) for m in options.methods}
-    attention = cls_attention(model, codes) if options.attention else None
-    means = {m: scores[m].mean(axis=0) for m in options.methods}
-    mean_effects = None if known is None else known.mean(axis=0)
-    for row, item in enumerate(group):
-        for method in options.methods:
-            p, q = tests[method]
-            common = Explanation(
-                record=item.number,
-                id=item.record.id,
-                sequence=item.record.sequence,
-                label=item.label,
-                target=model.card.classes[target],
-                probability=item.probability,
-                method=method,
-                member="mean",
-                signed=METHODS[method].signed,
-                scores=means[method][row].copy(),  # a view would keep the whole group in memory
-                effects=None if mean_effects is None else mean_effects[row].copy(),
-                p=None if p is None else p[row],
-                q=None if q is None else q[row],
-                attention=None if attention is None else attention[row].copy(),
-                place=None if places is None else places[item.number],
-            )
-            yield common
-            if options.members == "each":
-                yield from _by_member(
-                    common, scores[method][:, row], None if known is None else known[:, row]
-                )
-
-
-def _by_member(common: Explanation, scores: Floats, effects: Floats | None) -> Iterator[Explanation]:
-    for number, one in enumerate(scores, start=1):
-        own = None if effects is None else effects[number - 1]
-        yield replace(common, member=str(number), scores=one, effects=own, p=None, q=None)
-
-
-def _tests(
-    model: TrainedModel, codes: Codes, target: int, method: str, scores: Floats, options: ExplainOptions
-) -> tuple[Floats | None, Floats | None]:
-    """p- and q-values (N, n), if requested."""
-    if options.shuffles == 0:
-        return None, None
-    p = p_values(
-        codes,
-        scores,
-        lambda shuffled: member_scores(model, shuffled, target, method, options.settings).mean(axis=0),
-        options.shuffles,
-        options.seed,
-    )
-    return p, q_values(p)
+    for (_, target), group in groups.items():
+        weights = cls_attention(model, np.stack([i.codes for i in group])) if attention else None
+        yield Group(group, sequence_targets(model, target), weights)

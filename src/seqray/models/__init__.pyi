@@ -31,6 +31,7 @@ from .layers import (
 )
 from .locator import (
     LETTERS as LETTERS,
+    LocatorStem as LocatorStem,
     LocatorTransformer as LocatorTransformer,
     locator_radius as locator_radius,
 )

@@ -16,6 +16,7 @@ from seqray.models.windowed_attention import WindowedAttention
 LETTERS = 4
 STRIDE = 4  # letters per token
 _WIDE, _MERGE = 11, 8  # widths of the two convolutions of the stem
+_REACH = _WIDE // 2 + (_MERGE - STRIDE) // 2  # letters that a token reads on either side of its own
 _FULL = 255.0  # of a track, which comes as bytes
 
 
@@ -40,6 +41,9 @@ class LocatorOutput:
 
 class LocatorStem(nn.Module):
     """Letters and tracks (B, L, 4 + T) to tokens (B, L/4, D): a convolution, and one that merges letters."""
+
+    stride = STRIDE
+    field = STRIDE + 2 * _REACH  # letters that a token reads
 
     def __init__(self, channels: int, width: int, d_model: int, activation: str) -> None:
         super().__init__()
@@ -162,7 +166,7 @@ class LocatorTransformer(nn.Module):
 
 def locator_radius(config: ModelConfig) -> int:
     """Letters on either side of a letter that may change its score."""
-    reach = _WIDE // 2 + (_MERGE - STRIDE) // 2 + STRIDE - 1  # of the stem, from the last letter of a token
+    reach = _REACH + STRIDE - 1  # of the stem, from the last letter of a token
     return STRIDE * _settings(config).window * config.layers + reach
 
 

@@ -12,7 +12,7 @@ import torch
 
 from seqray.core.model_config import ModelConfig
 from seqray.explanations.attribution.heads import head_figures
-from seqray.explanations.attribution.targets import ensemble_score
+from seqray.explanations.attribution.targets import ensemble_score, sequence_targets
 from seqray.modelfile import TrainedModel
 from seqray.models.build import build_model
 
@@ -60,7 +60,8 @@ def test_importance_is_what_the_answer_loses_without_the_columns_of_the_head(mod
         maimed = copy.deepcopy(network)
         maimed.blocks[1].attention.out.weight[:, 4:] = 0
         other = TrainedModel(replace(model.card, members=1), (maimed,))
-        change = (ensemble_score(other, CODES, 0) - ensemble_score(one, CODES, 0)).mean()
+        without, whole = (ensemble_score(sequence_targets(m, 0), CODES) for m in (other, one))
+        change = (without - whole).mean()
         assert found[member, 2, 2].importance == pytest.approx(change, abs=1e-5)
 
 

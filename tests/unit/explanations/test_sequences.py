@@ -12,7 +12,15 @@ from hypothesis import given, settings, strategies as st
 import seqray
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import SequenceRecord
-from seqray.explanations import ExplainOptions, MethodSettings, check, explain_records, heads, sequences
+from seqray.explanations import (
+    ExplainOptions,
+    MethodSettings,
+    check,
+    explain_records,
+    groups,
+    heads,
+    sequences,
+)
 from seqray.explanations.attribution.methods import METHODS
 from seqray.explanations.options import SHUFFLES
 from seqray.explanations.targets import randomized_network
@@ -146,7 +154,7 @@ def test_letters_that_no_shuffling_moves_are_never_significant(tiny_model, lette
 
 
 def test_long_records_are_not_mutated(tiny_model, monkeypatch):
-    monkeypatch.setattr(sequences, "MAX_MUTATED", 15)
+    monkeypatch.setattr(groups, "MAX_MUTATED", 15)
     found = list(explain_records(tiny_model, random_records([20, 15]), ExplainOptions(shuffles=0)))
     assert [e.effects is None for e in found] == [True, False]
     verdict = check(tiny_model, random_records([20, 15]), ExplainOptions(shuffles=0))

@@ -23,6 +23,7 @@ from .column_pairs import (
 )
 from .forward_trace import trace as trace
 from .heads import check_heads as check_heads, head_figures as head_figures
+from .locator_scores import input_effects as input_effects
 from .methods import (
     ALIGNMENT_METHODS as ALIGNMENT_METHODS,
     METHODS as METHODS,
@@ -39,6 +40,9 @@ from .targets import (
     CALLED as CALLED,
     AlignmentTarget as AlignmentTarget,
     AttributionTarget as AttributionTarget,
+    LetterTarget as LetterTarget,
+    LocatorTarget as LocatorTarget,
     class_explained as class_explained,
     ensemble_score as ensemble_score,
+    sequence_targets as sequence_targets,
 )

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
-from seqray.models import MultiHeadAttention, attention_weights
+from seqray.models import MultiHeadAttention, WindowedAttention, attention_weights
 
 CHUNK_BYTES = 2 << 20  # of the weights at a time: they stay in the processor's cache
 MIN_QUERIES = 8
@@ -99,51 +99,35 @@ class Trace(Generic[L]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SequenceLayer(AttentionLayer):
-    """A layer in which each token of a sequence attends to all of them.
+class LineLayer(AttentionLayer):
+    """A layer in which the tokens of a record attend to each other along one line.
 
     Attributes
     ----------
     attention, x
         The layer, and its input (B, T, D).
-    mask
-        (B, T) bool, True at real tokens; None where nothing is padded.
     rotation
         Of rotary positions, or None.
-    cls_only
-        Whether it computed the query of CLS alone.
     heads
-        (B, Lq, D), where Lq is T, or 1 with ``cls_only``.
+        (B, Lq, D), where Lq is the number of queries.
     """
 
-    attention: MultiHeadAttention
+    attention: MultiHeadAttention | WindowedAttention
     x: Tensor
-    mask: Tensor | None
     rotation: tuple[Tensor, Tensor] | None
-    cls_only: bool
 
-    @classmethod
-    def of_call(
-        cls, attention: MultiHeadAttention, arguments: dict[str, Any], heads: Tensor | None
-    ) -> SequenceLayer:
-        """Build from the arguments of `MultiHeadAttention.forward`.
+    @abstractmethod
+    def states(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries (B, H, Lq, E), keys and values (B, H, T, E), as the layer computes them."""
 
-        Parameters
-        ----------
-        attention
-            The module called.
-        arguments
-            Arguments of the call, by name.
-        heads
-            (B, Lq, D) output of the heads; None without gradients.
-        """
-        mask, rotation = arguments.get("mask"), arguments.get("rotation")
-        return cls(heads, attention, arguments["x"], mask, rotation, arguments.get("first_query_only", False))
+    @abstractmethod
+    def attended(self, rows: slice) -> Tensor | None:
+        """Which keys some queries attend to, bool, of a shape that fits (B, H, q, T); None for all."""
 
     def project(self) -> tuple[Tensor, Tensor, Tensor]:
         """Scaled queries (B, H, Lq, E), keys and values (B, H, T, E), without gradients."""
         with torch.no_grad():
-            q, k, v = self.attention.project(self.x.detach(), self.rotation, first_query_only=self.cls_only)
+            q, k, v = self.states()
             q = (q.float() / math.sqrt(q.shape[-1])).contiguous()
             return q, k.float().mT.contiguous().mT, v.float()  # turned once, not for each product
 
@@ -154,17 +138,8 @@ class SequenceLayer(AttentionLayer):
         step = max(MIN_QUERIES, CHUNK_BYTES // (4 * k.shape[:3].numel()))
         for start in range(0, q.shape[2], step):
             rows = slice(start, min(start + step, q.shape[2]))
-            weights = attention_weights(q[:, :, rows] @ k.mT, self._key_mask)
+            weights = attention_weights(q[:, :, rows] @ k.mT, self.attended(rows))
             yield WeightBlock(weights, (slice(None), rows), (slice(None), slice(None)), v)
-
-    @property
-    def _key_mask(self) -> Tensor | None:
-        return None if self.mask is None else self.mask[:, None, None, :]
-
-    def attention_of_cls(self) -> Tensor:
-        """Weights of the CLS query: (B, H, T)."""
-        q, k, _ = self.project()
-        return attention_weights(q[:, :, :1] @ k.mT, self._key_mask)[:, :, 0]
 
     def weight_gradient(self, slope: Tensor, block: WeightBlock) -> Tensor:
         """By the slopes of the heads."""
@@ -186,6 +161,80 @@ class SequenceLayer(AttentionLayer):
             return squared.clamp(min=0).sqrt()
 
         return norm
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SequenceLayer(LineLayer):
+    """A layer in which each token of a sequence attends to all of them.
+
+    Attributes
+    ----------
+    mask
+        (B, T) bool, True at real tokens; None where nothing is padded.
+    cls_only
+        Whether it computed the query of CLS alone: Lq is 1, else T.
+    """
+
+    attention: MultiHeadAttention
+    mask: Tensor | None
+    cls_only: bool
+
+    @classmethod
+    def of_call(
+        cls, attention: MultiHeadAttention, arguments: dict[str, Any], heads: Tensor | None
+    ) -> SequenceLayer:
+        """Build from the arguments of `MultiHeadAttention.forward`.
+
+        Parameters
+        ----------
+        attention
+            The module called.
+        arguments
+            Arguments of the call, by name.
+        heads
+            (B, Lq, D) output of the heads; None without gradients.
+        """
+        rotation, mask = arguments.get("rotation"), arguments.get("mask")
+        return cls(heads, attention, arguments["x"], rotation, mask, arguments.get("first_query_only", False))
+
+    def states(self) -> tuple[Tensor, Tensor, Tensor]:
+        return self.attention.project(self.x.detach(), self.rotation, first_query_only=self.cls_only)
+
+    def attended(self, rows: slice) -> Tensor | None:
+        return None if self.mask is None else self.mask[:, None, None, :]
+
+    def attention_of_cls(self) -> Tensor:
+        """Weights of the CLS query: (B, H, T)."""
+        q, k, _ = self.project()
+        return attention_weights(q[:, :, :1] @ k.mT, self.attended(slice(0, 1)))[:, :, 0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WindowedLayer(LineLayer):
+    """A layer in which each token attends to those within a window around it."""
+
+    attention: WindowedAttention
+    rotation: tuple[Tensor, Tensor]
+
+    @classmethod
+    def of_call(
+        cls, attention: WindowedAttention, arguments: dict[str, Any], heads: Tensor | None
+    ) -> WindowedLayer:
+        """Build from the arguments of `WindowedAttention.forward`.
+
+        Parameters
+        ----------
+        attention, arguments, heads
+            See `SequenceLayer.of_call`.
+        """
+        return cls(heads, attention, arguments["x"], arguments["rotation"])
+
+    def states(self) -> tuple[Tensor, Tensor, Tensor]:
+        return self.attention.project(self.x.detach(), self.rotation)
+
+    def attended(self, rows: slice) -> Tensor:
+        key = torch.arange(self.x.shape[1], device=self.x.device)
+        return (key[rows, None] - key).abs() <= self.attention.window
 
 
 def slopes_by_values(slope: Tensor, block: WeightBlock) -> Tensor:

@@ -2,8 +2,9 @@
 
 Each layer passes tokens on by A' = w I + (1 - w) F, where F is its attention, the heads combined, and w the
 share of the residual connection (`seqray.explanations.options.RESIDUAL`). The relevance of the tokens for CLS
-is the row e_cls A'_L .. A'_1 (Abnar and Zuidema 2020, section 3). It is computed as a row vector, from the
-last layer to the first: layers times L² steps instead of L³, and the weights of some queries at a time.
+is the row e_cls A'_L .. A'_1 (Abnar and Zuidema 2020, section 3); for a site of a locator, the row of the
+token of the site. It is computed as a row vector, from the last layer to the first: layers times L² steps
+instead of L³, and the weights of some queries at a time.
 
 The methods differ in F:
 
@@ -30,6 +31,7 @@ from torch import Tensor
 
 from seqray.explanations.attribution.attention_layers import (
     AttentionLayer,
+    LineLayer,
     SequenceLayer,
     Trace,
     WeightBlock,
@@ -45,7 +47,7 @@ Combine = Callable[[WeightBlock], Tensor]
 
 
 def rollout(traced: Trace[AttentionLayer], *, residual: float = RESIDUAL, heads: Fusion = "mean") -> Tensor:
-    """Relevance of each token for CLS by attention weights alone.
+    """Relevance of each token for CLS, or for the site of a locator, by attention weights alone.
 
     Parameters
     ----------
@@ -85,7 +87,7 @@ def rollout(traced: Trace[AttentionLayer], *, residual: float = RESIDUAL, heads:
     return _roll(traced, steps, residual)
 
 
-def value_rollout(traced: Trace[SequenceLayer], *, residual: float = RESIDUAL) -> Tensor:
+def value_rollout(traced: Trace[LineLayer], *, residual: float = RESIDUAL) -> Tensor:
     """Relevance by the norm of what a key adds to the output, value and output matrix included: (B, T)."""
     return _roll(traced, [_normalized(layer.added_norm()) for layer in traced.layers], residual)
 

@@ -15,21 +15,29 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from seqray.explanations.attribution.attention_layers import AttentionLayer, SequenceLayer, Trace
+from seqray.explanations.attribution.attention_layers import (
+    AttentionLayer,
+    SequenceLayer,
+    Trace,
+    WindowedLayer,
+)
 from seqray.explanations.attribution.axial_attention import ColumnLayer, RowLayer
 from seqray.explanations.attribution.backbone_attention import BackboneLayer
 from seqray.models import (
     AxialTransformer,
     BackboneClassifier,
     ColumnAttention,
+    LocatorTransformer,
     MultiHeadAttention,
     RowAttention,
+    WindowedAttention,
 )
 
 LAYERS: dict[type[nn.Module], Callable[[Any, dict[str, Any], Tensor | None], AttentionLayer]] = {
     MultiHeadAttention: SequenceLayer.of_call,
     ColumnAttention: ColumnLayer.of_call,
     RowAttention: RowLayer.of_call,
+    WindowedAttention: WindowedLayer.of_call,
 }
 """How an attention layer is described: from the module, the arguments of its call and its heads' output."""
 
@@ -68,13 +76,14 @@ def trace(
     Parameters
     ----------
     network
-        Of sequences, on a backbone (in evaluation mode), or of alignments; left in the mode in which it was
-        found.
+        Of sequences, on a backbone (in evaluation mode), of alignments, or a locator; left in the mode in
+        which it was found.
     tokens
-        (B, L) int64, CLS first, on the device of the network; (B, R, C) for alignments.
+        (B, L) int64, CLS first, on the device of the network; (B, R, C) for alignments; codes of letters
+        (B, L) for a locator, and ``site``, the letter whose scores are traced.
     mask
         (B, L) bool, True at real tokens; None where nothing is padded. Two masks, (B, R) of the rows and
-        (B, C) of the columns, for alignments; none for a backbone.
+        (B, C) of the columns, for alignments; none for a backbone; gene tracks (B, T, L) for a locator.
     gradients
         Record the graph from the embedded tokens on, for `torch.autograd.grad`.
     attention
@@ -132,6 +141,27 @@ def _trace_backbone(
     return Trace(watched.run(run), tuple(layers), watched.vectors[0], pooling)
 
 
+@trace.register(LocatorTransformer)
+def _trace_locator(
+    network: LocatorTransformer,
+    letters: Tensor,
+    tracks: Tensor | None = None,
+    *,
+    site: int,
+    gradients: bool = False,
+    attention: bool = True,
+    embedded: Tensor | None = None,
+) -> Trace[Any]:
+    """Trace the scores of the letter ``site``; ``embedded`` (B, L, 4 + T) replaces letters and tracks."""
+    vectors = network.embed(letters, tracks) if embedded is None else embedded
+    vectors = vectors.detach().requires_grad_(gradients)
+    watched = _Watch(network, None, gradients, attention=attention)
+    logits = watched.run(lambda: network.locate(vectors).logits[:, site])
+    start = vectors.new_zeros(len(letters), letters.shape[1] // network.stem.stride)
+    start[:, site // network.stem.stride] = 1.0
+    return Trace(logits, watched.layers(), vectors, start)
+
+
 def _at_cls(logits: Tensor, *shape: int) -> Tensor:
     start = torch.zeros(shape, device=logits.device)
     start.flatten(1)[:, 0] = 1.0
@@ -139,12 +169,12 @@ def _at_cls(logits: Tensor, *shape: int) -> Tensor:
 
 
 class _Watch:
-    """Hooks on the embedding of a network and on its attention layers, for one pass."""
+    """Hooks on the embedding of a network, if it has one, and on its attention layers, for one pass."""
 
     def __init__(
         self,
         network: nn.Module,
-        embedding: nn.Module,
+        embedding: nn.Module | None,
         gradients: bool,
         embedded: Tensor | None = None,
         attention: bool = True,
@@ -160,7 +190,8 @@ class _Watch:
         with ExitStack() as stack:
             stack.enter_context(evaluating(self.network))
             stack.enter_context(torch.set_grad_enabled(self.gradients))
-            stack.callback(self.embedding.register_forward_hook(self._see_embedding).remove)
+            if self.embedding is not None:
+                stack.callback(self.embedding.register_forward_hook(self._see_embedding).remove)
             for attention in self.attentions:
                 hook = attention.register_forward_pre_hook(self._see_call, with_kwargs=True)
                 stack.callback(hook.remove)

@@ -77,11 +77,26 @@ def integrated_gradients(
     """
     end = trace(network, tokens, attention=False).embedded
     start, known = _mean_letters(network, tokens, end, letter_tokens)
+    slope = mean_slope(lambda between: _slope(network, tokens, target, between)[0], start, end, steps)
+    return _attribute(tokens, end - start, slope, known)
+
+
+def mean_slope(slope: Callable[[Tensor], Tensor], start: Tensor, end: Tensor, steps: int) -> Tensor:
+    """Mean of the gradient on the straight way between two points, by the midpoint rule.
+
+    Parameters
+    ----------
+    slope
+        A point to the gradient there.
+    start, end
+        The two points.
+    steps
+        Points at which the gradient is taken.
+    """
     total = torch.zeros_like(end)
     for step in range(steps):
-        between = start + (step + 0.5) / steps * (end - start)
-        total += _slope(network, tokens, target, between)[0]
-    return _attribute(tokens, end - start, total / steps, known)
+        total += slope(start + (step + 0.5) / steps * (end - start))
+    return total / steps
 
 
 def _slope(

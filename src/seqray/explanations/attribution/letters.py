@@ -8,7 +8,7 @@ token has read, in proportion to how much the token changes when the mean of all
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from seqray.core import Floats, Ints
-from seqray.models import ConvolutionalStem, PositionTerms
+from seqray.models import LETTERS, ConvolutionalStem, LocatorStem, PositionTerms
 from seqray.models.tokenizers import FIRST_LETTER, OwnTokenizer
 
 
@@ -103,22 +103,45 @@ def spread_by_sensitivity(
     Tensor
         (B, 1 + N) with the same sums; CLS keeps its own.
     """
-    weights, letters = sensitivities(stem, tokens[:, 1:], terms)  # (B, T, F), (T, F)
-    shares = weights / weights.sum(dim=-1, keepdim=True)
-    body = relevance[:, 1:, None] * shares
-    count = tokens.shape[1] - 1
-    result = relevance.new_zeros(len(tokens), count)
-    result.index_add_(1, letters.clamp(0, count - 1).flatten(), body.flatten(1))
-    return torch.cat((relevance[:, :1], result), dim=1)
+    changes, letters = sensitivities(stem, tokens[:, 1:], terms)
+    return torch.cat(
+        (relevance[:, :1], _spread(relevance[:, 1:], changes, letters, tokens.shape[1] - 1)), dim=1
+    )
+
+
+@torch.no_grad()
+def spread_over_stretch(relevance: Tensor, stem: LocatorStem, embedded: Tensor) -> Tensor:
+    """Spread relevance of the tokens of a locator over the letters that each has read; tracks get none.
+
+    Parameters
+    ----------
+    relevance
+        (B, T).
+    stem
+        That made the T tokens.
+    embedded
+        (B, N, 4 + tracks) of `LocatorTransformer.embed`.
+
+    Returns
+    -------
+    Tensor
+        (B, N) with the same sums.
+    """
+    changes, letters = letter_changes(stem, embedded, without_letters(embedded), stem.field, stem.stride)
+    return _spread(relevance, changes, letters, embedded.shape[1])
+
+
+def without_letters(embedded: Tensor) -> Tensor:
+    """Put the mean letter in place of each known one: (B, N, 4 + tracks); tracks stay."""
+    letters, tracks = embedded.split([LETTERS, embedded.shape[-1] - LETTERS], dim=-1)
+    mean = letters.sum(dim=-1, keepdim=True).expand_as(letters) / LETTERS
+    return torch.cat((mean, tracks), dim=-1)
 
 
 def sensitivities(
     stem: ConvolutionalStem, letters: Tensor, terms: PositionTerms | None = None
 ) -> tuple[Tensor, Tensor]:
     """How much each token changes when one of the letters that it reads becomes the mean letter.
-
-    No token reads letters that are further apart than its field of F letters, so every F-th letter is changed
-    at once, and F passes of the stem suffice.
 
     Parameters
     ----------
@@ -130,22 +153,55 @@ def sensitivities(
     Returns
     -------
     changes, places
+        See `letter_changes`.
+    """
+    vectors = stem.letters(letters)  # (B, N, width)
+    mean = stem.letters.weight[FIRST_LETTER:].mean(dim=0).expand_as(vectors)
+    read = lambda changed: stem.read(changed, None, terms)[0]  # noqa: E731
+    return letter_changes(read, vectors, mean, stem.field, stem.stride)
+
+
+def letter_changes(
+    read: Callable[[Tensor], Tensor], vectors: Tensor, replaced: Tensor, field: int, stride: int
+) -> tuple[Tensor, Tensor]:
+    """How much each token of a stem changes when one of its letters is replaced.
+
+    No token reads letters that are further apart than its field, so every F-th letter is changed at once, and
+    F passes of the stem suffice.
+
+    Parameters
+    ----------
+    read
+        The stem: vectors (B, N, width) to tokens (B, T, D).
+    vectors, replaced
+        (B, N, width), as they are, and what replaces each.
+    field, stride
+        Letters that a token reads [F], and those that it represents.
+
+    Returns
+    -------
+    changes, places
         (B, T, F) norm of the change, and (T, F) the letter changed. Places beyond the ends have no weight.
         A token that nothing changes gets the same weight for each letter under its stride.
     """
-    count, field, reach = letters.shape[1], stem.field, (stem.field - stem.stride) // 2
-    vectors = stem.letters(letters)  # (B, N, width)
-    mean = stem.letters.weight[FIRST_LETTER:].mean(dim=0)
-    whole, _ = stem.read(vectors, None, terms)
-    lowest = torch.arange(whole.shape[1], device=letters.device) * stem.stride - reach  # (T,)
-    places = lowest[:, None] + torch.arange(field, device=letters.device)  # (T, F)
+    count, reach = vectors.shape[1], (field - stride) // 2
+    whole = read(vectors)
+    lowest = torch.arange(whole.shape[1], device=vectors.device) * stride - reach  # (T,)
+    places = lowest[:, None] + torch.arange(field, device=vectors.device)  # (T, F)
     changes = whole.new_zeros(*whole.shape[:2], field)
     for turn in range(min(field, count)):
         changed = vectors.clone()
-        changed[:, turn::field] = mean
-        difference = (stem.read(changed, None, terms)[0] - whole).float().norm(dim=-1)  # (B, T)
+        changed[:, turn::field] = replaced[:, turn::field]
+        difference = (read(changed) - whole).float().norm(dim=-1)  # (B, T)
         changes.scatter_(2, ((turn - lowest) % field).expand_as(difference)[..., None], difference[..., None])
     inside = (places >= 0) & (places < count)
-    own = (places >= lowest[:, None] + reach) & (places < lowest[:, None] + reach + stem.stride) & inside
+    own = (places >= lowest[:, None] + reach) & (places < lowest[:, None] + reach + stride) & inside
     changes = changes * inside
     return torch.where(changes.sum(dim=-1, keepdim=True) > 0, changes, own.to(changes.dtype)), places
+
+
+def _spread(relevance: Tensor, changes: Tensor, letters: Tensor, count: int) -> Tensor:
+    """Relevance (B, T) of tokens to that of their letters (B, count), in proportion to changes (B, T, F)."""
+    body = relevance[..., None] * changes / changes.sum(dim=-1, keepdim=True)
+    result = relevance.new_zeros(len(relevance), count)
+    return result.index_add_(1, letters.clamp(0, count - 1).flatten(), body.flatten(1))

@@ -9,11 +9,16 @@ import numpy as np
 
 from seqray.core import Codes, Floats
 from seqray.core.results import AlignmentScores
-from seqray.explanations.attribution import alignment_scores, sequence_scores
+from seqray.explanations.attribution import alignment_scores, locator_scores, sequence_scores
 from seqray.explanations.attribution.mutagenesis import loss_of_letters
-from seqray.explanations.attribution.targets import AlignmentTarget, AttributionTarget
+from seqray.explanations.attribution.targets import (
+    AlignmentTarget,
+    AttributionTarget,
+    LetterTarget,
+    LocatorTarget,
+)
 from seqray.explanations.options import MethodSettings
-from seqray.modelfile import SequenceNetwork, TrainedModel
+from seqray.modelfile import TrainedModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,8 @@ class Method:
     of_sequences
         (target, codes, settings) to scores (N, n): network and class explained, letter codes (N, n) of
         records of one length, and the settings of the method.
+    of_calls
+        The same for stretches around a call of a locator.
     of_alignment
         (target, settings) to scores of the columns (C,), of the rows (R,) and of the cells (R, C), if any.
         None for a method that is for sequences only.
@@ -47,22 +54,74 @@ class Method:
     signed: bool
     per_class: bool
     of_sequences: Callable[[AttributionTarget, Codes, MethodSettings], Floats]
+    of_calls: Callable[[LocatorTarget, Codes, MethodSettings], Floats]
     of_alignment: Callable[[AlignmentTarget, MethodSettings], tuple[Floats, Floats, Floats | None]] | None = (
         None
     )
 
+    def score(self, target: LetterTarget, codes: Codes, settings: MethodSettings) -> Floats:
+        """Scores (N, n) of the letters of records of one length, codes (N, n)."""
+        if isinstance(target, LocatorTarget):
+            return self.of_calls(target, codes, settings)
+        return self.of_sequences(target, codes, settings)
 
-_letters, _cells = sequence_scores, alignment_scores
+
+_letters, _calls, _cells = sequence_scores, locator_scores, alignment_scores
 METHODS = {
     method.name: method
     for method in (
-        Method("rollout", False, False, _letters.rollout_shares, _cells.rollout_shares),
-        Method("grad-rollout", False, True, _letters.grad_rollout_shares, _cells.grad_rollout_shares),
-        Method("value-rollout", False, False, _letters.value_rollout_shares),
-        Method("input-x-gradient", True, True, _letters.input_x_gradient),
-        Method("integrated-gradients", True, True, _letters.integrated_gradients),
-        Method("ism", True, True, _letters.mean_loss),
-        Method("occlusion", True, True, _letters.occlusion_falls, _cells.occlusion_falls),
+        Method(
+            "rollout",
+            signed=False,
+            per_class=False,
+            of_sequences=_letters.rollout_shares,
+            of_calls=_calls.rollout_shares,
+            of_alignment=_cells.rollout_shares,
+        ),
+        Method(
+            "grad-rollout",
+            signed=False,
+            per_class=True,
+            of_sequences=_letters.grad_rollout_shares,
+            of_calls=_calls.grad_rollout_shares,
+            of_alignment=_cells.grad_rollout_shares,
+        ),
+        Method(
+            "value-rollout",
+            signed=False,
+            per_class=False,
+            of_sequences=_letters.value_rollout_shares,
+            of_calls=_calls.value_rollout_shares,
+        ),
+        Method(
+            "input-x-gradient",
+            signed=True,
+            per_class=True,
+            of_sequences=_letters.input_x_gradient,
+            of_calls=_calls.input_x_gradient,
+        ),
+        Method(
+            "integrated-gradients",
+            signed=True,
+            per_class=True,
+            of_sequences=_letters.integrated_gradients,
+            of_calls=_calls.integrated_gradients,
+        ),
+        Method(
+            "ism",
+            signed=True,
+            per_class=True,
+            of_sequences=_letters.mean_loss,
+            of_calls=_letters.mean_loss,
+        ),
+        Method(
+            "occlusion",
+            signed=True,
+            per_class=True,
+            of_sequences=_letters.occlusion_falls,
+            of_calls=_letters.occlusion_falls,
+            of_alignment=_cells.occlusion_falls,
+        ),
     )
 }
 ALIGNMENT_METHODS = {name: method for name, method in METHODS.items() if method.of_alignment}
@@ -74,37 +133,32 @@ def check_methods(model: TrainedModel, names: Iterable[str]) -> None:
         sequence_scores.check_values(model)
 
 
-def member_effects(model: TrainedModel, codes: Codes, target: int) -> Floats:
+def member_effects(targets: Sequence[LetterTarget], codes: Codes) -> Floats:
     """Effects of all substitutions by each member: (M, N, n, A), changes of the log-odds.
 
     Parameters
     ----------
-    model, codes, target
+    targets, codes
         See `ensemble_score`.
     """
-    networks = model.sequence_networks
-    return np.stack([sequence_scores.effects(AttributionTarget(model, n, target), codes) for n in networks])
+    return np.stack([sequence_scores.effects(target, codes) for target in targets])
 
 
 def member_scores(
-    model: TrainedModel,
+    targets: Sequence[LetterTarget],
     codes: Codes,
-    target: int,
     method: str,
     settings: MethodSettings,
-    networks: Sequence[SequenceNetwork] | None = None,
     known_effects: Floats | None = None,
 ) -> Floats:
     """Scores of all letters by each member.
 
     Parameters
     ----------
-    model, codes, target
+    targets, codes
         See `ensemble_score`.
     method, settings
         A name in `METHODS`, and its settings.
-    networks
-        In place of the model's own.
     known_effects
         Of `member_effects`, which in-silico mutagenesis then takes instead of computing them.
 
@@ -114,9 +168,7 @@ def member_scores(
     """
     if method == "ism" and known_effects is not None:
         return loss_of_letters(known_effects)
-    chosen = model.sequence_networks if networks is None else networks
-    targets = [AttributionTarget(model, network, target) for network in chosen]
-    return np.stack([METHODS[method].of_sequences(one, codes, settings) for one in targets])
+    return np.stack([METHODS[method].score(target, codes, settings) for target in targets])
 
 
 def score_alignment(targets: list[AlignmentTarget], name: str, settings: MethodSettings) -> AlignmentScores:

@@ -27,7 +27,11 @@ from seqray.explanations.attribution.letters import (
 )
 from seqray.explanations.attribution.mutagenesis import loss_of_letters, substitution_effects
 from seqray.explanations.attribution.occlusion import occlusion
-from seqray.explanations.attribution.targets import AttributionTarget, token_batches
+from seqray.explanations.attribution.targets import (
+    AttributionTarget,
+    LetterTarget,
+    token_batches,
+)
 from seqray.explanations.options import LETTER_BLOCK, MethodSettings
 from seqray.modelfile import TrainedModel
 from seqray.modelfile.backbones import BackboneTokenizer
@@ -108,12 +112,12 @@ def integrated_gradients(target: AttributionTarget, codes: Codes, settings: Meth
     )
 
 
-def effects(target: AttributionTarget, codes: Codes) -> Floats:
+def effects(target: LetterTarget, codes: Codes) -> Floats:
     """Change of the log-odds for every substitution: (N, n) codes to (N, n, A)."""
     return substitution_effects(codes, target.model.alphabet, target.of_codes)
 
 
-def mean_loss(target: AttributionTarget, codes: Codes, _: MethodSettings) -> Floats:
+def mean_loss(target: LetterTarget, codes: Codes, _: MethodSettings) -> Floats:
     """Scores by in-silico mutagenesis.
 
     Parameters
@@ -124,7 +128,7 @@ def mean_loss(target: AttributionTarget, codes: Codes, _: MethodSettings) -> Flo
     return loss_of_letters(effects(target, codes))
 
 
-def occlusion_falls(target: AttributionTarget, codes: Codes, settings: MethodSettings) -> Floats:
+def occlusion_falls(target: LetterTarget, codes: Codes, settings: MethodSettings) -> Floats:
     """Scores by occlusion with shuffled letters.
 
     Parameters

@@ -1,4 +1,4 @@
-"""What is explained: the log-odds of a class against the rest, after the temperature, by one network."""
+"""What is explained: the log-odds of a class, after the temperature, by one network."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from seqray.core import Bools, Codes, ConfigError, Floats, Ints
 from seqray.inference import compute_precision, micro_batch, pad_batch
 from seqray.modelfile import SequenceNetwork, TrainedModel
-from seqray.models import AxialTransformer, collate, size_buckets
+from seqray.models import AxialTransformer, LocatorTransformer, collate, size_buckets
 from seqray.models.tokenizers import FIRST_LETTER, MASK
 
 CALLED = "called"
 """In place of a class: the one that each record is called."""
 TOKENS_AT_ONCE = 1 << 15
 
+Tracks = npt.NDArray[np.uint8]
 Net = TypeVar("Net")
 
 
@@ -73,6 +75,11 @@ class _Target(Generic[Net]):
     network: Net
     target: int
 
+    @property
+    def class_name(self) -> str:
+        """Name of the class."""
+        return self.model.card.classes[self.target]
+
     def of_logits(self, logits: Tensor) -> Tensor:
         """Logits (B, K) to log-odds (B,)."""
         return log_odds(logits.float(), self.target, self.model.card.temperature)
@@ -83,8 +90,10 @@ def token_batches(model: TrainedModel, codes: Codes, *, pad: bool = False) -> It
 
     Parameters
     ----------
-    model, codes
-        See `ensemble_score`.
+    model
+        A model of sequences.
+    codes
+        (N, n) letter codes of records of one length.
     pad
         Whether the last batch repeats records to be as large as the others.
     """
@@ -109,19 +118,101 @@ class AttributionTarget(_Target[SequenceNetwork]):
         return result
 
 
-def ensemble_score(model: TrainedModel, codes: Codes, target: int) -> Floats:
-    """Mean log-odds over the members: (N,). With two classes, the log-odds of the model itself.
+@dataclass(frozen=True, slots=True, eq=False)
+class LocatorTarget(_Target[LocatorTransformer]):
+    """What is explained of a call: the score, a logit, of class ``target`` at the middle of a stretch.
+
+    Attributes
+    ----------
+    tracks
+        (T, n) uint8 gene tracks of the stretch, where n is 2 radius + 1; None where no genes are known.
+    phase
+        Place of the first letter within its token: tokens are counted from the first letter of the strand.
+    """
+
+    tracks: Tracks | None
+    phase: int
+
+    @property
+    def site(self) -> int:
+        """Index of the middle in what the network reads, `letters_of`."""
+        return self.phase + self.network.radius
+
+    def of_logits(self, logits: Tensor) -> Tensor:
+        """Logits (B, K) to scores (B,): each class is a question of its own, not one of several answers."""
+        return logits.float()[..., self.target] / self.model.card.temperature
+
+    def letters_of(self, codes: Codes) -> Tensor:
+        """Codes (N, n) as whole tokens (N, L); what is added is unknown."""
+        added = self._added(codes.shape[1])
+        padded = np.pad(codes, ((0, 0), added), constant_values=self.model.alphabet.unknown)
+        return torch.from_numpy(padded).to(self.model.device)
+
+    def tracks_of(self, count: int) -> Tensor | None:
+        """Tracks (N, T, L) beside the letters of N stretches."""
+        if self.tracks is None:
+            return None
+        padded = np.pad(self.tracks, ((0, 0), self._added(self.tracks.shape[1])))
+        return torch.from_numpy(padded).to(self.model.device).expand(count, -1, -1)
+
+    def of_tokens(self, scores: Tensor, length: int) -> Floats:
+        """Scores (N, L) of all that is read, as those of the n letters of the stretch."""
+        return scores[:, self.phase : self.phase + length].double().cpu().numpy()
+
+    @torch.inference_mode()
+    def of_codes(self, codes: Codes) -> Floats:
+        """Letter codes (N, n) to scores (N,)."""
+        result = np.empty(len(codes))
+        for rows in self.batches(codes):
+            letters = self.letters_of(codes[rows])
+            logits = self.network(letters, self.tracks_of(len(letters))).logits[:, self.site]
+            result[rows] = self.of_logits(logits).double().cpu().numpy()
+        return result
+
+    def batches(self, codes: Codes) -> Iterator[slice]:
+        """Slices of the stretches that are computed at once."""
+        size = max(1, TOKENS_AT_ONCE // codes.shape[1])
+        with compute_precision(self.model.device, "fp32"):
+            for start in range(0, len(codes), size):
+                yield slice(start, min(start + size, len(codes)))
+
+    def _added(self, length: int) -> tuple[int, int]:
+        """Letters added before and behind."""
+        return self.phase, -(self.phase + length) % self.network.stem.stride
+
+
+LetterTarget = AttributionTarget | LocatorTarget
+"""What is explained by scores of letters."""
+
+
+def sequence_targets(
+    model: TrainedModel, target: int, networks: Sequence[SequenceNetwork] | None = None
+) -> list[AttributionTarget]:
+    """What is explained of sequences, by each member of a model or by other networks of its shape.
 
     Parameters
     ----------
     model
         A model of sequences.
-    codes
-        (N, n) letter codes of records of one length.
     target
         Index of the class explained.
+    networks
+        In place of the model's own.
     """
-    targets = [AttributionTarget(model, network, target) for network in model.sequence_networks]
+    chosen = model.sequence_networks if networks is None else networks
+    return [AttributionTarget(model, network, target) for network in chosen]
+
+
+def ensemble_score(targets: Sequence[LetterTarget], codes: Codes) -> Floats:
+    """Mean score over the members: (N,). With two classes, the log-odds of the model itself.
+
+    Parameters
+    ----------
+    targets
+        One for each member.
+    codes
+        (N, n) letter codes of records of one length.
+    """
     return np.mean([one.of_codes(codes) for one in targets], axis=0)
 
 

@@ -1,0 +1,157 @@
+"""Scores of the letters around a call of a locator by each method: (target, codes, settings) to (N, n).
+
+All are about the score at the middle of the stretch. The gene tracks stay as they are while letters change;
+what they add themselves is measured in `input_effects`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from seqray.core import Codes, Floats
+from seqray.explanations.attribution.attention_layers import Trace, WindowedLayer
+from seqray.explanations.attribution.attention_rollout import grad_rollout, rollout, value_rollout
+from seqray.explanations.attribution.forward_trace import trace
+from seqray.explanations.attribution.gradients import mean_slope
+from seqray.explanations.attribution.letters import shares, spread_over_stretch, without_letters
+from seqray.explanations.attribution.targets import LocatorTarget
+from seqray.explanations.options import MethodSettings
+from seqray.models import LETTERS
+
+
+def rollout_shares(target: LocatorTarget, codes: Codes, settings: MethodSettings) -> Floats:
+    """Shares by `rollout` from the token of the site.
+
+    Parameters
+    ----------
+    target, codes, settings
+        See `Method`; of the settings the residual share, combination of heads, and spread over letters.
+    """
+    residual, heads = settings.residual, settings.heads
+    return _shares(target, codes, settings, lambda traced: rollout(traced, residual=residual, heads=heads))
+
+
+def value_rollout_shares(target: LocatorTarget, codes: Codes, settings: MethodSettings) -> Floats:
+    """Shares by `value_rollout` from the token of the site.
+
+    Parameters
+    ----------
+    target, codes, settings
+        See `Method`; of the settings the residual share, and spread over letters.
+    """
+    return _shares(target, codes, settings, lambda traced: value_rollout(traced, residual=settings.residual))
+
+
+def grad_rollout_shares(target: LocatorTarget, codes: Codes, settings: MethodSettings) -> Floats:
+    """Shares by `grad_rollout` from the token of the site.
+
+    Parameters
+    ----------
+    target, codes, settings
+        See `Method`; of the settings the residual share, and spread over letters.
+    """
+
+    def roll(traced: Trace[WindowedLayer]) -> Tensor:
+        return grad_rollout(traced, target.of_logits(traced.logits), residual=settings.residual)
+
+    return _shares(target, codes, settings, roll, gradients=True)
+
+
+def input_x_gradient(target: LocatorTarget, codes: Codes, _: MethodSettings) -> Floats:
+    """Gradient times (letter minus the mean letter).
+
+    Parameters
+    ----------
+    target, codes, _
+        See `Method`; no setting is used.
+    """
+
+    def effects(letters: Tensor, tracks: Tensor | None) -> Tensor:
+        end = target.network.embed(letters, tracks)
+        return ((end - without_letters(end)) * _slope(target, letters, end)).sum(dim=-1)
+
+    return _by_batches(target, codes, effects)
+
+
+def integrated_gradients(target: LocatorTarget, codes: Codes, settings: MethodSettings) -> Floats:
+    """Gradients averaged on the straight way from the mean letters to the stretch, the genes being there.
+
+    Parameters
+    ----------
+    target, codes, settings
+        See `Method`; of the settings the number of integration steps.
+    """
+
+    def effects(letters: Tensor, tracks: Tensor | None) -> Tensor:
+        end = target.network.embed(letters, tracks)
+        start = without_letters(end)
+        slope = mean_slope(lambda between: _slope(target, letters, between), start, end, settings.steps)
+        return ((end - start) * slope).sum(dim=-1)
+
+    return _by_batches(target, codes, effects)
+
+
+def input_effects(target: LocatorTarget, codes: Codes) -> tuple[Floats, Floats]:
+    """Gradient times input of one stretch: of its letters (n,), and of its tracks (T, n).
+
+    Letters are compared with the mean letter, tracks with those of unknown genes.
+
+    Parameters
+    ----------
+    target
+        The score explained.
+    codes
+        (n,) letter codes.
+    """
+    letters = target.letters_of(codes[None])
+    end = target.network.embed(letters, target.tracks_of(1))
+    start = without_letters(end)
+    start[..., LETTERS:] = 0
+    [effect] = ((end - start) * _slope(target, letters, end)).double().cpu().numpy()  # (L, 4 + T)
+    inside = effect[target.phase : target.phase + len(codes)]
+    return inside[:, :LETTERS].sum(axis=1), inside[:, LETTERS:].T
+
+
+def _slope(target: LocatorTarget, letters: Tensor, embedded: Tensor) -> Tensor:
+    """Gradient of the score with respect to the embedded letters and tracks: (N, L, 4 + T)."""
+    traced = trace(
+        target.network, letters, site=target.site, gradients=True, attention=False, embedded=embedded
+    )
+    [slope] = torch.autograd.grad(target.of_logits(traced.logits).sum(), traced.embedded)
+    return slope
+
+
+def _shares(
+    target: LocatorTarget,
+    codes: Codes,
+    settings: MethodSettings,
+    roll: Callable[[Trace[WindowedLayer]], Tensor],
+    gradients: bool = False,
+) -> Floats:
+    """Shares of the letters from the relevance of tokens; what falls on unknown letters is taken out."""
+    network = target.network
+
+    def relevance(letters: Tensor, tracks: Tensor | None) -> Tensor:
+        traced = trace(network, letters, tracks, site=target.site, gradients=gradients)
+        found = roll(traced)
+        if settings.spread == "span":
+            return (found / network.stem.stride).repeat_interleave(network.stem.stride, dim=1)
+        return spread_over_stretch(found, network.stem, traced.embedded.detach())
+
+    known = codes < len(target.model.alphabet.letters)
+    return shares(_by_batches(target, codes, relevance) * known)
+
+
+def _by_batches(
+    target: LocatorTarget, codes: Codes, compute: Callable[[Tensor, Tensor | None], Tensor]
+) -> Floats:
+    """Scores (N, n) of the letters from those (N, L) of all that is read, some stretches at a time."""
+    parts = []
+    for rows in target.batches(codes):
+        letters = target.letters_of(codes[rows])
+        parts.append(target.of_tokens(compute(letters, target.tracks_of(len(letters))), codes.shape[1]))
+    return np.concatenate(parts)

@@ -1,0 +1,236 @@
+"""Scores of a locator's letters: rollout by whole matrices, gradients by differences, ISM one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings, strategies as st
+
+from seqray.core import Card, LocatorConfig, ModelConfig
+from seqray.explanations import MethodSettings
+from seqray.explanations.attribution.locator_scores import input_effects
+from seqray.explanations.attribution.methods import METHODS
+from seqray.explanations.attribution.targets import LocatorTarget
+from seqray.modelfile import TrainedModel
+from seqray.models.locator import LocatorTransformer
+
+TRACK_NAMES = ("known", "start", "to-start")
+CONFIG = ModelConfig(
+    kind="locator",
+    classes=2,
+    d_model=16,
+    heads=2,
+    layers=2,
+    d_ff=32,
+    positions="rotary",
+    max_length=256,
+    locator=LocatorConfig(tracks=TRACK_NAMES, window=3, stem=8),
+)
+CARD = Card(
+    name="tiny",
+    classes=("start", "stop"),
+    positive="start",
+    window=69,
+    site=34,
+    model=CONFIG,
+    temperature=1.5,
+)
+RADIUS = 34  # 4 letters x 3 tokens x 2 layers, 7 letters of the stem, and 3 of the token of the site
+PHASES = range(4)
+
+
+def network(seed: int = 0) -> LocatorTransformer:
+    torch.manual_seed(seed)
+    net = LocatorTransformer(CONFIG).eval().requires_grad_(False)
+    for parameter in net.parameters():  # sharp heads: nearly even ones would hide a wrong order of the layers
+        parameter.mul_(2.0)
+    return net
+
+
+NET, DOUBLE = network(), network().double()
+MODEL = TrainedModel(CARD, (NET,))
+
+
+def stretch(seed: int = 1, unknown: int = 0):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 4, 2 * RADIUS + 1).astype(np.uint8)
+    codes[:unknown] = 4
+    return codes, rng.integers(0, 256, (3, 2 * RADIUS + 1)).astype(np.uint8)
+
+
+def target(tracks, phase: int, which: int = 0, net: LocatorTransformer = NET) -> LocatorTarget:
+    return LocatorTarget(MODEL, net, which, tracks, phase)
+
+
+def padded(codes, tracks, phase):
+    """What the network reads, with 40 letters on either side that are further than the radius."""
+    rng = np.random.default_rng(9)
+    before, behind = 40 + phase, 40 + (3 - phase)
+    letters = np.concatenate([rng.integers(0, 4, before), codes, rng.integers(0, 4, behind)])
+    around = [rng.integers(0, 256, (3, n)) for n in (before, behind)]
+    return letters, np.concatenate([around[0], tracks, around[1]], axis=1), before + RADIUS
+
+
+def read(codes, tracks, phase, net: LocatorTransformer = NET):
+    letters, beside, site = padded(codes, tracks, phase)
+    output = net(
+        torch.tensor(letters)[None], torch.tensor(beside.astype(np.uint8))[None], return_attention=True
+    )
+    return output, site
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("which", [0, 1])
+def test_the_score_is_that_of_the_site_in_its_strand(phase, which):
+    codes, tracks = stretch()
+    output, site = read(codes, tracks, phase)
+    expected = output.logits[0, site, which].item() / 1.5
+    assert NET.radius == RADIUS
+    assert target(tracks, phase, which).of_codes(codes[None]) == pytest.approx([expected], abs=1e-5)
+
+
+def numpy_rollout(codes, tracks, phase, residual=0.5):
+    """Row of the token of the site in the product of all layers, then letters by changing one at a time."""
+    output, site = read(codes, tracks, phase)
+    joint = np.eye(output.attention[0].weights.shape[-1])
+    for step in output.attention:
+        mean = step.weights[0].double().mean(0).numpy()
+        joint = (residual * np.eye(len(mean)) + (1 - residual) * mean) @ joint
+    relevance = joint[site // 4]
+    assert relevance.sum() == pytest.approx(1)
+    letters, beside, _ = padded(codes, tracks, phase)
+    beside = torch.tensor(beside.astype(np.uint8))[None]
+    vectors = NET.embed(torch.tensor(letters)[None], beside)
+    whole = NET.stem(vectors)[0]
+    scores = np.zeros(len(letters))
+    changes = np.zeros((len(whole), len(letters)))
+    for place in np.flatnonzero(letters < 4):
+        changed = vectors.clone()
+        changed[0, place, :4] = 0.25
+        changes[:, place] = (NET.stem(changed)[0] - whole).norm(dim=-1).numpy()
+    scores = relevance @ (changes / changes.sum(axis=1, keepdims=True))
+    return scores, site
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("residual", [0.5, 0.0, 0.8])
+def test_rollout_is_the_row_of_the_full_product(phase, residual):
+    codes, tracks = stretch()
+    expected, site = numpy_rollout(codes, tracks, phase, residual)
+    chosen = MethodSettings(residual=residual)
+    [found] = METHODS["rollout"].score(target(tracks, phase), codes[None], chosen)
+    np.testing.assert_allclose(found, expected[site - RADIUS : site + RADIUS + 1], atol=1e-6)
+    outside = np.delete(expected, np.arange(site - RADIUS, site + RADIUS + 1))
+    assert np.abs(outside).max() == 0  # nothing beyond the radius is ever relevant
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_span_spreads_evenly_over_the_letters_of_a_token(phase):
+    codes, tracks = stretch()
+    output, site = read(codes, tracks, phase)
+    joint = np.eye(output.attention[0].weights.shape[-1])
+    for step in output.attention:
+        joint = (0.5 * np.eye(len(joint)) + 0.5 * step.weights[0].double().mean(0).numpy()) @ joint
+    expected = np.repeat(joint[site // 4] / 4, 4)[site - RADIUS : site + RADIUS + 1]
+    [found] = METHODS["rollout"].score(target(tracks, phase), codes[None], MethodSettings(spread="span"))
+    np.testing.assert_allclose(found, expected / expected.sum(), atol=1e-6)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 2**31), st.sampled_from(PHASES), st.integers(0, 40), st.booleans())
+def test_shares_sum_to_one_and_unknown_letters_have_none(seed, phase, unknown, genes):
+    codes, tracks = stretch(seed, unknown)
+    one = target(tracks if genes else None, phase)
+    for name in ("rollout", "grad-rollout", "value-rollout"):
+        [found] = METHODS[name].score(one, codes[None], MethodSettings())
+        assert found.sum() == pytest.approx(1)
+        assert (found >= 0).all()
+        assert (found[:unknown] == 0).all()
+
+
+def test_value_rollout_takes_the_norm_of_what_a_key_adds():
+    codes, tracks = stretch()
+    letters, beside, site = padded(codes, tracks, 2)
+    beside = torch.tensor(beside.astype(np.uint8))[None]
+    inputs = []
+    for block in NET.blocks:
+        block.attention.register_forward_pre_hook(lambda module, given: inputs.append((module, *given)))
+    NET(torch.tensor(letters)[None], beside)
+    joint = np.eye(len(letters) // 4)
+    for module, x, rotation in inputs:
+        q, k, v = module.project(x, rotation)
+        weights = module.weights(q, k)[0]  # (H, T, T)
+        matrices = module.out.weight.unflatten(1, (2, 8))  # (D, H, E)
+        added = torch.einsum("hqk,hke,dhe->qkd", weights, v[0], matrices).norm(dim=-1).double().numpy()
+        joint = (0.5 * np.eye(len(joint)) + 0.5 * added / added.sum(axis=1, keepdims=True)) @ joint
+    for block in NET.blocks:
+        block.attention._forward_pre_hooks.clear()
+    expected = np.repeat(joint[site // 4] / 4, 4)[site - RADIUS : site + RADIUS + 1]
+    one, chosen = target(tracks, 2), MethodSettings(spread="span")
+    [found] = METHODS["value-rollout"].score(one, codes[None], chosen)
+    np.testing.assert_allclose(found, expected / expected.sum(), atol=1e-6)
+
+
+def double_score(vectors, phase, which=0):
+    """The score from embedded letters and tracks, in double precision but for the rotation."""
+    return DOUBLE.locate(vectors).logits[0, phase + RADIUS, which].item() / 1.5
+
+
+@pytest.mark.parametrize("phase", [0, 3])
+def test_gradients_are_those_of_differences(phase):
+    codes, tracks = stretch(unknown=3)
+    one = target(tracks, phase)
+    end = NET.embed(one.letters_of(codes[None]), one.tracks_of(1)).double()
+    letters, by_track = input_effects(one, codes)
+    step = 3e-3  # smaller ones meet the rounding of the rotation
+    for place in (0, 10, RADIUS - 1, RADIUS, RADIUS + 9, 2 * RADIUS):
+        at = phase + place
+        start = end.clone()
+        start[0, at, :4] = 0.25 if codes[place] < 4 else 0.0
+        for effect, start_of in ((letters[place], start), *_tracks_off(end, at, by_track[:, place])):
+            ahead, back = (double_score(end + sign * step * (end - start_of), phase) for sign in (1, -1))
+            assert effect == pytest.approx((ahead - back) / (2 * step), rel=5e-3, abs=5e-4)
+    [found] = METHODS["input-x-gradient"].score(one, codes[None], MethodSettings())
+    np.testing.assert_allclose(found, letters, atol=1e-6)
+
+
+def _tracks_off(end, at, effects):
+    for track, effect in enumerate(effects):
+        start = end.clone()
+        start[0, at, 4 + track] = 0
+        yield effect, start
+
+
+def test_integrated_gradients_add_up_to_the_change_from_mean_letters():
+    codes, tracks = stretch()
+    one = target(tracks, 1)
+    end = NET.embed(one.letters_of(codes[None]), one.tracks_of(1)).double()
+    start = end.clone()
+    start[0, 1 : 1 + len(codes), :4] = 0.25
+    [found] = METHODS["integrated-gradients"].score(one, codes[None], MethodSettings(steps=300))
+    assert found.sum() == pytest.approx(double_score(end, 1) - double_score(start, 1), abs=1e-3)
+
+
+def test_mutagenesis_tries_every_letter_beside_the_same_genes():
+    codes, tracks = stretch(unknown=2)
+    one = target(tracks, 2, which=1)
+    [found] = METHODS["ism"].score(one, codes[None], MethodSettings())
+    before = read(codes, tracks, 2)[0].logits[0, 42 + RADIUS, 1].item()
+    for place in (2, 20, RADIUS, 60):
+        falls = []
+        for letter in set(range(4)) - {int(codes[place])}:
+            changed = codes.copy()
+            changed[place] = letter
+            falls.append(before - read(changed, tracks, 2)[0].logits[0, 42 + RADIUS, 1].item())
+        assert found[place] == pytest.approx(np.mean(falls) / 1.5, abs=1e-5)
+    assert (found[:2] == 0).all()
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_many_stretches_at_once_are_scored_as_alone(method):
+    codes = np.stack([stretch(seed)[0] for seed in range(3)])
+    one, chosen = target(stretch()[1], 3), MethodSettings(steps=4)
+    together = METHODS[method].score(one, codes, chosen)
+    for row, alone in zip(together, codes, strict=True):
+        np.testing.assert_allclose(row, METHODS[method].score(one, alone[None], chosen)[0], atol=1e-5)
