@@ -1,4 +1,4 @@
-"""How often the boxes of sigma 70 are found before mapped promoters of *E. coli*, and before letters at random.
+"""How often boxes of sigma 70 are found before mapped promoters of *E. coli*, and by chance.
 
     SEQRAY_DATA=... python benchmarks/boxes.py
 
@@ -16,13 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from machine import describe
+from machine import ROOT, describe
 from seqray.core import DNA, Codes, dinucleotide_shuffle
 from seqray.io.sequences import read_fasta
 from seqray.io.tables import write_table
 from seqray.scanning import find_boxes
 
-ROOT = Path(__file__).resolve().parents[1]
 COLUMNS = ("letters", "sites", "pair", "minus10_alone")
 WINDOW, SITE = 81, 60
 RANDOM = 200_000

@@ -8,9 +8,13 @@ import pandas as pd
 
 from seqray.core.results import Call, Prediction
 from seqray.io.tables import prediction_columns, prediction_row
-from seqray.io.tracks import CALL_COLUMNS, call_ids
+from seqray.io.tracks import CALL_COLUMNS, CONTEXT_COLUMNS, call_rows
 
 _CALL_TYPES = {"start": "int64", "end": "int64", "site": "int64", "score": "float64"}
+_CONTEXT_TYPES = {
+    **dict.fromkeys(("probability", "precision"), "float64"),
+    **dict.fromkeys(("distance", "minus10_start", "minus35_start", "spacer"), "Int64"),
+}
 _EXPLANATION_TYPES = {
     **dict.fromkeys(("position", "column", "rank"), "int64"),
     **dict.fromkeys(("genomic_position", "query_position"), "Int64"),
@@ -37,12 +41,19 @@ def prediction_frame(
     return frame.astype({"length": "int64", **dict.fromkeys(columns[3 : 3 + len(classes)], "float64")})
 
 
-def call_frame(calls: Iterable[Call]) -> pd.DataFrame:
-    """A row per call, with the columns of `write_calls_tsv`: 0-based, half-open, on the plus strand."""
-    rows = [
-        (name, c.contig, c.start, c.end, c.strand, c.site, c.score, c.label) for name, c in call_ids(calls)
-    ]
-    return pd.DataFrame(rows, columns=list(CALL_COLUMNS)).astype(_CALL_TYPES)
+def call_frame(calls: Iterable[Call], described: bool = False) -> pd.DataFrame:
+    """A row per call, with the columns of `write_calls_tsv`: 0-based, half-open, on the plus strand.
+
+    Parameters
+    ----------
+    calls
+        Of a scan.
+    described
+        Whether to add the contexts of the calls of a locator.
+    """
+    columns = [*CALL_COLUMNS, *(CONTEXT_COLUMNS if described else ())]
+    types = _CALL_TYPES | (_CONTEXT_TYPES if described else {})
+    return pd.DataFrame(list(call_rows(calls, described=described)), columns=columns).astype(types)
 
 
 def explanation_frame(rows: Iterable[Sequence[object]], columns: Sequence[str]) -> pd.DataFrame:

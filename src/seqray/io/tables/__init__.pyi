@@ -49,6 +49,7 @@ from .summaries import summarize as summarize, write_summary as write_summary
 from .writing import (
     comment_lines as comment_lines,
     describe_alphabet as describe_alphabet,
+    one_line as one_line,
     open_table as open_table,
     provenance_lines as provenance_lines,
     write_table as write_table,

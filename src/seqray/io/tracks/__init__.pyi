@@ -8,8 +8,10 @@ from .bed import read_bed as read_bed, write_bed as write_bed
 from .calls import (
     CALL_COLUMNS as CALL_COLUMNS,
     call_ids as call_ids,
+    call_rows as call_rows,
     write_calls_tsv as write_calls_tsv,
 )
+from .contexts import CONTEXT_COLUMNS as CONTEXT_COLUMNS
 from .explanation_scores import ScoreTrack as ScoreTrack
 from .features import read_features as read_features, select_features as select_features
 from .gff3 import read_gff3_calls as read_gff3_calls, write_gff3 as write_gff3

@@ -13,14 +13,18 @@ from seqray.core import InputError
 from seqray.core.results import Call
 from seqray.io.tables import open_table
 from seqray.io.tracks.calls import call_ids
+from seqray.io.tracks.contexts import CONTEXT_COLUMNS, context_cells
 from seqray.io.tracks.lines import Feature, numbered_lines, parse_position, parse_strand
 
-BED_COLUMNS = ("#chrom", "chromStart", "chromEnd", "name", "score", "strand", "probability", "site")
+_BED6 = ("#chrom", "chromStart", "chromEnd", "name", "score", "strand")
+BED_COLUMNS = (*_BED6, "probability", "site")
+DESCRIBED_COLUMNS = (*_BED6, "call_score", "site", *CONTEXT_COLUMNS)
 
 
-def _rows(name: str, call: Call, length: int | None) -> Iterator[tuple[object, ...]]:
+def _rows(name: str, call: Call, length: int | None, described: bool) -> Iterator[tuple[object, ...]]:
     """The line of a call, or the two lines of one across the origin."""
-    rest = (name, round(1000 * call.score), call.strand, float(call.score), call.site)
+    more = context_cells(call.context) if described else ()
+    rest = (name, round(1000 * call.score), call.strand, float(call.score), call.site, *more)
     within = length is None or call.end <= length
     yield (call.contig, call.start, call.end if within else length, *rest)
     if length is not None and not within:
@@ -33,8 +37,9 @@ def write_bed(
     provenance: Sequence[str] = (),
     *,
     contigs: Mapping[str, int] | None = None,
+    described: bool = False,
 ) -> int:
-    """Write calls as BED6 and two more columns, and return how many calls (not lines).
+    """Write calls as BED6 and more columns, and return how many calls (not lines).
 
     Parameters
     ----------
@@ -44,16 +49,18 @@ def write_bed(
         Written in their order.
     contigs
         Length of each contig; required to split calls across the origin of a circular one.
+    described
+        Whether to append the contexts of the calls of a locator.
 
     Notes
     -----
-    Columns: chrom, chromStart, chromEnd, name, score (probability times 1000, rounded), strand,
-    probability, site (0-based).
+    Columns: chrom, chromStart, chromEnd, name, score (that of the call times 1000, rounded), strand, score of
+    the call, site (0-based), and contexts.
     """
     count = 0
-    with open_table(path, BED_COLUMNS, provenance) as write:
+    with open_table(path, DESCRIBED_COLUMNS if described else BED_COLUMNS, provenance) as write:
         for count, (name, call) in enumerate(call_ids(calls), start=1):  # noqa: B007
-            write(_rows(name, call, (contigs or {}).get(call.contig)))
+            write(_rows(name, call, (contigs or {}).get(call.contig), described))
     return count
 
 

@@ -17,6 +17,7 @@ from seqray.core.results import Call
 from seqray.io.files import open_output
 from seqray.io.tables import comment_lines
 from seqray.io.tracks.calls import call_ids
+from seqray.io.tracks.contexts import context_attributes, context_from_attributes, parse_number
 from seqray.io.tracks.lines import Feature, numbered_lines, parse_position
 
 # Terms of the Sequence Ontology that a class of a model may be named after; GFF3 allows no other types.
@@ -59,7 +60,12 @@ def _call_line(name: str, call: Call, source: str) -> bytes:
     score, (site, _) = format_number(call.score), to_gff3(call.site, call.site)
     attributes = [f"ID={_attribute(name)}"]
     attributes += [f"label={_attribute(call.label)}"] if kind != call.label else []
-    attributes += [f"{'tss' if call.label in ('promoter', 'TSS') else 'site'}={site}", f"probability={score}"]
+    attributes += [f"{'tss' if call.label in ('promoter', 'TSS') else 'site'}={site}"]
+    if call.context is None:
+        attributes += [f"probability={score}"]
+    else:
+        known = context_attributes(call.context)
+        attributes += [f"score={score}", *(f"{key}={_attribute(text)}" for key, text in known)]
     interval = to_gff3(call.start, call.end)
     return _line(call.contig, source, kind, *interval, score, call.strand, ".", ";".join(attributes))
 
@@ -88,7 +94,8 @@ def write_gff3(
     Notes
     -----
     The type is the class if it is a term of the Sequence Ontology (``promoter``), else ``sequence_feature``
-    with the class as ``label``. ``tss`` (``site`` for other classes than promoters) is 1-based.
+    with the class as ``label``. ``tss`` (``site`` for other classes than promoters) is 1-based. A call of a
+    locator has ``score`` and what its context knows; ``probability`` is then that of the context.
     """
     contigs, count = contigs or {}, 0
     with open_output(path) as handle:
@@ -164,17 +171,20 @@ def read_gff3_features(path: str | Path) -> list[Feature]:
 
 
 def read_gff3_calls(path: str | Path) -> list[Call]:
-    """Read the calls that `write_gff3` wrote; features without a site and a probability are ignored.
+    """Read the calls that `write_gff3` wrote, with their contexts.
 
-    Raises `InputError` with the line for a line that isn't GFF3.
+    Features without a site, or with neither score nor probability among their attributes, are ignored. Raises
+    `InputError` with the line for a line that isn't GFF3.
     """
     calls = (_call(row) for row in _rows(path))
     return [call for call in calls if call is not None]
 
 
 def _call(row: Gff3Row) -> Call | None:
-    text = row.attributes.get("tss", row.attributes.get("site"))
-    if text is None or "probability" not in row.attributes:
+    attributes = row.attributes
+    text = attributes.get("tss", attributes.get("site"))
+    name = "score" if "score" in attributes else "probability"
+    if text is None or name not in attributes:
         return None
     position = parse_position(text, row.where)
     return Call(
@@ -183,13 +193,7 @@ def _call(row: Gff3Row) -> Call | None:
         end=row.end,
         strand=row.strand,
         site=from_gff3(position, position)[0],
-        score=_probability(row.attributes["probability"], row.where),
-        label=row.attributes.get("label", row.kind),
+        score=parse_number(attributes[name], name, row.where),
+        label=attributes.get("label", row.kind),
+        context=context_from_attributes(attributes, row.where) if name == "score" else None,
     )
-
-
-def _probability(text: str, where: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"has the probability '{text}'", where=where) from None

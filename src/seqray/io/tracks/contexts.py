@@ -1,0 +1,93 @@
+"""The context of a call as cells of a table and as attributes of GFF3.
+
+Tables and GFF3 share names; a position is 0-based in tables, and 1-based in GFF3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from seqray.core import InputError, format_number
+from seqray.core.results import Box, CallContext
+from seqray.io.tables import one_line
+from seqray.io.tracks.lines import parse_position
+
+CONTEXT_COLUMNS = (
+    *("probability", "precision", "gene", "locus_tag", "distance", "within", "within_strand"),
+    *("minus10", "minus10_start", "minus35", "minus35_start", "spacer", "extended"),
+)
+
+
+def context_cells(context: CallContext | None) -> tuple[object, ...]:
+    """A cell for each of `CONTEXT_COLUMNS`; None for what is not known."""
+    found = dict(_fields(context or CallContext()))
+    return tuple(found.get(name) for name in CONTEXT_COLUMNS)
+
+
+def _fields(context: CallContext) -> Iterator[tuple[str, object]]:
+    """Names and values of what is known."""
+    names = {"gene": context.gene, "locus_tag": context.locus, "within": context.within}
+    numbers = {"distance": context.distance, "spacer": context.spacer}
+    shares = {"probability": context.probability, "precision": context.precision}
+    yield from ((name, one_line(text)) for name, text in names.items() if text)
+    yield from ((name, value) for name, value in (numbers | shares).items() if value is not None)
+    if context.within_strand:
+        yield "within_strand", context.within_strand
+    for name, box in (("minus10", context.minus10), ("minus35", context.minus35)):
+        if box is not None:
+            yield from ((name, box.letters), (f"{name}_start", box.start))
+    if context.minus10 is not None:
+        yield "extended", context.extended
+
+
+def context_attributes(context: CallContext) -> Iterator[tuple[str, str]]:
+    """Attributes of GFF3, not escaped, in the order of `CONTEXT_COLUMNS`."""
+    found = dict(_fields(context))
+    for name in (name for name in CONTEXT_COLUMNS if name in found):
+        value = found[name]
+        if isinstance(value, bool):
+            yield name, "yes" if value else "no"
+        elif name.endswith("_start") and isinstance(value, int):
+            yield name, str(value + 1)
+        else:
+            yield name, format_number(value) if isinstance(value, float) else str(value)
+
+
+def context_from_attributes(attributes: Mapping[str, str], where: str) -> CallContext:
+    """Read what `context_attributes` gave.
+
+    Raises `InputError` for a position or a number that is none.
+    """
+
+    def share(name: str) -> float | None:
+        return parse_number(attributes[name], name, where) if name in attributes else None
+
+    def number(name: str) -> int | None:
+        return parse_position(attributes[name], where) if name in attributes else None
+
+    def box(name: str) -> Box | None:
+        start = number(f"{name}_start")
+        return None if start is None else Box(start - 1, attributes.get(name, ""))
+
+    strand = attributes.get("within_strand")
+    return CallContext(
+        probability=share("probability"),
+        precision=share("precision"),
+        gene=attributes.get("gene", ""),
+        locus=attributes.get("locus_tag", ""),
+        distance=number("distance"),
+        within=attributes.get("within", ""),
+        within_strand="same" if strand == "same" else "opposite" if strand == "opposite" else "",
+        minus10=box("minus10"),
+        minus35=box("minus35"),
+        spacer=number("spacer"),
+        extended=attributes.get("extended") == "yes",
+    )
+
+
+def parse_number(text: str, name: str, where: str) -> float:
+    """A number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"has the {name} '{text}'", where=where) from None
