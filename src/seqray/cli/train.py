@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from seqray.cli.common import (
+    SEQUENCE_FILES,
     THREADS,
     AlignmentLabelOptions,
     DataOptions,
@@ -22,6 +24,7 @@ from seqray.cli.common import (
     Request,
     WholeNumber,
     check_files,
+    given,
     option,
 )
 from seqray.core import (
@@ -63,11 +66,38 @@ class FitOptions(Options):
         return Path(self.work_dir or f"{out}.training")
 
 
+class GenomeOptions(Options, heading="data: genomes with sites, for a locator ('model.kind: locator')"):
+    """What a locator learns from."""
+
+    genome: str | None = option("--genome FILE", f"one genome: {SEQUENCE_FILES}")
+    sites: str | None = option(
+        "--sites FILE",
+        "its sites: TSV with the columns contig, position (1-based), strand[, site, weight], BED or GFF3",
+    )
+    genes: str = option("--genes FILE|predict|none", "its genes: GFF3 or GenBank", "predict")
+    species: str | None = option("--species NAME", "its species (default: the name of the genome's file)")
+    sheet: str | None = option(
+        "--sheet TSV",
+        "several genomes: columns genome, genes, sites, species, weight[, group, inside, held_out]; paths "
+        "are relative to the sheet",
+    )
+    site_class: str | None = option("--site-class NAME", "class of all sites, where the files name none")
+    hold_out: tuple[str, ...] = option(
+        "--hold-out NAME", "species or group that is not learned from; may be repeated"
+    )
+
+    def files(self) -> list[str]:
+        """Files that are named on the command line."""
+        genes = None if self.genes in ("predict", "none") else self.genes
+        return [path for path in (self.genome, self.sites, genes, self.sheet) if path]
+
+
 class TrainRequest(Request):
     """Options of ``seqray train``."""
 
     config: str = CONFIG
     data: DataOptions
+    genomes: GenomeOptions
     labels: AlignmentLabelOptions
     backbone: str | None = option(
         "--backbone DIR",
@@ -89,34 +119,102 @@ class TrainRequest(Request):
 def run(request: TrainRequest) -> Outcome:
     """Train, save, and sum up on standard error."""
     beside = (request.config, request.labels.alignment_labels, request.teacher, request.init, request.metrics)
-    check_files(request.data.files(), [request.out], beside=beside)
+    check_files(request.data.files() + request.genomes.files(), [request.out], beside=beside)
     config = configure(request.config, request.fit, members=request.members, backbone=request.backbone)
-    data = training_data(request, config)
+    learn = learn_genomes if config.model.kind == "locator" else learn_examples
+    training = learn(request, config)
     metrics = read_metrics(request.metrics) if request.metrics else None
-    from seqray.modelfile import load_initial_weights, load_model, locate_model
-    from seqray.training import is_main_process, train
+    from seqray.modelfile import load_initial_weights, locate_model
+    from seqray.training import is_main_process
 
     folder = request.fit.folder(request.out)
     try:
         with Progress("train", "steps", quiet=request.quiet or not is_main_process()) as progress:
-            result = train(
-                config,
-                data,
-                Path(request.out),
+            result = training.train(
+                out=Path(request.out),
                 work_dir=folder,
                 resume=not request.fit.no_resume,
                 progress=progress.update,
                 threads=request.fit.threads,
                 metrics=metrics,
-                teacher=load_model(request.teacher) if request.teacher else None,
                 start=load_initial_weights(locate_model(request.init)) if request.init else None,
             )
     except KeyboardInterrupt:
         report_interruption(request.fit, folder)
-        return Outcome(records=len(data), status=INTERRUPTED)
+        return Outcome(records=training.records, status=INTERRUPTED)
     if is_main_process():
-        request.say(*summary(result, request.out))
-    return Outcome(records=len(data))
+        request.say(*training.summary(result, request.out))
+    return Outcome(records=training.records)
+
+
+@dataclass(frozen=True)
+class Training:
+    """Data of a kind of model, ready to be learned from.
+
+    Attributes
+    ----------
+    train
+        Runs the training, see `seqray.training.train`.
+    records
+        Examples or genomes.
+    summary
+        Result and model file to lines for the user.
+    """
+
+    train: Callable[..., TrainResult]
+    records: int
+    summary: Callable[[TrainResult, str], list[str]]
+
+
+def learn_examples(request: TrainRequest, config: RunConfig) -> Training:
+    """Read labeled sequences or alignments, and the teacher.
+
+    Raises
+    ------
+    ConfigError
+        Where genomes are given.
+    """
+    if words := given(request.genomes):
+        raise ConfigError(
+            f"{words[0]} is for locators, but 'model.kind' is {config.model.kind}",
+            remedy="write 'kind: locator' in the section 'model', or give --train TABLE",
+        )
+    data = training_data(request, config)
+    from seqray.modelfile import load_model
+    from seqray.training import train
+
+    teacher = load_model(request.teacher) if request.teacher else None
+    return Training(partial(train, config, data, teacher=teacher), len(data), summary)
+
+
+def learn_genomes(request: TrainRequest, config: RunConfig) -> Training:
+    """Read which genomes and sites a locator learns from.
+
+    Raises
+    ------
+    ConfigError
+        Where labeled sequences or a teacher are given.
+    InputError
+        Where no genome is given, or one and a sheet.
+    """
+    if words := given(request.data) + given(request.labels) + (["--teacher"] if request.teacher else []):
+        raise ConfigError(
+            f"{words[0]} is not for locators ('model.kind: locator')", remedy="give --genome and --sites"
+        )
+    from seqray.training import GenomeInput, GenomeRow, read_sheet, train_locator
+
+    asked = request.genomes
+    if asked.sheet:
+        if asked.genome or asked.sites:
+            raise InputError("a sheet and a genome are given", remedy="give --sheet or --genome")
+        rows = read_sheet(asked.sheet)
+    elif asked.genome and asked.sites:
+        species = asked.species or Path(asked.genome).name.partition(".")[0]
+        rows = [GenomeRow(genome=asked.genome, sites=asked.sites, genes=asked.genes, species=species)]
+    else:
+        raise InputError("no genome with sites is given", remedy="give --genome and --sites, or --sheet")
+    data = GenomeInput(rows, asked.hold_out, asked.site_class)
+    return Training(partial(train_locator, config, data), len(rows), genome_summary)
 
 
 def report_interruption(fit: FitOptions, folder: Path) -> None:
@@ -229,6 +327,22 @@ def summary(result: TrainResult, out: str) -> list[str]:
             "group, or the same letters on either strand), so these figures are too good"
         )
     return [*lines, f"wrote {out}"]
+
+
+def genome_summary(result: TrainResult, out: str) -> list[str]:
+    """Summarize what a locator was trained on and its figures on the development regions."""
+    card, facts = result.card, result.card.training
+    counts = dict(facts["counts"]["train"])
+    letters = counts.pop("letters")
+    sites = ", ".join(f"{count} {name}" for name, count in counts.items())
+    epochs = ", ".join(str(epoch) for epoch in facts["best_epochs"])
+    figures = " ".join(f"{name} {value:.3f}" for name, value in result.validation.items())
+    return [
+        f"trained on {letters / 1e6:.2f} Mb of {len(facts['species'])} species with {sites} sites; "
+        f"members: {card.members}; parameters of each: {facts['parameters']}; best epochs: {epochs}",
+        f"development regions, mean over species: {figures} (threshold {card.threshold:.3f})",
+        f"wrote {out}",
+    ]
 
 
 def figures_line(result: TrainResult) -> str:

@@ -21,6 +21,7 @@ from .shared_kmers import (
     kmer_groups as kmer_groups,
     kmer_table as kmer_table,
 )
+from .shared_loci import KmerSet as KmerSet
 from .similarity import (
     best_matches as best_matches,
     expected_sensitivity as expected_sensitivity,

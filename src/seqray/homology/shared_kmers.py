@@ -119,7 +119,7 @@ def kmer_table(
         start, owner, _ = kmer_starts(stack, k, len(alphabet.letters))
         short = np.flatnonzero(stack.lengths < k)
         whole = [_sequence_hash(sequences[first + int(i)], both_strands, alphabet) for i in short]
-        key = np.concatenate((_canonical_hashes(stack, k, both_strands)[start], np.array(whole, np.uint64)))
+        key = np.concatenate((canonical_hashes(stack, k, both_strands)[start], np.array(whole, np.uint64)))
         kept = (key & mask) == 0
         keys.append(key[kept])
         owners.append(first + np.concatenate((owner, short))[kept])
@@ -208,7 +208,7 @@ def _window_hashes(codes: np.ndarray, k: int) -> np.ndarray:
     return z ^ (z >> np.uint64(31))
 
 
-def _canonical_hashes(stack: CodeStack, k: int, both_strands: bool) -> np.ndarray:
+def canonical_hashes(stack: CodeStack, k: int, both_strands: bool) -> np.ndarray:
     """Hash every window; with both strands a k-mer and its reverse complement have the same hash."""
     forward = _window_hashes(stack.codes, k)
     if not both_strands:

@@ -3,6 +3,7 @@
 - `classification`: AUROC, AUPRC, MCC, calibration error and the like, for weighted records
 - `bootstrap`: draws over groups, confidence intervals, p-values of differences
 - `paired_tests`: McNemar's test of two classifiers on the same records
+- `matching`: calls along a strand and the known sites that they claim
 - `baselines`: classifiers that a network has to beat
 """
 

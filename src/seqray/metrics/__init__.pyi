@@ -25,4 +25,9 @@ from .classification import (
     ratio as ratio,
     threshold_metrics as threshold_metrics,
 )
+from .matching import (
+    UNCLAIMED as UNCLAIMED,
+    average_precision as average_precision,
+    claim_sites as claim_sites,
+)
 from .paired_tests import mcnemar as mcnemar

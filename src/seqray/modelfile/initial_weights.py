@@ -39,6 +39,7 @@ _SAME = (
     "activation",
     "positions",
     "stem",
+    "locator",
 )
 _OWN = ("head.", "contexts", "gain.", "matrix.")  # belong to the classes, contexts and frame of one data set
 _OPTIONAL = ("ends.", "words.", "helices.")  # taken over where both networks have them, of the same size
@@ -166,12 +167,16 @@ def check_initial_weights(start: InitialWeights, config: ModelConfig) -> None:
 def apply_initial_weights(network: Network, start: InitialWeights) -> None:
     """Copy the weights into a network, except head, contexts, gain and matrix.
 
-    Ends, k-mers and helices keep their random weights if the source has none, or fewer. Weights that only the
+    The head of a locator is copied where the classes are as many: it scores the same kinds of site. Ends,
+    k-mers and helices keep their random weights if the source has none, or fewer. Weights that only the
     source has are ignored.
     """
     given = network.state_dict()
+    own = _OWN
+    if start.config.kind == "locator" and start.config.classes == network.config.classes:
+        own = ()
     kept = {name: value for name, value in given.items() if name.startswith(_OWN + _OPTIONAL)}
-    learned = {name: value for name, value in start.tensors.items() if not name.startswith(_OWN)}
+    learned = {name: value for name, value in start.tensors.items() if not name.startswith(own)}
     for name in [name for name in learned if name.startswith(_OPTIONAL)]:
         if name not in given or given[name].shape != learned[name].shape:
             del learned[name]

@@ -1,7 +1,8 @@
 """Labeled data give a model file. Only this package knows Lightning.
 
 - `data`, `alignments`, `encode`, `augment`, `partitions`: examples to batches
-- `module`, `trainer`, `fit`: the training; `teacher`: learning from other models
+- `module`, `trainer`, `member`, `fit`: the training; `teacher`: learning from other models
+- `genomes`: genomes with mapped sites give a locator
 - `masking`, `pretraining`: learning without labels
 - `validation`, `final_card`, `workdir`: metrics, calibration and card, folder of a run
 - `recalibration`: calibrate an existing model on new data

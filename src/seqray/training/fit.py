@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import lightning
 import numpy as np
 import torch
 
 from seqray.core import (
     ALPHABETS,
-    Card,
     ConfigError,
     Example,
-    InputError,
-    ModelFileError,
     OnProgress,
     RunConfig,
-    SeqrayError,
 )
 from seqray.modelfile import (
     InitialWeights,
     Network,
     TrainedModel,
-    build_network,
     check_initial_weights,
     save_model,
 )
@@ -36,31 +28,12 @@ from seqray.modelfile.backbones import resolve_backbone
 from seqray.training.data import TrainingData
 from seqray.training.encode import context_numbers, encode
 from seqray.training.final_card import build_card
+from seqray.training.member import TrainResult, check_model_path, fit_member
 from seqray.training.module import Classifier
 from seqray.training.partitions import Partition, data_sha256, partition
 from seqray.training.teacher import check_teacher, distillation_targets
-from seqray.training.trainer import BEST, LAST, make_trainer, quiet, run_fit
+from seqray.training.trainer import make_trainer, quiet
 from seqray.training.workdir import WorkDir, fingerprint, is_main_process
-
-
-@dataclass(frozen=True)
-class TrainResult:
-    """Result of a training run.
-
-    Attributes
-    ----------
-    card, networks
-        Card of the model, as saved, and the members, in evaluation mode on the CPU.
-    validation
-        Figures of merit of the calibrated model on the validation part, at the card's threshold.
-    history
-        For each member one mapping an epoch, see `Classifier.history`.
-    """
-
-    card: Card
-    networks: tuple[Network, ...]
-    validation: dict[str, float]
-    history: tuple[list[dict[str, float]], ...]
 
 
 def train(
@@ -150,18 +123,6 @@ def train(
     return TrainResult(card, networks, figures, tuple(result["history"] for result in results))
 
 
-def check_model_path(out: Path) -> None:
-    """Refuse a place where the model can't be written before hours go into it."""
-    if out.suffix != ".safetensors":
-        raise ModelFileError("a model file ends in .safetensors", where=str(out))
-    if out.is_dir():
-        raise InputError("is a directory, not a model file to write", where=str(out))
-    if not out.parent.is_dir():
-        raise InputError("can't be written: its folder does not exist", where=str(out))
-    if not os.access(out.parent, os.W_OK):
-        raise InputError("can't be written: no permission for its folder", where=str(out))
-
-
 def class_weights(labels: np.ndarray, config: RunConfig) -> np.ndarray | None:
     """Inverse of each class's share, or the root of it, with mean 1 over the examples: (K,); or None."""
     power = {"none": 0.0, "root": 0.5, "balanced": 1.0}[config.optimizer.class_weights]
@@ -211,42 +172,16 @@ def train_member(
     result
         ``seed``, ``best_epoch``, ``history``, and the ``seconds`` since the member was last resumed.
     """
-    seed = config.seed + number - 1
-    result = folder.result(number)
-    if result is None:
+
+    def build(seed: int) -> tuple[Classifier, TrainingData]:
         train_set = encode(data, parts.labels, parts.train, config)
         if teacher is not None:
             train_set.targets = distillation_targets(teacher, data, parts, config)
         validation_set = encode(data, parts.labels, parts.validation, config)
-        lightning.seed_everything(seed, workers=True, verbose=False)
         positive, weights = parts.classes.index(config.data.positive), class_weights(train_set.labels, config)
         module = Classifier(config, seed, validation_set.labels, positive, weights)
         if start is not None:
             module.apply_initial_weights(start)
-        trainer = make_trainer(config, folder.member(number), progress=progress)
-        batches = TrainingData(train_set, validation_set, config, seed)
-        began = time.monotonic()
-        run_fit(trainer, module, batches, folder.checkpoint(number, LAST))
-        result = {"seed": seed, "best_epoch": best_epoch(module.history, config), "history": module.history}
-        result["seconds"] = round(time.monotonic() - began)  # since it was last resumed
-    network = _load_network(config, folder.member(number) / f"{BEST}.ckpt")
-    folder.finish(number, result)
-    return network, result
+        return module, TrainingData(train_set, validation_set, config, seed)
 
-
-def best_epoch(history: Sequence[Mapping[str, float]], config: RunConfig) -> int:
-    """Return the first epoch with the best monitored figure."""
-    name = config.stopping.monitor
-    sign = -1 if name == "loss" else 1
-    return int(max(history, key=lambda row: sign * row[name])["epoch"])
-
-
-def _load_network(config: RunConfig, path: Path) -> Network:
-    try:
-        state = torch.load(path, map_location="cpu", weights_only=True)["state_dict"]
-    except FileNotFoundError:
-        raise SeqrayError("training left no checkpoint", where=str(path)) from None
-    prefix = "average." if config.optimizer.ema > 0 else "network."
-    network = build_network(config.model)
-    network.load_state_dict({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
-    return network.eval()
+    return fit_member(config, number, folder, build, progress=progress)

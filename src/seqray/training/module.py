@@ -138,7 +138,49 @@ class NetworkModule(lightning.LightningModule):
         self.history = list(checkpoint["history"])
 
 
-class Classifier(NetworkModule):
+class AveragedModule(NetworkModule):
+    """A network in training, and the moving average of its weights if the settings ask for one.
+
+    Parameters
+    ----------
+    config, seed
+        Of the run, and of this member.
+    network
+        With random weights.
+    """
+
+    def __init__(self, config: RunConfig, seed: int, network: Network) -> None:
+        super().__init__(config, seed)
+        self.network = network
+        self.average: Network | None = None
+        if config.optimizer.ema > 0:
+            self.average = copy.deepcopy(network).requires_grad_(False)
+
+    def apply_initial_weights(self, start: InitialWeights) -> None:
+        """Take over weights of before, in the network and its average."""
+        for network in filter(None, (self.network, self.average)):
+            apply_initial_weights(network, start)
+
+    @property
+    def evaluated_network(self) -> Network:
+        """The network that is validated and saved: the average if there is one."""
+        return self.network if self.average is None else self.average
+
+    def optimizer_step(self, *args: Any, **kwargs: Any) -> None:
+        super().optimizer_step(*args, **kwargs)
+        if self.average is not None:
+            self._update_average(self.average)
+
+    @torch.no_grad()
+    def _update_average(self, average: Network) -> None:
+        # The early steps are forgotten sooner: otherwise the random start would weigh on short runs.
+        steps = self.global_step
+        decay = min(self.config.optimizer.ema, (1 + steps) / (10 + steps))
+        for old, new in zip(average.parameters(), self.network.parameters(), strict=True):
+            old.lerp_(new, 1 - decay)
+
+
+class Classifier(AveragedModule):
     """A network in training.
 
     Parameters
@@ -168,25 +210,11 @@ class Classifier(NetworkModule):
         positive: int,
         class_weights: np.ndarray | None = None,
     ) -> None:
-        super().__init__(config, seed)
+        super().__init__(config, seed, build_network(config.model))
         self.positive = positive
-        self.network = build_network(config.model)
-        self.average: Network | None = None
-        if config.optimizer.ema > 0:
-            self.average = copy.deepcopy(self.network).requires_grad_(False)
         self._labels = validation_labels
         weights = None if class_weights is None else torch.tensor(class_weights, dtype=torch.float32)
         self.register_buffer("class_weights", weights, persistent=False)
-
-    def apply_initial_weights(self, start: InitialWeights) -> None:
-        """Take over weights of before, in the network and its average."""
-        for network in filter(None, (self.network, self.average)):
-            apply_initial_weights(network, start)
-
-    @property
-    def evaluated_network(self) -> Network:
-        """The network that is validated and saved: the average if there is one."""
-        return self.network if self.average is None else self.average
 
     def training_step(self, batch: LabeledBatch, number: int) -> Tensor:
         self.seed_step(number)
@@ -202,19 +230,6 @@ class Classifier(NetworkModule):
         )
         self.log_train_loss(loss, len(batch.labels))
         return loss
-
-    def optimizer_step(self, *args: Any, **kwargs: Any) -> None:
-        super().optimizer_step(*args, **kwargs)
-        if self.average is not None:
-            self._update_average(self.average)
-
-    @torch.no_grad()
-    def _update_average(self, average: Network) -> None:
-        # The early steps are forgotten sooner: otherwise the random start would weigh on short runs.
-        steps = self.global_step
-        decay = min(self.config.optimizer.ema, (1 + steps) / (10 + steps))
-        for old, new in zip(average.parameters(), self.network.parameters(), strict=True):
-            old.lerp_(new, 1 - decay)
 
     def on_validation_epoch_start(self) -> None:
         shape = (len(self._labels), self.config.model.classes)

@@ -3,6 +3,7 @@
 - `calls` (TSV), `bed`, `gff3`: one format each; `gff3` is the only place that converts coordinates
 - `contexts`: what is known around a call of a locator, in each of them
 - `features` reads the intervals of any annotation, `annotated` features with their parts and qualifiers
+- `sites` reads single letters with their class and weight
 - `lines`: a feature, and lines of text
 - `scores` writes bedGraph and bigWig; `explanation_scores`: those of explanations
 """

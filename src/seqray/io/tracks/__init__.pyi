@@ -17,3 +17,4 @@ from .features import read_features as read_features, select_features as select_
 from .gff3 import read_gff3_calls as read_gff3_calls, write_gff3 as write_gff3
 from .lines import Feature as Feature
 from .scores import TrackWriter as TrackWriter, track_paths as track_paths
+from .sites import Site as Site, read_sites as read_sites

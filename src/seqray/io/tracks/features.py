@@ -46,7 +46,7 @@ def read_features(path: str | Path) -> list[Feature]:
         known = detect_format(handle.peek(1))
         if known == GENBANK:
             return list(read_genbank_features(path))
-        if not (line := _first_line(handle)):
+        if not (line := first_line(handle)):
             return []
     cells = line.split("\t")
     if {cell.lower() for cell in cells} & set(SITE_COLUMNS):
@@ -62,7 +62,7 @@ def read_features(path: str | Path) -> list[Feature]:
     return read_bed(path)
 
 
-def _first_line(handle: BinaryIO) -> str:
+def first_line(handle: BinaryIO) -> str:
     """The first line that contains data, or an empty text."""
     text = io.TextIOWrapper(handle, encoding="utf-8-sig", errors="replace")
     return next((line.rstrip("\n") for line in text if line.strip() and not line.startswith("#")), "")

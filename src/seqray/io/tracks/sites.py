@@ -1,0 +1,96 @@
+"""Read sites: single letters of a strand, with their class and weight, from a table, BED or GFF3."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from seqray.core import InputError
+from seqray.io.files import open_input
+from seqray.io.sequences import detect_format
+from seqray.io.tables import read_rows
+from seqray.io.tracks.features import first_line, read_features
+from seqray.io.tracks.lines import parse_position
+
+SITE_TABLE = ("contig", "position", "strand")
+_REMEDY = "name the columns contig, position (1-based), strand, site[, weight]"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A site on a genome.
+
+    Attributes
+    ----------
+    contig, position, strand
+        Where it lies: 0-based on the plus strand, and ``+`` or ``-``.
+    kind
+        Name of its class; empty where the file names none.
+    weight
+        How sure it is, 0 or more; a site of weight 0 is neither a site nor background.
+    where
+        File and line, for errors.
+    """
+
+    contig: str
+    position: int
+    strand: str
+    kind: str
+    weight: float
+    where: str
+
+
+def read_sites(path: str | Path) -> list[Site]:
+    """Read sites; the content decides on the format, not the name.
+
+    Raises `InputError` for a file of another format, a site without a strand, and numbers out of range.
+
+    Parameters
+    ----------
+    path
+        A table with the columns ``contig``, ``position`` (1-based), ``strand`` and, if given, ``site`` (its
+        class) and ``weight``; BED or GFF3, whose sites are the first letter of each feature in reading
+        direction. Plain or compressed.
+    """
+    with open_input(path) as handle:
+        header = first_line(handle) if not detect_format(handle.peek(1)) else ""
+    if {"position", "contig"} <= {cell.strip().lower() for cell in header.replace(",", "\t").split("\t")}:
+        return list(_table_sites(path))
+    return [
+        Site(
+            feature.contig,
+            feature.start if feature.strand == "+" else feature.end - 1,
+            _check_strand(feature.strand, str(path)),
+            feature.kind,
+            1.0,
+            f"{path}: {feature.name or feature.kind or 'feature'} at {feature.start + 1}",
+        )
+        for feature in read_features(path)
+    ]
+
+
+def _table_sites(path: str | Path) -> Iterator[Site]:
+    for where, row in read_rows(path, SITE_TABLE, _REMEDY):
+        position = parse_position(row["position"], where)
+        if position < 1:
+            raise InputError("has position 0", where=where, remedy="count positions from 1")
+        strand, weight = _check_strand(row["strand"], where), _weight(row.get("weight", ""), where)
+        yield Site(row["contig"], position - 1, strand, row.get("site", ""), weight, where)
+
+
+def _check_strand(strand: str, where: str) -> str:
+    if strand not in ("+", "-"):
+        raise InputError(f"a site has the strand '{strand}'", where=where, remedy="use + or -")
+    return strand
+
+
+def _weight(text: str, where: str) -> float:
+    try:
+        weight = float(text or 1)
+    except ValueError:
+        weight = math.nan
+    if not 0 <= weight < math.inf:
+        raise InputError(f"has the weight '{text}'", where=where, remedy="give 0 or more")
+    return weight

@@ -1,0 +1,297 @@
+"""What to expect of the calls of a locator, measured on development regions: the tables of its card."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.isotonic import IsotonicRegression
+
+from seqray.core import Bools, Floats, Ints, round_number
+from seqray.metrics import UNCLAIMED, average_precision, claim_sites, percentile_interval
+from seqray.modelfile import TrainedModel
+from seqray.training.genomes.calls import call_stretch
+from seqray.training.genomes.genome import DEV, Contig, Genome
+from seqray.training.genomes.sources import make_strand
+from seqray.training.genomes.strands import Strand
+
+TOLERANCE = 25
+"""Letters between a call and a site within which the call is right."""
+BLOCK = 10_000
+"""Letters that the bootstrap draws together."""
+DRAWS, _SEED = 1000, 20_240_229
+DEPTH = 4.0
+"""Most calls per kb that are looked at."""
+_ROWS = 40  # of a table of expected precision
+_KNOTS = 60  # of the map from scores to probabilities
+PER_KB = (0.5, 1.0, 2.0)
+REGION, SPECIES = "region", "species"
+"""What of a species was held out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Ranked calls of one species and its mapped sites.
+
+    Attributes
+    ----------
+    species, held_out, genes
+        Whose calls, what of it was held out, and whether the model was given genes.
+    score
+        (N,) falling.
+    right
+        (N,) whether the call claims a site.
+    call_block, site_block
+        (N,) and (M,) block of the genome, for the bootstrap.
+    kilobases
+        Length of the regions.
+    """
+
+    species: str
+    held_out: str
+    genes: bool
+    score: Floats
+    right: Bools
+    call_block: Ints
+    site_block: Ints
+    kilobases: float
+
+    def curve(self) -> tuple[Floats, Floats]:
+        """Recall and precision after each call."""
+        right = np.cumsum(self.right)
+        return right / max(len(self.site_block), 1), right / np.arange(1, len(right) + 1)
+
+    def at_depth(self, per_kb: float) -> int:
+        """Number of calls at so many per kb, at most all."""
+        return min(round(per_kb * self.kilobases), len(self.score))
+
+
+def measure(model: TrainedModel, genomes: Sequence[tuple[Genome, str]], *, genes: bool) -> list[Measured]:
+    """Call the development regions of all genomes, and match the calls with the mapped sites.
+
+    Species without a mapped site there are left out, with genes also those whose genes are not known.
+
+    Parameters
+    ----------
+    model
+        With all members.
+    genomes
+        Each with what of its species was held out.
+    genes
+        Whether the model is given the genes.
+    """
+    found: dict[tuple[str, str], list[_Part]] = defaultdict(list)
+    for genome, held_out in genomes:
+        if genes and genome.genes is None:
+            continue
+        for contig in genome.contigs:
+            parts = _measure_contig(model, genome, contig, genes)
+            found[genome.row.species, held_out].extend(parts)
+    pooled = [_pool(*key, genes, parts) for key, parts in found.items()]
+    return [one for one in pooled if len(one.site_block) and len(one.score)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A region of one strand."""
+
+    score: Floats
+    right: Bools
+    call_block: Ints
+    site_block: Ints
+    blocks: int
+    letters: int
+
+
+def _measure_contig(model: TrainedModel, genome: Genome, contig: Contig, genes: bool) -> Iterator[_Part]:
+    regions = [(start, end) for start, end, name in contig.regions if name == DEV]
+    if not regions:
+        return
+    nowhere = np.zeros(len(contig.codes), dtype=bool)
+    strands = {strand: make_strand(genome, contig, strand, nowhere) for strand in "+-"}
+    length = len(contig.codes)
+    for start, end in regions:
+        for name, strand in strands.items():
+            span = (start, end) if name == "+" else (length - end, length - start)
+            yield _measure_region(model, strand, *span, genes=genes, forward=name == "+")
+
+
+def _measure_region(
+    model: TrainedModel, strand: Strand, start: int, end: int, *, genes: bool, forward: bool
+) -> _Part:
+    calls = call_stretch(model, strand, start, end, genes=genes)
+    known = strand.sites.between(start, end)
+    known = known.take(known.kind == model.card.positive_index)
+    truth = known.position[known.weight > 0]
+    right = claim_sites(calls.position, calls.score, truth, TOLERANCE) != UNCLAIMED
+    kept = right | ~_near(calls.position, known.position[known.weight == 0])
+
+    def blocks(position: Ints) -> Ints:
+        return (position - start if forward else end - 1 - position) // BLOCK
+
+    count = -(-(end - start) // BLOCK)
+    return _Part(
+        calls.score[kept],
+        right[kept],
+        blocks(calls.position[kept]),
+        blocks(truth),
+        count,
+        (end - start) if forward else 0,
+    )
+
+
+def _near(positions: Ints, sites: Ints) -> Bools:
+    """Whether a site of unknown truth is within the tolerance."""
+    low = np.searchsorted(sites, positions - TOLERANCE, "left")
+    return low < np.searchsorted(sites, positions + TOLERANCE, "right")
+
+
+def _pool(species: str, held_out: str, genes: bool, parts: Sequence[_Part]) -> Measured:
+    """All regions of a species, its calls by falling score. Both strands of a region share blocks."""
+    offsets, offset = [], 0
+    for i in range(0, len(parts), 2):  # forward and reverse
+        offsets += [offset, offset]
+        offset += parts[i].blocks
+    score = np.concatenate([part.score for part in parts] or [np.empty(0)])
+    order = np.argsort(-score, kind="stable")
+    calls, sites = (
+        np.concatenate(
+            [getattr(part, name) + at for part, at in zip(parts, offsets, strict=True)]
+            or [np.empty(0, dtype=np.int64)]
+        )
+        for name in ("call_block", "site_block")
+    )
+    right = np.concatenate([part.right for part in parts] or [np.empty(0, dtype=bool)])
+    kilobases = sum(part.letters for part in parts) / 1000
+    kept = order[: int(DEPTH * kilobases)]
+    return Measured(species, held_out, genes, score[kept], right[kept], calls[kept], sites, kilobases)
+
+
+# ----------------------------------------------------------------------------------------- the tables
+
+
+def _weights(one: Measured) -> Floats:
+    """How often each block occurs in each draw: (DRAWS, blocks)."""
+    blocks = int(max(one.call_block.max(initial=0), one.site_block.max(initial=0))) + 1
+    drawn = np.random.default_rng(_SEED).multinomial(blocks, np.full(blocks, 1 / blocks), DRAWS)
+    return drawn.astype(np.float64)
+
+
+def _drawn(one: Measured, counts: Ints, weights: Floats) -> tuple[Floats, Floats]:
+    """Recall and precision of the first ``counts`` calls in each draw: (DRAWS, len(counts))."""
+    width = weights.shape[1]
+    recall, precision = np.empty((2, len(weights), len(counts)))
+    sites = weights @ np.bincount(one.site_block, minlength=width)
+    for column, count in enumerate(counts.tolist()):
+        calls = weights @ np.bincount(one.call_block[:count], minlength=width)
+        right = weights @ np.bincount(one.call_block[:count][one.right[:count]], minlength=width)
+        recall[:, column] = right / np.maximum(sites, 1)
+        precision[:, column] = right / np.maximum(calls, 1)
+    return recall, precision
+
+
+def expected_row(one: Measured) -> dict[str, Any]:
+    """Entry of a species in ``Card.locator['expected']``."""
+    counts = _table_counts(one)
+    recall, precision = one.curve()
+    _, drawn = _drawn(one, counts, _weights(one))
+    rows = []
+    for column, count in enumerate(counts.tolist()):
+        low, high = (float(value) for value in percentile_interval(drawn[:, column]))
+        figures = (recall[count - 1], precision[count - 1], low, high)
+        per_kb = count / one.kilobases
+        rows.append([round(float(value), 6) for value in (one.score[count - 1], per_kb, *figures)])
+    return {
+        "species": one.species,
+        "held_out": one.held_out,
+        "genes": one.genes,
+        "kilobases": round_number(one.kilobases),
+        "sites": len(one.site_block),
+        "rows": _falling(rows),
+    }
+
+
+def _table_counts(one: Measured) -> Ints:
+    """Numbers of calls of the rows, denser where there are few calls."""
+    most = len(one.score)
+    return np.unique(np.geomspace(min(5, most), most, _ROWS).round().astype(np.int64))
+
+
+def _falling(rows: list[list[float]]) -> list[list[float]]:
+    """Of rows of one threshold the last."""
+    return [row for row, after in zip(rows, [*rows[1:], None], strict=True) if not after or row[0] > after[0]]
+
+
+def best_threshold(measured: Sequence[Measured]) -> float:
+    """The score at which the mean of F1 over species is largest."""
+    candidates = np.unique(np.concatenate([one.score for one in measured]))
+    candidates = candidates[np.linspace(0, len(candidates) - 1, min(len(candidates), 2000)).astype(int)]
+    total = np.zeros(len(candidates))
+    for one in measured:
+        recall, precision = one.curve()
+        count = np.searchsorted(-one.score, -candidates, "right")  # calls at or above each candidate
+        f1 = 2 * recall * precision / np.maximum(recall + precision, 1e-12)
+        total += np.where(count > 0, f1[np.maximum(count - 1, 0)], 0)
+    return float(np.clip(candidates[int(total.argmax())], 0, 1))
+
+
+def probability_map(measured: Sequence[Measured]) -> dict[str, list[float]]:
+    """Rising map from the score of a call to the share of calls that are right, species weighed alike."""
+    score = np.concatenate([one.score for one in measured])
+    right = np.concatenate([one.right for one in measured]).astype(np.float64)
+    weight = np.concatenate([np.full(len(one.score), 1 / len(one.score)) for one in measured])
+    order = np.argsort(score, kind="stable")
+    fitted = IsotonicRegression(y_min=0, y_max=1).fit(score, right, sample_weight=weight)
+    values = fitted.predict(score[order])
+    knots = np.unique(np.linspace(0, len(score) - 1, _KNOTS).round().astype(int))
+    scores, values = np.round(score[order][knots], 6), np.round(values[knots], 6)
+    kept = np.concatenate((np.diff(scores) > 0, [True]))
+    return {"scores": scores[kept].tolist(), "values": values[kept].tolist()}
+
+
+def species_metrics(one: Measured) -> dict[str, dict[str, float]]:
+    """AUPRC, and recall and precision at some calls per kb, each with its interval."""
+    counts = np.array([max(one.at_depth(per_kb), 1) for per_kb in PER_KB])
+    weights = _weights(one)
+    drawn = np.array([_auprc(one, row) for row in weights])
+    figures = {"auprc": _figure(_auprc(one, None), drawn)}
+    both = zip(("recall", "precision"), one.curve(), _drawn(one, counts, weights), strict=True)
+    for name, values, draws in both:
+        for column, per_kb in enumerate(PER_KB):
+            value = float(values[counts[column] - 1])
+            figures[f"{name}_at_{per_kb:g}_per_kb"] = _figure(value, draws[:, column])
+    return figures
+
+
+def _auprc(one: Measured, weights: Floats | None) -> float:
+    if weights is None:
+        return average_precision(one.right, one.right, len(one.site_block))
+    calls = weights[one.call_block]
+    right = calls * one.right
+    precision = np.cumsum(right) / np.maximum(np.cumsum(calls), 1e-12)
+    return float((right * precision).sum() / max(weights[one.site_block].sum(), 1e-12))
+
+
+def _figure(value: float, drawn: Floats) -> dict[str, float]:
+    low, high = percentile_interval(drawn)
+    return {"value": round_number(value), "low": round_number(low), "high": round_number(high)}
+
+
+def locator_facts(by_mode: Mapping[str, Sequence[Measured]]) -> dict[str, Any]:
+    """``Card.locator``.
+
+    Parameters
+    ----------
+    by_mode
+        What was measured with ``genes`` and with ``letters`` alone; the first may be empty.
+    """
+    return {
+        "extent": [0, 0],
+        "tolerance": TOLERANCE,
+        "threshold_without_genes": best_threshold(by_mode["letters"]),
+        "probability": {mode: probability_map(measured) for mode, measured in by_mode.items() if measured},
+        "expected": [expected_row(one) for measured in by_mode.values() for one in measured],
+    }

@@ -1,0 +1,267 @@
+"""A training run of a locator: genomes and sites in, a model file with its card out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import lightning
+import torch
+
+from seqray.core import Card, ConfigError, OnProgress, RunConfig, __version__, round_number, to_mapping
+from seqray.modelfile import InitialWeights, Network, TrainedModel, check_initial_weights, save_model
+from seqray.models import count_parameters, locator_radius
+from seqray.training.genomes.data import GenomeData
+from seqray.training.genomes.evaluation import (
+    REGION,
+    Measured,
+    best_threshold,
+    locator_facts,
+    measure,
+    species_metrics,
+)
+from seqray.training.genomes.genome import data_sha256, read_genomes
+from seqray.training.genomes.module import LocatorModule
+from seqray.training.genomes.prepare import Prepared, prepare
+from seqray.training.genomes.sheet import GenomeRow
+from seqray.training.genomes.sources import SHORT
+from seqray.training.member import TrainResult, check_model_path, fit_member
+from seqray.training.trainer import make_trainer, on_gpu, quiet
+from seqray.training.workdir import WorkDir, fingerprint, is_main_process
+
+_ELSEWHERE = ("name", "summary", "card", "model")
+
+
+@dataclass(frozen=True)
+class GenomeInput:
+    """What a locator learns from.
+
+    Attributes
+    ----------
+    rows
+        Of the sheet.
+    hold_out
+        Species and groups that are left out.
+    site_class
+        Class of all sites; None takes the names in the files.
+    """
+
+    rows: Sequence[GenomeRow]
+    hold_out: Sequence[str] = ()
+    site_class: str | None = None
+
+
+def train_locator(
+    config: RunConfig,
+    data: GenomeInput,
+    out: Path | None,
+    *,
+    work_dir: Path,
+    resume: bool = True,
+    progress: bool | OnProgress = False,
+    threads: int | None = None,
+    metrics: Mapping[str, Any] | None = None,
+    start: InitialWeights | None = None,
+) -> TrainResult:
+    """Train the members on genomes, measure them on development regions, and save one model file.
+
+    Parameters
+    ----------
+    config
+        Settings of the run.
+    data
+        Genomes and their sites.
+    out
+        The model file; None saves nothing.
+    work_dir
+        Folder for checkpoints and logs, from which an interrupted run resumes.
+    resume, progress, threads, metrics
+        As in `seqray.training.train`.
+    start
+        Weights that every member begins with; those of a locator with the same classes include its head.
+
+    Raises
+    ------
+    InputError
+        For genomes that can't be learned from, or a ``work_dir`` of another run.
+    ConfigError
+        For settings that don't fit together.
+    ModelFileError
+        For the name of a model file that doesn't end in ``.safetensors``.
+    SeqrayError
+        Where training diverges.
+    """
+    classes = check_config(config)
+    if threads is not None:
+        torch.set_num_threads(threads)
+    if out is not None:
+        check_model_path(Path(out))
+    if start is not None:
+        check_initial_weights(start, config.model)
+    genomes = read_genomes(
+        data.rows,
+        classes,
+        rename=config.genomes.rename,
+        site_class=data.site_class,
+        whole=-(-config.genomes.chunk // SHORT),
+        threads=threads or 1,
+    )
+    prepared = prepare(genomes, classes, data.hold_out, config)
+    sha256 = data_sha256(genomes, data.hold_out)
+    identity = {"settings": fingerprint(config, classes), "data": sha256, "teacher": ""}
+    identity["start"] = start.sha256 if start else ""
+    folder = WorkDir(Path(work_dir), identity, ("",) * config.members, resume)
+    with quiet():
+        make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
+        folder.claim()
+        members = [
+            _train_member(config, number, prepared, folder, classes, progress, start)
+            for number in range(1, config.members + 1)
+        ]
+    networks, results = zip(*members, strict=True)
+    card, figures = locator_card(config, classes, networks, prepared, metrics)
+    card = replace(card, training=_training_facts(config, networks, results, prepared, sha256, figures))
+    if out is not None and is_main_process():
+        card = save_model(out, networks, card)
+    return TrainResult(card, networks, figures, tuple(result["history"] for result in results))
+
+
+def check_config(config: RunConfig) -> tuple[str, ...]:
+    """Refuse settings that don't fit a locator, and return the names of its classes."""
+    classes = config.genomes.classes or (config.data.positive,)
+    if config.model.kind != "locator":
+        raise ConfigError(f"'model.kind' is {config.model.kind}", remedy="write 'kind: locator'")
+    if config.model.alphabet != "dna":
+        raise ConfigError(f"'model.alphabet' is {config.model.alphabet}", remedy="genomes are of dna")
+    if len(classes) != config.model.classes:
+        given = ", ".join(classes)
+        raise ConfigError(f"'model.classes' is {config.model.classes}, but the classes are {given}")
+    if config.data.positive not in classes:
+        raise ConfigError(f"'data.positive' ({config.data.positive}) is not one of 'genomes.classes'")
+    if config.stopping.monitor not in ("auprc", "loss"):
+        raise ConfigError(
+            f"'stopping.monitor' is {config.stopping.monitor}", remedy="a locator has auprc and loss"
+        )
+    window = 2 * locator_radius(config.model) + 1
+    if window > config.model.max_length:
+        raise ConfigError(f"'model.max_length' is below the {window} letters that a score depends on")
+    return tuple(classes)
+
+
+def _train_member(
+    config: RunConfig,
+    number: int,
+    prepared: Prepared,
+    folder: WorkDir,
+    classes: Sequence[str],
+    progress: bool | OnProgress,
+    start: InitialWeights | None,
+) -> tuple[Network, dict[str, Any]]:
+    def build(seed: int) -> tuple[LocatorModule, GenomeData]:
+        positive = classes.index(config.data.positive)
+        module = LocatorModule(config, seed, prepared.validation, positive)
+        if start is not None:
+            module.apply_initial_weights(start)
+        return module, GenomeData(prepared.sources, prepared.shares, prepared.validation, config, seed)
+
+    return fit_member(config, number, folder, build, progress=progress)
+
+
+def locator_card(
+    config: RunConfig,
+    classes: Sequence[str],
+    networks: Sequence[Network],
+    prepared: Prepared,
+    metrics: Mapping[str, Any] | None = None,
+) -> tuple[Card, dict[str, float]]:
+    """Measure the members together on the development regions, and describe them.
+
+    The regions also chose the epochs, so their figures are slightly optimistic; species that were left out
+    are not seen before.
+
+    Parameters
+    ----------
+    config, classes
+        Settings of the run, and names of the classes.
+    networks
+        The members.
+    prepared
+        What to measure on.
+    metrics
+        Other figures for the card.
+
+    Returns
+    -------
+    card
+        Without the facts of its training.
+    figures
+        Mean over species of what the card says of each.
+    """
+    radius = locator_radius(config.model)
+    card = Card(
+        name=config.name,
+        summary=config.summary,
+        classes=tuple(classes),
+        positive=config.data.positive,
+        window=2 * radius + 1,
+        site=radius,
+        model=config.model,
+        members=len(networks),
+        info=dict(config.card),
+    )
+    model = TrainedModel(card, tuple(networks)).to("cuda" if on_gpu(config) else "cpu")
+    by_mode = {"letters": measure(model, prepared.measured, genes=False)}
+    if config.model.locator and config.model.locator.tracks:
+        by_mode["genes"] = measure(model, prepared.measured, genes=True)
+    model.to("cpu")
+    if not by_mode["letters"]:
+        raise ConfigError("no call lies in a development region with mapped sites", remedy="train longer")
+    best = by_mode.get("genes") or by_mode["letters"]
+    tables = {_split_name(one): species_metrics(one) for rows in by_mode.values() for one in rows}
+    card = replace(
+        card,
+        threshold=best_threshold(best),
+        locator=locator_facts(by_mode),
+        metrics=tables | dict(metrics or {}),
+    )
+    return card, _mean_figures(tables, best)
+
+
+def _split_name(one: Measured) -> str:
+    seen = "region" if one.held_out == REGION else "species left out"
+    return f"{one.species}, {seen}, {'with genes' if one.genes else 'letters alone'}"
+
+
+def _mean_figures(
+    tables: Mapping[str, Mapping[str, Mapping[str, float]]], best: Sequence[Measured]
+) -> dict[str, float]:
+    chosen = [tables[_split_name(one)] for one in best]
+    return {name: sum(table[name]["value"] for table in chosen) / len(chosen) for name in chosen[0]}
+
+
+def _training_facts(
+    config: RunConfig,
+    networks: Sequence[Network],
+    results: Sequence[Mapping[str, Any]],
+    prepared: Prepared,
+    sha256: str,
+    figures: Mapping[str, float],
+) -> dict[str, Any]:
+    settings = to_mapping(config)
+    return {
+        "config": {key: value for key, value in settings.items() if key not in _ELSEWHERE},
+        "seeds": [result["seed"] for result in results],
+        "best_epochs": [result["best_epoch"] for result in results],
+        "parameters": count_parameters(networks[0]),
+        "counts": {"train": prepared.counts},
+        "species": sorted({genome.row.species for genome, _ in prepared.measured}),
+        "data_sha256": sha256,
+        "validation": {name: round_number(value) for name, value in figures.items()},
+        "versions": {
+            "seqray": __version__,
+            "torch": torch.__version__,
+            "lightning": lightning.__version__,
+        },
+    }

@@ -1,0 +1,212 @@
+"""Genomes in memory: their contigs as two strands each, with sites, genes and what is held out."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from seqray.annotation import Annotation, check_genes, predict_all, read_genes
+from seqray.core import DNA, Bools, Codes, InputError, SequenceRecord
+from seqray.io.sequences import read_sequences
+from seqray.io.tracks import Site, read_bed, read_sites
+from seqray.training.genomes.sheet import NONE, PREDICT, GenomeRow
+
+DEV, TEST, MASK = "dev", "test", "mask"
+DEV_SHARE = (0.40, 0.55)
+"""Development region where none is named, as shares of the contigs laid end to end."""
+
+Region = tuple[int, int, str]
+"""Start, end and name on a contig."""
+SiteRow = tuple[int, str, int, float]
+"""Position on the plus strand, strand, class and weight."""
+
+
+@dataclass(frozen=True, eq=False)
+class Contig:
+    """A contig with what is known of it.
+
+    Attributes
+    ----------
+    name, codes, circular
+        As read.
+    sites
+        On both strands.
+    regions
+        What is held out, with the name of each region.
+    """
+
+    name: str
+    codes: Codes
+    circular: bool
+    sites: list[SiteRow] = field(default_factory=list)
+    regions: list[Region] = field(default_factory=list)
+
+    def covered(self, *names: str) -> Bools:
+        """Positions in regions of these names."""
+        marks = np.zeros(len(self.codes), dtype=bool)
+        for start, end, name in self.regions:
+            if name in names:
+                marks[start:end] = True
+        return marks
+
+    @property
+    def one_strand(self) -> str:
+        """The strand that carries all sites of nonzero weight, or neither (empty) where both do, or none."""
+        strands = {strand for _, strand, _, weight in self.sites if weight > 0}
+        return strands.pop() if len(strands) == 1 else ""
+
+
+@dataclass(frozen=True, eq=False)
+class Genome:
+    """A row of the sheet, read.
+
+    Attributes
+    ----------
+    row, contigs
+        Its settings and contigs.
+    genes
+        Of the contigs; None where they are not known.
+    """
+
+    row: GenomeRow
+    contigs: list[Contig]
+    genes: Annotation | None
+
+    def update(self, digest: hashlib._Hash) -> None:
+        """Add all that training depends on to a hash."""
+        for contig in self.contigs:
+            digest.update(contig.name.encode() + contig.codes.tobytes())
+            genes = "unknown" if self.genes is None else repr(self.genes.of(contig.name))
+            digest.update(f"{contig.circular}{contig.sites}{contig.regions}{genes}".encode())
+        digest.update(f"{self.row.species}\t{self.row.weight}\t{self.row.inside}".encode())
+
+
+def data_sha256(genomes: Sequence[Genome], held_out: Sequence[str]) -> str:
+    """Hash of what is learned from, and of the names that are left out."""
+    digest = hashlib.sha256("\t".join(sorted(held_out)).encode())
+    for genome in genomes:
+        genome.update(digest)
+    return digest.hexdigest()
+
+
+def read_genomes(
+    rows: Sequence[GenomeRow],
+    classes: Sequence[str],
+    *,
+    rename: Mapping[str, str],
+    site_class: str | None = None,
+    whole: int,
+    threads: int = 1,
+) -> list[Genome]:
+    """Read all genomes of a sheet.
+
+    Parameters
+    ----------
+    rows
+        Of the sheet.
+    classes
+        Names of the classes.
+    rename
+        Other names of sites, and the class of each.
+    site_class
+        Class of all sites; None takes the name in the file.
+    whole
+        Letters of the shortest contig that is read on its own. Regions are held out of such alone.
+    threads
+        Genomes read at a time.
+    """
+    names = _Names(classes, rename, site_class)
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(lambda row: _read(row, names, whole), rows))
+
+
+@dataclass(frozen=True)
+class _Names:
+    """From the name of a site to the index of its class."""
+
+    classes: Sequence[str]
+    rename: Mapping[str, str]
+    given: str | None
+
+    def index(self, site: Site) -> int:
+        name = self.given or self.rename.get(site.kind, site.kind) or self.classes[0]
+        if name in self.classes:
+            return self.classes.index(name)
+        near = difflib.get_close_matches(name, self.classes, n=1) or list(self.classes)
+        raise InputError(
+            f"the class '{name}' is none of {', '.join(self.classes)}",
+            where=site.where,
+            remedy=f"name all classes in 'genomes.classes', or give --site-class {near[0]}",
+        )
+
+
+def _read(row: GenomeRow, names: _Names, whole: int) -> Genome:
+    records = list(read_sequences(row.genome, DNA))
+    genes = _genes(row, records)
+    circular = genes.circular if genes and row.genes != PREDICT else ()
+    contigs = {
+        record.id: Contig(record.id, DNA.encode(record.sequence), record.circular or record.id in circular)
+        for record in records
+    }
+    for site in read_sites(row.sites):
+        contig = _contig(contigs, site.contig, site.where)
+        if site.position >= len(contig.codes):
+            raise InputError(
+                f"position {site.position + 1} lies beyond the end of '{site.contig}', which has "
+                f"{len(contig.codes)} letters",
+                where=site.where,
+                remedy="are the sites those of another assembly?",
+            )
+        contig.sites.append((site.position, site.strand, names.index(site), site.weight))
+    if row.held_out:
+        _read_regions(row.held_out, contigs)
+    else:
+        _choose_regions([contig for contig in contigs.values() if len(contig.codes) >= whole])
+    return Genome(row, list(contigs.values()), genes)
+
+
+def _genes(row: GenomeRow, records: Sequence[SequenceRecord]) -> Annotation | None:
+    if row.genes == NONE:
+        return None
+    if row.genes == PREDICT:
+        return predict_all(records)
+    genes = read_genes(row.genes)
+    check_genes(genes, {record.id: len(record) for record in records})
+    return genes
+
+
+def _contig(contigs: Mapping[str, Contig], name: str, where: str) -> Contig:
+    if name not in contigs:
+        known = ", ".join(list(contigs)[:3])
+        raise InputError(f"unknown contig '{name}'", where=where, remedy=f"the genome has {known}")
+    return contigs[name]
+
+
+def _read_regions(path: str, contigs: Mapping[str, Contig]) -> None:
+    for region in read_bed(path):
+        contig = _contig(contigs, region.contig, path)
+        if region.name not in (DEV, TEST, MASK):
+            what = f"has a region named '{region.name}'"
+            raise InputError(what, where=path, remedy=f"name it {DEV}, {TEST} or {MASK}")
+        if region.end > len(contig.codes):
+            what = f"the region {region.start}-{region.end} lies beyond the end of '{region.contig}'"
+            raise InputError(what, where=path)
+        contig.regions.append((region.start, region.end, region.name))
+
+
+def _choose_regions(contigs: Sequence[Contig]) -> None:
+    """Hold out 40 to 55 % of the contigs laid end to end."""
+    lengths = defaultdict(int, {contig.name: len(contig.codes) for contig in contigs})
+    low, high = (int(share * sum(lengths.values())) for share in DEV_SHARE)
+    offset = 0
+    for contig in contigs:
+        start, end = max(low - offset, 0), min(high - offset, lengths[contig.name])
+        if start < end:
+            contig.regions.append((start, end, DEV))
+        offset += lengths[contig.name]

@@ -1,0 +1,48 @@
+"""What a position weighs where no site is mapped: by the genes around it, and by what is held out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from seqray.annotation import TRACKS, Tracks
+from seqray.core import Bools
+from seqray.training.genomes.strands import GAP, INSIDE, MASKED, PLAIN, REACH, Sites
+
+NEAR_GENE = 300
+"""Letters before the start of a gene in which a site may be missing."""
+_BEFORE, _AFTER = 150, 300  # of a known site: there the site of the gene is known
+
+_CODING = [TRACKS.index(name) for name in ("frame-1", "frame-2", "frame-3", "opposite")]
+_AHEAD = TRACKS.index("to-start")
+
+
+def levels(tracks: Tracks | None, length: int, sites: Sites, masked: Bools) -> np.ndarray:
+    """Level of each position: uint8 (L,), see `seqray.training.genomes.strands.MASKED`.
+
+    Parameters
+    ----------
+    tracks
+        (T, L) of the strand; None where the genes are not known.
+    length
+        Letters of the strand [L].
+    sites
+        All of the strand, those of weight 0 too.
+    masked
+        (L,) what is not learned from.
+    """
+    result = np.full(length, PLAIN, dtype=np.uint8)
+    if tracks is not None:
+        coding = tracks[_CODING].any(axis=0)
+        result[coding] = INSIDE
+        near_gene = tracks[_AHEAD] > 255 * (1 - NEAR_GENE / REACH)
+        result[~coding & near_gene & ~_explained(sites, length)] = GAP
+    result[masked] = MASKED
+    return result
+
+
+def _explained(sites: Sites, length: int) -> Bools:
+    """Positions with a known site near."""
+    edges = np.zeros(length + 1, dtype=np.int32)
+    np.add.at(edges, np.clip(sites.position - _BEFORE, 0, length), 1)
+    np.add.at(edges, np.clip(sites.position + _AFTER, 0, length), -1)
+    return np.cumsum(edges[:-1]) > 0

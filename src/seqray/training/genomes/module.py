@@ -1,0 +1,125 @@
+"""The Lightning module of a locator: weighted binary cross-entropy, and genes as an auxiliary task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from seqray.core import RunConfig
+from seqray.metrics import UNCLAIMED, average_precision, claim_sites
+from seqray.models import LocatorTransformer, build_network
+from seqray.training.genomes.calls import profile_peaks
+from seqray.training.genomes.data import LocatorBatch
+from seqray.training.genomes.sources import Place
+from seqray.training.module import AveragedModule, scheduled_adamw
+
+SCALE = 100.0
+"""Of the loss: sites are rare, and the mean over positions is small."""
+_TRACKS = 0.05  # of the loss of predicted genes
+TOLERANCE = 25
+"""Letters between a call and a site within which the call is right."""
+
+
+class LocatorModule(AveragedModule):
+    """A locator in training.
+
+    Parameters
+    ----------
+    config
+        Of the run.
+    seed
+        Of this member, for dropout.
+    validation
+        Chunks that it is measured on.
+    positive
+        Index of the class whose calls are measured.
+    """
+
+    network: LocatorTransformer
+
+    def __init__(self, config: RunConfig, seed: int, validation: list[Place], positive: int) -> None:
+        super().__init__(config, seed, build_network(config.model))
+        self._validation, self._positive = validation, positive
+
+    def training_step(self, batch: LocatorBatch, number: int) -> Tensor:
+        self.seed_step(number)
+        shown = batch.tracks * (~batch.hidden)[:, None, None]
+        out = self.network(batch.letters, shown)
+        loss, weight = self._site_loss(out.logits.float(), batch)
+        loss = SCALE * loss / (weight + 1) + self._gene_loss(out.tracks.float(), batch)
+        self.log_train_loss(loss, len(batch.letters))
+        return loss
+
+    def _site_loss(self, logits: Tensor, batch: LocatorBatch) -> tuple[Tensor, Tensor]:
+        """Weighted sum over positions and classes, and the sum of the weights."""
+        each = F.binary_cross_entropy_with_logits(logits, batch.labels, reduction="none")
+        return (each * batch.weights).sum(), batch.weights.sum()
+
+    def _gene_loss(self, logits: Tensor, batch: LocatorBatch) -> Tensor | float:
+        """Of the genes that were hidden, all tracks but the first, which says whether they are known."""
+        asked = batch.known & batch.hidden
+        if not self.config.genomes.auxiliary or logits.shape[2] < 2 or not bool(asked.any()):
+            return 0.0
+        truth = batch.tracks[asked, 1:].transpose(1, 2).to(logits.dtype) / 255
+        each = F.binary_cross_entropy_with_logits(logits[asked, :, 1:], truth)
+        return SCALE * _TRACKS * self.config.genomes.auxiliary * each * asked.float().mean()
+
+    def on_validation_epoch_start(self) -> None:
+        shape = (len(self._validation), self.config.genomes.chunk)
+        self._scores = torch.full(shape, -torch.inf, device=self.device)
+        self._sums = torch.zeros(shape[0], 2, device=self.device)  # loss and weight of each chunk
+
+    def validation_step(self, batch: LocatorBatch, _: int) -> None:
+        out = self.evaluated_network(batch.letters, batch.tracks)
+        logits = out.logits.float()
+        self._scores[batch.rows] = logits[..., self._positive]
+        each = F.binary_cross_entropy_with_logits(logits, batch.labels, reduction="none") * batch.weights
+        self._sums[batch.rows] = torch.stack((each.sum((1, 2)), batch.weights.sum((1, 2))), dim=1)
+
+    def on_validation_epoch_end(self) -> None:
+        reduce = self.trainer.strategy.reduce  # each process holds the rows that it computed
+        scores, sums = (reduce(values, reduce_op="max") for values in (self._scores, self._sums))
+        assert isinstance(scores, Tensor)
+        assert isinstance(sums, Tensor)
+        loss, weight = sums.double().sum(dim=0).tolist()
+        self.check_finite(loss, "training")
+        values = torch.sigmoid(scores.double()).cpu().numpy()
+        figure = validation_auprc(values, self._validation, self._positive)
+        self.log_figures({"loss": SCALE * loss / (weight + 1), "auprc": figure})
+
+    def on_train_epoch_end(self) -> None:
+        train_loss = float(self.trainer.callback_metrics["train_loss"])
+        self.history.append({"epoch": self.current_epoch + 1, "train_loss": train_loss, **self.figures})
+
+    def configure_optimizers(self) -> Any:
+        return scheduled_adamw(self.network, self.config, int(self.trainer.estimated_stepping_batches))
+
+
+def validation_auprc(scores: np.ndarray, places: list[Place], positive: int) -> float:
+    """Average precision of the calls of all chunks together.
+
+    Parameters
+    ----------
+    scores
+        (N, C) of the positive class.
+    places
+        The N chunks.
+    positive
+        Index of the class.
+    """
+    ranks, claimed, total = [], [], 0
+    for row, (strand, start) in zip(scores, places, strict=True):
+        row = row[: len(strand) - start]
+        sites = strand.sites.between(start, start + len(row))
+        sites = sites.take((sites.kind == positive) & (sites.weight > 0))
+        found = profile_peaks(row)
+        ranks.append(row[found])
+        claimed.append(claim_sites(found + start, row[found], sites.position, TOLERANCE) != UNCLAIMED)
+        total += len(sites)
+    score, right = np.concatenate(ranks), np.concatenate(claimed)
+    right = right[np.argsort(-score, kind="stable")]
+    return average_precision(right, right, total)

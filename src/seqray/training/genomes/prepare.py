@@ -1,0 +1,138 @@
+"""From genomes to what a run learns from, what it is validated on, and what is measured at the end."""
+
+from __future__ import annotations
+
+import difflib
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from seqray.core import InputError, RunConfig
+from seqray.training.genomes.evaluation import REGION, SPECIES
+from seqray.training.genomes.genome import DEV, Genome
+from seqray.training.genomes.sources import (
+    Place,
+    Source,
+    held_out_kmers,
+    make_strand,
+    training_source,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Genomes, divided.
+
+    Attributes
+    ----------
+    sources, shares
+        What chunks are drawn from, and how often.
+    validation
+        Chunks of the development regions, as many of each species.
+    measured
+        Genomes to measure at the end, and what of their species was held out.
+    counts
+        Sites to learn from by class, and letters.
+    """
+
+    sources: list[Source]
+    shares: list[float]
+    validation: list[Place]
+    measured: list[tuple[Genome, str]]
+    counts: dict[str, int]
+
+
+def prepare(
+    genomes: Sequence[Genome], classes: Sequence[str], hold_out: Sequence[str], config: RunConfig
+) -> Prepared:
+    """Divide genomes into what is learned from and what is not.
+
+    Raises `InputError` for a name to hold out that no genome has, and where no site or no region is left.
+
+    Parameters
+    ----------
+    genomes
+        As read.
+    classes
+        Their names.
+    hold_out
+        Species and groups that are left out.
+    config
+        Of the run.
+    """
+    left_out = [bool({genome.row.species, genome.row.group} & set(hold_out)) for genome in genomes]
+    _check_names(genomes, hold_out)
+    held_out = held_out_kmers(genomes, left_out)
+    sources: list[Source] = []
+    shares: list[float] = []
+    for genome, out in zip(genomes, left_out, strict=True):
+        if out or not genome.row.weight:
+            continue
+        for source in training_source(genome, held_out, config.genomes.chunk):
+            sources.append(source)
+            shares.append(genome.row.weight * source.letters)
+    counts = _count_sites(sources, classes)
+    if not any(counts[name] for name in classes):
+        raise InputError(
+            "no site is left to learn from", remedy="hold out less, or give sites of weight above 0"
+        )
+    inside = [genome for genome, out in zip(genomes, left_out, strict=True) if not out]
+    places = validation_places(inside, config)
+    measured = [(g, SPECIES if out else REGION) for g, out in zip(genomes, left_out, strict=True)]
+    return Prepared(sources, [share / sum(shares) for share in shares], places, measured, counts)
+
+
+def _check_names(genomes: Sequence[Genome], hold_out: Sequence[str]) -> None:
+    known = {name for genome in genomes for name in (genome.row.species, genome.row.group) if name}
+    for name in hold_out:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1) or sorted(known)
+            raise InputError(
+                f"no genome has the species or group '{name}' to hold out",
+                remedy=f"did you mean '{near[0]}'?",
+            )
+
+
+def _count_sites(sources: Sequence[Source], classes: Sequence[str]) -> dict[str, int]:
+    counts = dict.fromkeys(classes, 0) | {"letters": 0}
+    for source in sources:
+        counts["letters"] += source.letters
+        for strand in source.strands:
+            sites = strand.sites
+            learned = (sites.weight > 0) & (strand.level[sites.position] > 0)
+            for kind, name in enumerate(classes):
+                counts[name] += int(np.sum(learned & (sites.kind == kind)))
+    return counts
+
+
+def validation_places(genomes: Sequence[Genome], config: RunConfig) -> list[Place]:
+    """Chunks of the development regions, spread evenly; as many of each species as there are."""
+    chunk = config.genomes.chunk
+    by_species: dict[str, list[Place]] = defaultdict(list)
+    for genome in genomes:
+        for contig in genome.contigs:
+            regions = [(start, end) for start, end, name in contig.regions if name == DEV]
+            if not regions or not genome.row.weight:
+                continue
+            nowhere = ~contig.covered(DEV)
+            for name in "+-":
+                strand = make_strand(genome, contig, name, nowhere)
+                length = len(strand)
+                for start, end in regions:
+                    low, high = (start, end) if name == "+" else (length - end, length - start)
+                    starts = range(low, max(high - chunk, low) + 1, chunk)
+                    by_species[genome.row.species] += [Place(strand, at) for at in starts]
+    if not by_species:
+        raise InputError(
+            "no region is named 'dev' to validate on",
+            remedy="give 'held_out', or a genome with longer contigs",
+        )
+    most = max(1, config.genomes.validation_chunks // len(by_species))
+    return [place for places in by_species.values() for place in _evenly(places, most)]
+
+
+def _evenly(places: list[Place], most: int) -> list[Place]:
+    chosen = np.linspace(0, len(places) - 1, min(most, len(places))).round().astype(int)
+    return [places[i] for i in chosen]

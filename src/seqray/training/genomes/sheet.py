@@ -1,0 +1,96 @@
+"""The sheet of genomes: one row each, with its files, its species and how much it counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from seqray.core import InputError
+from seqray.io.tables import read_rows
+
+COLUMNS = ("genome", "genes", "sites", "species", "weight")
+PREDICT, NONE = "predict", "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenomeRow:
+    """A genome to learn from.
+
+    Attributes
+    ----------
+    genome, sites
+        Files of its letters (FASTA, GenBank) and of its mapped sites.
+    genes
+        File of its genes, ``predict`` or ``none``.
+    species, group
+        Names under which it can be held out; the group, such as the genus, may be empty.
+    weight
+        How often its letters are drawn, relative to those of other genomes; 0 is never.
+    inside
+        Weight of positions inside genes without a mapped site; 0.1 where sites there were not mapped.
+    held_out
+        BED of regions that are not learned from; empty for none. Those named ``dev`` choose the epoch, and
+        the figures of the card are measured on them. Those named ``test`` or ``mask`` are never looked at.
+    where
+        File and line, for errors.
+    """
+
+    genome: str
+    sites: str
+    genes: str = PREDICT
+    species: str
+    group: str = ""
+    weight: float = 1.0
+    inside: float = 1.0
+    held_out: str = ""
+    where: str = ""
+
+
+def read_sheet(path: str | Path) -> list[GenomeRow]:
+    """Read a sheet; paths in it are relative to its folder.
+
+    Raises `InputError` for a column that is missing, an empty cell that is needed, and a number out of range.
+
+    Parameters
+    ----------
+    path
+        TSV with the columns ``genome``, ``genes`` (empty: predict), ``sites``, ``species``, ``weight``, and
+        if needed ``group``, ``inside`` and ``held_out``. Others are ignored.
+    """
+    folder = Path(path).parent
+    remedy = f"name the columns {', '.join(COLUMNS)}[, group, inside, held_out]"
+    rows = [_row(cells, folder, where) for where, cells in read_rows(path, COLUMNS, remedy)]
+    if not rows:
+        raise InputError("names no genome", where=str(path))
+    return rows
+
+
+def _row(cells: Mapping[str, str], folder: Path, where: str) -> GenomeRow:
+    for name in ("genome", "sites", "species"):
+        if not cells[name]:
+            raise InputError(f"has no '{name}'", where=where)
+    genes, held_out = cells["genes"] or PREDICT, cells.get("held_out", "")
+    return GenomeRow(
+        genome=str(folder / cells["genome"]),
+        sites=str(folder / cells["sites"]),
+        genes=genes if genes in (PREDICT, NONE) else str(folder / genes),
+        species=cells["species"],
+        group=cells.get("group", ""),
+        weight=_number(cells, "weight", where),
+        inside=_number(cells, "inside", where),
+        held_out=str(folder / held_out) if held_out else "",
+        where=where,
+    )
+
+
+def _number(cells: Mapping[str, str], name: str, where: str) -> float:
+    text = cells.get(name, "") or "1"
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise InputError(f"has '{text}' as its {name}", where=where, remedy="give 0 or more")
+    return value

@@ -1,0 +1,231 @@
+"""What chunks are drawn from: the strands of a genome, or short contigs joined end to end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from seqray.annotation import gene_tracks
+from seqray.core import Bools, reverse_complement_codes
+from seqray.homology import KmerSet
+from seqray.training.genomes.genome import DEV, MASK, TEST, Contig, Genome
+from seqray.training.genomes.levels import levels
+from seqray.training.genomes.strands import MASKED, Sites, Strand, flipped_genes
+
+SHARED_KMER = 40
+"""Letters of a k-mer that makes two loci one."""
+_MARGIN = 40  # letters around a shared k-mer that are the same locus
+SHORT = 4
+"""Contigs of less than a chunk divided by this are joined, where the genes are not known."""
+BEFORE, AFTER = 45, 30
+"""Letters around a site that a joined contig keeps."""
+_TRIM = 70  # most letters that are cut off one of its ends
+_MOSTLY = 0.9  # masked: such a chunk is not drawn
+
+
+class Place(NamedTuple):
+    """A chunk: its strand, and its first letter there."""
+
+    strand: Strand
+    start: int
+
+
+class Source(Protocol):
+    """What passes over letters are drawn from."""
+
+    @property
+    def strands(self) -> Sequence[Strand]:
+        """All strands that are read."""
+        ...
+
+    @property
+    def letters(self) -> int:
+        """Of all strands."""
+        ...
+
+    def places(self, chunk: int, rng: np.random.Generator) -> list[Place]:
+        """The chunks of one pass over all letters, in an order and with an offset drawn at random.
+
+        Parameters
+        ----------
+        chunk
+            Letters of a chunk.
+        rng
+            Source of the order.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class WholeContigs:
+    """Long contigs, one strand at a time."""
+
+    strands: Sequence[Strand]
+
+    @property
+    def letters(self) -> int:
+        """Of all strands."""
+        return sum(map(len, self.strands))
+
+    def places(self, chunk: int, rng: np.random.Generator) -> list[Place]:
+        """As `Source.places`."""
+        found = [place for strand in self.strands for place in _tiles(strand, chunk, rng)]
+        return [found[i] for i in rng.permutation(len(found))]
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedContigs:
+    """Short contigs, each the strand with its sites, joined in a new order in each pass.
+
+    The ends of each are cut at random, so that the distance of a site to the end of its contig says nothing.
+    """
+
+    strands: Sequence[Strand]
+
+    @property
+    def letters(self) -> int:
+        """Of all strands."""
+        return sum(map(len, self.strands))
+
+    def places(self, chunk: int, rng: np.random.Generator) -> list[Place]:
+        """As `Source.places`."""
+        order = [self.strands[i] for i in rng.permutation(len(self.strands))]
+        joined = _join([_trim(strand, rng) for strand in order])
+        found = list(_tiles(joined, chunk, rng))
+        return [found[i] for i in rng.permutation(len(found))]
+
+
+def _tiles(strand: Strand, chunk: int, rng: np.random.Generator) -> Iterator[Place]:
+    """Chunks end to end from a random offset, but for those of which nearly all is masked."""
+    starts = np.maximum(np.arange(-int(rng.integers(chunk)), len(strand), chunk), 0)
+    ends = np.minimum(starts + chunk, len(strand))
+    masked = np.concatenate(([0], np.cumsum(strand.level == MASKED)))
+    share = (masked[ends] - masked[starts]) / (ends - starts)
+    return (Place(strand, int(start)) for start in starts[share < _MOSTLY])
+
+
+def _trim(strand: Strand, rng: np.random.Generator) -> Strand:
+    """Cut both ends at random, but no site and not the letters around it."""
+    room = [len(strand) // 2, len(strand) // 2]
+    if len(strand.sites):
+        room = [int(strand.sites.position[0]) - BEFORE, len(strand) - 1 - AFTER]
+        room[1] -= int(strand.sites.position[-1])
+    low, cut = (int(rng.integers(0, min(max(most, 0), _TRIM) + 1)) for most in room)
+    high = len(strand) - cut
+    sites = replace(strand.sites, position=strand.sites.position - low)
+    return replace(strand, codes=strand.codes[low:high], level=strand.level[low:high], sites=sites)
+
+
+def _join(strands: Sequence[Strand]) -> Strand:
+    offsets = np.cumsum([0, *map(len, strands)])[:-1]
+    positions = [one.sites.position + offset for one, offset in zip(strands, offsets, strict=True)]
+    sites = Sites(
+        np.concatenate(positions),
+        np.concatenate([one.sites.kind for one in strands]),
+        np.concatenate([one.sites.weight for one in strands]),
+    )
+    codes, level = (np.concatenate([getattr(one, name) for one in strands]) for name in ("codes", "level"))
+    return Strand(codes, sites, level)
+
+
+# --------------------------------------------------------------------------------------- from genomes
+
+
+def held_out_kmers(genomes: Sequence[Genome], left_out: Sequence[bool]) -> KmerSet:
+    """K-mers of all regions that are held out, and of genomes that are left out.
+
+    Parameters
+    ----------
+    genomes
+        All genomes.
+    left_out
+        Whether nothing of each genome is learned from.
+    """
+    stretches = [
+        contig.codes[start:end]
+        for genome, out in zip(genomes, left_out, strict=True)
+        for contig in genome.contigs
+        for start, end, _ in ([(0, len(contig.codes), "")] if out else contig.regions)
+    ]
+    return KmerSet(stretches, SHARED_KMER)
+
+
+def training_source(genome: Genome, held_out: KmerSet, chunk: int) -> list[Source]:
+    """Sources of one genome, without what is held out or shares a k-mer with it.
+
+    Parameters
+    ----------
+    genome
+        Not one that is left out.
+    held_out
+        K-mers of all that is held out.
+    chunk
+        Letters of a chunk.
+    """
+    short, whole = [], []
+    for contig in genome.contigs:
+        shared, held = held_out.marks(contig.codes), contig.covered(DEV, TEST, MASK)
+        if is_short(genome, contig, chunk):
+            if not shared.any():
+                read = contig.one_strand or "+-"
+                short += [make_strand(genome, contig, strand, held) for strand in read]
+        else:
+            whole += [make_strand(genome, contig, strand, held | _widen(shared)) for strand in "+-"]
+    sources: list[Source] = []
+    if whole:
+        sources.append(WholeContigs(whole))
+    if short:
+        sources.append(JoinedContigs(short))
+    return sources
+
+
+def is_short(genome: Genome, contig: Contig, chunk: int) -> bool:
+    """Whether a contig is joined with others."""
+    return genome.genes is None and SHORT * len(contig.codes) < chunk
+
+
+def _widen(marks: Bools) -> Bools:
+    """Mark letters near marked ones, too."""
+    edges = np.zeros(len(marks) + 1, dtype=np.int32)
+    at = np.flatnonzero(np.diff(np.concatenate(([0], marks.astype(np.int8), [0]))))
+    np.add.at(edges, np.maximum(at[::2] - _MARGIN, 0), 1)
+    np.add.at(edges, np.minimum(at[1::2] + _MARGIN, len(marks)), -1)
+    return np.cumsum(edges[:-1]) > 0
+
+
+def make_strand(genome: Genome, contig: Contig, strand: str, masked: Bools) -> Strand:
+    """One strand with its genes, sites and levels.
+
+    Parameters
+    ----------
+    genome, contig
+        What is read.
+    strand
+        ``+`` or ``-``.
+    masked
+        (L,) of the contig's plus strand.
+    """
+    forward, length = strand == "+", len(contig.codes)
+    sites = Sites.of(
+        [
+            (at if forward else length - 1 - at, kind, weight)
+            for at, own, kind, weight in contig.sites
+            if own == strand
+        ]
+    )
+    genes = tracks = None
+    if genome.genes is not None:
+        known = genome.genes.of(contig.name)
+        genes = known if forward else flipped_genes(known, length)
+        tracks = gene_tracks(known, length, strand, circular=contig.circular)
+    return Strand(
+        codes=contig.codes if forward else reverse_complement_codes(contig.codes),
+        sites=sites,
+        level=levels(tracks, length, sites, masked if forward else masked[::-1]),
+        genes=genes,
+        circular=contig.circular,
+        inside=genome.row.inside,
+    )

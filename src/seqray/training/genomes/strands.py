@@ -1,0 +1,144 @@
+"""One strand of a contig in reading direction: letters, genes, sites, and what each position weighs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from seqray.annotation import TRACKS, Gene, Tracks, gene_tracks
+from seqray.core import DNA, Codes, Floats, Ints
+
+REACH = 512
+"""Letters beyond a gene to which its tracks reach."""
+_WRAP = 20_000  # letters of a circle that are continued beyond its origin
+MASKED, PLAIN, INSIDE, GAP = range(4)
+"""Levels of a position: not learned from; background; inside a gene; where unmapped sites may lie."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sites:
+    """Sites of a strand, by rising position.
+
+    Attributes
+    ----------
+    position
+        (N,) from the first letter of the strand.
+    kind
+        (N,) index of the class.
+    weight
+        (N,) 0 or more.
+    """
+
+    position: Ints
+    kind: Ints
+    weight: Floats
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+    def take(self, chosen: np.ndarray) -> Sites:
+        """Those of a mask, or of indices in rising order."""
+        return Sites(self.position[chosen], self.kind[chosen], self.weight[chosen])
+
+    def between(self, start: int, end: int) -> Sites:
+        """Those in ``[start, end)``."""
+        low, high = np.searchsorted(self.position, [start, end])
+        return self.take(np.arange(low, high))
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[int, int, float]]) -> Sites:
+        """Sort rows of position, class and weight."""
+        table = np.array(sorted(rows), dtype=np.float64).reshape(-1, 3)
+        return cls(table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2])
+
+
+@dataclass(frozen=True, eq=False)
+class Strand:
+    """A strand of a contig.
+
+    Attributes
+    ----------
+    codes
+        (L,) letters in reading direction.
+    sites
+        In coordinates of the strand, as everything here.
+    level
+        (L,) uint8, what each position is, see `MASKED`.
+    genes
+        With ``+`` for this strand; None where the genes are not known.
+    circular
+        Whether the last letter is followed by the first.
+    inside
+        Weight of `INSIDE`.
+    """
+
+    codes: Codes
+    sites: Sites
+    level: np.ndarray
+    genes: tuple[Gene, ...] | None = None
+    circular: bool = False
+    inside: float = 1.0
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @cached_property
+    def _placed(self) -> tuple[list[Gene], Ints, Ints]:
+        """Genes by start, those of a circle also around it; their starts, and the last end so far."""
+        genes, length = list(self.genes or ()), len(self)
+        if self.circular:
+            copies = [_shifted(gene, by) for gene in genes for by in (-length, length)]
+            genes += [gene for gene in copies if gene.end > -_WRAP and gene.start < length + _WRAP]
+        genes.sort(key=lambda gene: gene.start)
+        starts = np.array([gene.start for gene in genes], dtype=np.int64)
+        ends = np.array([gene.end for gene in genes], dtype=np.int64)
+        return genes, starts, np.maximum.accumulate(ends) if len(ends) else ends
+
+    def letters(self, start: int, end: int) -> Codes:
+        """Codes of ``[start, end)``; unknown beyond the ends of a linear contig."""
+        places = np.arange(start, end)
+        if self.circular:
+            return self.codes[places % len(self)]
+        result = np.full(end - start, DNA.unknown, dtype=np.uint8)
+        low, high = max(start, 0), min(end, len(self))
+        if low < high:
+            result[low - start : high - start] = self.codes[low:high]
+        return result
+
+    def tracks(self, start: int, end: int) -> Tracks:
+        """Gene tracks (T, n) of ``[start, end)``: those of the whole contig; zero beyond its ends."""
+        if self.genes is None:
+            return np.zeros((len(TRACKS), end - start), dtype=np.uint8)
+        genes, starts, last_ends = self._placed
+        first = np.searchsorted(last_ends, start - REACH, "right")
+        stop = np.searchsorted(starts, end + REACH, "left")
+        near = [_shifted(gene, -start) for gene in genes[first:stop] if gene.end > start - REACH]
+        tracks = gene_tracks(near, end - start, "+")
+        if not self.circular:
+            tracks[:, : max(-start, 0)] = 0
+            tracks[:, max(len(self) - start, 0) :] = 0
+        return tracks
+
+
+def _shifted(gene: Gene, by: int) -> Gene:
+    return replace(gene, start=gene.start + by, end=gene.end + by)
+
+
+def flipped_genes(genes: Sequence[Gene], length: int) -> tuple[Gene, ...]:
+    """Genes as the minus strand has them: ``+`` is then the strand that is read.
+
+    Parameters
+    ----------
+    genes
+        Of the contig.
+    length
+        Its letters.
+    """
+    other = {"+": "-", "-": "+"}
+    return tuple(
+        replace(gene, start=length - gene.end, end=length - gene.start, strand=other[gene.strand])
+        for gene in genes
+    )
