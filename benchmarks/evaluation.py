@@ -101,7 +101,8 @@ def restrict(section: Section, name: str, masks: Masks) -> Section:
     return Section(name, section.region, masks, pairs)
 
 
-def _with_interval(values: np.ndarray) -> dict[str, float]:
+def with_interval(values: np.ndarray) -> dict[str, float]:
+    """Return the value of all blocks, and the interval of the resamples, by the ends of their columns."""
     low, high = interval(values[1:])
     return {"": float(values[0]), "_low": low, "_high": high}
 
@@ -131,8 +132,8 @@ def depth_rows(
         for pair, (recall, precision, area) in measured.items():
             for measure, values in (("recall", recall), ("precision", precision)):
                 found = np.array([at_depth(replicate, depth) for replicate in values])
-                row |= {f"{measure}_{pair}{end}": value for end, value in _with_interval(found).items()}
-            row |= {f"auprc_{pair}{end}": value for end, value in _with_interval(area).items()}
+                row |= {f"{measure}_{pair}{end}": value for end, value in with_interval(found).items()}
+            row |= {f"auprc_{pair}{end}": value for end, value in with_interval(area).items()}
         rows.append(row)
     return rows
 
@@ -153,36 +154,74 @@ def difference_rows(
 
     A method that has fewer calls than a depth is taken with all of them.
     """
-    inside = {name: section.calls(calls) for name, calls in methods.items()}
-    measured = {name: _measures(section, calls, weights, tolerance) for name, calls in inside.items()}
+    measured = {
+        name: measure_depths(section, calls, weights, COMPARED_PER_KB, tolerance)
+        for name, calls in methods.items()
+    }
     rows = []
     for first, second in combinations(methods, 2):
         for per_kb in COMPARED_PER_KB:
-            depth = round(per_kb * section.kilobases)
+            ours, theirs = measured[first][per_kb], measured[second][per_kb]
             row: dict[str, str | float | int] = {"section": section.name, "first": first, "second": second}
             row |= {"tolerance": tolerance, "calls_per_kb": f"{per_kb:g}"}
-            row |= {"calls_first": min(depth, len(inside[first]))}
-            row |= {"calls_second": min(depth, len(inside[second]))}
-            for measure, values in measured[first][per_kb].items():
-                difference = _with_interval(values - measured[second][per_kb][measure])
+            row |= {"calls_first": ours.calls, "calls_second": theirs.calls}
+            for measure, values in ours.values.items():
+                difference = with_interval(values - theirs.values[measure])
                 row |= {f"{measure}{end}": value for end, value in difference.items()}
             rows.append(row)
     return rows
 
 
-def _measures(
-    section: Section, calls: Calls, weights: np.ndarray, tolerance: int
-) -> dict[float, dict[str, np.ndarray]]:
-    """Return recall, precision and area of every replicate (1 + replicates,), at each depth."""
-    found: dict[float, dict[str, np.ndarray]] = {per_kb: {} for per_kb in COMPARED_PER_KB}
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the first ``calls`` calls reach.
+
+    ``values`` names recall, precision and area of each pair of starts (``recall_strong``): all blocks, then
+    every resample of them, (1 + replicates,).
+    """
+
+    calls: int
+    values: Mapping[str, np.ndarray]
+
+
+def measure_depths(
+    section: Section,
+    calls: Calls,
+    weights: np.ndarray,
+    per_kbs: Sequence[float],
+    tolerance: int = TOLERANCE,
+) -> dict[float, Measured]:
+    """Measure a method at some numbers of calls per kb, or with all its calls where there are fewer.
+
+    Parameters
+    ----------
+    section
+        Where, and against which starts.
+    calls
+        Of the method.
+    weights
+        (1 + replicates, blocks), see `Section.weights`.
+    per_kbs
+        The numbers; the area is that of the first 2 per kb.
+    tolerance
+        Most letters between a call and a start.
+    """
+    inside = section.calls(calls)
+    depths = {per_kb: min(round(per_kb * section.kilobases), len(inside)) for per_kb in per_kbs}
+    values: dict[float, dict[str, np.ndarray]] = {per_kb: {} for per_kb in per_kbs}
     for pair, curve in section.curves(calls, tolerance).items():
         recall, precision, area = _replicates(curve, weights, round(PER_KB[-1] * section.kilobases))
-        for per_kb, measures in found.items():
-            depth = min(round(per_kb * section.kilobases), len(calls))
-            measures[f"recall_{pair}"] = np.array([at_depth(values, depth) for values in recall])
-            measures[f"precision_{pair}"] = np.array([at_depth(values, depth) for values in precision])
-            measures[f"auprc_{pair}"] = area
-    return found
+        for per_kb, found in values.items():
+            found[f"recall_{pair}"] = np.array([_at_most(one, depths[per_kb], 0.0) for one in recall])
+            found[f"precision_{pair}"] = np.array(
+                [_at_most(one, depths[per_kb], np.nan) for one in precision]
+            )
+            found[f"auprc_{pair}"] = area
+    return {per_kb: Measured(depths[per_kb], found) for per_kb, found in values.items()}
+
+
+def _at_most(values: np.ndarray, depth: int, without: float) -> float:
+    return at_depth(values, depth) if depth else without
 
 
 def equal_recall_rows(

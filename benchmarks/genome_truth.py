@@ -31,7 +31,10 @@ WINDOW_START = 39
 
 @dataclass(frozen=True, slots=True)
 class KnownStart:
-    """One mapped start: 0-based ``position`` on the contigs laid end to end."""
+    """One mapped start: 0-based ``position`` on the contigs laid end to end.
+
+    ``weight`` is that of its best source, in shares of the best source of the genome.
+    """
 
     position: int
     strand: str
@@ -39,6 +42,7 @@ class KnownStart:
     distance: int | None
     sources: frozenset[str]
     strong: bool
+    weight: float = 1.0
 
     @property
     def upstream(self) -> bool:
@@ -100,6 +104,7 @@ def known_start(site: Mapping[str, str], offset: int) -> KnownStart:
         distance=int(site["distance"]) if site["distance"] else None,
         sources=frozenset(site["source"].split(";")),
         strong=site["strong"] == "1",
+        weight=float(site["weight"]),
     )
 
 

@@ -21,7 +21,7 @@ Methods (``--methods``; a model's row has its name):
   than 1 per kb; the row ``all`` has them all.
 - ``window + gene prior``: the calls of ``--window-model``, ranked by their log-odds and a logistic prior of
   the distance to genes, fitted outside the test and the development region.
-- ``Promotech``: the scan that its authors published.
+- ``Promotech``: the scan that its authors published; also thinned as the peaks of a scan are.
 - ``published``: promoter predictions of RegulonDB; ``linear``: linear models on windows; ``random``.
 
 Sections: ``region`` is the whole test region. The published predictions lie only upstream of genes, and
@@ -66,7 +66,7 @@ from evaluation import (
     upstream_masks,
 )
 from gene_context import ContextPrior, GeneContext, no_letters, with_prior
-from matching import Calls, Starts, make_starts
+from matching import Calls, Starts, make_starts, thin
 from prepare import ecoli
 from scan_models import Scan, plan_scans
 from seqray.annotation import predict_genes
@@ -185,9 +185,10 @@ def compared_methods(
     """Return the methods that no model of ours is part of, and lines on them."""
     found: dict[str, Calls] = {}
     distance = ScanOptions().min_distance
-    lines = [f"calls of every method but published ones and 'no letters': at least {distance} nt apart"]
+    lines = [f"calls of every method but 'no letters' and those as published: at least {distance} nt apart"]
     if "promotech" in args.methods:
         found["Promotech"] = read_promotech(args.data / PROMOTECH, region)
+        found["Promotech, thinned"] = thin(found["Promotech"], distance)
     if "linear" in args.methods:
         linear, told = linear_methods(args, truth, region)
         found |= linear

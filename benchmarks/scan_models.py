@@ -72,9 +72,13 @@ class Scan:
         """
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "calls.tsv"
-            lowest = ["--threshold", str(LOWEST[self.kind]), "--null-mb", "0"]
-            subprocess.run(self.command(genome, out, [*lowest, *extra]), check=True)
+            self.write_calls(genome, out, extra)
             return read_calls(out, offsets)
+
+    def write_calls(self, genome: Path, out: Path, extra: Sequence[str] = ()) -> None:
+        """Write the calls down to a low threshold."""
+        lowest = ["--threshold", str(LOWEST[self.kind]), "--null-mb", "0"]
+        subprocess.run(self.command(genome, out, [*lowest, *extra]), check=True)
 
 
 def plan_scans(models: Sequence[str], genes: Sequence[str], stride: int, threads: int) -> list[Scan]:

@@ -54,5 +54,5 @@ def test_a_sheet_is_read_with_the_starts_that_have_weight(tmp_path: Path):
     assert (genome.name, genome.species, genome.genus) == ("g", "G s", "G")
     assert genome.starts == (
         KnownStart(10, "+", "promoter", 0, frozenset({"a", "b"}), True),
-        KnownStart(310, "-", "internal", None, frozenset({"a"}), False),
+        KnownStart(310, "-", "internal", None, frozenset({"a"}), False, 0.5),
     )

@@ -1,0 +1,329 @@
+"""Scan each genome with a model that has not seen its genus, and compare the calls with mapped starts.
+
+    python data/prepare_genomes.py --out GENOMES
+    python benchmarks/train_folds.py --sheet GENOMES/train.tsv --config CONFIG --out runs/folds --run
+    python benchmarks/scan_species.py --genomes GENOMES/genomes.tsv --models runs/folds/folds.tsv
+
+Writes ``scan_species.tsv``: recall and precision at 0.5, 1 and 2 calls per kb, within 25 and within 5
+letters, for each genome and method. A method with fewer calls is taken with all of them (``calls``).
+
+Truth: distinct starts of full weight count for the recall (the best sources of a genome, see
+``data/README.md``), and any mapped start makes a call right. ``genes``: starts at most 500 letters before a
+gene; ``all``: all of them. For *H. pylori* also the 1,907 starts of the data set that Promotech was trained
+on (``1907``), and those of them before genes. Unmapped starts count as false: precision is a lower bound.
+
+Methods:
+
+- the model of ``--models``, with predicted genes or without;
+- ``no letters``: 45 nt upstream of each predicted gene, ranked by the gap before the gene;
+- ``Promotech``: its published scans of three genomes, placed by their letters; as published, and thinned as
+  the peaks of a scan are. That of *B. subtilis* is of strain 168; windows that differ in YB886 are lost.
+
+The rows ``mean`` average over bacteria whose starts are mapped well (weight .5 or more in the sheet); others
+are listed, with ``counted`` 0, and genomes without usable starts are named in the header. Intervals: 95 %,
+bootstrap over 10-kb blocks; that of a mean resamples blocks within each genome, not genomes. ``above`` is the
+recall less that of *no letters* on the same blocks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
+
+import numpy as np
+
+import machine
+from evaluation import TOLERANCES, Measured, Section, measure_depths, with_interval
+from gene_context import no_letters
+from genome_truth import KnownGenome, end_to_end, read_genome, read_promotech
+from matching import Calls, rank_calls, thin
+from scan_ecoli import write_table
+from scan_models import Scan, plan_scans, read_calls
+from seqray.annotation import predict_all
+from seqray.core import SequenceRecord
+from seqray.scanning import ScanOptions
+
+PER_KB = (0.5, 1.0, 2.0)
+LEAST_WEIGHT = 0.5
+FULL_WEIGHT = 1.0
+MEAN = "mean"
+PROMOTECH = {
+    "ecoli": "NC_000913.3_genome_predictions.csv.gz",
+    "hpylori": "H_pylori_genome_predictions.csv.gz",
+    "bsubtilis": "B_subtilits_genome_predictions.csv.gz",
+}
+DATA_SETS = {"hpylori": ("promotech/HPYLORI", "1907")}
+"""Source of the starts of one data set, and the name of the truth that they make."""
+METHODS = ("models", "no-letters", "promotech")
+NO_LETTERS = "no letters"
+OTHERS = "*"
+"""In the table of models: genera that are not listed."""
+
+Row = dict[str, str | float | int]
+Key = tuple[str, int, str, float]
+"""Method, tolerance, truth and calls per kb."""
+
+
+def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--genomes", type=Path, required=True, help="sheet of data/prepare_genomes.py")
+    parser.add_argument("--models", type=Path, help="TSV with the columns 'genus' and 'model'")
+    parser.add_argument(
+        "--genes", nargs="+", default=["predict"], help="of the scans: predict, none, or both"
+    )
+    parser.add_argument(
+        "--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="for Promotech's scans"
+    )
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
+    parser.add_argument("--only", nargs="+", help="names of genomes")
+    parser.add_argument(
+        "--calls", type=Path, help="folder that keeps the calls of the models, and serves again"
+    )
+    parser.add_argument("--stride", type=int, default=10, help="of window models")
+    parser.add_argument("--threads", type=int, default=machine.cores())
+    parser.add_argument("--replicates", type=int, default=1000, help="of the bootstrap")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "scan_species.tsv")
+    args = parser.parse_args(argv)
+    if "models" in args.methods and args.models is None:
+        parser.error("name the models with --models, or the other methods with --methods")
+    if "promotech" in args.methods and args.data is None:
+        parser.error("name the folder of public data with --data or SEQRAY_DATA")
+    return args
+
+
+def read_models(path: Path) -> dict[str, str]:
+    """Read which model has not seen a genus; paths are relative to the table, shipped models have a name."""
+    with path.open() as handle:
+        rows = list(csv.DictReader((line for line in handle if line[0] != "#"), delimiter="\t"))
+    return {
+        row["genus"]: str(path.parent / row["model"]) if Path(row["model"]).suffix else row["model"]
+        for row in rows
+    }
+
+
+def make_section(genome: KnownGenome) -> Section:
+    """Return a whole genome with the starts that recall counts, and those that make a call right."""
+    every = genome.select()
+    full = {
+        "genes": genome.select(lambda start: start.weight >= FULL_WEIGHT and start.upstream),
+        "all": genome.select(lambda start: start.weight >= FULL_WEIGHT),
+    }
+    pairs = {name: (starts, every) for name, starts in full.items()}
+    if genome.name in DATA_SETS:
+        source, name = DATA_SETS[genome.name]
+        listed = genome.select(lambda start: source in start.sources)
+        before_genes = genome.select(lambda start: source in start.sources and start.upstream)
+        pairs |= {name: (listed, listed), f"{name} genes": (before_genes, listed)}
+    return Section(genome.name, (0, sum(map(len, genome.contigs.values()))), None, pairs)
+
+
+def no_letters_of(genome: KnownGenome) -> Calls:
+    """Call a start upstream of each predicted gene of a genome."""
+    records = [SequenceRecord(name, letters) for name, letters in genome.contigs.items()]
+    genes = predict_all(records)
+    calls = [
+        (offset, no_letters(genes.of(name), len(genome.contigs[name])))
+        for name, offset in end_to_end(genome.contigs).items()
+    ]
+    position = np.concatenate([offset + found.position for offset, found in calls])
+    strand = np.where(np.concatenate([found.plus for _, found in calls]), "+", "-")
+    score = np.concatenate([found.score for _, found in calls])
+    return rank_calls(position.tolist(), strand.tolist(), score.tolist())
+
+
+def model_calls(scan: Scan, genome: KnownGenome, path: Path, folder: Path | None) -> Calls:
+    """Scan a genome, or read the calls of an earlier scan."""
+    offsets = end_to_end(genome.contigs)
+    if folder is None:
+        return scan.calls(path, offsets=offsets)
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = folder / f"{genome.name}.{scan.name.replace(', ', '.').replace(' ', '-')}.tsv"
+    if not kept.exists():
+        scan.write_calls(path, kept)
+    return read_calls(kept, offsets)
+
+
+def methods_of(
+    genome: KnownGenome, path: Path, models: Mapping[str, str], args: argparse.Namespace
+) -> tuple[dict[str, Calls], str]:
+    """Return the calls of each method, and the model that has not seen the genus.
+
+    Parameters
+    ----------
+    genome, path
+        The genome, and its file.
+    models
+        Model of each genus.
+    args
+        The command line.
+    """
+    found: dict[str, Calls] = {}
+    model = models.get(genome.genus, models.get(OTHERS, ""))
+    if model:
+        for scan in plan_scans([model], args.genes, args.stride, args.threads):
+            name = "seqray, no genes" if scan.genes == "none" else "seqray"
+            found[name] = model_calls(scan, genome, path, args.calls)
+    if "no-letters" in args.methods:
+        found[NO_LETTERS] = no_letters_of(genome)
+    if "promotech" in args.methods and genome.name in PROMOTECH:
+        folder = args.data / "tss" / "promotech_predictions"
+        found["Promotech"] = read_promotech(folder / PROMOTECH[genome.name], genome)
+        found["Promotech, thinned"] = thin(found["Promotech"], ScanOptions().min_distance)
+    return found, Path(model).name
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the methods reach on a genome.
+
+    Attributes
+    ----------
+    row
+        Its row of the sheet.
+    model
+        The model that has not seen its genus; empty for none.
+    starts
+        Number of starts of each truth.
+    recall, precision
+        Of all blocks, and of every resample: (1 + replicates,).
+    calls
+        Number of calls.
+    """
+
+    row: Mapping[str, str]
+    model: str
+    starts: Mapping[str, int]
+    recall: Mapping[Key, np.ndarray]
+    precision: Mapping[Key, np.ndarray]
+    calls: Mapping[Key, int]
+
+    @property
+    def counted(self) -> bool:
+        """Whether the means count it."""
+        return self.row["domain"] == "bacteria" and float(self.row["weight"]) >= LEAST_WEIGHT
+
+
+def measure_genome(
+    row: Mapping[str, str], genome: KnownGenome, methods: Mapping[str, Calls], model: str, replicates: int
+) -> Result:
+    """Measure all methods on a genome, on the same resampled blocks.
+
+    Parameters
+    ----------
+    row
+        Of the sheet.
+    genome
+        With its starts.
+    methods
+        Calls of each method.
+    model
+        For the table.
+    replicates
+        Of the bootstrap.
+    """
+    section = make_section(genome)
+    weights = section.weights(replicates, seed=0)
+    found: dict[Key, tuple[Measured, str]] = {}
+    for method, calls in methods.items():
+        for tolerance in TOLERANCES:
+            for per_kb, measured in measure_depths(section, calls, weights, PER_KB, tolerance).items():
+                found |= {(method, tolerance, truth, per_kb): (measured, truth) for truth in section.pairs}
+    return Result(
+        row=row,
+        model=model,
+        starts={name: len(pair[0]) for name, pair in section.pairs.items()},
+        recall={key: measured.values[f"recall_{truth}"] for key, (measured, truth) in found.items()},
+        precision={key: measured.values[f"precision_{truth}"] for key, (measured, truth) in found.items()},
+        calls={key: measured.calls for key, (measured, _) in found.items()},
+    )
+
+
+def genome_rows(result: Result) -> Iterator[Row]:
+    """Yield the rows of a genome."""
+    head: Row = {"genome": result.row["name"], "species": result.row["species"]}
+    head |= {"genus": result.row["genus"], "counted": int(result.counted)}
+    for key in result.recall:
+        trained = result.model if key[0].startswith("seqray") else ""
+        yield {**head, "model": trained, **figures(key, result.recall, result.precision)} | {
+            "starts": result.starts[key[2]],
+            "calls": result.calls[key],
+        }
+
+
+def mean_rows(results: Sequence[Result]) -> Iterator[Row]:
+    """Yield the means over the genomes that count, of what all of these have."""
+    counted = [result for result in results if result.counted]
+    shared = [key for key in counted[0].recall if all(key in r.recall for r in counted)] if counted else []
+    recall, precision = (
+        {key: np.mean([getattr(result, name)[key] for result in counted], axis=0) for key in shared}
+        for name in ("recall", "precision")
+    )
+    head: Row = {
+        "genome": MEAN,
+        "species": f"{len(counted)} genomes",
+        "genus": "",
+        "counted": "",
+        "model": "",
+    }
+    for key in shared:
+        yield {**head, **figures(key, recall, precision)} | {
+            "starts": sum(result.starts[key[2]] for result in counted),
+            "calls": sum(result.calls[key] for result in counted),
+        }
+
+
+def figures(key: Key, recall: Mapping[Key, np.ndarray], precision: Mapping[Key, np.ndarray]) -> Row:
+    """Return the cells of a method: recall, precision, and recall above *no letters*, with intervals."""
+    method, tolerance, truth, per_kb = key
+    row: Row = {"method": method, "truth": truth, "tolerance": tolerance, "calls_per_kb": f"{per_kb:g}"}
+    row |= {"starts": 0, "calls": 0}
+    measures = {"recall": recall[key], "precision": precision[key]}
+    other = (NO_LETTERS, *key[1:])
+    missing = np.full_like(recall[key], np.nan)
+    measures["above"] = recall[key] - recall[other] if other in recall else missing
+    for name, values in measures.items():
+        row |= {f"{name}{end}": value for end, value in with_interval(values).items()}
+    return row
+
+
+def print_rows(rows: Sequence[Row]) -> None:
+    """Print recall at the depths for a reader."""
+    for row in rows:
+        start = f"{row['genome']!s:15} {row['method']!s:17} {row['truth']!s:6} {row['tolerance']:>2} nt"
+        print(f"{start} {row['calls_per_kb']:>3} per kb: {row['recall']:.3f} {row['precision']:.3f}")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the benchmark."""
+    args = parse_arguments(argv)
+    lines = machine.describe([Path(__file__).name, *(sys.argv[1:] if argv is None else argv)])
+    models = read_models(args.models) if "models" in args.methods else {}
+    with args.genomes.open() as handle:
+        sheet = list(csv.DictReader(handle, delimiter="\t"))
+    results: list[Result] = []
+    for row in sheet:
+        if args.only and row["name"] not in args.only:
+            continue
+        genome = read_genome(args.genomes.parent, row)
+        if not genome.starts:
+            lines.append(f"{row['species']}: no start of use")
+            continue
+        methods, model = methods_of(genome, args.genomes.parent / row["genome"], models, args)
+        results.append(measure_genome(row, genome, methods, model, args.replicates))
+        print(f"{row['species']}: {len(genome.starts)} starts, {', '.join(methods)}", file=sys.stderr)
+    rows = [*mean_rows(results), *(one for result in results for one in genome_rows(result))]
+    write_table(args.out, rows, lines)
+    print_rows(rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
