@@ -4,6 +4,7 @@
 - `read`: genes of GenBank and GFF3 files
 - `families`: which features belong to a gene; `pieces`: its intervals
 - `check`: whether genes and sequences belong together
+- `features`: genes as features of a file
 - `tracks`: genes as numbers along a strand
 - `predict`: genes predicted by Pyrodigal; `circular`: genes across the origin
 """

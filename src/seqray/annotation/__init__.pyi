@@ -5,6 +5,7 @@ from .check import (
     check_starts as check_starts,
     count_starts as count_starts,
 )
+from .features import gene_features as gene_features
 from .genes import Annotation as Annotation, Gene as Gene
 from .index import GeneIndex as GeneIndex
 from .predict import (

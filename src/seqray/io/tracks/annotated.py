@@ -122,7 +122,7 @@ def _read_genbank(handle: BinaryIO, name: str, wanted: Callable[[str], bool]) ->
     features: list[AnnotatedFeature] = []
     lengths: dict[str, int] = {}
     circular: set[str] = set()
-    for record in _genbank_records(handle, name):
+    for record in genbank_records(handle, name):
         contig = record.id or record.name
         lengths[contig] = len(record)
         if record.annotations.get("topology") == "circular":
@@ -132,19 +132,29 @@ def _read_genbank(handle: BinaryIO, name: str, wanted: Callable[[str], bool]) ->
     return AnnotatedFile(GENBANK, features, lengths, frozenset(circular))
 
 
-def _genbank_records(handle: BinaryIO, name: str) -> list[SeqRecord]:
+def genbank_records(handle: BinaryIO, name: str) -> Iterator[SeqRecord]:
+    """Records of an open GenBank file, with their features.
+
+    Raises `InputError` for a file that is cut off or can't be parsed.
+    """
     text = io.TextIOWrapper(handle, encoding="utf-8", errors="replace")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", BiopythonParserWarning)
-        warnings.filterwarnings("error", _CUT_OFF, BiopythonParserWarning)
-        try:
-            return list(SeqIO.parse(text, "genbank"))
-        except BiopythonParserWarning as warning:
-            reason = str(warning).rstrip(".")
-            raise InputError(f"the GenBank record is cut off ({reason})", where=name) from None
-        except (ValueError, AssertionError, IndexError) as error:  # Biopython raises any of them
-            reason = next(iter(str(error).splitlines()), type(error).__name__)
-            raise InputError(f"the GenBank record can't be parsed ({reason})", where=name) from None
+    records = None
+    while True:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", BiopythonParserWarning)
+            warnings.filterwarnings("error", _CUT_OFF, BiopythonParserWarning)
+            try:
+                records = records or SeqIO.parse(text, "genbank")
+                record = next(records, None)
+            except BiopythonParserWarning as warning:
+                reason = str(warning).rstrip(".")
+                raise InputError(f"the GenBank record is cut off ({reason})", where=name) from None
+            except (ValueError, AssertionError, IndexError) as error:  # Biopython raises any of them
+                reason = next(iter(str(error).splitlines()), type(error).__name__)
+                raise InputError(f"the GenBank record can't be parsed ({reason})", where=name) from None
+        if record is None:
+            return
+        yield record
 
 
 def _from_genbank(feature: SeqFeature, contig: str, name: str) -> AnnotatedFeature:
