@@ -11,10 +11,11 @@ import pytest
 import torch
 from hypothesis import settings
 
+from seqray.annotation.tracks import TRACKS
 from seqray.calibration.domain import Domain
 from seqray.core.alphabet import DNA
 from seqray.core.card import Card
-from seqray.core.model_config import ModelConfig
+from seqray.core.model_config import LocatorConfig, ModelConfig
 from seqray.core.serialization import from_mapping
 from seqray.modelfile import TrainedModel, load_model_file, save_model
 from seqray.modelfile.backbones.resolve import resolve_backbone
@@ -101,6 +102,50 @@ def alignment_model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("alignment-models") / "tiny.safetensors"
     save_model(path, networks, card)
     return path
+
+
+@pytest.fixture(scope="session")
+def locator_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two members that score positions from letters and gene tracks, with random weights that disagree."""
+    config = ModelConfig(
+        kind="locator",
+        classes=1,
+        d_model=16,
+        heads=2,
+        layers=1,
+        d_ff=32,
+        positions="rotary",
+        dropout=0.0,
+        max_length=200,
+        locator=LocatorConfig(tracks=TRACKS, window=4, stem=8),
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(5)
+        networks = [build_network(config) for _ in range(2)]
+        with torch.no_grad():
+            for parameter in (p for network in networks for p in network.parameters()):
+                parameter.add_(0.3 * torch.randn_like(parameter))
+    card = Card(
+        name="tiny-locator",
+        classes=("promoter",),
+        positive="promoter",
+        window=101,
+        site=50,
+        model=config,
+        members=2,
+        temperature=1.5,
+        threshold=0.6,
+        locator={"extent": [3, 1], "threshold_without_genes": 0.55},
+    )
+    path = tmp_path_factory.mktemp("locators") / "tiny.safetensors"
+    save_model(path, networks, card)
+    return path
+
+
+@pytest.fixture(scope="session")
+def locator(locator_file: Path) -> TrainedModel:
+    """The model of `locator_file`."""
+    return load_model_file(locator_file)
 
 
 @pytest.fixture(scope="session")

@@ -238,8 +238,19 @@ HEADERS = (
     "counted",
     "skipped",
 )
-HEADERS += ("version", "command", "model", "alphabet", "facts", "options", "track name")
-ARRAYS = ("places", "edges", "counts", "starts", "scores", "origin", "profile", "null")
+HEADERS += (
+    "version",
+    "command",
+    "model",
+    "alphabet",
+    "facts",
+    "options",
+    "track name",
+    "extent",
+    "genes",
+    "around",
+)
+ARRAYS = ("places", "edges", "counts", "starts", "scores", "origin", "profile", "null", "letters")
 
 
 @pytest.mark.parametrize(
@@ -247,7 +258,7 @@ ARRAYS = ("places", "edges", "counts", "starts", "scores", "origin", "profile", 
     [
         pytest.param({"header": lambda _: []}, id="list"),
         pytest.param({"header": lambda _: "3"}, id="number"),
-        pytest.param({"header": lambda _: {"format": 1}}, id="only the format"),
+        pytest.param({"header": lambda _: {"format": 2}}, id="only the format"),
         pytest.param({"header": lambda header: header | {"share": "1/3"}}, id="share in words"),
         pytest.param({"header": lambda header: header | {"share": [1]}}, id="share without total"),
         pytest.param({"header": lambda header: header | {"counted": {}}}, id="nothing counted"),
@@ -258,7 +269,7 @@ ARRAYS = ("places", "edges", "counts", "starts", "scores", "origin", "profile", 
             pytest.param(
                 {"arrays": lambda arrays, name=name: arrays | {name: arrays[name][:-1]}}, id=f"cut {name}"
             )
-            for name in ARRAYS[:-1]
+            for name in ARRAYS[:-2]
         ),
         pytest.param(
             {"arrays": lambda arrays: arrays | {"starts": arrays["starts"].reshape(1, -1)}}, id="table"

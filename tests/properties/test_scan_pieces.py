@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings, strategies as st
 
 from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.records import SequenceRecord
-from seqray.scanning.detector import Detector
+from seqray.scanning.detector import WindowDetector
 from seqray.scanning.options import ScanCallbacks, ScanOptions
 from seqray.scanning.scan import scan_sequences
 
@@ -21,7 +21,7 @@ def hashed(codes):
     return (np.sin(1000 * mixed) + 1) / 2
 
 
-DETECTOR = Detector(score=hashed, window=WINDOW, site=SITE, threshold=0.8, label="x", alphabet=DNA)
+DETECTOR = WindowDetector(score=hashed, window=WINDOW, site=SITE, threshold=0.8, label="x", alphabet=DNA)
 
 sequences = st.text("ACGTN", min_size=WINDOW, max_size=200)
 unique = st.builds(

@@ -10,6 +10,8 @@ from .genes import Annotation as Annotation, Gene as Gene
 from .index import GeneIndex as GeneIndex
 from .predict import (
     GenePredictor as GenePredictor,
+    can_predict_genes as can_predict_genes,
+    check_predictable as check_predictable,
     predict_all as predict_all,
     predict_genes as predict_genes,
 )

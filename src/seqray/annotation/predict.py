@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.metadata import version
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from seqray.annotation.circular import genes_on_circle
@@ -71,7 +72,7 @@ class GenePredictor:
             longest contigs. Tables are not compared where more than .85 is coding by table 11.
         """
         _check_table(table)
-        contigs = _take((_bounded(sequence) for sequence in sequences), MAX_TRAINING)
+        contigs = _take((check_predictable(sequence) for sequence in sequences), MAX_TRAINING)
         if not _can_train(contigs):
             return cls(_ready_made(table), None)
         if table is not None:
@@ -99,7 +100,7 @@ class GenePredictor:
         name
             Genes are named ``name_1``, ``name_2``, ... in their order.
         """
-        _bounded(sequence, where=f"record '{name}'")
+        check_predictable(sequence, where=f"record '{name}'")
         genes = genes_on_circle(sequence, self._find) if circular else self._find(sequence)
         return tuple(replace(gene, name=f"{name}_{number}") for number, gene in enumerate(genes, start=1))
 
@@ -171,7 +172,13 @@ def _check_table(table: int | None) -> None:
         )
 
 
-def _bounded(sequence: str, where: str = "") -> str:
+def can_predict_genes() -> bool:
+    """Whether Pyrodigal is installed."""
+    return find_spec("pyrodigal") is not None
+
+
+def check_predictable(sequence: str, where: str = "") -> str:
+    """Raise `InputError` for a contig of more than `MAX_CONTIG` letters; returns its letters."""
     if len(sequence) > MAX_CONTIG:
         raise InputError(
             f"genes can't be predicted in a contig of {len(sequence)} letters, too many for a bacterium",

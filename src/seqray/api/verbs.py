@@ -10,14 +10,23 @@ from typing import Any
 
 import pandas as pd
 
+from seqray.annotation import Annotation, read_genes
 from seqray.api.frames import call_frame, explanation_frame, prediction_frame
 from seqray.calibration import Domain, KmerCounter
-from seqray.core import InputError, SequenceRecord
+from seqray.core import ConfigError, InputError, SequenceRecord
 from seqray.core.results import SkippedRecord
 from seqray.inference import BatchSize, Engine, Precision, PredictOptions, with_engine
 from seqray.kinds import as_records, kind_of
 from seqray.modelfile import TrainedModel, load_model
-from seqray.scanning import ScanCallbacks, ScanOptions, scan_records
+from seqray.scanning import (
+    GeneSource,
+    ScanCallbacks,
+    ScanOptions,
+    check_scan_options,
+    genes_of_annotation,
+    predicted_genes,
+    scan_records,
+)
 
 Model = str | Path | TrainedModel
 
@@ -87,21 +96,29 @@ def scan(
     sequences: Any,
     *,
     batch_size: BatchSize = "auto",
-    precision: Precision = "fp32",
+    dtype: Precision = "fp32",
     device: str | None = None,
     engine: Engine = "torch",
     context: str | None = None,
     strict: bool = False,
+    genes: str | Path | Annotation | None = "auto",
+    codon_table: int | None = None,
     **options: Any,
 ) -> pd.DataFrame:
     """Find sites along sequences of any length, on both strands, as ``seqray scan`` does.
 
     Parameters
     ----------
-    model, sequences, context, batch_size, precision, device, engine
+    model, sequences, context, batch_size, device, engine
         As for `predict`; each sequence needs a name of its own.
+    dtype
+        ``bf16`` is faster and less exact than ``fp32``.
     strict
         Raise for a sequence shorter than the model's window; else it is left out, with a warning.
+    genes, codon_table
+        For a locator: a GenBank or GFF3 file, what `seqray.annotation.read_genes` gave, ``predict``, or None
+        for no genes. ``auto`` predicts them where the extra ``genes`` is installed and sequences are no
+        longer than a bacterium's, and else warns. The codon table is that of predicted genes.
     **options
         Of `ScanOptions`: ``threshold``, ``fdr``, ``strand``, ``stride``, ``circular``, ``null_mb``, ...
 
@@ -122,17 +139,27 @@ def scan(
     >>> bool((calls.score >= calls.attrs["threshold"]).all())
     True
     """
-    loaded = _opened(model, context, device, engine, precision)
-    loaded.check_reads_sequences()
+    loaded = _opened(model, context, device, engine, dtype)
     settings = ScanOptions(**_checked(ScanOptions, options))
+    own = {"genes": genes != "auto", "codon_table": codon_table is not None}
+    names = [*options, *(name for name, given in own.items() if given)]
+    check_scan_options(loaded, [f"--{name.replace('_', '-')}" for name in names])
+    records: Iterable[SequenceRecord] = _distinct(
+        as_records(sequences, loaded.alphabet, soft_masks=settings.skip_soft_masked)
+    )
+    source = None
+    if loaded.is_locator:
+        records = list(records)
+        source = _gene_source(genes, codon_table, records)
     skipped: list[SkippedRecord] = []
     result = scan_records(
         loaded,
-        _distinct(as_records(sequences, loaded.alphabet, soft_masks=settings.skip_soft_masked)),
+        records,
         settings,
         ScanCallbacks(on_skip=None if strict else skipped.append),
         batch_size=batch_size,
-        precision=precision,
+        dtype=dtype,
+        genes=source,
     )
     if skipped:
         warnings.warn(f"skipped {len(skipped)} sequences: {_listed(skipped)}", stacklevel=2)
@@ -237,6 +264,25 @@ def origin(model: Model, sequences: Any) -> pd.DataFrame:
     columns = ("context", "distance", "foreign")
     rows = [[one.context, one.distance, one.is_foreign] for one in found]
     return pd.DataFrame(rows, columns=list(columns))
+
+
+def _gene_source(
+    genes: str | Path | Annotation | None, table: int | None, records: Sequence[SequenceRecord]
+) -> GeneSource | None:
+    """Where the genes of a locator's scan are from; warns where they should be predicted and can't be."""
+    if genes is None:
+        return None
+    if isinstance(genes, Annotation):
+        return genes_of_annotation(genes, records)
+    if genes not in ("auto", "predict"):
+        return genes_of_annotation(read_genes(genes), records)
+    try:
+        return predicted_genes(records, table)
+    except (InputError, ConfigError) as error:
+        if genes == "predict":
+            raise
+        warnings.warn(f"scanned without genes: {error}", stacklevel=3)
+        return None
 
 
 def _opened(

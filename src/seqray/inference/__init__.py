@@ -1,6 +1,7 @@
 """A model and records give probabilities.
 
 - `sequences`, `alignments`: records to predictions; `labeled`: probabilities of labeled examples
+- `locators`: scores of every position along strands
 - `engines`, `onnx`: the same computed by ONNX Runtime or OpenVINO
 """
 

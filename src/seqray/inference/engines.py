@@ -76,6 +76,8 @@ def with_engine(model: TrainedModel, engine: Engine = "torch", precision: Precis
         raise ConfigError(f"unknown engine '{engine}'", remedy=f"known are {', '.join(ENGINES)}")
     if engine == "torch":
         return model
+    if model.is_locator:
+        raise ConfigError(f"the engine '{engine}' computes no locators", remedy="use the engine torch")
     if model.device.type != "cpu":
         raise ConfigError(f"the engine '{engine}' computes on the CPU", remedy="use the device cpu")
     start = RUNNERS[engine](precision)

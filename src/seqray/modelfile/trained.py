@@ -66,7 +66,9 @@ class TrainedModel:
         return tuple(one for one in self.networks if isinstance(one, SequenceNetwork))
 
     def check_reads_sequences(self) -> None:
-        """Refuse a model of alignments. Raises ConfigError, naming the model."""
+        """Refuse a model of alignments, or a locator. Raises ConfigError, naming the model."""
+        if self.is_locator:
+            raise ConfigError(f"model '{self.card.name}' is a locator", remedy="use it with 'seqray scan'")
         if len(self._sequence_networks) < len(self.networks):
             raise ConfigError(
                 f"model '{self.card.name}' reads {self.card.model.kind}s",
@@ -88,6 +90,11 @@ class TrainedModel:
         known = self.card.model
         full = None if name is None else known.contexts[context_index(known, name)]
         return replace(self, context=full)
+
+    @property
+    def is_locator(self) -> bool:
+        """Whether the model scores every position of a strand."""
+        return self.card.model.kind == "locator"
 
     @property
     def locators(self) -> tuple[LocatorTransformer, ...]:

@@ -4,7 +4,16 @@ from .describe import (
     describe_calls as describe_calls,
     shows_boxes as shows_boxes,
 )
-from .detector import Detector as Detector, make_detector as make_detector
+from .detector import (
+    Detector as Detector,
+    check_scan_options as check_scan_options,
+    make_detector as make_detector,
+)
+from .genes import (
+    GeneSource as GeneSource,
+    genes_of_annotation as genes_of_annotation,
+    predicted_genes as predicted_genes,
+)
 from .options import ScanCallbacks as ScanCallbacks, ScanOptions as ScanOptions, ShardNumber as ShardNumber
 from .results import ScanResult as ScanResult, ScoreProfile as ScoreProfile
 from .scan import scan_records as scan_records, scan_sequences as scan_sequences

@@ -1,4 +1,4 @@
-"""The calls of a scan as arrays, 33 bytes per call.
+"""The calls of a scan as arrays: 25 bytes per call, and the letters around it.
 
 The header of every output contains the expected false calls, which are known only at the end, so all calls
 are kept in memory.
@@ -12,8 +12,11 @@ from typing import overload
 
 import numpy as np
 
-from seqray.core import Floats, Ints
+from seqray.core import Codes, Floats, Ints
 from seqray.core.results import Call
+
+LETTERS_BEFORE, LETTERS_AFTER = 60, 20
+"""Letters on either side of a site that a locator's calls keep."""
 
 
 class CallTable(Sequence[Call]):
@@ -23,46 +26,57 @@ class CallTable(Sequence[Call]):
     ----------
     label
         Name of the positive class.
-    window
-        Letters from start to end of each call.
+    extent
+        Letters of a call before its site and after it, in reading direction. A call ends where a linear
+        contig does.
     """
 
-    def __init__(self, label: str, window: int) -> None:
+    def __init__(self, label: str, extent: tuple[int, int]) -> None:
         self._label = label
-        self._window = window
+        self._extent = extent
         self._contigs: list[tuple[str, int, bool]] = []
         self._contig = array("q")
-        self._start = array("q")
         self._site = array("q")
         self._minus = array("b")
         self._score = array("d")
+        self._letters: list[Codes] = []
 
     def add(
-        self, contig: str, length: int, circular: bool, strands: Sequence[tuple[str, Ints, Ints, Floats]]
+        self, contig: str, length: int, circular: bool, strands: Sequence[tuple[str, Ints, Floats, Codes]]
     ) -> None:
         """Append the calls of one contig, sorted by start and then strand.
 
         Parameters
         ----------
         strands
-            Strand, starts, sites and scores, per strand scanned.
+            Strand, sites (n,), scores (n,) and letters (n, K), per strand scanned.
         """
-        minus = np.concatenate([np.full(len(starts), strand == "-") for strand, starts, _, _ in strands])
-        start = np.concatenate([starts for _, starts, _, _ in strands])
-        if not len(start):
+        minus = np.concatenate([np.full(len(sites), strand == "-") for strand, sites, _, _ in strands])
+        site = np.concatenate([sites for _, sites, _, _ in strands])
+        if not len(site):
             return
-        order = np.lexsort((minus, start))
+        start = site - np.where(minus, self._extent[1], self._extent[0])
+        start = start % length if circular else np.maximum(start, 0)
+        order = np.lexsort((site, minus, start))
         self._contig.extend([len(self._contigs)] * len(order))
         self._contigs.append((contig, length, circular))
-        self._start.extend(start[order].tolist())
-        self._site.extend(np.concatenate([sites for _, _, sites, _ in strands])[order].tolist())
+        self._site.extend(site[order].tolist())
         self._minus.extend(minus[order].tolist())
-        self._score.extend(np.concatenate([scores for _, _, _, scores in strands])[order].tolist())
+        self._score.extend(np.concatenate([scores for _, _, scores, _ in strands])[order].tolist())
+        self._letters.append(np.concatenate([letters for _, _, _, letters in strands])[order])
 
     @property
     def scores(self) -> Floats:
         """(n,) probabilities."""
         return np.array(self._score)
+
+    @property
+    def letters(self) -> Codes:
+        """(n, K) codes around each call in reading direction.
+
+        A locator's calls have those from `LETTERS_BEFORE` its site to `LETTERS_AFTER`, others none.
+        """
+        return np.concatenate(self._letters) if self._letters else np.empty((0, 0), dtype=np.uint8)
 
     @property
     def contigs(self) -> dict[str, int]:
@@ -76,18 +90,19 @@ class CallTable(Sequence[Call]):
 
     def reaching(self, threshold: float) -> CallTable:
         """Return the calls whose score is at least the threshold."""
-        chosen = CallTable(self._label, self._window)
+        chosen = CallTable(self._label, self._extent)
         kept = np.flatnonzero(self.scores >= threshold)
         contig, position = np.unique(np.array(self._contig)[kept], return_inverse=True)
         chosen._contigs = [self._contigs[i] for i in contig.tolist()]
         chosen._contig = array("q", position.tolist())
-        for column in ("_start", "_site", "_minus", "_score"):
+        chosen._letters = [self.letters[kept]]
+        for column in ("_site", "_minus", "_score"):
             values: array = getattr(self, column)
             setattr(chosen, column, array(values.typecode, np.array(values)[kept].tolist()))
         return chosen
 
     def __len__(self) -> int:
-        return len(self._start)
+        return len(self._site)
 
     def __iter__(self) -> Iterator[Call]:
         return (self._call(i) for i in range(len(self)))
@@ -102,13 +117,20 @@ class CallTable(Sequence[Call]):
         return self._call(range(len(self))[index])
 
     def _call(self, i: int) -> Call:
-        start = self._start[i]
+        contig, length, circular = self._contigs[self._contig[i]]
+        site, (before, after) = self._site[i], self._extent
+        left, right = (after, before) if self._minus[i] else (before, after)
+        if circular:
+            start = (site - left) % length
+            end = start + left + right + 1
+        else:
+            start, end = max(site - left, 0), min(site + right + 1, length)
         return Call(
-            contig=self._contigs[self._contig[i]][0],
+            contig=contig,
             start=start,
-            end=start + self._window,
+            end=end,
             strand="-" if self._minus[i] else "+",
-            site=self._site[i],
+            site=site,
             score=self._score[i],
             label=self._label,
         )

@@ -1,23 +1,103 @@
-"""What is moved along a sequence: anything that scores windows of fixed length."""
+"""What is moved along a sequence: a model of windows, or one that scores every position."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from seqray.annotation import TRACKS, Gene, gene_tracks
 from seqray.calibration import Domain
-from seqray.core import Alphabet, Bools, Card, Codes, ConfigError, InputError
-from seqray.inference import score_codes
+from seqray.core import Alphabet, Bools, Card, Codes, ConfigError, InputError, Intervals
+from seqray.inference import Strand, StrandScorer, score_codes
 from seqray.modelfile import TrainedModel
-from seqray.scanning.windows import Scorer
+from seqray.scanning.calls import LETTERS_AFTER, LETTERS_BEFORE
+from seqray.scanning.genes import GeneSource
+from seqray.scanning.options import ScanOptions
+from seqray.scanning.positions import ChunkScorer, ContigPositions
+from seqray.scanning.windows import ContigWindows, ScoredGrid, Scorer, WindowRule
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Detector:
+@dataclass(frozen=True, kw_only=True)
+class Detector(ABC):
+    """A model that finds sites along contigs.
+
+    Attributes
+    ----------
+    threshold
+        Probability at and above which a site is called.
+    label
+        Name of the positive class.
+    alphabet
+        Of the codes.
+    genes
+        Where genes are from; None where none are known, or the model reads none.
+    outlying
+        Codes (N, W) to booleans (N,): which windows differ from its training data; None if unknown.
+    """
+
+    threshold: float
+    label: str
+    alphabet: Alphabet
+    genes: GeneSource | None = None
+    outlying: Callable[[Codes], Bools] | None = None
+
+    foreign_options: ClassVar[frozenset[str]]
+    null_mb: ClassVar[float]
+    halo: ClassVar[int]  # smallest distances scored around a part, from where peaks may be suppressed
+    unit: ClassVar[str]
+    around: ClassVar[int] = 0  # letters that a call keeps
+
+    @property
+    @abstractmethod
+    def extent(self) -> tuple[int, int]:
+        """Letters of a call before its site and after it, in reading direction."""
+
+    @abstractmethod
+    def rule(self, options: ScanOptions) -> WindowRule:
+        """What a window is."""
+
+    @abstractmethod
+    def open(
+        self,
+        codes: Codes,
+        rule: WindowRule,
+        genes: tuple[Gene, ...] | None = None,
+        *,
+        circular: bool = False,
+        parts: Intervals | None = None,
+        masked: Intervals | None = None,
+    ) -> ScoredGrid:
+        """Make the windows of one contig.
+
+        Parameters
+        ----------
+        codes
+            (L,) codes.
+        rule
+            What a window is.
+        genes
+            Of the contig; None where they are not known.
+        circular, parts, masked
+            As of `ScoredGrid`.
+        """
+
+    @abstractmethod
+    def facts(self, options: ScanOptions) -> dict[str, str]:
+        """What is scored, for the header of every output."""
+
+    def running(self) -> AbstractContextManager[None]:
+        """What is needed while contigs are scored."""
+        return nullcontext()
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowDetector(Detector):
     """A classifier of windows of fixed length.
 
     Attributes
@@ -28,28 +108,118 @@ class Detector:
         Letters per window [W].
     site
         Index of the site within the window; None for the middle.
-    threshold
-        Probability at and above which a window is called.
-    label
-        Name of the positive class.
-    alphabet
-        Of the codes.
-    outlying
-        Codes (N, W) to booleans (N,): which windows differ from its training data; None if unknown.
     """
 
     score: Scorer
     window: int
     site: int | None
-    threshold: float
-    label: str
-    alphabet: Alphabet
-    outlying: Callable[[Codes], Bools] | None = None
+
+    foreign_options = frozenset({"--genes", "--codon-table", "--per-kb"})
+    null_mb = 1.0
+    halo = 2
+    unit = "windows"
 
     @property
     def anchor(self) -> int:
         """Index of the site within the window; the middle where the model has none."""
         return self.window // 2 if self.site is None else self.site
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        return self.anchor, self.window - 1 - self.anchor
+
+    def rule(self, options: ScanOptions) -> WindowRule:
+        return WindowRule(
+            self.window, self.anchor, options.stride, options.max_ambiguous, self.alphabet.unknown
+        )
+
+    def open(
+        self,
+        codes: Codes,
+        rule: WindowRule,
+        genes: tuple[Gene, ...] | None = None,
+        *,
+        circular: bool = False,
+        parts: Intervals | None = None,
+        masked: Intervals | None = None,
+    ) -> ContigWindows:
+        return ContigWindows(codes, rule, self.score, circular=circular, parts=parts, masked=masked)
+
+    def facts(self, options: ScanOptions) -> dict[str, str]:
+        site = f"index {self.anchor} of the window of {self.window}, 0-based"
+        return {
+            "windows": f"{self.window} letters, stride {options.stride}, refined at stride 1",
+            "site": site if self.site is not None else f"{site}: its middle, since the model names no site",
+            "ambiguous letters": f"windows with more than {options.max_ambiguous:.3g} of them are not scored",
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class PositionDetector(Detector):
+    """A locator, which scores every position.
+
+    Attributes
+    ----------
+    scorer
+        Computes the probabilities.
+    radius
+        Letters on either side of a position that can change its score.
+    tracks
+        Rows of `seqray.annotation.gene_tracks` that the model reads.
+    spans
+        Letters of a call before its site and after it.
+    run
+        Opens what is needed while contigs are scored.
+    """
+
+    scorer: ChunkScorer
+    radius: int
+    tracks: tuple[int, ...] = ()
+    spans: tuple[int, int] = (0, 0)
+    run: Callable[[], AbstractContextManager[None]] = nullcontext
+
+    foreign_options = frozenset({"--stride", "--fdr", "--max-ambiguous"})
+    null_mb = 0.0
+    halo = 20
+    unit = "positions"
+    around = LETTERS_BEFORE + 1 + LETTERS_AFTER
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        return self.spans
+
+    def rule(self, options: ScanOptions) -> WindowRule:
+        return WindowRule(1, 0, 1, 0.0, self.alphabet.unknown)
+
+    def open(
+        self,
+        codes: Codes,
+        rule: WindowRule,
+        genes: tuple[Gene, ...] | None = None,
+        *,
+        circular: bool = False,
+        parts: Intervals | None = None,
+        masked: Intervals | None = None,
+    ) -> ContigPositions:
+        def strand_of(strand: str, letters: Codes) -> Strand:
+            if genes is None or not self.tracks:
+                return Strand(letters, circular=circular)
+            rows = gene_tracks(genes, len(letters), strand, circular=circular)[list(self.tracks)]
+            return Strand(letters, rows, circular)
+
+        return ContigPositions(
+            codes, rule, strand_of, self.scorer, circular=circular, parts=parts, masked=masked
+        )
+
+    def facts(self, options: ScanOptions) -> dict[str, str]:
+        return {
+            "positions": f"each, from the {self.radius} letters on either side",
+            "genes": "not known" if self.genes is None else self.genes.source,
+            "ambiguous letters": "are not scored",
+        }
+
+    def running(self) -> AbstractContextManager[None]:
+        return self.run()
 
 
 def _scan_threshold(card: Card) -> float:
@@ -67,31 +237,37 @@ def make_detector(
     model: TrainedModel,
     *,
     batch_size: int | Literal["auto"] = "auto",
-    precision: Literal["fp32", "bf16"] = "fp32",
+    dtype: Literal["fp32", "bf16"] = "fp32",
+    genes: GeneSource | None = None,
 ) -> Detector:
-    """Make a detector of a model.
+    """Make the detector of a model: of positions for a locator, else of windows.
 
     Raises `InputError` for a protein model, because proteins have no strands.
 
     Parameters
     ----------
     model
-        Of fixed windows over nucleotides.
-    batch_size, precision
-        As in `seqray.inference.predict_records`.
+        Over nucleotides.
+    batch_size, dtype
+        As ``batch_size`` and ``precision`` in `seqray.inference.predict_records`.
+    genes
+        For a locator; None where they are not known.
     """
     if not model.alphabet.is_nucleotide:
         raise InputError(
             f"the model '{model.card.name}' reads {model.alphabet.name}",
             remedy="scan takes DNA or RNA models",
         )
+    if model.is_locator:
+        return _position_detector(model, dtype, genes)
+    model.check_reads_sequences()
     positive = model.card.positive_index
 
     def score(codes: Codes) -> npt.NDArray[np.floating]:
-        return score_codes(model, codes, batch_size=batch_size, precision=precision)[:, positive]
+        return score_codes(model, codes, batch_size=batch_size, precision=dtype)[:, positive]
 
     domain = Domain.from_mapping(model.card.domain) if model.card.domain else None
-    return Detector(
+    return WindowDetector(
         score=score,
         window=model.card.window,
         site=model.card.site,
@@ -100,3 +276,43 @@ def make_detector(
         alphabet=model.alphabet,
         outlying=domain.outlying if domain else None,
     )
+
+
+def _position_detector(
+    model: TrainedModel, dtype: Literal["fp32", "bf16"], genes: GeneSource | None
+) -> PositionDetector:
+    card, scorer = model.card, StrandScorer(model, dtype)
+    named = card.model.locator.tracks if card.model.locator else ()
+    if unknown := [name for name in named if name not in TRACKS]:
+        raise ConfigError(f"the model '{card.name}' reads a gene track '{unknown[0]}', which is unknown")
+    without = card.locator.get("threshold_without_genes", card.threshold)
+    before, after = card.locator.get("extent", (0, 0))
+    return PositionDetector(
+        scorer=scorer.chunks,
+        run=scorer.running,
+        radius=max(network.radius for network in model.locators),
+        tracks=tuple(TRACKS.index(name) for name in named),
+        spans=(int(before), int(after)),
+        genes=genes if named else None,
+        threshold=float(card.threshold if genes is not None and named else without),
+        label=card.positive,
+        alphabet=model.alphabet,
+    )
+
+
+def check_scan_options(model: TrainedModel, given: Iterable[str]) -> None:
+    """Refuse options of the command line that this kind of model does not take.
+
+    Raises
+    ------
+    ConfigError
+        For the first such option.
+    """
+    own, other = (PositionDetector, "windows") if model.is_locator else (WindowDetector, "locators")
+    for option in given:
+        if option in own.foreign_options:
+            kind = "a locator" if model.is_locator else "a model of windows"
+            raise ConfigError(
+                f"{option} is for {'models of windows' if other == 'windows' else other}, and "
+                f"'{model.card.name}' is {kind}"
+            )

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from seqray.annotation import Annotation
 from seqray.core import Floats
 from seqray.scanning.calls import CallTable
 from seqray.scanning.false_calls import NullScores
 from seqray.scanning.options import ScanOptions
 from seqray.scanning.peak_finder import PiecePeaks, join_pieces
 from seqray.scanning.results import Contig, ScanCounts, ScanResult
-from seqray.scanning.windows import Grid
+from seqray.scanning.windows import Grid, WindowRule
 
 
 def add_calls(
@@ -38,15 +39,21 @@ def add_calls(
     rows = []
     for strand in options.strands:
         pieces = list(pieces_of(strand))
-        starts, scores = join_pieces(grid, strand, pieces, options.min_distance)
+        starts, scores, letters = join_pieces(grid, strand, pieces, options.min_distance)
         sites = grid.sites(starts, strand)
         inside = contig.scanned.contains(sites)
-        rows.append((strand, starts[inside], sites[inside], scores[inside]))
+        rows.append((strand, sites[inside], scores[inside], letters[inside]))
     calls.add(contig.name, contig.length, contig.circular, rows)
 
 
 def finalize_scan(
-    calls: CallTable, null_scores: Floats, counts: ScanCounts, options: ScanOptions, threshold: float
+    calls: CallTable,
+    null_scores: Floats,
+    counts: ScanCounts,
+    options: ScanOptions,
+    threshold: float,
+    rule: WindowRule,
+    genes: Annotation | None = None,
 ) -> ScanResult:
     """Choose the threshold, estimate the false calls to expect, and keep the calls that reach it.
 
@@ -62,12 +69,18 @@ def finalize_scan(
         Of the scan.
     threshold
         Down to which peaks were collected.
+    rule
+        What was scored.
+    genes
+        Of the contigs scanned, if known.
     """
     null = NullScores(null_scores, counts.null_positions) if counts.null_positions else None
     positions = counts.positions // len(options.strands)
     applied: float | None = threshold
     if options.fdr is not None:
         applied = null.threshold_for(options.fdr, calls.scores, positions) if null else None
+    if options.per_kb is not None:
+        applied = _threshold_of_best(calls.scores, round(options.per_kb * positions / 1000), threshold)
     return ScanResult(
         calls=calls.reaching(np.inf if applied is None else applied),
         threshold=applied,
@@ -77,4 +90,12 @@ def finalize_scan(
         positions=positions,
         windows=counts.windows,
         unlike=counts.unlike / counts.compared if counts.compared else None,
+        genes=genes,
+        from_positions=rule.is_position,
     )
+
+
+def _threshold_of_best(scores: Floats, count: int, lowest: float) -> float:
+    """Threshold that this many scores reach (more if they are equal); the lowest if there are not as many."""
+    wanted = max(count, 1)
+    return float(np.partition(scores, -wanted)[-wanted]) if wanted <= len(scores) else lowest

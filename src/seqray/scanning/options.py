@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from seqray.core import require
+from seqray.core import ConfigError, require
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from seqray.scanning.results import ScoreProfile
 
 STRANDS = {"both": ("+", "-"), "plus": ("+",), "minus": ("-",)}
+# The best calls per kilobase are sought down to this: lower peaks are no calls.
+LOWEST_RANKED = 0.001
 # With an FDR, calls are collected at and above this, or the model's threshold if that is lower.
 LOWEST_SEARCHED = 0.5
 
@@ -28,9 +30,12 @@ class ScanOptions:
     stride, strand
         Letters between the starts of neighboring windows before refinement; ``both``, ``plus`` or ``minus``.
     threshold
-        Probability at and above which a peak is called; None takes the model's, unless ``fdr`` is given.
+        Probability at and above which a peak is called; None takes the model's, unless ``fdr`` or ``per_kb``
+        is given.
     fdr
         Choose the lowest threshold at which expected false calls make up at most this share of all calls.
+    per_kb
+        Call that many of the best peaks per thousand positions.
     min_distance
         Smallest distance between the sites of two calls on one strand. The default, 50, is twice the 25
         letters within which a call is counted as right, so that no site can be found twice.
@@ -47,7 +52,8 @@ class ScanOptions:
     regions
         Call sites within these parts only; None for everything. Windows reach beyond the parts.
     null_mb
-        Most millions of letters of shuffled sequence to scan for the expected false calls; 0 for none.
+        Most millions of letters of shuffled sequence to scan for the expected false calls; 0 for none. None
+        is 1 for models of windows, and 0 for locators.
     seed
         Of the shuffles.
     piece
@@ -64,6 +70,7 @@ class ScanOptions:
     strand: Literal["both", "plus", "minus"] = "both"
     threshold: float | None = None
     fdr: float | None = None
+    per_kb: float | None = None
     min_distance: int = 50
     margin: float = 0.3
     circular: bool = False
@@ -71,7 +78,7 @@ class ScanOptions:
     max_ambiguous: float = 0.1
     skip_soft_masked: bool = False
     regions: tuple[Region, ...] | None = None
-    null_mb: float = 1.0
+    null_mb: float | None = None
     seed: int = 0
     piece: int = 100_000
 
@@ -80,12 +87,16 @@ class ScanOptions:
         require(self.strand in STRANDS, "strand", "is both, plus or minus")
         require(self.threshold is None or 0 <= self.threshold <= 1, "threshold", "lies between 0 and 1")
         require(self.fdr is None or 0 < self.fdr < 1, "fdr", "lies between 0 and 1")
-        require(self.fdr is None or self.threshold is None, "threshold", "and 'fdr' can't both be given")
+        given = [name for name in ("threshold", "fdr", "per_kb") if getattr(self, name) is not None]
+        if len(given) > 1:
+            one, other = (name.replace("_", "-") for name in given[:2])
+            raise ConfigError(f"'{one}' and '{other}' can't both be given")
+        require(self.per_kb is None or self.per_kb > 0, "per-kb", "is above 0")
         require(self.min_distance >= 1, "min-distance", "is 1 or more")
         require(self.margin >= 0, "margin", "is 0 or more")
         require(0 <= self.max_ambiguous <= 1, "max-ambiguous", "lies between 0 and 1")
-        require(self.null_mb >= 0, "null-mb", "is 0 or more")
-        require(self.fdr is None or self.null_mb > 0, "fdr", "needs shuffled sequence, so 'null-mb' above 0")
+        require(self.null_mb is None or self.null_mb >= 0, "null-mb", "is 0 or more")
+        require(self.fdr is None or self.null_mb != 0, "fdr", "needs shuffled sequence, so 'null-mb' above 0")
         require(self.seed >= 0, "seed", "is 0 or more")
         require(self.piece >= 1, "piece", "is 1 or more")
 
@@ -98,6 +109,8 @@ class ScanOptions:
         """Threshold down to which peaks are collected, given the model's own."""
         if self.fdr is not None:
             return min(default, LOWEST_SEARCHED)
+        if self.per_kb is not None:
+            return min(default, LOWEST_RANKED)
         return default if self.threshold is None else self.threshold
 
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqray.core import Floats, Ints, local_maxima, suppress_neighbors
+from seqray.core import Codes, Floats, Ints, local_maxima, suppress_neighbors
 from seqray.scanning.peaks import best_of_each
-from seqray.scanning.windows import ContigWindows, Grid, Scorer
+from seqray.scanning.windows import Grid, ScoredGrid
 
 _ODDS_LIMIT = 1e-9  # a threshold of 1 has no log-odds
 
@@ -46,6 +46,8 @@ class PiecePeaks:
         (n,) refined peaks that reach the threshold, in the order of the candidates that led to them.
     origin
         (n,) index within the piece of the window that each was refined from.
+    letters
+        (n, K) codes around each, see `ScoredGrid.letters`.
     """
 
     first: float
@@ -54,11 +56,12 @@ class PiecePeaks:
     starts: Ints
     scores: Floats
     origin: Ints
+    letters: Codes
 
 
 def join_pieces(
     grid: Grid, strand: str, pieces: Sequence[PiecePeaks], min_distance: int
-) -> tuple[Ints, Floats]:
+) -> tuple[Ints, Floats, Codes]:
     """Join the peaks of all pieces of one strand.
 
     Parameters
@@ -74,8 +77,8 @@ def join_pieces(
 
     Returns
     -------
-    starts, scores
-        (n,) each, in ascending order of site.
+    starts, scores, letters
+        (n,), (n,) and (n, K), in ascending order of site.
     """
     around = grid.circular  # the neighbor of the first point is the last one
     found = []
@@ -84,12 +87,11 @@ def join_pieces(
         after = pieces[(i + 1) % len(pieces)].first if i + 1 < len(pieces) or around else np.nan
         overtopped = (piece.origin == 0) & (before > piece.first)
         overtopped |= (piece.origin == piece.end) & (after > piece.last)
-        found.append((piece.starts[~overtopped], piece.scores[~overtopped]))
-    starts = np.concatenate([starts for starts, _ in found])
-    scores = np.concatenate([scores for _, scores in found])
+        found.append(tuple(part[~overtopped] for part in (piece.starts, piece.scores, piece.letters)))
+    starts, scores, letters = (np.concatenate(parts) for parts in zip(*found, strict=True))
     length = grid.length if grid.circular else None
     kept = suppress_neighbors(grid.sites(starts, strand), scores, min_distance, length)
-    return starts[kept], scores[kept]
+    return starts[kept], scores[kept], letters[kept]
 
 
 @dataclass(frozen=True)
@@ -98,8 +100,6 @@ class PeakFinder:
 
     Attributes
     ----------
-    scorer
-        Codes (N, W) to probabilities (N,).
     threshold
         Peaks below it are dropped.
     margin
@@ -110,22 +110,21 @@ class PeakFinder:
         Grid points per piece.
     """
 
-    scorer: Scorer
     threshold: float
     margin: float
     min_distance: int
     points: int
 
-    def peaks(self, windows: ContigWindows, strand: str) -> tuple[Ints, Floats]:
+    def peaks(self, windows: ScoredGrid, strand: str) -> tuple[Ints, Floats]:
         """Starts and scores (n,) of the peaks of one strand, in ascending order of site."""
         pieces = [self.piece(windows, strand, first)[2] for first in self.firsts(windows)]
-        return join_pieces(windows, strand, pieces, self.min_distance)
+        return join_pieces(windows, strand, pieces, self.min_distance)[:2]
 
     def firsts(self, grid: Grid) -> range:
         """Index of the first grid point of each piece."""
         return range(0, grid.points, self.points)
 
-    def piece(self, windows: ContigWindows, strand: str, first: int) -> tuple[Ints, Floats, PiecePeaks]:
+    def piece(self, windows: ScoredGrid, strand: str, first: int) -> tuple[Ints, Floats, PiecePeaks]:
         """Score and refine one piece: starts and scores (m,) of its grid by ascending site, and its peaks.
 
         Parameters
@@ -138,18 +137,19 @@ class PeakFinder:
             First grid point of the piece.
         """
         starts = windows.starts(first, first + self.points, strand)
-        scores = windows.score(starts, strand, self.scorer)
+        scores = windows.score(starts, strand)
         candidates = local_maxima(scores) & (scores >= self._floor(windows.rule.stride))
         chosen = np.flatnonzero(candidates)
         kept, best, best_scores = self._refine(windows, strand, starts[chosen], scores[chosen])
         ends = float(scores[0]), float(scores[-1])
-        return starts, scores, PiecePeaks(*ends, len(starts) - 1, best, best_scores, chosen[kept])
+        letters = windows.letters(windows.sites(best, strand), strand)
+        return starts, scores, PiecePeaks(*ends, len(starts) - 1, best, best_scores, chosen[kept], letters)
 
     def _floor(self, spacing: int) -> float:
         return floor_below(self.threshold, self.margin * spacing)
 
     def _refine(
-        self, windows: ContigWindows, strand: str, starts: Ints, scores: Floats
+        self, windows: ScoredGrid, strand: str, starts: Ints, scores: Floats
     ) -> tuple[Ints, Ints, Floats]:
         """Best window within less than one stride of each candidate, if it reaches the threshold.
 
@@ -163,7 +163,7 @@ class PeakFinder:
         for spacing, offsets in _rounds(stride):
             place = np.ix_(alive, stride - 1 + offsets)
             block = np.full(near[place].shape, np.nan)
-            block[exists[place]] = windows.score(near[place][exists[place]], strand, self.scorer)
+            block[exists[place]] = windows.score(near[place][exists[place]], strand)
             found[place] = block
             alive = alive[np.nanmax(found[alive], axis=1, initial=-np.inf) >= self._floor(spacing)]
         best, best_scores = best_of_each(near[alive], found[alive])

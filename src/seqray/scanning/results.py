@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from seqray.annotation import Annotation
 from seqray.core import Floats, Intervals, Ints
 from seqray.scanning.calls import CallTable
 from seqray.scanning.false_calls import LETTERS_PER_MB, FalseCalls
@@ -117,6 +118,10 @@ class ScanResult:
         Positions searched on each strand.
     windows
         Windows scored, refinement and shuffled sequence included.
+    genes
+        Of the contigs scanned; None where they are not known.
+    from_positions
+        Whether every position was scored, not windows.
     unlike
         Share of the windows compared that differ from the model's training data; None if unknown.
     """
@@ -129,6 +134,8 @@ class ScanResult:
     positions: int
     windows: int
     unlike: float | None
+    genes: Annotation | None = None
+    from_positions: bool = False
 
     @property
     def calls_per_mb(self) -> float:

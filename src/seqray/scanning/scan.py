@@ -1,4 +1,4 @@
-"""Scan long sequences with a model of fixed windows: scores along both strands, then calls.
+"""Scan long sequences: scores along both strands, then calls.
 
 One contig is in memory at a time, and its scores only piece by piece. The result doesn't depend on the size
 of the pieces.
@@ -15,11 +15,12 @@ from seqray.modelfile import TrainedModel
 from seqray.scanning.calls import CallTable
 from seqray.scanning.detector import Detector, make_detector
 from seqray.scanning.finalize import add_calls, finalize_scan
+from seqray.scanning.genes import GeneSource
 from seqray.scanning.options import ScanCallbacks, ScanOptions
 from seqray.scanning.peak_finder import PiecePeaks
 from seqray.scanning.results import Contig, ScanResult
 from seqray.scanning.scanner import Scanner
-from seqray.scanning.windows import ContigWindows
+from seqray.scanning.windows import ScoredGrid
 
 
 def scan_sequences(
@@ -36,7 +37,7 @@ def scan_sequences(
     Parameters
     ----------
     detector
-        Scores windows.
+        Scores windows or positions.
     records
         Read once, one in memory at a time.
     options
@@ -50,17 +51,20 @@ def scan_sequences(
         The same for any ``options.piece``.
     """
     scanner = Scanner(detector, options, callbacks)
-    calls = CallTable(detector.label, detector.window)
+    calls = CallTable(detector.label, detector.extent)
 
-    def pieces(contig: Contig, windows: ContigWindows, strand: str) -> Iterator[PiecePeaks]:
+    def pieces(contig: Contig, windows: ScoredGrid, strand: str) -> Iterator[PiecePeaks]:
         for _, peaks, profile in scanner.pieces(contig, windows, strand):
             if callbacks.on_profile is not None:
                 callbacks.on_profile(profile)
             yield peaks
 
-    for contig, windows in scanner.contigs(records):
-        add_calls(calls, contig, windows, options, partial(pieces, contig, windows))
-    return finalize_scan(calls, scanner.null_scores(), scanner.counts, options, scanner.finder.threshold)
+    with detector.running():
+        for contig, windows in scanner.contigs(records):
+            add_calls(calls, contig, windows, options, partial(pieces, contig, windows))
+        null = scanner.null_scores()
+    threshold = scanner.finder.threshold
+    return finalize_scan(calls, null, scanner.counts, options, threshold, scanner.rule, scanner.annotation)
 
 
 def scan_records(
@@ -70,26 +74,29 @@ def scan_records(
     callbacks: ScanCallbacks | None = None,
     *,
     batch_size: int | Literal["auto"] = "auto",
-    precision: Literal["fp32", "bf16"] = "fp32",
+    dtype: Literal["fp32", "bf16"] = "fp32",
+    genes: GeneSource | None = None,
 ) -> ScanResult:
     """Find the sites of a model's positive class along sequences of any length.
 
     Parameters
     ----------
     model
-        Of fixed windows over nucleotides.
+        A locator, or a model of fixed windows over nucleotides.
     records
-        Read once, one in memory at a time. Those shorter than the window are an error unless ``callbacks``
-        has an ``on_skip``.
+        Read once, one in memory at a time. Those shorter than a model's window are an error unless
+        ``callbacks`` has an ``on_skip``.
     options, callbacks
         How to scan, and what is called while it runs.
-    batch_size, precision
-        As in `predict_records`.
+    batch_size, dtype
+        As ``batch_size`` and ``precision`` in `predict_records`.
+    genes
+        For a locator: `genes_of_annotation` or `predicted_genes`; None where they are not known.
 
     Returns
     -------
     ScanResult
         Calls in the order of the input, the threshold in force and the false calls to expect.
     """
-    detector = make_detector(model, batch_size=batch_size, precision=precision)
+    detector = make_detector(model, batch_size=batch_size, dtype=dtype, genes=genes)
     return scan_sequences(detector, records, options or ScanOptions(), callbacks or ScanCallbacks())

@@ -11,16 +11,16 @@ import hashlib
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 
-from seqray.core import Codes, Floats, InputError, Intervals, MissingContigs, RegionSet, SequenceRecord
+from seqray.annotation import Annotation, Gene
+from seqray.core import Floats, InputError, Intervals, MissingContigs, RegionSet, SequenceRecord
 from seqray.core.results import SkippedRecord
 from seqray.scanning.detector import Detector
 from seqray.scanning.false_calls import BlockSampler
 from seqray.scanning.options import ScanCallbacks, ScanOptions, ShardNumber
 from seqray.scanning.peak_finder import PeakFinder, PiecePeaks
 from seqray.scanning.results import Contig, ScanCounts, ScoreProfile
-from seqray.scanning.windows import ContigWindows, WindowRule
+from seqray.scanning.windows import ScoredGrid
 
 # Windows per contig that are compared with the model's training data: their share is known to 2 % or better.
 _WINDOWS_COMPARED = 500
@@ -47,20 +47,19 @@ class Scanner:
         self.detector = detector
         self.options = options
         self.callbacks = callbacks
-        unknown = detector.alphabet.unknown
-        self.rule = WindowRule(
-            detector.window, detector.anchor, options.stride, options.max_ambiguous, unknown
-        )
+        self.rule = detector.rule(options)
         self.finder = PeakFinder(
-            self._count_and_score,
             options.lowest_threshold(detector.threshold),
             options.margin,
             options.min_distance,
-            max(1, options.piece // options.stride),
+            max(1, options.piece // self.rule.stride),
         )
         self.counts = ScanCounts()
-        letters = int(options.null_mb * 1e6)
-        self._sampler = BlockSampler(letters, detector.window, unknown, options.seed)
+        letters = int((detector.null_mb if options.null_mb is None else options.null_mb) * 1e6)
+        self._sampler = (
+            BlockSampler(letters, self.rule.window, self.rule.unknown, options.seed) if letters else None
+        )
+        self._genes: dict[str, tuple[Gene, ...]] = {}
         self._shard = shard or ShardNumber()
         self._units = 0
         self._scanned = 0.0  # letters, on all strands
@@ -71,10 +70,12 @@ class Scanner:
         """SHA-256 of the codes of all contigs so far, each followed by its soft masks if they are skipped."""
         return "" if self._checksum is None else self._checksum.hexdigest()
 
-    def _count_and_score(self, codes: Codes) -> npt.NDArray[np.floating]:
-        scores = self.detector.score(codes)
-        self.counts.windows += len(codes)
-        return scores
+    @property
+    def annotation(self) -> Annotation | None:
+        """The genes of the contigs so far; None where the detector knows none."""
+        if self.detector.genes is None:
+            return None
+        return Annotation(self._genes, self.detector.genes.source)
 
     def _report(self, letters: float, total: int | None, phase: str) -> None:
         if self.callbacks.on_progress is not None:
@@ -86,7 +87,7 @@ class Scanner:
         self._units += 1
         return ours
 
-    def contigs(self, records: Iterable[SequenceRecord]) -> Iterator[tuple[Contig, ContigWindows]]:
+    def contigs(self, records: Iterable[SequenceRecord]) -> Iterator[tuple[Contig, ScoredGrid]]:
         """Yield each contig that is scanned, with its windows; errors as in `scan_sequences`."""
         regions = None if self.options.regions is None else RegionSet(self.options.regions)
         circles = MissingContigs((name, "--circular-id") for name in self.options.circular_ids)
@@ -95,23 +96,33 @@ class Scanner:
             parts = regions.parts_of(record.id, len(record)) if regions is not None else None
             if regions is not None and parts is None:
                 continue
-            if len(record) < self.detector.window:
+            if len(record) < self.rule.window:
                 self._skip(record)
                 continue
-            circular = self.options.circular or record.circular or record.id in self.options.circular_ids
-            contig = Contig(record.id, len(record), circular, parts)
-            yield contig, self._open(contig, record)
+            contig = Contig(record.id, len(record), self._is_circular(record), parts)
+            windows = self._open(contig, record)
+            yield contig, windows
+            self.counts.windows += windows.scored
         circles.check()
         if regions is not None:
             regions.check()
 
+    def _is_circular(self, record: SequenceRecord) -> bool:
+        named = self.detector.genes.circular if self.detector.genes else ()
+        return (
+            self.options.circular
+            or record.circular
+            or record.id in self.options.circular_ids
+            or record.id in named
+        )
+
     def _skip(self, record: SequenceRecord) -> None:
-        reason = f"{len(record)} letters, shorter than the window of {self.detector.window}"
+        reason = f"{len(record)} letters, shorter than the window of {self.rule.window}"
         if self.callbacks.on_skip is None:
             raise InputError(reason, where=f"record '{record.id}'", remedy="remove it, or don't use --strict")
         self.callbacks.on_skip(SkippedRecord(record.id, reason))
 
-    def _open(self, contig: Contig, record: SequenceRecord) -> ContigWindows:
+    def _open(self, contig: Contig, record: SequenceRecord) -> ScoredGrid:
         """Count a contig, offer it to the sampler and make its windows."""
         codes = self.detector.alphabet.encode(record.sequence)
         length, circular, options = contig.length, contig.circular, self.options
@@ -121,14 +132,17 @@ class Scanner:
             if masked is not None:
                 self._checksum.update(np.array(masked.pairs(), "<i8").data)
         # Peaks just outside the parts may suppress peaks within.
-        halo = 2 * (options.min_distance + options.stride)
+        halo = self.detector.halo * (options.min_distance + self.rule.stride)
         scored = contig.scanned.extended(halo, length, circular=circular)
-        windows = ContigWindows(codes, self.rule, circular=circular, parts=scored, masked=masked)
+        genes = self.detector.genes.find(record, circular) if self.detector.genes else None
+        if genes is not None:
+            self._genes[contig.name] = genes
+        windows = self.detector.open(codes, self.rule, genes, circular=circular, parts=scored, masked=masked)
         self.counts.contigs += 1
         self.counts.letters += length
         if self.callbacks.on_contig is not None:
             self.callbacks.on_contig(contig.name, length)
-        if options.null_mb:
+        if self._sampler is not None:
             self._sampler.offer(codes, scored.extended(self.rule.window, length, circular=circular), masked)
         if self.detector.outlying is not None and self._shard.number == 1:
             compared = windows.at_sites(contig.scanned.sample_evenly(_WINDOWS_COMPARED))
@@ -137,7 +151,7 @@ class Scanner:
         return windows
 
     def pieces(
-        self, contig: Contig, windows: ContigWindows, strand: str
+        self, contig: Contig, windows: ScoredGrid, strand: str
     ) -> Iterator[tuple[int, PiecePeaks, ScoreProfile]]:
         """Yield first grid point, peaks and scores of each piece that this scanner computes.
 
@@ -163,12 +177,15 @@ class Scanner:
     def null_scores(self) -> Floats:
         """Scan our part of the shuffled blocks in the same way; (n,) scores of the peaks in them."""
         scores = [np.empty(0)]
+        if self._sampler is None:
+            return scores[0]
         done, total = 0, self._sampler.letters * self._sampler.copies
         for block in self._sampler.shuffled():
-            windows = ContigWindows(block, self.rule)
+            windows = self.detector.open(block, self.rule)
             for strand in self.options.strands:
                 if self._is_ours():
                     scores.append(self.finder.peaks(windows, strand)[1])
+            self.counts.windows += windows.scored
             self.counts.null_positions += len(block) - self.rule.window + 1
             done += len(block)
             self._report(done, total, "scan shuffled sequence")

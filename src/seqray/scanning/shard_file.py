@@ -19,19 +19,21 @@ from seqray.core import InputError
 from seqray.io import open_output
 
 SHARD_SUFFIX = ".shard"
-SHARD_FORMAT = 1
+SHARD_FORMAT = 2
 _KEY = "seqray_shard"
 _REMEDY = "give the files that 'seqray scan --shard' wrote"
 _HEADER: Mapping[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("share", "strands", "contigs", "skipped", "command", "model"), list),
+    **dict.fromkeys(("extent", "genes"), list),
     **dict.fromkeys(("rule", "counted", "facts", "options"), dict),
     **dict.fromkeys(("label", "sequences", "version", "alphabet", "track name"), str),
-    "points": int,
+    **dict.fromkeys(("points", "around"), int),
     "threshold": (int, float),
 }
 _ARRAYS = {
     **dict.fromkeys(("places", "counts", "starts", "origin"), "I64"),
     **dict.fromkeys(("edges", "scores", "null"), "F64"),
+    "letters": "U8",
     "profile": "F32",
 }
 

@@ -8,13 +8,14 @@ left to `gather_shards`, which needs neither model nor sequences.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, astuple, fields
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from seqray.annotation import Annotation, Gene
 from seqray.core import Floats, InputError, Intervals, SequenceRecord
 from seqray.core.results import SkippedRecord
 from seqray.scanning.calls import CallTable
@@ -58,17 +59,21 @@ def scan_shard(
     places: list[tuple[int, int, int]] = []  # contig, strand, first grid point
     pieces: list[PiecePeaks] = []
     profiles: list[npt.NDArray[np.float32]] = []  # the precision of a track
-    for contig, windows in scanner.contigs(records):
-        contigs.append(contig)
-        for number, strand in enumerate(options.strands):
-            for first, peaks, profile in scanner.pieces(contig, windows, strand):
-                places.append((len(contigs) - 1, number, first))
-                pieces.append(peaks)
-                profiles.append(profile.scores.astype(np.float32))
-    null_scores = scanner.null_scores()
+    with detector.running():
+        for contig, windows in scanner.contigs(records):
+            contigs.append(contig)
+            for number, strand in enumerate(options.strands):
+                for first, peaks, profile in scanner.pieces(contig, windows, strand):
+                    places.append((len(contigs) - 1, number, first))
+                    pieces.append(peaks)
+                    profiles.append(profile.scores.astype(np.float32))
+        null_scores = scanner.null_scores()
     header = {
         "share": [shard.number, shard.total],
         "label": detector.label,
+        "extent": list(detector.extent),
+        "around": detector.around,
+        "genes": _genes_to_list(scanner.annotation),
         "rule": asdict(scanner.rule),
         "points": scanner.finder.points,
         "threshold": scanner.finder.threshold,
@@ -86,6 +91,7 @@ def scan_shard(
             name: np.concatenate([np.empty(0, kind), *(getattr(p, name) for p in pieces)])
             for name, kind in _PEAK_ARRAYS.items()
         },
+        "letters": np.concatenate([np.empty(0, np.uint8), *(p.letters.reshape(-1) for p in pieces)]),
         "profile": np.concatenate([np.empty(0, np.float32), *profiles]),
         "null": null_scores,
     }
@@ -100,6 +106,20 @@ def _contig_to_list(contig: Contig) -> list[Any]:
 def _contig_from_list(values: Sequence[Any]) -> Contig:
     name, length, circular, parts = values
     return Contig(name, length, circular, None if parts is None else Intervals.merge(map(tuple, parts)))
+
+
+def _genes_to_list(annotation: Annotation | None) -> list[Any]:
+    if annotation is None:
+        return []
+    genes = {name: [astuple(gene) for gene in found] for name, found in annotation.genes.items()}
+    return [annotation.source, genes]
+
+
+def _genes_from_list(values: Sequence[Any]) -> Annotation | None:
+    if not values:
+        return None
+    source, genes = values
+    return Annotation({name: tuple(Gene(*gene) for gene in found) for name, found in genes.items()}, source)
 
 
 class _Shard:
@@ -118,16 +138,19 @@ class _Shard:
         self._found = [file.array(name) for name in _PEAK_ARRAYS]
         self._peaks = np.concatenate(([0], np.cumsum(self._counts[:, 0])))
         self._points = np.concatenate(([0], np.cumsum(self._counts[:, 2])))
-        if {len(array) for array in self._found} != {int(self._peaks[-1])}:
+        peaks, around = int(self._peaks[-1]), int(file.header["around"])
+        if {len(array) for array in self._found} != {peaks} or file.size("letters") != peaks * around:
             raise no_shard(file.path)
+        self._letters = file.array("letters").reshape(peaks, around)
         if file.size("profile") != self._points[-1]:
             raise no_shard(file.path)
 
     def peaks(self, i: int) -> PiecePeaks:
         """Peaks of piece ``i`` of this shard."""
         first, last = self._edges[i].tolist()
-        starts, scores, origin = (array[self._peaks[i] : self._peaks[i + 1]] for array in self._found)
-        return PiecePeaks(first, last, int(self._counts[i, 1]), starts, scores, origin)
+        own = slice(self._peaks[i], self._peaks[i + 1])
+        starts, scores, origin = (array[own] for array in self._found)
+        return PiecePeaks(first, last, int(self._counts[i, 1]), starts, scores, origin, self._letters[own])
 
     def profile(self, i: int) -> Floats:
         """Scores of the grid's windows in piece ``i``; NaN outside the parts."""
@@ -217,14 +240,16 @@ def gather_shards(files: Sequence[ShardFile], options: ScanOptions, callbacks: S
                 callbacks.on_profile(ScoreProfile.of(contig, grid, strand, starts, shard.profile(i)))
             yield shard.peaks(i)
 
-    calls = CallTable(header["label"], rule.window)
+    before, after = header["extent"]
+    calls = CallTable(header["label"], (before, after))
     for number, contig in enumerate(map(_contig_from_list, header["contigs"])):
         grid = Grid(contig.length, rule, circular=contig.circular)
         if callbacks.on_contig is not None:
             callbacks.on_contig(contig.name, contig.length)
         add_calls(calls, contig, grid, options, partial(pieces, number, contig, grid))
     null = np.concatenate([file.array("null") for file in files])
-    return finalize_scan(calls, null, _sum_counts(files), options, float(header["threshold"]))
+    genes = _genes_from_list(header["genes"])
+    return finalize_scan(calls, null, _sum_counts(files), options, float(header["threshold"]), rule, genes)
 
 
 def _sum_counts(files: Sequence[ShardFile]) -> ScanCounts:

@@ -1,5 +1,7 @@
 """The windows of one contig on both strands: their starts, sites and scores.
 
+A locator scores positions: its windows are single letters, see `seqray.scanning.positions`.
+
 A window is identified by its start on the plus strand, whichever strand it is read on. The grid of a whole
 scan is 0, stride, 2 stride, ...; on a linear contig the last window is always added so that the end is
 covered, on a circular one windows run across the origin.
@@ -7,6 +9,7 @@ covered, on a circular one windows run across the origin.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -45,6 +48,11 @@ class WindowRule:
     stride: int
     max_ambiguous: float
     unknown: int
+
+    @property
+    def is_position(self) -> bool:
+        """Whether a window is one letter: every position is scored."""
+        return self.window == 1
 
 
 class Grid:
@@ -117,13 +125,13 @@ class Grid:
         return np.clip(near, 0, self.last), (near >= 0) & (near <= self.last)
 
 
-class ContigWindows(Grid):
-    """All windows of one contig, with their letters.
+class ScoredGrid(Grid, ABC):
+    """The windows of one contig, with what scores them.
 
     Parameters
     ----------
-    codes
-        (L,) codes with L >= W.
+    length
+        Letters of the contig.
     rule
         What a window is.
     circular
@@ -132,24 +140,29 @@ class ContigWindows(Grid):
         Only windows whose site lies in here are scored.
     masked
         Windows whose site lies in here aren't scored.
+
+    Attributes
+    ----------
+    scored
+        Windows scored so far.
     """
 
     def __init__(
         self,
-        codes: Codes,
+        length: int,
         rule: WindowRule,
         *,
         circular: bool = False,
         parts: Intervals | None = None,
         masked: Intervals | None = None,
     ) -> None:
-        super().__init__(len(codes), rule, circular=circular)
+        super().__init__(length, rule, circular=circular)
+        self.scored = 0
         self._parts = parts
         self._masked = masked
-        unrolled = np.concatenate((codes, codes[: rule.window - 1])) if circular else codes
-        self._view = np.lib.stride_tricks.sliding_window_view(unrolled, rule.window)
 
-    def score(self, starts: Ints, strand: str, scorer: Scorer) -> Floats:
+    @abstractmethod
+    def score(self, starts: Ints, strand: str) -> Floats:
         """Score windows.
 
         Parameters
@@ -158,12 +171,62 @@ class ContigWindows(Grid):
             (n,) start of each window.
         strand
             ``+`` or ``-``.
-        scorer
-            Computes the probabilities.
 
-        Returns ------- ndarray     (n,) probabilities; NaN for a window that isn't scored: its site is masked
-        or outside the parts, or it     has too many ambiguous letters.
+        Returns
+        -------
+        ndarray
+            (n,) probabilities; NaN for a window that isn't scored: its site is masked or outside the parts,
+            or it has too many ambiguous letters.
         """
+
+    @abstractmethod
+    def at_sites(self, sites: Ints) -> Codes:
+        """Windows of the plus strand at given sites, to compare with training data: (n, W) codes."""
+
+    def letters(self, sites: Ints, strand: str) -> Codes:
+        """Letters around sites that calls keep, in reading direction: (n, K) codes."""
+        return np.empty((len(sites), 0), dtype=np.uint8)
+
+    def _wanted(self, sites: Ints) -> npt.NDArray[np.bool_]:
+        wanted = np.ones(len(sites), dtype=bool)
+        if self._parts is not None:
+            wanted &= self._parts.contains(sites)
+        if self._masked is not None:
+            wanted &= ~self._masked.contains(sites)
+        return wanted
+
+
+class ContigWindows(ScoredGrid):
+    """All windows of one contig, with their letters.
+
+    Parameters
+    ----------
+    codes
+        (L,) codes with L >= W.
+    rule
+        What a window is.
+    scorer
+        Computes the probabilities.
+    circular, parts, masked
+        As of `ScoredGrid`.
+    """
+
+    def __init__(
+        self,
+        codes: Codes,
+        rule: WindowRule,
+        scorer: Scorer,
+        *,
+        circular: bool = False,
+        parts: Intervals | None = None,
+        masked: Intervals | None = None,
+    ) -> None:
+        super().__init__(len(codes), rule, circular=circular, parts=parts, masked=masked)
+        self._scorer = scorer
+        unrolled = np.concatenate((codes, codes[: rule.window - 1])) if circular else codes
+        self._view = np.lib.stride_tricks.sliding_window_view(unrolled, rule.window)
+
+    def score(self, starts: Ints, strand: str) -> Floats:
         scores = np.full(len(starts), np.nan)
         wanted = np.flatnonzero(self._wanted(self.sites(starts, strand)))
         step = max(1, _BATCH_LETTERS // self.rule.window)
@@ -172,11 +235,12 @@ class ContigWindows(Grid):
             clear = self._clear(codes)
             codes, chunk = codes[clear], chunk[clear]
             if len(chunk):
-                scores[chunk] = scorer(codes if strand == "+" else reverse_complement_codes(codes))
+                scores[chunk] = self._scorer(codes if strand == "+" else reverse_complement_codes(codes))
+                self.scored += len(chunk)
         return scores
 
     def at_sites(self, sites: Ints) -> Codes:
-        """Windows of the plus strand at given sites, or as near as the contig's ends allow: (n, W) codes.
+        """Windows at given sites, or as near as the contig's ends allow.
 
         Those with too many ambiguous letters are left out.
         """
@@ -186,11 +250,3 @@ class ContigWindows(Grid):
 
     def _clear(self, codes: Codes) -> npt.NDArray[np.bool_]:
         return (codes == self.rule.unknown).mean(axis=1) <= self.rule.max_ambiguous
-
-    def _wanted(self, sites: Ints) -> npt.NDArray[np.bool_]:
-        wanted = np.ones(len(sites), dtype=bool)
-        if self._parts is not None:
-            wanted &= self._parts.contains(sites)
-        if self._masked is not None:
-            wanted &= ~self._masked.contains(sites)
-        return wanted

@@ -123,14 +123,14 @@ def test_the_rate_of_an_exact_motif_is_that_of_paper():
     def score(codes):
         return (codes == motif).all(axis=1).astype(float)
 
-    sweep = PeakFinder(score, threshold=0.5, margin=1.0, min_distance=1, points=10_000)
+    sweep = PeakFinder(threshold=0.5, margin=1.0, min_distance=1, points=10_000)
     rule = WindowRule(window=5, site=0, stride=1, max_ambiguous=0.1, unknown=4)
     codes = iid(400_000, seed=11)
     sampler = BlockSampler(400_000, window=5, unknown=4, seed=5)
     sampler.offer(codes, whole(codes))
     scores, positions = [], 0
     for block in sampler.shuffled():
-        windows = ContigWindows(block, rule)
+        windows = ContigWindows(block, rule, score)
         scores += [sweep.peaks(windows, strand)[1] for strand in "+-"]
         positions += len(block) - 4
     rate = NullScores(np.concatenate(scores), positions).at(0.5, positions=1_000_000)

@@ -12,7 +12,7 @@ from seqray.core.errors import ConfigError, InputError
 from seqray.core.intervals import parse_region
 from seqray.core.records import SequenceRecord
 from seqray.modelfile import TrainedModel
-from seqray.scanning.detector import Detector, make_detector
+from seqray.scanning.detector import WindowDetector, make_detector
 from seqray.scanning.options import ScanCallbacks, ScanOptions
 from seqray.scanning.scan import scan_sequences
 
@@ -24,7 +24,7 @@ def reverse_complement(text):
 
 
 def detector(score, window, site, threshold=0.5, **more):
-    return Detector(
+    return WindowDetector(
         score=score, window=window, site=site, threshold=threshold, label="promoter", alphabet=DNA, **more
     )
 

@@ -61,7 +61,12 @@ class EngineOptions(PrecisionOptions):
 
 
 def open_model(
-    options: ModelOptions, computing: DeviceOptions, *, alignments: bool = False, verbose: bool = False
+    options: ModelOptions,
+    computing: DeviceOptions,
+    *,
+    alignments: bool = False,
+    locators: bool = False,
+    verbose: bool = False,
 ) -> TrainedModel:
     """Load a model onto the requested device.
 
@@ -71,15 +76,15 @@ def open_model(
         Name, context and backbone.
     computing
         Device and threads; with `EngineOptions` also the engine.
-    alignments
-        Whether a model of alignments may be opened.
+    alignments, locators
+        Whether a model of alignments, or a locator, may be opened.
     verbose
         Report the model and the device on standard error.
 
     Raises
     ------
     ConfigError
-        For a device or an engine that isn't there, or a model of alignments where sequences are expected.
+        For a device or an engine that isn't there, or a model of a kind that this verb does not take.
     ModelFileError
         As `seqray.modelfile.load_model`.
     """
@@ -96,7 +101,7 @@ def open_model(
     on_cpu = engine != "torch" and computing.device == "auto"
     device = "cpu" if on_cpu else torch_device(computing.device)
     model = load_model(options.model, options.backbone).to(device)
-    if not alignments:
+    if not (locators if model.is_locator else alignments):
         model.check_reads_sequences()
     model = model.with_context(options.context)
     if verbose:

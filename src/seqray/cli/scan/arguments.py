@@ -34,8 +34,8 @@ class CallOutputs(Options, heading="output; all files appear together, or none")
     )
     track: tuple[str, ...] = option(
         "--track FILE",
-        "score of every window at its site, a file per strand: x.bw gives x.plus.bw and x.minus.bw; "
-        ".bw or .bedgraph[.gz]; may be repeated",
+        "score of every window at its site, or of every position, a file per strand: x.bw gives x.plus.bw "
+        "and x.minus.bw; .bw or .bedgraph[.gz]; may be repeated",
     )
 
 
@@ -52,14 +52,16 @@ class CallingOptions(Options, heading="calling"):
     """Which peaks are called."""
 
     threshold: Probability | None = option("--threshold P", "lowest probability (default: the model's)")
+    per_kb: Number | None = option(
+        "--per-kb N", "call the best N sites per thousand positions, with a locator"
+    )
     fdr: Probability | None = option(
         "--fdr Q",
         "choose the lowest threshold at which expected false calls are at most this share of all calls",
     )
-    null_mb: Number = option(
+    null_mb: Number | None = option(
         "--null-mb MB",
-        "most Mb of shuffled input to scan for the expected false calls; 0 for none",
-        DEFAULTS.null_mb,
+        "most Mb of shuffled input to scan for comparison; 0 for none (default: 1, for a locator 0)",
     )
     seed: WholeNumber = option("--seed N", "seed of the shuffles", DEFAULTS.seed)
     min_distance: PositiveInt = option(
@@ -93,6 +95,25 @@ class WindowOptions(Options, heading="sequences"):
     )
 
 
+class GeneOptions(Options, heading="genes, for a locator"):
+    """Where genes are from."""
+
+    genes: str | None = option(
+        "--genes FILE|predict|none",
+        "GenBank or GFF3 file, predict them, or know none (default: those of a GenBank input, else predicted "
+        "where the extra 'genes' is installed)",
+    )
+    codon_table: PositiveInt | None = option(
+        "--codon-table N", "of predicted genes (default: 11 or 4, whichever fits)"
+    )
+
+
+class ComputingOptions(EngineOptions, heading="computing"):
+    """Where and how a scan is computed; its ``--precision`` is that of the calls."""
+
+    precision: Literal["fp32", "bf16"] = option("--dtype", "bf16 is faster and less exact", "fp32")
+
+
 class ScanRequest(Request):
     """All options of ``seqray scan``."""
 
@@ -101,5 +122,6 @@ class ScanRequest(Request):
     outputs: ScanOutputs
     calling: CallingOptions
     windows: WindowOptions
+    genes: GeneOptions
     records: RecordOptions
-    computing: EngineOptions
+    computing: ComputingOptions

@@ -145,16 +145,13 @@ def _runs(profile: ScoreProfile) -> Iterator[tuple[int, np.ndarray, int]]:
 
 def settings_facts(detector: Detector, options: ScanOptions) -> dict[str, str]:
     """Describe what was done, for the header of every output."""
-    site = f"index {detector.anchor} of the window of {detector.window}, 0-based"
     facts = {
         "strands": " and ".join(options.strands),
-        "windows": f"{detector.window} letters, stride {options.stride}, refined at stride 1",
-        "site": site if detector.site is not None else f"{site}: its middle, since the model names no site",
+        **detector.facts(options),
         "peaks": f"sites on one strand lie at least {options.min_distance} apart",
-        "ambiguous letters": f"windows with more than {options.max_ambiguous:.3g} of them are not scored",
     }
     if options.skip_soft_masked:
-        facts["soft-masked"] = "windows whose site is a lower-case letter are not scored"
+        facts["soft-masked"] = "sites in lower-case letters are not scored"
     if options.regions is not None:
         facts["parts"] = f"sites within {len(options.regions)} regions only"
     return facts
@@ -166,8 +163,11 @@ def result_facts(result: ScanResult, options: ScanOptions) -> dict[str, str]:
         "threshold": _threshold(result, options),
         "scanned": f"{_sequences(result)}, {result.letters} letters, {result.positions} positions per strand",
         "calls": f"{len(result.calls)}, {result.calls_per_mb:.4g} per Mb",
-        "expected false calls": false_calls(result),
     }
+    if result.genes is not None:
+        facts["genes known"] = f"{result.genes.count}, {result.genes.source}"
+    if not result.from_positions:
+        facts["expected false calls"] = false_calls(result)
     if result.unlike is not None:
         facts["unlike training data"] = f"{100 * result.unlike:.3g} % of windows looked at"
     return facts
@@ -185,6 +185,8 @@ def _threshold(result: ScanResult, options: ScanOptions) -> str:
             if result.threshold is None
             else f"{result.threshold:.9g}, so that {wanted}"
         )
+    if options.per_kb is not None:
+        return f"{result.threshold:.9g}, so that the best {options.per_kb:g} per kb are called"
     origin = "the model's" if options.threshold is None else "as asked"
     return f"{result.threshold:.9g}, {origin}"
 

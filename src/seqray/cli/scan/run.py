@@ -14,6 +14,7 @@ from seqray.cli.common import (
     SkipLog,
     check_files,
     fill,
+    given,
     letters_in,
     open_model,
     open_records,
@@ -36,7 +37,8 @@ __all__ = ["ScanRequest", "run"]
 def run(request: ScanRequest) -> Outcome:
     """Read, scan, write."""
     started = time.monotonic()
-    from seqray.scanning import make_detector
+    from seqray.cli.scan.genes import find_genes, rereadable
+    from seqray.scanning import check_scan_options, make_detector
 
     request = replace(request, command=recorded_command(request.command))
     if request.outputs.shard:
@@ -45,12 +47,20 @@ def run(request: ScanRequest) -> Outcome:
         written = check_outputs(request)
     else:
         scan, written = _scan, call_files(request).paths()
-    check_files([request.input], written, beside=(request.model.model, request.windows.bed))
+    beside = (request.model.model, request.windows.bed, request.genes.genes)
+    check_files([request.input], written, beside=beside)
     options = scan_options(request)
-    model = open_model(request.model, request.computing, verbose=request.verbose)
-    computing = request.computing
-    detector = make_detector(model, batch_size=computing.batch_size, precision=computing.precision)
-    records, lines = scan(request, model, detector, options)
+    model = open_model(request.model, request.computing, locators=True, verbose=request.verbose)
+    check_scan_options(model, given(request))
+    computing, genes, notes = request.computing, None, []
+    with rereadable(request.input, needed=model.is_locator and request.genes.genes != "none") as path:
+        if model.is_locator:
+            genes, notes = find_genes(request, path, model)
+        detector = make_detector(
+            model, batch_size=computing.batch_size, dtype=computing.precision, genes=genes
+        )
+        records, lines = scan(replace(request, input=path), model, detector, options)
+    request.note(*notes)
     request.say(*lines[:-1], f"{lines[-1]}, {time.monotonic() - started:.1f} s")
     return Outcome(records=records)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from seqray.modelfile import TrainedModel
     from seqray.scanning import Detector, ScanOptions
 
-GATHERED = ("strand", "threshold", "fdr", "min_distance")
+GATHERED = ("strand", "threshold", "fdr", "per_kb", "min_distance")
 """Options of a scan that are needed when shards are gathered."""
 
 
@@ -55,7 +55,7 @@ def write_share(
     model
         The model of the detector.
     detector
-        Scores windows.
+        Scores windows or positions.
     options
         How to scan.
 
@@ -96,4 +96,4 @@ def write_share(
         }
         write_shard(target, header | {"skipped": kept} | facts, arrays)
     skips = f", {len(kept)} records skipped" if kept else ""
-    return records.count, [f"shard {number}/{total}: {header['counted']['windows']} windows{skips}"]
+    return records.count, [f"shard {number}/{total}: {header['counted']['windows']} {detector.unit}{skips}"]

@@ -1,0 +1,108 @@
+"""The genes of a scan with a locator: of a file, of a GenBank input, or predicted."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from seqray.core import InputError, NoRecordsError
+
+if TYPE_CHECKING:
+    from seqray.cli.scan.arguments import ScanRequest
+    from seqray.core import SequenceRecord
+    from seqray.modelfile import TrainedModel
+    from seqray.scanning import GeneSource
+
+NO_GENES = (
+    "caution: scanned without genes, by letters alone, which finds far fewer sites at the same precision"
+)
+
+
+@contextmanager
+def rereadable(path: str, *, needed: bool) -> Iterator[str]:
+    """Yield a path that can be read more than once: a pipe is copied to a temporary file.
+
+    Parameters
+    ----------
+    path
+        The input.
+    needed
+        Whether it is read more than once.
+    """
+    if not needed or (path != "-" and os.path.isfile(path)):
+        yield path
+        return
+    from seqray.io import display_name, open_input
+
+    with tempfile.NamedTemporaryFile(prefix="seqray-") as copy:
+        with open_input(path) as source:
+            shutil.copyfileobj(source, copy)
+        copy.flush()
+        try:
+            yield copy.name
+        except InputError as error:
+            where = error.where.replace(copy.name, display_name(path))
+            raise type(error)(error.what, where=where, remedy=error.remedy) from None
+
+
+def find_genes(request: ScanRequest, path: str, model: TrainedModel) -> tuple[GeneSource | None, list[str]]:
+    """Read or predict genes as the command line says.
+
+    Parameters
+    ----------
+    request
+        The parsed command line.
+    path
+        The input, which can be read more than once.
+    model
+        A locator.
+
+    Returns
+    -------
+    source, notes
+        Where genes are from, None for no genes; and what to tell the user.
+    """
+    from seqray.annotation import can_predict_genes, read_genes
+    from seqray.io import display_name
+    from seqray.scanning import genes_of_annotation, predicted_genes
+
+    chosen, table = request.genes.genes, request.genes.codon_table
+
+    def records() -> Iterator[SequenceRecord]:
+        from seqray.io.sequences import read_sequences
+
+        unique, skip = request.records.duplicates, (lambda record: None)
+        return read_sequences(path, model.alphabet, duplicates=unique, on_skip=skip)
+
+    try:
+        if chosen not in (None, "predict", "none"):
+            return genes_of_annotation(read_genes(chosen), records()), []
+        if chosen == "none":
+            return None, []
+        if chosen is None and _is_genbank(path):
+            annotation = read_genes(path)
+            if annotation.count:
+                annotation = replace(annotation, source=f"GenBank {display_name(request.input)}")
+                return genes_of_annotation(annotation, records()), []
+        if chosen is None and not can_predict_genes():
+            return None, [f"{NO_GENES}; give --genes FILE, or pip install 'seqray[genes]' to predict them"]
+        return predicted_genes(records(), table), []
+    except NoRecordsError:
+        return None, []  # the scan says so, or takes it where --allow-empty is given
+    except InputError as error:
+        if chosen is not None:
+            raise
+        return None, [f"{NO_GENES}: {error}"]
+
+
+def _is_genbank(path: str) -> bool:
+    from seqray.io import open_input
+    from seqray.io.sequences import GENBANK, detect_format
+
+    with open_input(path) as handle:
+        return detect_format(handle.peek(1)) == GENBANK

@@ -1,0 +1,121 @@
+"""Scores of a locator along strands of any length.
+
+A strand is cut into chunks that depend on its length alone. Each is computed with the letters around it that
+can change its scores, in one pass of one thread. So a score has the same bits whatever part of the strand is
+asked for, and however many threads work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from seqray.core import Codes, Floats
+from seqray.inference.predictions import Precision
+from seqray.inference.sequences import compute_precision
+from seqray.modelfile import TrainedModel
+
+CHUNK = 1 << 14
+"""Letters of a chunk: the letters around it cost little, and its activations stay in the cache."""
+
+_PHASE = 4  # a chunk and what is around it are whole tokens of this many letters
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Strand:
+    """One strand of a contig, in reading direction.
+
+    Attributes
+    ----------
+    codes
+        (L,) letter codes.
+    tracks
+        (T, L) gene tracks that the model names; None where no genes are known.
+    circular
+        Whether the last letter is followed by the first.
+    """
+
+    codes: Codes
+    tracks: npt.NDArray[np.uint8] | None = None
+    circular: bool = False
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+class StrandScorer:
+    """Scores of the positive class of a locator. Compute within `running`.
+
+    Parameters
+    ----------
+    model
+        A locator.
+    dtype
+        ``bf16`` is faster and less exact.
+    """
+
+    def __init__(self, model: TrainedModel, dtype: Precision = "fp32") -> None:
+        radius = max(network.radius for network in model.locators)
+        self.margin = -(-radius // _PHASE) * _PHASE
+        self._model = model
+        self._dtype: Precision = dtype
+        self._pool: ThreadPoolExecutor | None = None
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Compute as many chunks at a time as torch has threads, each in one thread."""
+        threads = torch.get_num_threads()
+        workers = threads if self._model.device.type == "cpu" else 1
+        torch.set_num_threads(1)
+        try:
+            with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as self._pool:
+                yield
+        finally:
+            self._pool = None
+            torch.set_num_threads(threads)
+
+    def chunks(self, strand: Strand, numbers: Iterable[int]) -> list[Floats]:
+        """Scores of the letters of some chunks, each from 0 to 1; chunk i begins at letter i · `CHUNK`.
+
+        Parameters
+        ----------
+        strand
+            Letters and genes.
+        numbers
+            Of the chunks.
+        """
+        compute = map if self._pool is None else self._pool.map
+        return list(compute(lambda number: self._chunk(strand, number), numbers))
+
+    def _chunk(self, strand: Strand, number: int) -> Floats:
+        start, end = number * CHUNK, min((number + 1) * CHUNK, len(strand))
+        around = start - self.margin, -(-end // _PHASE) * _PHASE + self.margin
+        unknown = self._model.alphabet.unknown
+        device = self._model.device
+        letters = torch.from_numpy(_stretch(strand.codes, *around, strand.circular, unknown)).to(device)
+        tracks = None
+        if strand.tracks is not None:
+            rows = _stretch(strand.tracks, *around, strand.circular, 0)
+            tracks = torch.from_numpy(rows).to(device)[None]
+        with compute_precision(device, self._dtype):
+            logits = self._model.locate(letters[None], tracks)[0, :, self._model.card.positive_index]
+        scores = torch.sigmoid(logits.double()).cpu().numpy()
+        return scores[self.margin : self.margin + end - start]
+
+
+def _stretch(values: npt.NDArray[Any], start: int, end: int, circular: bool, outside: int) -> Any:
+    """A copy of part of the last axis, which may reach beyond its ends or across the origin."""
+    length = values.shape[-1]
+    if circular:
+        return values[..., np.arange(start, end) % length]
+    part = np.full((*values.shape[:-1], end - start), outside, dtype=values.dtype)
+    first, last = max(start, 0), min(end, length)
+    part[..., first - start : last - start] = values[..., first:last]
+    return part

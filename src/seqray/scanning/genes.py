@@ -1,0 +1,94 @@
+"""Where a locator's scan gets the genes of each contig from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+
+from seqray.annotation import (
+    Annotation,
+    Gene,
+    GenePredictor,
+    check_contig,
+    check_names,
+    check_predictable,
+    check_starts,
+    count_starts,
+)
+from seqray.core import DNA, SequenceRecord
+
+
+@dataclass(frozen=True)
+class GeneSource:
+    """Gives the genes of one contig after the other.
+
+    Attributes
+    ----------
+    source
+        Where they are from, in words.
+    find
+        A contig, and whether it is circular, to its genes; None where they are not known.
+    circular
+        Contigs that the source calls circular.
+    """
+
+    source: str
+    find: Callable[[SequenceRecord, bool], tuple[Gene, ...] | None]
+    circular: Collection[str] = frozenset()
+
+
+def genes_of_annotation(annotation: Annotation, records: Iterable[SequenceRecord]) -> GeneSource:
+    """Genes that were read, after a look at all sequences.
+
+    Raises `InputError` for genes that can't be those of the sequences: of other names or lengths, beyond an
+    end, or without start codons.
+
+    Parameters
+    ----------
+    annotation
+        As read. The genes of a contig that it does not name are not known.
+    records
+        All sequences, to compare.
+    """
+    names, with_start, looked_at = [], 0, 0
+    for record in records:
+        names.append(record.id)
+        check_contig(annotation, record.id, len(record))
+        genes = annotation.of(record.id)
+        if genes:
+            found, seen = count_starts(genes, DNA.encode(_dna(record)))
+            with_start, looked_at = with_start + found, looked_at + seen
+    check_names(annotation, names)
+    check_starts(with_start, looked_at, annotation.source)
+
+    def find(record: SequenceRecord, circular: bool) -> tuple[Gene, ...] | None:
+        return annotation.genes.get(record.id)
+
+    return GeneSource(annotation.source, find, annotation.circular)
+
+
+def predicted_genes(records: Iterable[SequenceRecord], table: int | None = None) -> GeneSource:
+    """Genes that are predicted, contig by contig, by what is learned from all sequences.
+
+    Raises `InputError` for a contig that is too long for a bacterium.
+
+    Parameters
+    ----------
+    records
+        All sequences.
+    table
+        Codon table; None chooses.
+    """
+    sequences = (check_predictable(_dna(record), where=f"record '{record.id}'") for record in records)
+    predictor = GenePredictor.train(sequences, table)
+    for _ in sequences:  # training reads a part; too long a contig is refused before the scan
+        pass
+
+    def find(record: SequenceRecord, circular: bool) -> tuple[Gene, ...]:
+        return predictor.genes_of(_dna(record), circular=circular, name=record.id)
+
+    return GeneSource(predictor.source, find)
+
+
+def _dna(record: SequenceRecord) -> str:
+    return record.sequence.replace("U", "T")

@@ -1,0 +1,170 @@
+"""``seqray scan`` with a locator from the command line: genes, pipes, shards, and what is refused."""
+
+import io
+import random
+import sys
+
+import pytest
+
+from seqray.annotation.read import read_genes
+from seqray.cli.dispatch import main
+
+NAMES = ("calls.gff3", "calls.tsv", "x.plus.bedgraph", "x.minus.bedgraph", "x.plus.bw", "x.minus.bw")
+
+
+def letters(length, seed=0):
+    return "".join(random.Random(seed).choices("ACGT", k=length))
+
+
+def genbank(name, text, genes=()):
+    lines = [f"LOCUS       {name} {len(text)} bp    DNA     circular BCT 01-JAN-2024", f"VERSION     {name}"]
+    lines.append("FEATURES             Location/Qualifiers")
+    for number, place in enumerate(genes):
+        lines += [f"     CDS             {place}", f'                     /gene="g{number}"']
+    lines.append("ORIGIN")
+    for i in range(0, len(text), 60):
+        parts = [text[i : i + 60][j : j + 10] for j in range(0, 60, 10)]
+        lines.append(f"{i + 1:>9} {' '.join(filter(None, parts)).lower()}")
+    return "\n".join([*lines, "//", ""])
+
+
+@pytest.fixture
+def genome(tmp_path):
+    path = tmp_path / "genome.fa"
+    path.write_text(f">one first\n{letters(3000)}\n>two\n{letters(700, 1)}\n>tiny\n{letters(40, 2)}\n")
+    return path
+
+
+@pytest.fixture
+def annotation(tmp_path):
+    path = tmp_path / "genes.gff3"
+    rows = [("one", 301, 900, "+"), ("one", 1001, 1900, "-"), ("two", 100, 399, "+")]
+    lines = [f"{c}\ttest\tCDS\t{a}\t{b}\t.\t{s}\t0\tID=cds-{a}" for c, a, b, s in rows]
+    path.write_text("\n".join(["##gff-version 3", *lines, ""]))
+    return path
+
+
+@pytest.fixture
+def scan(locator_file, capfd):
+    def run(*words, verb="scan", status=0):
+        found = main([verb, *map(str, words), "--model", str(locator_file), "--threads", "1"])
+        out, err = capfd.readouterr()
+        assert found == status, err
+        return out, err
+
+    return run
+
+
+def table(text):
+    header, *lines = [line.split("\t") for line in text.splitlines() if not line.startswith("#")]
+    return [dict(zip(header, line, strict=True)) for line in lines]
+
+
+def facts(text):
+    return dict(
+        line[2:].split(": ", 1) for line in text.splitlines() if line.startswith("# ") and ": " in line
+    )
+
+
+def test_genes_of_a_file_and_none_and_predicted_ones(scan, genome, annotation):
+    known, err = scan(genome, "--genes", annotation)
+    assert "caution" not in err
+    assert facts(known)["genes known"] == f"3, GFF3 {annotation}"
+    assert facts(known)["threshold"] == "0.6, the model's"
+    unknown, _ = scan(genome, "--genes", "none")
+    assert facts(unknown)["genes"] == "not known"
+    assert facts(unknown)["threshold"] == "0.55, the model's"
+    assert table(unknown) != table(known)
+    predicted, _ = scan(genome)
+    assert facts(predicted)["genes"].startswith("predicted by pyrodigal")
+    again, _ = scan(genome, "--genes", "predict", "--codon-table", "11")
+    assert table(again) == table(predicted)
+
+
+def test_genes_of_a_genbank_input_are_its_own(scan, tmp_path):
+    path = tmp_path / "x.gb"
+    path.write_text(genbank("r.1", letters(900), ["200..499", "join(801..900,1..80)"]))
+    out, _ = scan(path, "--threshold", "0.3")
+    assert facts(out)["genes known"] == f"2, GenBank {path}"
+    named, _ = scan(path, "--threshold", "0.3", "--genes", path)
+    assert table(named) == table(out)
+    assert [(g.start, g.end) for g in read_genes(path).of("r.1")] == [(199, 499), (800, 980)]
+    # A record without genes has them predicted.
+    path.write_text(genbank("r.1", letters(900)))
+    assert facts(scan(path)[0])["genes"].startswith("predicted")
+
+
+def test_without_the_extra_letters_are_scanned_alone(scan, genome, monkeypatch):
+    monkeypatch.setattr("seqray.annotation.predict.find_spec", lambda name: None)
+    out, err = scan(genome)
+    assert facts(out)["genes"] == "not known"
+    assert "caution: scanned without genes" in err
+    assert "seqray[genes]" in err
+
+
+def test_contigs_too_long_for_a_bacterium(scan, genome, monkeypatch):
+    monkeypatch.setattr("seqray.annotation.predict.MAX_CONTIG", 2000)
+    out, err = scan(genome)
+    assert facts(out)["genes"] == "not known"
+    assert "genes can't be predicted in a contig of 3000 letters" in err
+    _, err = scan(genome, "--genes", "predict", status=2)
+    assert "record 'one': genes can't be predicted" in err
+
+
+@pytest.mark.parametrize("kind", ["fasta", "genbank"])
+def test_a_pipe_gives_what_its_file_gives(scan, genome, tmp_path, monkeypatch, kind):
+    if kind == "genbank":
+        genome = tmp_path / "x.gb"
+        genome.write_text(genbank("r.1", letters(900), ["200..499"]))
+    whole, _ = scan(genome)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(genome.read_bytes())))
+    piped, _ = scan("-")
+    assert table(piped) == table(whole)
+    expected = facts(whole)["genes"].replace(str(genome), "standard input")
+    assert facts(piped)["genes"] == expected
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b">a\nAC!GT\n")))
+    _, err = scan("-", "--strict", status=2)
+    assert "standard input" in err
+
+
+@pytest.mark.parametrize("more", [[], ["--circular"], ["--region", "one:500-1200", "--per-kb", "2"]])
+def test_gathered_shards_are_the_whole_scan(scan, genome, annotation, tmp_path, more):
+    words = [genome, "--genes", annotation, "--min-distance", "9", *more]
+
+    def outputs(folder):
+        folder.mkdir()
+        named = [w for name in NAMES[:2] for w in ("--out", folder / name)]
+        return [*named, "--track", folder / "x.bedgraph", "--track", folder / "x.bw"]
+
+    scan(*words, *outputs(tmp_path / "whole"))
+    shards = [tmp_path / f"{number}.shard" for number in (1, 2, 3)]
+    for number, shard in enumerate(shards, start=1):
+        scan(*words, "--shard", f"{number}/3", "--out", shard)
+    assert main([str(w) for w in ["gather", *shards, *outputs(tmp_path / "gathered")]]) == 0
+    for name in NAMES:
+        assert (tmp_path / "gathered" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+    assert (tmp_path / "whole" / "calls.tsv").read_text().count("\n") > 14
+
+
+def test_what_does_not_fit_is_refused_in_one_line(scan, genome, annotation, tiny_model_file, capfd):
+    for words, message in (
+        (["--stride", "5"], "--stride is for models of windows, and 'tiny-locator' is a locator"),
+        (["--fdr", "0.1"], "--fdr is for models of windows"),
+        (["--genes", "nowhere.gff"], "nowhere.gff: no such file"),
+        (["--threshold", "0.5", "--per-kb", "1"], "'threshold' and 'per-kb' can't both be given"),
+        (["--engine", "onnx"], "the engine 'onnx' computes no locators"),
+    ):
+        _, err = scan(genome, *words, status=2)
+        assert message in err
+        assert len(err.splitlines()) == 1
+    other = annotation.read_text().replace("one\t", "chr\t").replace("two\t", "plasmid\t")
+    annotation.write_text(other)
+    assert "has genes of 'chr', 'plasmid', but" in scan(genome, "--genes", annotation, status=2)[1]
+    assert main(["scan", str(genome), "-m", str(tiny_model_file), "--genes", "none"]) == 2
+    assert "--genes is for locators, and 'tiny' is a model of windows" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["predict"])
+def test_other_verbs_refuse_a_locator(scan, genome, verb):
+    _, err = scan(genome, verb=verb, status=2)
+    assert err == "seqray: error: model 'tiny-locator' is a locator; use it with 'seqray scan'\n"
