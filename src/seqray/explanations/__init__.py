@@ -1,8 +1,9 @@
 """Which positions drive a prediction, and whether the ranking is reliable.
 
 - `attribution`: rollout, gradients, mutagenesis; `checks`: faithfulness, significance; `motifs`
-- `sequences`, `alignments`: from records to explanations; `options`: what is explained, and how
-- `groups`, `targets`: shared by these; `call_windows`: the windows of the calls of a scan
+- `sequences`, `alignments`, `calls`: from records to explanations; `options`: what is explained, and how
+- `groups`, `targets`: shared by these
+- `call_windows`, `stretches`: what a model of windows, or a locator, reads around the calls of a scan
 """
 
 import lazy_loader

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from seqray.core import Alphabet, InputError, SequenceRecord, reverse_complement
 from seqray.core.results import Call, Place
 from seqray.io.tracks import call_ids
+
+Cut = TypeVar("Cut")
 
 
 def extract_call_windows(
@@ -45,43 +48,98 @@ def extract_call_windows(
     InputError
         For a call of another length, on a contig that isn't there, or beyond its end.
     """
-    named = list(call_ids(calls))
-    if best is not None:
-        named = sorted(named, key=lambda pair: -pair[1].score)[:best]
+    named = best_calls(calls, best)
     for name, call in named:
-        if call.end - call.start != window:
-            raise InputError(
-                f"call '{name}' has {call.end - call.start} letters, but the model reads {window}",
-                where=source,
-                remedy="give the model that made the calls",
-            )
+        check_length(name, call, window, window, source)
+    pairs = cut_from_contigs(
+        contigs, named, lambda contig, name, call: _cut(contig, name, call, alphabet), source
+    )
+    return [record for record, _ in pairs], [place for _, place in pairs]
+
+
+def best_calls(calls: Sequence[Call], best: int | None) -> list[tuple[str, Call]]:
+    """Calls with their names, all in their order, or the ``best`` from the highest score down."""
+    named = list(call_ids(calls))
+    return named if best is None else sorted(named, key=lambda pair: -pair[1].score)[:best]
+
+
+def check_length(name: str, call: Call, fewest: int, most: int, source: str) -> None:
+    """Refuse a call that another model has made.
+
+    Parameters
+    ----------
+    name, call
+        The call.
+    fewest, most
+        Letters that a call of the model may have.
+    source
+        Name of the file of calls.
+
+    Raises
+    ------
+    InputError
+        For a call of another length.
+    """
+    if not fewest <= call.end - call.start <= most:
+        raise InputError(
+            f"call '{name}' has {call.end - call.start} letters, but those of the model have {most}",
+            where=source,
+            remedy="give the model that made the calls",
+        )
+
+
+def cut_from_contigs(
+    contigs: Iterable[SequenceRecord],
+    named: Sequence[tuple[str, Call]],
+    cut: Callable[[SequenceRecord, str, Call], Cut],
+    source: str,
+) -> list[Cut]:
+    """Cut something for each call out of its contig, in the order of the calls.
+
+    Parameters
+    ----------
+    contigs
+        Read once, one at a time.
+    named
+        Calls with their names.
+    cut
+        Contig, name and call to what is cut; it is called contig by contig.
+    source
+        Name of the file of calls, for errors.
+
+    Raises
+    ------
+    InputError
+        For a call without a strand, beyond the end of its contig, or on a contig that isn't there.
+    """
     wanted: dict[str, list[tuple[str, Call]]] = {}
     for name, call in named:
         wanted.setdefault(call.contig, []).append((name, call))
-    found: dict[str, tuple[SequenceRecord, Place]] = {}
+    found: dict[str, Cut] = {}
     for contig in contigs:
         for name, call in wanted.get(contig.id, ()):
-            found[name] = _cut(contig, name, call, alphabet, source)
+            _check_place(contig, name, call, source)
+            found[name] = cut(contig, name, call)
     for name, call in named:
         if name not in found:
             raise InputError(
                 f"call '{name}' lies on '{call.contig}', which is not among the sequences", where=source
             )
-    pairs = [found[name] for name, _ in named]
-    return [record for record, _ in pairs], [place for _, place in pairs]
+    return [found[name] for name, _ in named]
 
 
-def _cut(
-    contig: SequenceRecord, name: str, call: Call, alphabet: Alphabet, source: str
-) -> tuple[SequenceRecord, Place]:
-    letters = contig.sequence
+def _check_place(contig: SequenceRecord, name: str, call: Call, source: str) -> None:
     if call.strand not in ("+", "-"):
         raise InputError(f"call '{name}' has the strand '{call.strand}'", where=source, remedy="use + or -")
-    if not 0 <= call.start < len(letters) or call.end > 2 * len(letters):
+    if not 0 <= call.start < len(contig) or call.end > 2 * len(contig):
         where = f"{call.start + 1}-{call.end}"
         raise InputError(
-            f"call '{name}' at {where} lies beyond the end of '{contig.id}' ({len(letters)})", where=source
+            f"call '{name}' at {where} lies beyond the end of '{contig.id}' ({len(contig)})", where=source
         )
+
+
+def _cut(contig: SequenceRecord, name: str, call: Call, alphabet: Alphabet) -> tuple[SequenceRecord, Place]:
+    letters = contig.sequence
     piece = letters[call.start : call.end]
     piece += letters[: max(0, call.end - len(letters))]  # across the origin of a circle
     if call.strand == "-":

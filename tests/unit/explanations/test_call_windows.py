@@ -59,7 +59,7 @@ def test_every_contig_is_looked_up_not_searched():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (call(5, length=30), "call 'promoter_1' has 30 letters, but the model reads 20"),
+        (call(5, length=30), "call 'promoter_1' has 30 letters, but those of the model have 20"),
         (call(5, contig="plasmid"), "lies on 'plasmid', which is not among the sequences"),
         (call(100), "at 101-120 lies beyond the end of 'chr'"),
         (call(-1), "lies beyond the end of 'chr'"),

@@ -18,6 +18,7 @@ from .explanation import (
     Explanation as Explanation,
     Faithfulness as Faithfulness,
     HeadFigures as HeadFigures,
+    InputShares as InputShares,
     Motif as Motif,
     Place as Place,
 )

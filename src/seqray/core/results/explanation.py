@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,8 @@ from seqray.core.arrays import Floats
 class Place:
     """Where a record lies: 0-based, half-open, on the plus strand of ``contig``, ``length`` letters long.
 
-    ``end`` may exceed ``length``, as in `Call`: the record then runs across the origin of a circle.
+    ``end`` may exceed ``length``, as in `Call`: the record then runs across the origin of a circle. A record
+    that is cut from a contig that is not ``circular`` may begin before it and end behind it.
     """
 
     contig: str
@@ -22,11 +23,27 @@ class Place:
     end: int
     strand: str
     length: int
+    circular: bool = True
 
     def positions(self) -> npt.NDArray[np.int64]:
-        """Position in the contig of each letter of the record, in the order in which it is read."""
-        inside = np.arange(self.start, self.end) % self.length
+        """Position in the contig of each letter of the record, in the order in which it is read.
+
+        -1 for a letter beyond the ends of a contig that is not circular.
+        """
+        places = np.arange(self.start, self.end)
+        beyond = (places < 0) | (places >= self.length)
+        inside = np.where(beyond & (not self.circular), -1, places % self.length)
         return inside if self.strand == "+" else inside[::-1]
+
+    def part(self, start: int, stop: int) -> Place:
+        """Where a part of the record lies: its letters ``start`` to ``stop`` in reading direction."""
+        first, end = (start, stop) if self.strand == "+" else (self._size - stop, self._size - start)
+        turns = (self.start + first) // self.length * self.length if self.circular else 0
+        return replace(self, start=self.start + first - turns, end=self.start + end - turns)
+
+    @property
+    def _size(self) -> int:
+        return self.end - self.start
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +95,20 @@ class Explanation:
     q: Floats | None = None
     attention: Floats | None = None
     place: Place | None = None
+
+    def part(self, start: int, stop: int) -> Explanation:
+        """The same for a part of the record, its letters ``start`` to ``stop``."""
+        cut = slice(start, stop)
+        return replace(
+            self,
+            sequence=self.sequence[cut],
+            scores=self.scores[cut],
+            effects=None if self.effects is None else self.effects[cut],
+            p=None if self.p is None else self.p[cut],
+            q=None if self.q is None else self.q[cut],
+            attention=None if self.attention is None else self.attention[..., cut],
+            place=None if self.place is None else self.place.part(start, stop),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,3 +237,37 @@ class Motif:
     consensus: str
     known: str = ""
     similarity: float = float("nan")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InputShares:
+    """What the letters and the genes around a call add to its score.
+
+    Attributes
+    ----------
+    record, id, place, target, probability
+        As in `Explanation`.
+    score
+        Log-odds of ``target``, the mean over the members.
+    letters
+        Share of the letters in the sum of all absolute effects by gradient times input, the rest being that
+        of the gene tracks; letters are compared with the mean letter, tracks with those of unknown genes.
+    without_genes
+        Change of the score when the genes are hidden; 0 where they are not known.
+    shuffled
+        Mean change of the score when a shuffled copy with the same dinucleotides replaces the letters.
+    tracks
+        Effect of each gene track by gradient times input, summed over the positions; its sign is that of the
+        change of the score.
+    """
+
+    record: int
+    id: str
+    place: Place
+    target: str
+    probability: float
+    score: float
+    letters: float
+    without_genes: float
+    shuffled: float
+    tracks: dict[str, float]

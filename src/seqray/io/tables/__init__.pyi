@@ -21,6 +21,7 @@ from .explanations import (
     ranks as ranks,
     write_checks as write_checks,
     write_heads as write_heads,
+    write_shares as write_shares,
 )
 from .labeled import (
     check_label as check_label,

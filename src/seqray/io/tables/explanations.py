@@ -1,4 +1,4 @@
-"""Tables of explained sequences: scores of positions, figures of faithfulness and of attention heads."""
+"""Tables of explained sequences: scores of positions, figures of faithfulness, of heads and of inputs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from pathlib import Path
 import numpy as np
 
 from seqray.core import Floats, Ints
-from seqray.core.results import Check, Explanation, HeadFigures
+from seqray.core.results import Check, Explanation, HeadFigures, InputShares
 from seqray.io.tables.writing import write_table
 
 EXPLANATION_COLUMNS = (
     *("record", "position", "contig", "genomic_position", "strand", "base", "method", "member", "class"),
     *("score", "rank", "sign", "ism_delta", "p", "q"),
+)
+SHARE_COLUMNS = (
+    *("record", "contig", "site", "strand", "class", "probability", "log_odds", "letters", "genes"),
+    *("without_genes", "letters_shuffled", "first_track", "first_effect"),
 )
 CHECK_COLUMNS = ("method", "measure", "against", "value", "low", "high", "records")
 HEAD_COLUMNS = ("member", "layer", "head", "entropy", "distance", "cls_mass", "importance")
@@ -43,7 +47,7 @@ def explanation_rows(explanation: Explanation, top: int | None = None) -> Iterat
     """
     e = explanation
     none = [None] * len(e.scores)
-    places = e.place.positions().tolist() if e.place else none
+    places = [p if p >= 0 else None for p in e.place.positions().tolist()] if e.place else none
     contig, strand = (e.place.contig, e.place.strand) if e.place else (None, None)
     deltas = none if e.effects is None else (e.effects.sum(axis=1) / (e.effects.shape[1] - 1)).tolist()
     p_values, q_values = (none if values is None else values.tolist() for values in (e.p, e.q))
@@ -68,6 +72,27 @@ def write_checks(path: str | Path, checks: Iterable[Check], provenance: Sequence
         Comment lines of the file.
     """
     write_table(path, CHECK_COLUMNS, _cells(checks, CHECK_COLUMNS), provenance)
+
+
+def write_shares(path: str | Path, shares: Iterable[InputShares], provenance: Sequence[str] = ()) -> None:
+    """Write one row per call: what its letters and genes add to its score.
+
+    Parameters
+    ----------
+    path, provenance
+        See `write_checks`.
+    shares
+        Rows of the table.
+    """
+    write_table(path, SHARE_COLUMNS, map(_share_cells, shares), provenance)
+
+
+def _share_cells(s: InputShares) -> tuple[object, ...]:
+    site = int(s.place.positions()[(s.place.end - s.place.start) // 2])
+    track, effect = max(s.tracks.items(), key=lambda pair: abs(pair[1]), default=(None, None))
+    first = (track, effect) if effect else (None, None)
+    record = (s.id, s.place.contig, site, s.place.strand, s.target, s.probability, s.score)
+    return (*record, s.letters, 1 - s.letters, s.without_genes, s.shuffled, *first)
 
 
 def write_heads(path: str | Path, heads: Iterable[HeadFigures], provenance: Sequence[str] = ()) -> None:

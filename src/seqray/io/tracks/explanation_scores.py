@@ -30,6 +30,8 @@ class ScoreTrack:
             values.setdefault(contig, (length, {}))
         _, known = self._strands[place.strand if place else "+"][contig]
         for position, score in zip(positions, explanation.scores.tolist(), strict=True):
+            if position < 0:  # beyond the end of the contig
+                continue
             known[position] = max(score, known.get(position, score))
 
     def write(self, path: str | Path, provenance: Sequence[str], name: str) -> None:

@@ -1,0 +1,289 @@
+"""Explained calls of a locator: stretches in their places, scores of the whole strand, shares."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings, strategies as st
+
+from seqray.core import DNA, Card, ConfigError, InputError, LocatorConfig, ModelConfig, SequenceRecord
+from seqray.core.alphabet import reverse_complement, reverse_complement_codes
+from seqray.core.results import Call, InputShares, Place
+from seqray.explanations import (
+    ExplainOptions,
+    check_calls,
+    check_explained_calls,
+    cut_stretches,
+    explain_calls,
+    input_shares,
+)
+from seqray.explanations.attribution.methods import METHODS
+from seqray.io.tables import explanation_rows, write_shares
+from seqray.io.tracks import ScoreTrack
+from seqray.modelfile import TrainedModel
+from seqray.models.locator import LocatorTransformer
+
+RADIUS = 26  # 4 letters x 4 tokens, 7 letters of the stem, and 3 of the token of the site
+CONFIG = ModelConfig(
+    kind="locator",
+    classes=2,
+    d_model=16,
+    heads=2,
+    layers=1,
+    d_ff=32,
+    positions="rotary",
+    max_length=256,
+    locator=LocatorConfig(tracks=("known", "start"), window=4, stem=8),
+)
+CARD = Card(
+    name="tiny",
+    classes=("start", "stop"),
+    positive="start",
+    window=2 * RADIUS + 1,
+    site=RADIUS,
+    model=CONFIG,
+    members=2,
+    temperature=1.5,
+    locator={"extent": [3, 1]},
+)
+SIZES = {"long": 203, "short": 30}
+CONTIGS = [
+    SequenceRecord(name, "".join(np.random.default_rng(size).choice(list("ACGT"), size)))
+    for name, size in SIZES.items()
+]
+
+
+def network(seed: int) -> LocatorTransformer:
+    torch.manual_seed(seed)
+    net = LocatorTransformer(CONFIG)
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter.mul_(2.0)
+    return net
+
+
+MODEL = TrainedModel(CARD, (network(0), network(1)))
+
+
+def tracks_of(contig: SequenceRecord, strand: str, circular: bool):
+    """Random, but those of one strand are those of the other in reverse, as if the genome were turned."""
+    plus = np.random.default_rng(7).integers(0, 256, (2, len(contig))).astype(np.uint8)
+    return plus if strand == "+" else plus[:, ::-1]
+
+
+def call(site: int, strand: str = "+", contig: str = "long", label: str = "start", score: float = 0.9):
+    start, end = (site - 3, site + 2) if strand == "+" else (site - 1, site + 4)
+    length = SIZES[contig]
+    return Call(contig, max(0, start), min(end, length), strand, site, score, label)
+
+
+def whole_strand(contig: SequenceRecord, strand: str, tracks, *, circular: bool = False):
+    """Scores of all letters of a strand, which is continued on both sides as the rules say."""
+    codes = DNA.encode(contig.sequence)
+    codes = codes if strand == "+" else reverse_complement_codes(codes)
+    margin, length = 400, len(codes)
+    places = np.arange(-margin, length + margin + -(length + 2 * margin) % 4)
+    letters, beside = codes[places % length], tracks[:, places % length]
+    if not circular:
+        outside = (places < 0) | (places >= length)
+        letters[outside], beside[:, outside] = 4, 0
+    logits = MODEL.locate(torch.tensor(letters)[None], torch.tensor(beside.copy())[None])[0]
+    return logits[margin : margin + length].numpy()  # (L, K)
+
+
+def explained(site, strand="+", contig="long", circular=False, **options):
+    chosen = ExplainOptions(**({"shuffles": 0, "effects": False} | options))
+    names = [contig] if circular else []
+    calls = [call(site, strand, contig)]
+    stretches = cut_stretches(MODEL, CONTIGS, calls, tracks_of, circular=names)
+    return list(explain_calls(MODEL, stretches, chosen))
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.sampled_from(["long", "short"]),
+    st.integers(0, 202),
+    st.sampled_from("+-"),
+    st.booleans(),
+    st.sampled_from(["start", "stop"]),
+)
+def test_the_score_is_that_of_the_site_in_the_whole_strand(contig, site, strand, circular, target):
+    site %= SIZES[contig]
+    record = next(one for one in CONTIGS if one.id == contig)
+    scores = whole_strand(record, strand, tracks_of(record, strand, circular), circular=circular)
+    [found] = explained(site, strand, contig, circular, target=target)
+    in_strand = site if strand == "+" else SIZES[contig] - 1 - site
+    expected = 1 / (1 + np.exp(-scores[in_strand, CARD.classes.index(target)]))
+    assert found.probability == pytest.approx(expected, abs=1e-5)
+
+
+@given(st.integers(0, 202), st.sampled_from("+-"), st.booleans(), st.sampled_from(["long", "short"]))
+def test_each_letter_lies_where_its_position_says(site, strand, circular, contig):
+    site %= SIZES[contig]
+    [stretch] = cut_stretches(
+        MODEL, CONTIGS, [call(site, strand, contig)], tracks_of, circular=[contig] if circular else []
+    )
+    record = next(one for one in CONTIGS if one.id == contig)
+    places = stretch.place.positions()
+    assert places[RADIUS] == site
+    letters = [record.sequence[p] if p >= 0 else "N" for p in places]
+    if strand == "-":
+        letters = [reverse_complement(x) for x in letters]
+    assert "".join(letters) == DNA.decode(stretch.codes)
+    known = np.arange(site - RADIUS, site + RADIUS + 1)
+    inside = len(known) if circular else np.count_nonzero((known >= 0) & (known < SIZES[contig]))
+    assert np.count_nonzero(places >= 0) == inside
+
+
+@pytest.mark.parametrize("site", [0, 5, 100, 202])
+@pytest.mark.parametrize("circular", [False, True])
+@pytest.mark.parametrize("method", list(METHODS))
+def test_a_call_is_explained_alike_on_the_reverse_complement(site, circular, method):
+    """Contig lengths are no multiple of 4, so the two strands have tokens of their own."""
+    length = SIZES["long"]
+    turned = [SequenceRecord("long", reverse_complement(CONTIGS[0].sequence))]
+    names = ["long"] if circular else []
+
+    def tracks_of_turned(contig, strand, circle):
+        return tracks_of(contig, "-" if strand == "+" else "+", circle)
+
+    there = cut_stretches(MODEL, CONTIGS, [call(site, "-")], tracks_of, circular=names)
+    back = cut_stretches(MODEL, turned, [call(length - 1 - site)], tracks_of_turned, circular=names)
+    options = ExplainOptions(methods=(method,), shuffles=2)
+    [one], [other] = explain_calls(MODEL, there, options), explain_calls(MODEL, back, options)
+    assert one.sequence == other.sequence
+    np.testing.assert_array_equal(one.scores, other.scores)
+    np.testing.assert_array_equal(one.p, other.p)
+    np.testing.assert_array_equal(
+        np.where(one.place.positions() < 0, -1, length - 1 - one.place.positions()),
+        other.place.positions(),
+    )
+
+
+def test_every_method_and_member_is_given():
+    found = explained(60, methods=tuple(METHODS), members="each", effects=True)
+    assert [(e.method, e.member) for e in found] == [
+        (method, member) for method in METHODS for member in ("mean", "1", "2")
+    ]
+    for e in found:
+        assert e.scores.shape == (2 * RADIUS + 1,)
+        assert e.effects.shape == (2 * RADIUS + 1, 4)
+        assert (e.id, e.label, e.target) == ("start_1", "start", "start")
+    for mean, one, two in zip(found[::3], found[1::3], found[2::3], strict=True):
+        np.testing.assert_allclose(mean.scores, (one.scores + two.scores) / 2, atol=1e-12)
+
+
+def test_best_calls_come_first_and_the_class_may_be_that_called():
+    calls = [call(50, score=0.5), call(60, label="stop", score=0.9), call(10, contig="short", score=0.7)]
+    stretches = cut_stretches(MODEL, iter(CONTIGS), calls, tracks_of, best=2)
+    assert [one.id for one in stretches] == ["stop_2", "start_3"]
+    options = ExplainOptions(target="called", shuffles=0)
+    assert [e.target for e in explain_calls(MODEL, stretches, options)] == ["stop", "start"]
+
+
+def test_input_shares_by_hand():
+    [stretch] = cut_stretches(MODEL, CONTIGS, [call(80)], tracks_of)
+    found = input_shares(MODEL, 3, stretch)
+    plus = tracks_of(CONTIGS[0], "+", False)
+    with_genes = whole_strand(CONTIGS[0], "+", plus)[80, 0]
+    without = whole_strand(CONTIGS[0], "+", np.zeros_like(plus))[80, 0]
+    assert (found.record, found.id, found.target) == (3, "start_1", "start")
+    assert found.score == pytest.approx(with_genes, abs=1e-5)
+    assert found.without_genes == pytest.approx(without - with_genes, abs=1e-5)
+    assert 0 < found.letters < 1
+    assert list(found.tracks) == ["known", "start"]
+    assert found.shuffled != 0
+
+
+def test_without_genes_the_letters_have_it_all():
+    [stretch] = cut_stretches(MODEL, CONTIGS, [call(80)], lambda *_: None)
+    found = input_shares(MODEL, 0, stretch)
+    assert (found.letters, found.without_genes) == (1.0, 0.0)
+    assert set(found.tracks.values()) == {0.0}
+
+
+def test_rankings_of_calls_are_checked():
+    calls = [call(site, strand) for site in (20, 60, 100, 140, 202) for strand in "+-"]
+    stretches = cut_stretches(MODEL, CONTIGS, calls, tracks_of)
+    found = check_calls(MODEL, stretches, ExplainOptions(methods=("rollout", "input-x-gradient")))
+    assert list(found.verdicts) == ["rollout", "input-x-gradient", "ism"]
+    gains = {c.method: c for c in found.checks if c.measure == "deletion_gain"}
+    assert gains["ism"].low > 0  # what letters do one by one tells more than random orders
+    assert gains["ism"].records == len(calls)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (Call("long", 10, 60, "+", 30, 0.9, "start"), "has 50 letters, but those of the model have 5"),
+        (call(60, label="enhancer"), "is a enhancer; the model knows start, stop"),
+        (Call("other", 10, 15, "+", 13, 0.9, "start"), "lies on 'other', which is not among"),
+        (Call("short", 28, 30, "+", 31, 0.9, "start"), "has its site at 32, beyond the end of 'short'"),
+        (Call("long", 10, 15, ".", 13, 0.9, "start"), "has the strand '.'"),
+    ],
+)
+def test_calls_that_are_not_of_this_genome_and_model_are_refused(wrong, message):
+    with pytest.raises(InputError, match=message):
+        cut_stretches(MODEL, CONTIGS, [wrong], tracks_of, source="calls.gff3")
+
+
+def test_a_locator_is_explained_by_calls_only():
+    assert check_explained_calls("c.gff3") == "c.gff3"
+    with pytest.raises(ConfigError, match="name them by --calls"):
+        check_explained_calls(None)
+
+
+def test_positions_beyond_the_ends_of_a_line_are_none():
+    assert Place("c", -2, 3, "+", 2, circular=False).positions().tolist() == [-1, -1, 0, 1, -1]
+    assert Place("c", -1, 3, "-", 3, circular=False).positions().tolist() == [2, 1, 0, -1]
+    assert Place("c", 1, 4, "+", 2).positions().tolist() == [1, 0, 1]
+
+
+@given(st.integers(-9, 9), st.integers(1, 25), st.sampled_from("+-"), st.booleans(), st.data())
+def test_a_part_of_a_place_has_its_positions(start, size, strand, circular, data):
+    place = Place("c", start % 10 if circular else start, 0, strand, 10, circular)
+    place = replace(place, end=place.start + size)
+    first = data.draw(st.integers(0, size - 1))
+    stop = data.draw(st.integers(first + 1, size))
+    part = place.part(first, stop)
+    assert part.positions().tolist() == place.positions()[first:stop].tolist()
+    assert not circular or 0 <= part.start < 10
+
+
+def test_a_part_of_an_explanation():
+    [whole] = explained(60, "-", methods=("ism",), effects=True, shuffles=2)
+    part = whole.part(RADIUS - 5, RADIUS + 5)
+    assert part.sequence == whole.sequence[RADIUS - 5 : RADIUS + 5]
+    assert part.place.positions()[5] == whole.place.positions()[RADIUS] == 60
+    for name in ("scores", "effects", "p", "q"):
+        np.testing.assert_array_equal(getattr(part, name), getattr(whole, name)[RADIUS - 5 : RADIUS + 5])
+
+
+def test_letters_beyond_the_end_have_no_place_in_tables_and_tracks(tmp_path):
+    [e] = explained(2)
+    rows = list(explanation_rows(e))
+    assert [row[3] for row in rows] == [None] * (RADIUS - 2) + list(range(RADIUS + 3))
+    track = ScoreTrack()
+    track.add(e)
+    track.write(tmp_path / "x.bedgraph", [], "x")
+    lines = (tmp_path / "x.plus.bedgraph").read_text().splitlines()
+    found = [line.split("\t") for line in lines if line.startswith("long\t")]
+    assert {int(start) for _, start, *_ in found} <= set(range(RADIUS + 3))
+    assert len(found) >= 1
+
+
+def test_the_table_of_inputs(tmp_path):
+    shares = InputShares(
+        *(0, "start_1", Place("long", 30, 35, "-", 90), "start", 0.75, 1.1, 0.25, -2.0, -3.0),
+        {"known": 0.5, "start": -0.75},
+    )
+    write_shares(tmp_path / "x.tsv", [shares])
+    header, row = (line.split("\t") for line in (tmp_path / "x.tsv").read_text().splitlines()[-2:])
+    assert dict(zip(header, row, strict=True)) == {
+        **{"record": "start_1", "contig": "long", "site": "32", "strand": "-", "class": "start"},
+        **{"probability": "0.75", "log_odds": "1.1", "letters": "0.25", "genes": "0.75"},
+        **{"without_genes": "-2", "letters_shuffled": "-3", "first_track": "start", "first_effect": "-0.75"},
+    }
