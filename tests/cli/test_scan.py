@@ -2,7 +2,9 @@
 
 import gzip
 import io
+import json
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -118,6 +120,47 @@ def test_tracks_hold_the_score_of_every_window(scan, genome, tmp_path, tiny_mode
 
 
 # --- the same input gives the same output -------------------------------------------------------------------
+
+
+def test_the_page_shows_the_calls_of_the_table(scan, genome, tmp_path):
+    page, calls, track = tmp_path / "page.html", tmp_path / "calls.tsv", tmp_path / "score.bw"
+    outputs = ["--out", calls, "--html", page, "--track", track]
+    assert scan(genome, "--threshold", "0.6", *outputs)[0] == 0
+    text = page.read_text(encoding="utf-8")
+    data = json.loads(re.search(r"<script type=application/json id=data>(.*?)</script>", text)[1])
+    shown = [
+        (data["names"][contig], int(site) - 1, "+-"[int(minus)])
+        for contig, site, minus in zip(data["contig"], np.cumsum(data["site"]), data["minus"], strict=True)
+    ]
+    rows = table(calls.read_text())
+    assert shown == [(row["contig"], int(row["site"]), row["strand"]) for row in rows]
+    assert data["score"] == pytest.approx([float(row["score"]) for row in rows], abs=6e-4)
+    assert len(shown) > 5
+    assert f"<dt>Calls<dd><b>{len(rows)}</b>" in text
+    assert text.count("<article") == min(48, len(rows))
+
+
+def test_scores_on_the_page_are_those_of_the_tracks(scan, genome, tmp_path, monkeypatch):
+    kept = []
+    monkeypatch.setattr("seqray.cli.scan.page.render_scan", lambda report: kept.append(report) or "")
+    track = tmp_path / "score.bw"
+    assert scan(genome, "--threshold", "0.6", "--html", tmp_path / "page.html", "--track", track)[0] == 0
+    (report,) = kept
+    lengths = {contig.name: contig.length for contig in report.contigs}
+    assert lengths == {"one": 3000, "two": 1500}
+    with (
+        pyBigWig.open(str(tmp_path / "score.plus.bw")) as plus,
+        pyBigWig.open(str(tmp_path / "score.minus.bw")) as minus,
+    ):
+        for i, profiles in report.profiles.items():
+            call = report.calls[i]
+            for strand, values in zip((plus, minus), profiles, strict=True):
+                first, last = max(0, call.site - 400), min(lengths[call.contig], call.site + 401)
+                expected = strand.values(call.contig, first, last)
+                at = first - (call.site - 400)
+                assert values[at : at + last - first] == pytest.approx(expected, abs=1e-3, nan_ok=True)
+                assert np.isnan(values[:at]).all()
+                assert np.isnan(values[at + last - first :]).all()
 
 
 def test_two_runs_give_the_same_bytes(scan, genome, tmp_path):

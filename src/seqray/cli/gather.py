@@ -50,7 +50,7 @@ def run(request: GatherRequest) -> Outcome:
 def _gather(
     request: GatherRequest, shards: Sequence[ShardFile], options: ScanOptions, files: CallFiles
 ) -> ScanResult:
-    from seqray.cli.scan import result_facts
+    from seqray.cli.scan import cautions, result_facts
     from seqray.io import Staging
     from seqray.scanning import gather_shards, skipped_records
 
@@ -61,7 +61,11 @@ def _gather(
             for record in skipped_records(shards[0]):
                 skipped(record)
             result = gather_shards(shards, options, staged.callbacks())
-        staged.write(result, _provenance(request, shards[0], result_facts(result, options)))
+        facts = _provenance(request, shards[0], result_facts(result, options))
+        staged.write(result, facts)
+        if staged.page is not None:
+            model = shards[0].header["model"][0]
+            staged.page.write(result, facts, list(cautions(result, options)), model)
     return result
 
 

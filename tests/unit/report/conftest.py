@@ -11,15 +11,19 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from seqray.annotation import Gene
 from seqray.core.alphabet import DNA, RNA, Alphabet
 from seqray.core.card import Card
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import Alignment
+from seqray.core.results import Box, Call, CallContext
 from seqray.core.results.alignment import AlignmentExplanation, AlignmentScores
 from seqray.core.results.explanation import Check, Curve, Explanation, Faithfulness, HeadFigures, Motif, Place
 from seqray.explanations.attribution.column_pairs import pair_table, structure_of
 from seqray.report.pages.alignments import AlignmentReport
+from seqray.report.pages.scan import Expected, ScannedContig, ScanReport, shown_calls
 from seqray.report.pages.sequences import SequenceReport
+from seqray.report.svg.call_map import CALL_REACH, STRIP_END, STRIP_START
 
 METHODS = (("ism", True), ("rollout", False), ("integrated-gradients", True))
 
@@ -251,3 +255,58 @@ def decoded() -> Callable[[str], tuple[np.ndarray, list[tuple[int, ...]]]]:
         return np.array(image), [tuple(palette[i : i + 3]) for i in range(0, len(palette), 3)]
 
     return read
+
+
+def made_call_report(
+    calls: int = 60,
+    length: int = 100_000,
+    genes: int = 80,
+    names: str = "g{}",
+    contig: str = "chromosome",
+    **more: Any,
+) -> ScanReport:
+    """A scan of one sequence: genes of 600 letters at equal distances, calls at random."""
+    rng = np.random.default_rng(1)
+    starts = np.arange(genes) * (length // max(1, genes))
+    annotated = [Gene(int(s), int(s) + 600, "+-"[i % 2], names.format(i)) for i, s in enumerate(starts)]
+    sites = np.sort(rng.choice(length, calls, replace=False))
+    found = []
+    for i, site in enumerate(sites.tolist()):
+        strand = "+-"[int(rng.integers(2))]
+        context = CallContext(
+            probability=float(rng.random()),
+            gene=names.format(i % max(1, genes)) if genes else "",
+            locus=f"b{i:04d}" if genes else "",
+            distance=int(rng.integers(300)) if genes else None,
+            minus10=Box(site - 12, "TATAAT"),
+            minus35=Box(site - 35, "TTGACA"),
+            spacer=17,
+        )
+        found.append(Call(contig, site, site + 1, strand, site, float(rng.uniform(0.1, 1)), "start", context))
+    best, doubtful = shown_calls(np.array([call.score for call in found]))
+    profiles = {i: tuple(rng.random((2, 2 * CALL_REACH + 1))) for i in [*best, *doubtful]}
+    settings: dict[str, Any] = {
+        "title": "Scan of a genome",
+        "calls": found,
+        "contigs": [ScannedContig(contig, length, circular=True)],
+        "genes": {contig: annotated} if genes else {},
+        "gene_source": "read from genome.gbk",
+        "profiles": profiles,
+        "letters": dict.fromkeys(profiles, "A" * (STRIP_END - STRIP_START)),
+        "shares": {i: rng.normal(size=STRIP_END - STRIP_START) for i in profiles},
+        "threshold": 0.1,
+        "expected_precision": "0.44",
+        "expected_note": "0.38 to 0.51 in a species",
+        "expected": [Expected("a species", False, 1.0, 0.5, 0.44, 0.38, 0.51)],
+        "cautions": ["unlike the training data"],
+        "provenance": ["seqray 0"],
+        "model": "made-up",
+        "card": made_card(),
+    }
+    return ScanReport(**{**settings, **more})
+
+
+@pytest.fixture(scope="session")
+def made_scan() -> Callable[..., ScanReport]:
+    """Make the data of the page of a scan; see `made_call_report`."""
+    return made_call_report

@@ -1,5 +1,6 @@
 """The page in a real browser: hostile names are text, and the controls do what they say."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ from html import unescape
 import pytest
 
 from seqray.report.pages.alignments import render_alignments
+from seqray.report.pages.scan import render_scan
 from seqray.report.pages.sequences import render_sequences
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -108,3 +110,69 @@ def test_the_page_of_alignments_shows_names_as_text(explained, report, tmp_path)
     drawn = re.findall(r"<rect[^>]*><title>([^<]*)</title>", page)
     assert sum(title.startswith("column ") for title in drawn) == 20
     assert sum(title.startswith("columns ") for title in drawn) == 12
+
+
+SEARCH = """<script>
+const report = {};
+const rows = () => document.querySelectorAll("#table tbody tr");
+const cells = (n) => [...rows()].map((row) => row.children[n].textContent);
+const type = (id, text) => {
+  const input = document.querySelector(id);
+  input.value = text;
+  input.dispatchEvent(new Event("input"));
+};
+const sort = (column) => document.querySelector(`[data-column=${column}]`).click();
+report.all = rows().length;
+report.shown = document.querySelector("#shown").textContent;
+sort("score");
+report.best = cells(2)[0];
+sort("score");
+report.worst = cells(2)[0];
+document.querySelector("#next").click();
+report.second = rows().length;
+type("#query", "G7");
+report.gene = [...new Set(cells(4))].sort().join();
+type("#query", "1,001-2,000");
+report.range = cells(0).map((text) => Number(text.replace(",", ""))).every((n) => n >= 1001 && n <= 2000);
+report.found = rows().length;
+type("#query", "");
+type("#least", "0.9");
+report.high = cells(2).every((text) => Number(text) >= 0.9) && rows().length;
+type("#query", "onerror");
+report.hostile = cells(6)[0];
+document.documentElement.dataset.report = JSON.stringify(report);
+</script></body>"""
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium, chromium-browser or google-chrome on this machine")
+def test_the_table_of_calls_sorts_and_searches(made_scan, tmp_path):
+    data = made_scan(calls=150)
+    calls = list(data.calls)
+    hostile = replace(calls[3].context, gene=HOSTILE[1], within=HOSTILE[1])
+    calls[3] = replace(calls[3], score=0.95, context=hostile)
+    page = render_scan(replace(data, calls=calls, title="Safe & sound"))
+    page = dump(without_policy(page).replace("</body>", SEARCH), tmp_path)
+    scores = sorted(call.score for call in calls)
+    found = json.loads(unescape(re.search(r'data-report="([^"]*)"', page)[1]))
+    assert found == {
+        "all": 100,
+        "shown": "150 of 150 calls",
+        "best": f"{scores[-1]:.3f}",
+        "worst": f"{scores[0]:.3f}",
+        "second": 50,
+        "gene": ",".join(sorted({call.context.gene for call in calls if "g7" in call.context.gene})),
+        "range": True,
+        "found": sum(1001 <= call.site + 1 <= 2000 for call in calls),
+        "high": sum(round(score, 3) >= 0.9 for score in scores),
+        "hostile": HOSTILE[1],
+    }
+    assert re.findall(r"<title>([^<]*)</title>", page)[0] == "Safe &amp; sound"
+    assert "<img" not in page
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium, chromium-browser or google-chrome on this machine")
+def test_the_policy_lets_the_table_be_laid_out(made_scan, tmp_path):
+    foreign = "<script>document.title = 'owned'</script></body>"
+    page = dump(render_scan(made_scan(calls=5)).replace("</body>", foreign), tmp_path)
+    assert page.count('<td class="n">') >= 5
+    assert "<title>Scan of a genome</title>" in page

@@ -29,6 +29,7 @@ class CallOutputs(Options, heading="output; all files appear together, or none")
     out: tuple[str, ...] = option(
         "--out -o FILE", "calls as .gff3, .bed or .tsv (+ .gz); may be repeated (default: TSV on stdout)"
     )
+    html: str | None = option("--html FILE", "a page with figures, maps of calls and a table to search")
     format: Literal["gff3", "bed", "tsv"] | None = option(
         "--format", "format of an output without a known suffix, such as '-'"
     )

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Annotated
 
-OUTPUT_OPTIONS = ("--out", "-o", "--track", "--format", "--skipped")
+OUTPUT_OPTIONS = ("--out", "-o", "--html", "--track", "--format", "--skipped")
 _SHARD_OPTIONS = ("--shard",)
 _SHORT = re.compile("-[^-]")
 _MESSAGE_OPTIONS = ("--quiet", "-q", "--verbose", "--log-json", "--debug")

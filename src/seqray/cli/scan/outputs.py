@@ -16,6 +16,7 @@ from seqray.scanning import Detector, ScanCallbacks, ScanOptions, ScanResult, Sc
 
 if TYPE_CHECKING:
     from seqray.cli.scan.arguments import CallOutputs
+    from seqray.cli.scan.page import ScanPage
     from seqray.io import Staging
     from seqray.io.sequences import OnSkip
 
@@ -35,11 +36,14 @@ class CallFiles:
         Files for calls, with the format of each: ``gff3``, ``bed`` or ``tsv``.
     tracks, skipped
         Names of tracks, without the strand, and of the table of skipped records, if there is one.
+    page
+        Name of the page, if there is one.
     """
 
     calls: Sequence[tuple[str, str]]
     tracks: Sequence[str] = ()
     skipped: str | None = None
+    page: str | None = None
 
     @classmethod
     def plan(cls, outputs: CallOutputs, skipped: str | None) -> CallFiles:
@@ -51,12 +55,12 @@ class CallFiles:
             For a name without a known suffix where no format was chosen.
         """
         calls = [(path, _format(path, outputs.format)) for path in outputs.out or ["-"]]
-        return cls(calls, outputs.track, skipped)
+        return cls(calls, outputs.track, skipped, outputs.html)
 
     def paths(self) -> list[str | None]:
         """Every file that will be written."""
         tracks = [str(path) for track in self.tracks for path in track_paths(track).values()]
-        return [*(path for path, _ in self.calls), *tracks, self.skipped]
+        return [*(path for path, _ in self.calls), *tracks, self.skipped, self.page]
 
     @contextmanager
     def stage(self, staging: Staging, provenance: Sequence[str], name: str) -> Iterator[StagedCalls]:
@@ -71,9 +75,17 @@ class CallFiles:
         """
         calls = [(staging.path(path), kind) for path, kind in self.calls]
         skipped = staging.path(self.skipped) if self.skipped else None
+        page = self._open_page(staging, name)
         writers = [TrackWriter(staging.path(path), provenance, name) for path in self.tracks]
         with ExitStack() as stack:
-            yield StagedCalls(calls, [stack.enter_context(writer) for writer in writers], skipped)
+            yield StagedCalls(calls, [stack.enter_context(writer) for writer in writers], skipped, page)
+
+    def _open_page(self, staging: Staging, name: str) -> ScanPage | None:
+        if self.page is None:
+            return None
+        from seqray.cli.scan.page import ScanPage
+
+        return ScanPage(staging.path(self.page), name)
 
 
 def _format(path: str, chosen: str | None) -> str:
@@ -95,17 +107,19 @@ class StagedCalls:
     calls: Sequence[tuple[str | Path, str]]
     tracks: Sequence[TrackWriter]
     skipped: str | Path | None
+    page: ScanPage | None
 
     def callbacks(
         self, on_skip: OnSkip | None = None, on_progress: OnProgress | None = None
     ) -> ScanCallbacks:
-        """Functions through which a scan writes its tracks."""
-        return ScanCallbacks(
+        """Functions through which a scan writes its tracks and fills its page."""
+        callbacks = ScanCallbacks(
             on_skip=on_skip,
             on_contig=self._begin if self.tracks else None,
             on_profile=self._add if self.tracks else None,
             on_progress=on_progress,
         )
+        return callbacks if self.page is None else self.page.callbacks(callbacks)
 
     def _begin(self, contig: str, length: int) -> None:
         for writer in self.tracks:

@@ -115,6 +115,9 @@ def _scan(
             read = partial(read_sequences, soft_masks=options.skip_soft_masked)
             records = open_records(read, [request.input], request.records, model.alphabet, skipped)
             result = scan_sequences(detector, origin.watch(records), options, callbacks)
-        staged.write(result, provenance(request.command, model, facts | result_facts(result, options)))
-    findings = [*origin.findings(), *(f"caution: {text}" for text in cautions(result, options))]
+        lines = provenance(request.command, model, facts | result_facts(result, options))
+        staged.write(result, lines)
+        findings = [*origin.findings(), *(f"caution: {text}" for text in cautions(result, options))]
+        if staged.page is not None:
+            staged.page.write(result, lines, findings, model.card.name, model.card)
     return records.count, [*(f"seqray: {line}" for line in findings), summary(result, skipped.count)]

@@ -33,7 +33,12 @@ def check_outputs(request: ScanRequest) -> list[str]:
         Without one ``--out``, and for outputs that are written when the shards are gathered.
     """
     outputs = request.outputs
-    later = {"track": outputs.track, "format": outputs.format, "skipped": request.records.skipped}
+    later = {
+        "html": outputs.html,
+        "track": outputs.track,
+        "format": outputs.format,
+        "skipped": request.records.skipped,
+    }
     for name in filter(later.get, later):
         raise ConfigError(
             f"--shard and --{name} can't both be given", remedy=f"give --{name} to 'seqray gather'"

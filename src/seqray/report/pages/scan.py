@@ -92,8 +92,10 @@ class ScanReport:
         What speaks against trusting the calls.
     provenance
         Lines that say how the page was made.
+    model
+        Name of the model.
     card
-        Of the model.
+        Of the model; None if only its name is known.
     """
 
     title: str
@@ -110,7 +112,8 @@ class ScanReport:
     expected: Sequence[Expected] = ()
     cautions: Sequence[str] = ()
     provenance: Sequence[str]
-    card: Card
+    model: str
+    card: Card | None = None
 
 
 def shown_calls(scores: Floats, most: int = SHOWN) -> tuple[list[int], list[int]]:
@@ -153,10 +156,10 @@ def render_scan(report: ScanReport) -> str:
                 "Doubtful calls",
                 words.maps([cards[i] for i in doubtful], report, "doubtful"),
             ),
-            "where": ("Where the calls lie", _where(report)),
+            "where": ("Where the calls lie" if report.genes else "Scores of the calls", _where(report)),
             "expected": ("How many of these calls are right?", words.expected(report)),
             "all": ("All calls", _all_calls(report, named)),
-            "card": card_section(report.card),
+            "card": ("Model card", words.folded(card_section(report.card)[1]) if report.card else ""),
         },
         report.provenance,
         notes=report.cautions,
@@ -186,11 +189,11 @@ def _figures(report: ScanReport) -> dict[str, Markup]:
         from_ = f": {report.gene_source}" if report.gene_source else ""
         shown["Calls per gene"] = words.figure(fixed(calls / genes, 2), f"{genes:,} genes{from_}")
     else:
-        shown["Genes"] = words.figure("none", report.gene_source or "only letters were read")
+        shown["Genes"] = words.figure("none", report.gene_source or "only letters were read", True)
     shown["Precision to expect"] = words.figure(
-        report.expected_precision or "not known", report.expected_note
+        report.expected_precision or "not known", report.expected_note, not report.expected_precision
     )
-    shown["Model"] = words.figure(report.card.name, report.card.summary)
+    shown["Model"] = words.figure(report.model, report.card.summary if report.card else "", True)
     return shown
 
 

@@ -1,0 +1,167 @@
+"""The page of a scan: what it keeps while the scan runs, and its words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from seqray.calibration import ExpectedPrecision
+from seqray.core import Floats, Ints
+from seqray.io import open_output
+from seqray.report.pages import Expected, ScannedContig, ScanReport, render_scan, shown_calls
+from seqray.report.svg import CALL_REACH
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from seqray.calibration import Expectation
+    from seqray.core import Card
+    from seqray.core.results import Call
+    from seqray.scanning import ScanCallbacks, ScanResult, ScoreProfile
+
+_MOST_LETTERS = 50_000_000  # of the input; above, scores are not kept, which would take 4 bytes a letter
+_NO_PROFILES = f"curves of scores are left out for inputs above {_MOST_LETTERS // 10**6} Mb"
+
+
+class ScanPage:
+    """Keeps contigs and scores of a scan, and writes its page.
+
+    Parameters
+    ----------
+    path
+        Where the page is written.
+    label
+        Name of the class that is called.
+    """
+
+    def __init__(self, path: str | Path, label: str) -> None:
+        self._path = path
+        self._label = label
+        self._lengths: dict[str, int] = {}
+        self._letters = 0
+        self._scores: dict[tuple[str, str], np.ndarray] = {}
+
+    def callbacks(self, others: ScanCallbacks) -> ScanCallbacks:
+        """The same callbacks, with those that fill the page."""
+        return replace(
+            others,
+            on_contig=_both(others.on_contig, self._begin),
+            on_profile=_both(others.on_profile, self._keep),
+        )
+
+    def _begin(self, contig: str, length: int) -> None:
+        self._lengths[contig] = length
+        self._letters += length
+        if self._letters > _MOST_LETTERS:
+            self._scores.clear()
+
+    def _keep(self, profile: ScoreProfile) -> None:
+        """Keep a piece of a profile; each value holds up to the next site."""
+        if self._letters > _MOST_LETTERS:
+            return
+        key = (profile.contig, profile.strand)
+        if key not in self._scores:
+            self._scores[key] = np.full(profile.length, np.nan, dtype=np.float16)
+        scores = self._scores[key]
+        for step in range(int(profile.gaps.max(initial=0))):
+            held = profile.gaps > step
+            scores[(profile.sites[held] + step) % profile.length] = profile.scores[held]
+
+    def write(
+        self,
+        result: ScanResult,
+        lines: Sequence[str],
+        cautions: Sequence[str],
+        model: str,
+        card: Card | None = None,
+    ) -> None:
+        """Write the page.
+
+        Parameters
+        ----------
+        result
+            Of the scan.
+        lines
+            Provenance.
+        cautions
+            What speaks against trusting the calls.
+        model, card
+            Name of the model, and its card if it is at hand.
+        """
+        calls = result.calls
+        shown = [i for group in shown_calls(calls.scores) for i in group]
+        kept = self._letters <= _MOST_LETTERS
+        around = {i: self._around(calls[i], calls.circular) for i in shown} if kept else {}
+        contigs = [ScannedContig(name, n, name in calls.circular) for name, n in self._lengths.items()]
+        precision, note, expected = _expected(result, card)
+        report = ScanReport(
+            title=f"Scan for {self._label} in {_named(contigs)}",
+            calls=calls,
+            contigs=contigs,
+            profiles=around,
+            threshold=result.threshold,
+            expected_precision=precision,
+            expected_note=note,
+            expected=expected,
+            cautions=[text.removeprefix("caution: ") for text in cautions],
+            provenance=[*lines, *([] if kept else [_NO_PROFILES])],
+            model=model,
+            card=card,
+        )
+        with open_output(self._path) as handle:
+            handle.write(render_scan(report).encode())
+
+    def _around(self, call: Call, circular: Collection[str]) -> tuple[Floats, Floats]:
+        """Scores of both strands around a call; nan beyond the ends of a linear contig."""
+        length = self._lengths[call.contig]
+        places = np.arange(call.site - CALL_REACH, call.site + CALL_REACH + 1)
+        beyond = np.zeros(len(places), dtype=bool)
+        if call.contig not in circular:
+            beyond = (places < 0) | (places >= length)
+        plus, minus = (self._strand(call.contig, strand, places % length, beyond) for strand in "+-")
+        return plus, minus
+
+    def _strand(self, contig: str, strand: str, places: Ints, beyond: np.ndarray) -> Floats:
+        scores = self._scores.get((contig, strand))
+        if scores is None:  # a strand that was not scanned
+            return np.full(len(places), np.nan)
+        return np.where(beyond, np.nan, scores[places].astype(np.float64))
+
+
+def _both(first: Callable[..., None] | None, second: Callable[..., None]) -> Callable[..., None]:
+    """A callback that calls two."""
+    if first is None:
+        return second
+
+    def call(*given: object) -> None:
+        first(*given)
+        second(*given)
+
+    return call
+
+
+def _named(contigs: Sequence[ScannedContig]) -> str:
+    return contigs[0].name if len(contigs) == 1 else f"{len(contigs)} sequences"
+
+
+def _expected(result: ScanResult, card: Card | None) -> tuple[str, str, list[Expected]]:
+    """Precision to expect, how it is known, and the figures behind it."""
+    known = None
+    if card is not None and card.locator and result.threshold is not None:
+        known = ExpectedPrecision.from_mapping(card.locator).at(result.threshold, False)
+    if known is not None:
+        rows = [Expected(row.species, row.held_out == "species", *row[2:]) for row in known.rows]
+        return f"{known.median:.2f}", _spread(known), rows
+    false = result.false_calls
+    if false is None:
+        return "", "", []
+    return "", f"{false.expected:.3g} of {len(result.calls)} calls are expected in shuffled sequence", []
+
+
+def _spread(known: Expectation) -> str:
+    species = len(known.spread)
+    seen = "that training left out" if known.left_out else "of the training data, on sequence left out"
+    return f"median of {species} species {seen}; the lowest has {known.low:.2f}, the highest {known.high:.2f}"
