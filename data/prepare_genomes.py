@@ -10,8 +10,6 @@ around starts of species without a genome; and how good the starts of each sourc
 from __future__ import annotations
 
 import argparse
-import csv
-import gzip
 import os
 import sys
 from collections import defaultdict
@@ -27,8 +25,8 @@ from loci import Place, WordSet
 from start_classes import classify
 from start_quality import AFTER, BEFORE, Quality, measure, measure_places
 from starts import Context, Start, read_contexts
+from training_sheet import Row, training_rows, write_table
 
-Row = dict[str, object]
 ALL = "all"
 PREDICTED, PREDICTED_SHARE = "regulondb-predicted", 0.5
 """Predicted starts have boxes by construction: their measured weight is cut to this share."""
@@ -85,17 +83,6 @@ def genome_weight(measured: Mapping[tuple[str, str], Quality]) -> float:
 
 
 # --------------------------------------------------------------------------------------------- output
-
-
-def write_table(path: Path, rows: Iterable[Row]) -> None:
-    """Write rows of the same columns as TSV; no rows make an empty file."""
-    rows = list(rows)
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "wt", newline="") as handle:
-        if rows:
-            table = csv.DictWriter(handle, list(rows[0]), delimiter="\t", lineterminator="\n")
-            table.writeheader()
-            table.writerows(rows)
 
 
 def write_bed(path: Path, rows: Iterable[tuple[str, int, int, str]]) -> None:
@@ -188,6 +175,7 @@ def main() -> None:
         write_bed(out / f"{genome.name}.masked.bed", masked_rows(genome, words))
     quality = [row for _, rows in written for row in rows] + write_contexts(data, out, words)
     write_table(out / "quality.tsv", quality)
+    write_table(out / "train.tsv", training_rows(out))
     print((out / "quality.tsv").read_text(), end="")
 
 

@@ -1,0 +1,56 @@
+"""The sheet of training data for locators: which genomes and contexts are in it, and how they count."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from pathlib import Path
+
+from training_sheet import read_table, training_rows, write_table
+
+GENOME = {"species": "A b", "genus": "A", "genome": "/g.fa", "genes": "", "note": ""}
+SITE = {"contig": "c", "position": 5, "strand": "+", "weight": 1.0}
+CONTEXT = {"species": "C d", "genus": "C", "weight": 0.2, "shares": ""}
+
+
+def test_genomes_and_contexts_of_the_sheet(tmp_path: Path):
+    rows = [
+        {"name": "ecoli", "domain": "bacteria", "weight": 1.0},
+        {"name": "upstream", "domain": "bacteria", "weight": 0.5},
+        {"name": "unclear", "domain": "bacteria", "weight": 0.0},
+        {"name": "archaeon", "domain": "archaea", "weight": 1.0},
+    ]
+    write_table(
+        tmp_path / "genomes.tsv", [{**GENOME, **row, "sites": f"{row['name']}.sites.tsv"} for row in rows]
+    )
+    write_table(tmp_path / "ecoli.sites.tsv", [{**SITE, "site": s} for s in ("promoter", "internal")])
+    write_table(tmp_path / "upstream.sites.tsv", [{**SITE, "site": "promoter"}] * 10)
+    contexts = [
+        {**CONTEXT, "sequence": "ACGTT", "index": 3},
+        {**CONTEXT, "sequence": "ACGTT", "index": 3},
+        {**CONTEXT, "sequence": "GGGTT", "index": 2},
+        {**CONTEXT, "sequence": "CCCTT", "index": 2, "shares": "test"},
+        {**CONTEXT, "species": "E f", "sequence": "TTTTT", "index": 2, "weight": 0.0},
+    ]
+    write_table(tmp_path / "contexts.tsv.gz", contexts)
+
+    found = list(training_rows(tmp_path))
+    kept = ("species", "group", "genes", "held_out", "weight", "inside")
+    assert [tuple(row[key] for key in kept) for row in found] == [
+        ("A b", "A", "predict", "ecoli.split.bed", 3.0, 1.0),
+        ("A b", "A", "predict", "upstream.split.bed", 0.5, 0.1),
+        ("C d (contexts)", "C", "none", "", 0.6, 1.0),
+    ]
+    with gzip.open(tmp_path / "contexts-c-d.fa.gz", "rt") as handle:
+        assert handle.read() == ">contexts-c-d-1\nACGTT\n>contexts-c-d-2\nGGGTT\n"
+    sites = read_table(tmp_path / "contexts-c-d.sites.tsv")
+    assert [(s["contig"], s["position"], s["strand"]) for s in sites] == [
+        ("contexts-c-d-1", "4", "+"),
+        ("contexts-c-d-2", "3", "+"),
+    ]
+
+
+def test_a_table_without_rows_is_empty(tmp_path: Path):
+    write_table(tmp_path / "t.tsv", [])
+    assert (tmp_path / "t.tsv").read_text() == ""
+    assert list(csv.DictReader([])) == read_table(tmp_path / "t.tsv")
