@@ -19,8 +19,7 @@ import numpy as np
 
 from ecoli_split import TOLERANCE
 from seqray.core import suppress_neighbors
-
-UNCLAIMED = -1
+from seqray.metrics import UNCLAIMED, claim_sites
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +91,11 @@ def make_starts(by_strand: Mapping[str, Sequence[int]]) -> Starts:
 def claim(calls: Calls, starts: Starts, tolerance: int = TOLERANCE) -> np.ndarray:
     """Return for each call the index of the start that it claims, or ``UNCLAIMED``; (N,) int64."""
     claimed = np.full(len(calls), UNCLAIMED, dtype=np.int64)
-    free = np.ones(len(starts), dtype=bool)
-    offsets = {True: 0, False: int(starts.plus.sum())}
-    strands = {flag: starts.position[starts.plus == flag] for flag in (True, False)}
-    for rank, (position, plus) in enumerate(zip(calls.position, calls.plus, strict=True)):
-        known, offset = strands[bool(plus)], offsets[bool(plus)]
-        low, high = np.searchsorted(known, [position - tolerance, position + tolerance + 1])
-        near = [index for index in range(low, high) if free[offset + index]]
-        if near:
-            best = offset + min(near, key=lambda index: abs(int(known[index]) - int(position)))
-            claimed[rank], free[best] = best, False
+    for plus in (True, False):
+        rows, known = np.flatnonzero(calls.plus == plus), np.flatnonzero(starts.plus == plus)
+        found = claim_sites(calls.position[rows], calls.score[rows], starts.position[known], tolerance)
+        hit = found != UNCLAIMED
+        claimed[rows[hit]] = known[found[hit]]
     return claimed
 
 

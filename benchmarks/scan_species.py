@@ -1,7 +1,7 @@
 """Scan each genome with a model that has not seen its genus, and compare the calls with mapped starts.
 
     python data/prepare_genomes.py --out GENOMES
-    python benchmarks/train_folds.py --sheet GENOMES/train.tsv --config CONFIG --out runs/folds --run
+    python benchmarks/train_folds.py --sheet TRAIN.tsv --config CONFIG --out runs/folds --run
     python benchmarks/scan_species.py --genomes GENOMES/genomes.tsv --models runs/folds/folds.tsv
 
 Writes ``scan_species.tsv``: recall and precision at 0.5, 1 and 2 calls per kb, within 25 and within 5

@@ -1,6 +1,6 @@
 """Train the models of ``scan_species.py``: each has not seen a part of the genera.
 
-    python benchmarks/train_folds.py --sheet genomes/train.tsv --config CONFIG --out runs/folds --run
+    python benchmarks/train_folds.py --sheet TRAIN.tsv --config CONFIG --out runs/folds --run
 
 Prints the command of each fold, and with ``--run`` runs those whose model does not exist yet; an interrupted
 training is continued. ``folds.tsv`` names the model of each genus.
@@ -71,7 +71,7 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--folds", type=int, default=4)
     parser.add_argument("--members", type=int, default=1, help="networks of each model")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="for `seqray train`")
+    parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="as there")
     parser.add_argument("--run", action="store_true", help="run the commands")
     return parser.parse_args(argv)
 
