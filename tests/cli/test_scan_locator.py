@@ -168,3 +168,28 @@ def test_what_does_not_fit_is_refused_in_one_line(scan, genome, annotation, tiny
 def test_other_verbs_refuse_a_locator(scan, genome, verb):
     _, err = scan(genome, verb=verb, status=2)
     assert err == "seqray: error: model 'tiny-locator' is a locator; use it with 'seqray scan'\n"
+
+
+def test_the_page_shows_genes_letters_and_scores_around_each_call(
+    scan, genome, annotation, tmp_path, monkeypatch
+):
+    kept = []
+    monkeypatch.setattr("seqray.cli.scan.page.render_scan", lambda report: kept.append(report) or "")
+    page = tmp_path / "page.html"
+    scan(genome, "--genes", annotation, "--threshold", "0.5", "--out", tmp_path / "calls.tsv", "--html", page)
+    (report,) = kept
+    assert [gene.start for gene in report.genes["one"]] == [300, 1000]
+    assert report.gene_source == "GFF3 genes.gff3"
+    whole = {"one": letters(3000), "two": letters(700, 1)}
+    turned = str.maketrans("ACGT", "TGCA")
+    for i, text in report.letters.items():
+        call = report.calls[i]
+        padded = "N" * 60 + whole[call.contig] + "N" * 60
+        around = padded[call.site + 14 : call.site + 66]
+        if call.strand == "-":
+            around = padded[call.site + 55 : call.site + 107].translate(turned)[::-1]
+        assert text == around  # from 46 letters before the site to 5 behind it
+    for i, (plus, minus) in report.profiles.items():
+        own = plus if report.calls[i].strand == "+" else minus
+        assert own[400] == pytest.approx(report.calls[i].score, abs=1e-3)
+    assert len(report.letters) == len(report.profiles) == min(48, len(report.calls)) > 5

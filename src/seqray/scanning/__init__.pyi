@@ -1,4 +1,5 @@
 from .boxes import find_boxes as find_boxes
+from .calls import LETTERS_BEFORE as LETTERS_BEFORE, CallTable as CallTable
 from .describe import (
     Surroundings as Surroundings,
     describe_calls as describe_calls,

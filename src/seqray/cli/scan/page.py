@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from seqray.calibration import ExpectedPrecision
-from seqray.core import Floats, Ints
+from seqray.core import DNA, Floats, Ints
 from seqray.io import open_output
 from seqray.report.pages import Expected, ScannedContig, ScanReport, render_scan, shown_calls
-from seqray.report.svg import CALL_REACH
+from seqray.report.svg import CALL_REACH, STRIP_END, STRIP_START
+from seqray.scanning import LETTERS_BEFORE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from seqray.calibration import Expectation
     from seqray.core import Card
     from seqray.core.results import Call
-    from seqray.scanning import ScanCallbacks, ScanResult, ScoreProfile
+    from seqray.scanning import CallTable, ScanCallbacks, ScanResult, ScoreProfile
 
 _MOST_LETTERS = 50_000_000  # of the input; above, scores are not kept, which would take 4 bytes a letter
 _NO_PROFILES = f"curves of scores are left out for inputs above {_MOST_LETTERS // 10**6} Mb"
@@ -101,7 +103,10 @@ class ScanPage:
             title=f"Scan for {self._label} in {_named(contigs)}",
             calls=calls,
             contigs=contigs,
+            genes={} if result.genes is None else {name: result.genes.of(name) for name in self._lengths},
+            gene_source="" if result.genes is None else _without_folders(result.genes.source),
             profiles=around,
+            letters=_letters(calls, shown),
             threshold=result.threshold,
             expected_precision=precision,
             expected_note=note,
@@ -143,6 +148,20 @@ def _both(first: Callable[..., None] | None, second: Callable[..., None]) -> Cal
     return call
 
 
+def _letters(calls: CallTable, shown: Sequence[int]) -> dict[int, str]:
+    """Letters around the calls that are shown; a scan of windows keeps none."""
+    letters = calls.letters
+    if letters.shape[1] == 0:
+        return {}
+    site = LETTERS_BEFORE
+    return {i: DNA.decode(letters[i, site + STRIP_START : site + STRIP_END]) for i in shown}
+
+
+def _without_folders(source: str) -> str:
+    """Leave only the names of files, as headers of outputs do."""
+    return " ".join(PurePath(word).name if "/" in word else word for word in source.split(" "))
+
+
 def _named(contigs: Sequence[ScannedContig]) -> str:
     return contigs[0].name if len(contigs) == 1 else f"{len(contigs)} sequences"
 
@@ -150,8 +169,8 @@ def _named(contigs: Sequence[ScannedContig]) -> str:
 def _expected(result: ScanResult, card: Card | None) -> tuple[str, str, list[Expected]]:
     """Precision to expect, how it is known, and the figures behind it."""
     known = None
-    if card is not None and card.locator and result.threshold is not None:
-        known = ExpectedPrecision.from_mapping(card.locator).at(result.threshold, False)
+    if card is not None and card.locator.get("expected") and result.threshold is not None:
+        known = ExpectedPrecision.from_mapping(card.locator).at(result.threshold, bool(result.genes))
     if known is not None:
         rows = [Expected(row.species, row.held_out == "species", *row[2:]) for row in known.rows]
         return f"{known.median:.2f}", _spread(known), rows
