@@ -59,7 +59,8 @@ class Handler(SimpleHTTPRequestHandler):
         span = self.headers.get("Range", "")
         path = Path(self.translate_path(self.path))
         if not span.startswith("bytes=") or not path.is_file():
-            return super().do_GET()
+            super().do_GET()
+            return
         first, last = span.removeprefix("bytes=").split("-")
         data = path.read_bytes()
         part = data[int(first) : int(last) + 1 if last else None]
@@ -67,7 +68,7 @@ class Handler(SimpleHTTPRequestHandler):
         self.send_header("Content-Range", f"bytes {first}-{int(first) + len(part) - 1}/{len(data)}")
         self.send_header("Content-Length", str(len(part)))
         self.end_headers()
-        return self.wfile.write(part)
+        self.wfile.write(part)
 
     def do_POST(self):
         self.server.report = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -75,7 +76,7 @@ class Handler(SimpleHTTPRequestHandler):
         self.end_headers()
         self.server.reported.set()
 
-    def log_message(self, *_):
+    def log_message(self, format, *args):
         pass
 
 

@@ -180,7 +180,7 @@ def test_the_page_shows_genes_letters_and_scores_around_each_call(
     (report,) = kept
     assert [gene.start for gene in report.genes["one"]] == [300, 1000]
     assert report.gene_source == "GFF3 genes.gff3"
-    whole = {"one": letters(3000), "two": letters(700, 1)}
+    whole = {"one": letters(3000), "two": letters(700, 1), "tiny": letters(40, 2)}
     turned = str.maketrans("ACGT", "TGCA")
     for i, text in report.letters.items():
         call = report.calls[i]
