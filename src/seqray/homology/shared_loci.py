@@ -30,7 +30,8 @@ class KmerSet:
     def __init__(self, stretches: Iterable[Codes], k: int) -> None:
         self.k = k
         found = [_kmers(codes, k)[1] for codes in stretches]
-        self._keys = np.unique(np.concatenate([*found, np.empty(0, dtype=np.uint64)]))
+        keys = np.sort(np.concatenate([*found, np.empty(0, dtype=np.uint64)]))
+        self._keys = keys[np.concatenate((keys[1:] != keys[:-1], [True]))] if len(keys) else keys
 
     def __len__(self) -> int:
         return len(self._keys)

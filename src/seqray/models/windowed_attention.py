@@ -92,21 +92,27 @@ class WindowedAttention(nn.Module):
     def _within_blocks(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         batch, heads, length, width = q.shape
         window = self.window
+        if q.device.type == "cpu" and torch.is_autocast_enabled(
+            "cpu"
+        ):  # in bfloat16 it trains a fifth as fast
+            q, k, v = q.float(), k.float(), v.float()
         blocks = -(-length // window)
         spare = blocks * window - length
         q = F.pad(q, (0, 0, 0, spare)).unflatten(2, (blocks, window))
         keys, values = (F.pad(t, (0, 0, window, window + spare)) for t in (k, v))  # (B, H, (n + 2)W, E)
         bias = _block_bias(length, window, q.dtype, q.device)
         if torch.is_grad_enabled():
-            keys, values = (t.unfold(2, 3 * window, window).transpose(-1, -2) for t in (keys, values))
+            parts = (t.unflatten(2, (blocks + 2, window)) for t in (keys, values))
+            keys, values = (torch.cat((t[:, :, :-2], t[:, :, 1:-1], t[:, :, 2:]), dim=3) for t in parts)
         else:
             steps = (*keys.stride()[:2], window * width, width, 1)
             shape = (batch, heads, blocks, 3 * window, width)
             keys, values = (t.as_strided(shape, steps) for t in (keys, values))
-        out = F.scaled_dot_product_attention(
-            *(t.transpose(1, 2).flatten(0, 1) for t in (q, keys, values)),
-            attn_mask=bias.repeat(batch, 1, 1, 1),
-        )  # (B·n, H, W, E)
+        with torch.autocast("cpu", enabled=False):  # it would make them bfloat16 again
+            out = F.scaled_dot_product_attention(
+                *(t.transpose(1, 2).flatten(0, 1) for t in (q, keys, values)),
+                attn_mask=bias.repeat(batch, 1, 1, 1),
+            )  # (B·n, H, W, E)
         return out.unflatten(0, (batch, blocks)).transpose(1, 2).flatten(2, 3)[:, :, :length]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -150,3 +151,18 @@ def test_settings_of_other_kinds_are_refused(change, message):
 def test_only_a_locator_has_a_section_of_one():
     with pytest.raises(ConfigError, match=r"model\.locator"):
         ModelConfig(locator=LocatorConfig())
+
+
+def test_training_in_bfloat16_follows_training_in_float32():
+    letters, tracks = stretch(40, batch=2)
+    locator = LocatorConfig(tracks=("a", "b", "c"), window=4, stem=16)
+    config = replace(small(dropout=0.0), locator=locator)
+
+    def gradient(low: bool) -> torch.Tensor:
+        net = network(config).train()
+        with torch.autocast("cpu", torch.bfloat16, enabled=low):
+            scores = net(letters, tracks).logits.float()
+        scores.square().sum().backward()
+        return torch.cat([p.grad.flatten() for p in net.parameters() if p.grad is not None])
+
+    assert torch.cosine_similarity(gradient(False), gradient(True), dim=0) > 0.99

@@ -23,8 +23,8 @@ TOLERANCE = 25
 BLOCK = 10_000
 """Letters that the bootstrap draws together."""
 DRAWS, _SEED = 1000, 20_240_229
-DEPTH = 4.0
-"""Most calls per kb that are looked at."""
+DEPTH, PER_SITE = 4.0, 3
+"""Most calls per kb that are looked at, or for each mapped site, whichever are more."""
 _ROWS = 40  # of a table of expected precision
 _KNOTS = 60  # of the map from scores to probabilities
 PER_KB = (0.5, 1.0, 2.0)
@@ -166,7 +166,7 @@ def _pool(species: str, held_out: str, genes: bool, parts: Sequence[_Part]) -> M
     )
     right = np.concatenate([part.right for part in parts] or [np.empty(0, dtype=bool)])
     kilobases = sum(part.letters for part in parts) / 1000
-    kept = order[: int(DEPTH * kilobases)]
+    kept = order[: max(int(DEPTH * kilobases), PER_SITE * len(sites))]
     return Measured(species, held_out, genes, score[kept], right[kept], calls[kept], sites, kilobases)
 
 

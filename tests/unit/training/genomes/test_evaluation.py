@@ -1,0 +1,108 @@
+"""Matching, tables and thresholds by arithmetic on a few calls."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from seqray.calibration import ExpectedPrecision
+from seqray.metrics import average_precision, claim_sites
+from seqray.training.genomes.calls import profile_peaks
+from seqray.training.genomes.evaluation import (
+    Measured,
+    best_threshold,
+    expected_row,
+    locator_facts,
+    probability_map,
+    species_metrics,
+)
+
+
+def measured(right, sites=4, species="A", genes=True, kilobases=10.0):
+    """Calls of falling score in one block each."""
+    n = len(right)
+    score = np.linspace(0.9, 0.1, n)
+    blocks = np.arange(n)
+    return Measured(
+        species, "region", genes, score, np.array(right, bool), blocks, np.arange(sites), kilobases
+    )
+
+
+def test_a_site_is_claimed_once_and_by_the_best_call():
+    assert claim_sites([100, 110, 400], [0.5, 0.9, 0.8], [105, 420], 25).tolist() == [-1, 0, 1]
+    assert claim_sites([100, 110], [0.5, 0.5], [105], 25).tolist() == [0, -1]
+    assert claim_sites([130], [0.5], [105], 25).tolist() == [0]
+    assert claim_sites([131], [0.5], [105], 25).tolist() == [-1]
+    assert claim_sites([], [], [105], 25).tolist() == []
+
+
+def test_average_precision_of_four_calls():
+    # right, wrong, right, wrong of 4 sites: (1/1 + 2/3) / 4
+    assert average_precision([1, 0, 1, 0], [1, 0, 1, 0], 4) == pytest.approx((1 + 2 / 3) / 4)
+    assert np.isnan(average_precision([], [], 0))
+
+
+def test_peaks_keep_their_distance():
+    scores = np.zeros(200)
+    scores[[20, 60, 150]] = [0.5, 0.6, 0.4]
+    assert profile_peaks(scores).tolist() == [60, 150]
+
+
+def test_the_expected_table_is_the_curve_of_the_calls():
+    one = measured([1, 1, 0, 1, 0, 0, 1, 0, 0, 0])
+    row = expected_row(one)
+    assert {key: row[key] for key in ("species", "held_out", "genes", "kilobases", "sites")} == {
+        "species": "A", "held_out": "region", "genes": True, "kilobases": 10.0, "sites": 4,
+    }  # fmt: skip
+    right = np.cumsum(one.right)
+    for threshold, per_kb, recall, precision, low, high in row["rows"]:
+        count = int((one.score >= threshold - 1e-6).sum())
+        assert per_kb == pytest.approx(count / 10)
+        assert recall == pytest.approx(right[count - 1] / 4)
+        assert precision == pytest.approx(right[count - 1] / count, abs=1e-6)
+        assert 0 <= low <= precision <= high <= 1
+    thresholds = [figures[0] for figures in row["rows"]]
+    assert thresholds == sorted(thresholds, reverse=True)
+    assert thresholds[-1] == pytest.approx(0.1)
+
+
+def test_the_threshold_has_the_best_mean_of_f1():
+    """Species A is best after 2 calls (F1 1), B after 1 (F1 1); together after 2: (1 + 2/3) / 2."""
+    a, b = measured([1, 1, 0, 0], sites=2), measured([1, 0, 0, 0], sites=1, species="B")
+    assert best_threshold([a]) == pytest.approx(a.score[1])
+    assert best_threshold([b]) == pytest.approx(b.score[0])
+    f1_after = {1: (2 / 3 + 1) / 2, 2: (1 + 2 / 3) / 2}
+    assert f1_after[1] == f1_after[2]
+    assert best_threshold([a, b]) in (pytest.approx(a.score[0]), pytest.approx(a.score[1]))
+
+
+def test_the_map_pools_what_does_not_rise_and_weighs_species_alike():
+    """A has 2 calls, B 4: of the lowest score, A's is right and B's wrong, so the share is 2/3 by weight."""
+    a = measured([1, 1], species="A")
+    b = measured([1, 1, 1, 0], species="B")
+    found = probability_map([a, b])
+    assert found["values"][0] == pytest.approx((1 / 2) / (1 / 2 + 1 / 4), abs=1e-6)
+    assert found["values"][-1] == 1
+    assert found["scores"] == sorted(set(found["scores"]))
+
+
+def test_the_card_is_read_by_what_reads_it():
+    rng = np.random.default_rng(0)
+    both = [measured(rng.random(200) < np.linspace(0.9, 0.1, 200), 120, name) for name in "AB"]
+    letters = [measured(rng.random(200) < 0.3, 120, name, genes=False) for name in "AB"]
+    facts = locator_facts({"letters": letters, "genes": both})
+    expected = ExpectedPrecision.from_mapping(facts)
+    assert {row.species for row in expected.at(0.5, genes=True).rows} == {"A", "B"}
+    assert expected.at(0.5, genes=True).median > expected.at(0.5, genes=False).median
+    assert expected.probability(np.array([0.9]), genes=True) > expected.probability(
+        np.array([0.2]), genes=True
+    )
+
+
+def test_metrics_of_a_species_have_intervals():
+    one = measured([1, 1, 0, 1, 0, 0, 1, 0, 0, 0])
+    figures = species_metrics(one)
+    assert figures["auprc"]["value"] == pytest.approx((1 + 1 + 3 / 4 + 4 / 7) / 4, abs=1e-4)
+    assert figures["precision_at_0.5_per_kb"]["value"] == pytest.approx(3 / 5)  # 5 calls in 10 kb
+    assert figures["recall_at_1_per_kb"]["value"] == 1
+    assert all(figure["low"] <= figure["high"] for figure in figures.values())

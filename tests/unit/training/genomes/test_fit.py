@@ -1,0 +1,116 @@
+"""Whole runs: a planted motif is learned, a run resumes exactly, and the card says what to expect."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from seqray.calibration import ExpectedPrecision
+from seqray.core import ConfigError, InputError
+from seqray.modelfile import load_initial_weights, load_model_file
+from seqray.training.genomes.fit import GenomeInput, check_config, train_locator
+from seqray.training.genomes.module import LocatorModule
+from seqray.training.genomes.sheet import GenomeRow
+
+
+def rows(folder, **changes):
+    settings = {"genome": str(folder / "g.fa"), "sites": str(folder / "s.tsv"), "species": "Toy"}
+    return GenomeInput([GenomeRow(**(settings | {"genes": "none"} | changes))])
+
+
+def weights_of(result):
+    return [network.state_dict() for network in result.networks]
+
+
+def same(a, b):
+    pairs = zip(weights_of(a), weights_of(b), strict=True)
+    return all(torch.equal(x[name], y[name]) for x, y in pairs for name in x)
+
+
+def test_a_planted_motif_is_found(motif_files, make_config, tmp_path):
+    """One site in 150 letters, of both strands together: calls at random would find few."""
+    config = make_config(
+        model={"dropout": 0.0},
+        genomes={"steps_per_epoch": 75, "chunk": 512},
+        optimizer={"batch_size": 8, "ema": 0.98, "learning_rate": 5e-3},
+        trainer={"max_epochs": 3},
+    )
+    out = tmp_path / "m.safetensors"
+    result = train_locator(config, rows(motif_files), out, work_dir=tmp_path / "w")
+    losses = [row["train_loss"] for row in result.history[0]]
+    assert losses[-1] < losses[0] / 2
+    card = load_model_file(out).card  # its self-test passes
+    assert result.validation["auprc"] > 0.9
+    # 9 kb are held out, with about 60 sites: 2 per kb are 18 calls, so a recall of .3 at best
+    assert result.validation["precision_at_2_per_kb"] > 0.95
+    assert result.validation["recall_at_2_per_kb"] > 0.25
+    assert card.window == 2 * card.site + 1
+    assert card.locator["extent"] == [0, 0]
+    expected = ExpectedPrecision.from_mapping(card.locator)
+    [row] = expected.at(card.threshold, genes=False).rows
+    assert (row.species, row.held_out) == ("Toy", "region")
+    assert row.recall > 0.8
+    assert row.precision > 0.8
+    assert expected.probability([1e-3, 0.99], genes=False)[0] < 0.3
+    assert card.locator["threshold_without_genes"] == card.threshold  # no genes were known
+
+
+def test_an_interrupted_run_ends_with_the_same_weights(motif_files, make_config, tmp_path, monkeypatch):
+    config = make_config(members=2, model={"dropout": 0.2})
+    data = rows(motif_files)
+    whole = train_locator(config, data, None, work_dir=tmp_path / "whole")
+    original, count = LocatorModule.training_step, [0]
+
+    def step(self, batch, number):
+        count[0] += 1
+        if count[0] in (6, 13):
+            raise KeyboardInterrupt
+        return original(self, batch, number)
+
+    monkeypatch.setattr(LocatorModule, "training_step", step)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            train_locator(config, data, None, work_dir=tmp_path / "cut")
+    resumed = train_locator(config, data, None, work_dir=tmp_path / "cut")
+    assert same(whole, resumed)
+    assert whole.history == resumed.history
+    assert not torch.equal(whole.networks[0].head.weight, whole.networks[1].head.weight)
+
+
+def test_a_folder_of_other_genomes_is_refused(motif_files, make_config, tmp_path):
+    config = make_config(trainer={"max_epochs": 1})
+    train_locator(config, rows(motif_files), None, work_dir=tmp_path / "w")
+    with pytest.raises(InputError, match="other data"):
+        train_locator(config, rows(motif_files, inside=0.5, weight=2.0), None, work_dir=tmp_path / "w")
+
+
+def test_fine_tuning_begins_with_all_weights_of_a_locator(motif_files, make_config, tmp_path):
+    config = make_config(optimizer={"learning_rate": 1e-12, "weight_decay": 0.0}, trainer={"max_epochs": 1})
+    out = tmp_path / "m.safetensors"
+    before = train_locator(config, rows(motif_files), out, work_dir=tmp_path / "a")
+    start = load_initial_weights(out)
+    after = train_locator(
+        replace(config, seed=9), rows(motif_files), None, work_dir=tmp_path / "b", start=start
+    )
+    for name, value in weights_of(before)[0].items():
+        assert torch.allclose(value, weights_of(after)[0][name], atol=1e-6), name
+    other = make_config(model={"locator": {"window": 5, "stem": 8}})
+    with pytest.raises(ConfigError, match=r"'model\.locator'"):
+        train_locator(other, rows(motif_files), None, work_dir=tmp_path / "c", start=start)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"model": {"alphabet": "rna"}}, "'model.alphabet' is rna"),
+        ({"stopping": {"monitor": "mcc"}}, "'stopping.monitor' is mcc"),
+        ({"genomes": {"classes": ["a", "promoter"]}}, "'model.classes' is 1"),
+        ({"genomes": {"classes": ["a"]}}, "is not one of 'genomes.classes'"),
+        ({"model": {"max_length": 50}}, "'model.max_length' is below the 53"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(changes, words, make_config):
+    with pytest.raises(ConfigError, match=words):
+        check_config(make_config(**changes))
