@@ -19,8 +19,9 @@ Methods:
 - ``Promotech``: its published scans of three genomes, placed by their letters; as published, and thinned as
   the peaks of a scan are. That of *B. subtilis* is of strain 168; windows that differ in YB886 are lost.
 
-The rows ``mean`` average over bacteria whose starts are mapped well (weight .5 or more in the sheet); others
-are listed, with ``counted`` 0, and genomes without usable starts are named in the header. Intervals: 95 %,
+The rows ``mean`` average over bacteria whose starts are mapped well (weight .5 or more in the sheet), and
+``mean of genera`` over their genera, so that several strains of one weigh as one; others are listed, with
+``counted`` 0, and genomes without usable starts are named in the header. Intervals: 95 %,
 bootstrap over 10-kb blocks; that of a mean resamples blocks within each genome, not genomes. ``above`` is the
 recall less that of *no letters* on the same blocks.
 """
@@ -31,6 +32,7 @@ import argparse
 import csv
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +55,7 @@ from seqray.scanning import ScanOptions
 PER_KB = (0.5, 1.0, 2.0)
 LEAST_WEIGHT = 0.5
 FULL_WEIGHT = 1.0
-MEAN = "mean"
+MEAN, MEAN_OF_GENERA = "mean", "mean of genera"
 PROMOTECH = {
     "ecoli": "NC_000913.3_genome_predictions.csv.gz",
     "hpylori": "H_pylori_genome_predictions.csv.gz",
@@ -259,22 +261,25 @@ def genome_rows(result: Result) -> Iterator[Row]:
 
 
 def mean_rows(results: Sequence[Result]) -> Iterator[Row]:
-    """Yield the means over the genomes that count, of what all of these have."""
+    """Yield the means over the genomes that count, and over their genera, of what all of these have."""
     counted = [result for result in results if result.counted]
-    shared = [key for key in counted[0].recall if all(key in r.recall for r in counted)] if counted else []
-    recall, precision = (
-        {key: np.mean([getattr(result, name)[key] for result in counted], axis=0) for key in shared}
-        for name in ("recall", "precision")
-    )
-    head: Row = {
-        "genome": MEAN,
-        "species": f"{len(counted)} genomes",
-        "genus": "",
-        "counted": "",
-        "model": "",
-    }
-    for key in shared:
-        yield {**head, **figures(key, recall, precision)} | {
+    sizes = Counter(result.row["genus"] for result in counted)
+    by_genus = np.array([1 / sizes[result.row["genus"]] for result in counted])
+    for name, what, shares in (
+        (MEAN, f"{len(counted)} genomes", np.ones(len(counted))),
+        (MEAN_OF_GENERA, f"{len(sizes)} genera", by_genus),
+    ):
+        if counted:
+            yield from _mean_rows(counted, shares / shares.sum(), {"genome": name, "species": what})
+
+
+def _mean_rows(counted: Sequence[Result], shares: np.ndarray, head: Row) -> Iterator[Row]:
+    keys = [key for key in counted[0].recall if all(key in result.recall for result in counted)]
+    recall = {key: shares @ np.stack([result.recall[key] for result in counted]) for key in keys}
+    precision = {key: shares @ np.stack([result.precision[key] for result in counted]) for key in keys}
+    for key in keys:
+        row = {**head, "genus": "", "counted": "", "model": "", **figures(key, recall, precision)}
+        yield row | {
             "starts": sum(result.starts[key[2]] for result in counted),
             "calls": sum(result.calls[key] for result in counted),
         }

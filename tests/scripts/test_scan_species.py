@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sys
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -65,14 +66,14 @@ def test_the_starts_of_one_data_set_are_a_truth_of_their_own():
 # ------------------------------------------------------------------------------------------- figures
 
 
-def result(name: str, weight: str = "1.0", replicates: int = 20) -> scan_species.Result:
+def result(name: str, weight: str = "1.0", genus: str = "G", replicates: int = 20) -> scan_species.Result:
     """Two starts upstream of genes; the model finds both, ten and two letters off, the rule one."""
     truth = genome(name, known(100), known(15_000))
     methods = {
         "seqray": rank_calls([110, 15_002, 4000], ["+"] * 3, [3.0, 2.0, 1.0]),
         "no letters": rank_calls([15_020, 60], ["+", "+"], [2.0, 1.0]),
     }
-    row = sheet_row(name, weight=weight)
+    row = sheet_row(name, weight=weight) | {"genus": genus}
     return scan_species.measure_genome(row, truth, methods, "fold-1.safetensors", replicates)
 
 
@@ -107,11 +108,27 @@ def test_means_are_of_genomes_that_count_and_of_methods_that_all_have():
     rows = list(scan_species.mean_rows([first, second, poor]))
     assert {row["method"] for row in rows} == {"seqray"}
     mean = next(row for row in rows if (row["truth"], row["tolerance"]) == ("genes", 25))
+    assert mean["genome"] == "mean"
     assert mean["recall"] == pytest.approx((1.0 + 0.5) / 2)
     assert mean["starts"] == 4
     assert mean["species"] == "2 genomes"
     assert np.isnan(mean["above"])
     assert list(scan_species.mean_rows([poor])) == []
+
+
+def test_the_strains_of_a_genus_count_as_one_in_the_mean_of_genera():
+    strains = [result("a"), result("b")]
+    other = result("c", genus="H")
+    other = replace(other, recall={key: values / 4 for key, values in other.recall.items()})
+    means = {
+        row["genome"]: row["recall"]
+        for row in scan_species.mean_rows([*strains, other])
+        if (row["method"], row["truth"], row["tolerance"]) == ("seqray", "genes", 25)
+    }
+    assert means == {
+        "mean": pytest.approx((1 + 1 + 0.25) / 3),
+        "mean of genera": pytest.approx((1 + 0.25) / 2),
+    }
 
 
 def test_archaea_do_not_count():
@@ -147,7 +164,7 @@ def test_the_whole_benchmark_without_models(tmp_path, capsys):
     text = out.read_text()
     assert "# H s: no start of use" in text
     rows = [line.split("\t") for line in text.splitlines() if line[0] != "#"]
-    assert {row[0] for row in rows} == {"genome", "mean", "g"}
+    assert {row[0] for row in rows} == {"genome", "mean", "mean of genera", "g"}
     assert "g               no letters" in capsys.readouterr().out
 
 
