@@ -79,6 +79,7 @@ class ScanPage:
         cautions: Sequence[str],
         model: str,
         card: Card | None = None,
+        shares_of: Callable[[Sequence[int]], dict[int, Floats]] | None = None,
     ) -> None:
         """Write the page.
 
@@ -92,6 +93,8 @@ class ScanPage:
             What speaks against trusting the calls.
         model, card
             Name of the model, and its card if it is at hand.
+        shares_of
+            Indices of calls to what each letter of the strip adds to the score.
         """
         calls = result.calls
         shown = [i for group in shown_calls(calls.scores) for i in group]
@@ -107,6 +110,7 @@ class ScanPage:
             gene_source="" if result.genes is None else _without_folders(result.genes.source),
             profiles=around,
             letters=_letters(calls, shown),
+            shares=shares_of(shown) if shares_of else {},
             threshold=result.threshold,
             expected_precision=precision,
             expected_note=note,

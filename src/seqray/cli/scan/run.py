@@ -119,5 +119,8 @@ def _scan(
         staged.write(result, lines)
         findings = [*origin.findings(), *(f"caution: {text}" for text in cautions(result, options))]
         if staged.page is not None:
-            staged.page.write(result, lines, findings, model.card.name, model.card)
+            from seqray.cli.scan.letter_shares import letter_shares
+
+            shares_of = partial(letter_shares, request, model, result)
+            staged.page.write(result, lines, findings, model.card.name, model.card, shares_of)
     return records.count, [*(f"seqray: {line}" for line in findings), summary(result, skipped.count)]

@@ -1,0 +1,77 @@
+"""What each letter around a call adds to its score, for the page of a scan."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from seqray.annotation import TRACKS, gene_tracks
+from seqray.core import Floats
+from seqray.explanations import ExplainOptions, cut_stretches, explain_calls
+from seqray.report.svg import STRIP_END, STRIP_START
+
+if TYPE_CHECKING:
+    from seqray.annotation import Tracks
+    from seqray.cli.scan.arguments import ScanRequest
+    from seqray.core import SequenceRecord
+    from seqray.modelfile import TrainedModel
+    from seqray.scanning import ScanResult
+
+
+def letter_shares(
+    request: ScanRequest, model: TrainedModel, result: ScanResult, shown: Sequence[int]
+) -> dict[int, Floats]:
+    """Gradient times input of the letters around calls, from ``STRIP_START`` to ``STRIP_END``.
+
+    Parameters
+    ----------
+    request
+        The parsed command line; its input is read again.
+    model
+        That scanned.
+    result
+        Of the scan.
+    shown
+        Indices of the calls.
+
+    Returns
+    -------
+    dict of int to ndarray
+        By index of the call; empty for a model of windows, and for an input that can't be read again.
+    """
+    if not (model.is_locator and os.path.isfile(request.input)):
+        return {}
+    radius = model.locators[0].radius
+    if radius < -STRIP_START:
+        return {}
+    calls = [result.calls[i] for i in shown]
+    tracks = _TracksOf(model, result)
+    circular = result.calls.circular
+    stretches = cut_stretches(model, _records(request, model), calls, tracks, circular=circular)
+    options = ExplainOptions(methods=("input-x-gradient",), shuffles=0, effects=False)
+    found = explain_calls(model, stretches, options)
+    around = slice(radius + STRIP_START, radius + STRIP_END)
+    return {i: explanation.scores[around] for i, explanation in zip(shown, found, strict=True)}
+
+
+def _records(request: ScanRequest, model: TrainedModel) -> Iterator[SequenceRecord]:
+    from seqray.io.sequences import read_sequences
+
+    duplicates = request.records.duplicates
+    return read_sequences(request.input, model.alphabet, duplicates=duplicates, on_skip=lambda record: None)
+
+
+class _TracksOf:
+    """The genes of a scan as tracks."""
+
+    def __init__(self, model: TrainedModel, result: ScanResult) -> None:
+        settings = model.card.model.locator
+        self._rows = [TRACKS.index(name) for name in settings.tracks] if settings else []
+        self._genes = {} if result.genes is None else result.genes.genes
+
+    def __call__(self, record: SequenceRecord, strand: str, circular: bool) -> Tracks | None:
+        genes = self._genes.get(record.id)
+        if genes is None:
+            return None
+        return gene_tracks(genes, len(record), strand, circular=circular)[self._rows]
