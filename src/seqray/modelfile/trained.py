@@ -123,7 +123,8 @@ class TrainedModel:
         Tensor
             (B, L, K) float32; its logistic is the score of each class of site at each letter.
         """
-        members = [net(letters, tracks).logits.float() for net in self.locators]
+        embedded = self.locators[0].embed(letters, tracks)  # which all members read alike
+        members = [net.locate(embedded).logits.float() for net in self.locators]
         return torch.stack(members).mean(dim=0) / self.card.temperature
 
     @torch.inference_mode()

@@ -130,10 +130,10 @@ class ConvolutionalStem(nn.Module):
 class FeedForward(nn.Module):
     """act(x W1 + b1) W2 + b2, for each token by itself."""
 
-    def __init__(self, d_model: int, d_ff: int, activation: str) -> None:
+    def __init__(self, d_model: int, d_ff: int, activation: str, linear: type[nn.Linear] = Linear) -> None:
         super().__init__()
-        self.up = Linear(d_model, d_ff)
-        self.down = Linear(d_ff, d_model)
+        self.up = linear(d_model, d_ff)
+        self.down = linear(d_ff, d_model)
         self.activation = ACTIVATIONS[activation]
 
     def forward(self, x: Tensor) -> Tensor:
@@ -168,12 +168,14 @@ class ResidualBlock(nn.Module, ABC):
         Width D, heads, feed-forward width (4 D by default), activation and dropout.
     """
 
+    linear: type[nn.Linear] = Linear  # of the feed-forward layer
+
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         width = config.d_model
         self.add_attention(config)
         self.feed_forward_norm = nn.LayerNorm(width)
-        self.feed_forward = FeedForward(width, config.d_ff or 4 * width, config.activation)
+        self.feed_forward = FeedForward(width, config.d_ff or 4 * width, config.activation, self.linear)
         self.dropout = nn.Dropout(config.dropout)
 
     @abstractmethod

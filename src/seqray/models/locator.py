@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from seqray.core import LocatorConfig, ModelConfig
 from seqray.models.layers import ACTIVATIONS, ChannelsLastConvolution, ResidualBlock
 from seqray.models.output import AttentionStep
 from seqray.models.positions import Rotation, rotary_angles
-from seqray.models.windowed_attention import WindowedAttention
+from seqray.models.windowed_attention import WindowedAttention, for_each
 
 LETTERS = 4
 STRIDE = 4  # letters per token
@@ -52,12 +53,27 @@ class LocatorStem(nn.Module):
         self.activation = ACTIVATIONS[activation]
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.activation(self.detect(x)).transpose(1, 2)
-        return self.merge(x).transpose(1, 2).contiguous()  # (B, D, L/4) -> (B, L/4, D)
+        x = self.activation(self.detect(x))  # (B, L, C)
+        if torch.is_grad_enabled():
+            return self.merge(x.transpose(1, 2)).transpose(1, 2).contiguous()  # (B, D, L/4) -> (B, L/4, D)
+        return for_each(self._merge_rows, x)
+
+    def _merge_rows(self, x: Tensor) -> Tensor:
+        """The second convolution of one sequence (L, C) as a product of matrices: (L/4, D).
+
+        The letters of a token are a row of a view whose rows overlap.
+        """
+        edge = (_MERGE - STRIDE) // 2
+        x = F.pad(x, (0, 0, edge, edge))
+        count, width = (len(x) - _MERGE) // STRIDE + 1, x.shape[1]
+        rows = x.as_strided((count, _MERGE * width), (STRIDE * width, 1))
+        return F.linear(rows, self.merge.weight.transpose(1, 2).flatten(1), self.merge.bias)
 
 
 class WindowedBlock(ResidualBlock):
     """Pre-norm residual block: x + WindowedAttention(norm(x)), then x + FeedForward(norm(x))."""
+
+    linear = nn.Linear  # faster than `Linear` for few channels and thousands of tokens
 
     def add_attention(self, config: ModelConfig) -> None:
         window = _settings(config).window

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -58,13 +59,12 @@ class WindowedAttention(nn.Module):
         output, weights
             (B, L, D), and (B, H, L, L) or None; weights of tokens more than W apart are 0.
         """
-        q, k, v = self.project(x, rotation)
-        if need_weights:
-            weights = self.weights(q, k)
-            heads = weights @ v
-        else:
-            weights, heads = None, self._within_blocks(q, k, v)
-        return self.out(heads.transpose(1, 2).flatten(2)), weights
+        if need_weights or torch.is_grad_enabled():
+            q, k, v = self.project(x, rotation)
+            weights = self.weights(q, k) if need_weights else None
+            heads = self._within_blocks(q, k, v) if weights is None else weights @ v
+            return self.out(heads.transpose(1, 2).flatten(2)), weights
+        return self.out(for_each(lambda one: self._without_copies(one, rotation), x)), None
 
     def project(self, x: Tensor, rotation: Rotation) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values, (B, H, L, E) each; queries and keys are rotated.
@@ -90,30 +90,57 @@ class WindowedAttention(nn.Module):
         return scores.masked_fill(apart, float("-inf")).softmax(dim=-1)
 
     def _within_blocks(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        batch, heads, length, width = q.shape
+        batch, length = q.shape[0], q.shape[2]
         window = self.window
-        if q.device.type == "cpu" and torch.is_autocast_enabled(
-            "cpu"
-        ):  # in bfloat16 it trains a fifth as fast
+        if q.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
+            # In bfloat16 it trains a fifth as fast.
             q, k, v = q.float(), k.float(), v.float()
         blocks = -(-length // window)
         spare = blocks * window - length
         q = F.pad(q, (0, 0, 0, spare)).unflatten(2, (blocks, window))
         keys, values = (F.pad(t, (0, 0, window, window + spare)) for t in (k, v))  # (B, H, (n + 2)W, E)
+        parts = (t.unflatten(2, (blocks + 2, window)) for t in (keys, values))
+        keys, values = (torch.cat((t[:, :, :-2], t[:, :, 1:-1], t[:, :, 2:]), dim=3) for t in parts)
         bias = _block_bias(length, window, q.dtype, q.device)
-        if torch.is_grad_enabled():
-            parts = (t.unflatten(2, (blocks + 2, window)) for t in (keys, values))
-            keys, values = (torch.cat((t[:, :, :-2], t[:, :, 1:-1], t[:, :, 2:]), dim=3) for t in parts)
-        else:
-            steps = (*keys.stride()[:2], window * width, width, 1)
-            shape = (batch, heads, blocks, 3 * window, width)
-            keys, values = (t.as_strided(shape, steps) for t in (keys, values))
         with torch.autocast("cpu", enabled=False):  # it would make them bfloat16 again
             out = F.scaled_dot_product_attention(
                 *(t.transpose(1, 2).flatten(0, 1) for t in (q, keys, values)),
                 attn_mask=bias.repeat(batch, 1, 1, 1),
             )  # (B·n, H, W, E)
         return out.unflatten(0, (batch, blocks)).transpose(1, 2).flatten(2, 3)[:, :, :length]
+
+    def _without_copies(self, x: Tensor, rotation: Rotation) -> Tensor:
+        """Heads (L, D) of one sequence (L, D), without gradients.
+
+        Queries, keys and values lie side by side in the rows of one matrix, with a block of rows before the
+        first token and after the last. They are rotated in place and read through views.
+        """
+        length, window, width = x.shape[0], self.window, self.head_width
+        blocks = -(-length // window)
+        spare = blocks * window - length
+        rows = self.qkv(F.pad(x, (0, 0, window, window + spare)))  # ((n + 2)W, 3D)
+        own = rows[window : window + length, : 2 * self.heads * width]  # queries and keys of the tokens
+        pairs = torch.view_as_complex(own.float().unflatten(1, (2 * self.heads, -1, 2)))
+        pairs *= torch.complex(*rotation)[0, 0, :, None]
+        if rows.dtype != torch.float32:
+            own.copy_(torch.view_as_real(pairs).flatten(1))
+        step, shape = rows.stride(0), (blocks, self.heads, 3 * window, width)
+        steps, start = (window * step, width, step, 1), rows.storage_offset()
+        queries, keys, values = (
+            rows.as_strided(shape, steps, start + part * self.heads * width) for part in range(3)
+        )
+        heads = F.scaled_dot_product_attention(
+            queries[:, :, window : 2 * window],
+            keys,
+            values,
+            attn_mask=_block_bias(length, window, rows.dtype, rows.device),
+        )  # (n, H, W, E)
+        return heads.transpose(1, 2).reshape(blocks * window, -1)[:length]
+
+
+def for_each(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """Apply a function to each sequence of a batch; of a single one no copy is made."""
+    return function(x[0])[None] if len(x) == 1 else torch.stack([function(one) for one in x])
 
 
 @functools.lru_cache(maxsize=4)

@@ -204,7 +204,9 @@ class PositionDetector(Detector):
         def strand_of(strand: str, letters: Codes) -> Strand:
             if genes is None or not self.tracks:
                 return Strand(letters, circular=circular)
-            rows = gene_tracks(genes, len(letters), strand, circular=circular)[list(self.tracks)]
+            rows = gene_tracks(genes, len(letters), strand, circular=circular)
+            if self.tracks != tuple(range(len(rows))):  # a copy is as large as ten contigs
+                rows = rows[list(self.tracks)]
             return Strand(letters, rows, circular)
 
         return ContigPositions(

@@ -55,7 +55,7 @@ class ContigPositions(ScoredGrid):
         wanted = np.flatnonzero(self._wanted(starts) & (self._codes[starts] != self.rule.unknown))
         places = starts[wanted] if strand == "+" else self.length - 1 - starts[wanted]
         numbers = places // CHUNK
-        needed = np.unique(numbers).tolist()
+        needed = np.flatnonzero(np.bincount(numbers)).tolist()
         chunks = self._chunks(strand, needed)
         for number in needed:
             here = numbers == number

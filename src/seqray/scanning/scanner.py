@@ -195,6 +195,8 @@ class Scanner:
 def _positions(profile: ScoreProfile, scores: Floats, contig: Contig) -> int:
     """Count the positions within the parts that the scored windows represent."""
     known, parts, length = ~np.isnan(scores), contig.scanned, contig.length
+    if contig.parts is None:
+        return int(profile.gaps[known].sum())
     first, last = profile.sites[known], profile.sites[known] + profile.gaps[known]
     beyond = np.maximum(last - length, 0)  # across the origin of a circular contig
     ends = parts.count_covered(np.minimum(last, length)) + parts.count_covered(beyond)
