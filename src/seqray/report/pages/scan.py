@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from markupsafe import Markup
@@ -142,6 +142,7 @@ def render_scan(report: ScanReport) -> str:
     Names of genes and contigs may hold any text and are escaped.
     """
     words = templates("scan.html")
+    report = replace(report, calls=list(report.calls))  # a table makes a call on each access
     scores = np.array([call.score for call in report.calls])
     best, doubtful = shown_calls(scores)
     cards = {i: _card(report, i) for i in [*best, *doubtful]}
@@ -223,7 +224,11 @@ def _card(report: ScanReport, i: int) -> CallCard:
 def _genome(report: ScanReport, linked: Mapping[int, CallCard]) -> Markup:
     """The strip of the genome; only the longest contigs of a large or scattered input."""
     shown, left = _longest(report.contigs)
-    drawn = [_drawn(report, contig, linked) for contig in shown]
+    there: dict[str, list[tuple[int, Call]]] = {contig.name: [] for contig in shown}
+    for i, call in enumerate(report.calls):
+        if call.contig in there:
+            there[call.contig].append((i, call))
+    drawn = [_drawn(report, contig, there[contig.name], linked) for contig in shown]
     overview = density(drawn) if len(report.calls) > _MANY else ""
     return templates("scan.html").genome(overview, list(genome_lines(drawn)), left, bool(report.genes))
 
@@ -239,8 +244,12 @@ def _longest(contigs: Sequence[ScannedContig]) -> tuple[list[ScannedContig], int
     return [contigs[i] for i in sorted(kept)], len(contigs) - len(kept)
 
 
-def _drawn(report: ScanReport, contig: ScannedContig, linked: Mapping[int, CallCard]) -> DrawnContig:
-    there = [(i, call) for i, call in enumerate(report.calls) if call.contig == contig.name]
+def _drawn(
+    report: ScanReport,
+    contig: ScannedContig,
+    there: Sequence[tuple[int, Call]],
+    linked: Mapping[int, CallCard],
+) -> DrawnContig:
     return DrawnContig(
         contig.name,
         contig.length,
