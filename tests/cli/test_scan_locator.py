@@ -73,7 +73,7 @@ def facts(text):
 
 def test_genes_of_a_file_and_none_and_predicted_ones(scan, genome, annotation):
     known, err = scan(genome, "--genes", annotation)
-    assert "caution" not in err
+    assert "without genes" not in err
     assert facts(known)["genes known"] == f"3, GFF3 {annotation}"
     assert facts(known)["threshold"] == "0.6, the model's"
     unknown, _ = scan(genome, "--genes", "none")

@@ -126,8 +126,9 @@ def scan(
     -------
     pandas.DataFrame
         ``id``, ``contig``, ``start``, ``end``, ``strand``, ``site``, ``score``, ``label``: 0-based,
-        half-open, on the plus strand of the contig. Its ``attrs`` hold the ``threshold`` in force, the
-        ``expected_false_calls`` (None where not estimated), ``letters``, and the reason why each of the
+        half-open, on the plus strand of the contig; with a locator also the columns that docs/formats.md
+        lists. Its ``attrs`` hold the ``threshold`` in force, the ``expected_false_calls`` and
+        ``expected_precision`` (None where not estimated), ``letters``, and the reason why each of the
         ``skipped`` sequences was.
 
     Examples
@@ -163,10 +164,11 @@ def scan(
     )
     if skipped:
         warnings.warn(f"skipped {len(skipped)} sequences: {_listed(skipped)}", stacklevel=2)
-    frame = call_frame(result.calls)
+    frame = call_frame(result.calls, described=result.from_positions)
     frame.attrs = {
         "threshold": result.threshold,
         "expected_false_calls": None if result.false_calls is None else result.false_calls.expected,
+        "expected_precision": result.expected_precision,
         "letters": result.letters,
         "skipped": {record.id: record.reason for record in skipped},
     }

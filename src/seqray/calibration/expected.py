@@ -183,12 +183,13 @@ class ExpectedPrecision:
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> ExpectedPrecision:
-        """Read the ``locator`` part of a card.
+        """Read the ``locator`` part of a card, which may lack all figures.
 
         Raises `ModelFileError` if a part is missing, of the wrong shape or out of range.
         """
         with reading_card("locator"):
-            tolerance, maps = mapping["tolerance"], mapping["probability"]
+            maps, entries = mapping.get("probability", {}), mapping.get("expected", ())
+            tolerance = mapping["tolerance"] if maps or entries else mapping.get("tolerance", 0)
             if isinstance(tolerance, bool) or not isinstance(tolerance, int) or tolerance < 0:
                 raise ValueError(f"a tolerance of {tolerance!r}")
             if not set(maps) <= set(_MODES.values()):
@@ -196,7 +197,7 @@ class ExpectedPrecision:
             read = {
                 genes: ScoreMap.from_mapping(maps[name]) for genes, name in _MODES.items() if name in maps
             }
-            return cls(tolerance, tuple(map(SpeciesTable.from_mapping, mapping["expected"])), read)
+            return cls(tolerance, tuple(map(SpeciesTable.from_mapping, entries)), read)
 
     def at(self, threshold: float, genes: bool) -> Expectation | None:
         """What to expect at a threshold, with genes or without; None if no species was measured so."""

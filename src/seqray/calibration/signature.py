@@ -172,6 +172,11 @@ class Signature:
         ]
         return sorted(found, key=lambda likeness: likeness.distance)
 
+    def home(self, counts: np.ndarray) -> str | None:
+        """The context that 4-mer counts (136,) are as near to as pieces of its genome; None if none."""
+        found = self.compare(counts)
+        return found[0].context if found and found[0].is_close else None
+
     def closest_pair(self, counts: np.ndarray) -> tuple[ContextDistance, ContextDistance] | None:
         """Find the two contexts whose mixture is nearest to 4-mer counts (136,), each with its distance.
 

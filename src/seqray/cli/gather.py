@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from seqray.cli.common import SKIPPED_HELP, Outcome, Request, SkipLog, check_files, option
 from seqray.cli.scan import CallOutputs
-from seqray.core import InputError
+from seqray.core import ConfigError, InputError
 
 if TYPE_CHECKING:
     from seqray.cli.scan import CallFiles
@@ -33,6 +33,8 @@ def run(request: GatherRequest) -> Outcome:
     from seqray.scanning import ScanOptions, ShardFile, check_shards
 
     files = CallFiles.plan(request.outputs, request.skipped)
+    if files.has_genbank:
+        raise ConfigError("GenBank holds the sequences, which shards lack", remedy="write another format")
     for shard in request.shards:
         check_files([shard], files.paths())
     with ExitStack() as stack:
@@ -50,9 +52,10 @@ def run(request: GatherRequest) -> Outcome:
 def _gather(
     request: GatherRequest, shards: Sequence[ShardFile], options: ScanOptions, files: CallFiles
 ) -> ScanResult:
+    from seqray.calibration import ExpectedPrecision
     from seqray.cli.scan import cautions, result_facts
     from seqray.io import Staging
-    from seqray.scanning import gather_shards, skipped_records
+    from seqray.scanning import describe_result, gather_shards, skipped_records
 
     lines = _provenance(request, shards[0], {})
     name = shards[0].header["track name"]
@@ -61,6 +64,8 @@ def _gather(
             for record in skipped_records(shards[0]):
                 skipped(record)
             result = gather_shards(shards, options, staged.callbacks())
+        expected, species = (shards[0].header[name] for name in ("expected", "species"))
+        result = describe_result(result, ExpectedPrecision.from_mapping(expected), species)
         facts = _provenance(request, shards[0], result_facts(result, options))
         staged.write(result, facts)
         if staged.page is not None:

@@ -1,10 +1,6 @@
 from .boxes import find_boxes as find_boxes
 from .calls import LETTERS_BEFORE as LETTERS_BEFORE, CallTable as CallTable
-from .describe import (
-    Surroundings as Surroundings,
-    describe_calls as describe_calls,
-    shows_boxes as shows_boxes,
-)
+from .describe import describe_result as describe_result
 from .detector import (
     Detector as Detector,
     check_scan_options as check_scan_options,

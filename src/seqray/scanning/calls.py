@@ -13,7 +13,7 @@ from typing import overload
 import numpy as np
 
 from seqray.core import Codes, Floats, Ints
-from seqray.core.results import Call
+from seqray.core.results import Call, CallContext
 
 LETTERS_BEFORE, LETTERS_AFTER = 60, 20
 """Letters on either side of a site that a locator's calls keep."""
@@ -40,6 +40,7 @@ class CallTable(Sequence[Call]):
         self._minus = array("b")
         self._score = array("d")
         self._letters: list[Codes] = []
+        self._contexts: Sequence[CallContext] = ()
 
     def add(
         self, contig: str, length: int, circular: bool, strands: Sequence[tuple[str, Ints, Floats, Codes]]
@@ -66,6 +67,11 @@ class CallTable(Sequence[Call]):
         self._letters.append(np.concatenate([letters for _, _, _, letters in strands])[order])
 
     @property
+    def label(self) -> str:
+        """Name of the positive class."""
+        return self._label
+
+    @property
     def scores(self) -> Floats:
         """(n,) probabilities."""
         return np.array(self._score)
@@ -87,6 +93,12 @@ class CallTable(Sequence[Call]):
     def circular(self) -> frozenset[str]:
         """Names of the circular contigs that have calls."""
         return frozenset(name for name, _, circular in self._contigs if circular)
+
+    def describe(self, contexts: Sequence[CallContext]) -> CallTable:
+        """Return the same calls, each with its context (n,)."""
+        described = self.reaching(-np.inf)
+        described._contexts = contexts
+        return described
 
     def reaching(self, threshold: float) -> CallTable:
         """Return the calls whose score is at least the threshold."""
@@ -133,4 +145,5 @@ class CallTable(Sequence[Call]):
             site=site,
             score=self._score[i],
             label=self._label,
+            context=self._contexts[i] if self._contexts else None,
         )

@@ -15,8 +15,9 @@ from seqray.calibration import ExpectedPrecision
 from seqray.core import DNA, Codes
 from seqray.core.results import Box, Call, CallContext
 from seqray.scanning.boxes import LENGTH, MISSING, find_boxes
+from seqray.scanning.calls import LETTERS_BEFORE
+from seqray.scanning.results import ScanResult
 
-BEFORE, AFTER = 60, 20  # letters kept of each call, on either side of its site
 PROMOTERS = ("promoter", "TSS")
 
 
@@ -50,7 +51,41 @@ class Surroundings:
         return self.genes is not None and contig in self.genes.genes
 
 
-def shows_boxes(label: str) -> bool:
+def describe_result(
+    result: ScanResult, expected: ExpectedPrecision, species: str | None = None
+) -> ScanResult:
+    """Describe the calls of a scan with a locator, and say what to expect of them; others are returned as is.
+
+    Parameters
+    ----------
+    result
+        Of `scan_sequences` or `gather_shards`.
+    expected
+        Figures of the model's card.
+    species
+        See `ScanResult`.
+    """
+    if not result.from_positions:
+        return result
+    calls = result.calls
+    around = Surroundings(
+        lengths=calls.contigs,
+        circular=calls.circular,
+        genes=result.genes,
+        expected=expected,
+        species=species,
+        boxes=_shows_boxes(calls.label),
+    )
+    threshold = result.threshold
+    return replace(
+        result,
+        calls=calls.describe(describe_calls(calls, calls.letters, around)),
+        expectation=None if threshold is None else expected.at(threshold, result.genes is not None),
+        species=species,
+    )
+
+
+def _shows_boxes(label: str) -> bool:
     """Whether sites of a class may have the boxes of sigma 70."""
     return label in PROMOTERS
 
@@ -63,8 +98,8 @@ def describe_calls(calls: Sequence[Call], letters: Codes, around: Surroundings) 
     calls
         Of a scan.
     letters
-        (n, BEFORE + 1 + AFTER) codes around each site, in the direction of reading; beyond the end of a
-        linear contig they are unknown.
+        (n, K) codes around each site, as `CallTable.letters` has them; beyond the end of a linear contig they
+        are unknown.
     around
         What to describe them by.
     """
@@ -119,7 +154,7 @@ def _beside_genes(context: CallContext, call: Call, index: GeneIndex) -> CallCon
 def _with_boxes(
     contexts: Sequence[CallContext], calls: Sequence[Call], letters: Codes, around: Surroundings
 ) -> Iterator[CallContext]:
-    found = find_boxes(letters, BEFORE)
+    found = find_boxes(letters, LETTERS_BEFORE)
     columns = zip(contexts, calls, letters, *(column.tolist() for column in found), strict=True)
     for context, call, row, ten, thirty_five, extended in columns:
         length = around.lengths[call.contig] if call.contig in around.circular else None
@@ -133,5 +168,5 @@ def _box(call: Call, row: Codes, first: int, around: int | None) -> Box | None:
     if first == MISSING:
         return None
     start = call.site + first if call.strand == "+" else call.site - first - LENGTH + 1
-    letters = DNA.decode(row[BEFORE + first : BEFORE + first + LENGTH])
+    letters = DNA.decode(row[LETTERS_BEFORE + first : LETTERS_BEFORE + first + LENGTH])
     return Box(start % around if around else start, letters)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from seqray.annotation import Annotation
+from seqray.calibration import Expectation
 from seqray.core import Floats, Intervals, Ints
 from seqray.scanning.calls import CallTable
 from seqray.scanning.false_calls import LETTERS_PER_MB, FalseCalls
@@ -122,6 +123,10 @@ class ScanResult:
         Of the contigs scanned; None where they are not known.
     from_positions
         Whether every position was scored, not windows.
+    expectation
+        What the card of a locator leads to expect at the threshold; None if nothing.
+    species
+        The species of the card that the input is like; None if it is like none.
     unlike
         Share of the windows compared that differ from the model's training data; None if unknown.
     """
@@ -136,8 +141,24 @@ class ScanResult:
     unlike: float | None
     genes: Annotation | None = None
     from_positions: bool = False
+    expectation: Expectation | None = None
+    species: str | None = None
 
     @property
     def calls_per_mb(self) -> float:
         """Calls per million positions scanned."""
         return len(self.calls) / (self.positions / LETTERS_PER_MB) if self.positions else 0.0
+
+    @property
+    def expected_precision(self) -> float | None:
+        """Precision to expect: of the species, or the median over others; None if nothing is known."""
+        if self.expectation is None:
+            return None
+        own = self.expectation.of(self.species)
+        return own.precision if own else self.expectation.median
+
+    @property
+    def calls_per_gene(self) -> float | None:
+        """Calls per gene; None where no gene is known, or more than a tenth was not scanned."""
+        whole = self.positions >= 0.9 * self.letters
+        return len(self.calls) / self.genes.count if whole and self.genes and self.genes.count else None

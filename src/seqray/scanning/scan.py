@@ -10,9 +10,11 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Literal
 
+from seqray.calibration import Domain, ExpectedPrecision, KmerCounter, Signature
 from seqray.core import SequenceRecord
 from seqray.modelfile import TrainedModel
 from seqray.scanning.calls import CallTable
+from seqray.scanning.describe import describe_result
 from seqray.scanning.detector import Detector, make_detector
 from seqray.scanning.finalize import add_calls, finalize_scan
 from seqray.scanning.genes import GeneSource
@@ -96,7 +98,19 @@ def scan_records(
     Returns
     -------
     ScanResult
-        Calls in the order of the input, the threshold in force and the false calls to expect.
+        Calls in the order of the input, the threshold in force and what to expect: false calls, or with a
+        locator the precision.
     """
     detector = make_detector(model, batch_size=batch_size, dtype=dtype, genes=genes)
-    return scan_sequences(detector, records, options or ScanOptions(), callbacks or ScanCallbacks())
+    signature = _signature(model)
+    words = KmerCounter(model.alphabet)
+    watched = words.watch(records) if signature else records
+    result = scan_sequences(detector, watched, options or ScanOptions(), callbacks or ScanCallbacks())
+    species = signature.home(words.counts) if signature else None
+    return describe_result(result, ExpectedPrecision.from_mapping(model.card.locator), species)
+
+
+def _signature(model: TrainedModel) -> Signature | None:
+    """What the genomes that a locator was trained on look like; None for other models."""
+    known = model.is_locator and model.card.domain
+    return Domain.from_mapping(model.card.domain).signature if known else None

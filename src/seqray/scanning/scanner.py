@@ -75,7 +75,7 @@ class Scanner:
         """The genes of the contigs so far; None where the detector knows none."""
         if self.detector.genes is None:
             return None
-        return Annotation(self._genes, self.detector.genes.source)
+        return Annotation(self._genes, self.detector.genes.source, circular=self.detector.genes.circular)
 
     def _report(self, letters: float, total: int | None, phase: str) -> None:
         if self.callbacks.on_progress is not None:

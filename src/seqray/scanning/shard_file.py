@@ -25,7 +25,8 @@ _REMEDY = "give the files that 'seqray scan --shard' wrote"
 _HEADER: Mapping[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("share", "strands", "contigs", "skipped", "command", "model"), list),
     **dict.fromkeys(("extent", "genes"), list),
-    **dict.fromkeys(("rule", "counted", "facts", "options"), dict),
+    "species": (str, type(None)),
+    **dict.fromkeys(("expected", "rule", "counted", "facts", "options"), dict),
     **dict.fromkeys(("label", "sequences", "version", "alphabet", "track name"), str),
     **dict.fromkeys(("points", "around"), int),
     "threshold": (int, float),

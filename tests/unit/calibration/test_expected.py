@@ -126,6 +126,11 @@ def test_probabilities_are_linear_between_points(expected):
     assert found == pytest.approx([0.1, 0.1, 0.2, 0.5, 0.5])
 
 
+def test_a_card_may_have_no_figures():
+    none = ExpectedPrecision.from_mapping({"extent": [0, 0]})
+    assert none.at(0.5, genes=True) is none.probability(np.array([0.5]), genes=True) is None
+
+
 def broken(*path, value):
     card = copy.deepcopy(CARD)
     inner = card
@@ -141,7 +146,6 @@ def broken(*path, value):
 @pytest.mark.parametrize(
     "card",
     [
-        {},
         broken("tolerance", value=-1),
         broken("tolerance", value="25"),
         broken("tolerance", value=None),

@@ -30,6 +30,11 @@ class Origin:
         """Hand records on, and count their words."""
         return self._words.watch(records) if self._signature else records
 
+    @property
+    def species(self) -> str | None:
+        """The context that the file is as near to as pieces of its genome are; None if there is none."""
+        return self._signature.home(self._words.counts) if self._signature else None
+
     def findings(self) -> Iterator[str]:
         """Yield cautions about the model or the context that was named, or which context to name."""
         found = self._signature.compare(self._words.counts) if self._signature else []

@@ -27,10 +27,10 @@ class CallOutputs(Options, heading="output; all files appear together, or none")
     """What a scan writes, whole or gathered."""
 
     out: tuple[str, ...] = option(
-        "--out -o FILE", "calls as .gff3, .bed or .tsv (+ .gz); may be repeated (default: TSV on stdout)"
+        "--out -o FILE", "calls as .gff3, .bed, .tsv or .gb (+ .gz); may be repeated (default: TSV on stdout)"
     )
     html: str | None = option("--html FILE", "a page with figures, maps of calls and a table to search")
-    format: Literal["gff3", "bed", "tsv"] | None = option(
+    format: Literal["gff3", "bed", "tsv", "genbank"] | None = option(
         "--format", "format of an output without a known suffix, such as '-'"
     )
     track: tuple[str, ...] = option(

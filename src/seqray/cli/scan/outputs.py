@@ -10,17 +10,29 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from seqray.cli.scan.expected import expected_precision, expected_precision_fact, locator_cautions
 from seqray.core import InputError, OnProgress
-from seqray.io.tracks import TrackWriter, track_paths, write_bed, write_calls_tsv, write_gff3
+from seqray.io.tracks import (
+    TrackWriter,
+    track_paths,
+    write_bed,
+    write_calls_tsv,
+    write_genbank,
+    write_gff3,
+)
 from seqray.scanning import Detector, ScanCallbacks, ScanOptions, ScanResult, ScoreProfile
 
 if TYPE_CHECKING:
     from seqray.cli.scan.arguments import CallOutputs
     from seqray.cli.scan.page import ScanPage
     from seqray.io import Staging
-    from seqray.io.sequences import OnSkip
+    from seqray.io.sequences import Duplicates, OnSkip
 
-FORMATS = {".gff3": "gff3", ".gff": "gff3", ".bed": "bed", ".tsv": "tsv"}
+GENBANK = "genbank"
+FORMATS = {
+    **{".gff3": "gff3", ".gff": "gff3", ".bed": "bed", ".tsv": "tsv"},
+    **dict.fromkeys((".gb", ".gbk", ".gbff"), GENBANK),
+}
 
 # Of the windows of training sequences 0.5 % count as unlike them, by construction.
 UNLIKE_LIMIT = 0.1
@@ -33,7 +45,7 @@ class CallFiles:
     Attributes
     ----------
     calls
-        Files for calls, with the format of each: ``gff3``, ``bed`` or ``tsv``.
+        Files for calls, with the format of each: ``gff3``, ``bed``, ``tsv`` or ``genbank``.
     tracks, skipped
         Names of tracks, without the strand, and of the table of skipped records, if there is one.
     page
@@ -61,6 +73,11 @@ class CallFiles:
         """Every file that will be written."""
         tracks = [str(path) for track in self.tracks for path in track_paths(track).values()]
         return [*(path for path, _ in self.calls), *tracks, self.skipped, self.page]
+
+    @property
+    def has_genbank(self) -> bool:
+        """Whether the sequences are written as well."""
+        return any(kind == GENBANK for _, kind in self.calls)
 
     @contextmanager
     def stage(self, staging: Staging, provenance: Sequence[str], name: str) -> Iterator[StagedCalls]:
@@ -95,7 +112,7 @@ def _format(path: str, chosen: str | None) -> str:
         raise InputError(
             "does not end in the suffix of a known format",
             where=path,
-            remedy="use .gff3, .bed or .tsv (+ .gz), or --format",
+            remedy="use .gff3, .bed, .tsv or .gb (+ .gz), or --format",
         )
     return known
 
@@ -131,16 +148,61 @@ class StagedCalls:
             for writer in self.tracks:
                 writer.add(profile.contig, profile.strand, start, values, span)
 
-    def write(self, result: ScanResult, provenance: Sequence[str]) -> None:
-        """Write the calls in each format."""
-        calls = result.calls
+    def write(
+        self, result: ScanResult, provenance: Sequence[str], sequences: Sequences | None = None
+    ) -> None:
+        """Write the calls in each format.
+
+        Parameters
+        ----------
+        result, provenance
+            Calls, and lines of the header.
+        sequences
+            For GenBank.
+        """
+        calls, described = result.calls, result.from_positions
         for path, kind in self.calls:
             if kind == "gff3":
                 write_gff3(path, calls, provenance, contigs=calls.contigs, circular=calls.circular)
             elif kind == "bed":
-                write_bed(path, calls, provenance, contigs=calls.contigs)
-            else:
-                write_calls_tsv(path, calls, provenance)
+                write_bed(path, calls, provenance, contigs=calls.contigs, described=described)
+            elif kind == "tsv":
+                write_calls_tsv(path, calls, provenance, described=described)
+            elif sequences is not None:
+                sequences.write(path, result, provenance)
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """The sequences that were scanned, for an output that holds them.
+
+    Attributes
+    ----------
+    path, duplicates
+        The input, which can be read once more, and how it was read.
+    options
+        Of the scan.
+    """
+
+    path: str
+    duplicates: Duplicates
+    options: ScanOptions
+
+    def write(self, path: str | Path, result: ScanResult, provenance: Sequence[str]) -> None:
+        """Write them as GenBank, with the calls and the genes."""
+        from seqray.annotation import gene_features
+
+        genes, calls = result.genes, result.calls
+        circular = {*calls.circular, *(genes.circular if genes else ()), *self.options.circular_ids}
+        write_genbank(
+            path,
+            self.path,
+            calls,
+            provenance,
+            genes=gene_features(genes) if genes else None,
+            is_circular=lambda name: self.options.circular or name in circular,
+            duplicates=self.duplicates,
+        )
 
 
 def _runs(profile: ScoreProfile) -> Iterator[tuple[int, np.ndarray, int]]:
@@ -176,15 +238,25 @@ def result_facts(result: ScanResult, options: ScanOptions) -> dict[str, str]:
     facts = {
         "threshold": _threshold(result, options),
         "scanned": f"{_sequences(result)}, {result.letters} letters, {result.positions} positions per strand",
-        "calls": f"{len(result.calls)}, {result.calls_per_mb:.4g} per Mb",
+        "calls": f"{len(result.calls)}, {_frequency(result)}",
     }
     if result.genes is not None:
         facts["genes known"] = f"{result.genes.count}, {result.genes.source}"
     if not result.from_positions:
         facts["expected false calls"] = false_calls(result)
+    elif result.expectation is not None:
+        facts["expected precision"] = expected_precision_fact(result.expectation, result.species)
     if result.unlike is not None:
         facts["unlike training data"] = f"{100 * result.unlike:.3g} % of windows looked at"
     return facts
+
+
+def _frequency(result: ScanResult) -> str:
+    """Calls per Mb; of a locator per kb and per gene."""
+    if not result.from_positions:
+        return f"{result.calls_per_mb:.4g} per Mb"
+    per_gene = "" if result.calls_per_gene is None else f", {result.calls_per_gene:.3g} per gene"
+    return f"{result.calls_per_mb / 1000:.4g} per kb{per_gene}"
 
 
 def _sequences(result: ScanResult) -> str:
@@ -233,6 +305,8 @@ def cautions(result: ScanResult, options: ScanOptions) -> Iterator[str]:
             f"{100 * result.unlike:.0f} % of the windows differ in composition from the model's training "
             "data; its probabilities may mean little here"
         )
+    if result.from_positions:
+        yield from locator_cautions(result)
 
 
 def summary(result: ScanResult, skipped: int) -> str:
@@ -241,10 +315,12 @@ def summary(result: ScanResult, skipped: int) -> str:
     if skipped:
         parts.append(f"{skipped} skipped")
     parts.append(f"{result.letters / 1e6:.4g} Mb")
-    parts.append(f"{len(result.calls)} calls ({result.calls_per_mb:.4g} per Mb)")
+    parts.append(f"{len(result.calls)} calls ({_frequency(result)})")
     if result.false_calls is not None:
         rate = result.false_calls
         parts.append(f"expected false calls {rate.per_mb:.4g} per Mb ({rate.low:.4g} to {rate.high:.4g})")
     if result.threshold is not None:
         parts.append(f"threshold {result.threshold:.4g}")
+    if result.expectation is not None:
+        parts.append(f"precision to expect {expected_precision(result.expectation, result.species)}")
     return ", ".join(parts)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from seqray.calibration import ExpectedPrecision
 from seqray.core import DNA, Floats, Ints
 from seqray.io import open_output
 from seqray.report.pages import Expected, ScannedContig, ScanReport, render_scan, shown_calls
@@ -101,7 +100,7 @@ class ScanPage:
         kept = self._letters <= _MOST_LETTERS
         around = {i: self._around(calls[i], calls.circular) for i in shown} if kept else {}
         contigs = [ScannedContig(name, n, name in calls.circular) for name, n in self._lengths.items()]
-        precision, note, expected = _expected(result, card)
+        precision, note, expected = _expected(result)
         report = ScanReport(
             title=f"Scan for {self._label} in {_named(contigs)}",
             calls=calls,
@@ -170,21 +169,22 @@ def _named(contigs: Sequence[ScannedContig]) -> str:
     return contigs[0].name if len(contigs) == 1 else f"{len(contigs)} sequences"
 
 
-def _expected(result: ScanResult, card: Card | None) -> tuple[str, str, list[Expected]]:
+def _expected(result: ScanResult) -> tuple[str, str, list[Expected]]:
     """Precision to expect, how it is known, and the figures behind it."""
-    known = None
-    if card is not None and card.locator.get("expected") and result.threshold is not None:
-        known = ExpectedPrecision.from_mapping(card.locator).at(result.threshold, bool(result.genes))
+    known = result.expectation
     if known is not None:
         rows = [Expected(row.species, row.held_out == "species", *row[2:]) for row in known.rows]
-        return f"{known.median:.2f}", _spread(known), rows
+        return f"{result.expected_precision:.2f}", _basis(known, result.species), rows
     false = result.false_calls
     if false is None:
         return "", "", []
     return "", f"{false.expected:.3g} of {len(result.calls)} calls are expected in shuffled sequence", []
 
 
-def _spread(known: Expectation) -> str:
+def _basis(known: Expectation, named: str | None) -> str:
+    own = known.of(named)
+    if own is not None:
+        return f"as in {own.species}, {own.low:.2f} to {own.high:.2f}"
     species = len(known.spread)
     seen = "that training left out" if known.left_out else "of the training data, on sequence left out"
     return f"median of {species} species {seen}; the lowest has {known.low:.2f}, the highest {known.high:.2f}"

@@ -41,19 +41,22 @@ def run(request: ScanRequest) -> Outcome:
     from seqray.scanning import check_scan_options, make_detector
 
     request = replace(request, command=recorded_command(request.command))
+    read_again = False
     if request.outputs.shard:
         from seqray.cli.scan.shards import check_outputs, write_share as scan
 
         written = check_outputs(request)
     else:
         scan, written = _scan, call_files(request).paths()
+        read_again = call_files(request).has_genbank
     beside = (request.model.model, request.windows.bed, request.genes.genes)
     check_files([request.input], written, beside=beside)
     options = scan_options(request)
     model = open_model(request.model, request.computing, locators=True, verbose=request.verbose)
     check_scan_options(model, given(request))
     computing, genes, notes = request.computing, None, []
-    with rereadable(request.input, needed=model.is_locator and request.genes.genes != "none") as path:
+    read_again |= model.is_locator and request.genes.genes != "none"
+    with rereadable(request.input, needed=read_again) as path:
         if model.is_locator:
             genes, notes = find_genes(request, path, model)
         detector = make_detector(
@@ -98,10 +101,11 @@ def _scan(
     request: ScanRequest, model: TrainedModel, detector: Detector, options: ScanOptions
 ) -> tuple[int, list[str]]:
     """Scan and write; returns the number of records and what to say of them."""
-    from seqray.cli.scan.outputs import cautions, result_facts, settings_facts, summary
+    from seqray.calibration import ExpectedPrecision
+    from seqray.cli.scan.outputs import Sequences, cautions, result_facts, settings_facts, summary
     from seqray.io import Staging
     from seqray.io.sequences import read_sequences
-    from seqray.scanning import scan_sequences
+    from seqray.scanning import describe_result, scan_sequences
 
     facts = settings_facts(detector, options)
     lines = provenance(request.command, model, facts)
@@ -115,8 +119,9 @@ def _scan(
             read = partial(read_sequences, soft_masks=options.skip_soft_masked)
             records = open_records(read, [request.input], request.records, model.alphabet, skipped)
             result = scan_sequences(detector, origin.watch(records), options, callbacks)
+        result = describe_result(result, ExpectedPrecision.from_mapping(model.card.locator), origin.species)
         lines = provenance(request.command, model, facts | result_facts(result, options))
-        staged.write(result, lines)
+        staged.write(result, lines, Sequences(request.input, request.records.duplicates, options))
         findings = [*origin.findings(), *(f"caution: {text}" for text in cautions(result, options))]
         if staged.page is not None:
             from seqray.cli.scan.letter_shares import letter_shares

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from seqray.cli.common import Progress, SkipLog, letters_in, open_records
+from seqray.cli.common import Origin, Progress, SkipLog, letters_in, open_records
 from seqray.cli.scan.command import divide_words
 from seqray.cli.scan.outputs import settings_facts
 from seqray.core import ConfigError, __version__
@@ -72,6 +72,7 @@ def write_share(
         Lines for the user.
     """
     kept: list[tuple[str, str]] = []
+    origin = Origin(model)
     number, total = request.outputs.shard or (1, 1)
     with Staging() as staging:
         target = staging.path(request.outputs.out[0])
@@ -89,7 +90,9 @@ def write_share(
             callbacks = ScanCallbacks(
                 on_skip=None if request.records.strict else on_skip, on_progress=progress.update
             )
-            header, arrays = scan_shard(detector, records, options, callbacks, ShardNumber(number, total))
+            header, arrays = scan_shard(
+                detector, origin.watch(records), options, callbacks, ShardNumber(number, total)
+            )
         facts = {
             "version": __version__,
             "command": divide_words(request.command)[0],
@@ -98,6 +101,8 @@ def write_share(
             "facts": settings_facts(detector, options),
             "options": {name: getattr(options, name) for name in GATHERED},
             "track name": model.card.positive,
+            "expected": model.card.locator,
+            "species": origin.species,
         }
         write_shard(target, header | {"skipped": kept} | facts, arrays)
     skips = f", {len(kept)} records skipped" if kept else ""

@@ -1,0 +1,69 @@
+"""What is said of the calls of a locator: the precision to expect, and when not to trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from seqray.calibration import Expectation
+    from seqray.scanning import ScanResult
+
+SHORT_CONTIGS = 2000  # letters; a gene and what lies before it take about a thousand
+FEW_GENES = 0.4  # per kb: bacteria and their viruses have about one
+GENOME_LETTERS = 20_000  # in fewer, numbers of genes and calls are left to chance
+FACTOR = 2.0  # by which calls per kb may be beyond those of all genomes measured
+
+
+def expected_precision(expectation: Expectation, species: str | None) -> str:
+    """The precision to expect in one phrase.
+
+    Parameters
+    ----------
+    expectation
+        Of the card, at the threshold.
+    species
+        What the input is like; the spread over other species is reported if it was not measured.
+    """
+    own = expectation.of(species)
+    if own is not None:
+        return f"{own.precision:.2f} ({own.low:.2f} to {own.high:.2f}, {own.species})"
+    others = "species left out of training" if expectation.left_out else "species"
+    if len(expectation.spread) == 1:
+        [row] = expectation.spread
+        return f"{row.precision:.2f} ({row.low:.2f} to {row.high:.2f}) as in {row.species}"
+    spread = f"{expectation.low:.2f} to {expectation.high:.2f} over {len(expectation.spread)} {others}"
+    return f"{expectation.median:.2f} ({spread})"
+
+
+def expected_precision_fact(expectation: Expectation, species: str | None) -> str:
+    """The same with its meaning, for the headers of outputs."""
+    figure = expected_precision(expectation, species)
+    return f"{figure}: share of calls near a mapped site in held-out sequence; others count as false"
+
+
+def locator_cautions(result: ScanResult) -> Iterator[str]:
+    """Yield reasons to expect less, or something else, than the card of a locator says."""
+    mean = result.letters / result.contigs if result.contigs else SHORT_CONTIGS
+    if mean < SHORT_CONTIGS:
+        yield (
+            f"the contigs have {mean:.0f} letters on average: genes are cut and sites at ends are missed, so "
+            "expect less than in whole genomes"
+        )
+    if result.letters < GENOME_LETTERS:
+        return
+    genes = result.genes.count / result.letters * 1000 if result.genes else None
+    if genes is not None and genes < FEW_GENES:
+        yield f"{genes:.2g} genes per kb are known, and bacteria have about one: expect other figures here"
+    if result.expectation is not None and result.positions >= GENOME_LETTERS:
+        yield from _frequency_cautions(result, result.expectation)
+
+
+def _frequency_cautions(result: ScanResult, expectation: Expectation) -> Iterator[str]:
+    found = result.calls_per_mb / 1000
+    known = [row.calls_per_kb for row in expectation.rows]
+    if not min(known) / FACTOR <= found <= max(known) * FACTOR:
+        yield (
+            f"{found:.2g} calls per kb, where genomes that were measured have {min(known):.2g} to "
+            f"{max(known):.2g} at this threshold: the precision may be another here"
+        )
