@@ -249,6 +249,7 @@ HEADERS += (
     "extent",
     "genes",
     "around",
+    "expected",
 )
 ARRAYS = ("places", "edges", "counts", "starts", "scores", "origin", "profile", "null", "letters")
 

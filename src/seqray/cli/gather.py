@@ -64,8 +64,9 @@ def _gather(
             for record in skipped_records(shards[0]):
                 skipped(record)
             result = gather_shards(shards, options, staged.callbacks())
-        expected, species = (shards[0].header[name] for name in ("expected", "species"))
-        result = describe_result(result, ExpectedPrecision.from_mapping(expected), species)
+        header = shards[0].header
+        expected = ExpectedPrecision.from_mapping(header["expected"])
+        result = describe_result(result, expected, header.get("species"))
         facts = _provenance(request, shards[0], result_facts(result, options))
         staged.write(result, facts)
         if staged.page is not None:
