@@ -103,7 +103,7 @@ def test_without_the_extra_letters_are_scanned_alone(scan, genome, monkeypatch):
     monkeypatch.setattr("seqray.annotation.predict.find_spec", lambda name: None)
     out, err = scan(genome)
     assert facts(out)["genes"] == "not known"
-    assert "caution: scanned without genes" in err
+    assert "caution: without genes" in err
     assert "seqray[genes]" in err
 
 

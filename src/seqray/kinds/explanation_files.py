@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -11,7 +11,11 @@ from seqray.core import InputError
 from seqray.explanations import MethodSettings
 
 if TYPE_CHECKING:
+    from seqray.annotation import Gene
+    from seqray.core import SequenceRecord
     from seqray.io import Staging
+
+    GenesOf = Callable[[SequenceRecord, bool], Sequence[Gene] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +32,8 @@ class ExplanationFiles:
         Scores along contigs; a file for each method and strand.
     row_profile, pairs
         Tables of the rows, and of pairs of columns, of alignments.
+    inputs
+        What letters and genes add to the scores of the calls of a locator.
     methods
         The methods of the run.
     """
@@ -41,10 +47,12 @@ class ExplanationFiles:
     track: tuple[str, ...] = ()
     row_profile: str | None = None
     pairs: str | None = None
+    inputs: str | None = None
     methods: tuple[str, ...] = ("rollout",)
 
     def __post_init__(self) -> None:
-        tables = [path for path in (self.out, self.row_profile, self.pairs) if path and path != "-"]
+        named = (self.out, self.row_profile, self.pairs, self.inputs)
+        tables = [path for path in named if path and path != "-"]
         _check_suffixes(tables, ".tsv", ".tsv.gz")
         _check_suffixes([self.html], ".html", ".htm")
         _check_suffixes([self.plot], ".png", ".svg", ".pdf")
@@ -74,8 +82,9 @@ class ExplanationFiles:
         return [*self._single(), *map(str, strands)]
 
     def _single(self) -> list[str]:
-        files = (self.out, self.faithfulness, self.html, self.plot, self.heads, self.row_profile, self.pairs)
-        return [*filter(None, files), *self.motifs]
+        files = (self.out, self.faithfulness, self.html, self.plot, self.heads)
+        tables = (self.row_profile, self.pairs, self.inputs)
+        return [*filter(None, (*files, *tables)), *self.motifs]
 
     def _tracks(self) -> list[str]:
         return [path for method in self.methods for path in self.tracks(method)]
@@ -112,6 +121,9 @@ class ExplanationRequest:
         What ranks pairs of columns, how many are written (0: all), and the smallest distance of the two.
     source
         Name of the input, for errors.
+    genes, gene_source, circular
+        For a locator: a contig, and whether it is circular, to its genes, None where they are not known;
+        where they are from, in words; and the contigs that this source calls circular.
     """
 
     files: ExplanationFiles = field(default_factory=ExplanationFiles)
@@ -132,6 +144,9 @@ class ExplanationRequest:
     best_pairs: int | None = None
     separation: int | None = None
     source: str = ""
+    genes: GenesOf | None = None
+    gene_source: str = ""
+    circular: Collection[str] = ()
 
     def __post_init__(self) -> None:
         if self.calls == "-":

@@ -11,14 +11,14 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from seqray.core import Alignment, SequenceRecord
 from seqray.core.results import Faithfulness
-from seqray.explanations import AlignmentOptions, ExplainOptions
+from seqray.explanations import AlignmentOptions, ExplainOptions, Stretch
 from seqray.explanations.checks import Reservoir
 from seqray.io import open_output
 from seqray.io.tables import open_table, write_checks
 from seqray.kinds.explanation_files import ExplanationRequest
 from seqray.modelfile import TrainedModel
 
-Record = TypeVar("Record", SequenceRecord, Alignment)
+Record = TypeVar("Record", SequenceRecord, Alignment, Stretch)
 Found = TypeVar("Found")
 Options = TypeVar("Options", ExplainOptions, AlignmentOptions)
 Rows = Callable[[Any], Iterable[tuple[object, ...]]]
@@ -61,7 +61,7 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
 
     def explain(
         self,
-        records: Iterable[Record],
+        records: Iterable[Any],
         staged: Mapping[str, Path],
         provenance: Sequence[str],
         advance: Callable[[], None],
@@ -151,7 +151,8 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
         """What the columns mean, for the header."""
 
     @abstractmethod
-    def _explanations(self, records: Iterable[Record]) -> Iterator[Found]: ...
+    def _explanations(self, records: Iterable[Any]) -> Iterator[Found]:
+        """Explain what was read."""
 
     @abstractmethod
     def _tables(self) -> list[tuple[str | None, Sequence[str], Rows]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from seqray.core import Card, ConfigError, SequenceRecord
 from seqray.explanations import ExplainOptions
@@ -10,6 +10,11 @@ from seqray.io.sequences import read_sequences
 from seqray.io.tables import EXPLANATION_COLUMNS, explanation_rows
 from seqray.kinds.kind import Kind
 from seqray.kinds.python_objects import as_records
+
+if TYPE_CHECKING:
+    from seqray.kinds.explanation_files import ExplanationRequest
+    from seqray.kinds.locator_explanations import LocatorRun
+    from seqray.modelfile import TrainedModel
 
 
 def _no_examples(*_: object, **__: object) -> NoReturn:
@@ -26,12 +31,23 @@ def _refuse(card: Card) -> NoReturn:
     )
 
 
+def _explanation_run(model: TrainedModel, request: ExplanationRequest) -> LocatorRun:
+    from seqray.kinds.locator_explanations import LocatorRun
+
+    return LocatorRun(model, request)
+
+
 LOCATORS = Kind(
     unit="genomes",
     example=SequenceRecord,
     pretraining_unit="genomes",
     reads_each_record=True,
-    options=frozenset(),
+    options=frozenset(
+        {
+            *("--calls", "--best-calls", "--track", "--motifs", "--shuffles", "--inputs"),
+            *("--genes", "--codon-table", "--members", "--fuse", "--spread", "--steps"),
+        }
+    ),
     read=read_sequences,
     convert=as_records,
     read_labeled=_no_examples,
@@ -42,5 +58,5 @@ LOCATORS = Kind(
     explain_options=ExplainOptions,
     explanation_columns=EXPLANATION_COLUMNS,
     explanation_rows=explanation_rows,
-    explanation_run=lambda model, request: _refuse(model.card),
+    explanation_run=_explanation_run,
 )

@@ -3,60 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from seqray.core import InputError, SequenceRecord
-from seqray.core.results import Explanation, Faithfulness, HeadFigures, Motif, Place
-from seqray.explanations import ExplainOptions, check, explain_records, extract_call_windows, heads
-from seqray.explanations.attribution import METHODS, check_heads
-from seqray.explanations.checks import CHECKED_RECORDS
-from seqray.io.tables import EXPLANATION_COLUMNS, explanation_rows, write_heads
-from seqray.io.tracks import ScoreTrack, read_gff3_calls
+from seqray.core import SequenceRecord
+from seqray.core.results import Explanation, Faithfulness, HeadFigures, Place
+from seqray.explanations import check, explain_records, extract_call_windows, heads
+from seqray.explanations.attribution import check_heads
+from seqray.io.tables import write_heads
 from seqray.kinds.explanation_files import ExplanationRequest
-from seqray.kinds.explanation_run import ExplanationRun, Rows
+from seqray.kinds.letter_explanations import LetterRun
 from seqray.modelfile import TrainedModel
 
-MOTIF_RECORDS = 5000  # explained records that motifs are searched in
 
-
-class SequenceRun(ExplanationRun[SequenceRecord, Explanation, ExplainOptions]):
+class SequenceRun(LetterRun[SequenceRecord]):
     """Explains sequences, or the windows of calls."""
 
-    most_checked = CHECKED_RECORDS
-
     def __init__(self, model: TrainedModel, request: ExplanationRequest) -> None:
-        files = request.files
-        if files.heads:
+        if request.files.heads:
             check_heads(model)
-        chosen = {"members": request.members, "shuffles": request.shuffles}
-        options = ExplainOptions(
-            methods=files.methods,
-            target=request.target,
-            seed=request.seed,
-            settings=request.method_settings,
-            effects=not request.no_check,
-            attention=bool(files.html),
-            **{name: value for name, value in chosen.items() if value is not None},
-        )
-        super().__init__(model, request, options)
-        self._tracks = {method: ScoreTrack() for method in options.methods} if files.track else {}
-        self._for_motifs: list[Explanation] = []
-
-    def facts(self) -> dict[str, str]:
-        facts = {
-            "methods": self._methods_fact({name: method.signed for name, method in METHODS.items()}),
-            "class": f"{self._target_fact}; rollout and value-rollout are the same for every class",
-            "score": "associated with the model's output, no proof of a cause; rank 1 is the highest",
-            "ism_delta": "change of the log-odds of the class, mean over the three or more other letters",
-        }
-        if copies := self.options.shuffles:
-            facts["p"] = f"share of letters in {copies} shuffled copies of the record that score as high"
-            facts["q"] = "p after Benjamini and Hochberg over the positions of the record"
-        if self.request.calls:
-            facts["calls"] = Path(self.request.calls).name
-        return facts
+        super().__init__(model, request, attention=bool(request.files.html))
 
     def _explanations(self, records: Iterable[SequenceRecord]) -> Iterator[Explanation]:
         places: list[Place] | None = None
@@ -68,81 +34,27 @@ class SequenceRun(ExplanationRun[SequenceRecord, Explanation, ExplainOptions]):
     def _windows(
         self, records: Iterable[SequenceRecord], path: str
     ) -> tuple[list[SequenceRecord], list[Place]]:
-        calls = read_gff3_calls(path)
-        if not calls and not self.request.allow_empty:
-            remedy = "--allow-empty gives an empty output instead"
-            raise InputError("holds no calls of 'seqray scan'", where=path, remedy=remedy)
+        calls = self._read_calls(path)
         alphabet, window = self.model.alphabet, self.model.card.window
         return extract_call_windows(records, calls, alphabet, window, path, self.request.best_calls)
 
-    def _tables(self) -> list[tuple[str | None, Sequence[str], Rows]]:
-        top = self.request.top
-        return [(self.request.files.out, EXPLANATION_COLUMNS, lambda e: explanation_rows(e, top))]
-
-    def _keep(self, explanation: Explanation) -> None:
-        e = explanation
-        if e.method == self.options.methods[0] and e.member == "mean":
-            self._offer(SequenceRecord(e.id, e.sequence), called=e.label == e.target)
-            if e.label == e.target and self._motifs_wanted and len(self._for_motifs) < MOTIF_RECORDS:
-                self._for_motifs.append(replace(e, attention=None, effects=None))
-        if self.count <= self.request.shown:
-            self.shown.append(e)
-        if e.member == "mean" and e.method in self._tracks:
-            self._tracks[e.method].add(e)
-
-    @property
-    def _motifs_wanted(self) -> bool:
-        return bool(self.request.files.motifs or self.request.files.html)
+    def _record_of(self, explanation: Explanation) -> SequenceRecord:
+        return SequenceRecord(explanation.id, explanation.sequence)
 
     def _check(self, records: Iterable[SequenceRecord]) -> Faithfulness:
         return check(self.model, records, self.options)
 
     def _write_others(self, staged: Mapping[str, Path], provenance: Sequence[str]) -> None:
-        files = self.request.files
-        if files.heads:
-            write_heads(staged[files.heads], self._heads, provenance)
-        for method, track in self._tracks.items():
-            for path in files.tracks(method):
-                track.write(staged[path], provenance, f"{method} of {self.model.card.name}")
-        if files.motifs:
-            from seqray.explanations.motifs import background_of
-            from seqray.io.tables import write_motifs
-
-            alphabet = self.model.alphabet
-            background = background_of(self._for_motifs, alphabet)
-            for path in files.motifs:
-                write_motifs(staged[path], self._motifs, alphabet, provenance, background=background)
+        if path := self.request.files.heads:
+            write_heads(staged[path], self._heads, provenance)
+        super()._write_others(staged, provenance)
 
     @cached_property
     def _heads(self) -> Sequence[HeadFigures]:
         return heads(self.model, self.sample(), self.options)
 
-    @cached_property
-    def _motifs(self) -> Sequence[Motif]:
-        from seqray.explanations.motifs import find_motifs
-
-        return find_motifs(self._for_motifs, self.model.alphabet)
-
-    def _plot(self, path: Path) -> None:
-        from seqray.report.plots import plot_explanations
-
-        plot_explanations(path, self.shown, self.model.alphabet, self.model.card.site)
-
-    def _page(self, provenance: Sequence[str], faithfulness: Faithfulness | None) -> str:
-        from seqray.report.pages import SequenceReport, render_sequences
-
-        card = self.model.card
-        return render_sequences(
-            SequenceReport(
-                title=f"{card.name}: positions that drive the predictions",
-                explanations=self.shown,
-                alphabet=self.model.alphabet,
-                card=card,
-                site=card.site,
-                provenance=provenance,
-                faithfulness=faithfulness,
-                heads=self._heads if card.model.backbone is None else (),  # those of a backbone stay hidden
-                motifs=self._motifs,
-                omitted=self._omitted,
-            )
-        )
+    @property
+    def _head_figures(self) -> Sequence[HeadFigures]:
+        return (
+            self._heads if self.model.card.model.backbone is None else ()
+        )  # those of a backbone stay hidden

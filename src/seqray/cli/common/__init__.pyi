@@ -17,6 +17,7 @@ from .arguments import (
     given as given,
     option as option,
 )
+from .genes import GeneOptions as GeneOptions, find_genes as find_genes, rereadable as rereadable
 from .inputs import (
     SEQUENCE_FILES as SEQUENCE_FILES,
     SEQUENCES_OR_ALIGNMENTS as SEQUENCES_OR_ALIGNMENTS,

@@ -7,6 +7,7 @@ from typing import Literal
 from seqray.cli.common import (
     SEQUENCES_OR_ALIGNMENTS,
     DeviceOptions,
+    GeneOptions,
     ModelOptions,
     Options,
     PositiveInt,
@@ -78,6 +79,9 @@ class ExplanationOutputs(Options, heading="output; all files appear together, or
         "--motifs FILE", "motifs shared by high scores, as .meme, .jaspar or .tsv; may be repeated"
     )
     heads: str | None = option("--heads FILE", "a TSV of what each attention head does")
+    inputs: str | None = option(
+        "--inputs FILE", "a TSV of what letters and genes add to the score of each call of a locator"
+    )
 
 
 class CheckOptions(Options, heading="checks"):
@@ -156,6 +160,7 @@ class ExplainRequest(Request):
     settings: MethodOptions
     rows: RowOptions
     alignments: AlignmentOutputs
+    genes: GeneOptions
     records: RecordOptions
     computing: DeviceOptions
 

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from seqray.cli.common import (
     Outcome,
     Progress,
     SkipLog,
     check_files,
+    find_genes,
     given,
     open_model,
     open_records,
     provenance,
     records_in,
+    rereadable,
 )
 from seqray.cli.explain.arguments import ExplainRequest
 from seqray.core import ConfigError
+
+if TYPE_CHECKING:
+    from seqray.kinds import ExplanationRequest
+    from seqray.modelfile import TrainedModel
 
 __all__ = ["ExplainRequest", "run"]
 
 
 def run(request: ExplainRequest) -> Outcome:
     """Read, explain, check, write."""
-    from seqray.io import Staging
     from seqray.kinds import check_options, kind_of
 
     started = time.monotonic()
@@ -31,10 +40,23 @@ def run(request: ExplainRequest) -> Outcome:
     if asked.files.track and options.duplicates == "keep":
         raise ConfigError("a track requires unique ids", remedy="use --duplicates rename")
     outputs = [*asked.files.paths(), options.skipped]
-    check_files(request.input, outputs, beside=(request.model.model, asked.calls))
-    model = open_model(request.model, request.computing, alignments=True, verbose=request.verbose)
-    kind = kind_of(model.card)
-    check_options(kind, given(request))
+    check_files(request.input, outputs, beside=(request.model.model, asked.calls, request.genes.genes))
+    model = open_model(
+        request.model, request.computing, alignments=True, locators=True, verbose=request.verbose
+    )
+    check_options(kind_of(model.card), given(request))
+    with _with_genes(request, asked, model) as (request, asked):
+        read, summary = _explain(request, asked, model)
+    request.say(f"{summary}, {time.monotonic() - started:.1f} s")
+    return Outcome(records=read)
+
+
+def _explain(request: ExplainRequest, asked: ExplanationRequest, model: TrainedModel) -> tuple[int, str]:
+    """Write all files; the number of records that were read, and a summary."""
+    from seqray.io import Staging
+    from seqray.kinds import kind_of
+
+    kind, options = kind_of(model.card), request.records
     work = kind.explanation_run(model, asked)
     total = records_in(request.input) if kind.reads_each_record and not asked.calls else None
     with Staging() as staging:
@@ -51,6 +73,23 @@ def run(request: ExplainRequest) -> Outcome:
             faithfulness = work.check(progress.watch)
         work.write(staged, lines, faithfulness)
     request.note(*(faithfulness.verdicts.values() if faithfulness else ()))
-    seconds = time.monotonic() - started
-    request.say(f"{work.count} records, {skipped.count} skipped, {seconds:.1f} s")
-    return Outcome(records=records.count)
+    return records.count, f"{work.count} records, {skipped.count} skipped"
+
+
+@contextmanager
+def _with_genes(
+    request: ExplainRequest, asked: ExplanationRequest, model: TrainedModel
+) -> Iterator[tuple[ExplainRequest, ExplanationRequest]]:
+    """Find the genes that a locator reads beside the letters."""
+    if not model.is_locator:
+        yield request, asked
+        return
+    source, *others = request.input
+    if others:
+        raise ConfigError("a locator explains the calls of one file", remedy="give one genome at a time")
+    with rereadable(source, needed=request.genes.genes != "none") as path:
+        found, notes = find_genes(request.genes, request.records, source, path, model)
+        request.note(*notes)
+        if found is not None:
+            asked = replace(asked, genes=found.find, gene_source=found.source, circular=found.circular)
+        yield replace(request, input=(path,)), asked

@@ -7,6 +7,7 @@ from typing import Literal
 from seqray.cli.common import (
     SEQUENCE_FILES,
     EngineOptions,
+    GeneOptions,
     ModelOptions,
     Number,
     Options,
@@ -93,19 +94,6 @@ class WindowOptions(Options, heading="sequences"):
     )
     skip_soft_masked: bool = option(
         "--skip-soft-masked", "leave out windows whose site is a lower-case letter"
-    )
-
-
-class GeneOptions(Options, heading="genes, for a locator"):
-    """Where genes are from."""
-
-    genes: str | None = option(
-        "--genes FILE|predict|none",
-        "GenBank or GFF3 file, predict them, or know none (default: those of a GenBank input, else predicted "
-        "where the extra 'genes' is installed)",
-    )
-    codon_table: PositiveInt | None = option(
-        "--codon-table N", "of predicted genes (default: 11 or 4, whichever fits)"
     )
 
 

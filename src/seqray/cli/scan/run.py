@@ -14,11 +14,13 @@ from seqray.cli.common import (
     SkipLog,
     check_files,
     fill,
+    find_genes,
     given,
     letters_in,
     open_model,
     open_records,
     provenance,
+    rereadable,
 )
 from seqray.cli.scan.arguments import ScanRequest
 from seqray.cli.scan.command import recorded_command
@@ -37,7 +39,6 @@ __all__ = ["ScanRequest", "run"]
 def run(request: ScanRequest) -> Outcome:
     """Read, scan, write."""
     started = time.monotonic()
-    from seqray.cli.scan.genes import find_genes, rereadable
     from seqray.scanning import check_scan_options, make_detector
 
     request = replace(request, command=recorded_command(request.command))
@@ -58,7 +59,7 @@ def run(request: ScanRequest) -> Outcome:
     read_again |= model.is_locator and request.genes.genes != "none"
     with rereadable(request.input, needed=read_again) as path:
         if model.is_locator:
-            genes, notes = find_genes(request, path, model)
+            genes, notes = find_genes(request.genes, request.records, request.input, path, model)
         detector = make_detector(
             model, batch_size=computing.batch_size, dtype=computing.precision, genes=genes
         )

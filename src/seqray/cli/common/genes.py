@@ -1,4 +1,4 @@
-"""The genes of a scan with a locator: of a file, of a GenBank input, or predicted."""
+"""The genes that a locator reads: of a file, of a GenBank input, or predicted."""
 
 from __future__ import annotations
 
@@ -10,17 +10,30 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from seqray.cli.common.argument_types import PositiveInt
+from seqray.cli.common.arguments import Options, option
+from seqray.cli.common.inputs import RecordOptions
 from seqray.core import InputError, NoRecordsError
 
 if TYPE_CHECKING:
-    from seqray.cli.scan.arguments import ScanRequest
     from seqray.core import SequenceRecord
     from seqray.modelfile import TrainedModel
     from seqray.scanning import GeneSource
 
-NO_GENES = (
-    "caution: scanned without genes, by letters alone, which finds far fewer sites at the same precision"
-)
+NO_GENES = "caution: without genes, by letters alone, a locator finds far fewer sites at the same precision"
+
+
+class GeneOptions(Options, heading="genes, for a locator"):
+    """Where genes are from."""
+
+    genes: str | None = option(
+        "--genes FILE|predict|none",
+        "GenBank or GFF3 file, predict them, or know none (default: those of a GenBank input, else predicted "
+        "where the extra 'genes' is installed)",
+    )
+    codon_table: PositiveInt | None = option(
+        "--codon-table N", "of predicted genes (default: 11 or 4, whichever fits)"
+    )
 
 
 @contextmanager
@@ -50,15 +63,17 @@ def rereadable(path: str, *, needed: bool) -> Iterator[str]:
             raise type(error)(error.what, where=where, remedy=error.remedy) from None
 
 
-def find_genes(request: ScanRequest, path: str, model: TrainedModel) -> tuple[GeneSource | None, list[str]]:
+def find_genes(
+    options: GeneOptions, reading: RecordOptions, source: str, path: str, model: TrainedModel
+) -> tuple[GeneSource | None, list[str]]:
     """Read or predict genes as the command line says.
 
     Parameters
     ----------
-    request
-        The parsed command line.
-    path
-        The input, which can be read more than once.
+    options, reading
+        Where genes are from, and which records are read.
+    source, path
+        The input as it was named, and where it can be read more than once.
     model
         A locator.
 
@@ -71,12 +86,12 @@ def find_genes(request: ScanRequest, path: str, model: TrainedModel) -> tuple[Ge
     from seqray.io import display_name
     from seqray.scanning import genes_of_annotation, predicted_genes
 
-    chosen, table = request.genes.genes, request.genes.codon_table
+    chosen, table = options.genes, options.codon_table
 
     def records() -> Iterator[SequenceRecord]:
         from seqray.io.sequences import read_sequences
 
-        unique, skip = request.records.duplicates, (lambda record: None)
+        unique, skip = reading.duplicates, (lambda record: None)
         return read_sequences(path, model.alphabet, duplicates=unique, on_skip=skip)
 
     try:
@@ -87,7 +102,7 @@ def find_genes(request: ScanRequest, path: str, model: TrainedModel) -> tuple[Ge
         if chosen is None and _is_genbank(path):
             annotation = read_genes(path)
             if annotation.count:
-                annotation = replace(annotation, source=f"GenBank {display_name(request.input)}")
+                annotation = replace(annotation, source=f"GenBank {display_name(source)}")
                 return genes_of_annotation(annotation, records()), []
         if chosen is None and not can_predict_genes():
             return None, [f"{NO_GENES}; give --genes FILE, or pip install 'seqray[genes]' to predict them"]

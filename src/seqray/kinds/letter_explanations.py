@@ -1,0 +1,146 @@
+"""What the runs of ``seqray explain`` share that score letters: tables, motifs, tracks, plot and page."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+from seqray.core import InputError
+from seqray.core.results import Call, Explanation, Faithfulness, HeadFigures, Motif
+from seqray.explanations import ExplainOptions
+from seqray.explanations.attribution import METHODS
+from seqray.explanations.checks import CHECKED_RECORDS
+from seqray.io.tables import EXPLANATION_COLUMNS, explanation_rows
+from seqray.io.tracks import ScoreTrack, read_gff3_calls
+from seqray.kinds.explanation_files import ExplanationRequest
+from seqray.kinds.explanation_run import ExplanationRun, Record, Rows
+from seqray.modelfile import TrainedModel
+
+MOTIF_RECORDS = 5000  # explained records that motifs are searched in
+
+
+class LetterRun(ExplanationRun[Record, Explanation, ExplainOptions]):
+    """Explains records by scores of their letters."""
+
+    most_checked = CHECKED_RECORDS
+
+    def __init__(self, model: TrainedModel, request: ExplanationRequest, *, attention: bool) -> None:
+        files = request.files
+        chosen = {"members": request.members, "shuffles": request.shuffles}
+        options = ExplainOptions(
+            methods=files.methods,
+            target=request.target,
+            seed=request.seed,
+            settings=request.method_settings,
+            effects=not request.no_check,
+            attention=attention,
+            **{name: value for name, value in chosen.items() if value is not None},
+        )
+        super().__init__(model, request, options)
+        self._tracks = {method: ScoreTrack() for method in options.methods} if files.track else {}
+        self._for_motifs: list[Explanation] = []
+
+    def facts(self) -> dict[str, str]:
+        facts = {
+            "methods": self._methods_fact({name: method.signed for name, method in METHODS.items()}),
+            "class": f"{self._target_fact}; rollout and value-rollout are the same for every class",
+            "score": "associated with the model's output, no proof of a cause; rank 1 is the highest",
+            "ism_delta": "change of the log-odds of the class, mean over the three or more other letters",
+        }
+        if copies := self.options.shuffles:
+            facts["p"] = f"share of letters in {copies} shuffled copies of the record that score as high"
+            facts["q"] = "p after Benjamini and Hochberg over the positions of the record"
+        if self.request.calls:
+            facts["calls"] = Path(self.request.calls).name
+        return facts
+
+    def _read_calls(self, path: str) -> list[Call]:
+        calls = read_gff3_calls(path)
+        if not calls and not self.request.allow_empty:
+            remedy = "--allow-empty gives an empty output instead"
+            raise InputError("holds no calls of 'seqray scan'", where=path, remedy=remedy)
+        return calls
+
+    def _tables(self) -> list[tuple[str | None, Sequence[str], Rows]]:
+        top = self.request.top
+        return [(self.request.files.out, EXPLANATION_COLUMNS, lambda e: explanation_rows(e, top))]
+
+    def _keep(self, explanation: Explanation) -> None:
+        e = explanation
+        if e.method == self.options.methods[0] and e.member == "mean":
+            self._offer(self._record_of(e), called=e.label == e.target)
+            if e.label == e.target and self._motifs_wanted and len(self._for_motifs) < MOTIF_RECORDS:
+                self._for_motifs.append(replace(self._shown_part(e), attention=None, effects=None))
+        if self.count <= self.request.shown:
+            self.shown.append(self._shown_part(e))
+        if e.member == "mean" and e.method in self._tracks:
+            self._tracks[e.method].add(e)
+
+    @abstractmethod
+    def _record_of(self, explanation: Explanation) -> Record:
+        """What was explained."""
+
+    def _shown_part(self, explanation: Explanation) -> Explanation:
+        """What the page and the plot show, and motifs are searched in."""
+        return explanation
+
+    @property
+    def _site(self) -> int | None:
+        """Index of the site in what is shown."""
+        return self.model.card.site
+
+    @property
+    def _motifs_wanted(self) -> bool:
+        return bool(self.request.files.motifs or self.request.files.html)
+
+    def _write_others(self, staged: Mapping[str, Path], provenance: Sequence[str]) -> None:
+        files = self.request.files
+        for method, track in self._tracks.items():
+            for path in files.tracks(method):
+                track.write(staged[path], provenance, f"{method} of {self.model.card.name}")
+        if files.motifs:
+            from seqray.explanations.motifs import background_of
+            from seqray.io.tables import write_motifs
+
+            alphabet = self.model.alphabet
+            background = background_of(self._for_motifs, alphabet)
+            for path in files.motifs:
+                write_motifs(staged[path], self._motifs, alphabet, provenance, background=background)
+
+    @cached_property
+    def _motifs(self) -> Sequence[Motif]:
+        from seqray.explanations.motifs import find_motifs
+
+        return find_motifs(self._for_motifs, self.model.alphabet)
+
+    @property
+    def _head_figures(self) -> Sequence[HeadFigures]:
+        """Figures of attention heads for the page."""
+        return ()
+
+    def _plot(self, path: Path) -> None:
+        from seqray.report.plots import plot_explanations
+
+        plot_explanations(path, self.shown, self.model.alphabet, self._site)
+
+    def _page(self, provenance: Sequence[str], faithfulness: Faithfulness | None) -> str:
+        from seqray.report.pages import SequenceReport, render_sequences
+
+        card = self.model.card
+        return render_sequences(
+            SequenceReport(
+                title=f"{card.name}: positions that drive the predictions",
+                explanations=self.shown,
+                alphabet=self.model.alphabet,
+                card=card,
+                site=self._site,
+                provenance=provenance,
+                faithfulness=faithfulness,
+                heads=self._head_figures,
+                motifs=self._motifs,
+                omitted=self._omitted,
+            )
+        )

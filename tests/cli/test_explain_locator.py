@@ -1,0 +1,138 @@
+"""``seqray explain`` of the calls of a locator, from scan to page."""
+
+from __future__ import annotations
+
+import random
+
+import pyBigWig
+import pytest
+
+from seqray.cli.dispatch import main
+from seqray.io.tables.explanations import EXPLANATION_COLUMNS, SHARE_COLUMNS
+
+RADIUS = 26  # of the model `locator_file`
+
+
+def letters(length, seed=0):
+    return "".join(random.Random(seed).choices("ACGT", k=length))
+
+
+@pytest.fixture
+def genome(tmp_path):
+    path = tmp_path / "genome.fa"
+    path.write_text(f">one\n{letters(1501)}\n>two\n{letters(302, 1)}\n")
+    return path
+
+
+@pytest.fixture
+def annotation(tmp_path):
+    path = tmp_path / "genes.gff3"
+    rows = [("one", 301, 900, "+"), ("one", 1001, 1300, "-"), ("two", 100, 249, "+")]
+    lines = [f"{c}\ttest\tCDS\t{a}\t{b}\t.\t{s}\t0\tID=cds-{a}" for c, a, b, s in rows]
+    path.write_text("\n".join(["##gff-version 3", *lines, ""]))
+    return path
+
+
+@pytest.fixture
+def seqray(locator_file, capfd):
+    def run(verb, *words, status=0):
+        found = main([verb, *map(str, words), "--model", str(locator_file), "--threads", "1"])
+        out, err = capfd.readouterr()
+        assert found == status, err
+        return out, err
+
+    return run
+
+
+@pytest.fixture
+def calls(seqray, genome, annotation, tmp_path):
+    path = tmp_path / "calls.gff3"
+    seqray("scan", genome, "--genes", annotation, "--out", path, "--per-kb", 15)
+    return path
+
+
+def table(text):
+    header, *lines = [line.split("\t") for line in text.splitlines() if not line.startswith("#")]
+    return [dict(zip(header, line, strict=True)) for line in lines]
+
+
+def attributes(path):
+    rows = [line.split("\t") for line in path.read_text().splitlines() if not line.startswith("#")]
+    return [(row[0], row[6], dict(pair.split("=", 1) for pair in row[8].split(";"))) for row in rows]
+
+
+def test_each_call_is_explained_in_its_place(seqray, genome, annotation, calls, tmp_path):
+    words = [genome, "--calls", calls, "--genes", annotation, "--best-calls", 8, "--shuffles", 2]
+    names = {"--out": "o.tsv", "--html": "r.html", "--plot": "p.svg", "--motifs": "m.meme"}
+    files = [word for flag, name in names.items() for word in (flag, tmp_path / name)]
+    files += ["--track", tmp_path / "t.bw", "--inputs", tmp_path / "i.tsv"]
+    _, err = seqray("explain", *words, *files)
+    assert "8 records" in err
+    assert "random rankings" in err
+    rows = table((tmp_path / "o.tsv").read_text())
+    assert list(rows[0]) == list(EXPLANATION_COLUMNS)
+    assert len(rows) == 8 * (2 * RADIUS + 1)
+    known = {one["ID"]: (contig, strand, one) for contig, strand, one in attributes(calls)}
+    shares = table((tmp_path / "i.tsv").read_text())
+    assert list(shares[0]) == list(SHARE_COLUMNS)
+    for share in shares:
+        contig, strand, call = known[share["record"]]
+        assert (share["contig"], share["strand"]) == (contig, strand)
+        assert int(share["site"]) == int(call["tss"]) - 1
+        assert float(share["probability"]) == pytest.approx(float(call["probability"]), abs=1e-5)
+        assert float(share["letters"]) + float(share["genes"]) == pytest.approx(1, abs=1e-6)
+        mine = [row for row in rows if row["record"] == share["record"]]
+        assert sum(float(row["score"]) for row in mine) == pytest.approx(1, abs=1e-4)
+        assert int(mine[RADIUS]["genomic_position"]) == int(share["site"])
+    sequence = {"one": letters(1501), "two": letters(302, 1)}
+    turned = str.maketrans("ACGT", "TGCA")
+    track = {s: pyBigWig.open(str(tmp_path / f"t.{s}.bw")) for s in ("plus", "minus")}
+    for row in rows[:: RADIUS // 2]:
+        if row["genomic_position"] == ".":
+            assert row["base"] == "N"
+            continue
+        place = int(row["genomic_position"])
+        base = sequence[row["contig"]][place]
+        assert row["base"] == (base if row["strand"] == "+" else base.translate(turned))
+        strand = "plus" if row["strand"] == "+" else "minus"
+        assert track[strand].values(row["contig"], place, place + 1)[0] >= float(row["score"]) - 1e-6
+    page = (tmp_path / "r.html").read_text()
+    assert "Can the rankings be trusted?" in page
+    assert all(share["record"] in page for share in shares)
+
+
+def test_genes_change_what_is_explained(seqray, genome, annotation, calls):
+    some = ["--calls", calls, "--best-calls", 2, "--no-check", "--shuffles", 0, "--top", 3]
+    known, _ = seqray("explain", genome, *some, "--genes", annotation)
+    unknown, _ = seqray("explain", genome, *some, "--genes", "none")
+    assert f"# genes: GFF3 {annotation}" in known
+    assert "# genes: not known" in unknown
+    assert len(table(known)) == len(table(unknown)) == 6
+    assert table(known) != table(unknown)
+
+
+def test_a_locator_needs_calls_and_classifies_nothing(seqray, genome, calls):
+    _, err = seqray("explain", genome, status=2)
+    assert "a locator is explained by its calls" in err
+    _, err = seqray("explain", genome, "--calls", calls, "--heads", "h.tsv", status=2)
+    assert "--heads is for models that read sequences, and this one reads genomes" in err
+    _, err = seqray("explain", genome, genome, "--calls", calls, status=2)
+    assert "one genome at a time" in err
+    _, err = seqray("predict", genome, status=2)
+    assert "is a locator; use it with 'seqray scan'" in err
+
+
+def test_calls_of_another_genome_are_refused(seqray, calls, tmp_path):
+    other = tmp_path / "other.fa"
+    other.write_text(f">three\n{letters(500)}\n")
+    _, err = seqray("explain", other, "--calls", calls, "--genes", "none", status=2)
+    assert "which is not among the sequences" in err
+
+
+def test_calls_across_an_origin_are_explained_on_a_circle(seqray, tmp_path):
+    genome, calls = tmp_path / "circle.fa", tmp_path / "calls.gff3"
+    genome.write_text(f">one\n{letters(301)}\n")
+    seqray("scan", genome, "--circular", "--genes", "none", "--threshold", 0, "--out", calls)
+    words = ["--calls", calls, "--genes", "none", "--no-check", "--shuffles", 0]
+    out, _ = seqray("explain", genome, *words)
+    assert "." not in {row["genomic_position"] for row in table(out)}
