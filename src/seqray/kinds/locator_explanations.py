@@ -38,8 +38,8 @@ class LocatorRun(LetterRun[Stretch]):
 
     def facts(self) -> dict[str, str]:
         facts = super().facts() | {
-            "letters": f"{self._radius} on either side of the site, no others can change its score; page, plot "
-            f"and motifs take {self._site}",
+            "letters": f"{self._radius} on either side of the site: no others can change its score; page, "
+            f"plot and motifs take {self._site}",
             "genes": self.request.gene_source or "not known",
         }
         if self.request.files.inputs:
