@@ -171,20 +171,31 @@ def _named(contigs: Sequence[ScannedContig]) -> str:
 
 def _expected(result: ScanResult) -> tuple[str, str, list[Expected]]:
     """Precision to expect, how it is known, and the figures behind it."""
-    known = result.expectation
-    if known is not None:
-        rows = [Expected(row.species, row.held_out == "species", *row[2:]) for row in known.rows]
-        return f"{result.expected_precision:.2f}", _basis(known, result.species), rows
+    if result.expectation is not None:
+        rows = [Expected(row.species, row.held_out == "species", *row[2:]) for row in result.expectation.rows]
+        return f"{result.expected_precision:.2f}", expected_spread(result.expectation, result.species), rows
     false = result.false_calls
-    if false is None:
+    if false is None or result.from_positions:
         return "", "", []
     return "", f"{false.expected:.3g} of {len(result.calls)} calls are expected in shuffled sequence", []
 
 
-def _basis(known: Expectation, named: str | None) -> str:
-    own = known.of(named)
-    if own is not None:
-        return f"as in {own.species}, {own.low:.2f} to {own.high:.2f}"
-    species = len(known.spread)
-    seen = "that training left out" if known.left_out else "of the training data, on sequence left out"
-    return f"median of {species} species {seen}; the lowest has {known.low:.2f}, the highest {known.high:.2f}"
+def expected_spread(expectation: Expectation, species: str | None) -> str:
+    """Where the precision to expect was measured, and how far it may be off.
+
+    Parameters
+    ----------
+    expectation
+        Of the card, at the threshold.
+    species
+        What the input is like; None if it is like none.
+    """
+    row = expectation.of(species) or (expectation.spread[0] if len(expectation.spread) == 1 else None)
+    if row is not None:
+        part = (
+            "which training left out" if row.held_out == "species" else "on a region that training left out"
+        )
+        return f"{row.low:.2f} to {row.high:.2f} (95 % interval) in {row.species}, {part}"
+    others = "species that training left out" if expectation.left_out else "species, on regions left out"
+    spread = f"from {expectation.low:.2f} to {expectation.high:.2f}"
+    return f"median of {len(expectation.spread)} {others}; they vary {spread}"

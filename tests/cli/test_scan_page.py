@@ -1,0 +1,38 @@
+"""The words of the page of a scan about the precision to expect."""
+
+import pytest
+
+from seqray.calibration import Expectation, SpeciesRow
+from seqray.cli.scan.page import expected_spread
+
+COLI = SpeciesRow("Escherichia coli", "region", 1.0, 0.6, 0.5, 0.45, 0.55)
+OTHERS = [SpeciesRow(name, "species", 1.0, 0.6, p, p - 0.1, p + 0.1) for name, p in (("a", 0.3), ("b", 0.4))]
+
+
+def expectation(*rows, left_out=True):
+    spread = [row.precision for row in rows if (row.held_out == "species") == left_out]
+    return Expectation(rows, left_out, min(spread), sum(spread) / len(spread), max(spread))
+
+
+@pytest.mark.parametrize(
+    ("found", "species", "text"),
+    [
+        (
+            expectation(COLI, *OTHERS),
+            "Escherichia coli",
+            "0.45 to 0.55 (95 % interval) in Escherichia coli, on a region that training left out",
+        ),
+        (
+            expectation(COLI, *OTHERS),
+            None,
+            "median of 2 species that training left out; they vary from 0.30 to 0.40",
+        ),
+        (
+            expectation(COLI, OTHERS[0]),
+            "unknown",
+            "0.20 to 0.40 (95 % interval) in a, which training left out",
+        ),
+    ],
+)
+def test_the_page_says_where_the_precision_was_measured(found, species, text):
+    assert expected_spread(found, species) == text
