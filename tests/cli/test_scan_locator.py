@@ -157,6 +157,7 @@ def test_what_does_not_fit_is_refused_in_one_line(scan, genome, annotation, tiny
         (["--fdr", "0.1"], "--fdr is for models of windows"),
         (["--genes", "nowhere.gff"], "nowhere.gff: no such file"),
         (["--threshold", "0.5", "--per-kb", "1"], "'threshold' and 'per-kb' can't both be given"),
+        (["--precision", "0.5"], "the model's card states no precision with"),
         (["--engine", "onnx"], "the engine 'onnx' computes no locators"),
     ):
         _, err = scan(genome, *words, status=2)

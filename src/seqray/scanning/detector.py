@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seqray.annotation import TRACKS, Gene, gene_tracks
-from seqray.calibration import Domain
+from seqray.calibration import Domain, ExpectedPrecision
 from seqray.core import Alphabet, Bools, Card, Codes, ConfigError, InputError, Intervals
 from seqray.inference import Strand, StrandScorer, score_codes
 from seqray.modelfile import TrainedModel
@@ -87,6 +87,10 @@ class Detector(ABC):
             As of `ScoredGrid`.
         """
 
+    def default_threshold(self, options: ScanOptions) -> float:
+        """Threshold where the options give none."""
+        return self.threshold
+
     @abstractmethod
     def facts(self, options: ScanOptions) -> dict[str, str]:
         """What is scored, for the header of every output."""
@@ -114,7 +118,7 @@ class WindowDetector(Detector):
     window: int
     site: int | None
 
-    foreign_options = frozenset({"--genes", "--codon-table", "--per-kb"})
+    foreign_options = frozenset({"--genes", "--codon-table", "--per-kb", "--precision", "--species"})
     null_mb = 1.0
     halo = 2
     unit = "windows"
@@ -170,6 +174,8 @@ class PositionDetector(Detector):
         Letters of a call before its site and after it.
     run
         Opens what is needed while contigs are scored.
+    expected
+        What the card says of the precision of calls; None if nothing.
     """
 
     scorer: ChunkScorer
@@ -177,6 +183,7 @@ class PositionDetector(Detector):
     tracks: tuple[int, ...] = ()
     spans: tuple[int, int] = (0, 0)
     run: Callable[[], AbstractContextManager[None]] = nullcontext
+    expected: ExpectedPrecision | None = None
 
     foreign_options = frozenset({"--stride", "--fdr", "--max-ambiguous"})
     null_mb = 0.0
@@ -222,6 +229,36 @@ class PositionDetector(Detector):
 
     def running(self) -> AbstractContextManager[None]:
         return self.run()
+
+    def default_threshold(self, options: ScanOptions) -> float:
+        """That of the card, or the lowest at which a precision is to be expected.
+
+        Raises `ConfigError` for a precision that no threshold reaches, a species that was not measured, and a
+        card that says nothing of it.
+        """
+        if options.precision is None:
+            return self.threshold
+        genes = self.genes is not None
+        how = "with genes" if genes else "without genes"
+        known = (
+            [table.species for table in self.expected.tables if table.genes == genes] if self.expected else []
+        )
+        if self.expected is None or not known:
+            raise ConfigError(
+                f"the model's card states no precision {how}", remedy="give --threshold or --per-kb"
+            )
+        if options.species is not None and options.species not in known:
+            raise ConfigError(
+                f"the precision of '{options.species}' was not measured {how}",
+                remedy=f"measured were {', '.join(sorted(set(known)))}",
+            )
+        found = self.expected.threshold_for(options.precision, genes, options.species)
+        if found is None:
+            raise ConfigError(
+                f"no threshold is expected to reach a precision of {options.precision:g} {how}",
+                remedy="give a lower --precision",
+            )
+        return found
 
 
 def _scan_threshold(card: Card) -> float:
@@ -295,6 +332,7 @@ def _position_detector(
         radius=max(network.radius for network in model.locators),
         tracks=tuple(TRACKS.index(name) for name in named),
         spans=(int(before), int(after)),
+        expected=ExpectedPrecision.from_mapping(card.locator) if "expected" in card.locator else None,
         genes=genes if named else None,
         threshold=float(card.threshold if genes is not None and named else without),
         label=card.positive,

@@ -30,10 +30,13 @@ class ScanOptions:
     stride, strand
         Letters between the starts of neighboring windows before refinement; ``both``, ``plus`` or ``minus``.
     threshold
-        Probability at and above which a peak is called; None takes the model's, unless ``fdr`` or ``per_kb``
-        is given.
+        Probability at and above which a peak is called; None takes the model's, unless ``fdr``,
+        ``precision`` or ``per_kb`` is given.
     fdr
         Choose the lowest threshold at which expected false calls make up at most this share of all calls.
+    precision, species
+        Choose the lowest threshold at which calls are expected to be right in this share, by the card of a
+        locator: measured on that species, or in the middle of those that its training left out.
     per_kb
         Call that many of the best peaks per thousand positions.
     min_distance
@@ -71,6 +74,8 @@ class ScanOptions:
     threshold: float | None = None
     fdr: float | None = None
     per_kb: float | None = None
+    precision: float | None = None
+    species: str | None = None
     min_distance: int = 50
     margin: float = 0.3
     circular: bool = False
@@ -87,10 +92,14 @@ class ScanOptions:
         require(self.strand in STRANDS, "strand", "is both, plus or minus")
         require(self.threshold is None or 0 <= self.threshold <= 1, "threshold", "lies between 0 and 1")
         require(self.fdr is None or 0 < self.fdr < 1, "fdr", "lies between 0 and 1")
-        given = [name for name in ("threshold", "fdr", "per_kb") if getattr(self, name) is not None]
+        given = [
+            name for name in ("threshold", "fdr", "precision", "per_kb") if getattr(self, name) is not None
+        ]
         if len(given) > 1:
             one, other = (name.replace("_", "-") for name in given[:2])
             raise ConfigError(f"'{one}' and '{other}' can't both be given")
+        require(self.precision is None or 0 < self.precision <= 1, "precision", "lies between 0 and 1")
+        require(self.species is None or self.precision is not None, "species", "needs 'precision'")
         require(self.per_kb is None or self.per_kb > 0, "per-kb", "is above 0")
         require(self.min_distance >= 1, "min-distance", "is 1 or more")
         require(self.margin >= 0, "margin", "is 0 or more")

@@ -49,7 +49,7 @@ class Scanner:
         self.callbacks = callbacks
         self.rule = detector.rule(options)
         self.finder = PeakFinder(
-            options.lowest_threshold(detector.threshold),
+            options.lowest_threshold(detector.default_threshold(options)),
             options.margin,
             options.min_distance,
             max(1, options.piece // self.rule.stride),

@@ -1,6 +1,7 @@
 """Scans with a locator: scores against one pass over a contig, and calls that no way of work alters."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.intervals import parse_region
 from seqray.core.records import SequenceRecord
+from seqray.modelfile import TrainedModel
 from seqray.scanning.detector import check_scan_options, make_detector
 from seqray.scanning.genes import GeneSource, genes_of_annotation
 from seqray.scanning.options import ScanCallbacks, ScanOptions, ShardNumber
@@ -273,6 +275,42 @@ def test_the_best_calls_per_kilobase(locator):
         ScanOptions(threshold=0.5, per_kb=1)
     with pytest.raises(ConfigError, match="per-kb"):
         ScanOptions(per_kb=0)
+
+
+def row(threshold, precision):
+    return [threshold, 1.0, 0.5, precision, precision, precision]
+
+
+def test_the_threshold_of_an_expected_precision(locator):
+    tables = [
+        {"species": name, "held_out": held_out, "genes": True, "rows": [row(0.9, high), row(0.1, low)]}
+        for name, held_out, high, low in (
+            ("E. coli", "region", 0.9, 0.1),
+            ("B. subtilis", "species", 0.8, 0.0),
+            ("H. pylori", "species", 0.6, 0.2),
+        )
+    ]
+    facts = {"tolerance": 25, "probability": {}, "expected": tables}
+    card = replace(locator.card, locator=locator.card.locator | facts)
+    detector = make_detector(TrainedModel(card, locator.networks), genes=source_of([], ()))
+
+    def threshold(**options):
+        return detector.default_threshold(ScanOptions(**options))
+
+    assert threshold() == 0.6
+    # From .1 to .9 the precision of E. coli rises by .8, and the median of the other two from .1 to .7.
+    assert threshold(precision=0.5, species="E. coli") == pytest.approx(0.5)
+    assert threshold(precision=0.4) == pytest.approx(0.5)
+    for options, message in (
+        ({"precision": 0.75}, "no threshold is expected to reach a precision of 0.75 with genes"),
+        ({"precision": 0.5, "species": "X"}, "measured were B. subtilis, E. coli, H. pylori"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            threshold(**options)
+    with pytest.raises(ConfigError, match="the model's card states no precision without genes"):
+        make_detector(locator).default_threshold(ScanOptions(precision=0.5))
+    with pytest.raises(ConfigError, match="'species' needs 'precision'"):
+        ScanOptions(species="E. coli")
 
 
 def test_the_threshold_follows_from_genes(locator):

@@ -54,6 +54,14 @@ class CallingOptions(Options, heading="calling"):
     """Which peaks are called."""
 
     threshold: Probability | None = option("--threshold P", "lowest probability (default: the model's)")
+    expected_precision: Probability | None = option(
+        "--precision P",
+        "choose the lowest threshold at which this share of calls is expected to be right, with a locator",
+    )
+    species: str | None = option(
+        "--species NAME",
+        "expect the precision measured on this species (default: the median of species left out of training)",
+    )
     per_kb: Number | None = option(
         "--per-kb N", "call the best N sites per thousand positions, with a locator"
     )

@@ -271,6 +271,9 @@ def _threshold(result: ScanResult, options: ScanOptions) -> str:
             if result.threshold is None
             else f"{result.threshold:.9g}, so that {wanted}"
         )
+    if options.precision is not None:
+        basis = f"measured on {options.species}" if options.species else "the median of species left out"
+        return f"{result.threshold:.9g}, for an expected precision of {options.precision:g}, {basis}"
     if options.per_kb is not None:
         return f"{result.threshold:.9g}, so that the best {options.per_kb:g} per kb are called"
     origin = "the model's" if options.threshold is None else "as asked"

@@ -82,7 +82,14 @@ def scan_options(request: ScanRequest) -> ScanOptions:
 
     if request.records.duplicates == "keep":
         raise ConfigError("a scan requires unique sequence ids", remedy="use --duplicates rename")
-    return fill(ScanOptions, request.calling, request.windows, regions=_regions(request.windows))
+    calling = request.calling
+    return fill(
+        ScanOptions,
+        calling,
+        request.windows,
+        regions=_regions(request.windows),
+        precision=calling.expected_precision,
+    )
 
 
 def _regions(windows: WindowOptions) -> tuple[Region, ...] | None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from seqray.modelfile import TrainedModel
     from seqray.scanning import Detector, ScanOptions
 
-GATHERED = ("strand", "threshold", "fdr", "per_kb", "min_distance")
+GATHERED = ("strand", "threshold", "fdr", "precision", "species", "per_kb", "min_distance")
 """Options of a scan that are needed when shards are gathered."""
 
 
