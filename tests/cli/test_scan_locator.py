@@ -1,11 +1,14 @@
 """``seqray scan`` with a locator from the command line: genes, pipes, shards, and what is refused."""
 
+import gzip
 import io
 import random
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from Bio import SeqIO
 
 from seqray.annotation.read import read_genes
 from seqray.annotation.tracks import gene_tracks
@@ -13,7 +16,10 @@ from seqray.cli.dispatch import main
 from seqray.core.alphabet import DNA, reverse_complement_codes
 from seqray.explanations.attribution.locator_scores import input_effects
 from seqray.explanations.attribution.targets import LocatorTarget
+from seqray.io.tracks.gff3 import read_gff3_calls
+from seqray.modelfile import save_model
 
+GENES = [("one", 301, 900, "+"), ("one", 1001, 1900, "-"), ("two", 100, 399, "+")]
 NAMES = ("calls.gff3", "calls.tsv", "x.plus.bedgraph", "x.minus.bedgraph", "x.plus.bw", "x.minus.bw")
 
 
@@ -43,8 +49,7 @@ def genome(tmp_path):
 @pytest.fixture
 def annotation(tmp_path):
     path = tmp_path / "genes.gff3"
-    rows = [("one", 301, 900, "+"), ("one", 1001, 1900, "-"), ("two", 100, 399, "+")]
-    lines = [f"{c}\ttest\tCDS\t{a}\t{b}\t.\t{s}\t0\tID=cds-{a}" for c, a, b, s in rows]
+    lines = [f"{c}\ttest\tCDS\t{a}\t{b}\t.\t{s}\t0\tID=cds-{a}" for c, a, b, s in GENES]
     path.write_text("\n".join(["##gff-version 3", *lines, ""]))
     return path
 
@@ -234,3 +239,123 @@ def test_letters_on_the_page_have_the_bars_that_explain_gives(
         for network in locator.locators
     ]
     assert shares == pytest.approx(np.mean(effects, axis=0)[radius - 20 : radius + 6], abs=1e-6)
+
+
+# --- what each call says ------------------------------------------------------------------------------------
+
+
+def test_calls_state_their_surroundings(scan, genome, annotation, tmp_path):
+    gff, bed = tmp_path / "c.gff3", tmp_path / "c.bed"
+    scan(genome, "--genes", annotation, "--out", gff, "--out", bed, "--out", tmp_path / "c.tsv")
+    rows = table((tmp_path / "c.tsv").read_text())
+    starts = {"+": {"one": 300, "two": 99}, "-": {"one": 1899}}
+    for row in rows:
+        site, start = int(row["site"]), starts[row["strand"]].get(row["contig"])
+        ahead = None if start is None else (start - site) * (1 if row["strand"] == "+" else -1)
+        near = ahead is not None and 0 <= ahead <= 500
+        assert row["distance"] == (str(ahead) if near else "."), row
+        inside = [s for c, a, b, s in GENES if c == row["contig"] and a - 1 <= site < b]
+        expected = {row["strand"]: "same"}.get(inside[0], "opposite") if inside else "."
+        assert row["within_strand"] == expected
+    assert {row["distance"] == "." for row in rows} == {True, False}
+    assert {row["within_strand"] for row in rows} == {"same", "opposite", "."}
+    read = read_gff3_calls(gff)
+    assert [call.context.gene or "." for call in read] == [row["gene"] for row in rows]
+    assert [call.context.spacer for call in read] == [
+        None if row["spacer"] == "." else int(row["spacer"]) for row in rows
+    ]
+    lines = [line.split("\t") for line in bed.read_text().splitlines() if not line.startswith("#")]
+    assert [line[8:] for line in lines] == [list(row.values())[8:] for row in rows]
+
+
+def test_without_genes_calls_state_none(scan, genome):
+    rows = table(scan(genome, "--genes", "none")[0])
+    assert {(row["gene"], row["distance"], row["within"]) for row in rows} == {(".", ".", ".")}
+
+
+FIGURES = {
+    "tolerance": 25,
+    "probability": {"genes": {"scores": [0.0, 1.0], "values": [0.0, 0.5]}},
+    "expected": [
+        {
+            "species": name,
+            "held_out": "species",
+            "genes": True,
+            "rows": [[0.9, 1.0, 0.4, high, 0.0, 1.0], [0.1, 30.0, 0.8, high / 2, 0.0, 1.0]],
+        }
+        for name, high in (("Toy one", 0.4), ("Toy two", 0.8))
+    ],
+}
+
+
+def test_the_precision_to_expect(scan, genome, annotation, locator, locator_file, tmp_path, capfd):
+    path = tmp_path / "figured.safetensors"
+    card = replace(locator.card, locator=locator.card.locator | FIGURES)
+    save_model(path, list(locator.locators), card)
+    words = [str(genome), "--genes", str(annotation), "--model", str(path), "--threads", "1"]
+    assert main(["scan", *words, "--threshold", "0.5"]) == 0
+    out, err = capfd.readouterr()
+    # Halfway between .1 and .9: .3 and .6, and of both the median .45.
+    assert "precision to expect 0.45 (0.30 to 0.60 over 2 species left out of training)" in err
+    assert facts(out)["expected precision"].startswith("0.45 (0.30 to 0.60 over 2 species")
+    found = facts(out)["calls"]
+    rows = table(out)
+    assert found.startswith(f"{len(rows)}, ")
+    assert found.endswith(f"{len(rows) / 3:.3g} per gene")
+    assert all(row["precision"] == "." for row in rows if row["contig"] == "tiny")  # its genes are not known
+    for row in (row for row in rows if row["contig"] != "tiny"):
+        assert float(row["probability"]) == pytest.approx(float(row["score"]) / 2, abs=1e-5)
+        part = (min(float(row["score"]), 0.9) - 0.1) / 0.8
+        assert float(row["precision"]) == pytest.approx(0.3 + 0.3 * part, abs=1e-5)
+    assert main(["scan", *words, "--out", str(tmp_path / "whole.tsv")]) == 0
+    for number in (1, 2):
+        shard = str(tmp_path / f"{number}.shard")
+        assert main(["scan", *words, "--shard", f"{number}/2", "--out", shard]) == 0
+    shards = [str(tmp_path / f"{number}.shard") for number in (1, 2)]
+    assert main(["gather", *shards, "--out", str(tmp_path / "gathered.tsv")]) == 0
+    whole, gathered = ((tmp_path / f"{name}.tsv").read_text() for name in ("whole", "gathered"))
+    assert gathered.replace("gathered.tsv", "whole.tsv") == whole
+
+
+def test_genbank_out_of_fasta(scan, genome, annotation, tmp_path):
+    out = tmp_path / "x.gb"
+    scan(genome, "--genes", annotation, "--circular-id", "two", "--out", out, "--out", tmp_path / "c.tsv")
+    records = list(SeqIO.parse(out, "genbank"))
+    assert [(r.id, len(r), r.annotations["topology"]) for r in records] == [
+        *(("one", 3000, "linear"), ("two", 700, "circular"), ("tiny", 40, "linear"))
+    ]
+    assert [str(r.seq) for r in records] == [letters(3000), letters(700, 1), letters(40, 2)]
+    assert [sum(f.type == "CDS" for f in r.features) for r in records] == [2, 1, 0]
+    sites = [f for r in records for f in r.features if f.qualifiers.get("regulatory_class") == ["promoter"]]
+    rows = table((tmp_path / "c.tsv").read_text())
+    assert [f.qualifiers["note"][0].split(",")[:2] for f in sites] == [
+        [row["id"], f" site {int(row['site']) + 1}"] for row in rows
+    ]
+    signals = [
+        (f.qualifiers["regulatory_class"][0], str(f.extract(r.seq)))
+        for r in records
+        for f in r.features
+        if f.qualifiers.get("regulatory_class", [""])[0].endswith("signal")
+    ]
+    assert sorted(signals) == sorted(
+        (f"{name.replace('minus', 'minus_')}_signal", row[name])
+        for row in rows
+        for name in ("minus10", "minus35")
+        if row[name] != "."
+    )
+
+
+def test_genbank_out_of_a_pipe_of_genbank(scan, tmp_path, monkeypatch):
+    text = genbank("r.1", letters(900), ["200..499", "join(801..900,1..80)"])
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    scan("-", "--threshold", "0.3", "--genes", "none", "--out", tmp_path / "x.gbk.gz")
+    with gzip.open(tmp_path / "x.gbk.gz", "rt") as handle:
+        record = SeqIO.read(handle, "genbank")
+    assert (record.id, str(record.seq), record.annotations["topology"]) == ("r.1", letters(900), "circular")
+    assert [f.qualifiers["gene"] for f in record.features if f.type == "CDS"] == [["g0"], ["g1"]]
+    assert any(f.type == "regulatory" for f in record.features)
+
+
+def test_shards_have_no_letters_for_genbank(capfd, tmp_path):
+    assert main(["gather", str(tmp_path / "1.shard"), "--out", str(tmp_path / "x.gb")]) == 2
+    assert "GenBank holds the sequences, which shards lack" in capfd.readouterr().err

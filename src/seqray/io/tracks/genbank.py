@@ -5,10 +5,12 @@ The input is read once more, one record at a time, so that a scan keeps neither 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
+from Bio import BiopythonWarning
 from Bio.Seq import Seq
 from Bio.SeqFeature import AfterPosition, BeforePosition, CompoundLocation, SeqFeature, SimpleLocation
 from Bio.SeqRecord import SeqRecord
@@ -78,7 +80,7 @@ def write_genbank(
             for name, call in named.get(contig, ()):
                 record.features += _call_features(name, call, len(record))
             _comment(record, provenance)
-            handle.write(record.format("genbank").encode())
+            handle.write(_text(record))
     return sum(map(len, named.values()))
 
 
@@ -98,6 +100,12 @@ def _records(source: str | Path, duplicates: Duplicates) -> Iterator[tuple[str, 
         new = SeqRecord(Seq(record.sequence), record.id, record.id[:room], record.description)
         new.annotations.update(molecule_type="DNA", topology="linear")
         yield record.id, new
+
+
+def _text(record: SeqRecord) -> bytes:
+    with warnings.catch_warnings():  # of words that are wider than a line, such as checksums; they stay whole
+        warnings.simplefilter("ignore", BiopythonWarning)
+        return record.format("genbank").encode()
 
 
 def _comment(record: SeqRecord, lines: Sequence[str]) -> None:
