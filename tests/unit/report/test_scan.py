@@ -71,6 +71,12 @@ def test_the_figures_come_first_and_cautions_before_the_maps(made_scan):
     assert page.index("Calls per kb") < page.index("unlike the training data") < page.index("<section")
 
 
+def test_a_scan_of_parts_counts_the_letters_of_the_parts(made_scan):
+    page = render_scan(made_scan(searched=20_000))
+    assert "<b>3.00</b><small>in 20 kb of 100 kb, 1 sequence</small>" in page  # 60 calls in 20 kb
+    assert "Calls per gene" not in page
+
+
 @pytest.mark.parametrize("field", ["title", "contig", "names", "gene_source", "expected_note"])
 def test_names_from_files_are_text(made_scan, field):
     page = render_scan(made_scan(**{field: EVIL}))

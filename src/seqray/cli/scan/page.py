@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from seqray.scanning import CallTable, ScanCallbacks, ScanResult, ScoreProfile
 
 _MOST_LETTERS = 50_000_000  # of the input; above, scores are not kept, which would take 4 bytes a letter
+_PART = 0.9  # of the input, below which the page says how much of it was searched
 _NO_PROFILES = f"curves of scores are left out for inputs above {_MOST_LETTERS // 10**6} Mb"
 
 
@@ -105,6 +106,7 @@ class ScanPage:
             title=f"Scan for {self._label} in {_named(contigs)}",
             calls=calls,
             contigs=contigs,
+            searched=result.positions if result.positions < _PART * result.letters else None,
             genes={} if result.genes is None else {name: result.genes.of(name) for name in self._lengths},
             gene_source="" if result.genes is None else _without_folders(result.genes.source),
             profiles=around,

@@ -71,6 +71,8 @@ class ScanReport:
         All of them, in the order of the input.
     contigs
         Of the input, also those without calls.
+    searched
+        Letters that calls were looked for in; None for all.
     genes
         By contig; empty if none are known.
     gene_source
@@ -101,6 +103,7 @@ class ScanReport:
     title: str
     calls: Sequence[Call]
     contigs: Sequence[ScannedContig]
+    searched: int | None = None
     genes: Mapping[str, Sequence[Gene]] = field(default_factory=dict)
     gene_source: str = ""
     profiles: Mapping[int, tuple[Floats, Floats]] = field(default_factory=dict)
@@ -178,15 +181,17 @@ def _figures(report: ScanReport) -> dict[str, Markup]:
     words = templates("scan.html")
     letters = sum(contig.length for contig in report.contigs)
     genes = sum(map(len, report.genes.values()))
-    calls = len(report.calls)
-    per_kb = fixed(calls / (letters / 1000), 2) if letters else MISSING
+    calls, sequences = len(report.calls), count(len(report.contigs), "sequence")
+    searched = letters if report.searched is None else report.searched
+    per_kb = fixed(calls / (searched / 1000), 2) if searched else MISSING
+    size = _size(letters) if report.searched is None else f"{_size(searched)} of {_size(letters)}"
     shown = {
         "Calls": words.figure(f"{calls:,}", f"at a score of {_threshold(report)} or more"),
-        "Calls per kb": words.figure(
-            per_kb, f"in {_size(letters)}, {count(len(report.contigs), 'sequence')}"
-        ),
+        "Calls per kb": words.figure(per_kb, f"in {size}, {sequences}"),
     }
-    if genes:
+    if genes and report.searched is not None:
+        shown["Genes"] = words.figure(f"{genes:,}", report.gene_source)
+    elif genes:
         from_ = f": {report.gene_source}" if report.gene_source else ""
         shown["Calls per gene"] = words.figure(fixed(calls / genes, 2), f"{genes:,} genes{from_}")
     else:
