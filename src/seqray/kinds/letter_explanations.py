@@ -12,7 +12,6 @@ from seqray.core import InputError
 from seqray.core.results import Call, Explanation, Faithfulness, HeadFigures, Motif
 from seqray.explanations import ExplainOptions
 from seqray.explanations.attribution import METHODS
-from seqray.explanations.checks import CHECKED_RECORDS
 from seqray.io.tables import EXPLANATION_COLUMNS, explanation_rows
 from seqray.io.tracks import ScoreTrack, read_gff3_calls
 from seqray.kinds.explanation_files import ExplanationRequest
@@ -24,8 +23,6 @@ MOTIF_RECORDS = 5000  # explained records that motifs are searched in
 
 class LetterRun(ExplanationRun[Record, Explanation, ExplainOptions]):
     """Explains records by scores of their letters."""
-
-    most_checked = CHECKED_RECORDS
 
     def __init__(self, model: TrainedModel, request: ExplanationRequest, *, attention: bool) -> None:
         files = request.files

@@ -18,6 +18,7 @@ from seqray.explanations import (
     explain_calls,
     input_shares,
 )
+from seqray.explanations.checks import CHECKED_CALLS
 from seqray.io.tables import write_shares
 from seqray.io.tracks import read_annotated
 from seqray.kinds.explanation_files import ExplanationRequest
@@ -29,6 +30,8 @@ SHOWN = 100  # letters on either side of the site in the page and the plot, and 
 
 class LocatorRun(LetterRun[Stretch]):
     """Explains the scores of calls."""
+
+    most_checked = CHECKED_CALLS
 
     def __init__(self, model: TrainedModel, request: ExplanationRequest) -> None:
         self._calls = check_explained_calls(request.calls)

@@ -95,7 +95,7 @@ class CheckOptions(Options, heading="checks"):
     check_records: PositiveInt | None = option(
         "--check-records N",
         "records that the checks use, drawn evenly from those called the class (default: 200, or 40 "
-        "alignments)",
+        "alignments or calls of a locator)",
     )
     shuffles: WholeNumber | None = option(
         "--shuffles N",

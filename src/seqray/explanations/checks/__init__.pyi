@@ -1,6 +1,7 @@
 from .faithfulness import SHARES as SHARES, Evidence as Evidence, curves as curves
 from .sample import (
     CHECKED_ALIGNMENTS as CHECKED_ALIGNMENTS,
+    CHECKED_CALLS as CHECKED_CALLS,
     CHECKED_RECORDS as CHECKED_RECORDS,
     Reservoir as Reservoir,
 )
