@@ -28,7 +28,7 @@ from seqray.core import (
     round_number,
 )
 from seqray.modelfile import save_pretrained
-from seqray.models import Network, build_network, count_parameters
+from seqray.models import AxialTransformer, Network, SequenceTransformer, build_network, count_parameters
 from seqray.training.data import Examples, TrainingData
 from seqray.training.encode import encode
 from seqray.training.masking import IGNORED, MaskedBatch, MaskedSource
@@ -64,7 +64,9 @@ class MaskedLetters(NetworkModule):
 
     def __init__(self, config: RunConfig, seed: int) -> None:
         super().__init__(config, seed)
-        self.network = build_network(config.model)
+        network = build_network(config.model)
+        assert isinstance(network, SequenceTransformer | AxialTransformer)  # by the checks of `pretrain`
+        self.network = network
         self.letters = len(ALPHABETS[config.model.alphabet].letters)
         self.guess = nn.Linear(config.model.d_model, self.network.embedding.stride * self.letters)
 
@@ -172,6 +174,8 @@ def pretrain(
     """
     if config.model.backbone is not None:
         raise ConfigError("pre-training is for seqray's own networks, not for 'model.kind: backbone'")
+    if config.model.kind == "locator":
+        raise ConfigError("pre-training is not for locators, which learn genes and sites together")
     if config.model.tokenizer != "character":
         raise ConfigError("pre-training is for the character tokenizer ('model.tokenizer')")
     if not 0 < share < 1:

@@ -1,0 +1,90 @@
+"""``seqray train`` on genomes: from files to a locator, and options that don't go together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from seqray.annotation import TRACKS
+from seqray.cli.dispatch import main
+from seqray.modelfile import load_model_file
+
+YAML = f"""
+name: toy
+model:
+  {{kind: locator, classes: 1, d_model: 16, heads: 2, layers: 1, d_ff: 32, positions: rotary,
+   locator: {{window: 4, stem: 8, tracks: [{", ".join(TRACKS)}]}}}}
+data: {{window: 1}}
+genomes: {{chunk: 256, steps_per_epoch: 3, validation_chunks: 8}}
+optimizer: {{batch_size: 4}}
+stopping: {{monitor: auprc}}
+trainer: {{max_epochs: 1, accelerator: cpu, precision: 32-true}}
+"""
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(0)
+    (tmp_path / "c.yaml").write_text(YAML)
+    (tmp_path / "g.fa").write_text(">c\n" + "".join(rng.choice(list("ACGT"), 20_000)) + "\n")
+    rows = "".join(f"c\t{at}\t{'+-'[at % 2]}\tpromoter\n" for at in range(101, 20_000, 333))
+    (tmp_path / "s.tsv").write_text("contig\tposition\tstrand\tsite\n" + rows)
+    (tmp_path / "g.gff").write_text("##gff-version 3\nc\t.\tCDS\t5000\t5600\t.\t+\t0\tID=a\n")
+    (tmp_path / "sheet.tsv").write_text(
+        "genome\tgenes\tsites\tspecies\tweight\tgroup\n"
+        "g.fa\tg.gff\ts.tsv\tToy one\t1\t\ng.fa\tnone\ts.tsv\tToy two\t1\tOther\n"
+    )
+    return tmp_path
+
+
+def train(folder, *words, config="c.yaml"):
+    out = str(folder / "m.safetensors")
+    return main(["train", "--config", str(folder / config), "--out", out, "--threads", "1", *words])
+
+
+def test_a_genome_becomes_a_locator(files, capsys):
+    given = ("--genome", files / "g.fa", "--sites", files / "s.tsv", "--genes", files / "g.gff")
+    assert train(files, *map(str, given)) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("seqray:")]
+    card = load_model_file(files / "m.safetensors").card
+    assert card.classes == ("promoter",)
+    assert {row["species"] for row in card.locator["expected"]} == {"g"}
+    assert {row["genes"] for row in card.locator["expected"]} == {True, False}
+    assert lines[0].startswith("trained on 0.04 Mb of 1 species with ")
+    assert lines[1].startswith("development regions, mean over species: auprc ")
+    assert lines[2] == f"wrote {files / 'm.safetensors'}"
+
+
+def test_species_of_a_sheet_are_held_out(files):
+    # the other row is the same genome: all of it shares k-mers, so that nothing is left to learn from
+    assert train(files, "--sheet", str(files / "sheet.tsv"), "--hold-out", "Other") == 2
+    assert train(files, "--sheet", str(files / "sheet.tsv")) == 0
+    expected = load_model_file(files / "m.safetensors").card.locator["expected"]
+    assert {(row["species"], row["genes"]) for row in expected} == {
+        ("Toy one", True), ("Toy one", False), ("Toy two", False),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--genome", "g.fa", "--sites", "s.tsv", "--train", "s.tsv"], "--train is not for locators"),
+        (["--genome", "g.fa", "--sites", "s.tsv", "--teacher", "ecoli-promoter"], "--teacher is not for"),
+        (["--genome", "g.fa"], "no genome with sites is given"),
+        (["--sheet", "sheet.tsv", "--genome", "g.fa"], "a sheet and a genome are given"),
+        (["--genome", "g.fa", "--sites", "s.tsv", "--set", "model.alphabet=rna"], "'model.alphabet' is rna"),
+        (["--genome", "g.fa", "--sites", "no.tsv"], "no.tsv"),
+    ],
+)
+def test_what_does_not_go_together_is_one_line(words, message, files, capsys, monkeypatch):
+    monkeypatch.chdir(files)
+    assert train(files, *words) == 2
+    error = capsys.readouterr().err.strip()
+    assert message in error
+    assert "\n" not in error
+
+
+def test_genomes_are_for_locators_alone(files, capsys):
+    (files / "w.yaml").write_text("name: toy\n")
+    assert train(files, "--genome", str(files / "g.fa"), config="w.yaml") == 2
+    assert "--genome is for locators" in capsys.readouterr().err

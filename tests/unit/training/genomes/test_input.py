@@ -1,0 +1,122 @@
+"""Sheets, sites and regions: what is read, and what is refused in one line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from seqray.core import InputError
+from seqray.training.genomes.genome import DEV, read_genomes
+from seqray.training.genomes.prepare import prepare
+from seqray.training.genomes.sheet import GenomeRow, read_sheet
+
+HEADER = "contig\tposition\tstrand\tsite\tweight\n"
+
+
+@pytest.fixture
+def files(tmp_path):
+    letters = np.random.default_rng(0).choice(list("ACGT"), 800)
+    (tmp_path / "g.fa").write_text(">c\n" + "".join(letters) + "\n")
+    (tmp_path / "s.tsv").write_text(HEADER + "c\t10\t+\tpromoter\t0.5\n")
+    return tmp_path
+
+
+def read(folder, classes=("promoter",), site_class=None, **row):
+    settings = {
+        "genome": str(folder / "g.fa"),
+        "sites": str(folder / "s.tsv"),
+        "species": "T",
+        "genes": "none",
+    }
+    genomes = [GenomeRow(**(settings | row))]
+    return read_genomes(genomes, classes, rename={"internal": "promoter"}, site_class=site_class, whole=64)
+
+
+def test_a_sheet_names_files_beside_it(files):
+    sheet = files / "genomes.tsv"
+    sheet.write_text(
+        "genome\tgenes\tsites\tspecies\tweight\tgenus\tgroup\tinside\theld_out\n"
+        "g.fa\tg.gff\ts.tsv\tA b\t0.5\tA\tA\t.1\tr.bed\n"
+        "/other/g.fa\tnone\ts.tsv\tB c\t\t\t\t\t\n"
+        "g.fa\t\ts.tsv\tC d\t0\t\t\t\t\n"
+    )
+    first, second, third = read_sheet(sheet)
+    assert (first.genome, first.genes, first.held_out) == tuple(
+        str(files / name) for name in ("g.fa", "g.gff", "r.bed")
+    )
+    assert (first.weight, first.inside, first.group) == (0.5, 0.1, "A")
+    assert (second.genome, second.genes, second.weight, second.held_out) == ("/other/g.fa", "none", 1.0, "")
+    assert (third.genes, third.weight) == ("predict", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("genome\tsites\tspecies\tweight\n", "needs one column 'genes'"),
+        ("genome\tgenes\tsites\tspecies\tweight\n", "names no genome"),
+        ("genome\tgenes\tsites\tspecies\tweight\ng.fa\t\t\tA\t1\n", "has no 'sites'"),
+        ("genome\tgenes\tsites\tspecies\tweight\ng.fa\t\ts.tsv\tA\tmuch\n", "has 'much' as its weight"),
+    ],
+)
+def test_sheets_that_are_refused(text, words, tmp_path):
+    (tmp_path / "x.tsv").write_text(text)
+    with pytest.raises(InputError, match=words):
+        read_sheet(tmp_path / "x.tsv")
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("c\t801\t+\tpromoter\t1", "position 801 lies beyond the end of 'c', which has 800 letters"),
+        ("d\t10\t+\tpromoter\t1", "unknown contig 'd'"),
+        ("c\t10\t.\tpromoter\t1", "has the strand '.'"),
+        ("c\t10\t+\tpromotor\t1", "the class 'promotor' is none of promoter"),
+        ("c\t0\t+\tpromoter\t1", "has position 0"),
+        ("c\t10\t+\tpromoter\t-1", "has the weight '-1'"),
+        ("c\tten\t+\tpromoter\t1", "has 'ten' instead of a position"),
+    ],
+)
+def test_sites_that_are_refused(row, words, files):
+    (files / "s.tsv").write_text(HEADER + row + "\n")
+    with pytest.raises(InputError) as error:
+        read(files)
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_sites_of_a_table_bed_and_gff3_are_the_same(files):
+    rows = ["c\t10\t+\tpromoter\t1", "c\t300\t-\tinternal\t1"]
+    (files / "s.tsv").write_text(HEADER + "\n".join(rows) + "\n")
+    (files / "s.bed").write_text("c\t9\t20\tx\t0\t+\nc\t280\t300\ty\t0\t-\n")
+    (files / "s.gff").write_text(
+        "##gff-version 3\nc\t.\tpromoter\t10\t10\t.\t+\t.\tID=x\nc\t.\tinternal\t290\t300\t.\t-\t.\tID=y\n"
+    )
+    [table] = read(files)
+    for name, given in (("s.bed", "promoter"), ("s.gff", None)):
+        [other] = read(files, site_class=given, sites=str(files / name))
+        assert other.contigs[0].sites == table.contigs[0].sites == [(9, "+", 0, 1.0), (299, "-", 0, 1.0)]
+
+
+def test_regions_are_read_or_chosen(files):
+    (files / "r.bed").write_text("c\t100\t200\tdev\nc\t300\t400\ttest\n")
+    [genome] = read(files, held_out=str(files / "r.bed"))
+    assert genome.contigs[0].regions == [(100, 200, "dev"), (300, 400, "test")]
+    [genome] = read(files)
+    assert genome.contigs[0].regions == [(320, 440, DEV)]  # 40 to 55 % of 800
+    for text, words in (("c\t1\t9\ttrain\n", "named 'train'"), ("c\t1\t900\tdev\n", "beyond the end")):
+        (files / "r.bed").write_text(text)
+        with pytest.raises(InputError, match=words):
+            read(files, held_out=str(files / "r.bed"))
+
+
+def test_nothing_to_learn_or_to_validate_on(files, make_config):
+    config = make_config()
+    (files / "s.tsv").write_text(HEADER + "c\t10\t+\tpromoter\t0\n")
+    with pytest.raises(InputError, match="no site is left"):
+        prepare(read(files), ("promoter",), [], config)
+    (files / "s.tsv").write_text(HEADER + "c\t10\t+\tpromoter\t1\n")
+    with pytest.raises(InputError, match="did you mean 'T'"):
+        prepare(read(files), ("promoter",), ["X"], config)
+    (files / "r.bed").write_text("c\t600\t700\ttest\n")
+    with pytest.raises(InputError, match="named 'dev'"):
+        prepare(read(files, held_out=str(files / "r.bed")), ("promoter",), [], config)
