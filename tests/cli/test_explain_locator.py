@@ -79,7 +79,7 @@ def test_each_call_is_explained_in_its_place(seqray, genome, annotation, calls, 
         contig, strand, call = known[share["record"]]
         assert (share["contig"], share["strand"]) == (contig, strand)
         assert int(share["site"]) == int(call["tss"]) - 1
-        assert float(share["probability"]) == pytest.approx(float(call["probability"]), abs=1e-5)
+        assert float(share["score"]) == pytest.approx(float(call["score"]), abs=1e-5)
         assert float(share["letters"]) + float(share["genes"]) == pytest.approx(1, abs=1e-6)
         mine = [row for row in rows if row["record"] == share["record"]]
         assert sum(float(row["score"]) for row in mine) == pytest.approx(1, abs=1e-4)

@@ -284,6 +284,6 @@ def test_the_table_of_inputs(tmp_path):
     header, row = (line.split("\t") for line in (tmp_path / "x.tsv").read_text().splitlines()[-2:])
     assert dict(zip(header, row, strict=True)) == {
         **{"record": "start_1", "contig": "long", "site": "32", "strand": "-", "class": "start"},
-        **{"probability": "0.75", "log_odds": "1.1", "letters": "0.25", "genes": "0.75"},
+        **{"score": "0.75", "log_odds": "1.1", "letters": "0.25", "genes": "0.75"},
         **{"without_genes": "-2", "letters_shuffled": "-3", "first_track": "start", "first_effect": "-0.75"},
     }

@@ -9,8 +9,8 @@ import numpy as np
 T = TypeVar("T")
 
 CHECKED_RECORDS, CHECKED_ALIGNMENTS, CHECKED_CALLS = 200, 40, 40
-"""Most that the checks of rankings use; an alignment takes an answer of the model for each of its columns, a call
-of a locator a thousand answers for long stretches."""
+"""Most that the checks of rankings use; an alignment takes an answer of the model for each of its columns,
+and a call of a locator some thousand answers for long stretches."""
 
 
 class Reservoir(Generic[T]):

@@ -16,7 +16,7 @@ EXPLANATION_COLUMNS = (
     *("score", "rank", "sign", "ism_delta", "p", "q"),
 )
 SHARE_COLUMNS = (
-    *("record", "contig", "site", "strand", "class", "probability", "log_odds", "letters", "genes"),
+    *("record", "contig", "site", "strand", "class", "score", "log_odds", "letters", "genes"),
     *("without_genes", "letters_shuffled", "first_track", "first_effect"),
 )
 CHECK_COLUMNS = ("method", "measure", "against", "value", "low", "high", "records")
