@@ -359,3 +359,13 @@ def test_genbank_out_of_a_pipe_of_genbank(scan, tmp_path, monkeypatch):
 def test_shards_have_no_letters_for_genbank(capfd, tmp_path):
     assert main(["gather", str(tmp_path / "1.shard"), "--out", str(tmp_path / "x.gb")]) == 2
     assert "GenBank holds the sequences, which shards lack" in capfd.readouterr().err
+
+
+def test_evidence_from_letters(scan, genome, annotation):
+    words = [genome, "--genes", annotation, "--threshold", "0.4"]
+    plain, _ = scan(*words)
+    assert "evidence from letters" not in facts(plain)
+    compared, err = scan(*words, "--null-mb", "0.01")
+    assert table(compared) == table(plain)
+    assert "with genes kept and the letters between them shuffled" in facts(compared)["evidence from letters"]
+    assert "false" not in err

@@ -165,9 +165,10 @@ def scan(
     if skipped:
         warnings.warn(f"skipped {len(skipped)} sequences: {_listed(skipped)}", stacklevel=2)
     frame = call_frame(result.calls, described=result.from_positions)
+    null = None if result.from_positions else result.false_calls
     frame.attrs = {
         "threshold": result.threshold,
-        "expected_false_calls": None if result.false_calls is None else result.false_calls.expected,
+        "expected_false_calls": None if null is None else null.expected,
         "expected_precision": result.expected_precision,
         "letters": result.letters,
         "skipped": {record.id: record.reason for record in skipped},

@@ -3,18 +3,22 @@
 Blocks of the input are drawn while it streams past and shuffled so that the count of every dinucleotide
 stays: composition and nearest-neighbor bias are the user's, sites are destroyed. What the scan finds in
 them are false calls, but for sites that arise by chance.
+
+For a locator the genes stay, and the letters between them are shuffled, stretch by stretch. What is found
+then follows from the genes: it tells what the letters contribute, not how many calls are false.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaincinv
 
+from seqray.annotation import Gene
 from seqray.core import Codes, Floats, Intervals, dinucleotide_shuffle
 
 BLOCK_LETTERS = 50_000
@@ -148,10 +152,17 @@ class BlockSampler:
         self._unknown = unknown
         self._rng = np.random.default_rng(seed)
         self._offered = 0
-        self._held: list[tuple[float, int, Codes]] = []  # a heap: the highest key (negated) on top
+        # A heap: the highest key (negated) on top. Then the number of the block, its letters and its genes.
+        self._held: list[tuple[float, int, Codes, tuple[Gene, ...] | None]] = []
         self.letters = 0
 
-    def offer(self, codes: Codes, parts: Intervals, masked: Intervals | None = None) -> None:
+    def offer(
+        self,
+        codes: Codes,
+        parts: Intervals,
+        masked: Intervals | None = None,
+        genes: tuple[Gene, ...] | None = None,
+    ) -> None:
         """Show the sampler a contig.
 
         Parameters
@@ -162,24 +173,36 @@ class BlockSampler:
             Where blocks are cut from.
         masked
             Letters to leave out.
+        genes
+            Of the contig: all letters stay then, and those of the genes keep their places. None if not known.
         """
         size = min(BLOCK_LETTERS, self._limit)
         for start, end in parts.pairs():
             for first in range(start, end, size):
-                self._offer_block(codes, first, min(first + size, end), masked)
+                self._offer_block(codes, first, min(first + size, end), masked, genes)
 
-    def _offer_block(self, codes: Codes, start: int, end: int, masked: Intervals | None) -> None:
+    def _offer_block(
+        self,
+        codes: Codes,
+        start: int,
+        end: int,
+        masked: Intervals | None,
+        genes: tuple[Gene, ...] | None,
+    ) -> None:
         key = -float(self._rng.random())
         self._offered += 1
         if self._held and key < self._held[0][0] and self.letters + end - start > self._limit:
             return
-        block = codes[start:end]
-        keep = block != self._unknown
-        if masked is not None:
-            keep &= ~masked.contains(np.arange(start, end))
-        block = block[keep]
+        block, own = codes[start:end], None
+        if genes is not None:
+            own = cut_genes(genes, start, end, len(codes))
+        else:
+            keep = block != self._unknown
+            if masked is not None:
+                keep &= ~masked.contains(np.arange(start, end))
+            block = block[keep]
         if len(block) >= self._window:
-            heapq.heappush(self._held, (key, self._offered, block))
+            heapq.heappush(self._held, (key, self._offered, block, own))
             self.letters += len(block)
         while self.letters > self._limit:
             self.letters -= len(heapq.heappop(self._held)[2])
@@ -189,8 +212,60 @@ class BlockSampler:
         """How often each block is shuffled: once, or up to `MAX_COPIES` times."""
         return min(MAX_COPIES, self._limit // self.letters) if self.letters else 0
 
-    def shuffled(self) -> Iterator[Codes]:
-        """Yield each block shuffled, in the order of the input, as often as `copies` says."""
+    def shuffled(self) -> Iterator[tuple[Codes, tuple[Gene, ...] | None]]:
+        """Yield each block shuffled, and its genes, in the order of the input, as often as `copies` says."""
         for _ in range(self.copies):
-            for _, _, block in sorted(self._held, key=lambda held: held[1]):
-                yield dinucleotide_shuffle(block, self._rng)
+            for _, _, block, genes in sorted(self._held, key=lambda held: held[1]):
+                yield self._shuffle(block, genes), genes
+
+    def _shuffle(self, block: Codes, genes: tuple[Gene, ...] | None) -> Codes:
+        if genes is None:
+            return dinucleotide_shuffle(block, self._rng)
+        shuffled = block.copy()
+        places = np.flatnonzero(block == self._unknown).tolist()
+        kept = Intervals.merge([*((g.start, g.end) for g in genes), *((i, i + 1) for i in places)])
+        edges = [0, *(edge for pair in kept.pairs() for edge in pair), len(block)]
+        for start, end in zip(edges[::2], edges[1::2], strict=True):
+            if start < end:
+                shuffled[start:end] = dinucleotide_shuffle(block[start:end], self._rng)
+        return shuffled
+
+
+def cut_genes(genes: Iterable[Gene], start: int, end: int, length: int) -> tuple[Gene, ...]:
+    """Genes of a part of a contig, in its coordinates; a coding gene that is cut begins with a whole codon.
+
+    Parameters
+    ----------
+    genes
+        Of the contig; one across the origin ends beyond its length.
+    start, end
+        The part, half-open.
+    length
+        Of the contig.
+    """
+    turns = ((gene, turn) for gene in genes for turn in ((0, length) if gene.end > length else (0,)))
+    parts = (
+        _cut_gene(gene, gene.start - turn - start, gene.end - turn - start, end - start)
+        for gene, turn in turns
+    )
+    return tuple(part for part in parts if part is not None)
+
+
+def _cut_gene(gene: Gene, start: int, end: int, length: int) -> Gene | None:
+    """A gene at this place of a part of this length; None if nothing of it lies there."""
+    left, right = max(start, 0), min(end, length)
+    first_cut, last_cut = (left > start, right < end)[:: 1 if gene.strand == "+" else -1]
+    if gene.coding and first_cut:
+        if gene.strand == "+":
+            left += -(left - start) % 3
+        else:
+            right -= -(end - right) % 3
+    if left >= right:
+        return None
+    return replace(
+        gene,
+        start=left,
+        end=right,
+        partial_start=gene.partial_start or first_cut,
+        partial_end=gene.partial_end or last_cut,
+    )

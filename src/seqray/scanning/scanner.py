@@ -143,7 +143,8 @@ class Scanner:
         if self.callbacks.on_contig is not None:
             self.callbacks.on_contig(contig.name, length)
         if self._sampler is not None:
-            self._sampler.offer(codes, scored.extended(self.rule.window, length, circular=circular), masked)
+            around = scored.extended(self.rule.window, length, circular=circular)
+            self._sampler.offer(codes, around, masked, genes)
         if self.detector.outlying is not None and self._shard.number == 1:
             compared = windows.at_sites(contig.scanned.sample_evenly(_WINDOWS_COMPARED))
             self.counts.compared += len(compared)
@@ -180,8 +181,8 @@ class Scanner:
         if self._sampler is None:
             return scores[0]
         done, total = 0, self._sampler.letters * self._sampler.copies
-        for block in self._sampler.shuffled():
-            windows = self.detector.open(block, self.rule)
+        for block, genes in self._sampler.shuffled():
+            windows = self.detector.open(block, self.rule, genes)
             for strand in self.options.strands:
                 if self._is_ours():
                     scores.append(self.finder.peaks(windows, strand)[1])

@@ -5,9 +5,17 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from seqray.annotation.genes import Gene
 from seqray.core.alphabet import DNA
 from seqray.core.intervals import Intervals
-from seqray.scanning.false_calls import BLOCK_LETTERS, MAX_COPIES, BlockSampler, NullScores, poisson_interval
+from seqray.scanning.false_calls import (
+    BLOCK_LETTERS,
+    MAX_COPIES,
+    BlockSampler,
+    NullScores,
+    cut_genes,
+    poisson_interval,
+)
 from seqray.scanning.peak_finder import PeakFinder
 from seqray.scanning.windows import ContigWindows, WindowRule
 
@@ -42,7 +50,7 @@ def test_threshold_for_an_fdr_by_hand():
 
 
 def blocks_of(sampler):
-    return list(sampler.shuffled())
+    return [block for block, _ in sampler.shuffled()]
 
 
 def whole(codes):
@@ -129,7 +137,7 @@ def test_the_rate_of_an_exact_motif_is_that_of_paper():
     sampler = BlockSampler(400_000, window=5, unknown=4, seed=5)
     sampler.offer(codes, whole(codes))
     scores, positions = [], 0
-    for block in sampler.shuffled():
+    for block, _ in sampler.shuffled():
         windows = ContigWindows(block, rule, score)
         scores += [sweep.peaks(windows, strand)[1] for strand in "+-"]
         positions += len(block) - 4
@@ -137,3 +145,37 @@ def test_the_rate_of_an_exact_motif_is_that_of_paper():
     expected = 2 * 1e6 / 4**5
     assert abs(rate.per_mb - expected) < 4 * np.sqrt(expected / rate.null_mb)
     assert rate.low < expected < rate.high
+
+
+def test_genes_stay_where_letters_between_them_are_shuffled():
+    rng = np.random.default_rng(3)
+    codes = rng.integers(0, 4, 3000).astype(np.uint8)
+    codes[2000:2010] = 4
+    genes = (Gene(300, 900, "+", "a"), Gene(850, 1200, "-", "b"), Gene(2800, 3000, "+", "c"))
+    sampler = BlockSampler(3000, window=1, unknown=4, seed=1)
+    sampler.offer(codes, Intervals.merge([(0, 3000)]), genes=genes)
+    [(shuffled, own)] = sampler.shuffled()
+    assert own == genes
+    kept = [slice(300, 1200), slice(2000, 2010), slice(2800, 3000)]
+    between = [slice(0, 300), slice(1200, 2000), slice(2010, 2800)]
+    assert all((shuffled[part] == codes[part]).all() for part in kept)
+    for part in between:
+        assert (shuffled[part] != codes[part]).any()
+        pairs = [np.bincount(4 * c[part][:-1] + c[part][1:], minlength=16) for c in (shuffled, codes)]
+        assert (pairs[0] == pairs[1]).all()
+
+
+def test_a_cut_gene_begins_with_a_whole_codon():
+    genes = (Gene(10, 100, "+", "a"), Gene(150, 240, "-", "b"), Gene(290, 320, "+", "ring"))
+    # From 21 the codons of a begin at 22, 25, ..; b ends, in its direction, at 150; its codons begin at 239,
+    # 236, .., so that a part to 200 holds them from 199 - 2 = 197 on: 239 - 42 = 197.
+    found = cut_genes(genes, 21, 200, 300)
+    assert [(g.name, g.start + 21, g.end + 21, g.partial_start, g.partial_end) for g in found] == [
+        ("a", 22, 100, True, False),
+        ("b", 150, 198, True, False),
+    ]
+    turned = cut_genes(genes, 0, 15, 300)
+    assert [(g.name, g.start, g.end, g.partial_start, g.partial_end) for g in turned] == [
+        ("a", 10, 15, False, True),
+        ("ring", 2, 15, True, True),
+    ]

@@ -244,7 +244,9 @@ def result_facts(result: ScanResult, options: ScanOptions) -> dict[str, str]:
         facts["genes known"] = f"{result.genes.count}, {result.genes.source}"
     if not result.from_positions:
         facts["expected false calls"] = false_calls(result)
-    elif result.expectation is not None:
+    elif result.false_calls is not None:
+        facts["evidence from letters"] = letter_evidence(result)
+    if result.expectation is not None:
         facts["expected precision"] = expected_precision_fact(result.expectation, result.species)
     if result.unlike is not None:
         facts["unlike training data"] = f"{100 * result.unlike:.3g} % of windows looked at"
@@ -293,12 +295,25 @@ def false_calls(result: ScanResult) -> str:
     )
 
 
+def letter_evidence(result: ScanResult) -> str:
+    """Report how much rarer calls are where the letters between genes are shuffled and the genes stay."""
+    if result.false_calls is None:
+        return "not estimated"
+    rate, per_kb = result.false_calls, 1e-3
+    return (
+        f"{result.calls_per_mb * per_kb:.4g} calls per kb, and {rate.per_mb * per_kb:.4g} (95 % interval "
+        f"{rate.low * per_kb:.4g} to {rate.high * per_kb:.4g}) with genes kept and the letters between them "
+        f"shuffled, over {rate.null_mb:.4g} Mb; calls that genes alone explain are not false"
+    )
+
+
 def cautions(result: ScanResult, options: ScanOptions) -> Iterator[str]:
     """Yield cautions about the calls."""
     if options.fdr is not None and result.threshold is None:
         yield f"no threshold keeps expected false calls at {options.fdr:g} of all calls: the output is empty"
-    if result.false_calls is not None and result.false_calls.expected > len(result.calls) > 0:
-        times = result.false_calls.expected / len(result.calls)
+    null = None if result.from_positions else result.false_calls
+    if null is not None and null.expected > len(result.calls) > 0:
+        times = null.expected / len(result.calls)
         yield (
             f"shuffled sequence gives {times:.2g} times as many calls as the input itself, so expected false "
             "calls overstate the false calls here"
@@ -319,7 +334,7 @@ def summary(result: ScanResult, skipped: int) -> str:
         parts.append(f"{skipped} skipped")
     parts.append(f"{result.letters / 1e6:.4g} Mb")
     parts.append(f"{len(result.calls)} calls ({_frequency(result)})")
-    if result.false_calls is not None:
+    if result.false_calls is not None and not result.from_positions:
         rate = result.false_calls
         parts.append(f"expected false calls {rate.per_mb:.4g} per Mb ({rate.low:.4g} to {rate.high:.4g})")
     if result.threshold is not None:

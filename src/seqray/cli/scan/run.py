@@ -127,7 +127,8 @@ def _scan(
             read = partial(read_sequences, soft_masks=options.skip_soft_masked)
             records = open_records(read, [request.input], request.records, model.alphabet, skipped)
             result = scan_sequences(detector, origin.watch(records), options, callbacks)
-        result = describe_result(result, ExpectedPrecision.from_mapping(model.card.locator), origin.species)
+        species = options.species or origin.species
+        result = describe_result(result, ExpectedPrecision.from_mapping(model.card.locator), species)
         lines = provenance(request.command, model, facts | result_facts(result, options))
         staged.write(result, lines, Sequences(request.input, request.records.duplicates, options))
         findings = [*origin.findings(), *(f"caution: {text}" for text in cautions(result, options))]

@@ -102,7 +102,7 @@ def write_share(
             "options": {name: getattr(options, name) for name in GATHERED},
             "track name": model.card.positive,
             "expected": model.card.locator,
-            "species": origin.species,
+            "species": options.species or origin.species,
         }
         write_shard(target, header | {"skipped": kept} | facts, arrays)
     skips = f", {len(kept)} records skipped" if kept else ""
