@@ -175,10 +175,18 @@ def test_what_does_not_fit_is_refused_in_one_line(scan, genome, annotation, tiny
     assert "--genes is for locators, and 'tiny' is a model of windows" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("verb", ["predict"])
-def test_other_verbs_refuse_a_locator(scan, genome, verb):
-    _, err = scan(genome, verb=verb, status=2)
-    assert err == "seqray: error: model 'tiny-locator' is a locator; use it with 'seqray scan'\n"
+def test_other_verbs_refuse_a_locator(genome, tmp_path, locator_file, capfd):
+    sheet = tmp_path / "labels.tsv"
+    sheet.write_text("sequence\tlabel\nACGT\tpromoter\n")
+    for words in (
+        ["predict", genome, "--model", locator_file],
+        ["evaluate", "--test", sheet, "--model", locator_file],
+        ["calibrate", locator_file, "--test", sheet, "--out", tmp_path / "x.safetensors"],
+        ["export", locator_file, "--out", tmp_path / "x.onnx"],
+    ):
+        assert main([str(word) for word in words]) == 2
+        err = capfd.readouterr().err
+        assert err == "seqray: error: model 'tiny-locator' is a locator; use it with 'seqray scan'\n"
 
 
 def test_the_page_shows_genes_letters_and_scores_around_each_call(

@@ -27,8 +27,10 @@ def require_graph(card: Card) -> None:
     Raises
     ------
     ConfigError
-        The model reads alignments or has a backbone.
+        The model reads alignments, is a locator, or has a backbone.
     """
+    if card.model.kind == "locator":
+        raise ConfigError(f"model '{card.name}' is a locator", remedy="use it with 'seqray scan'")
     if card.model.kind != "sequence":
         kind = "uses a backbone" if card.model.backbone else "reads alignments"
         raise ConfigError(
