@@ -12,9 +12,9 @@ from pathlib import Path
 Row = dict[str, object]
 Cells = dict[str, str]
 
-SHARES = {"ecoli": 3.0}
+SHARES = {"ecoli": 6.0}
 """How often a genome is drawn, beside its quality and its length; 1 for the others."""
-CONTEXT_SHARE = 3.0
+CONTEXT_SHARE = 5.0
 INSIDE_MAPPED, INSIDE_UNKNOWN = 0.1, 0.1
 """Above this share of starts inside genes they were mapped there. If not, unlabeled positions inside genes
 weigh this little."""
@@ -72,6 +72,8 @@ def context_row(folder: Path, species: str, genus: str, rows: list[Cells]) -> Ro
     ids = [f"{name}-{number}" for number in range(1, len(rows) + 1)]
     with gzip.open(folder / f"{name}.fa.gz", "wt") as handle:
         handle.writelines(f">{id_}\n{row['sequence']}\n" for id_, row in zip(ids, rows, strict=True))
+    genes = [gene_line(id_, row) for id_, row in zip(ids, rows, strict=True)]
+    (folder / f"{name}.gff3").write_text("##gff-version 3\n" + "".join(filter(None, genes)))
     starts = [int(row["index"]) + 1 for row in rows]
     write_table(
         folder / f"{name}.sites.tsv",
@@ -84,9 +86,21 @@ def context_row(folder: Path, species: str, genus: str, rows: list[Cells]) -> Ro
         "species": f"{species} (contexts)",
         "group": genus,
         "genome": f"{name}.fa.gz",
-        "genes": "none",
+        "genes": f"{name}.gff3",
         "sites": f"{name}.sites.tsv",
         "held_out": "",
         "weight": round(float(rows[0]["weight"]) * CONTEXT_SHARE, 2),
         "inside": 1.0,
     }
+
+
+def gene_line(contig: str, row: Cells) -> str | None:
+    """Return the gene that begins within a context, as a line of GFF3; None if it begins beyond its end."""
+    length = len(row["sequence"])
+    if not row["distance"]:
+        return None
+    start = int(row["index"]) + int(row["distance"]) + 1  # 1-based
+    kind = "CDS" if row["type"] == "CDS" else "tRNA"
+    if not 1 <= start <= length - len("ATG"):
+        return None
+    return f"{contig}\t.\t{kind}\t{start}\t{length}\t.\t+\t0\tID={contig};end_range={length},.\n"

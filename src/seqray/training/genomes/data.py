@@ -89,7 +89,8 @@ class ChunkReader:
         if rng is not None:
             self._mutate(letters, rng)
             self._cut(letters, tracks, weights, rng)
-            hidden |= rng.random(size) < self.config.hide
+            joined = np.array([strand.joined for strand, _ in places])
+            hidden |= (rng.random(size) < self.config.hide) & ~joined
         return LocatorBatch(
             torch.from_numpy(letters.astype(np.int64)),
             torch.from_numpy(tracks),

@@ -13,13 +13,13 @@ from seqray.core import Bools, reverse_complement_codes
 from seqray.homology import KmerSet
 from seqray.training.genomes.genome import DEV, MASK, TEST, Contig, Genome
 from seqray.training.genomes.levels import levels
-from seqray.training.genomes.strands import MASKED, Sites, Strand, flipped_genes
+from seqray.training.genomes.strands import MASKED, Sites, Strand, cut_genes, flipped_genes, shifted
 
 SHARED_KMER = 40
 """Letters of a k-mer that makes two loci one."""
 _MARGIN = 40  # letters around a shared k-mer that are the same locus
 SHORT = 4
-"""Contigs of less than a chunk divided by this are joined, where the genes are not known."""
+"""Contigs of less than a chunk divided by this are joined."""
 BEFORE, AFTER = 45, 30
 """Letters around a site that a joined contig keeps."""
 _TRIM = 70  # most letters that are cut off one of its ends
@@ -81,6 +81,8 @@ class JoinedContigs:
     """Short contigs, each the strand with its sites, joined in a new order in each pass.
 
     The ends of each are cut at random, so that the distance of a site to the end of its contig says nothing.
+    Their genes, if known, are never hidden: sites are far denser here than in a genome, and a model without
+    genes would come to expect them everywhere.
     """
 
     strands: Sequence[Strand]
@@ -116,7 +118,10 @@ def _trim(strand: Strand, rng: np.random.Generator) -> Strand:
     low, cut = (int(rng.integers(0, min(max(most, 0), _TRIM) + 1)) for most in room)
     high = len(strand) - cut
     sites = replace(strand.sites, position=strand.sites.position - low)
-    return replace(strand, codes=strand.codes[low:high], level=strand.level[low:high], sites=sites)
+    genes = None if strand.genes is None else cut_genes(strand.genes, low, high)
+    return replace(
+        strand, codes=strand.codes[low:high], level=strand.level[low:high], sites=sites, genes=genes
+    )
 
 
 def _join(strands: Sequence[Strand]) -> Strand:
@@ -128,7 +133,14 @@ def _join(strands: Sequence[Strand]) -> Strand:
         np.concatenate([one.sites.weight for one in strands]),
     )
     codes, level = (np.concatenate([getattr(one, name) for one in strands]) for name in ("codes", "level"))
-    return Strand(codes, sites, level)
+    genes = None
+    if all(one.genes is not None for one in strands):
+        genes = tuple(
+            shifted(gene, int(offset))
+            for one, offset in zip(strands, offsets, strict=True)
+            for gene in one.genes or ()
+        )
+    return Strand(codes, sites, level, genes, joined=True)
 
 
 # --------------------------------------------------------------------------------------- from genomes
@@ -168,7 +180,7 @@ def training_source(genome: Genome, held_out: KmerSet, chunk: int) -> list[Sourc
     short, whole = [], []
     for contig in genome.contigs:
         shared, held = held_out.marks(contig.codes), contig.covered(DEV, TEST, MASK)
-        if is_short(genome, contig, chunk):
+        if is_short(contig, chunk):
             if not shared.any():
                 read = contig.one_strand or "+-"
                 short += [make_strand(genome, contig, strand, held) for strand in read]
@@ -182,9 +194,9 @@ def training_source(genome: Genome, held_out: KmerSet, chunk: int) -> list[Sourc
     return sources
 
 
-def is_short(genome: Genome, contig: Contig, chunk: int) -> bool:
+def is_short(contig: Contig, chunk: int) -> bool:
     """Whether a contig is joined with others."""
-    return genome.genes is None and SHORT * len(contig.codes) < chunk
+    return SHORT * len(contig.codes) < chunk
 
 
 def _widen(marks: Bools) -> Bools:

@@ -73,6 +73,8 @@ class Strand:
         Whether the last letter is followed by the first.
     inside
         Weight of `INSIDE`.
+    joined
+        Whether it is made of short contigs end to end.
     """
 
     codes: Codes
@@ -81,6 +83,7 @@ class Strand:
     genes: tuple[Gene, ...] | None = None
     circular: bool = False
     inside: float = 1.0
+    joined: bool = False
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -90,7 +93,7 @@ class Strand:
         """Genes by start, those of a circle also around it; their starts, and the last end so far."""
         genes, length = list(self.genes or ()), len(self)
         if self.circular:
-            copies = [_shifted(gene, by) for gene in genes for by in (-length, length)]
+            copies = [shifted(gene, by) for gene in genes for by in (-length, length)]
             genes += [gene for gene in copies if gene.end > -_WRAP and gene.start < length + _WRAP]
         genes.sort(key=lambda gene: gene.start)
         starts = np.array([gene.start for gene in genes], dtype=np.int64)
@@ -115,7 +118,7 @@ class Strand:
         genes, starts, last_ends = self._placed
         first = np.searchsorted(last_ends, start - REACH, "right")
         stop = np.searchsorted(starts, end + REACH, "left")
-        near = [_shifted(gene, -start) for gene in genes[first:stop] if gene.end > start - REACH]
+        near = [shifted(gene, -start) for gene in genes[first:stop] if gene.end > start - REACH]
         tracks = gene_tracks(near, end - start, "+")
         if not self.circular:
             tracks[:, : max(-start, 0)] = 0
@@ -123,8 +126,40 @@ class Strand:
         return tracks
 
 
-def _shifted(gene: Gene, by: int) -> Gene:
+def shifted(gene: Gene, by: int) -> Gene:
+    """The same gene, so many letters further on."""
     return replace(gene, start=gene.start + by, end=gene.end + by)
+
+
+def cut_genes(genes: Sequence[Gene], start: int, end: int) -> tuple[Gene, ...]:
+    """What is left of genes in ``[start, end)``, counted from there; a coding gene keeps whole codons.
+
+    Parameters
+    ----------
+    genes
+        With ``+`` for the strand.
+    start, end
+        The letters that are left.
+    """
+    return tuple(filter(None, (_cut(shifted(gene, -start), end - start) for gene in genes)))
+
+
+def _cut(gene: Gene, length: int) -> Gene | None:
+    low, high = max(-gene.start, 0), max(gene.end - length, 0)
+    if gene.coding and gene.strand == "+":
+        low += -low % 3
+    elif gene.coding:
+        high += -high % 3
+    if gene.start + low >= gene.end - high:
+        return None
+    first, last = (low > 0, high > 0) if gene.strand == "+" else (high > 0, low > 0)
+    return replace(
+        gene,
+        start=gene.start + low,
+        end=gene.end - high,
+        partial_start=gene.partial_start or first,
+        partial_end=gene.partial_end or last,
+    )
 
 
 def flipped_genes(genes: Sequence[Gene], length: int) -> tuple[Gene, ...]:
