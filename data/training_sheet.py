@@ -95,7 +95,7 @@ def context_row(folder: Path, species: str, genus: str, rows: list[Cells]) -> Ro
 
 
 def gene_line(contig: str, row: Cells) -> str | None:
-    """Return the gene that begins within a context, as a line of GFF3; None if it begins beyond its end."""
+    """Return the gene that begins within a context, as a line of GFF3; None if it begins elsewhere."""
     length = len(row["sequence"])
     if not row["distance"]:
         return None

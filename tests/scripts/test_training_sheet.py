@@ -10,7 +10,7 @@ from training_sheet import read_table, training_rows, write_table
 
 GENOME = {"species": "A b", "genus": "A", "genome": "/g.fa", "genes": "", "note": ""}
 SITE = {"contig": "c", "position": 5, "strand": "+", "weight": 1.0}
-CONTEXT = {"species": "C d", "genus": "C", "weight": 0.2, "shares": ""}
+CONTEXT = {"species": "C d", "genus": "C", "weight": 0.2, "shares": "", "type": "CDS", "distance": ""}
 
 
 def test_genomes_and_contexts_of_the_sheet(tmp_path: Path):
@@ -28,7 +28,7 @@ def test_genomes_and_contexts_of_the_sheet(tmp_path: Path):
     contexts = [
         {**CONTEXT, "sequence": "ACGTT", "index": 3},
         {**CONTEXT, "sequence": "ACGTT", "index": 3},
-        {**CONTEXT, "sequence": "GGGTT", "index": 2},
+        {**CONTEXT, "sequence": "GGGTTATGCC", "index": 2, "distance": 3},
         {**CONTEXT, "sequence": "CCCTT", "index": 2, "shares": "test"},
         {**CONTEXT, "species": "E f", "sequence": "TTTTT", "index": 2, "weight": 0.0},
     ]
@@ -37,12 +37,16 @@ def test_genomes_and_contexts_of_the_sheet(tmp_path: Path):
     found = list(training_rows(tmp_path))
     kept = ("species", "group", "genes", "held_out", "weight", "inside")
     assert [tuple(row[key] for key in kept) for row in found] == [
-        ("A b", "A", "predict", "ecoli.split.bed", 3.0, 1.0),
+        ("A b", "A", "predict", "ecoli.split.bed", 6.0, 1.0),
         ("A b", "A", "predict", "upstream.split.bed", 0.5, 0.1),
-        ("C d (contexts)", "C", "none", "", 0.6, 1.0),
+        ("C d (contexts)", "C", "contexts-c-d.gff3", "", 1.0, 1.0),
     ]
     with gzip.open(tmp_path / "contexts-c-d.fa.gz", "rt") as handle:
-        assert handle.read() == ">contexts-c-d-1\nACGTT\n>contexts-c-d-2\nGGGTT\n"
+        assert handle.read() == ">contexts-c-d-1\nACGTT\n>contexts-c-d-2\nGGGTTATGCC\n"
+    # The start is letter 3 of 10, counted from 1; the gene begins 3 letters on and ends beyond the context.
+    assert (tmp_path / "contexts-c-d.gff3").read_text() == (
+        "##gff-version 3\ncontexts-c-d-2\t.\tCDS\t6\t10\t.\t+\t0\tID=contexts-c-d-2;end_range=10,.\n"
+    )
     sites = read_table(tmp_path / "contexts-c-d.sites.tsv")
     assert [(s["contig"], s["position"], s["strand"]) for s in sites] == [
         ("contexts-c-d-1", "4", "+"),
