@@ -63,11 +63,13 @@ $(VENV)/docs.done: $(VENV)/demo.done
 
 EXAMPLE := data/example
 MODEL := ecoli-promoter
+LOCATOR := bacteria-genome
 # The first rows without the header's lines; the whole file is read: a reader that leaves early breaks the pipe.
 TABLE = awk '!/^\#/ && n++ < $(2)' $(1)
-# For each known promoter the best call on its strand within 25 letters of its start; calls.tsv, then truth.bed.
+# For each known promoter the best call on its strand within 25 letters of its start; calls.tsv, then truth.bed,
+# whose features are starts, or windows of 81 letters with the start at index 60.
 FOUND = 'NR == FNR { if (!/^\#/ && $$1 != "id") { n++; where[n] = $$2 $$5; site[n] = $$6; score[n] = $$7 } next } \
-	{ at = $$6 == "+" ? $$2 + 60 : $$3 - 61; best = "-"; \
+	{ at = $$3 - $$2 == 1 ? $$2 : $$6 == "+" ? $$2 + 60 : $$3 - 61; best = "-"; \
 	  for (i = 1; i <= n; i++) { d = site[i] - at; \
 	    if (where[i] == $$1 $$6 && d * d <= 625 && (best == "-" || score[i] > best)) best = score[i] } \
 	  print $$4, $$1, at, $$6, best; hits += best != "-" } \
@@ -83,21 +85,25 @@ demo: $(VENV)/demo.done  ## predict, scan and explain the example sequences with
 	@echo; echo '$$ seqray predict $(EXAMPLE)/controls.fa --model $(MODEL) --out demo/controls.tsv'
 	@$(SEQRAY) predict $(EXAMPLE)/controls.fa --model $(MODEL) --out demo/controls.tsv
 	@$(call TABLE,demo/controls.tsv,8)
-	@echo; echo '$$ seqray scan $(EXAMPLE)/regions.fa --model $(MODEL) --out demo/calls.gff3 --out demo/calls.tsv'
-	@$(SEQRAY) scan $(EXAMPLE)/regions.fa --model $(MODEL) --out demo/calls.gff3 --out demo/calls.tsv
-	@grep -E '^\# (threshold|calls|expected false calls):' demo/calls.tsv
-	@$(call TABLE,demo/calls.tsv,12)
-	@echo; echo 'known promoters there: name, sequence, start, strand, probability of the call'
-	@awk -F '\t' -v OFS='\t' $(FOUND) demo/calls.tsv $(EXAMPLE)/regions.truth.bed
+	@echo; echo '$$ seqray scan $(EXAMPLE)/stretch.gb --model $(LOCATOR) --out demo/calls.gff3 --out demo/calls.tsv --html demo/scan.html'
+	@$(SEQRAY) scan $(EXAMPLE)/stretch.gb --model $(LOCATOR) --out demo/calls.gff3 --out demo/calls.tsv --html demo/scan.html
+	@grep -E '^\# (threshold|calls|genes known|expected precision):' demo/calls.tsv
+	@$(call TABLE,demo/calls.tsv,12) | cut -f 1,3-7,9,11,13
+	@echo; echo 'well-known promoters there: name, sequence, start, strand, score of the call'
+	@awk -F '\t' -v OFS='\t' $(FOUND) demo/calls.tsv $(EXAMPLE)/stretch.truth.bed
+	@echo; echo '$$ seqray scan $(EXAMPLE)/regions.fa --model $(LOCATOR) --out demo/regions.tsv'
+	@$(SEQRAY) scan $(EXAMPLE)/regions.fa --model $(LOCATOR) --out demo/regions.tsv
+	@awk -F '\t' -v OFS='\t' $(FOUND) demo/regions.tsv $(EXAMPLE)/regions.truth.bed
 	@echo
 	@echo '$$ seqray explain $(EXAMPLE)/promoters.fa --model $(MODEL) --top 6 --out demo/positions.tsv --html demo/report.html'
 	@$(SEQRAY) explain $(EXAMPLE)/promoters.fa --model $(MODEL) --top 6 --out demo/positions.tsv --html demo/report.html
 	@$(call TABLE,demo/positions.tsv,7)
 	@echo
-	@echo 'In demo/: the predictions; the calls as a table and as GFF3, which a genome browser shows beside'
-	@echo '$(EXAMPLE)/regions.fa; report.html, which shows the letters that drive the predictions.'
+	@echo 'In demo/: scan.html, a page of the scan to open in a browser; the calls as a table and as GFF3, which a'
+	@echo 'genome browser shows beside $(EXAMPLE)/stretch.gb; the predictions; report.html, which shows the letters'
+	@echo 'that drive the predictions.'
 	@echo 'Next: "$(SEQRAY) models show $(MODEL)" prints what the model was trained on, how well it did and its'
-	@echo 'limits; "$(SEQRAY) scan YOUR.fa --model $(MODEL) --out calls.gff3".'
+	@echo 'limits; "$(SEQRAY) scan YOUR.fa --model $(LOCATOR) --out calls.gff3 --html scan.html" scans a genome.'
 	@echo "demo: $$(($$(date +%s) - $(STARTED))) s, the environment included"
 
 # Folder of the public data, see data/README.md: SEQRAY_DATA=... make models

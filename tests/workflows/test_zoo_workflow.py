@@ -28,6 +28,7 @@ def test_a_checkout_with_a_space_in_its_path_stays_one_word(tmp_path):
             *words,
             f"{checkout}/src/seqray/zoo_models/ecoli-promoter.safetensors",
             f"{checkout}/src/seqray/zoo_models/bacteria-promoter-fast.safetensors",
+            f"{checkout}/src/seqray/zoo_models/bacteria-genome.safetensors",
         ],
         capture_output=True,
         text=True,
@@ -40,3 +41,4 @@ def test_a_checkout_with_a_space_in_its_path_stays_one_word(tmp_path):
     assert command in told
     teacher = f"{checkout}/src/seqray/zoo_models/bacteria-promoter.safetensors"
     assert f"--work-dir '{checkout}/runs/bacteria-promoter-fast' --teacher '{teacher}' --threads" in told
+    assert f"--sheet '{checkout}/runs/data/genomes/train.tsv' --threads" in told

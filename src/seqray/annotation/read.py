@@ -37,7 +37,7 @@ def read_genes(path: str | Path) -> Annotation:
         coding = _is_coding(family, with_frames)
         found.setdefault(family[0].contig, {}).update(dict.fromkeys(_genes(family, file, coding)))
     genes = {contig: sort_genes(ones) for contig, ones in found.items()}
-    return Annotation(genes, f"{file.format} {display_name(path)}", file.lengths, file.circular)
+    return Annotation(genes, f"{file.format} {Path(display_name(path)).name}", file.lengths, file.circular)
 
 
 def _is_coding(family: Family, with_frames: bool) -> bool:
