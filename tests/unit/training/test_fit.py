@@ -17,16 +17,16 @@ from seqray.core.serialization import to_mapping
 from seqray.metrics.classification import binary_metrics
 from seqray.modelfile import load_model_file
 from seqray.models.build import count_parameters
-from seqray.training import fit
+from seqray.training import TrainResult, fit
 from seqray.training.module import Classifier
 from seqray.training.partitions import data_sha256, partition
 
 
-def weights_of(result: fit.TrainResult) -> list[dict[str, torch.Tensor]]:
+def weights_of(result: TrainResult) -> list[dict[str, torch.Tensor]]:
     return [network.state_dict() for network in result.networks]
 
 
-def same_weights(a: fit.TrainResult, b: fit.TrainResult) -> bool:
+def same_weights(a: TrainResult, b: TrainResult) -> bool:
     pairs = zip(weights_of(a), weights_of(b), strict=True)
     return all(torch.equal(x[name], y[name]) for x, y in pairs for name in x)
 
