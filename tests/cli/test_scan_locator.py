@@ -79,7 +79,7 @@ def facts(text):
 def test_genes_of_a_file_and_none_and_predicted_ones(scan, genome, annotation):
     known, err = scan(genome, "--genes", annotation)
     assert "without genes" not in err
-    assert facts(known)["genes known"] == f"3, GFF3 {annotation}"
+    assert facts(known)["genes known"] == f"3, GFF3 {annotation.name}"
     assert facts(known)["threshold"] == "0.6, the model's"
     unknown, _ = scan(genome, "--genes", "none")
     assert facts(unknown)["genes"] == "not known"
@@ -95,7 +95,7 @@ def test_genes_of_a_genbank_input_are_its_own(scan, tmp_path):
     path = tmp_path / "x.gb"
     path.write_text(genbank("r.1", letters(900), ["200..499", "join(801..900,1..80)"]))
     out, _ = scan(path, "--threshold", "0.3")
-    assert facts(out)["genes known"] == f"2, GenBank {path}"
+    assert facts(out)["genes known"] == f"2, GenBank {path.name}"
     named, _ = scan(path, "--threshold", "0.3", "--genes", path)
     assert table(named) == table(out)
     assert [(g.start, g.end) for g in read_genes(path).of("r.1")] == [(199, 499), (800, 980)]
@@ -130,7 +130,7 @@ def test_a_pipe_gives_what_its_file_gives(scan, genome, tmp_path, monkeypatch, k
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(genome.read_bytes())))
     piped, _ = scan("-")
     assert table(piped) == table(whole)
-    expected = facts(whole)["genes"].replace(str(genome), "standard input")
+    expected = facts(whole)["genes"].replace(genome.name, "standard input")
     assert facts(piped)["genes"] == expected
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b">a\nAC!GT\n")))
     _, err = scan("-", "--strict", status=2)

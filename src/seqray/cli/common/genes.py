@@ -102,7 +102,7 @@ def find_genes(
         if chosen is None and _is_genbank(path):
             annotation = read_genes(path)
             if annotation.count:
-                annotation = replace(annotation, source=f"GenBank {display_name(source)}")
+                annotation = replace(annotation, source=f"GenBank {os.path.basename(display_name(source))}")
                 return genes_of_annotation(annotation, records()), []
         if chosen is None and not can_predict_genes():
             return None, [f"{NO_GENES}; give --genes FILE, or pip install 'seqray[genes]' to predict them"]
