@@ -105,7 +105,7 @@ def test_genes_change_what_is_explained(seqray, genome, annotation, calls):
     some = ["--calls", calls, "--best-calls", 2, "--no-check", "--shuffles", 0, "--top", 3]
     known, _ = seqray("explain", genome, *some, "--genes", annotation)
     unknown, _ = seqray("explain", genome, *some, "--genes", "none")
-    assert f"# genes: GFF3 {annotation}" in known
+    assert f"# genes: GFF3 {annotation.name}" in known
     assert "# genes: not known" in unknown
     assert len(table(known)) == len(table(unknown)) == 6
     assert table(known) != table(unknown)
