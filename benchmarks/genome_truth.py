@@ -116,7 +116,7 @@ def read_promotech(path: Path, genome: KnownGenome) -> Calls:
 
 
 def place_calls(rows: Iterable[tuple[str, float]], genome: KnownGenome) -> Calls:
-    """Place windows of 40 letters with their scores; one that stands at several places is a call at each."""
+    """Place windows of 40 letters with their scores; one that occurs several times is a call each time."""
     finder, offsets = Finder(genome.contigs), end_to_end(genome.contigs)
     placed = [
         (offsets[contig] + position, strand, score)

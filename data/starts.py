@@ -18,7 +18,7 @@ from seqray.core import reverse_complement
 SITE = 60
 """Index of the start in the 81-bp windows of iPro-MP."""
 CORE_BEFORE, CORE_AFTER = 50, 10
-"""Letters of a context that have to stand in a genome, before and after the start."""
+"""Letters before and after the start; a context is placed where a genome contains exactly these."""
 PARTS = ("UP", "Minus35", "Spacer", "Minus10", "Dis", "Start", "ITR")
 RELATIVES = {"Shigella": "Escherichia", "Mycolicibacterium": "Mycobacterium"}
 """Genera that share whole loci with another and count as that one."""
@@ -78,7 +78,7 @@ class Context:
 
     @property
     def core(self) -> tuple[str, int]:
-        """The letters that have to stand in a genome, and the index of the start in them."""
+        """The letters that a genome must contain, and the index of the start in them."""
         first = max(0, self.index - CORE_BEFORE)
         return self.letters[first : self.index + CORE_AFTER + 1], self.index - first
 

@@ -80,7 +80,7 @@ def trainer_settings(config: RunConfig) -> dict[str, Any]:
 
 
 def _prefers_bfloat16(config: RunConfig) -> bool:
-    """Whether bfloat16 is faster; the windows of other models are too short to gain from it on a CPU."""
+    """Whether bfloat16 is faster on this CPU. Other models read windows so short that they gain nothing."""
     if on_gpu(config):
         return True
     locator, able = config.model.locator, torch.cpu.get_capabilities()

@@ -93,7 +93,7 @@ def test_the_precision_of_a_known_species_is_its_own(expected):
 
 
 def test_the_precision_of_many_scores(expected):
-    # The median is that of c: .3 at .2, .4 at .4, .5 from .6 on.
+    # The median is the precision of c: .3 at threshold .2, .4 at .4, and .5 at .6 and above.
     assert expected.precisions(np.array([0.1, 0.4, 0.9]), genes=True) == pytest.approx([0.3, 0.4, 0.5])
 
 
@@ -107,7 +107,7 @@ def test_the_threshold_for_a_precision():
 
 def test_the_threshold_is_of_the_species_or_of_the_median(expected):
     assert expected.threshold_for(0.4, genes=True, species="a") == pytest.approx(0.6)
-    # The median is that of c, which rises from .3 at .2 to .5 at .6.
+    # The median is the precision of c: it rises from .3 at threshold .2 to .5 at .6.
     assert expected.threshold_for(0.45, genes=True) == pytest.approx(0.5)
 
 
