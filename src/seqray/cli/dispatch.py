@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from seqray.cli.common import Resources, json_lines, report_versions
+from seqray.cli.common import Resources, json_lines, let_waiting_threads_sleep, report_versions
 from seqray.cli.verbs import VERBS, parse
 from seqray.core import (
     ConfigError,
@@ -135,6 +135,7 @@ def _dispatch(words: list[str]) -> int:
 
 def _run_verb(verb: str, words: list[str]) -> int:
     resources = Resources()
+    let_waiting_threads_sleep()
     request = parse(verb, words)
     if request.verbose:
         report_versions(request.command)

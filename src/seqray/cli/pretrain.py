@@ -5,7 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seqray.cli.common import Outcome, Probability, Progress, Request, SkipLog, check_files, option
+from seqray.cli.common import (
+    Outcome,
+    Probability,
+    Progress,
+    Request,
+    SkipLog,
+    check_files,
+    option,
+    use_threads,
+)
 from seqray.cli.train import CONFIG, INTERRUPTED, FitOptions, configure, report_interruption
 from seqray.core import ALPHABETS
 
@@ -46,7 +55,7 @@ def run(request: PretrainRequest) -> Outcome:
                 share=request.share,
                 resume=not request.fit.no_resume,
                 progress=progress.update,
-                threads=request.fit.threads,
+                threads=use_threads(request.fit.threads),
             )
     except KeyboardInterrupt:
         report_interruption(request.fit, folder)

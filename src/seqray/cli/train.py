@@ -26,6 +26,7 @@ from seqray.cli.common import (
     check_files,
     given,
     option,
+    use_threads,
 )
 from seqray.core import (
     ALPHABETS,
@@ -135,7 +136,7 @@ def run(request: TrainRequest) -> Outcome:
                 work_dir=folder,
                 resume=not request.fit.no_resume,
                 progress=progress.update,
-                threads=request.fit.threads,
+                threads=use_threads(request.fit.threads),
                 metrics=metrics,
                 start=load_initial_weights(locate_model(request.init)) if request.init else None,
             )

@@ -49,6 +49,7 @@ from .model import (
     provenance as provenance,
 )
 from .origin import Origin as Origin
+from .processors import let_waiting_threads_sleep as let_waiting_threads_sleep, use_threads as use_threads
 from .progress import Progress as Progress
 from .skipped import SkipLog as SkipLog
 from .totals import letters_in as letters_in, records_in as records_in

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from seqray.cli.common.argument_types import AutoOrPositiveInt, PositiveInt
 from seqray.cli.common.arguments import Options, option
+from seqray.cli.common.processors import use_threads
 
 if TYPE_CHECKING:
     from seqray.modelfile import TrainedModel
@@ -16,7 +17,7 @@ MODEL_HELP = "a shipped model (see 'seqray models') or a model file"
 
 
 BACKBONE = option("--backbone DIR", "directory of the encoder that the model is built on, if it has moved")
-THREADS = option("--threads N", "processor threads (default: all)")
+THREADS = option("--threads N", "processor threads (default: the processors that it may use)")
 DEVICE = option("--device DEVICE", "auto (a GPU if there is one), cpu, cuda or cuda:N", "auto")
 
 
@@ -95,8 +96,7 @@ def open_model(
 
     from seqray.models import torch_device
 
-    if computing.threads:
-        torch.set_num_threads(computing.threads)
+    threads = use_threads(computing.threads)
     engine = computing.engine if isinstance(computing, EngineOptions) else "torch"
     on_cpu = engine != "torch" and computing.device == "auto"
     device = "cpu" if on_cpu else torch_device(computing.device)
@@ -106,7 +106,7 @@ def open_model(
     model = model.with_context(options.context)
     if verbose:
         about = f"model {model.card.name} sha256:{model.sha256}, torch {torch.__version__}"
-        print(f"seqray: {about}, {torch.get_num_threads()} threads, {model.device}", file=sys.stderr)
+        print(f"seqray: {about}, {threads} threads, {model.device}", file=sys.stderr)
     if engine == "torch" or not isinstance(computing, EngineOptions):
         return model
     from seqray.inference import with_engine

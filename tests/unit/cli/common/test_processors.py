@@ -1,0 +1,128 @@
+"""Threads: how many by default, and how they wait."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from seqray.cli.common import processors
+from seqray.cli.common.processors import SLEEP, free_processors, let_waiting_threads_sleep, use_threads
+
+SPIN = (*SLEEP, "GOMP_SPINCOUNT")
+
+
+@pytest.fixture(autouse=True)
+def eight_processors(monkeypatch):
+    for name in (*SPIN, "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """Files of /proc and /sys: ``machine(cgroup, path=content)``."""
+
+    def write(cgroup, files):
+        for path, content in {"proc/self/cgroup": cgroup, **files}.items():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text(content)
+        return tmp_path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "files", "expected"),
+    [
+        ("", {}, 8),
+        ("0::/\n", {"sys/fs/cgroup/cpu.max": "max 100000\n"}, 8),
+        ("0::/\n", {"sys/fs/cgroup/cpu.max": "300000 100000\n"}, 3),
+        ("0::/job\n", {"sys/fs/cgroup/job/cpu.max": "250000 100000\n"}, 2),
+        ("0::/job/step\n", {"sys/fs/cgroup/job/cpu.max": "50000 100000\n"}, 1),
+        ("0::/hidden\n", {"sys/fs/cgroup/cpu.max": "400000 100000\n"}, 4),
+        ("0::/\n", {"sys/fs/cgroup/cpu.max": "9900000 100000\n"}, 8),
+        ("0::/\n", {"sys/fs/cgroup/cpu.max": "garbage\n"}, 8),
+        (
+            "7:memory:/\n4:cpu,cpuacct:/job\n",
+            {
+                "sys/fs/cgroup/cpu/job/cpu.cfs_quota_us": "200000\n",
+                "sys/fs/cgroup/cpu/job/cpu.cfs_period_us": "100000\n",
+            },
+            2,
+        ),
+        (
+            "4:cpu:/\n",
+            {
+                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n",
+                "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
+            },
+            8,
+        ),
+        ("4:cpuset:/job\n", {"sys/fs/cgroup/job/cpu.max": "100000 100000\n"}, 8),
+    ],
+)
+def test_the_quota_of_the_cgroup_limits_the_processors(machine, cgroup, files, expected):
+    assert free_processors(machine(cgroup, files)) == expected
+
+
+def test_the_affinity_limits_the_processors(machine, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5})
+    root = machine("0::/\n", {"sys/fs/cgroup/cpu.max": "600000 100000\n"})
+    assert free_processors(root) == 2
+
+
+@pytest.fixture
+def torch_threads(monkeypatch):
+    """Numbers of threads that torch was given; it begins with six."""
+    numbers = [6]
+    monkeypatch.setattr(torch, "set_num_threads", numbers.append)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: numbers[-1])
+    return numbers
+
+
+@pytest.mark.parametrize(
+    ("asked", "free", "environment", "expected"),
+    [
+        (None, 4, {}, 4),
+        (None, 64, {}, 6),
+        (3, 2, {}, 3),
+        (None, 2, {"OMP_NUM_THREADS": "6"}, 6),
+        (None, 2, {"MKL_NUM_THREADS": "6"}, 6),
+    ],
+)
+def test_threads_are_those_asked_for_or_the_free_processors(
+    torch_threads, monkeypatch, asked, free, environment, expected
+):
+    monkeypatch.setattr(processors, "free_processors", lambda: free)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert use_threads(asked) == expected
+    assert torch_threads[-1] == expected
+
+
+def test_the_runtime_of_torch_reads_that_its_threads_shall_sleep():
+    program = (
+        "from seqray.cli import main\n"
+        "main(['completion', 'bash'])\n"  # as every verb
+        "import torch\ntorch.ones(9, 9) @ torch.ones(9, 9)"
+    )
+    settings = os.environ | {"OMP_DISPLAY_ENV": "true"}
+    done = subprocess.run([sys.executable, "-c", program], env=settings, capture_output=True, text=True)
+    assert "OMP_WAIT_POLICY = 'PASSIVE'" in done.stderr.replace('"', "'"), done.stderr
+
+
+@pytest.mark.parametrize("name", SPIN)
+def test_what_the_user_has_set_stays(monkeypatch, name):
+    monkeypatch.delitem(sys.modules, "torch")
+    monkeypatch.setenv(name, "1")
+    let_waiting_threads_sleep()
+    assert {other for other in SPIN if other in os.environ} == {name}
+
+
+def test_nothing_is_set_once_torch_is_loaded():
+    let_waiting_threads_sleep()
+    assert not any(name in os.environ for name in SPIN)
