@@ -39,7 +39,8 @@ SHARED = 0.004
 .01; the next pair (*Bordetella*, *Burkholderia*) .0016; rRNA and other conserved genes are below .0005."""
 SAMPLED = np.uint64(16)
 """One 40-mer in this many is compared, chosen by its hash."""
-NO_GENES = "none"
+CONTEXT = 1000
+"""Letters of the shortest contig that is part of a genome; shorter ones are letters around single sites."""
 OTHERS = "*"
 
 
@@ -86,7 +87,7 @@ def read_genera(sheet: Path) -> list[Genus]:
         genus = row["group"]
         sequences = [record.sequence for record in read_sequences(sheet.parent / row["genome"], DNA)]
         found[genus] += [sample_words(sequence) for sequence in sequences]
-        letters[genus] += 0 if row["genes"] == NO_GENES else sum(map(len, sequences))
+        letters[genus] += sum(len(sequence) for sequence in sequences if len(sequence) >= CONTEXT)
     return [Genus(name, letters[name], np.unique(np.concatenate(found[name]))) for name in found]
 
 

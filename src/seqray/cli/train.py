@@ -86,11 +86,16 @@ class GenomeOptions(Options, heading="data: genomes with sites, for a locator ('
     hold_out: tuple[str, ...] = option(
         "--hold-out NAME", "species or group that is not learned from; may be repeated"
     )
+    fold: tuple[str, ...] = option(
+        "--fold MODEL",
+        "model trained with --hold-out: its figures of the species left out go onto the card, to say what to "
+        "expect in a new species; may be repeated",
+    )
 
     def files(self) -> list[str]:
         """Files that are named on the command line."""
         genes = None if self.genes in ("predict", "none") else self.genes
-        return [path for path in (self.genome, self.sites, genes, self.sheet) if path]
+        return [path for path in (self.genome, self.sites, genes, self.sheet, *self.fold) if path]
 
 
 class TrainRequest(Request):
@@ -214,7 +219,7 @@ def learn_genomes(request: TrainRequest, config: RunConfig) -> Training:
         rows = [GenomeRow(genome=asked.genome, sites=asked.sites, genes=asked.genes, species=species)]
     else:
         raise InputError("no genome with sites is given", remedy="give --genome and --sites, or --sheet")
-    data = GenomeInput(rows, asked.hold_out, asked.site_class)
+    data = GenomeInput(rows, asked.hold_out, asked.site_class, asked.fold)
     return Training(partial(train_locator, config, data), len(rows), genome_summary)
 
 

@@ -23,6 +23,7 @@ class Origin:
         from seqray.calibration import Domain, KmerCounter
 
         self._known, self._named = model.card.model.contexts, model.context
+        self._locator = model.is_locator
         self._signature = Domain.from_mapping(model.card.domain).signature if model.card.domain else None
         self._words = KmerCounter(model.alphabet)
 
@@ -49,6 +50,11 @@ class Origin:
             yield _advice(near)
 
     def _foreign(self, nearest: ContextDistance) -> str:
+        if self._locator:
+            return (
+                f"caution: no genome of the training data is like this one ({_distances([nearest])}); "
+                "expect the precision of a species that is new, and compare calls with known sites"
+            )
         both = self._signature.closest_pair(self._words.counts) if self._signature else None
         if both and both[0].is_close:
             names = f"{both[0].context} and {both[1].context}"

@@ -4,7 +4,8 @@
 - `strands`, `levels`, `labels`: a strand in reading direction, soft labels, and what each position weighs
 - `sources`, `chunks`, `data`: what chunks are drawn from, in which order, and as batches
 - `module`, `prepare`, `fit`: the training
-- `calls`, `evaluation`: calls in development regions, and what the card says of them
+- `calls`, `evaluation`, `composition`: calls in development regions, and what the card says of them and of
+  the genomes
 """
 
 import lazy_loader

@@ -10,12 +10,30 @@ from typing import Any
 import lightning
 import torch
 
-from seqray.core import Card, ConfigError, OnProgress, RunConfig, __version__, round_number, to_mapping
-from seqray.modelfile import InitialWeights, Network, TrainedModel, check_initial_weights, save_model
+from seqray.core import (
+    Card,
+    ConfigError,
+    InputError,
+    OnProgress,
+    RunConfig,
+    __version__,
+    round_number,
+    to_mapping,
+)
+from seqray.modelfile import (
+    InitialWeights,
+    Network,
+    TrainedModel,
+    check_initial_weights,
+    read_card,
+    save_model,
+)
 from seqray.models import count_parameters, locator_radius
+from seqray.training.genomes.composition import species_domain
 from seqray.training.genomes.data import GenomeData
 from seqray.training.genomes.evaluation import (
     REGION,
+    SPECIES,
     Measured,
     best_threshold,
     locator_facts,
@@ -46,11 +64,15 @@ class GenomeInput:
         Species and groups that are left out.
     site_class
         Class of all sites; None takes the names in the files.
+    folds
+        Models that have not seen some of the species. What was measured on these goes onto the card, to say
+        what to expect in a species that is new.
     """
 
     rows: Sequence[GenomeRow]
     hold_out: Sequence[str] = ()
     site_class: str | None = None
+    folds: Sequence[str | Path] = ()
 
 
 def train_locator(
@@ -100,6 +122,7 @@ def train_locator(
         check_model_path(Path(out))
     if start is not None:
         check_initial_weights(start, config.model)
+    unseen = [row for path in data.folds for row in unseen_species(path)]
     genomes = read_genomes(
         data.rows,
         classes,
@@ -122,6 +145,7 @@ def train_locator(
         ]
     networks, results = zip(*members, strict=True)
     card, figures = locator_card(config, classes, networks, prepared, metrics)
+    card = replace(card, locator=card.locator | {"expected": [*card.locator["expected"], *unseen]})
     card = replace(card, training=_training_facts(config, networks, results, prepared, sha256, figures))
     if out is not None and is_main_process():
         card = save_model(out, networks, card)
@@ -148,6 +172,21 @@ def check_config(config: RunConfig) -> tuple[str, ...]:
     if window > config.model.max_length:
         raise ConfigError(f"'model.max_length' is below the {window} letters that a score depends on")
     return tuple(classes)
+
+
+def unseen_species(path: str | Path) -> list[dict[str, Any]]:
+    """Entries of ``Card.locator['expected']`` of the species that a model was trained without.
+
+    Raises `InputError` where there are none.
+    """
+    found = [row for row in read_card(path).locator.get("expected", ()) if row["held_out"] == SPECIES]
+    if not found:
+        raise InputError(
+            "has no figures of a species that was left out",
+            where=str(path),
+            remedy="train it with --hold-out",
+        )
+    return found
 
 
 def _train_member(
@@ -219,11 +258,13 @@ def locator_card(
     if not by_mode["letters"]:
         raise ConfigError("no call lies in a development region with mapped sites", remedy="train longer")
     best = by_mode.get("genes") or by_mode["letters"]
+    domain = species_domain([genome for genome, held_out in prepared.measured if held_out == REGION])
     tables = {_split_name(one): species_metrics(one) for rows in by_mode.values() for one in rows}
     card = replace(
         card,
         threshold=best_threshold(best),
         locator=locator_facts(by_mode),
+        domain=domain.to_mapping() if domain else {},
         metrics=tables | dict(metrics or {}),
     )
     return card, _mean_figures(tables, best)

@@ -9,7 +9,7 @@ import torch
 
 from seqray.calibration import ExpectedPrecision
 from seqray.core import ConfigError, InputError
-from seqray.modelfile import load_initial_weights, load_model_file
+from seqray.modelfile import load_initial_weights, load_model_file, save_model
 from seqray.training.genomes.fit import GenomeInput, check_config, train_locator
 from seqray.training.genomes.module import LocatorModule
 from seqray.training.genomes.sheet import GenomeRow
@@ -99,6 +99,26 @@ def test_fine_tuning_begins_with_all_weights_of_a_locator(motif_files, make_conf
     other = make_config(model={"locator": {"window": 5, "stem": 8}})
     with pytest.raises(ConfigError, match=r"'model\.locator'"):
         train_locator(other, rows(motif_files), None, work_dir=tmp_path / "c", start=start)
+
+
+def test_a_fold_says_what_to_expect_of_a_new_species(motif_files, make_config, tmp_path):
+    config = make_config(trainer={"max_epochs": 1})
+    data, fold = rows(motif_files), tmp_path / "fold.safetensors"
+    without = train_locator(config, data, None, work_dir=tmp_path / "a")
+    rows_of = without.card.locator["expected"]
+    left_out = [row | {"species": "Other", "held_out": "species"} for row in rows_of]
+    save_model(
+        fold, without.networks, replace(without.card, locator=without.card.locator | {"expected": left_out})
+    )
+    found = train_locator(config, replace(data, folds=[fold]), None, work_dir=tmp_path / "a")
+    assert found.card.locator["expected"] == [*rows_of, *left_out]
+    at = ExpectedPrecision.from_mapping(found.card.locator).at(0.0, genes=False)
+    assert at is not None
+    assert at.left_out
+    plain = tmp_path / "plain.safetensors"
+    save_model(plain, without.networks, without.card)
+    with pytest.raises(InputError, match=r"plain\.safetensors: has no figures of a species"):
+        train_locator(config, replace(data, folds=[plain]), None, work_dir=tmp_path / "c")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 # Locators: mapped starts of many genomes, and the models that are trained on them.
 
+LOCATOR_FOLDS = range(1, 5)
+
 
 rule genomes:
     input:
@@ -20,10 +22,39 @@ rule genomes:
         "cd {params.root:q} && python data/prepare_genomes.py --data {params.data:q} --out {params.out:q} > {log:q} 2>&1"
 
 
+rule locator_folds:
+    """Models that have not seen some genera, to say what to expect in a new species."""
+    input:
+        config=f"{ROOT}/configs/{{name}}.yaml",
+        sheet=lambda wildcards: f"{RUNS}/data/genomes/{LOCATORS[wildcards.name]}.tsv",
+    output:
+        [f"{RUNS}/folds/{{name}}/fold-{n}.safetensors" for n in LOCATOR_FOLDS],
+        f"{RUNS}/folds/{{name}}/folds.tsv",
+    log:
+        f"{RUNS}/logs/folds/{{name}}.log",
+    benchmark:
+        f"{RUNS}/benchmarks/folds/{{name}}.tsv"
+    wildcard_constraints:
+        name="|".join(LOCATORS),
+    conda:
+        "../envs/seqray.yaml"
+    threads: config["threads"]
+    params:
+        root=ROOT,
+        folds=len(LOCATOR_FOLDS),
+        epochs=config.get("fold_epochs", 12),
+        out=lambda wildcards, output: os.path.dirname(output[0]),
+    shell:
+        "cd {params.root:q} && python benchmarks/train_folds.py --sheet {input.sheet:q} --config {input.config:q} "
+        "--folds {params.folds} --threads {threads} --set trainer.max_epochs={params.epochs} "
+        "--out {params.out:q} --run > {log:q} 2>&1"
+
+
 rule train_locator:
     input:
         config=f"{ROOT}/configs/{{name}}.yaml",
         sheet=lambda wildcards: f"{RUNS}/data/genomes/{LOCATORS[wildcards.name]}.tsv",
+        folds=[f"{RUNS}/folds/{{name}}/fold-{n}.safetensors" for n in LOCATOR_FOLDS],
     output:
         f"{ZOO}/{{name}}.safetensors",
     log:
@@ -37,6 +68,7 @@ rule train_locator:
     threads: config["threads"]
     params:
         work=f"{RUNS}/{{name}}",
+        folds=lambda wildcards, input: [word for path in input.folds for word in ("--fold", path)],
     shell:
-        "seqray train --config {input.config:q} --sheet {input.sheet:q} --threads {threads} "
+        "seqray train --config {input.config:q} --sheet {input.sheet:q} {params.folds:q} --threads {threads} "
         "--work-dir {params.work:q} --out {output:q} > {log:q} 2>&1"

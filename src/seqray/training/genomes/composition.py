@@ -1,0 +1,49 @@
+"""What the genomes of a run are made of, so that a scan can tell whether its genome is like one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from seqray.calibration import Domain
+from seqray.core import DNA, Codes
+from seqray.training.genomes.genome import Genome
+
+PIECE = 1000
+"""Letters of a piece."""
+PIECES = 300
+"""Most pieces of a species: 300,000 words of four letters give their shares to within a few percent."""
+
+
+def species_domain(genomes: Sequence[Genome]) -> Domain | None:
+    """Words of four letters of each species, from pieces spread evenly over its contigs.
+
+    Species of which only short contigs are known are left out, because those lie around the sites, and
+    other parts of the genome are made of other words. None where that leaves nothing.
+
+    Parameters
+    ----------
+    genomes
+        Those that are learned from.
+    """
+    pieces: list[Codes] = []
+    species: list[str] = []
+    for name in sorted({genome.row.species for genome in genomes}):
+        chosen = _spread([p for genome in genomes if genome.row.species == name for p in _pieces(genome)])
+        pieces += chosen
+        species += [name] * len(chosen)
+    return Domain.fit(pieces, DNA, contexts=species) if pieces else None
+
+
+def _pieces(genome: Genome) -> list[Codes]:
+    return [
+        contig.codes[start : start + PIECE]
+        for contig in genome.contigs
+        for start in range(0, len(contig.codes) - PIECE + 1, PIECE)
+    ]
+
+
+def _spread(pieces: list[Codes]) -> list[Codes]:
+    chosen = np.linspace(0, len(pieces) - 1, min(PIECES, len(pieces))).round().astype(int)
+    return [pieces[i] for i in chosen]
