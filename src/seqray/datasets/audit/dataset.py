@@ -103,8 +103,7 @@ def make_set(
     Parameters
     ----------
     examples
-        Those without a split belong to training if others have one. If none has a split, or nothing is
-        left for training, the data are one whole.
+        Those without a split belong to training. If all do, or none does, the data are one whole.
     alphabet
         Of the sequences.
     letters
@@ -122,7 +121,7 @@ def make_set(
         raise InputError(f"{len(letters)} sequences as read but {len(examples)} examples")
     index = {name: i for i, name in enumerate(classes)}
     splits = np.array([example.split or "train" for example in examples])
-    if "train" not in splits or not any(example.split for example in examples):
+    if "train" not in splits or np.all(splits == "train"):
         splits = np.full(len(examples), WHOLE)
     return AuditSet(
         sequences=[example.sequence for example in examples],

@@ -262,6 +262,13 @@ def test_rows_sorted_by_class_are_told_for_tables_alone():
     assert "row_order" not in kinds(quick(examples, in_file_order=False))
 
 
+@pytest.mark.parametrize("splits", [("train", "train"), ("train", None)])
+def test_data_with_nothing_held_out_are_one_whole(splits):
+    examples = clean(80)
+    divided = [dataclasses.replace(e, split=splits[i % 2]) for i, e in enumerate(examples)]
+    assert quick(divided) == quick(examples)
+
+
 def test_a_split_by_relatives_shows_the_gap_that_a_random_one_hides():
     rng = random.Random(6)
     families = [(letters(rng, 60), rng.choice(("neg", "pos"))) for _ in range(40)]
