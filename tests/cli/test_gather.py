@@ -8,6 +8,7 @@ import random
 import struct
 from pathlib import Path
 
+import numpy as np
 import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
@@ -213,13 +214,24 @@ def test_the_checksum_of_the_sequences_is_that_of_their_codes_and_masks(tiny_mod
 
 
 def changed(shard, path, *, header=None, arrays=None):
-    """Copy a shard with another header, or without some arrays or with others in their place."""
+    """Copy a shard, signed anew, with another header, or with some arrays left out or replaced."""
     with safe_open(shard, framework="numpy") as file:
         metadata = file.metadata()
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    header = metadata["seqray_shard"] if header is None else header(json.loads(metadata["seqray_shard"]))
-    text = header if isinstance(header, str) else json.dumps(header)
-    save_file((arrays or dict)(tensors), path, {"seqray_shard": text})
+    header = (header or dict)(json.loads(metadata["seqray_shard"]))
+    tensors = (arrays or dict)(tensors)
+    if isinstance(header, dict):
+        header = sign(header, tensors)
+    save_file(tensors, path, {"seqray_shard": json.dumps(header)})
+
+
+def sign(header, tensors):
+    """A header with its checksum: the sha256 of its JSON without that, then each array after its name."""
+    header = {key: value for key, value in header.items() if key != "checksum"}
+    digest = hashlib.sha256(json.dumps(header, separators=(",", ":")).encode())
+    for name in ("places", "counts", "starts", "origin", "edges", "scores", "null", "letters", "profile"):
+        digest.update(f"\n{name}\n".encode() + tensors.get(name, np.empty(0)).tobytes())
+    return header | {"checksum": digest.hexdigest()}
 
 
 def without(name):
@@ -258,8 +270,8 @@ ARRAYS = ("places", "edges", "counts", "starts", "scores", "origin", "profile", 
     "change",
     [
         pytest.param({"header": lambda _: []}, id="list"),
-        pytest.param({"header": lambda _: "3"}, id="number"),
-        pytest.param({"header": lambda _: {"format": 2}}, id="only the format"),
+        pytest.param({"header": lambda _: 3}, id="number"),
+        pytest.param({"header": lambda _: {"format": 3}}, id="only the format"),
         pytest.param({"header": lambda header: header | {"share": "1/3"}}, id="share in words"),
         pytest.param({"header": lambda header: header | {"share": [1]}}, id="share without total"),
         pytest.param({"header": lambda header: header | {"counted": {}}}, id="nothing counted"),

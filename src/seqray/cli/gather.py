@@ -55,7 +55,7 @@ def _gather(
     from seqray.calibration import ExpectedPrecision
     from seqray.cli.scan import cautions, result_facts
     from seqray.io import Staging
-    from seqray.scanning import describe_result, gather_shards, skipped_records
+    from seqray.scanning import describe_result, gather_shards, reading_shard, skipped_records
 
     lines = _provenance(request, shards[0], {})
     name = shards[0].header["track name"]
@@ -65,8 +65,9 @@ def _gather(
                 skipped(record)
             result = gather_shards(shards, options, staged.callbacks())
         header = shards[0].header
-        expected = ExpectedPrecision.from_mapping(header["expected"])
-        result = describe_result(result, expected, header.get("species"))
+        with reading_shard(shards[0].path):
+            expected = ExpectedPrecision.from_mapping(header["expected"])
+            result = describe_result(result, expected, header["species"])
         facts = _provenance(request, shards[0], result_facts(result, options))
         staged.write(result, facts)
         if staged.page is not None:

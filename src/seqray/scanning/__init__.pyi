@@ -14,7 +14,12 @@ from .genes import (
 from .options import ScanCallbacks as ScanCallbacks, ScanOptions as ScanOptions, ShardNumber as ShardNumber
 from .results import ScanResult as ScanResult, ScoreProfile as ScoreProfile
 from .scan import scan_records as scan_records, scan_sequences as scan_sequences
-from .shard_file import SHARD_SUFFIX as SHARD_SUFFIX, ShardFile as ShardFile, write_shard as write_shard
+from .shard_file import (
+    SHARD_SUFFIX as SHARD_SUFFIX,
+    ShardFile as ShardFile,
+    reading_shard as reading_shard,
+    write_shard as write_shard,
+)
 from .shards import (
     check_shards as check_shards,
     gather_shards as gather_shards,

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, fields
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from seqray.annotation import Annotation, Gene
-from seqray.core import Floats, InputError, Intervals, SequenceRecord
+from seqray.core import Floats, InputError, Intervals, SequenceRecord, from_mapping
 from seqray.core.results import SkippedRecord
 from seqray.scanning.calls import CallTable
 from seqray.scanning.detector import Detector
@@ -25,7 +26,7 @@ from seqray.scanning.options import ScanCallbacks, ScanOptions, ShardNumber
 from seqray.scanning.peak_finder import PiecePeaks
 from seqray.scanning.results import Contig, ScanCounts, ScanResult, ScoreProfile
 from seqray.scanning.scanner import Scanner
-from seqray.scanning.shard_file import ShardFile, no_shard
+from seqray.scanning.shard_file import ShardFile, is_whole, no_shard, reading_shard
 from seqray.scanning.windows import Grid, WindowRule
 
 # Counted by every shard alike; all other counts are summed.
@@ -105,6 +106,8 @@ def _contig_to_list(contig: Contig) -> list[Any]:
 
 def _contig_from_list(values: Sequence[Any]) -> Contig:
     name, length, circular, parts = values
+    if (type(name), is_whole(length), type(circular)) != (str, True, bool):
+        raise ValueError("no contig")
     return Contig(name, length, circular, None if parts is None else Intervals.merge(map(tuple, parts)))
 
 
@@ -119,15 +122,23 @@ def _genes_from_list(values: Sequence[Any]) -> Annotation | None:
     if not values:
         return None
     source, genes = values
-    return Annotation({name: tuple(Gene(*gene) for gene in found) for name, found in genes.items()}, source)
+    typed = {contig: tuple(map(_gene_from_list, found)) for contig, found in genes.items()}
+    return Annotation(typed, str(source))
+
+
+def _gene_from_list(values: Sequence[Any]) -> Gene:
+    gene = from_mapping(Gene, dict(zip((f.name for f in fields(Gene)), values, strict=True)))
+    if gene.strand not in ("+", "-") or not (is_whole(gene.end) and 0 <= gene.start < gene.end):
+        raise ValueError("no gene")
+    return gene
 
 
 class _Shard:
-    """One shard and the pieces in it; raises `InputError` for arrays whose lengths don't match."""
+    """One shard and the pieces in it; raises `InputError` for arrays that don't match each other."""
 
     def __init__(self, file: ShardFile) -> None:
         self.file = file
-        sizes = {name: len(file.array(name)) for name in ("places", "edges", "counts")}
+        sizes = {name: file.size(name) for name in ("places", "edges", "counts")}
         rows = sizes["places"] // 3
         if sizes != {"places": 3 * rows, "edges": 2 * rows, "counts": 3 * rows}:
             raise no_shard(file.path)
@@ -138,19 +149,30 @@ class _Shard:
         self._found = [file.array(name) for name in _PEAK_ARRAYS]
         self._peaks = np.concatenate(([0], np.cumsum(self._counts[:, 0])))
         self._points = np.concatenate(([0], np.cumsum(self._counts[:, 2])))
-        peaks, around = int(self._peaks[-1]), int(file.header["around"])
-        if {len(array) for array in self._found} != {peaks} or file.size("letters") != peaks * around:
+        peaks, around = int(self._peaks[-1]), file.header["around"]
+        if (
+            np.any(self._counts < 0)
+            or {len(array) for array in self._found} != {peaks}
+            or (file.size("letters"), file.size("profile")) != (peaks * around, self._points[-1])
+        ):
             raise no_shard(file.path)
         self._letters = file.array("letters").reshape(peaks, around)
-        if file.size("profile") != self._points[-1]:
-            raise no_shard(file.path)
 
-    def peaks(self, i: int) -> PiecePeaks:
-        """Peaks of piece ``i`` of this shard."""
+    def peaks(self, i: int, grid: Grid, points: int) -> PiecePeaks:
+        """Peaks of piece ``i`` of this shard, which has so many points of a grid."""
         first, last = self._edges[i].tolist()
         own = slice(self._peaks[i], self._peaks[i + 1])
         starts, scores, origin = (array[own] for array in self._found)
-        return PiecePeaks(first, last, int(self._counts[i, 1]), starts, scores, origin, self._letters[own])
+        letters, end = self._letters[own], points - 1
+        within = (starts >= 0) & (starts <= grid.last) & (origin >= 0) & (origin <= end)
+        known = (scores >= 0) & (scores <= 1)
+        if (
+            self._counts[i, 1:].tolist() != [end, points]
+            or not np.all(within & known)
+            or np.any(letters > grid.rule.unknown)
+        ):
+            raise no_shard(self.file.path)
+        return PiecePeaks(first, last, end, starts, scores, origin, letters)
 
     def profile(self, i: int) -> Floats:
         """Scores of the grid's windows in piece ``i``; NaN outside the parts."""
@@ -161,15 +183,17 @@ class _Shard:
 def _check_header(file: ShardFile) -> None:
     """Raise an error for a header that `scan_shard` does not write."""
     header = file.header
-    share = header["share"]
-    wanted = {"rule": WindowRule, "counted": ScanCounts}
-    if (
-        len(share) != 2
-        or not all(isinstance(number, int) for number in share)
-        or any(set(header[key]) != {f.name for f in fields(kind)} for key, kind in wanted.items())
-        or not set(header["options"]) <= {f.name for f in fields(ScanOptions)}
-    ):
-        raise no_shard(file.path)
+    with reading_shard(file.path):
+        ShardNumber(*header["share"])
+        ScanOptions(**header["options"])
+        rule = from_mapping(WindowRule, header["rule"])
+        contigs = map(_contig_from_list, header["contigs"])
+        if (
+            header["counted"].keys() != {f.name for f in fields(ScanCounts)}
+            or not all(map(is_whole, (rule.stride - 1, rule.window - 1, rule.unknown)))
+            or any(contig.length < rule.window for contig in contigs)
+        ):
+            raise ValueError("no scan")
 
 
 def check_shards(files: Sequence[ShardFile]) -> None:
@@ -200,12 +224,13 @@ def check_shards(files: Sequence[ShardFile]) -> None:
         if number in seen:
             raise InputError(f"is shard {number}/{of}, and so is '{seen[number]}'", where=file.path)
         seen[number] = file.path
-    missing = [number for number in range(1, total + 1) if number not in seen]
+    missing = total - len(seen)
     if missing:
-        which = ", ".join(f"{number}/{total}" for number in missing[:5])
-        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        first_few = islice((number for number in range(1, total + 1) if number not in seen), 5)
+        which = ", ".join(f"{number}/{total}" for number in first_few)
+        more = f" and {missing - 5} more" if missing > 5 else ""
         raise InputError(
-            f"{len(missing)} of {total} shards are missing: {which}{more}",
+            f"{missing} of {total} shards are missing: {which}{more}",
             remedy="run 'seqray scan' for them",
         )
 
@@ -227,18 +252,24 @@ def gather_shards(files: Sequence[ShardFile], options: ScanOptions, callbacks: S
     ScanResult
         To the bit that of the whole scan.
     """
+    with reading_shard(files[0].path):
+        return _gather(files, options, callbacks)
+
+
+def _gather(files: Sequence[ShardFile], options: ScanOptions, callbacks: ScanCallbacks) -> ScanResult:
     header = files[0].header
     shards = [_Shard(file) for file in files]
     where = {tuple(place): (shard, i) for shard in shards for i, place in enumerate(shard.places.tolist())}
-    rule, points = WindowRule(**header["rule"]), int(header["points"])
+    rule, points = WindowRule(**header["rule"]), header["points"]
 
     def pieces(number: int, contig: Contig, grid: Grid, strand: str) -> Iterator[PiecePeaks]:
         for first in range(0, grid.points, points):
             shard, i = where[number, header["strands"].index(strand), first]
+            last = min(first + points, grid.points)
+            yield shard.peaks(i, grid, last - first)
             if callbacks.on_profile is not None:
-                starts = grid.starts(first, first + points, strand)
+                starts = grid.starts(first, last, strand)
                 callbacks.on_profile(ScoreProfile.of(contig, grid, strand, starts, shard.profile(i)))
-            yield shard.peaks(i)
 
     before, after = header["extent"]
     calls = CallTable(header["label"], (before, after))
