@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, logit
-from sklearn.isotonic import IsotonicRegression
 
 from seqray.calibration.card_parts import reading_card
 from seqray.core import Card, InputError
@@ -62,6 +60,9 @@ class IsotonicMap:
         Source: Zadrozny and Elkan 2002, Transforming classifier scores into accurate multiclass probability
         estimates. Oron and Flournoy 2017, Centered isotonic regression (one knot at the center of a block).
         """
+        from scipy.special import logit
+        from sklearn.isotonic import IsotonicRegression  # slow to import, and applying a map needs neither
+
         x, y = np.asarray(log_odds, dtype=np.float64), np.asarray(positive, dtype=np.float64)
         if x.ndim != 1 or x.shape != y.shape or not len(x):
             raise InputError(f"log-odds {x.shape} and labels {y.shape} don't go together")
@@ -101,8 +102,8 @@ class IsotonicMap:
         mapped = self(np.log(p[:, positive]) - np.log(p[:, 1 - positive]))
         mapped = np.clip(mapped, -_STEEPEST, _STEEPEST)
         table = np.empty_like(p)
-        table[:, positive] = expit(mapped)
-        table[:, 1 - positive] = expit(-mapped)
+        table[:, positive] = 1 / (1 + np.exp(-mapped))
+        table[:, 1 - positive] = 1 / (1 + np.exp(mapped))
         return table
 
     def to_mapping(self) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from seqray.core import Alphabet, CodeStack, kmer_indices, kmer_starts, round_number
-from seqray.homology import kmer_groups
 
 MAX_ORDER = 5  # the best of 2 to 7 on windows of 81 letters (docs/concepts/probabilities.md)
 BACK_OFF = 16  # letters that the next lower order is worth
@@ -196,6 +195,8 @@ def _cross_fitted(
 
 def _related_folds(stack: CodeStack, alphabet: Alphabet) -> np.ndarray:
     """Assign sequences to random folds; sequences that share a long k-mer go to the same fold: int64 (N,)."""
+    from seqray.homology import kmer_groups  # and scipy; judging an input needs neither
+
     ends = np.cumsum(stack.lengths)
     texts = [alphabet.decode(stack.codes[e - n : e]) for e, n in zip(ends, stack.lengths, strict=True)]
     groups = kmer_groups(texts, RELATED_WORD, alphabet=alphabet)

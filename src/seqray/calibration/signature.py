@@ -13,7 +13,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls
 
 from seqray.core import Alphabet, CodeStack, SequenceRecord, kmer_indices, kmer_starts, stack_sequences
 
@@ -219,6 +218,8 @@ def _counts_of(stack: CodeStack, chosen: np.ndarray) -> np.ndarray:
 
 def _mixture_distance(observed: np.ndarray, shares: np.ndarray) -> float:
     """Total variation distance from the mixture of the rows that is nearest by least squares."""
+    from scipy.optimize import nnls  # slow to import, and few inputs need it
+
     weights, _ = nnls(shares.T, observed)
     if not weights.any():  # nothing in common
         return 1.0

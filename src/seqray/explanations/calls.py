@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-from scipy.special import expit
 
 from seqray.core import SequenceRecord
 from seqray.core.results import Explanation, Faithfulness, InputShares
@@ -125,7 +124,7 @@ def _group(model: TrainedModel, number: int, stretch: Stretch, options: ExplainO
     """A group of one: no two calls have the same genes."""
     target = class_explained(model, options.target, stretch.label)
     targets = _targets(model, stretch, target)
-    probability = float(expit(ensemble_score(targets, stretch.codes[None])[0]))
+    probability = float(1 / (1 + np.exp(-ensemble_score(targets, stretch.codes[None])[0])))
     record = SequenceRecord(stretch.id, model.alphabet.decode(stretch.codes))
     item = Item(number, record, stretch.codes, stretch.label, target, probability, stretch.place)
     return Group([item], targets)

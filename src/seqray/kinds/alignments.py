@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from seqray.core import Alignment, ConfigError, Example
+from seqray.core import Alignment, Alphabet, ConfigError, Example
 from seqray.explanations import AlignmentOptions
 from seqray.inference import predict_alignments
 from seqray.io.alignments import read_alignments
 from seqray.io.tables import COLUMN_COLUMNS, column_lines
 from seqray.kinds.kind import Kind
 from seqray.kinds.labeled import read_alignment_examples
-from seqray.kinds.python_objects import as_alignments
 
 if TYPE_CHECKING:
     from seqray.core.results import AlignmentExplanation
     from seqray.kinds.alignment_explanations import AlignmentRun
     from seqray.kinds.explanation_files import ExplanationRequest
     from seqray.modelfile import TrainedModel
+
+
+def _convert(alignments: Any, alphabet: Alphabet) -> Iterator[Alignment]:
+    from seqray.kinds.python_objects import as_alignments  # and Biopython, which files do without
+
+    return as_alignments(alignments, alphabet)
 
 
 def _adapt(examples: Sequence[Example], window: int) -> Sequence[Example]:
@@ -53,7 +58,7 @@ ALIGNMENTS = Kind(
         }
     ),
     read=read_alignments,
-    convert=as_alignments,
+    convert=_convert,
     read_labeled=lambda files, alphabet, on_skip=None: read_alignment_examples(files, alphabet),
     adapt=_adapt,
     unlabeled=lambda alignment: alignment,

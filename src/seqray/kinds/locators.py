@@ -9,7 +9,7 @@ from seqray.explanations import ExplainOptions
 from seqray.io.sequences import read_sequences
 from seqray.io.tables import EXPLANATION_COLUMNS, explanation_rows
 from seqray.kinds.kind import Kind
-from seqray.kinds.python_objects import as_records
+from seqray.kinds.sequences import convert_records
 
 if TYPE_CHECKING:
     from seqray.kinds.explanation_files import ExplanationRequest
@@ -49,7 +49,7 @@ LOCATORS = Kind(
         }
     ),
     read=read_sequences,
-    convert=as_records,
+    convert=convert_records,
     read_labeled=_no_examples,
     adapt=_no_examples,
     unlabeled=lambda record: record.sequence,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from seqray.core import Alignment, Alphabet, ConfigError, Example, LabeledSequence
 from seqray.explanations import ExplainOptions
@@ -12,7 +12,6 @@ from seqray.io.sequences import OnSkip, read_sequences
 from seqray.io.tables import EXPLANATION_COLUMNS, explanation_rows
 from seqray.kinds.kind import Kind
 from seqray.kinds.labeled import LabeledFiles, queries, read_alignment_examples, read_sequence_examples
-from seqray.kinds.python_objects import as_records
 
 if TYPE_CHECKING:
     from seqray.core import SequenceRecord
@@ -33,6 +32,13 @@ def _read_labeled(
             remedy="choose another model, or add --query-only to take the first rows",
         )
     return read_sequence_examples(files, alphabet, on_skip=on_skip)
+
+
+def convert_records(sequences: Any, alphabet: Alphabet) -> Iterator[SequenceRecord]:
+    """See `seqray.kinds.as_records`."""
+    from seqray.kinds.python_objects import as_records  # and Biopython, which files do without
+
+    return as_records(sequences, alphabet)
 
 
 def _adapt(examples: Sequence[Example], window: int) -> Sequence[Example]:
@@ -66,7 +72,7 @@ SEQUENCES = Kind(
         }
     ),
     read=read_sequences,
-    convert=as_records,
+    convert=convert_records,
     read_labeled=_read_labeled,
     adapt=_adapt,
     unlabeled=lambda record: record.sequence,

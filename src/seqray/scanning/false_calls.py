@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaincinv
 
 from seqray.annotation import Gene
 from seqray.core import Codes, Floats, Intervals, dinucleotide_shuffle
@@ -35,6 +34,8 @@ def poisson_interval(count: int, coverage: float = 0.95) -> tuple[float, float]:
     ----------
     Garwood 1936, Fiducial limits for the Poisson distribution.
     """
+    from scipy.special import gammaincinv
+
     tail = (1 - coverage) / 2
     low = float(gammaincinv(count, tail)) if count else 0.0
     return low, float(gammaincinv(count + 1, 1 - tail))

@@ -12,14 +12,7 @@ import numpy as np
 
 from seqray.cli.scan.expected import expected_precision, expected_precision_fact, locator_cautions
 from seqray.core import InputError, OnProgress
-from seqray.io.tracks import (
-    TrackWriter,
-    track_paths,
-    write_bed,
-    write_calls_tsv,
-    write_genbank,
-    write_gff3,
-)
+from seqray.io.tracks import TrackWriter, track_paths, write_bed, write_calls_tsv, write_gff3
 from seqray.scanning import Detector, ScanCallbacks, ScanOptions, ScanResult, ScoreProfile
 
 if TYPE_CHECKING:
@@ -191,6 +184,7 @@ class Sequences:
     def write(self, path: str | Path, result: ScanResult, provenance: Sequence[str]) -> None:
         """Write them as GenBank, with the calls and the genes."""
         from seqray.annotation import gene_features
+        from seqray.io.tracks import write_genbank  # and Biopython
 
         genes, calls = result.genes, result.calls
         circular = {*calls.circular, *(genes.circular if genes else ()), *self.options.circular_ids}

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
-from scipy.stats import rankdata
 
 from seqray.core import Codes, Floats, Ints
 from seqray.explanations.attribution import generator_for, shuffled_copies
+from seqray.explanations.ranks import mean_ranks
 
 SHARES = np.array([0, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0])
 RANDOM_RANKINGS, REFERENCES = 5, 2
@@ -37,7 +37,7 @@ def ranks_of(scores: Floats) -> Ints:
 
 def rank_correlation(a: Floats, b: Floats) -> Floats:
     """Spearman correlation of each row: (N, n) and (N, n) to (N,); nan where a row is constant."""
-    x, y = rankdata(a, axis=-1), rankdata(b, axis=-1)
+    x, y = mean_ranks(a), mean_ranks(b)
     x, y = x - x.mean(axis=-1, keepdims=True), y - y.mean(axis=-1, keepdims=True)
     spread = np.sqrt((x**2).sum(axis=-1) * (y**2).sum(axis=-1))
     return np.where(spread > 0, (x * y).sum(axis=-1) / np.where(spread > 0, spread, 1), np.nan)

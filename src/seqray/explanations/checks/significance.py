@@ -55,6 +55,9 @@ def q_values(p: Floats) -> Floats:
     ----------
     Benjamini and Hochberg 1995.
     """
-    from scipy.stats import false_discovery_control
-
-    return np.asarray(false_discovery_control(p, axis=-1), dtype=np.float64)
+    order = np.argsort(p, axis=-1)[..., ::-1]
+    count = p.shape[-1]
+    rates = np.take_along_axis(p, order, axis=-1) * count / np.arange(count, 0, -1)
+    q = np.empty(p.shape)
+    np.put_along_axis(q, order, np.minimum.accumulate(rates, axis=-1).clip(max=1), axis=-1)
+    return q

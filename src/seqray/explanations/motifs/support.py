@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import rankdata
 
 from seqray.core import Alphabet, Codes, Floats
 from seqray.core.results import Explanation, Motif
 from seqray.explanations.motifs.seqlets import window_sums
+from seqray.explanations.ranks import mean_ranks
 
 _PSEUDOCOUNT = 0.5
 # Passed by one in thirty thousand if scores and motif are independent; that strict because the motif was
@@ -48,7 +48,7 @@ def support_ranks(
     ranks = []
     for explanation, match in zip(long_enough, matches, strict=True):
         sums = window_sums(explanation.scores, width)
-        ranks.append((rankdata(sums)[match >= limit] - 1) / max(1, len(sums) - 1))
+        ranks.append((mean_ranks(sums)[match >= limit] - 1) / max(1, len(sums) - 1))
     return np.concatenate(ranks)
 
 

@@ -10,7 +10,6 @@ from typing import Unpack
 from seqray.core import DNA, Alphabet, SequenceRecord
 from seqray.io.files import display_name, open_input
 from seqray.io.sequences.fasta import split_fasta
-from seqray.io.sequences.genbank import split_genbank
 from seqray.io.sequences.records import RawRecord, ReadOptions, validate_records
 from seqray.io.sequences.sniff import GENBANK, detect_format
 
@@ -37,7 +36,7 @@ def read_sequences(
     """
     with open_input(path) as handle:
         genbank = detect_format(handle.peek(1)) == GENBANK
-        split = split_genbank if genbank else split_fasta
+        split = _split_genbank if genbank else split_fasta
         yield from _validated(split, handle, path, alphabet, options)
 
 
@@ -79,7 +78,13 @@ def read_genbank(
         As in `read_sequences`.
     """
     with open_input(path) as handle:
-        yield from _validated(split_genbank, handle, path, alphabet, options)
+        yield from _validated(_split_genbank, handle, path, alphabet, options)
+
+
+def _split_genbank(handle: io.BufferedReader, where: str) -> Iterator[RawRecord]:
+    from seqray.io.sequences.genbank import split_genbank  # and Biopython, which FASTA does without
+
+    return split_genbank(handle, where)
 
 
 def _validated(
