@@ -192,17 +192,17 @@ def test_galaxy_parameters_are_options_of_the_verb(path):
         elif param.get("type") == "select":
             assert [o.get("value") for o in param.findall("option")] == list(action.choices)
         if param.get("type") in ("integer", "float") and param.get("optional") != "true":
-            # None: the kind of model decides, and Galaxy offers models of windows alone.
+            # None: the kind of model decides.
             assert action.default is None or float(param.get("value")) == action.default
         if param.get("type") == "boolean":
             assert param.get("checked") == "false"
             assert action.default is False
 
 
-def of_sequences() -> list[str]:
+def offered_models(*kinds: str) -> list[str]:
     """Shipped models that the tools of Galaxy offer: they read FASTA."""
     cards = {name: read_card(zoo.locate_model(name)) for name in zoo.available_models()}
-    return [name for name, card in cards.items() if card.model.kind == "sequence"]
+    return [name for name, card in cards.items() if card.model.kind in kinds]
 
 
 def test_galaxy_offers_every_shipped_model_that_fits():
@@ -214,8 +214,9 @@ def test_galaxy_offers_every_shipped_model_that_fits():
         }
         for path in TOOLS
     }
-    assert offered["seqray_predict"] == set(of_sequences())
-    sites = {name for name in of_sequences() if read_card(zoo.locate_model(name)).site is not None}
+    assert offered["seqray_predict"] == set(offered_models("sequence"))
+    models = offered_models("sequence", "locator")
+    sites = {name for name in models if read_card(zoo.locate_model(name)).site is not None}
     assert offered["seqray_scan"] == sites
 
 
@@ -229,8 +230,8 @@ def test_the_help_of_galaxy_tells_of_every_shipped_model(path):
             flags=re.MULTILINE,
         )
     )
-    assert set(rows) - {"name"} == set(of_sequences())
-    for name in of_sequences():
+    assert set(rows) - {"name"} == set(offered_models("sequence", "locator"))
+    for name in offered_models("sequence", "locator"):
         assert ("for classification only" in rows[name]) == (read_card(zoo.locate_model(name)).site is None)
 
 
