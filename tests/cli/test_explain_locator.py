@@ -10,6 +10,7 @@ import pytest
 from seqray.cli.dispatch import main
 from seqray.io.tables.explanations import EXPLANATION_COLUMNS, SHARE_COLUMNS
 
+STRETCH = "data/example/stretch.gb"
 RADIUS = 26  # of the model `locator_file`
 
 
@@ -97,6 +98,8 @@ def test_each_call_is_explained_in_its_place(seqray, genome, annotation, calls, 
         strand = "plus" if row["strand"] == "+" else "minus"
         assert track[strand].values(row["contig"], place, place + 1)[0] >= float(row["score"]) - 1e-6
     page = (tmp_path / "r.html").read_text()
+    assert "score of promoter" in page
+    assert "probability of promoter" not in page
     assert "Can the rankings be trusted?" in page
     assert all(share["record"] in page for share in shares)
 
@@ -136,3 +139,35 @@ def test_calls_across_an_origin_are_explained_on_a_circle(seqray, tmp_path):
     words = ["--calls", calls, "--genes", "none", "--no-check", "--shuffles", 0]
     out, _ = seqray("explain", genome, *words)
     assert "." not in {row["genomic_position"] for row in table(out)}
+
+
+def test_python_says_the_same(seqray, locator, genome, annotation, calls, tmp_path):
+    import seqray as library
+
+    seqray(
+        "explain", genome, "--calls", calls, "--genes", annotation, "--shuffles", 0,
+        "--no-check", "--out", tmp_path / "o.tsv",
+    )  # fmt: skip
+    rows = table((tmp_path / "o.tsv").read_text())
+    frame = library.scan(locator, genome, genes=annotation, per_kb=15)
+    for given in (frame, calls):
+        letters = library.explain(locator, genome, calls=given, genes=annotation, shuffles=0)
+        assert letters.record.tolist() == [row["record"] for row in rows]
+        assert letters.score.tolist() == pytest.approx(
+            [float(row["score"]) for row in rows], rel=1e-5, abs=1e-9
+        )
+    best = library.explain(locator, genome, calls=frame.nlargest(1, "score"), genes=annotation, shuffles=0)
+    assert len(best) == 2 * RADIUS + 1
+    with pytest.raises(library.ConfigError, match="by its calls; give calls="):
+        library.explain(locator, genome)
+    with pytest.raises(library.InputError, match="lack the column 'contig'"):
+        library.explain(locator, genome, calls=frame.drop(columns="contig"))
+
+
+def test_python_reads_the_genes_of_a_genbank_file(locator):
+    import seqray as library
+
+    own, predicted = (library.scan(locator, STRETCH, genes=genes, per_kb=3) for genes in ("auto", "predict"))
+    named = library.scan(locator, STRETCH, genes=STRETCH, per_kb=3)
+    assert own.equals(named)
+    assert not own.equals(predicted)

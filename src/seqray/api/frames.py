@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 
 import pandas as pd
 
+from seqray.core import InputError
 from seqray.core.results import Call, Prediction
 from seqray.io.tables import prediction_columns, prediction_row
 from seqray.io.tracks import CALL_COLUMNS, CONTEXT_COLUMNS, call_rows
@@ -54,6 +56,17 @@ def call_frame(calls: Iterable[Call], described: bool = False) -> pd.DataFrame:
     columns = [*CALL_COLUMNS, *(CONTEXT_COLUMNS if described else ())]
     types = _CALL_TYPES | (_CONTEXT_TYPES if described else {})
     return pd.DataFrame(list(call_rows(calls, described=described)), columns=columns).astype(types)
+
+
+def frame_calls(frame: pd.DataFrame) -> list[Call]:
+    """The calls of a frame of `call_frame`, or of some of its rows.
+
+    Raises `InputError` where a column is missing.
+    """
+    names = [field.name for field in fields(Call) if field.name != "context"]
+    if missing := [name for name in names if name not in frame]:
+        raise InputError(f"the calls lack the column '{missing[0]}'", remedy="give what seqray.scan gave")
+    return [Call(*row) for row in zip(*(frame[name].tolist() for name in names), strict=True)]
 
 
 def explanation_frame(rows: Iterable[Sequence[object]], columns: Sequence[str]) -> pd.DataFrame:

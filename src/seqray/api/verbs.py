@@ -11,12 +11,14 @@ from typing import Any
 import pandas as pd
 
 from seqray.annotation import Annotation, read_genes
-from seqray.api.frames import call_frame, explanation_frame, prediction_frame
+from seqray.api.frames import call_frame, explanation_frame, frame_calls, prediction_frame
 from seqray.calibration import Domain, KmerCounter
 from seqray.core import ConfigError, InputError, SequenceRecord
 from seqray.core.results import SkippedRecord
+from seqray.explanations import Stretch, cut_stretches, explain_calls
 from seqray.inference import BatchSize, Engine, Precision, PredictOptions, with_engine
-from seqray.kinds import as_records, kind_of
+from seqray.io.tracks import read_gff3_calls
+from seqray.kinds import as_records, is_genbank, kind_of, tracks_reader
 from seqray.modelfile import TrainedModel, load_model
 from seqray.scanning import (
     GeneSource,
@@ -117,8 +119,9 @@ def scan(
         Raise for a sequence shorter than the model's window; else it is left out, with a warning.
     genes, codon_table
         For a locator: a GenBank or GFF3 file, what `seqray.annotation.read_genes` gave, ``predict``, or None
-        for no genes. ``auto`` predicts them where the extra ``genes`` is installed and sequences are no
-        longer than a bacterium's, and else warns. The codon table is that of predicted genes.
+        for no genes. ``auto`` takes those of a GenBank file; else it predicts them where the extra ``genes``
+        is installed and sequences are no longer than a bacterium's, and else warns. The codon table is that
+        of predicted genes.
     **options
         Of `ScanOptions`: ``threshold``, ``fdr``, ``strand``, ``stride``, ``circular``, ``null_mb``, ...
 
@@ -151,7 +154,7 @@ def scan(
     source = None
     if loaded.is_locator:
         records = list(records)
-        source = _gene_source(genes, codon_table, records)
+        source = _gene_source(genes, codon_table, records, sequences)
     skipped: list[SkippedRecord] = []
     result = scan_records(
         loaded,
@@ -184,6 +187,8 @@ def explain(
     top: int | None = None,
     context: str | None = None,
     device: str | None = None,
+    calls: pd.DataFrame | str | Path | None = None,
+    genes: str | Path | Annotation | None = "auto",
     **options: Any,
 ) -> pd.DataFrame:
     """Rank the letters, or columns, that each call rests on, as ``seqray explain`` does.
@@ -197,6 +202,9 @@ def explain(
         `seqray.explanations.attribution.ALIGNMENT_METHODS`.
     top
         Keep that many letters or columns of each only, the best in rank.
+    calls, genes
+        For a locator, which explains nothing but its calls: what `scan` gave for the same sequences, or
+        GFF3 that ``seqray scan`` wrote; and the genes, as in `scan`.
     **options
         Of `ExplainOptions`: ``target``, ``shuffles``, ``members``, ``seed``, ``effects``; for a model of
         alignments of `AlignmentOptions`: ``target``, ``rows``, ``seed``.
@@ -225,7 +233,12 @@ def explain(
     methods = (method,) if isinstance(method, str) else tuple(method)
     kind = kind_of(loaded.card)
     chosen = kind.explain_options(methods=methods, **_checked(kind.explain_options, options, "methods"))
-    explained = kind.explain(loaded, kind.convert(sequences, loaded.alphabet), chosen)
+    if loaded.is_locator:
+        explained = explain_calls(loaded, _stretches(loaded, sequences, calls, genes), chosen)
+    elif calls is not None:
+        raise ConfigError(f"the model '{loaded.card.name}' is no locator", remedy="leave out 'calls'")
+    else:
+        explained = kind.explain(loaded, kind.convert(sequences, loaded.alphabet), chosen)
     rows = (row for one in explained for row in kind.explanation_rows(one, top))
     return explanation_frame(rows, kind.explanation_columns)
 
@@ -269,12 +282,33 @@ def origin(model: Model, sequences: Any) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(columns))
 
 
+def _stretches(
+    model: TrainedModel,
+    sequences: Any,
+    calls: pd.DataFrame | str | Path | None,
+    genes: str | Path | Annotation | None,
+) -> list[Stretch]:
+    """The letters and genes around calls."""
+    if calls is None:
+        raise ConfigError("a locator is explained by its calls", remedy="give calls=seqray.scan(...)")
+    listed = frame_calls(calls) if isinstance(calls, pd.DataFrame) else read_gff3_calls(calls)
+    records = list(_distinct(as_records(sequences, model.alphabet)))
+    source = _gene_source(genes, None, records, sequences)
+    tracks = tracks_reader(model, source.find if source else None)
+    return cut_stretches(model, records, listed, tracks, circular=source.circular if source else ())
+
+
 def _gene_source(
-    genes: str | Path | Annotation | None, table: int | None, records: Sequence[SequenceRecord]
+    genes: str | Path | Annotation | None,
+    table: int | None,
+    records: Sequence[SequenceRecord],
+    sequences: Any,
 ) -> GeneSource | None:
-    """Where the genes of a locator's scan are from; warns where they should be predicted and can't be."""
+    """Where the genes that a locator reads are from; warns where they should be predicted and can't be."""
     if genes is None:
         return None
+    if genes == "auto" and is_genbank(sequences) and (own := read_genes(sequences)).count:
+        return genes_of_annotation(own, records)
     if isinstance(genes, Annotation):
         return genes_of_annotation(genes, records)
     if genes not in ("auto", "predict"):

@@ -17,7 +17,7 @@ from seqray.core import Floats
 
 _FIELDS = 6  # numbers of a row: threshold, calls per kb, recall, precision and its interval
 _HELD_OUT = ("region", "species")
-_PRECISION = 3  # its column
+_PER_KB, _RECALL, _PRECISION = 1, 2, 3  # its columns
 _MODES = {True: "genes", False: "letters"}
 
 
@@ -236,6 +236,22 @@ class ExpectedPrecision:
         """Precision to expect at one threshold; see `precisions`."""
         found = self.precisions(np.array([threshold]), genes, species)
         return None if found is None else float(found[0])
+
+    def recall_at(self, calls_per_kb: float, genes: bool, species: str | None = None) -> float | None:
+        """Share of the mapped sites found at so many calls per kb: of the species, or the median over others.
+
+        None if no species was measured so.
+
+        Parameters
+        ----------
+        calls_per_kb
+            On both strands.
+        genes, species
+            As in `precisions`.
+        """
+        tables = [table.rows[::-1] for table in self._deciding(genes, species)]
+        found = [np.interp(calls_per_kb, rows[:, _PER_KB], rows[:, _RECALL]) for rows in tables]
+        return float(np.median(found)) if found else None
 
     def _deciding(self, genes: bool, species: str | None) -> list[SpeciesTable]:
         """The table of the species, else those of the species left out, else all."""

@@ -15,6 +15,7 @@ from .options import (
 from .sequences import check as check, explain_records as explain_records, heads as heads
 from .stretches import (
     Stretch as Stretch,
+    TracksOf as TracksOf,
     check_explained_calls as check_explained_calls,
     cut_stretches as cut_stretches,
 )

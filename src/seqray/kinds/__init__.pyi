@@ -7,5 +7,10 @@ from .labeled import (
     read_sequence_examples as read_sequence_examples,
     with_named_splits as with_named_splits,
 )
-from .python_objects import as_alignments as as_alignments, as_records as as_records
+from .locator_explanations import tracks_reader as tracks_reader
+from .python_objects import (
+    as_alignments as as_alignments,
+    as_records as as_records,
+    is_genbank as is_genbank,
+)
 from .table import check_options as check_options, kind_of as kind_of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from seqray.core import SequenceRecord
 from seqray.core.results import Explanation, Faithfulness, InputShares
 from seqray.explanations import (
     Stretch,
+    TracksOf,
     check_calls,
     check_explained_calls,
     cut_stretches,
@@ -25,7 +27,32 @@ from seqray.kinds.explanation_files import ExplanationRequest
 from seqray.kinds.letter_explanations import LetterRun
 from seqray.modelfile import TrainedModel
 
+if TYPE_CHECKING:
+    from seqray.kinds.explanation_files import GenesOf
+
 SHOWN = 100  # letters on either side of the site in the page and the plot, and in which motifs are searched
+
+
+def tracks_reader(model: TrainedModel, find: GenesOf | None) -> TracksOf:
+    """Give `cut_stretches` the gene tracks that a locator names; None without genes.
+
+    Parameters
+    ----------
+    model
+        A locator.
+    find
+        A contig, and whether it is circular, to its genes.
+    """
+    settings = model.card.model.locator
+    rows = [TRACKS.index(name) for name in settings.tracks] if settings else []
+
+    def tracks_of(contig: SequenceRecord, strand: str, circular: bool) -> Tracks | None:
+        genes = find(contig, circular) if find and rows else None
+        if genes is None:
+            return None
+        return np.ascontiguousarray(gene_tracks(genes, len(contig), strand, circular=circular)[rows])
+
+    return tracks_of
 
 
 class LocatorRun(LetterRun[Stretch]):
@@ -59,7 +86,7 @@ class LocatorRun(LetterRun[Stretch]):
             self.model,
             records,
             calls,
-            self._tracks_of,
+            tracks_reader(self.model, self.request.genes),
             circular=self._circular(),
             source=self._calls,
             best=self.request.best_calls,
@@ -69,14 +96,6 @@ class LocatorRun(LetterRun[Stretch]):
     def _circular(self) -> set[str]:
         """Contigs that the genes or the scan call circular."""
         return {*self.request.circular, *read_annotated(self._calls, lambda kind: False).circular}
-
-    def _tracks_of(self, contig: SequenceRecord, strand: str, circular: bool) -> Tracks | None:
-        settings, find = self.model.card.model.locator, self.request.genes
-        genes = find(contig, circular) if find else None
-        if genes is None or settings is None:
-            return None
-        tracks = gene_tracks(genes, len(contig), strand, circular=circular)
-        return np.ascontiguousarray(tracks[[TRACKS.index(name) for name in settings.tracks]])
 
     def _record_of(self, explanation: Explanation) -> Stretch:
         return self._stretches[explanation.record]

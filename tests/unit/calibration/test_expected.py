@@ -47,6 +47,14 @@ def test_figures_between_two_rows_are_linear(expected):
     assert row[2:] == pytest.approx((2.5, 0.7, 0.3, 0.2, 0.4))
 
 
+def test_the_share_of_sites_found_at_a_depth(expected):
+    # 1.5 calls per kb lie a quarter of the way from 1 to 3, and in the middle of 1 and 2
+    assert expected.recall_at(1.5, genes=True, species="a") == pytest.approx(0.5)
+    assert expected.recall_at(1.5, genes=True) == pytest.approx(0.6)  # of .6, .6 and .5
+    assert expected.recall_at(1.5, genes=False) == pytest.approx(0.3)
+    assert only(KNOWN).recall_at(1, genes=False) is None
+
+
 @pytest.mark.parametrize(("threshold", "figures"), [(0.1, KNOWN["rows"][1]), (0.99, KNOWN["rows"][0])])
 def test_outside_the_table_the_nearest_row_counts(expected, threshold, figures):
     assert expected.at(threshold, genes=True).of("a")[2:] == pytest.approx(figures[1:])

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from seqray.modelfile import TrainedModel
     from seqray.scanning import GeneSource
 
-NO_GENES = "caution: without genes, by letters alone, a locator finds far fewer sites at the same precision"
-
 
 class GeneOptions(Options, heading="genes, for a locator"):
     """Where genes are from."""
@@ -105,14 +103,14 @@ def find_genes(
                 annotation = replace(annotation, source=f"GenBank {os.path.basename(display_name(source))}")
                 return genes_of_annotation(annotation, records()), []
         if chosen is None and not can_predict_genes():
-            return None, [f"{NO_GENES}; give --genes FILE, or pip install 'seqray[genes]' to predict them"]
+            return None, ["no genes: give --genes FILE, or pip install 'seqray[genes]' to predict them"]
         return predicted_genes(records(), table), []
     except NoRecordsError:
         return None, []  # the scan says so, or takes it where --allow-empty is given
     except InputError as error:
         if chosen is not None:
             raise
-        return None, [f"{NO_GENES}: {error}"]
+        return None, [f"no genes: {error}"]
 
 
 def _is_genbank(path: str) -> bool:

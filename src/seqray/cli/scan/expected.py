@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from seqray.calibration import Expectation
+    from seqray.calibration import Expectation, ExpectedPrecision
     from seqray.scanning import ScanResult
 
 SHORT_CONTIGS = 2000  # letters; a gene and what lies before it take about a thousand
@@ -40,6 +40,25 @@ def expected_precision_fact(expectation: Expectation, species: str | None) -> st
     """The same with its meaning, for the headers of outputs."""
     figure = expected_precision(expectation, species)
     return f"{figure}: share of calls near a mapped site in held-out sequence; others count as false"
+
+
+def missed_without_genes(expected: ExpectedPrecision, species: str | None) -> str:
+    """What a scan by letters alone costs, with figures where the card has them.
+
+    Parameters
+    ----------
+    expected
+        Of the card.
+    species
+        What the input is like.
+    """
+    both = [expected.recall_at(1, genes, species) for genes in (False, True)]
+    if None in both:
+        return "without genes a locator finds fewer sites"
+    return (
+        f"without genes, at 1 call per kb, the model finds {both[0]:.2f} of the mapped sites, and with genes "
+        f"{both[1]:.2f}"
+    )
 
 
 def locator_cautions(result: ScanResult) -> Iterator[str]:

@@ -110,6 +110,7 @@ def _scan(
 ) -> tuple[int, list[str]]:
     """Scan and write; returns the number of records and what to say of them."""
     from seqray.calibration import ExpectedPrecision
+    from seqray.cli.scan.expected import missed_without_genes
     from seqray.cli.scan.outputs import Sequences, cautions, result_facts, settings_facts, summary
     from seqray.io import Staging
     from seqray.io.sequences import read_sequences
@@ -127,11 +128,17 @@ def _scan(
             read = partial(read_sequences, soft_masks=options.skip_soft_masked)
             records = open_records(read, [request.input], request.records, model.alphabet, skipped)
             result = scan_sequences(detector, origin.watch(records), options, callbacks)
-        species = options.species or origin.species
-        result = describe_result(result, ExpectedPrecision.from_mapping(model.card.locator), species)
+        species, expected = (
+            options.species or origin.species,
+            ExpectedPrecision.from_mapping(model.card.locator),
+        )
+        result = describe_result(result, expected, species)
         lines = provenance(request.command, model, facts | result_facts(result, options))
         staged.write(result, lines, Sequences(request.input, request.records.duplicates, options))
-        findings = [*origin.findings(), *(f"caution: {text}" for text in cautions(result, options))]
+        reasons = list(cautions(result, options))
+        if result.from_positions and result.genes is None:
+            reasons.append(missed_without_genes(expected, species))
+        findings = [*origin.findings(), *(f"caution: {text}" for text in reasons)]
         if staged.page is not None:
             from seqray.cli.scan.letter_shares import letter_shares
 

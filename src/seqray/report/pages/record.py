@@ -69,7 +69,7 @@ Numbered = Mapping[tuple[str, str], Series]
 
 
 def record(
-    group: Sequence[Explanation], place: int, series: Numbered, width: int, site: int | None
+    group: Sequence[Explanation], place: int, series: Numbered, width: int, site: int | None, quantity: str
 ) -> Markup:
     """Show all explanations of a record.
 
@@ -85,6 +85,8 @@ def record(
         Letters of a line.
     site
         Index of the site, None if unknown.
+    quantity
+        What the model gives a class: its probability, or a score.
     """
     length = len(group[0].sequence)
     inside = site_within(length, site)
@@ -93,7 +95,7 @@ def record(
     weights = next((item.attention for item in group if item.attention is not None), None)
     attention = attention_map(weights, width, inside) if weights is not None and weights.size else ""
     return templates("sequences.html").record(
-        group[0], place, Markup(lines), Markup(ranks), Markup(attention)
+        group[0], place, quantity, Markup(lines), Markup(ranks), Markup(attention)
     )
 
 

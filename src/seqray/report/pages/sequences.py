@@ -91,7 +91,10 @@ def _records(
     width = line_width(max(lengths, default=1))
     logo = any(item.effects is not None for item in report.explanations)
     notes = {this.method: this.note for this in series.values()}
-    records = (record(group, place, series, width, report.site) for place, group in enumerate(groups))
+    quantity = "score" if report.card.model.kind == "locator" else "probability"
+    records = (
+        record(group, place, series, width, report.site, quantity) for place, group in enumerate(groups)
+    )
     return Markup().join(
         (
             words.reading(report.site, notes, logo),

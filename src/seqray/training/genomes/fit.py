@@ -50,6 +50,7 @@ from seqray.training.trainer import make_trainer, on_gpu, quiet
 from seqray.training.workdir import WorkDir, fingerprint, is_main_process
 
 _ELSEWHERE = ("name", "summary", "card", "model")
+_SEEN = {REGION: "region", SPECIES: "species left out"}
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def train_locator(
         check_model_path(Path(out))
     if start is not None:
         check_initial_weights(start, config.model)
-    unseen = [row for path in data.folds for row in unseen_species(path)]
+    folds = [_fold(path) for path in data.folds]
     genomes = read_genomes(
         data.rows,
         classes,
@@ -144,8 +145,8 @@ def train_locator(
             for number in range(1, config.members + 1)
         ]
     networks, results = zip(*members, strict=True)
-    card, figures = locator_card(config, classes, networks, prepared, metrics)
-    card = replace(card, locator=card.locator | {"expected": [*card.locator["expected"], *unseen]})
+    card, figures = locator_card(config, classes, networks, prepared)
+    card = _with_folds(card, folds, metrics or {})
     card = replace(card, training=_training_facts(config, networks, results, prepared, sha256, figures))
     if out is not None and is_main_process():
         card = save_model(out, networks, card)
@@ -174,19 +175,38 @@ def check_config(config: RunConfig) -> tuple[str, ...]:
     return tuple(classes)
 
 
-def unseen_species(path: str | Path) -> list[dict[str, Any]]:
-    """Entries of ``Card.locator['expected']`` of the species that a model was trained without.
-
-    Raises `InputError` where there are none.
-    """
-    found = [row for row in read_card(path).locator.get("expected", ()) if row["held_out"] == SPECIES]
-    if not found:
+def _fold(path: str | Path) -> Card:
+    """The card of a model that was trained without some species. Raises `InputError` for another."""
+    card = read_card(path)
+    if not any(row["held_out"] == SPECIES for row in card.locator.get("expected", ())):
         raise InputError(
             "has no figures of a species that was left out",
             where=str(path),
             remedy="train it with --hold-out",
         )
-    return found
+    return card
+
+
+def _with_folds(card: Card, folds: Sequence[Card], metrics: Mapping[str, Any]) -> Card:
+    """Add what folds say of the species that they have not seen, figures from elsewhere, and the headline."""
+    expected, tables = list(card.locator["expected"]), dict(card.metrics)
+    for fold in folds:
+        expected += [row for row in fold.locator["expected"] if row["held_out"] == SPECIES]
+        tables |= {name: table for name, table in fold.metrics.items() if f", {_SEEN[SPECIES]}, " in name}
+    headline = {"headline": _headline(tables)}
+    return replace(card, locator=card.locator | {"expected": expected}, metrics=headline | tables | metrics)
+
+
+def _headline(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Mean AUPRC over species: those left out before others, with genes before letters alone."""
+    for held_out, what in ((SPECIES, "new species"), (REGION, "species")):
+        for genes in (True, False):
+            ending = _split_name("", held_out, genes)
+            found = [table["auprc"]["value"] for name, table in tables.items() if name.endswith(ending)]
+            if found:
+                mean = round_number(sum(found) / len(found))
+                return {"metric": "auprc", "value": mean, "split": f"mean of {len(found)} {what}"}
+    return {}
 
 
 def _train_member(
@@ -213,7 +233,6 @@ def locator_card(
     classes: Sequence[str],
     networks: Sequence[Network],
     prepared: Prepared,
-    metrics: Mapping[str, Any] | None = None,
 ) -> tuple[Card, dict[str, float]]:
     """Measure the members together on the development regions, and describe them.
 
@@ -228,8 +247,6 @@ def locator_card(
         The members.
     prepared
         What to measure on.
-    metrics
-        Other figures for the card.
 
     Returns
     -------
@@ -259,26 +276,30 @@ def locator_card(
         raise ConfigError("no call lies in a development region with mapped sites", remedy="train longer")
     best = by_mode.get("genes") or by_mode["letters"]
     domain = species_domain([genome for genome, held_out in prepared.measured if held_out == REGION])
-    tables = {_split_name(one): species_metrics(one) for rows in by_mode.values() for one in rows}
+    tables = {_name(one): species_metrics(one) for rows in by_mode.values() for one in rows}
     card = replace(
         card,
         threshold=best_threshold(best),
         locator=locator_facts(by_mode),
         domain=domain.to_mapping() if domain else {},
-        metrics=tables | dict(metrics or {}),
+        metrics=tables,
     )
     return card, _mean_figures(tables, best)
 
 
-def _split_name(one: Measured) -> str:
-    seen = "region" if one.held_out == REGION else "species left out"
-    return f"{one.species}, {seen}, {'with genes' if one.genes else 'letters alone'}"
+def _split_name(species: str, held_out: str, genes: bool) -> str:
+    """Name of a table of the card."""
+    return f"{species}, {_SEEN[held_out]}, {'with genes' if genes else 'letters alone'}"
+
+
+def _name(one: Measured) -> str:
+    return _split_name(one.species, one.held_out, one.genes)
 
 
 def _mean_figures(
     tables: Mapping[str, Mapping[str, Mapping[str, float]]], best: Sequence[Measured]
 ) -> dict[str, float]:
-    chosen = [tables[_split_name(one)] for one in best]
+    chosen = [tables[_name(one)] for one in best]
     return {name: sum(table[name]["value"] for table in chosen) / len(chosen) for name in chosen[0]}
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from seqray.calibration import ExpectedPrecision
-from seqray.core import ConfigError, InputError
+from seqray.core import ConfigError, InputError, headline_metric
 from seqray.modelfile import load_initial_weights, load_model_file, save_model
 from seqray.training.genomes.fit import GenomeInput, check_config, train_locator
 from seqray.training.genomes.module import LocatorModule
@@ -107,11 +107,14 @@ def test_a_fold_says_what_to_expect_of_a_new_species(motif_files, make_config, t
     without = train_locator(config, data, None, work_dir=tmp_path / "a")
     rows_of = without.card.locator["expected"]
     left_out = [row | {"species": "Other", "held_out": "species"} for row in rows_of]
-    save_model(
-        fold, without.networks, replace(without.card, locator=without.card.locator | {"expected": left_out})
-    )
+    tables = {"Other, species left out, letters alone": {"auprc": {"value": 0.25}}}
+    facts = without.card.locator | {"expected": left_out}
+    save_model(fold, without.networks, replace(without.card, locator=facts, metrics=tables))
+    own = without.card.metrics["Toy, region, letters alone"]["auprc"]["value"]
+    assert without.card.metrics["headline"] == {"metric": "auprc", "value": own, "split": "mean of 1 species"}
     found = train_locator(config, replace(data, folds=[fold]), None, work_dir=tmp_path / "a")
     assert found.card.locator["expected"] == [*rows_of, *left_out]
+    assert headline_metric(found.card) == "AUPRC 0.25, mean of 1 new species"
     at = ExpectedPrecision.from_mapping(found.card.locator).at(0.0, genes=False)
     assert at is not None
     assert at.left_out
