@@ -339,16 +339,12 @@ def test_what_cannot_be_done_is_one_line_and_leaves_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["data.tsv"]
 
 
-def test_no_data_and_columns_of_fasta_and_streams(tmp_path, capsys, monkeypatch):
+def test_no_data_and_columns_of_fasta(tmp_path, capsys):
     split(status=2)
     assert "no training data" in capsys.readouterr().err
     (tmp_path / "a.fa").write_text(">x\nACGT\n")
     split(f"--class=a={tmp_path / 'a.fa'}", "--group-by", "gene", status=2)
     assert "FASTA files have no column 'gene'; give a table" in capsys.readouterr().err
-    text = "sequence\tlabel\tgene\nACGT\ta\tx\n"
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-    split("-", "--group-by", "gene", status=2)
-    assert "the column 'gene' can't be read from standard input; save the table" in capsys.readouterr().err
 
 
 def test_help_is_light():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from seqray.cli.dispatch import main
@@ -51,6 +53,19 @@ def test_tables_of_calls_give_a_row_each(summary):
     assert rows[0][:7] == ["sample", "model", "sequences", "letters", "calls", "calls_per_mb", "threshold"]
     assert rows[1][:7] == ["a", "tiny", "2", "2000000", "3", "1.5", "0.5"]
     assert rows[2][6] == "."
+
+
+@pytest.mark.parametrize("sign", ["\x0b", "\x1c", "\x85", "\u2028"])
+def test_ids_may_hold_what_ends_a_line_elsewhere(summary, sign):
+    status, rows, err = summary(CALLS.replace("\none\t", f"\n{sign}one\t").replace("a\tone", f"a\to{sign}e"))
+    assert status == 0, err
+    assert rows[1][4] == "3"
+
+
+def test_names_in_another_encoding_are_written_as_far_as_they_go(summary, tmp_path):
+    status, *_ = summary(CALLS, names=[os.fsdecode(b"Erg\xe4nzung")])
+    assert status == 0
+    assert (tmp_path / "summary.tsv").read_text().splitlines()[1].startswith("Erg?nzung\t")
 
 
 def test_an_evaluation_gives_the_figures_of_all(summary):

@@ -65,10 +65,7 @@ def run(request: AuditRequest) -> Outcome:
             skipped=len(skipped),
             on_progress=progress.update,
         )
-    _write(request, alphabet, found)
-    if not request.quiet:
-        stream = sys.stderr if "-" in (request.out, request.html) else sys.stdout
-        print("\n".join(summary(found, [example.label for example in examples])), file=stream)
+    _write(request, alphabet, found, summary(found, [example.label for example in examples]))
     status = ALARM if request.strict and found.alarming else 0
     return Outcome(records=len(examples), status=status)
 
@@ -79,7 +76,7 @@ def _one_file_per_split(data: TableOptions) -> bool:
     return not data.fastas() and all(count == 1 for count in splits.values())
 
 
-def _write(request: AuditRequest, alphabet: Alphabet, found: Audit) -> None:
+def _write(request: AuditRequest, alphabet: Alphabet, found: Audit, told: list[str]) -> None:
     from seqray.io import Staging
     from seqray.io.tables import describe_alphabet, provenance_lines, write_audit
 
@@ -89,11 +86,14 @@ def _write(request: AuditRequest, alphabet: Alphabet, found: Audit) -> None:
         if request.out:
             write_audit(staging.path(request.out), found, lines)
         if request.html:
-            from seqray.io import open_output
+            from seqray.io import encode_text, open_output
             from seqray.report.pages import render_audit
 
             with open_output(staging.path(request.html)) as handle:
-                handle.write(render_audit(found, lines).encode())
+                handle.write(encode_text(render_audit(found, lines)))
+        if not request.quiet:  # before the files appear: all is written, or nothing
+            stream = sys.stderr if "-" in (request.out, request.html) else sys.stdout
+            print("\n".join(told), file=stream)
 
 
 def summary(found: Audit, labels: list[str]) -> list[str]:

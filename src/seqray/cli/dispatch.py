@@ -7,7 +7,6 @@ standard error.
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,7 +14,13 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from seqray.cli.common import Resources, json_lines, let_waiting_threads_sleep, report_versions
+from seqray.cli.common import (
+    Resources,
+    json_lines,
+    let_waiting_threads_sleep,
+    report_versions,
+    sound_streams,
+)
 from seqray.cli.verbs import VERBS, parse
 from seqray.core import (
     ConfigError,
@@ -26,6 +31,7 @@ from seqray.core import (
     reset_termination,
     terminate,
 )
+from seqray.io import single_reading_of_pipes
 
 if TYPE_CHECKING:
     from seqray.cli.common import Outcome
@@ -67,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit status. Help and a wrong use of options end here too; nothing exits from within.
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    with json_lines(words):
+    with sound_streams(), json_lines(words):
         return _end(words)
 
 
@@ -75,17 +81,15 @@ def _end(words: list[str]) -> int:
     """Run a verb, and turn whatever ends it into an exit status."""
     debug = "--debug" in words
     try:
-        with _terminable():
+        with _terminable(), single_reading_of_pipes():
             status = _dispatch(words)
             raise_if_terminated()
             return status
     except SystemExit as done:  # argparse ends a verb's --help so
         return int(done.code or 0)
     except BrokenPipeError:  # nobody reads on, as behind `| head`
-        _abandon_output()
         return 141
     except OSError as error:  # of standard output, for the most part: a full disk, a closed stream
-        _abandon_output()
         where = f" ({error.filename})" if error.filename else ""
         return _report(f"error: {error.strerror or error}{where}", 2, debug)
     except KeyboardInterrupt:
@@ -97,11 +101,6 @@ def _end(words: list[str]) -> int:
     except Exception as error:
         known = f"{type(error).__name__}: {error}"
         return _report(f"error: a fault of seqray ({known}); '--debug' shows where", 1, debug)
-
-
-def _abandon_output() -> None:
-    """Discard what is left in the buffer, because the interpreter flushes once more at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _report(message: str, status: int, debug: bool) -> int:
@@ -134,13 +133,15 @@ def _dispatch(words: list[str]) -> int:
 
 
 def _run_verb(verb: str, words: list[str]) -> int:
+    from seqray.io import flush_standard_output  # here, because help does without readers
+
     resources = Resources()
     let_waiting_threads_sleep()
     request = parse(verb, words)
     if request.verbose:
         report_versions(request.command)
     outcome: Outcome = import_module(VERBS[verb][0]).run(request)
-    sys.stdout.flush()  # a reader that went away shows itself here, not in the interpreter's last breath
+    flush_standard_output()  # a reader that went away shows itself here
     if outcome.resources and not request.quiet:
         resources.report(outcome.records, request.verbose)
     return outcome.status

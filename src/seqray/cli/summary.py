@@ -35,7 +35,7 @@ def _divide(word: str) -> tuple[str, str]:
 
 def run(request: SummaryRequest) -> Outcome:
     """Read the tables, write the summary."""
-    from seqray.io import Staging, open_output
+    from seqray.io import Staging, encode_text, open_output
     from seqray.io.tables import summarize, write_summary
 
     check_suffix(request.html, ".html", ".htm")
@@ -54,5 +54,5 @@ def run(request: SummaryRequest) -> Outcome:
             from seqray.report.pages import render_summary
 
             with open_output(staging.path(request.html)) as handle:
-                handle.write(render_summary(request.title, rows).encode())
+                handle.write(encode_text(render_summary(request.title, rows)))
     return Outcome(records=len(rows))

@@ -10,8 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from seqray.cli.common import (
     SEQUENCE_FILES,
     THREADS,
@@ -36,6 +34,7 @@ from seqray.core import (
     RunConfig,
     from_mapping,
     load_run_config,
+    parse_yaml,
     to_mapping,
 )
 
@@ -207,9 +206,11 @@ def learn_genomes(request: TrainRequest, config: RunConfig) -> Training:
         raise ConfigError(
             f"{words[0]} is not for locators ('model.kind: locator')", remedy="give --genome and --sites"
         )
+    from seqray.io import keep_pipes
     from seqray.training import GenomeInput, GenomeRow, read_sheet, train_locator
 
     asked = request.genomes
+    keep_pipes(*asked.files())
     if asked.sheet:
         if asked.genome or asked.sites:
             raise InputError("a sheet and a genome are given", remedy="give --sheet or --genome")
@@ -298,9 +299,9 @@ def override(config: RunConfig, assignments: Sequence[str]) -> RunConfig:
                 place[section] = {}
             place = place[section]
         try:
-            place[key] = yaml.safe_load(text)
-        except yaml.YAMLError:
-            raise ConfigError(f"the value of '--set {assignment}' is not valid YAML") from None
+            place[key] = parse_yaml(text)
+        except ConfigError as error:
+            raise ConfigError(f"the value of '--set {assignment}' {error.what}") from None
     return from_mapping(RunConfig, mapping)
 
 

@@ -42,6 +42,7 @@ from .interrupt import (
     Terminated as Terminated,
     raise_if_terminated as raise_if_terminated,
     reset_termination as reset_termination,
+    signals_held as signals_held,
     terminate as terminate,
 )
 from .intervals import (
@@ -89,6 +90,10 @@ from .run_config import (
     StoppingConfig as StoppingConfig,
     load_run_config as load_run_config,
 )
-from .serialization import from_mapping as from_mapping, to_mapping as to_mapping
+from .serialization import (
+    from_mapping as from_mapping,
+    parse_yaml as parse_yaml,
+    to_mapping as to_mapping,
+)
 from .shuffle import dinucleotide_shuffle as dinucleotide_shuffle
 from .version import __version__ as __version__

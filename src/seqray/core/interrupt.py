@@ -6,7 +6,14 @@ are imported. So the request is kept, and the code that publishes outputs checks
 
 from __future__ import annotations
 
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import NoReturn
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Terminated(BaseException):
@@ -32,3 +39,28 @@ def raise_if_terminated() -> None:
 def reset_termination() -> None:
     """Forget the request, as a run ends."""
     _Termination.requested = False
+
+
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """Hold signals that would end the program until the block ends, then let them act.
+
+    They are not blocked by the system's mask, which is that of one thread: libraries have threads of their
+    own, which would take them. Outside the main thread, which alone hears signals, nothing is held.
+    """
+    heard: list[int] = []
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        heard.append(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, hear) or signal.SIG_DFL for number in _ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in dict.fromkeys(heard):
+            signal.raise_signal(number)

@@ -9,11 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-
 from seqray.core.errors import ConfigError
 from seqray.core.model_config import BackboneConfig, ModelConfig, StemConfig, require
-from seqray.core.serialization import from_mapping
+from seqray.core.serialization import from_mapping, parse_yaml
 
 __all__ = [
     "AugmentConfig",
@@ -305,13 +303,12 @@ def load_run_config(path: str | Path) -> RunConfig:
     """
     try:
         with open(path, encoding="utf-8") as handle:
-            mapping = yaml.safe_load(handle) or {}
+            text = handle.read()
     except OSError as error:
         raise ConfigError(f"can't be read ({error.strerror})", where=str(path)) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        reason = str(error).splitlines()[0]
-        raise ConfigError(f"is not valid YAML ({reason})", where=str(path)) from None
+    except UnicodeDecodeError:
+        raise ConfigError("is not text in UTF-8", where=str(path)) from None
     try:
-        return from_mapping(RunConfig, mapping)
+        return from_mapping(RunConfig, parse_yaml(text) or {})
     except ConfigError as error:
         raise ConfigError(error.what, where=str(path), remedy=error.remedy) from None

@@ -13,9 +13,32 @@ import typing
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar
 
+import yaml
+
 from seqray.core.errors import ConfigError
 
 T = TypeVar("T")
+
+
+class _Loader(yaml.SafeLoader):
+    """Plain data without aliases: with them a short text can mean any amount of data, or endless data."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()
+            raise yaml.YAMLError(f"'*{event.anchor}' is an alias: write its value out")
+        return super().compose_node(parent, index)
+
+
+def parse_yaml(text: str) -> Any:
+    """Plain data from YAML; raises `ConfigError` with the reason if the text is not valid, or has aliases."""
+    try:
+        return yaml.load(text, _Loader)
+    except MemoryError:
+        raise
+    except Exception as error:  # of many types: of values that Python can't hold, of what is nested too deep
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise ConfigError(f"is not valid YAML ({reason})") from None
 
 
 def _describe(annotation: Any) -> str:

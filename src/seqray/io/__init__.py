@@ -1,6 +1,7 @@
 """The only readers and writers of files. Coordinates are converted here and nowhere else.
 
 - `files`: open plain or compressed files, write whole or not at all; `staging`: several outputs together
+- `hidden`: folders beside outputs; `pipes`: nothing is read from a pipe twice, unless it is kept
 - `sequences`: FASTA and GenBank; `alignments`: Stockholm, A3M, PHYLIP, Clustal, aligned FASTA
 - `tables`: TSV, CSV, Parquet, JSON, MEME; `tracks`: GFF3, BED, bedGraph, bigWig
 """

@@ -1,8 +1,13 @@
 from .files import (
-    decompress_head as decompress_head,
-    display_name as display_name,
+    encode_text as encode_text,
+    flush_standard_output as flush_standard_output,
     open_input as open_input,
     open_output as open_output,
     sha256 as sha256,
+)
+from .pipes import (
+    display_name as display_name,
+    keep_pipes as keep_pipes,
+    single_reading_of_pipes as single_reading_of_pipes,
 )
 from .staging import Staging as Staging

@@ -8,7 +8,6 @@ import hashlib
 import io
 import lzma
 import os
-import secrets
 import shutil
 import sys
 import zlib
@@ -20,6 +19,8 @@ from typing import Any, BinaryIO, cast
 from Bio.bgzf import BgzfWriter
 
 from seqray.core import InputError, raise_if_terminated
+from seqray.io.hidden import hidden_folder
+from seqray.io.pipes import display_name, open_stream
 
 BLOCK = 1 << 20
 
@@ -35,22 +36,6 @@ _LONGEST_MAGIC = 6
 # two blocks is valid gzip, so only the missing last block shows that records are lost.
 _BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 _BGZF_FLAG = slice(12, 14)  # subfield identifier "BC" in the extra field of the first member
-
-
-def display_name(path: str | Path) -> str:
-    """Name of a file for messages."""
-    return "standard input" if str(path) == "-" else str(path)
-
-
-def decompress_head(head: bytes) -> bytes:
-    """Decompress the first bytes of a file as far as possible; uncompressed bytes are returned unchanged."""
-    opener = next((one for magic, (_, one) in _OPENERS.items() if head.startswith(magic)), None)
-    if opener is None:
-        return head
-    try:
-        return opener(io.BytesIO(head)).read1(BLOCK)
-    except (EOFError, OSError, lzma.LZMAError, zlib.error):
-        return b""
 
 
 class _Source(io.RawIOBase):
@@ -131,8 +116,8 @@ def _cannot(verb: str, error: OSError, where: str) -> InputError:
 def open_input(path: str | Path) -> Iterator[io.BufferedReader]:
     """Open a file for reading, decompressed.
 
-    Raises `InputError` if the file is missing, a directory, not readable or of an unknown compression; while
-    reading, if compressed data are truncated or damaged.
+    Raises `InputError` if the file is missing, a directory, not readable, a pipe that was read before, or of
+    an unknown compression; while reading, if compressed data are truncated or damaged.
 
     Parameters
     ----------
@@ -148,8 +133,7 @@ def open_input(path: str | Path) -> Iterator[io.BufferedReader]:
     where = display_name(path)
     with ExitStack() as stack:
         try:
-            stream = sys.stdin.buffer if str(path) == "-" else stack.enter_context(open(path, "rb"))
-            source = _Source(stream)
+            source = _Source(stack.enter_context(open_stream(path)))
         except OSError as error:
             raise _cannot("read", error, where) from None
         for magic, kind in _REFUSED.items():
@@ -160,7 +144,12 @@ def open_input(path: str | Path) -> Iterator[io.BufferedReader]:
         yield io.BufferedReader(_Reader(source, where), BLOCK)
 
 
-class _Target(io.FileIO):
+def encode_text(text: str) -> bytes:
+    """Text in UTF-8; ``?`` takes the place of what a file name in another encoding left in it."""
+    return text.encode("utf-8", "replace")
+
+
+class OutputFile(io.FileIO):
     """A file that is on the disk before it is closed, and whose errors name the user's file."""
 
     def __init__(self, path: Path, mode: str, where: str) -> None:
@@ -186,7 +175,7 @@ class _Target(io.FileIO):
 class _Bgzip(io.RawIOBase):
     """gzip in blocks, so that tabix and genome browsers can index what we write; the time stamp is 0."""
 
-    def __init__(self, target: _Target) -> None:
+    def __init__(self, target: OutputFile) -> None:
         self._writer = BgzfWriter(mode="wb", fileobj=target)
 
     def writable(self) -> bool:
@@ -204,18 +193,46 @@ class _Bgzip(io.RawIOBase):
             self._writer.close()
 
 
-def _stack_writer(target: _Target, compress: bool) -> BinaryIO:
+def _stack_writer(target: OutputFile, compress: bool) -> BinaryIO:
     raw = _Bgzip(target) if compress else target
     return cast(BinaryIO, io.BufferedWriter(raw, BLOCK))
+
+
+class _StandardOutput(io.RawIOBase):
+    """Standard output, whose errors name it; it stays open."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        with _naming_standard_output():
+            return sys.stdout.buffer.write(data)
+
+
+@contextmanager
+def _naming_standard_output() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:  # its reader went away, which is no error
+        raise
+    except OSError as error:
+        raise cannot_write(error, "standard output") from None
+
+
+def flush_standard_output() -> None:
+    """Write what was printed; raises `InputError` if it can't be written."""
+    with _naming_standard_output():
+        sys.stdout.flush()
 
 
 @contextmanager
 def open_output(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file for writing; it appears under its name only when the block ends without an exception.
 
-    The bytes go to a hidden file in the same directory, which is flushed to the disk and renamed at the end,
-    and removed on any exception, Ctrl-C included. Devices and pipes are written directly. Raises `InputError`
-    if the file can't be written: a directory, a missing directory, no permission, a full disk.
+    The bytes go to a hidden folder beside the file, are flushed to the disk, and renamed at the end; on any
+    exception, Ctrl-C included, they are removed. A link is followed: it stays, and the file that it names is
+    replaced. Devices and pipes are written directly. Raises `InputError` if the file can't be written: a
+    directory, a missing directory, no permission, a full disk.
 
     Parameters
     ----------
@@ -223,42 +240,71 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
         ``-`` is standard output, a name that ends in ``.gz`` is compressed by bgzip (which gunzip reads).
     """
     if str(path) == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        yield cast(BinaryIO, _StandardOutput())
+        flush_standard_output()
         return
-    where = str(path)
-    target = Path(os.path.realpath(path))  # a link stays a link, and the file that it names is replaced
+    where, compress = str(path), Path(path).suffix == ".gz"
+    target = Path(os.path.realpath(path))
     in_place = target.exists() and not target.is_file()
-    working = target if in_place else target.with_name(f".seqray-{secrets.token_hex(6)}.part")
-    try:
-        if target.is_file() and not os.access(target, os.W_OK):
-            raise InputError("can't be written (it is read-only)", where=where)
-        with _open_target(working, target, where) as raw, _stack_writer(raw, target.suffix == ".gz") as out:
+    if target.is_file() and not os.access(target, os.W_OK):
+        raise InputError("can't be written (it is read-only)", where=where)
+    with ExitStack() as stack:
+        working = target if in_place else enter_hidden_folder(stack, target, where) / target.name
+        with _open_target(working, target, where) as raw, _stack_writer(raw, compress) as out:
             yield out
         if not in_place:
             raise_if_terminated()
-            _publish(working, target, where)
-    except BaseException:
-        if not in_place:
-            working.unlink(missing_ok=True)
-        raise
+            publish(working, target, where)
 
 
-def _open_target(working: Path, target: Path, where: str) -> _Target:
+def enter_hidden_folder(stack: ExitStack, target: Path, where: str) -> Path:
+    """Make the hidden folder of an output until a stack is closed.
+
+    Raises `InputError` if it can't be made.
+
+    Parameters
+    ----------
+    stack
+        Whose end removes the folder.
+    target, where
+        The output, and its name for errors.
+    """
     try:
-        raw = _Target(working, "wb" if working == target else "xb", where)
-        if working != target and target.exists():
-            shutil.copymode(target, working)
-        return raw
+        return stack.enter_context(hidden_folder(target))
+    except OSError as error:
+        raise cannot_write(error, where) from None
+
+
+def _open_target(working: Path, target: Path, where: str) -> OutputFile:
+    try:
+        return OutputFile(working, "wb" if working == target else "xb", where)
     except OSError as error:
         raise _cannot("write", error, where) from None
 
 
-def _publish(working: Path, target: Path, where: str) -> None:
+def publish(working: Path, target: Path, where: str) -> None:
+    """Rename a complete file to its place; it keeps the mode of the file that was there.
+
+    Raises `InputError` if that fails.
+
+    Parameters
+    ----------
+    working, target
+        The file, and its place in the same file system.
+    where
+        Name of the output, for errors.
+    """
     try:
+        if target.exists():
+            shutil.copymode(target, working)
         working.replace(target)
     except OSError as error:
-        raise _cannot("write", error, where) from None
+        raise cannot_write(error, where) from None
+
+
+def cannot_write(error: OSError, where: str) -> InputError:
+    """What to raise for an error of writing; ``where`` names the output."""
+    return _cannot("write", error, where)
 
 
 def sha256(path: str | Path) -> str:

@@ -72,7 +72,7 @@ class ExplanationFiles:
 
     def stage(self, staging: Staging) -> dict[str, Path]:
         """Where each file is written until all are complete; fails for one that can't be written."""
-        return {name: Path(staging.path(name)) for name in [*self._single(), *self._tracks()]}
+        return {name: Path(staging.path(name)) for name in self.paths()}
 
     def paths(self) -> list[str]:
         """Every file that will be written."""

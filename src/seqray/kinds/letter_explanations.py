@@ -97,7 +97,8 @@ class LetterRun(ExplanationRun[Record, Explanation, ExplainOptions]):
         files = self.request.files
         for method, track in self._tracks.items():
             for path in files.tracks(method):
-                track.write(staged[path], provenance, f"{method} of {self.model.card.name}")
+                name = f"{method} of {self.model.card.name}"
+                track.write(path, provenance, name, lambda one: staged[str(one)])
         if files.motifs:
             from seqray.explanations.motifs import background_of
             from seqray.io.tables import write_motifs

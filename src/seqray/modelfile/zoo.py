@@ -40,6 +40,8 @@ def locate_model(name_or_path: str | Path) -> Path:
     if isinstance(name_or_path, Path) or "/" in text or path.suffix or path.is_file():
         if not path.exists():
             raise ModelFileError("no such file", where=text, remedy=_suggestion(path.stem))
+        if not path.is_file() and not path.is_dir():
+            raise ModelFileError("is a pipe or a device", where=text, remedy="save the model to a file")
         return path
     raise ModelFileError(f"no shipped model is called '{text}'", remedy=_suggestion(text))
 

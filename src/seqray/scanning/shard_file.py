@@ -126,7 +126,8 @@ class ShardFile:
         self.path = str(path)
         self._stack = ExitStack()
         if not Path(path).is_file():
-            missing = "is a directory" if Path(path).is_dir() else "no such file"
+            other = "is a pipe or a device" if Path(path).exists() else "no such file"
+            missing = "is a directory" if Path(path).is_dir() else other
             raise InputError(missing, where=self.path, remedy=_REMEDY)
         try:
             self._file: Any = self._stack.enter_context(safe_open(self.path, framework="numpy"))
@@ -135,6 +136,8 @@ class ShardFile:
             raise InputError(f"can't be read ({error.strerror or error})", where=self.path) from None
         except KeyError:
             raise no_shard(self.path) from None
+        except UnicodeEncodeError:  # of the library, which takes no others
+            raise InputError("has a name that is not UTF-8", where=self.path, remedy="rename it") from None
         except (SafetensorError, ValueError, RecursionError):
             raise InputError(
                 "is no shard of a scan, or is cut short", where=self.path, remedy="run its scan again"

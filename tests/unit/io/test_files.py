@@ -16,7 +16,7 @@ import pytest
 from Bio.bgzf import BgzfReader, BgzfWriter
 
 from seqray.core.errors import InputError
-from seqray.io.files import decompress_head, open_input, open_output, sha256
+from seqray.io.files import open_input, open_output, sha256
 
 TEXT = b"".join(b"%d the quick brown fox\n" % (i * i) for i in range(20_000))
 
@@ -266,10 +266,3 @@ def test_sha256_of_the_example_of_the_standard(make, tmp_path):
     assert sha256(make(b"abc")) == expected
     with pytest.raises(InputError, match="no such file"):
         sha256(tmp_path / "absent")
-
-
-@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, bytes])
-def test_the_head_of_a_packed_file_is_read_as_far_as_it_goes(pack):
-    text = b"id\tsequence\n" + bytes(range(256)) * 300
-    assert decompress_head(pack(text)).startswith(b"id\tsequence\n")
-    assert text.startswith(decompress_head(pack(text)[:200]))

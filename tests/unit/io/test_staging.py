@@ -1,12 +1,17 @@
 """Outputs of one run appear together, or not at all."""
 
+import gzip
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from seqray.core.errors import InputError
-from seqray.io.files import open_output
+from seqray.core.interrupt import Terminated, reset_termination, terminate
+from seqray.io.files import open_output, publish
 from seqray.io.staging import Staging
 
 
@@ -44,12 +49,91 @@ def test_an_exception_leaves_what_was_there(tmp_path, error):
     assert old.read_bytes() == b"old"
 
 
-def test_files_that_a_writer_names_itself_move_too(tmp_path):
+def test_a_link_into_another_folder_is_followed_and_its_name_decides_on_the_format(tmp_path):
+    (tmp_path / "store").mkdir()
+    real, link = tmp_path / "store" / "1f2e", tmp_path / "x.tsv.gz"
+    link.symlink_to(real)
     with Staging() as staging:
-        staged = staging.path(tmp_path / "x.bw")
-        for word in ("plus", "minus"):
-            write(Path(staged).with_name(f"x.{word}.bw"), word.encode())
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["x.minus.bw", "x.plus.bw"]
+        write(staging.path(link), b"1")
+    assert link.is_symlink()
+    assert gzip.decompress(real.read_bytes()) == b"1"
+    assert names(tmp_path / "store") == ["1f2e"]
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_signal_between_two_files_waits_for_both(tmp_path, monkeypatch):
+    def publish_and_end(working, target, where):
+        publish(working, target, where)
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr("seqray.io.staging.publish", publish_and_end)
+
+    def work():
+        with Staging() as staging:
+            for name in ("a.tsv", "b.tsv"):
+                write(staging.path(tmp_path / name), b"1")
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        with pytest.raises(Terminated):
+            work()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        reset_termination()
+    assert names(tmp_path) == ["a.tsv", "b.tsv"]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from seqray.io import Staging, open_output
+with Staging() as staging:
+    for path in sys.argv[1:]:
+        with open_output(staging.path(path)) as handle:
+            handle.write(b"half")
+    with open_output(sys.argv[1]) as handle:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_run_left_goes_with_the_next_run_of_the_same_outputs(tmp_path):
+    outputs = [tmp_path / "a.tsv", tmp_path / "b.tsv"]
+    subprocess.run([sys.executable, "-c", KILLED, *map(str, outputs)], check=False)
+    assert [name[:8] for name in names(tmp_path)] == [".seqray-"] * 3
+    for path in outputs:
+        with Staging() as staging:
+            write(staging.path(path), b"whole")
+            write(path, b"other")
+    assert names(tmp_path) == ["a.tsv", "b.tsv"]
+    assert [path.read_bytes() for path in outputs] == [b"whole"] * 2
+
+
+def test_two_runs_at_once_dont_touch_what_is_the_others(tmp_path):
+    with Staging() as first:
+        write(first.path(tmp_path / "a.tsv"), b"1")
+        with Staging() as second:
+            write(second.path(tmp_path / "a.tsv"), b"2")
+        assert (tmp_path / "a.tsv").read_bytes() == b"2"
+    assert (tmp_path / "a.tsv").read_bytes() == b"1"
+    assert names(tmp_path) == ["a.tsv"]
+
+
+def test_what_is_printed_is_out_before_files_appear(tmp_path, monkeypatch):
+    full = Path("/dev/full").open("w")  # noqa: SIM115
+    monkeypatch.setattr(sys, "stdout", full)
+
+    def work():
+        with Staging() as staging:
+            write(staging.path(tmp_path / "a.tsv"), b"1")
+            sys.stdout.write("done")
+
+    with pytest.raises(InputError, match=r"^standard output: can't be written \(No space left on device\)"):
+        work()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    assert names(tmp_path) == []
 
 
 def test_a_link_stays_a_link_and_keeps_the_mode(tmp_path):

@@ -17,7 +17,7 @@ from .arguments import (
     given as given,
     option as option,
 )
-from .genes import GeneOptions as GeneOptions, find_genes as find_genes, rereadable as rereadable
+from .genes import GeneOptions as GeneOptions, find_genes as find_genes
 from .inputs import (
     SEQUENCE_FILES as SEQUENCE_FILES,
     SEQUENCES_OR_ALIGNMENTS as SEQUENCES_OR_ALIGNMENTS,
@@ -52,4 +52,5 @@ from .origin import Origin as Origin
 from .processors import let_waiting_threads_sleep as let_waiting_threads_sleep, use_threads as use_threads
 from .progress import Progress as Progress
 from .skipped import SkipLog as SkipLog
+from .streams import sound_streams as sound_streams
 from .totals import letters_in as letters_in, records_in as records_in

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from seqray.cli.common.argument_types import PositiveInt
@@ -34,35 +29,8 @@ class GeneOptions(Options, heading="genes, for a locator"):
     )
 
 
-@contextmanager
-def rereadable(path: str, *, needed: bool) -> Iterator[str]:
-    """Yield a path that can be read more than once: a pipe is copied to a temporary file.
-
-    Parameters
-    ----------
-    path
-        The input.
-    needed
-        Whether it is read more than once.
-    """
-    if not needed or (path != "-" and os.path.isfile(path)):
-        yield path
-        return
-    from seqray.io import display_name, open_input
-
-    with tempfile.NamedTemporaryFile(prefix="seqray-") as copy:
-        with open_input(path) as source:
-            shutil.copyfileobj(source, copy)
-        copy.flush()
-        try:
-            yield copy.name
-        except InputError as error:
-            where = error.where.replace(copy.name, display_name(path))
-            raise type(error)(error.what, where=where, remedy=error.remedy) from None
-
-
 def find_genes(
-    options: GeneOptions, reading: RecordOptions, source: str, path: str, model: TrainedModel
+    options: GeneOptions, reading: RecordOptions, path: str, model: TrainedModel
 ) -> tuple[GeneSource | None, list[str]]:
     """Read or predict genes as the command line says.
 
@@ -70,8 +38,8 @@ def find_genes(
     ----------
     options, reading
         Where genes are from, and which records are read.
-    source, path
-        The input as it was named, and where it can be read more than once.
+    path
+        The input, which is read more than once.
     model
         A locator.
 
@@ -81,7 +49,6 @@ def find_genes(
         Where genes are from, None for no genes; and what to tell the user.
     """
     from seqray.annotation import can_predict_genes, read_genes
-    from seqray.io import display_name
     from seqray.scanning import genes_of_annotation, predicted_genes
 
     chosen, table = options.genes, options.codon_table
@@ -100,7 +67,6 @@ def find_genes(
         if chosen is None and _is_genbank(path):
             annotation = read_genes(path)
             if annotation.count:
-                annotation = replace(annotation, source=f"GenBank {os.path.basename(display_name(source))}")
                 return genes_of_annotation(annotation, records()), []
         if chosen is None and not can_predict_genes():
             return None, ["no genes: give --genes FILE, or pip install 'seqray[genes]' to predict them"]

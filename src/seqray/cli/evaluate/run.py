@@ -27,11 +27,6 @@ def run(request: EvaluateRequest) -> Outcome:
     material = gather(request)
     evaluation = _evaluate(request, material)
     _write(request, material, evaluation)
-    if not request.quiet:
-        from seqray.evaluation import summary
-
-        piped = "-" in request.outputs.files()
-        print("\n".join(summary(evaluation, material.name)), file=sys.stderr if piped else sys.stdout)
     return Outcome(records=material.read)
 
 
@@ -128,12 +123,17 @@ def _write(request: EvaluateRequest, material: Material, evaluation: Evaluation)
             write_json(staging.path(request.outputs.multiqc), multiqc_mapping(evaluation, sample))
         if request.outputs.html:
             _write_page(staging.path(request.outputs.html), evaluation, material, lines)
+        if not request.quiet:  # before the files appear: all is written, or nothing
+            from seqray.evaluation import summary
+
+            piped = "-" in request.outputs.files()
+            print("\n".join(summary(evaluation, material.name)), file=sys.stderr if piped else sys.stdout)
 
 
 def _write_page(path: str | Path, evaluation: Evaluation, material: Material, lines: list[str]) -> None:
-    from seqray.io import open_output
+    from seqray.io import encode_text, open_output
     from seqray.report.pages import render_evaluation
 
     with open_output(path) as handle:
         page = render_evaluation(evaluation, material.name, lines, material.card)
-        handle.write(page.encode("utf-8", "replace"))
+        handle.write(encode_text(page))

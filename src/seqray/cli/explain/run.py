@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,10 +17,10 @@ from seqray.cli.common import (
     open_records,
     provenance,
     records_in,
-    rereadable,
 )
 from seqray.cli.explain.arguments import ExplainRequest
 from seqray.core import ConfigError
+from seqray.io import keep_pipes
 
 if TYPE_CHECKING:
     from seqray.kinds import ExplanationRequest
@@ -45,8 +43,7 @@ def run(request: ExplainRequest) -> Outcome:
         request.model, request.computing, alignments=True, locators=True, verbose=request.verbose
     )
     check_options(kind_of(model.card), given(request))
-    with _with_genes(request, asked, model) as (request, asked):
-        read, summary = _explain(request, asked, model)
+    read, summary = _explain(request, _with_genes(request, asked, model), model)
     request.say(f"{summary}, {time.monotonic() - started:.1f} s")
     return Outcome(records=read)
 
@@ -76,20 +73,18 @@ def _explain(request: ExplainRequest, asked: ExplanationRequest, model: TrainedM
     return records.count, f"{work.count} records, {skipped.count} skipped"
 
 
-@contextmanager
 def _with_genes(
     request: ExplainRequest, asked: ExplanationRequest, model: TrainedModel
-) -> Iterator[tuple[ExplainRequest, ExplanationRequest]]:
+) -> ExplanationRequest:
     """Find the genes that a locator reads beside the letters."""
     if not model.is_locator:
-        yield request, asked
-        return
+        return asked
     source, *others = request.input
     if others:
         raise ConfigError("a locator explains the calls of one file", remedy="give one genome at a time")
-    with rereadable(source, needed=request.genes.genes != "none") as path:
-        found, notes = find_genes(request.genes, request.records, source, path, model)
-        request.note(*notes)
-        if found is not None:
-            asked = replace(asked, genes=found.find, gene_source=found.source, circular=found.circular)
-        yield replace(request, input=(path,)), asked
+    keep_pipes(source)
+    found, notes = find_genes(request.genes, request.records, source, model)
+    request.note(*notes)
+    if found is None:
+        return asked
+    return replace(asked, genes=found.find, gene_source=found.source, circular=found.circular)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -57,15 +56,11 @@ def read_positives(
 
 def is_table(path: str) -> bool:
     """Whether a file is a table rather than sequences, by its first bytes."""
-    from seqray.io import decompress_head, open_input
+    from seqray.io import open_input
     from seqray.io.sequences import detect_format
 
-    if path == "-":
-        peek = getattr(sys.stdin.buffer, "peek", None)
-        head = decompress_head(peek(1) if peek else b"")
-    else:
-        with open_input(path) as handle:
-            head = handle.peek(1)
+    with open_input(path) as handle:
+        head = handle.peek(1)
     return bool(head.strip()) and not detect_format(head)
 
 

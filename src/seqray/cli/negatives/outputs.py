@@ -78,7 +78,7 @@ def write(path: str | Path, kind: str, examples: Sequence[LabeledSequence], line
     lines
         Provenance, without ``#``; FASTA has none.
     """
-    from seqray.io import open_output
+    from seqray.io import encode_text, open_output
     from seqray.io.tables import write_labeled_table
 
     if kind != "fasta":
@@ -86,7 +86,7 @@ def write(path: str | Path, kind: str, examples: Sequence[LabeledSequence], line
         return
     with open_output(path) as handle:
         for example in examples:
-            handle.write(f">{example.id} {example.label}\n{example.sequence}\n".encode())
+            handle.write(encode_text(f">{example.id} {example.label}\n{example.sequence}\n"))
 
 
 def shortages(result: NegativeSet) -> list[str]:

@@ -25,8 +25,9 @@ def run(request: NegativesRequest) -> Outcome:
     beside = (genome.genome, genome.annotation, genome.starts)
     check_files([request.positives], [out.out, records.skipped], beside=beside)
     from seqray.datasets.negatives import make_negatives
-    from seqray.io import Staging
+    from seqray.io import Staging, keep_pipes
 
+    keep_pipes(request.positives, genome.genome)  # their format is found before they are read
     alphabet = ALPHABETS[records.alphabet]
     with Staging() as staging:
         skip_path = records.skipped and staging.path(records.skipped)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -38,9 +37,9 @@ def letter_shares(
     Returns
     -------
     dict of int to ndarray
-        By index of the call; empty for a model of windows, and for an input that can't be read again.
+        By index of the call; empty for a model of windows.
     """
-    if not (model.is_locator and os.path.isfile(request.input)):
+    if not model.is_locator:
         return {}
     radius = model.locators[0].radius
     if radius < -STRIP_START:

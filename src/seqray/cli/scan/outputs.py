@@ -86,7 +86,7 @@ class CallFiles:
         calls = [(staging.path(path), kind) for path, kind in self.calls]
         skipped = staging.path(self.skipped) if self.skipped else None
         page = self._open_page(staging, name)
-        writers = [TrackWriter(staging.path(path), provenance, name) for path in self.tracks]
+        writers = [TrackWriter(path, provenance, name, staging.path) for path in self.tracks]
         with ExitStack() as stack:
             yield StagedCalls(calls, [stack.enter_context(writer) for writer in writers], skipped, page)
 

@@ -20,11 +20,11 @@ from seqray.cli.common import (
     open_model,
     open_records,
     provenance,
-    rereadable,
 )
 from seqray.cli.scan.arguments import ScanRequest
 from seqray.cli.scan.command import recorded_command
-from seqray.core import ConfigError
+from seqray.core import ConfigError, InputError
+from seqray.io import keep_pipes
 
 if TYPE_CHECKING:
     from seqray.cli.scan.arguments import WindowOptions
@@ -56,14 +56,12 @@ def run(request: ScanRequest) -> Outcome:
     model = open_model(request.model, request.computing, locators=True, verbose=request.verbose)
     check_scan_options(model, given(request))
     computing, genes, notes = request.computing, None, []
-    read_again |= model.is_locator and request.genes.genes != "none"
-    with rereadable(request.input, needed=read_again) as path:
-        if model.is_locator:
-            genes, notes = find_genes(request.genes, request.records, request.input, path, model)
-        detector = make_detector(
-            model, batch_size=computing.batch_size, dtype=computing.precision, genes=genes
-        )
-        records, lines = scan(replace(request, input=path), model, detector, options)
+    if read_again or model.is_locator:
+        keep_pipes(request.input)
+    if model.is_locator:
+        genes, notes = find_genes(request.genes, request.records, request.input, model)
+    detector = make_detector(model, batch_size=computing.batch_size, dtype=computing.precision, genes=genes)
+    records, lines = scan(request, model, detector, options)
     request.note(*notes)
     request.say(*lines[:-1], f"{lines[-1]}, {time.monotonic() - started:.1f} s")
     return Outcome(records=records)
@@ -87,12 +85,12 @@ def scan_options(request: ScanRequest) -> ScanOptions:
         ScanOptions,
         calling,
         request.windows,
-        regions=_regions(request.windows),
+        regions=_regions(request.windows, allow_empty=request.records.allow_empty),
         precision=calling.expected_precision,
     )
 
 
-def _regions(windows: WindowOptions) -> tuple[Region, ...] | None:
+def _regions(windows: WindowOptions, *, allow_empty: bool) -> tuple[Region, ...] | None:
     from seqray.core import Region, parse_region
     from seqray.io.tracks import read_bed
 
@@ -102,6 +100,9 @@ def _regions(windows: WindowOptions) -> tuple[Region, ...] | None:
     for part in read_bed(windows.bed) if windows.bed else ():
         where = f"{windows.bed}: {part.contig}:{part.start + 1}-{part.end}"
         parts.append(Region(part.contig, part.start, part.end, "", where))
+    if not parts and not allow_empty:
+        remedy = "leave it out to scan all; --allow-empty scans nothing"
+        raise InputError("contains no parts to scan", where=windows.bed or "", remedy=remedy)
     return tuple(parts)
 
 

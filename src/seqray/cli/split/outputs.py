@@ -172,17 +172,17 @@ def write(out: str, proof: str | None, result: SplitResult, lines: Sequence[str]
 
 def _write_proof(path: str | Path, result: SplitResult, lines: Sequence[str]) -> None:
     """Write one row for each boundary and class; ``all`` means all classes together."""
-    from seqray.io import open_output
+    from seqray.io import encode_text, open_output
 
     names = (*COLUMNS, *(f"q{round(100 * q)}" for q in QUANTILES), *LAST_COLUMNS)
     with open_output(path) as handle:
-        handle.write(comment_lines(lines) + ("\t".join(names) + "\n").encode())
+        handle.write(comment_lines(lines) + encode_text("\t".join(names) + "\n"))
         for line in result.proof():
             cells = [line.boundary, line.against, line.label, str(line.sequences)]
             cells += ["." if line.shared is None else str(line.shared), str(line.above)]
             cells += [format_number(value) for value in (*line.quantiles, line.highest)]
             cells += [_id(result, line.row), _id(result, line.nearest)]
-            handle.write(("\t".join(cells) + "\n").encode())
+            handle.write(encode_text("\t".join(cells) + "\n"))
 
 
 def summary(result: SplitResult) -> list[str]:

@@ -28,8 +28,11 @@ def run(request: SplitRequest) -> Outcome:
     _check(request)
     alphabet = ALPHABETS[request.alphabet]
     skipped: list[SkippedRecord] = []
+    from seqray.io import keep_pipes
     from seqray.kinds import read_sequence_examples
 
+    if request.relation.group_by or request.relation.positions:  # columns that are read afterwards
+        keep_pipes(*request.data.files())
     data = read_sequence_examples(request.data.located(), alphabet, on_skip=skipped.append)
     from seqray.cli.split.outputs import SplitResult, header, leaking, summary, write
     from seqray.homology import find_relatives, split_data

@@ -23,7 +23,8 @@ from seqray.io.alignments.aligned_text import AlignedText, reason_empty, to_alig
 from seqray.io.alignments.clustal import HEADERS, parse_clustal
 from seqray.io.alignments.phylip import FIRST_LINE, parse_phylip
 from seqray.io.alignments.stockholm import parse_stockholm
-from seqray.io.files import display_name, open_input
+from seqray.io.files import encode_text, open_input
+from seqray.io.pipes import display_name
 from seqray.io.sequences import BYTE_ORDER_MARK, Duplicates, OnSkip, UniqueIds, describe_record, detect_format
 
 Form = Literal["auto", "stockholm", "a3m", "fasta", "clustal", "phylip"]
@@ -142,7 +143,7 @@ def _identifier(text: AlignedText, path: str | Path, number: int) -> str:
     words = (text.metadata.get("AC") or text.metadata.get("ID") or "").split()
     if words:
         return words[0]
-    name = Path(path).name if str(path) != "-" else "alignment"
+    name = encode_text(Path(path).name).decode() if str(path) != "-" else "alignment"
     while Path(name).suffix.lower() in {*_COMPRESSED, *_endings(name)} and Path(name).stem != name:
         name = Path(name).stem
     return f"{name}_{number}" if number > 1 else name

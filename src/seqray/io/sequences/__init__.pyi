@@ -1,3 +1,4 @@
+from .genbank import parse_genbank as parse_genbank
 from .identifiers import Duplicates as Duplicates, UniqueIds as UniqueIds, describe_record as describe_record
 from .read import (
     read_fasta as read_fasta,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from Bio import BiopythonParserWarning
@@ -12,12 +12,11 @@ from Bio.GenBank.Scanner import GenBankScanner
 from Bio.Seq import UndefinedSequenceError
 from Bio.SeqRecord import SeqRecord
 
-from seqray.core import InputError
+from seqray.core import InputError, SeqrayError
 from seqray.io.sequences.records import RawRecord
 from seqray.io.sequences.sniff import GENBANK, detect_format
 
-# Biopython only warns about a file that is cut off or damaged.
-_FATAL_WARNINGS = ("Premature end", "Expected sequence length")
+_CUT_OFF = "Premature end|Expected sequence length"  # of which Biopython only warns
 
 
 def split_genbank(handle: io.BufferedReader, where: str) -> Iterator[RawRecord]:
@@ -30,7 +29,9 @@ def split_genbank(handle: io.BufferedReader, where: str) -> Iterator[RawRecord]:
         raise InputError(f"is {other}, not GenBank", where=where)
     lines = _Lines(handle)
     count = 0
-    for count, record in enumerate(_parse(lines, where), start=1):  # noqa: B007
+    # The scanner instead of SeqIO, because it can leave out the features: four times as fast.
+    records = parse_genbank(lambda: iter(GenBankScanner().parse_records(lines, do_features=False)), where)
+    for count, record in enumerate(records, start=1):  # noqa: B007
         circular = record.annotations.get("topology") == "circular"
         identifier = record.id or record.name
         yield RawRecord(identifier, _letters(record), record.description, circular, "no sequence in the file")
@@ -51,21 +52,35 @@ class _Lines(io.TextIOWrapper):
         return line
 
 
-def _parse(lines: _Lines, where: str) -> Iterator[SeqRecord]:
-    # The scanner instead of SeqIO, because it can leave out the features: four times as fast.
-    records = iter(GenBankScanner().parse_records(lines, do_features=False))
+def parse_genbank(parse: Callable[[], Iterator[SeqRecord]], where: str) -> Iterator[SeqRecord]:
+    """Yield the records of a parser of Biopython.
+
+    Raises `InputError` for a file that is cut off or can't be parsed. Of a damaged file the parser raises
+    errors of any type, and of one that is cut off it only warns.
+
+    Parameters
+    ----------
+    parse
+        Opens the parser, which may already read.
+    where
+        Name of the file, for errors.
+    """
+    records = None
     while True:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", BiopythonParserWarning)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", BiopythonParserWarning)
+            warnings.filterwarnings("error", _CUT_OFF, BiopythonParserWarning)
             try:
+                records = records or parse()
                 record = next(records, None)
-            except ValueError as error:
-                reason = str(error).splitlines()[0]
+            except BiopythonParserWarning as warning:
+                reason = str(warning).rstrip(".")
+                raise InputError(f"the GenBank record is cut off ({reason})", where=where) from None
+            except (SeqrayError, MemoryError):  # of reading, not of parsing
+                raise
+            except Exception as error:
+                reason = next(iter(str(error).splitlines()), type(error).__name__)
                 raise InputError(f"the GenBank record can't be parsed ({reason})", where=where) from None
-        for warning in caught:
-            if str(warning.message).startswith(_FATAL_WARNINGS):
-                reason = str(warning.message).rstrip(".")
-                raise InputError(f"the GenBank record is cut off ({reason})", where=where)
         if record is None:
             return
         yield record

@@ -23,47 +23,57 @@ def describe_record(where: str, identifier: str) -> str:
 class _HashSet:
     """A set of 64-bit hashes with open addressing: a tenth of the memory of a set of strings.
 
-    The leading bits of a hash give its home slot. A tail takes the run that outgrows the last home slots,
-    so that none wraps around; in a table at most half full, as this one is kept, runs are some tens of
-    slots long. Among 10 million ids two collide with a chance of 3 in a million.
+    The leading bits of a hash give its home slot. In a table at most half full, as this one is kept, runs of
+    slots are some tens long; hashes that find none within `_LONGEST`, as in files made for that, go to a set.
+    Among 10 million ids two collide with a chance of 3 in a million.
     """
 
-    _TAIL = 1 << 10
+    _LONGEST = 1 << 10
 
     def __init__(self) -> None:
         self._bits = 12
         self._count = 0
-        self._slots = np.zeros((1 << self._bits) + self._TAIL, dtype=np.uint64).data
+        self._slots = np.zeros((1 << self._bits) + self._LONGEST, dtype=np.uint64).data
+        self._far: set[int] = set()
 
     def add(self, text: str) -> bool:
         """Add a text; False if it was there before."""
         # Not hash(): Python salts it per process, and the same file must always be read the same way.
-        value = (
-            int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "little") or 1
-        )
-        slots, place = self._slots, value >> (64 - self._bits)
-        while slots[place]:
+        value = int.from_bytes(self._digest(text), "little") or 1
+        if value in self._far:
+            return False
+        slots, home = self._slots, value >> (64 - self._bits)
+        for place in range(home, home + self._LONGEST):
             if slots[place] == value:
                 return False
-            place += 1
-        slots[place] = value
+            if not slots[place]:
+                slots[place] = value
+                break
+        else:
+            self._far.add(value)
         self._count += 1
         if self._count >> (self._bits - 1):
             self._grow()
         return True
 
+    @staticmethod
+    def _digest(text: str) -> bytes:
+        return blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
+
     def _grow(self) -> None:
         values = np.asarray(self._slots)
-        values = np.sort(values[values != 0])
+        values = np.sort(np.append(values[values != 0], np.fromiter(self._far, np.uint64)))
+        self._far = set()
         self._bits += 1
         # Linear probing in sorted order: each value goes to its home slot, or one behind the value before.
-        place = (values >> np.uint64(64 - self._bits)).astype(np.int64)
+        home = (values >> np.uint64(64 - self._bits)).astype(np.int64)
         rank = np.arange(len(values))
-        place -= rank
-        np.maximum.accumulate(place, out=place)
-        place += rank
-        slots = np.zeros((1 << self._bits) + self._TAIL, dtype=np.uint64)
-        slots[place] = values
+        place = np.maximum.accumulate(home - rank) + rank
+        slots = np.zeros((1 << self._bits) + self._LONGEST, dtype=np.uint64)
+        if np.all(place - home < self._LONGEST):
+            slots[place] = values
+        else:
+            self._far = set(values.tolist())
         self._slots = slots.data  # a memoryview gives single elements three times as fast
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Unpack
 
 from seqray.core import DNA, Alphabet, SequenceRecord
-from seqray.io.files import display_name, open_input
+from seqray.io.files import open_input
+from seqray.io.pipes import display_name
 from seqray.io.sequences.fasta import split_fasta
 from seqray.io.sequences.records import RawRecord, ReadOptions, validate_records
 from seqray.io.sequences.sniff import GENBANK, detect_format

@@ -7,7 +7,7 @@ from .alignment_explanations import (
     row_lines as row_lines,
 )
 from .audit import write_audit as write_audit
-from .delimited import read_rows as read_rows
+from .delimited import parse_rows as parse_rows, read_rows as read_rows
 from .evaluation import (
     check_multiqc_path as check_multiqc_path,
     evaluation_mapping as evaluation_mapping,

@@ -13,9 +13,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from seqray.core import InputError
-from seqray.io.files import display_name, open_input
+from seqray.io.files import open_input
+from seqray.io.pipes import display_name
 
 _READ = ("id", "sequence", "file", "label", "group", "split", "context")  # others may occur twice
+
+
+_BLANK = " \t\n\r\v\f"  # as FASTA divides headers; others, such as U+2028, may belong to an id
 
 
 def quoted(cell: str) -> str:
@@ -74,7 +78,7 @@ def data_lines(handle: BinaryIO, where: str, comments: list[str] | None = None) 
             if is_comment(line.rstrip("\n"), header, place):
                 if comments is not None:
                     comments.append(line[1:].strip())
-            elif line.strip():
+            elif line.strip(_BLANK):
                 if "\0" in line:
                     raise InputError("contains NUL bytes, so it is no text table", where=place)
                 header = header or line
@@ -84,7 +88,7 @@ def data_lines(handle: BinaryIO, where: str, comments: list[str] | None = None) 
 
 
 def split_cells(line: str, delimiter: str, where: str) -> list[str]:
-    """Split a line into cells without surrounding white space; quoted cells may contain the delimiter.
+    """Split a line into cells without ASCII white space around; quoted cells may contain the delimiter.
 
     Parameters
     ----------
@@ -96,7 +100,7 @@ def split_cells(line: str, delimiter: str, where: str) -> list[str]:
         Place of the line, for messages.
     """
     try:
-        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, strict=True))]
+        return [cell.strip(_BLANK) for cell in next(csv.reader([line], delimiter=delimiter, strict=True))]
     except csv.Error as error:
         raise InputError(f"is not a row of a table ({error})", where=where) from None
 
@@ -161,9 +165,23 @@ def read_rows(path: str | Path, required: Sequence[str], remedy: str) -> Iterato
     remedy
         What to do if one is missing, for the error.
     """
-    where = display_name(path)
     with open_input(path) as handle:
-        lines = data_lines(handle, where)
-        columns, delimiter = _read_header(lines, where, required, remedy)
-        for place, cells in split_rows(lines, columns, delimiter, where):
-            yield place, dict(zip(columns, cells, strict=True))
+        yield from parse_rows(handle, display_name(path), required, remedy)
+
+
+def parse_rows(
+    handle: BinaryIO, where: str, required: Sequence[str], remedy: str
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """`read_rows` of an open file.
+
+    Parameters
+    ----------
+    handle, where
+        Bytes of the table, and the name of its file for errors.
+    required, remedy
+        As for `read_rows`.
+    """
+    lines = data_lines(handle, where)
+    columns, delimiter = _read_header(lines, where, required, remedy)
+    for place, cells in split_rows(lines, columns, delimiter, where):
+        yield place, dict(zip(columns, cells, strict=True))

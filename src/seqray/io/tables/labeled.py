@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from seqray.core import Alphabet, InputError, LabeledSequence
-from seqray.io.files import open_output
+from seqray.io.files import encode_text, open_output
 from seqray.io.sequences import OnLetters, OnSkip, read_fasta
 from seqray.io.tables.delimited import read_rows
 from seqray.io.tables.writing import comment_lines
@@ -130,13 +130,9 @@ def read_labeled_fastas(
 def read_column(path: str | Path, name: str) -> list[str]:
     """Read one more column of a table of labeled sequences, in the order of its rows.
 
-    The table can't be on standard input, which can be read only once; the case of the name doesn't matter.
-    Raises `InputError` if the table has no such column (its columns are listed) or can't be read.
+    The case of the name doesn't matter. Raises `InputError` if the table has no such column (its columns are
+    listed) or can't be read.
     """
-    if str(path) == "-":
-        raise InputError(
-            f"the column '{name}' can't be read from standard input", remedy="save the table to a file"
-        )
     return [row[name.lower()] for _, row in read_rows(path, (name.lower(),), "name one of its columns")]
 
 
@@ -177,5 +173,5 @@ def write_labeled_table(
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
     with open_output(path) as handle:
-        handle.write(comment_lines(provenance) + text.getvalue().encode())
+        handle.write(comment_lines(provenance) + encode_text(text.getvalue()))
     return len(rows)

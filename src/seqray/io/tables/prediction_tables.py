@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from seqray.core import Alphabet, InputError, LabeledSequence
-from seqray.io.files import display_name, open_input
+from seqray.io.files import open_input
+from seqray.io.pipes import display_name
 from seqray.io.tables.delimited import data_lines, delimiter_of, split_cells, split_rows
 from seqray.io.tables.labeled import labeled_sequence
 
@@ -71,13 +72,15 @@ def _read_parquet(path: str | Path) -> Table:
         data = handle.read()
     try:
         table = pq.read_table(pa.BufferReader(data))
+        columns = {
+            name: ["" if cell is None else str(cell) for cell in table[name].to_pylist()]
+            for name in table.column_names
+        }
     except pa.ArrowInvalid:
         raise InputError("is not Parquet", where=str(path)) from None
+    except (pa.ArrowException, OSError, UnicodeDecodeError, KeyError):  # as the damage happens to be
+        raise InputError("is damaged Parquet", where=str(path), remedy="write it again") from None
     notes = (table.schema.metadata or {}).get(b"seqray", b"").decode("utf-8", "replace").splitlines()
-    columns = {
-        name: ["" if cell is None else str(cell) for cell in table[name].to_pylist()]
-        for name in table.column_names
-    }
     return Table(str(path), columns, tuple(notes), hashlib.sha256(data).hexdigest())
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from seqray.core import InputError, format_number
 from seqray.core.results import Prediction, SkippedRecord
-from seqray.io.files import open_output
+from seqray.io.files import encode_text, open_output
 from seqray.io.tables.delimited import quoted
 from seqray.io.tables.writing import open_table, write_table
 
@@ -99,7 +99,7 @@ def _write_parquet(
         name: pa.string() for name in ("id", "label", "flags", "set") if name in columns
     }
     fields = [(name, types.get(name, pa.float64())) for name in columns]
-    schema = pa.schema(fields, metadata={"seqray": "\n".join(provenance)})
+    schema = pa.schema(fields, metadata={"seqray": encode_text("\n".join(provenance))})
     count = 0
     with open_output(path) as handle, pq.ParquetWriter(handle, schema) as writer:
         while chunk := list(itertools.islice(rows, PARQUET_ROWS)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -49,7 +50,8 @@ def _read(path: str | Path) -> tuple[dict[str, str], list[str], list[list[str]]]
     """Facts of the ``# key: value`` lines, names of the columns, and the rows."""
     with open_input(path) as handle:
         try:
-            lines = handle.read().decode("utf-8").splitlines()
+            # Not `splitlines`, for which a line also ends at signs that an id may hold.
+            lines = [line.rstrip("\n") for line in io.TextIOWrapper(handle, encoding="utf-8")]
         except UnicodeDecodeError:
             raise InputError("is not text in UTF-8", where=str(path)) from None
     pairs = (line[2:].partition(": ") for line in lines if line.startswith("# "))

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from seqray.core import Alphabet, __version__, format_number
-from seqray.io.files import open_output
+from seqray.io.files import encode_text, open_output
 
 MISSING = "."
 
@@ -34,7 +34,7 @@ def one_line(text: str) -> str:
 
 def comment_lines(provenance: Iterable[str]) -> bytes:
     """Provenance as ``#`` lines; a line break inside an entry can't start a line of its own."""
-    return "".join(f"# {one_line(line)}\n" for line in provenance).encode()
+    return encode_text("".join(f"# {one_line(line)}\n" for line in provenance))
 
 
 @contextmanager
@@ -58,12 +58,12 @@ def open_table(
         Each row has as many cells as there are columns.
     """
     with open_output(path) as handle:
-        handle.write(comment_lines(provenance) + ("\t".join(columns) + "\n").encode())
+        handle.write(comment_lines(provenance) + encode_text("\t".join(columns) + "\n"))
 
         def write(rows: Iterable[Sequence[object]]) -> int:
             count = 0
             for row in rows:
-                handle.write(("\t".join(map(format_cell, row)) + "\n").encode())
+                handle.write(encode_text("\t".join(map(format_cell, row)) + "\n"))
                 count += 1
             return count
 

@@ -7,25 +7,24 @@ together, in which order they are read, and what the file says of them.
 from __future__ import annotations
 
 import io
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 from urllib.parse import unquote
 
-from Bio import BiopythonParserWarning, SeqIO
+from Bio import SeqIO
 from Bio.SeqFeature import AfterPosition, BeforePosition, SeqFeature, SimpleLocation
 from Bio.SeqRecord import SeqRecord
 
 from seqray.core import InputError
-from seqray.io.files import display_name, open_input
-from seqray.io.sequences import GENBANK, GFF, detect_format
+from seqray.io.files import open_input
+from seqray.io.pipes import display_name
+from seqray.io.sequences import GENBANK, GFF, detect_format, parse_genbank
 from seqray.io.tracks.gff3 import Gff3Row, parse_gff3_row, require_interval
 from seqray.io.tracks.lines import decoded_lines
 
 _FORMATS = "GenBank or GFF3"
-_CUT_OFF = "Premature end|Expected sequence length"  # of which Biopython only warns
 
 
 class Part(NamedTuple):
@@ -138,23 +137,7 @@ def genbank_records(handle: BinaryIO, name: str) -> Iterator[SeqRecord]:
     Raises `InputError` for a file that is cut off or can't be parsed.
     """
     text = io.TextIOWrapper(handle, encoding="utf-8", errors="replace")
-    records = None
-    while True:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", BiopythonParserWarning)
-            warnings.filterwarnings("error", _CUT_OFF, BiopythonParserWarning)
-            try:
-                records = records or SeqIO.parse(text, "genbank")
-                record = next(records, None)
-            except BiopythonParserWarning as warning:
-                reason = str(warning).rstrip(".")
-                raise InputError(f"the GenBank record is cut off ({reason})", where=name) from None
-            except (ValueError, AssertionError, IndexError) as error:  # Biopython raises any of them
-                reason = next(iter(str(error).splitlines()), type(error).__name__)
-                raise InputError(f"the GenBank record can't be parsed ({reason})", where=name) from None
-        if record is None:
-            return
-        yield record
+    return parse_genbank(lambda: SeqIO.parse(text, "genbank"), name)
 
 
 def _from_genbank(feature: SeqFeature, contig: str, name: str) -> AnnotatedFeature:

@@ -69,8 +69,13 @@ def read_bed(path: str | Path) -> list[Feature]:
 
     Raises `InputError` with the line for too few columns, a position that is no number, or an empty interval.
     """
+    return parse_bed(numbered_lines(path))
+
+
+def parse_bed(lines: Iterable[tuple[str, str]]) -> list[Feature]:
+    """`read_bed` of lines with their places."""
     features = []
-    for where, line in numbered_lines(path):
+    for where, line in lines:
         if line.split(maxsplit=1)[0] in ("track", "browser"):
             continue
         cells = line.split("\t") if "\t" in line else line.split()

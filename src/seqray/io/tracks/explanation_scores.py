@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from seqray.core.results import Explanation
@@ -34,19 +34,21 @@ class ScoreTrack:
                 continue
             known[position] = max(score, known.get(position, score))
 
-    def write(self, path: str | Path, provenance: Sequence[str], name: str) -> None:
-        """Write one file per strand, with the names of `TrackWriter`.
+    def write(
+        self,
+        path: str | Path,
+        provenance: Sequence[str],
+        name: str,
+        place: Callable[[Path], str | Path] = Path,
+    ) -> None:
+        """Write one file per strand.
 
         Parameters
         ----------
-        path
-            File to write, before the strand is added.
-        provenance
-            Comment lines of the file.
-        name
-            Name of the track.
+        path, provenance, name, place
+            See `TrackWriter`.
         """
-        with TrackWriter(path, provenance, name) as track:
+        with TrackWriter(path, provenance, name, place) as track:
             for contig, (length, _) in self._strands["+"].items():
                 track.begin(contig, length)
                 for strand, contigs in self._strands.items():

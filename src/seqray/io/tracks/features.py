@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import io
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
-from Bio import BiopythonParserWarning, SeqIO
 from Bio.SeqFeature import SeqFeature
 
 from seqray.core import InputError
-from seqray.io.files import display_name, open_input
+from seqray.io.files import open_input
+from seqray.io.pipes import display_name
 from seqray.io.sequences import GENBANK, GFF, detect_format
-from seqray.io.tables import read_rows
-from seqray.io.tracks.bed import read_bed
-from seqray.io.tracks.gff3 import read_gff3_features
-from seqray.io.tracks.lines import Feature, parse_position, parse_strand
+from seqray.io.tables import parse_rows
+from seqray.io.tracks.annotated import genbank_records
+from seqray.io.tracks.bed import parse_bed
+from seqray.io.tracks.gff3 import parse_gff3_features
+from seqray.io.tracks.lines import Feature, data_lines, parse_position, parse_strand
 
 SITE_COLUMNS = ("site", "position")
 _POSITION_REMEDY = "name the columns contig, site[, strand]"
 _SHOWN = 6
+HEAD = 1 << 20  # bytes that decide on the format
 
 
 def read_features(path: str | Path) -> list[Feature]:
@@ -43,43 +43,45 @@ def read_features(path: str | Path) -> list[Feature]:
         several parts (exons) gives an interval for each.
     """
     with open_input(path) as handle:
-        known = detect_format(handle.peek(1))
-        if known == GENBANK:
-            return list(read_genbank_features(path))
-        if not (line := first_line(handle)):
-            return []
+        return parse_features(handle.read(), display_name(path))
+
+
+def parse_features(data: bytes, name: str) -> list[Feature]:
+    """`read_features` of the bytes of a file; ``name`` is that of the file, for errors.
+
+    Takes bytes, because a pipe can't be opened again once the format is known.
+    """
+    known = detect_format(data[:HEAD])
+    if known == GENBANK:
+        return list(_parse_genbank(data, name))
+    if not (line := first_line(data)):
+        return []
     cells = line.split("\t")
     if {cell.lower() for cell in cells} & set(SITE_COLUMNS):
-        return read_positions(path)
+        return _parse_positions(data, name)
+    lines = data_lines(io.BytesIO(data), name)
     if known == GFF or (len(cells) == 9 and cells[3].isdigit() and cells[4].isdigit()):
-        return read_gff3_features(path)
+        return parse_gff3_features(lines)
     if known:
         raise InputError(
             f"is {known}, not an annotation",
-            where=str(path),
+            where=name,
             remedy="give GFF3, GenBank, BED or a table of positions",
         )
-    return read_bed(path)
+    return parse_bed(lines)
 
 
-def first_line(handle: BinaryIO) -> str:
+def first_line(data: bytes) -> str:
     """The first line that contains data, or an empty text."""
-    text = io.TextIOWrapper(handle, encoding="utf-8-sig", errors="replace")
+    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", errors="replace")
     return next((line.rstrip("\n") for line in text if line.strip() and not line.startswith("#")), "")
 
 
-def read_genbank_features(path: str | Path) -> Iterator[Feature]:
-    """Read the features of a GenBank file; the kind of a ``regulatory`` one is its class (``promoter``)."""
-    with open_input(path) as handle, warnings.catch_warnings():
-        warnings.simplefilter("ignore", BiopythonParserWarning)
-        text = io.TextIOWrapper(handle, encoding="utf-8", errors="replace")
-        try:
-            for record in SeqIO.parse(text, "genbank"):
-                for feature in record.features:
-                    yield from _parts(feature, str(record.id))
-        except ValueError as error:
-            reason = str(error).splitlines()[0]
-            raise InputError(f"can't be parsed ({reason})", where=display_name(path)) from None
+def _parse_genbank(data: bytes, name: str) -> Iterator[Feature]:
+    """Features of GenBank; the kind of a ``regulatory`` one is its class (``promoter``)."""
+    for record in genbank_records(io.BytesIO(data), name):
+        for feature in record.features:
+            yield from _parts(feature, str(record.id))
 
 
 def _parts(feature: SeqFeature, contig: str) -> Iterator[Feature]:
@@ -95,13 +97,10 @@ def _parts(feature: SeqFeature, contig: str) -> Iterator[Feature]:
             yield Feature(contig, int(start), int(end), name, strand, kind)
 
 
-def read_positions(path: str | Path) -> list[Feature]:
-    """Read single letters from a TSV with the columns ``contig`` and ``site`` or ``position``, 0-based.
-
-    Raises `InputError` with the line for a missing column, a row of another width or a position that is no
-    number.
-    """
-    return [_position(row, where) for where, row in read_rows(path, ("contig",), _POSITION_REMEDY)]
+def _parse_positions(data: bytes, name: str) -> list[Feature]:
+    """Single letters of a table with the columns ``contig`` and ``site`` or ``position``, 0-based."""
+    rows = parse_rows(io.BytesIO(data), name, ("contig",), _POSITION_REMEDY)
+    return [_position(row, where) for where, row in rows]
 
 
 def _position(row: dict[str, str], where: str) -> Feature:

@@ -17,7 +17,8 @@ from Bio.SeqRecord import SeqRecord
 
 from seqray.core import DNA, __version__, format_number
 from seqray.core.results import Box, Call, CallContext
-from seqray.io.files import display_name, open_input, open_output
+from seqray.io.files import encode_text, open_input, open_output
+from seqray.io.pipes import display_name
 from seqray.io.sequences import GENBANK, Duplicates, UniqueIds, detect_format, read_fasta
 from seqray.io.tables import one_line
 from seqray.io.tracks.annotated import AnnotatedFeature, genbank_records
@@ -105,7 +106,7 @@ def _records(source: str | Path, duplicates: Duplicates) -> Iterator[tuple[str, 
 def _text(record: SeqRecord) -> bytes:
     with warnings.catch_warnings():  # of words that are wider than a line, such as checksums; they stay whole
         warnings.simplefilter("ignore", BiopythonWarning)
-        return record.format("genbank").encode()
+        return encode_text(record.format("genbank"))
 
 
 def _comment(record: SeqRecord, lines: Sequence[str]) -> None:

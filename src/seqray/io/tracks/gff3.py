@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote
 
 from seqray.core import InputError, format_number
 from seqray.core.results import Call
-from seqray.io.files import open_output
+from seqray.io.files import encode_text, open_output
 from seqray.io.tables import comment_lines
 from seqray.io.tracks.calls import call_ids
 from seqray.io.tracks.contexts import context_attributes, context_from_attributes, parse_number
@@ -52,7 +52,7 @@ def _attribute(text: str) -> str:
 
 
 def _line(contig: str, *cells: object) -> bytes:
-    return ("\t".join(map(str, (_seqid(contig), *cells))) + "\n").encode()
+    return encode_text("\t".join(map(str, (_seqid(contig), *cells))) + "\n")
 
 
 def _call_line(name: str, call: Call, source: str) -> bytes:
@@ -152,17 +152,17 @@ def require_interval(row: Gff3Row) -> None:
         raise InputError(f"has the interval {start}-{end}", where=row.where, remedy="GFF3 counts from 1")
 
 
-def _rows(path: str | Path) -> Iterator[Gff3Row]:
-    return (parse_gff3_row(line, where) for where, line in numbered_lines(path))
+def _rows(lines: Iterable[tuple[str, str]]) -> Iterator[Gff3Row]:
+    return (parse_gff3_row(line, where) for where, line in lines)
 
 
-def read_gff3_features(path: str | Path) -> list[Feature]:
-    """Read every feature of a GFF3 file, in its order; a feature of several lines gives as many intervals.
+def parse_gff3_features(lines: Iterable[tuple[str, str]]) -> list[Feature]:
+    """Every feature of GFF3, in the order of the lines; a feature of several lines gives as many intervals.
 
     Raises `InputError` with the line for a line that isn't GFF3.
     """
     features = []
-    for row in _rows(path):
+    for row in _rows(lines):
         require_interval(row)
         strand = row.strand if row.strand in ("+", "-") else "."
         name = row.attributes.get("ID", "")
@@ -176,7 +176,7 @@ def read_gff3_calls(path: str | Path) -> list[Call]:
     Features without a site, or with neither score nor probability among their attributes, are ignored. Raises
     `InputError` with the line for a line that isn't GFF3.
     """
-    calls = (_call(row) for row in _rows(path))
+    calls = (_call(row) for row in _rows(numbered_lines(path)))
     return [call for call in calls if call is not None]
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seqray.core import InputError
-from seqray.io.files import display_name, open_input
+from seqray.io.files import open_input
+from seqray.io.pipes import display_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +35,18 @@ class Feature:
 
 
 def numbered_lines(path: str | Path) -> Iterator[tuple[str, str]]:
-    """Place (``file: line 3``) and text of each line that contains data, up to a ``##FASTA`` section."""
+    """`data_lines` of a file."""
     with open_input(path) as handle:
-        for where, line in decoded_lines(handle, display_name(path)):
-            if not line.startswith("#"):
-                yield where, line
+        yield from data_lines(handle, display_name(path))
+
+
+def data_lines(handle: Iterable[bytes], name: str) -> Iterator[tuple[str, str]]:
+    """Place (``file: line 3``) and text of each line that contains data, up to a ``##FASTA`` section."""
+    return ((where, line) for where, line in decoded_lines(handle, name) if not line.startswith("#"))
 
 
 def decoded_lines(handle: Iterable[bytes], name: str) -> Iterator[tuple[str, str]]:
-    """`numbered_lines` of an open file, with the lines that begin with ``#``; blank ones are left out."""
+    """`data_lines`, with the lines that begin with ``#``; blank ones are left out."""
     for number, raw in enumerate(handle, start=1):
         where = f"{name}: line {number}"
         try:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import os
 import shutil
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seqray.core import Floats, InputError, format_number
-from seqray.io.files import open_output
+from seqray.io.files import OutputFile, encode_text, enter_hidden_folder, open_output
 from seqray.io.tables import comment_lines
 
 TRACK_SUFFIXES = (".bedgraph.gz", ".bedgraph", ".bg.gz", ".bg", ".bigwig", ".bw")
@@ -61,10 +62,18 @@ class TrackWriter:
         ``#`` lines of a bedGraph; a bigWig has none.
     name
         Of the track, as a browser shows it.
+    place
+        Where each file is written instead, such as `Staging.path`.
     """
 
-    def __init__(self, path: str | Path, provenance: Sequence[str] = (), name: str = "seqray") -> None:
-        self.paths = track_paths(path)
+    def __init__(
+        self,
+        path: str | Path,
+        provenance: Sequence[str] = (),
+        name: str = "seqray",
+        place: Callable[[Path], str | Path] = Path,
+    ) -> None:
+        self.paths = {strand: Path(place(one)) for strand, one in track_paths(path).items()}
         self._provenance, self._name = provenance, name
         self._contigs: dict[str, int] = {}
         self._sinks: dict[str, _Sink] = {}
@@ -141,7 +150,7 @@ def _steps(contig: int, start: int, values: Floats, span: int, length: int) -> n
 @contextmanager
 def _bedgraph(path: Path, provenance: Sequence[str], name: str) -> Iterator[_Sink]:
     with open_output(path) as handle:
-        handle.write(comment_lines(provenance) + f'track type=bedGraph name="{name}"\n'.encode())
+        handle.write(comment_lines(provenance) + encode_text(f'track type=bedGraph name="{name}"\n'))
 
         def write(contig: str, steps: npt.NDArray[np.void]) -> None:
             columns = (steps["start"].tolist(), steps["end"].tolist(), steps["value"].tolist())
@@ -158,19 +167,19 @@ def _bedgraph(path: Path, provenance: Sequence[str], name: str) -> Iterator[_Sin
 def _bigwig(path: Path, contigs: Mapping[str, int]) -> Iterator[_Sink]:
     # The header contains the length of every contig and comes first, but contigs are known only when all is
     # read: the steps wait in a file of fixed-width entries.
-    with (
-        open_output(path) as handle,
-        tempfile.TemporaryDirectory(prefix=".seqray-", dir=path.parent) as folder,
-    ):
-        waiting = Path(folder) / "steps"
-        with open(waiting, "wb") as spool:
+    with open_output(path) as handle, ExitStack() as stack:
+        folder = enter_hidden_folder(stack, Path(os.path.realpath(path)), str(path))
+        waiting, finished = folder / "steps", folder / "track.bw"
+        with io.BufferedWriter(OutputFile(waiting, "wb", str(path)), BLOCK) as spool:
 
             def write(contig: str, steps: npt.NDArray[np.void]) -> None:
                 spool.write(steps.tobytes())
 
             yield write
-        finished = Path(folder) / "track.bw"
-        _convert_to_bigwig(waiting, finished, contigs)
+        try:
+            _convert_to_bigwig(waiting, finished, contigs)
+        except (OSError, RuntimeError, UnicodeEncodeError) as error:  # a full disk, an odd name
+            raise InputError(f"can't be written as bigWig ({error})", where=str(path)) from None
         with open(finished, "rb") as source:
             shutil.copyfileobj(source, handle)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,9 +10,10 @@ from pathlib import Path
 
 from seqray.core import InputError
 from seqray.io.files import open_input
+from seqray.io.pipes import display_name
 from seqray.io.sequences import detect_format
-from seqray.io.tables import read_rows
-from seqray.io.tracks.features import first_line, read_features
+from seqray.io.tables import parse_rows
+from seqray.io.tracks.features import HEAD, first_line, parse_features
 from seqray.io.tracks.lines import parse_position
 
 SITE_TABLE = ("contig", "position", "strand")
@@ -54,25 +56,27 @@ def read_sites(path: str | Path) -> list[Site]:
         class) and ``weight``; BED or GFF3, whose sites are the first letter of each feature in reading
         direction. Plain or compressed.
     """
+    name = display_name(path)
     with open_input(path) as handle:
-        header = first_line(handle) if not detect_format(handle.peek(1)) else ""
+        data = handle.read()
+    header = first_line(data) if not detect_format(data[:HEAD]) else ""
     if {"position", "contig"} <= {cell.strip().lower() for cell in header.replace(",", "\t").split("\t")}:
-        return list(_table_sites(path))
+        return list(_table_sites(data, name))
     return [
         Site(
             feature.contig,
             feature.start if feature.strand == "+" else feature.end - 1,
-            _check_strand(feature.strand, str(path)),
+            _check_strand(feature.strand, name),
             feature.kind,
             1.0,
-            f"{path}: {feature.name or feature.kind or 'feature'} at {feature.start + 1}",
+            f"{name}: {feature.name or feature.kind or 'feature'} at {feature.start + 1}",
         )
-        for feature in read_features(path)
+        for feature in parse_features(data, name)
     ]
 
 
-def _table_sites(path: str | Path) -> Iterator[Site]:
-    for where, row in read_rows(path, SITE_TABLE, _REMEDY):
+def _table_sites(data: bytes, name: str) -> Iterator[Site]:
+    for where, row in parse_rows(io.BytesIO(data), name, SITE_TABLE, _REMEDY):
         position = parse_position(row["position"], where)
         if position < 1:
             raise InputError("has position 0", where=where, remedy="count positions from 1")

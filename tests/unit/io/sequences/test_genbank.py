@@ -18,6 +18,7 @@ from seqray.core.errors import InputError, NoRecordsError
 from seqray.core.records import SequenceRecord
 from seqray.core.results.prediction import SkippedRecord
 from seqray.io.sequences.read import read_genbank, read_sequences
+from seqray.io.tracks import read_annotated, read_features
 
 
 def letters(length: int, seed: int) -> str:
@@ -122,6 +123,29 @@ def test_lost_letters_are_noticed_by_the_length_of_the_first_line(make):
 def test_record_whose_first_line_is_damaged_is_not_lost_in_silence(make):
     damaged = genbank(PIECE).replace(b"LOCUS       ", b"LOCUS ")
     assert error_of(make(genbank(PLASMID) + damaged)) == "x.gb: 1 of 2 LOCUS lines can't be parsed"
+
+
+def damages(data: bytes):
+    text = data.decode()
+    yield text.replace("FEATURES", "  AUTHORS   Somebody\nFEATURES")  # of no reference
+    yield text + "text after the end\n"
+    yield text.replace("VERSION", "  JOURNAL   Nowhere\nVERSION")
+    yield text.replace("1..3", "complement(1..")
+    yield text.replace("1..3", "join(1..2,complement(")
+    yield text.replace("ORIGIN", "ORIGIN\nORIGIN")
+    yield text.replace("DEFINITION", "SEGMENT     x\nDEFINITION")
+
+
+@pytest.mark.parametrize("number", range(7))
+@pytest.mark.parametrize("read", [read_sequences, read_features, read_annotated])
+def test_a_damaged_record_is_read_or_refused_in_a_line(make, read, number):
+    path = make(list(damages(genbank(PLASMID)))[number].encode())
+    more = (DNA,) if read is read_sequences else (bool,) if read is read_annotated else ()
+    try:
+        list(read(path, *more))
+    except InputError as error:
+        assert str(error).startswith(str(path))  # noqa: PT017
+        assert "\n" not in str(error)  # noqa: PT017
 
 
 def test_unknown_letter(make):

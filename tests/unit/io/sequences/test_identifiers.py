@@ -7,7 +7,7 @@ import random
 import pytest
 
 from seqray.core.errors import InputError
-from seqray.io.sequences.identifiers import UniqueIds
+from seqray.io.sequences.identifiers import UniqueIds, _HashSet
 
 
 def test_every_repeat_and_nothing_else_is_found_while_the_table_grows():
@@ -33,3 +33,12 @@ def test_a_long_file_of_unique_ids_passes_and_the_first_repeat_does_not():
         assert ids.resolve(f"{i}") == f"{i}"
     with pytest.raises(InputError, match=r"x\.fa: record '0': the id occurs more than once"):
         ids.resolve("0")
+
+
+def test_ids_whose_hashes_are_made_to_crowd_are_still_told_apart(monkeypatch):
+    crowd = [f"{i:016x}" for i in range((1 << 64) - 3000, 1 << 64)]  # all have the last home slot
+    crowd += [f"{i:016x}" for i in range(7, 1 << 40, 1 << 27)]  # and these the first, until the table grows
+    monkeypatch.setattr(_HashSet, "_digest", staticmethod(lambda text: bytes.fromhex(text)[::-1]))
+    known = _HashSet()
+    assert all(known.add(text) for text in crowd)
+    assert not any(known.add(text) for text in crowd)

@@ -26,7 +26,7 @@ def test_comments_above_the_header_and_between_rows(tmp_path, above):
     assert ids(path) == [["x", "y"]] * 2
 
 
-@given(st.lists(st.text('#"a,', min_size=1), min_size=1))
+@given(st.lists(st.text('#"a,\x1c\x85\xa0\u2028', min_size=1), min_size=1))
 def test_predictions_are_read_back_whatever_their_ids(tmp_path_factory, names):
     path = tmp_path_factory.mktemp("t") / "t.tsv"
     write_predictions(path, (Prediction(name, 4, "x", (0.5, 0.5)) for name in names), ("x", "y"), ["a note"])

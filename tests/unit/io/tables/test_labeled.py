@@ -67,8 +67,6 @@ def test_a_further_column_is_read_in_the_order_of_the_rows(tmp_path):
     assert read_column(path, "gene") == ["thr, A", ""]
     with pytest.raises(InputError, match="needs one column 'name', found sequence, gene, label"):
         read_column(path, "name")
-    with pytest.raises(InputError, match="can't be read from standard input"):
-        read_column("-", "gene")
 
 
 @pytest.mark.parametrize("delimiter", ["\t", ","])

@@ -147,3 +147,18 @@ def test_labels_that_cannot_be_used(tmp_path, text, message):
 def test_lines_end_at_line_ends_alone(tmp_path, sign):
     table = read_prediction_table(write(tmp_path, f"id\tp\tnote\na\t1\tx{sign}y\r\nb\t0\tz\n"))
     assert table.columns["id"] == ["a", "b"]
+
+
+@pytest.mark.parametrize("place", range(4, 330, 5))
+def test_damage_of_parquet_is_one_error(tmp_path, place):
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"id": ["\u00e4b", "c"], "p": [0.5, 1.0]}), path, compression="none")
+    data = bytearray(path.read_bytes())
+    data[place % len(data)] ^= 0xFF
+    path.write_bytes(data)
+    try:
+        table = read_prediction_table(path)
+    except InputError as error:
+        assert str(path) in str(error)  # noqa: PT017
+    else:
+        assert len(table) > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 
 import pyarrow.parquet as pq
 import pytest
@@ -59,6 +60,13 @@ def test_parquet_is_written_in_row_groups(tmp_path, monkeypatch):
         2,
         1,
     ]
+
+
+@pytest.mark.parametrize("name", ["p.tsv", "p.parquet"])
+def test_a_file_name_in_another_encoding_is_noted_as_far_as_it_goes(tmp_path, name):
+    source = os.fsdecode(b"Erg\xe4nzung.fa")
+    write_predictions(tmp_path / name, PREDICTIONS, CLASSES, [f"command: {source}"])
+    assert b"command: Erg?nzung.fa" in (tmp_path / name).read_bytes()
 
 
 @pytest.mark.parametrize("name", ["p.tsv", "p.tsv.gz", "p.parquet"])

@@ -8,7 +8,6 @@ import pytest
 
 from seqray.core.errors import InputError
 from seqray.io.tracks.features import read_features, select_features
-from seqray.io.tracks.gff3 import read_gff3_features
 from seqray.io.tracks.lines import Feature
 
 # A contig of 100 letters: a gene on its first ten, one on its last ten on the minus strand.
@@ -53,7 +52,7 @@ def spans(features):
 
 def write(tmp_path, name, text):
     path = tmp_path / name
-    path.write_text(text)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
 
 
@@ -119,6 +118,9 @@ def test_an_empty_file_has_no_feature(tmp_path):
         ("a\tb\tc\t0\t2\t.\t+\t.\t.\n", "line 1: has the interval 0-2"),
         ("##gff-version 3\na\tb\tc\t1\t2\t.\t+\t.\t.\na\tb\n", "line 3: has 2 columns; GFF3 needs nine"),
         ("LOCUS       x   5 bp\nFEATURES   Location\n     gene   x..\n", "can't be parsed"),
+        (GENBANK.partition("//")[0], "is cut off"),
+        ("contig\tposition\tnote\na\t1\tErg\xe4nzung\n".encode("latin-1"), "is not text in UTF-8"),
+        ("a\t1\t2\tErg\xe4nzung\n".encode("latin-1"), "line 1: is not text in UTF-8"),
     ],
 )
 def test_what_cannot_be_read(tmp_path, text, message):
@@ -130,7 +132,7 @@ def test_what_cannot_be_read(tmp_path, text, message):
 
 
 def test_features_are_chosen_by_kind(tmp_path):
-    features = read_gff3_features(write(tmp_path, "a.gff", GFF3))
+    features = read_features(write(tmp_path, "a.gff", GFF3))
     assert len(select_features(features, ("gene", "promoter"), "a.gff")) == 2
     assert select_features([Feature("a", 0, 1)], ("gene",), "a.bed") == [Feature("a", 0, 1)]
     with pytest.raises(InputError) as error:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 
 import numpy as np
 import pyBigWig
 import pytest
 
 from seqray.core.errors import InputError
+from seqray.io.staging import Staging
 from seqray.io.tracks.scores import TrackWriter, track_paths
 
 
@@ -106,6 +109,43 @@ def test_a_second_file_that_cannot_be_written_takes_the_first_along(tmp_path):
     with pytest.raises(InputError, match=r"x\.minus\.bg"), TrackWriter(tmp_path / "x.bg"):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["x.minus.bg"]
+
+
+def test_links_are_followed(tmp_path):
+    (tmp_path / "store").mkdir()
+    for word, name in (("plus", "one"), ("minus", "two")):
+        (tmp_path / f"x.{word}.bw").symlink_to(tmp_path / "store" / name)
+    with Staging() as staging, TrackWriter(tmp_path / "x.bw", place=staging.path) as track:
+        track.begin("chr1", 100)
+        track.add("chr1", "-", 3, [0.5])
+    with pyBigWig.open(str(tmp_path / "store" / "two")) as track:
+        assert track.intervals("chr1") == ((3, 4, 0.5),)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_symlink()) == [
+        "x.minus.bw",
+        "x.plus.bw",
+    ]
+    assert sorted(path.name for path in (tmp_path / "store").iterdir()) == ["one", "two"]
+
+
+@pytest.mark.parametrize("end", [".bw", ".bg"])
+def test_a_full_disk_names_the_track(tmp_path, end):
+    script = (
+        "import resource, signal, sys\n"
+        "from seqray.core.errors import InputError\n"
+        "from seqray.io.tracks.scores import TrackWriter\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n"
+        "try:\n"
+        "    with TrackWriter(sys.argv[1]) as track:\n"
+        "        track.begin('c', 200_000)\n"
+        "        track.add('c', '+', 0, [i / 7 for i in range(200_000)])\n"
+        "except InputError as error:\n"
+        "    print(error)\n"
+    )
+    command = [sys.executable, "-c", script, tmp_path / f"x{end}"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ended.stdout == f"{tmp_path}/x.plus{end}: can't be written (File too large)\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_order_and_names_are_checked(tmp_path):

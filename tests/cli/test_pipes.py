@@ -1,0 +1,290 @@
+"""Every input of every verb gives the same from a pipe as from a file, or is refused."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+
+from seqray.cli.common.arguments import Options
+from seqray.cli.dispatch import main
+from seqray.cli.verbs import VERBS, request_type
+from seqray.io import open_input
+
+YAML = """
+name: toy
+model: {d_model: 16, layers: 1, heads: 2, max_length: 20}
+data: {window: 20}
+trainer: {max_epochs: 1, accelerator: cpu}
+"""
+GENES = "c\tx\tCDS\t201\t800\t.\t+\t0\tID=a\nc\tx\tCDS\t1001\t1500\t.\t-\t0\tID=b\n"
+
+
+def letters(length: int, seed: int = 0) -> str:
+    return "".join(random.Random(seed).choices("ACGT", k=length))
+
+
+@pytest.fixture(scope="module")
+def contents(tiny_model_file: Path, locator_file: Path, alignment_model_file: Path) -> dict[str, bytes]:
+    """Files of every kind of input, by name."""
+    examples = [(f"x{i}", letters(20, i), ("promoter", "background")[i % 2], f"g{i % 5}") for i in range(40)]
+    table = "id\tsequence\tlabel\tgene\n" + "".join("\t".join(row) + "\n" for row in examples)
+    fastas = {
+        f"{label}.fa": "".join(f">{i}\n{s}\n" for i, s, known, _ in examples if known == label)
+        for label in ("promoter", "background")
+    }
+    genome, sizes = letters(2000, 99), range(0, 2000, 60)
+    lines = "".join(f"{i + 1:>9} {genome[i : i + 60].lower()}\n" for i in sizes)
+    starts = "contig\tsite\tstrand\n" + "".join(f"c\t{at}\t+\n" for at in range(100, 1500, 100))
+    stockholm = "".join(f"# STOCKHOLM 1.0\n#=GF AC s{i}\na ACGU\nb AC-U\n//\n" for i in range(4))
+    texts = fastas | {
+        "table.tsv": table,
+        "data.tsv": table,
+        "predictions.tsv": "id\tp_promoter\tp_background\n"
+        + "".join(f"{i}\t{n / 40:.3f}\t{1 - n / 40:.3f}\n" for n, (i, *_) in enumerate(examples)),
+        "other.tsv": "id\tp_promoter\n" + "".join(f"{i}\t0.5\n" for i, *_ in examples),
+        "labels.tsv": "id\tlabel\n" + "".join(f"{i}\t{label}\n" for i, _, label, _ in examples),
+        "genome.fa": f">c\n{genome}\n",
+        "genome.gb": f"LOCUS       c {len(genome)} bp    DNA     linear   BCT 01-JAN-2000\nVERSION     c\n"
+        "FEATURES             Location/Qualifiers\n     CDS             201..800\n"
+        f"     CDS             complement(1001..1500)\nORIGIN\n{lines}//\n",
+        "genes.gff3": "##gff-version 3\n" + GENES,
+        "starts.tsv": starts,
+        "starts.bed": "".join(f"c\t{at}\t{at + 1}\n" for at in range(100, 1500, 100)),
+        "calls.gff3": "##gff-version 3\n"
+        "c\tseqray\tpromoter\t549\t553\t0.5\t+\t.\tID=promoter_1;tss=551;score=0.5\n",
+        "windows.gff3": "##gff-version 3\n"
+        "c\tseqray\tpromoter\t501\t520\t0.5\t+\t.\tID=promoter_1;tss=513;probability=0.5\n",
+        "alignments.sto": stockholm,
+        "alignments.tsv": "id\tlabel\n" + "".join(f"s{i}\t{('tRNA', 'miRNA')[i % 2]}\n" for i in range(4)),
+        "evaluation.tsv": "# model: m\nsplit\tsubset\tsource\tmetric\tvalue\tn\tpositives\n"
+        "test\tall\tmodel\tmcc\t0.5\t40\t20\n",
+        "config.yaml": YAML,
+        "alignments.yaml": YAML.replace("model: {", "model: {kind: alignment, alphabet: rna, max_rows: 4, "),
+        "locator.yaml": YAML.replace("model: {", "model: {kind: locator, classes: 1, "),
+        "metrics.json": '{"figure": 1}',
+    }
+    models = {"tiny": tiny_model_file, "locator": locator_file, "aligned": alignment_model_file}
+    data = {name: text.encode() for name, text in texts.items()}
+    return data | {f"{name}.safetensors": path.read_bytes() for name, path in models.items()}
+
+
+def cases() -> Iterator[tuple[str, str]]:
+    """A command line, and which of its inputs comes from a pipe, marked by ``@``."""
+    tiny, locator = "--model tiny.safetensors --threads 1", "--model locator.safetensors --threads 1"
+    yield from (
+        ("predict", f"@promoter.fa {tiny}"),
+        ("predict", f"promoter.fa @background.fa {tiny}"),
+        ("predict", "@alignments.sto --model aligned.safetensors"),
+        ("scan", f"@genome.fa {tiny}"),
+        ("scan", f"@genome.fa {tiny} --out o.gb"),
+        ("scan", f"@genome.gb {tiny} --out o.gb"),
+        ("scan", f"genome.fa {tiny} --bed @starts.bed"),
+        ("scan", f"@genome.fa {locator} --genes none --html o.html"),
+        ("scan", f"@genome.gb {locator} --out o.gff3"),
+        ("scan", f"genome.fa {locator} --genes @genes.gff3"),
+        ("scan", f"genome.fa {locator} --genes @genome.gb"),
+        ("explain", f"@promoter.fa {tiny}"),
+        ("explain", f"@genome.fa {tiny} --calls windows.gff3"),
+        ("explain", f"genome.fa {tiny} --calls @windows.gff3"),
+        ("explain", f"@genome.gb {locator} --calls calls.gff3"),
+        ("explain", f"genome.fa {locator} --calls calls.gff3 --genes @genes.gff3"),
+        ("summary", "a=@evaluation.tsv"),
+        ("negatives", "@promoter.fa --recipe shuffle"),
+        ("negatives", "@table.tsv --recipe shuffle"),
+    )
+    genome = "negatives", "promoter.fa --recipe genome --distance 20"
+    yield from (
+        (genome[0], f"{genome[1]} {rest}")
+        for rest in (
+            "--genome @genome.fa --starts starts.bed",
+            "--genome @genome.gb --starts starts.bed",
+            "--genome genome.fa --starts @starts.bed",
+            "--genome genome.fa --starts @starts.tsv",
+            "--genome genome.fa --starts @genes.gff3 --feature CDS",
+            "--genome genome.fa --starts @genome.gb --feature CDS",
+            "--genome genome.fa --starts starts.bed --annotation @genes.gff3",
+        )
+    )
+    for verb, more in (("audit", "--out o.tsv --no-baselines"), ("split", "--shares 60,20,20")):
+        yield verb, f"@table.tsv {more}"
+        yield from ((verb, f"--{name} @table.tsv {more}") for name in ("train", "validation", "test"))
+        classes = f"--class promoter=promoter.fa --class background=@background.fa {more}"
+        yield verb, classes
+        yield verb, classes.replace("@", "") + " --test-class promoter=@genome.fa"
+    yield "split", "@table.tsv --group-by gene --shares 60,20,20"
+    given = "--predictions predictions.tsv --labels labels.tsv --positive promoter --out o.tsv --bootstrap 9"
+    for name in ("predictions", "labels", "against"):
+        words = f"{given} --against other.tsv" if name == "against" else given
+        yield "evaluate", words.replace(f"--{name} ", f"--{name} @")
+    model = "--model tiny.safetensors --threads 1 --bootstrap 9 --out o.tsv"
+    for name in ("train", "validation", "test"):
+        yield "evaluate", f"--{name} @table.tsv {model}"
+    yield "evaluate", f"--class promoter=@promoter.fa --class background=background.fa {model}"
+    yield "evaluate", f"--test data.tsv --train @table.tsv {model}"
+    yield "evaluate", f"--test-class promoter=@promoter.fa --class background=background.fa {model}"
+    aligned = "evaluate --test alignments.sto --alignment-labels alignments.tsv --model aligned.safetensors"
+    for name in ("test", "alignment-labels"):
+        verb, words = aligned.replace(f"--{name} ", f"--{name} @").split(" ", 1)
+        yield verb, f"{words} --bootstrap 9 --out o.tsv --no-floor"
+    for name in ("train", "validation", "test"):
+        yield "calibrate", f"tiny.safetensors --{name} @table.tsv --out o.safetensors"
+    yield (
+        "calibrate",
+        "tiny.safetensors --class promoter=@promoter.fa --class background=background.fa --out o.safetensors",
+    )
+    fit = "--config config.yaml --out o.safetensors --threads 1"
+    yield "pretrain", f"@genome.fa {fit}"
+    yield "pretrain", f"genome.fa {fit}".replace("config ", "config @")
+    classes = "--class promoter=promoter.fa --class background=background.fa"
+    yield "calibrate", f"tiny.safetensors {classes} --test-class promoter=@genome.fa --out o.safetensors"
+    yield "train", f"{classes} --test-class promoter=@genome.fa {fit}"
+    yield "train", f"{classes.replace('round=', 'round=@')} {fit}"
+    yield from (("train", f"--{name} @table.tsv {fit}") for name in ("train", "validation", "test"))
+    aligned = "--train alignments.sto --alignment-labels @alignments.tsv --out o.safetensors"
+    yield "train", f"{aligned} --config alignments.yaml"
+    yield "train", f"--train table.tsv {fit}".replace("config ", "config @")
+    yield "train", f"--train table.tsv --metrics @metrics.json {fit}"
+
+
+REFUSED = (
+    ("predict", "promoter.fa --model @tiny.safetensors"),
+    ("scan", "genome.fa --model @tiny.safetensors"),
+    ("explain", "promoter.fa --model @tiny.safetensors"),
+    ("evaluate", "--test table.tsv --model @tiny.safetensors"),
+    ("evaluate", "--test table.tsv --model tiny.safetensors --against @tiny.safetensors"),
+    ("calibrate", "@tiny.safetensors --test table.tsv --out o.safetensors"),
+    ("export", "@tiny.safetensors --out o.onnx"),
+    ("models", "show @tiny.safetensors"),
+    ("models", "verify @tiny.safetensors"),
+    ("train", "--config config.yaml --train table.tsv --out o.safetensors --teacher @tiny.safetensors"),
+    ("train", "--config config.yaml --train table.tsv --out o.safetensors --init @tiny.safetensors"),
+    ("gather", "@tiny.safetensors"),
+    ("predict", "@promoter.fa promoter.fa --model tiny.safetensors"),
+    ("evaluate", "--test @table.tsv --train table.tsv --model tiny.safetensors"),
+)
+OUTPUTS = {
+    *("--out", "--html", "--json", "--multiqc", "--skipped", "--proof", "--track", "--plot", "--motifs"),
+    *("--heads", "--inputs", "--faithfulness", "--row-profile", "--pairs", "--work-dir"),
+}
+ELSEWHERE = {
+    (verb, "--backbone") for verb in ("predict", "scan", "explain", "evaluate", "calibrate", "train")
+}
+ELSEWHERE |= {("train", f"--{name}") for name in ("genome", "sites", "genes", "sheet")}  # see below
+
+
+@contextmanager
+def piped(path: Path) -> Iterator[None]:
+    """Put a pipe with the same bytes in the place of a file."""
+    reading, writing = os.pipe()
+    os.write(writing, path.read_bytes()[: 1 << 15])  # a model is refused unread
+    os.close(writing)
+    path.unlink()
+    path.symlink_to(f"/dev/fd/{reading}")
+    try:
+        yield
+    finally:
+        os.close(reading)
+
+
+@pytest.fixture
+def seqray(tmp_path, contents, monkeypatch, capfd):
+    """Run a verb in a folder of the files; gives status, messages and outputs."""
+    monkeypatch.setattr("seqray.training.train", _stop)
+    monkeypatch.setattr("seqray.training.pretrain", _stop)
+
+    def run(verb: str, words: str, name: str) -> tuple[int, str, dict[str, bytes]]:
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        monkeypatch.chdir(folder)
+        for file, data in contents.items():
+            (folder / file).unlink(missing_ok=True)
+            (folder / file).write_bytes(data)
+        marked = re.search(r"@(\S+)", words)
+        if name == "piped" and marked:
+            with piped(folder / marked[1]):
+                status = main([verb, *words.replace("@", "").split(), "--quiet"])
+        else:
+            status = main([verb, *words.replace("@", "").split(), "--quiet"])
+        out, err = capfd.readouterr()
+        made = {path.name: path.read_bytes() for path in folder.iterdir() if path.name[:2] == "o."}
+        return status, err, made | {"-": out.encode()}
+
+    return run
+
+
+def _stop(config, data, *_, **settings):
+    """Training, as far as inputs matter: what was read."""
+    known = [(one.id, one.sequence, one.label) if hasattr(one, "label") else one for one in data]
+    sys.stdout.write(f"{config} {known}")
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("verb", "words"), list(cases()))
+def test_a_pipe_gives_what_its_file_gives(seqray, verb, words):
+    status, err, expected = seqray(verb, words, "files")
+    assert status in (0, 130), err
+    assert max(map(len, expected.values())) > 100
+    assert seqray(verb, words, "piped") == (status, err, expected)
+
+
+@pytest.mark.parametrize(("verb", "words"), REFUSED)
+def test_what_cant_be_read_from_a_pipe_is_refused_in_a_line(seqray, verb, words):
+    status, err, made = seqray(verb, words, "piped")
+    assert status == 2
+    assert len(err.splitlines()) == 1
+    assert "pipe" in err
+    assert list(made) == ["-"]
+
+
+def declared(options: type[Options]) -> Iterator[tuple[str, str]]:
+    """Name and value of each option, of groups too."""
+    for one in fields(options):
+        hint = get_type_hints(options)[one.name]
+        if isinstance(hint, type) and issubclass(hint, Options):
+            yield from declared(hint)
+        for name in one.metadata.get("names", [])[:1]:
+            yield name, str(one.metadata["metavar"])
+
+
+def test_every_input_has_its_case():
+    lines = (*cases(), *REFUSED)
+    tested = {
+        (verb, word) for verb, words in lines for word in re.findall(r"--[\w-]+(?=[ =](?:\w+=)?@)", words)
+    }
+    named = {
+        (verb, name)
+        for verb in VERBS
+        for name, value in declared(request_type(verb))
+        if re.search("FILE|TABLE|FASTA|YAML|JSON|DIR|TSV", value) and name not in OUTPUTS
+    }
+    assert named - tested == ELSEWHERE
+
+
+def test_a_genome_to_learn_from_is_kept(seqray, monkeypatch, contents):
+    """Training of locators reads its files where it computes."""
+    read = {}
+
+    def stop(config, data, **settings):
+        [row] = data.rows
+        for name in (row.genome, row.sites, row.genes):
+            for _ in range(2):
+                with open_input(name) as handle:
+                    read[name] = handle.read()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("seqray.training.train_locator", stop)
+    words = (
+        "--genome genome.fa --sites starts.tsv --genes genes.gff3 --config locator.yaml --out o.safetensors"
+    )
+    for name in ("genome.fa", "starts.tsv", "genes.gff3"):
+        status, err, _ = seqray("train", words.replace(name, f"@{name}"), "piped")
+        assert (status, read[name]) == (130, contents[name]), err

@@ -1,0 +1,102 @@
+"""Standard streams that are closed, full, or of a narrow encoding: a line and exit 2, or no matter."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from seqray.cli.common.streams import sound_streams
+from seqray.cli.dispatch import main
+
+TABLE = (
+    "# model: tiny\n# threshold: 0.5, chosen\n# scanned: 1 sequence, 1000 letters, 5 windows\n"
+    "# calls: 1, 1000 per Mb\n"
+    "id\tcontig\tsite\tscore\na\tone\t5\t0.9\n"
+)
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.tsv").write_text(TABLE)
+    return tmp_path
+
+
+def full():
+    return Path("/dev/full").open("w")
+
+
+@pytest.mark.parametrize("stream", [None, full])
+def test_messages_that_nobody_reads_end_no_run(table, monkeypatch, capsys, stream):
+    monkeypatch.setattr(sys, "stderr", stream and stream())
+    assert main(["summary", "x=a.tsv", "--out", "o.tsv"]) == 0
+    assert (table / "o.tsv").read_text().startswith("sample\t")
+    assert main(["summary", "x=b.tsv", "--out", "o.tsv"]) == 2
+    assert capsys.readouterr().out == ""
+    if sys.stderr:
+        sys.stderr.close()
+
+
+@pytest.mark.parametrize(
+    ("stream", "what"),
+    [(None, "is closed; redirect it, or name a file"), (full, "can't be written (No space left on device)")],
+)
+@pytest.mark.parametrize("words", [["summary", "x=a.tsv"], ["models"], ["evaluate"], ["audit"]])
+def test_standard_output_that_cant_be_written_is_named_and_no_file_appears(
+    table, monkeypatch, capsys, stream, what, words
+):
+    rows = "".join(f"{i}\t{'xy'[i % 2]}\t{'ACGT'[i % 4] * 9}\t{i / 40}\n" for i in range(40))
+    (table / "l.tsv").write_text("id\tlabel\tsequence\tp_x\n" + rows)
+    given = [
+        "--predictions",
+        "l.tsv",
+        "--labels",
+        "l.tsv",
+        "--positive",
+        "x",
+        "--no-floor",
+        "--bootstrap",
+        "9",
+    ]
+    more = {"evaluate": [*given, "--out", "o.tsv"], "audit": ["l.tsv", "--no-baselines", "--out", "o.tsv"]}
+    monkeypatch.setattr(sys, "stdout", stream and stream())
+    assert main([*words, *more.get(words[0], ())]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == f"seqray: error: standard output: {what}"
+    assert sorted(path.name for path in table.iterdir()) == ["a.tsv", "l.tsv"]
+    if sys.stdout:
+        sys.stdout.close()
+
+
+def test_a_closed_standard_input_is_named(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["summary", "x=-"]) == 2
+    assert capsys.readouterr() == ("", "seqray: error: standard input: is closed; name a file\n")
+
+
+def test_letters_that_the_encoding_lacks_are_escaped(monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    with sound_streams():
+        sys.stdout.write("\u2265 0.5 \udce4\n")
+    assert stream.buffer.getvalue() == b"\\u2265 0.5 \\udce4\n"
+
+
+def test_an_output_never_gets_the_number_of_a_closed_stream(table):
+    program = (
+        "import sys\nfrom seqray.cli.dispatch import main\n"
+        "status = main(['summary', 'x=a.tsv', '--out', 'o.tsv'])\n"
+        "open('number', 'w').write(f'{status} {open(\"a.tsv\").fileno()}')"
+    )
+    command = [sys.executable, "-c", program]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        ["bash", "-c", 'exec "$@" <&- >&- 2>&-', "-", *command], env=environment, check=False
+    )
+    assert done.returncode == 0
+    status, number = (table / "number").read_text().split()
+    assert (status, int(number) > 2) == ("0", True)

@@ -1,0 +1,48 @@
+"""Hidden folders: whose they are, and where no locks are to be had."""
+
+import errno
+import os
+
+import pytest
+
+from seqray.io.hidden import hidden_folder
+
+
+def test_a_folder_is_empty_and_goes_with_its_content(tmp_path):
+    target = tmp_path / "a.tsv"
+    with hidden_folder(target) as folder:
+        assert folder.parent == tmp_path
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert [path.name for path in folder.iterdir()] == [".lock"]
+        (folder / "half").mkdir()
+        (folder / "half" / "a.tsv").write_text("1")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_in_its_place_is_not_followed(tmp_path):
+    target, mine = tmp_path / "a.tsv", tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("1")
+    with hidden_folder(target) as folder:
+        name = folder.name
+    (tmp_path / name).symlink_to(mine)
+    with hidden_folder(target) as folder:
+        assert folder.name != name
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "mine"])
+    assert (mine / "thesis.txt").exists()
+
+
+def test_a_file_system_without_locks_gets_folders_of_one_use(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with hidden_folder(tmp_path / "a.tsv") as one, hidden_folder(tmp_path / "a.tsv") as other:
+        assert one != other
+    assert not one.exists()
+    assert not other.exists()
+
+
+def test_a_folder_that_cant_be_made_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError), hidden_folder(tmp_path / "absent" / "a.tsv"):
+        pass
