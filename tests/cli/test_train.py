@@ -47,6 +47,7 @@ def files(tmp_path) -> Path:
     for label, sequences in examples.items():
         fasta = "".join(f">{label}{i}\n{s}\n" for i, s in enumerate(sequences))
         (tmp_path / f"{label}.fa").write_text(fasta)
+    (tmp_path / "nan.json").write_text('{"test": {"auroc": NaN}}')
     return tmp_path
 
 
@@ -166,6 +167,8 @@ def test_devices():
         (["--device", "tpu"], None, "unknown device 'tpu'; give auto, cpu, cuda or cuda:N"),
         (["--metrics", "none.json"], None, "none.json: can't be read (No such file or directory)"),
         (["--metrics", "c.yaml"], None, "c.yaml: is not valid JSON"),
+        (["--metrics", "nan.json"], None, "nan.json: 'metrics.test.auroc' is nan; give text or a finite"),
+        (["--set", "card.made=2001-01-01"], None, "'card.made' is of the type date; give text or a finite"),
         (["--out", "m.pt"], None, "m.pt: a model file ends in .safetensors"),
         (["--out", "none/m.safetensors"], None, "none/m.safetensors: can't be written: its folder"),
     ],

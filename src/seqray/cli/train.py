@@ -14,6 +14,7 @@ from seqray.cli.common import (
     SEQUENCE_FILES,
     THREADS,
     AlignmentLabelOptions,
+    ClassName,
     DataOptions,
     Options,
     Outcome,
@@ -32,6 +33,7 @@ from seqray.core import (
     Example,
     InputError,
     RunConfig,
+    check_plain,
     from_mapping,
     load_run_config,
     parse_yaml,
@@ -81,7 +83,9 @@ class GenomeOptions(Options, heading="data: genomes with sites, for a locator ('
         "several genomes: columns genome, genes, sites, species, weight[, group, inside, held_out]; paths "
         "are relative to the sheet",
     )
-    site_class: str | None = option("--site-class NAME", "class of all sites, where the files name none")
+    site_class: ClassName | None = option(
+        "--site-class NAME", "class of all sites, where the files name none"
+    )
     hold_out: tuple[str, ...] = option(
         "--hold-out NAME", "species or group that is not learned from; may be repeated"
     )
@@ -311,10 +315,14 @@ def read_metrics(path: str) -> dict[str, Any]:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"can't be read ({error.strerror})", where=path) from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InputError("is not valid JSON", where=path) from None
     if not isinstance(content, dict):
         raise InputError("is not a JSON object", where=path, remedy='write {"figure": value, ...}')
+    try:
+        check_plain(content, "metrics")
+    except ConfigError as error:
+        raise InputError(error.what, where=path, remedy=error.remedy) from None
     return content
 
 

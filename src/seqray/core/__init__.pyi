@@ -22,6 +22,7 @@ from .card import (
     describe_card as describe_card,
     headline_metric as headline_metric,
 )
+from .class_names import class_name_fault as class_name_fault
 from .column_codes import (
     GAPS as GAPS,
     MISSING as MISSING,
@@ -91,6 +92,7 @@ from .run_config import (
     load_run_config as load_run_config,
 )
 from .serialization import (
+    check_plain as check_plain,
     from_mapping as from_mapping,
     parse_yaml as parse_yaml,
     to_mapping as to_mapping,

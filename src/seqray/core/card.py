@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from seqray.core import __version__
+from seqray.core.class_names import class_name_fault
 from seqray.core.errors import ConfigError, ModelFileError
 from seqray.core.model_config import BACKBONE_SETTINGS, ModelConfig
 from seqray.core.numbers import format_interval, format_number
@@ -101,6 +102,9 @@ class Card:
     def __post_init__(self) -> None:
         _require(bool(self.name), "name", "is empty")
         _require(len(set(self.classes)) == len(self.classes), "classes", "repeats a name")
+        for name in self.classes:
+            fault = class_name_fault(name)
+            _require(not fault, "classes", f"has the name {name!r}, which {fault}")
         _require(
             len(self.classes) == self.model.classes,
             "classes",

@@ -5,13 +5,14 @@ The shape of the network is in `seqray.core.model_config`, and is available here
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from seqray.core.class_names import class_name_fault
 from seqray.core.errors import ConfigError
 from seqray.core.model_config import BackboneConfig, ModelConfig, StemConfig, require
-from seqray.core.serialization import from_mapping, parse_yaml
+from seqray.core.serialization import check_plain, from_mapping, parse_yaml
 
 __all__ = [
     "AugmentConfig",
@@ -57,7 +58,7 @@ class DataConfig:
 
     def __post_init__(self) -> None:
         require(self.window >= 1, "data.window", "is 1 or more")
-        require(bool(self.positive), "data.positive", "names a class")
+        _require_class("data.positive", self.positive)
         if self.site is not None:
             require(0 <= self.site < self.window, "data.site", "lies within the window")
         require(0 < self.validation < 0.9, "data.validation", "lies in (0, 0.9)")
@@ -199,6 +200,8 @@ class GenomesConfig:
 
     def __post_init__(self) -> None:
         require(len(set(self.classes)) == len(self.classes), "genomes.classes", "repeats a name")
+        for name in self.classes:
+            _require_class("genomes.classes", name)
         require(
             self.chunk >= 64 and self.chunk % 4 == 0, "genomes.chunk", "is a multiple of 4, and 64 or more"
         )
@@ -273,6 +276,8 @@ class RunConfig:
     seed: int = 1
 
     def __post_init__(self) -> None:
+        for one in fields(self):  # all of it is written to the model file
+            check_plain(getattr(self, one.name), one.name)
         require(1 <= self.members <= 5, "members", "lies between 1 and 5")
         require(0 <= self.seed < 2**31, "seed", "lies between 0 and 2^31 - 1")
         require(
@@ -286,13 +291,20 @@ class RunConfig:
             "requires seqray's own tokenizers, not 'model.kind: backbone'",
         )
         require(
-            bool(self.name) and not set(self.name) & set("/\\ \t\n"), "name", "is one word without slashes"
+            self.name.isprintable() and bool(self.name) and not set(self.name) & set("/\\ "),
+            "name",
+            "is one word without slashes",
         )
         require(
             self.data.window <= self.model.max_length,
             "data.window",
             f"({self.data.window}) exceeds 'model.max_length' ({self.model.max_length})",
         )
+
+
+def _require_class(key: str, name: str) -> None:
+    fault = class_name_fault(name)
+    require(not fault, key, f"is {name!r}, which {fault}")
 
 
 def load_run_config(path: str | Path) -> RunConfig:

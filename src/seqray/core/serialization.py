@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 import types
 import typing
 from collections.abc import Mapping
@@ -100,6 +101,62 @@ def from_mapping(cls: type[T], mapping: Any, key: str = "") -> T:
             hint = f"did you mean '{prefix}{near[0]}'?" if near else f"known are {', '.join(sorted(hints))}"
             raise ConfigError(f"unknown setting '{prefix}{name}'", remedy=hint)
     return cls(**{name: _convert(value, hints[name], prefix + name) for name, value in mapping.items()})
+
+
+MAX_VALUES, MAX_DEPTH = 100_000, 50
+
+
+def check_plain(value: Any, key: str) -> None:
+    """Refuse what a model file can't hold: all but text, numbers, lists and mappings of these.
+
+    It reads no more than `MAX_VALUES`, so that lists that hold themselves, or one list many times, end here.
+
+    Parameters
+    ----------
+    value
+        Plain data, or a dataclass of settings.
+    key
+        Its name, for the error.
+
+    Raises
+    ------
+    ConfigError
+        For the first value of another type, number that is not finite, or text that is no Unicode.
+    """
+    waiting: list[tuple[str, Any, int]] = [(key, value, 0)]
+    read = 0
+    while waiting:
+        name, one, depth = waiting.pop()
+        read += 1
+        if depth > MAX_DEPTH or read + len(waiting) > MAX_VALUES:
+            limit = f"more than {MAX_VALUES} values, or lists in lists {MAX_DEPTH} deep"
+            raise ConfigError(f"'{key}' holds {limit}", remedy="shorten it")
+        if dataclasses.is_dataclass(one):
+            one = {field.name: getattr(one, field.name) for field in dataclasses.fields(one)}
+        if isinstance(one, Mapping):
+            for word, inner in one.items():
+                if not _is_text(word):
+                    raise ConfigError(f"'{name}' has the key {word!r}", remedy="put text in its place")
+                waiting.append((f"{name}.{word}", inner, depth + 1))
+        elif isinstance(one, list | tuple):
+            waiting += ((f"{name}[{i}]", inner, depth + 1) for i, inner in enumerate(one))
+        elif not _is_text(one) and not _is_number(one):
+            kind = type(one).__name__
+            shown = repr(one) if isinstance(one, str | float) else f"of the type {kind}"
+            raise ConfigError(f"'{name}' is {shown}", remedy="give text or a finite number")
+
+
+def _is_text(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and bool(value.encode() or True)
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, int):  # booleans, too
+        return abs(value) < 2**63
+    return value is None or (isinstance(value, float) and math.isfinite(value))
 
 
 def to_mapping(settings: Any) -> dict[str, Any]:

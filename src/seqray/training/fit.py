@@ -16,6 +16,7 @@ from seqray.core import (
     Example,
     OnProgress,
     RunConfig,
+    check_plain,
 )
 from seqray.modelfile import (
     InitialWeights,
@@ -93,6 +94,7 @@ def train(
     """
     if config.augment.reverse_complement > 0 and not ALPHABETS[config.model.alphabet].is_nucleotide:
         raise ConfigError("'augment.reverse_complement' is for nucleotides only")
+    check_plain(metrics or {}, "metrics")
     if threads is not None:
         torch.set_num_threads(threads)
     if out is not None:

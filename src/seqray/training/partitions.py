@@ -21,6 +21,7 @@ from seqray.core import (
     InputError,
     LabeledSequence,
     RunConfig,
+    class_name_fault,
     reverse_complement,
 )
 from seqray.homology import PARTS, holdout
@@ -135,6 +136,9 @@ def check_classes(counts: Counter[str], config: RunConfig, classes: Sequence[str
     classes
         Required order of the names; None puts the positive class last.
     """
+    for name in counts:
+        if fault := class_name_fault(name):
+            raise InputError(f"the label {name!r} {fault}", remedy="rename it")
     positive = config.data.positive
     if positive not in counts:
         near = difflib.get_close_matches(positive, counts, n=1) or sorted(counts)
@@ -161,8 +165,6 @@ def _check_names(names: Sequence[str]) -> None:
     """Refuse class names that would be ambiguous in tables of predictions or figures."""
     columns: dict[str, str] = {}
     for name in names:
-        if any(sign in name for sign in "\t\r\n"):
-            raise InputError(f"label {name!r} holds a tab or a line break", remedy="rename it")
         column = "_".join(name.split())
         if column in columns:
             raise InputError(

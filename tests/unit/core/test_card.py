@@ -55,6 +55,10 @@ def test_the_positive_class_has_a_column():
     [
         ({"name": ""}, "'name' is empty"),
         ({"classes": ("promoter", "promoter")}, "'classes' repeats"),
+        ({"classes": ("promoter", "")}, "'classes' has the name '', which is empty"),
+        ({"classes": ("promoter", "a\tb")}, r"'a\\tb', which holds a tab, a line break"),
+        ({"classes": ("promoter", "\x1b[2J")}, "or another character that can't be printed"),
+        ({"classes": ("promoter", "#b")}, "'#b', which begins with #"),
         ({"classes": ("a", "b", "promoter")}, "names 3 but the network has 2"),
         ({"positive": "enhancer"}, "'enhancer'"),
         ({"window": 33}, "'window' is outside"),

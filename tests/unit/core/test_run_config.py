@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,14 @@ from hypothesis import given, strategies as st
 
 from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig, StemConfig
-from seqray.core.run_config import AugmentConfig, DataConfig, OptimizerConfig, RunConfig, load_run_config
+from seqray.core.run_config import (
+    AugmentConfig,
+    DataConfig,
+    GenomesConfig,
+    OptimizerConfig,
+    RunConfig,
+    load_run_config,
+)
 from seqray.core.serialization import from_mapping, to_mapping
 from seqray.models.build import build_network, count_parameters
 from seqray.training.trainer import trainer_settings
@@ -60,6 +69,18 @@ def test_settings_survive_yaml_and_json(config):
     mapping = to_mapping(config)
     assert from_mapping(RunConfig, yaml.safe_load(yaml.safe_dump(mapping))) == config
     assert from_mapping(RunConfig, json.loads(json.dumps(mapping))) == config
+
+
+def bomb(levels: int) -> list[Any]:
+    """A list of ten lists, each of the same ten lists, and so on: ten to the power of the levels."""
+    return [bomb(levels - 1)] * 10 if levels else []
+
+
+def own_member() -> list[Any]:
+    """A list that holds itself, as YAML can say."""
+    members: list[Any] = []
+    members.append(members)
+    return members
 
 
 @pytest.mark.parametrize(
@@ -113,7 +134,21 @@ def test_a_wrong_key_or_type_is_named(mapping, message):
         (DataConfig, {"window": 0}, "'data.window' is 1 or more"),
         (DataConfig, {"site": 81}, "'data.site' lies within the window"),
         (DataConfig, {"validation": 0.0}, "'data.validation' lies in (0, 0.9)"),
-        (DataConfig, {"positive": ""}, "'data.positive' names a class"),
+        (DataConfig, {"positive": ""}, "'data.positive' is '', which is empty"),
+        (DataConfig, {"positive": "a\x1b[2J"}, r"'data.positive' is 'a\x1b[2J', which holds a tab"),
+        (GenomesConfig, {"classes": ("#a",)}, "'genomes.classes' is '#a', which begins with #"),
+        (RunConfig, {"name": "a\udc80"}, r"'name' is 'a\udc80'"),
+        (RunConfig, {"card": {"made": date(2001, 1, 1)}}, "'card.made' is of the type date; give text or a"),
+        (RunConfig, {"card": {"data": [b"x"]}}, "'card.data[0]' is of the type bytes"),
+        (RunConfig, {"card": {"use": {"a", "b"}}}, "'card.use' is of the type set"),
+        (RunConfig, {"card": {"x": {"y": math.nan}}}, "'card.x.y' is nan; give text or a finite number"),
+        (RunConfig, {"card": {"x": -math.inf}}, "'card.x' is -inf"),
+        (RunConfig, {"card": {"x": 10**30}}, "'card.x' is of the type int"),
+        (RunConfig, {"card": {1: "x"}}, "'card' has the key 1; put text in its place"),
+        (RunConfig, {"card": {"x": "\ud800"}}, r"'card.x' is '\ud800'"),
+        (RunConfig, {"trainer": {"max_time": math.nan}}, "'trainer.max_time' is nan"),
+        (RunConfig, {"card": {"x": bomb(9)}}, "'card' holds more than 100000 values, or lists in lists"),
+        (RunConfig, {"trainer": {"x": own_member()}}, "'trainer' holds more than 100000 values, or lists"),
         (DataConfig, {"flank": -1}, "'data.flank' is 0 or more"),
         (AugmentConfig, {"shift": -1}, "'augment.shift' is 0 or more"),
         (AugmentConfig, {"mask": 1.0}, "'augment.mask' lies in [0, 1)"),

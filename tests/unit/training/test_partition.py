@@ -143,7 +143,7 @@ def test_what_cannot_be_trained_on_is_refused(motif_task, make_config):
         ([replace(e, split="test") for e in data], "no example to train on"),
         (one_label, "all examples have the label 'promoter'"),
         ([*one_label, example("A" * 40, "background")], "label 'background' has one example"),
-        ([*one_label, *[example("A" * 40, "a\tb")] * 2], r"label 'a\tb' holds a tab or a line break"),
+        ([*one_label, *[example("A" * 40, "a\tb")] * 2], r"the label 'a\tb' holds a tab, a line break"),
         ([replace(e, split="dev") for e in data], "unknown split 'dev'; give train, validation, test"),
         (
             [e for e in data if e.label == "background"],

@@ -3,6 +3,7 @@ from .alignments import (
     RowOptions as RowOptions,
 )
 from .argument_types import (
+    ClassName as ClassName,
     Number as Number,
     PositiveInt as PositiveInt,
     Probability as Probability,

@@ -6,6 +6,8 @@ import argparse
 import math
 from typing import Annotated, Literal
 
+from seqray.core import class_name_fault
+
 
 def _positive_int(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
@@ -43,8 +45,15 @@ def _probability(text: str) -> float:
     return value
 
 
+def _class_name(text: str) -> str:
+    if fault := class_name_fault(text):
+        raise argparse.ArgumentTypeError(f"{text!r} {fault}")
+    return text
+
+
 PositiveInt = Annotated[int, _positive_int]
 WholeNumber = Annotated[int, _whole_number]
 AutoOrPositiveInt = Annotated[int | Literal["auto"], _auto_or_positive_int]
 Number = Annotated[float, _number]
 Probability = Annotated[float, _probability]
+ClassName = Annotated[str, _class_name]

@@ -6,7 +6,16 @@ import argparse
 from fractions import Fraction
 from typing import Annotated, ClassVar, Literal
 
-from seqray.cli.common import ALPHABET, SKIPPED_HELP, Options, PositiveInt, Request, WholeNumber, option
+from seqray.cli.common import (
+    ALPHABET,
+    SKIPPED_HELP,
+    ClassName,
+    Options,
+    PositiveInt,
+    Request,
+    WholeNumber,
+    option,
+)
 from seqray.datasets.negatives import RECIPES, NegativeOptions
 
 STARTS = ("gene", "pseudogene", "mRNA", "transcript", "promoter", "TSS")
@@ -85,8 +94,8 @@ class TableOutput(Options, heading="output"):
     format: Literal["tsv", "fasta"] | None = option(
         "--format", "format of an output without a known suffix, such as '-' (default: tsv)"
     )
-    label_positive: str = option("--label-positive LABEL", "label of positives", "promoter")
-    label: str = option("--label-negative LABEL", "label of negatives", DEFAULTS.label)
+    label_positive: ClassName = option("--label-positive LABEL", "label of positives", "promoter")
+    label: ClassName = option("--label-negative LABEL", "label of negatives", DEFAULTS.label)
 
 
 class PositiveOptions(Options, heading="records"):
