@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import random
 import subprocess
 import sys
@@ -460,3 +461,10 @@ def test_a_packed_table_comes_from_a_pipe(folder):
     )
     assert packed == plain
     assert packed
+
+
+def test_file_names_in_another_encoding_are_read_and_written(folder, tmp_path):
+    source, out = (tmp_path / os.fsdecode(name) for name in (b"Erg\xe4nzung.fa", b"\xe4.tsv"))
+    source.write_bytes((folder / "positives.fa").read_bytes())
+    assert main(["negatives", str(source), "--recipe", "shuffle", "--out", str(out)]) == 0
+    assert "Erg?nzung.fa" in out.read_text().splitlines()[1]

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import os
 import random
 import re
 import signal
@@ -343,6 +344,7 @@ def test_ctrl_c_in_mid_run_leaves_no_output(tiny_model_file, tmp_path):
         (["-o", "calls.txt"], "calls.txt: does not end in the suffix of a known format"),
         (["-o", "no/such/folder.bed"], "directory doesn't exist"),
         (["-o", "-", "-o", "-"], "named twice"),
+        (["--bed", os.devnull], "/dev/null: contains no parts to scan; leave it out to scan all"),
         (["--track", "x.wig"], "x.wig: does not end in the suffix of a known track"),
         (["--duplicates", "keep"], "use --duplicates rename"),
         (["--stride", "0"], "--stride"),
@@ -355,6 +357,12 @@ def test_what_can_t_be_done_is_one_line(scan, genome, tmp_path, monkeypatch, wor
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert message in err
     assert [path.name for path in tmp_path.iterdir()] == ["genome.fa"]
+
+
+def test_a_bed_file_without_parts_scans_nothing_where_that_is_allowed(scan, genome):
+    status, out, err = scan(genome, "--bed", os.devnull, "--allow-empty")
+    assert status == 0, err
+    assert [line[:3] for line in out.splitlines() if line[0] != "#"] == ["id\t"]
 
 
 def test_a_format_for_names_that_do_not_tell(scan, genome, tmp_path):

@@ -243,9 +243,8 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
         yield cast(BinaryIO, _StandardOutput())
         flush_standard_output()
         return
-    where, compress = str(path), Path(path).suffix == ".gz"
-    target = Path(os.path.realpath(path))
-    in_place = target.exists() and not target.is_file()
+    where, compress, in_place = str(path), Path(path).suffix == ".gz", is_stream(path)
+    target = Path(path if in_place else os.path.realpath(path))
     if target.is_file() and not os.access(target, os.W_OK):
         raise InputError("can't be written (it is read-only)", where=where)
     with ExitStack() as stack:
@@ -255,6 +254,14 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
         if not in_place:
             raise_if_terminated()
             publish(working, target, where)
+
+
+def is_stream(path: str | Path) -> bool:
+    """Whether a path is a pipe, a device or a folder, which no file can replace.
+
+    Asks for the path itself, because what ``/dev/fd/63`` links to is no path.
+    """
+    return os.path.exists(path) and not os.path.isfile(path)
 
 
 def enter_hidden_folder(stack: ExitStack, target: Path, where: str) -> Path:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from seqray.core import InputError, raise_if_terminated, signals_held
-from seqray.io.files import enter_hidden_folder, flush_standard_output, publish
+from seqray.io.files import enter_hidden_folder, flush_standard_output, is_stream, publish
 
 
 class _Output(NamedTuple):
@@ -40,7 +40,7 @@ class Staging:
         can't be written or was staged before.
         """
         name, real = str(target), Path(os.path.realpath(target))
-        if name == "-" or (real.exists() and not real.is_file() and not real.is_dir()):
+        if name == "-" or (is_stream(target) and not real.is_dir()):
             return target
         if real.is_dir():
             raise InputError("is a directory", where=name, remedy="give a file")
