@@ -2,13 +2,13 @@
 
     python benchmarks/engines.py --threads 1 --rounds 9
 
-Shipped models of 81 and 251 letters. ``predict`` is `seqray.inference.score_ragged` on sequences of unequal
-lengths, so that batches are padded and masked; ``scan`` is `score_codes` on overlapping windows of one random
-sequence. Both from letter codes to calibrated probabilities, by batches of the size told. All engines take
-turns, in another order each round; a figure is the median of the rounds, with quartiles. Float32 throughout,
-but for the rows that say bf16. Seconds are those of the processor, all threads together, which other programs
-on the machine change little. Start is the time from a loaded model to the first answer, measured once: it
-holds making the graph, which torch does not need.
+Shipped models of 81 and 251 letters. ``predict`` is `seqray.inference.score_ragged` on sequences of
+unequal lengths, so that batches are padded and masked; ``scan`` is `score_codes` on overlapping windows
+of one random sequence. Both from letter codes to calibrated probabilities, as many sequences at a time as
+told. All engines take turns, in another order each round; a figure is the median of the rounds, with
+quartiles. Float32 throughout, but for the rows that say bf16. Seconds are those of the processor, all
+threads together, which other programs on the machine change little. Start is the time from a loaded model
+to the first answer, measured once: it holds making the graph, which torch does not need.
 """
 
 from __future__ import annotations
@@ -76,9 +76,10 @@ def works(model: TrainedModel, batch: int, precision: Precision) -> dict[str, Wo
     """Return the two kinds of work of one engine."""
     window, count = model.card.window, COUNTS[batch]
     ragged, strided = unequal(window, count), windows(window, count)
+    parts = [slice(start, start + batch) for start in range(0, count, batch)]
     return {
-        "predict": lambda: score_ragged(model, ragged, batch, precision),
-        "scan": lambda: score_codes(model, strided, batch_size=batch, precision=precision),
+        "predict": lambda: [score_ragged(model, ragged[part], "auto", precision) for part in parts],
+        "scan": lambda: [score_codes(model, strided[part], precision=precision) for part in parts],
     }
 
 

@@ -1,4 +1,4 @@
-"""The score of a record is a function of the record alone, to 1e-5 in float32."""
+"""The score of a record is a function of the record alone, to 1e-5 in float32; settings change no bit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from hypothesis import given, settings, strategies as st
 from seqray.core.card import Card
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.records import SequenceRecord
-from seqray.inference.sequences import predict_records, score_codes
+from seqray.explanations import ExplainOptions, explain_records
+from seqray.explanations.attribution import METHODS
+from seqray.inference import with_engine
+from seqray.inference.sequences import ACTIVATION_BYTES, predict_records, score_codes
 from seqray.modelfile import TrainedModel
 from seqray.models.build import build_model
 
@@ -79,19 +82,70 @@ def test_lengths_shared_by_many_or_few_make_no_difference(name, length, seed):
     np.testing.assert_allclose(score(MODELS[name], batch), alone(MODELS[name], batch), rtol=0, atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("name", SHAPES)
-def test_threads_change_nothing(name):
-    codes = np.random.default_rng(5).integers(0, 5, (60, WINDOW)).astype(np.uint8)
+@pytest.fixture
+def set_threads():
+    """Set torch's number of threads; it is put back."""
     threads = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("name", SHAPES)
+def test_neither_threads_nor_a_batch_size_change_a_bit(name, precision, set_threads, monkeypatch):
+    monkeypatch.setitem(ACTIVATION_BYTES, "cpu", 1 << 18)  # several batches
+    rng = np.random.default_rng(5)
+    codes = rng.integers(0, 5, (60, WINDOW)).astype(np.uint8)
+    batch = ["".join(rng.choice(list("ACGTN"), n)) for n in rng.integers(SHORTEST, WINDOW + 1, 60)]
     results = []
-    try:
-        for number in (1, 2):
-            torch.set_num_threads(number)
-            results.append(score_codes(MODELS[name], codes))
-    finally:
-        torch.set_num_threads(threads)
+    for threads, size in ((1, "auto"), (1, 1), (2, 7), (3, 64), (8, "auto")):
+        set_threads(threads)
+        windows = score_codes(MODELS[name], codes, batch_size=size, precision=precision)
+        results.append((windows, score(MODELS[name], batch, batch_size=size, precision=precision)))
+        assert torch.get_num_threads() == threads
+    for windows, records in results[1:]:
+        np.testing.assert_array_equal(windows, results[0][0])
+        np.testing.assert_array_equal(records, results[0][1])
+
+
+def test_a_batch_is_computed_by_one_thread(set_threads, monkeypatch):
+    """Small networks rarely show how many threads shared a sum, so that they are counted here."""
+    monkeypatch.setitem(ACTIVATION_BYTES, "cpu", 1 << 18)
+    model, counts = MODELS["stem"], []
+    hook = model.networks[0].register_forward_hook(lambda *_: counts.append(torch.get_num_threads()))
+    set_threads(3)
+    score_codes(model, np.zeros((60, WINDOW), dtype=np.uint8))
+    score(model, ["A" * n for n in range(10, WINDOW)])
+    records = [SequenceRecord("r", "ACGTTGCA" * 4)]
+    list(explain_records(model, records, ExplainOptions(methods=("rollout", "integrated-gradients", "ism"))))
+    hook.remove()
+    assert set(counts) == {1}
+    assert torch.get_num_threads() == 3
+
+
+@pytest.mark.parametrize("engine", ["onnx", "openvino"])
+def test_neither_threads_nor_a_batch_size_change_a_bit_of_another_engine(engine, set_threads, monkeypatch):
+    monkeypatch.setitem(ACTIVATION_BYTES, "cpu", 1 << 18)
+    codes = np.random.default_rng(6).integers(0, 5, (60, WINDOW)).astype(np.uint8)
+    results = []
+    for threads, size in ((1, "auto"), (2, 7), (3, 1)):
+        set_threads(threads)
+        results.append(score_codes(with_engine(MODELS["rotary, grouped"], engine), codes, batch_size=size))
     for result in results[1:]:
-        np.testing.assert_allclose(result, results[0], rtol=0, atol=TOLERANCE)
+        np.testing.assert_array_equal(result, results[0])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_threads_change_no_bit_of_an_explanation(method, set_threads, monkeypatch):
+    monkeypatch.setitem(ACTIVATION_BYTES, "cpu", 1 << 18)
+    record = SequenceRecord("r", "".join(np.random.default_rng(7).choice(list("ACGT"), WINDOW)))
+    options = ExplainOptions(methods=(method,), shuffles=0)
+    found = []
+    for threads in (1, 3):
+        set_threads(threads)
+        [explanation] = explain_records(MODELS["stem"], [record], options)
+        found.append((explanation.probability, explanation.scores.tolist()))
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("name", SHAPES)

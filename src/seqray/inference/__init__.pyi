@@ -6,6 +6,7 @@ from .alignments import (
 from .engines import Engine as Engine, with_engine as with_engine
 from .labeled import known_context as known_context, model_probabilities as model_probabilities
 from .locators import CHUNK as CHUNK, Strand as Strand, StrandScorer as StrandScorer
+from .parallel import map_batches as map_batches
 from .predictions import (
     BatchSize as BatchSize,
     Precision as Precision,

@@ -2,7 +2,8 @@
 
 Each alignment is cropped to what the model reads (`seqray.core.msa.crop_alignment`: the query and the rows
 that differ most, and the columns with most letters), then scored by itself: its neighbors in a batch and the
-padding change no probability by more than float32 rounding.
+padding change no probability by more than float32 rounding. On the CPU, the number of threads and the batch
+size that is asked for change no bit.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ import numpy as np
 import torch
 
 from seqray.calibration import apply_isotonic
-from seqray.core import Alignment, Codes, ConfigError, Floats
+from seqray.core import Alignment, Codes, ConfigError, Floats, Ints
 from seqray.core.msa import crop_alignment
 from seqray.core.results import Prediction
+from seqray.inference.parallel import map_batches
 from seqray.inference.predictions import BatchSize, Precision, PredictOptions, prediction_builder
-from seqray.inference.sequences import compute_precision
+from seqray.inference.sequences import chosen_batch, compute_precision
 from seqray.modelfile import TrainedModel
 from seqray.models import AxialTransformer, collate, size_buckets
 from seqray.models.tokenizers import AlignmentTokenizer
@@ -109,12 +111,15 @@ def score_alignments(
     fitted = [crop_alignment(one, depth, model.card.window, config.row_choice) for one in alignments]
     tokens = [tokenizer.encode(one.codes) for one in fitted]
     result = np.empty((len(tokens), config.classes))
-    size = len(tokens) if batch_size == "auto" else batch_size
-    with compute_precision(model.device, precision), torch.inference_mode():
-        for indices in size_buckets([one.shape for one in tokens], size, TOKENS_AT_ONCE):
-            batch = collate([tokens[i] for i in indices]).to(model.device)
+    size = chosen_batch(batch_size, model.device) or len(tokens)
+
+    def compute(indices: Ints) -> None:
+        batch = collate([tokens[i] for i in indices]).to(model.device)
+        with compute_precision(model.device, precision), torch.inference_mode():
             logits = model.logits(batch.tokens, *batch.masks)
             result[indices] = torch.softmax(logits.double(), dim=-1).cpu().numpy()
+
+    map_batches(compute, size_buckets([one.shape for one in tokens], size, TOKENS_AT_ONCE), model.device)
     return apply_isotonic(result, model.card)
 
 

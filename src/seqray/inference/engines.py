@@ -1,11 +1,12 @@
 """Computes the logits of a model by torch, ONNX Runtime or OpenVINO.
 
 Only `TrainedModel.logits` is replaced; tokens, batches, calibration and flags stay the same. ONNX Runtime
-and OpenVINO compute on the CPU, with as many threads as torch.
+and OpenVINO compute on the CPU, a batch in one thread, and as many batches at a time as torch has threads.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -82,7 +83,13 @@ def with_engine(model: TrainedModel, engine: Engine = "torch", precision: Precis
         raise ConfigError(f"the engine '{engine}' computes on the CPU", remedy="use the device cpu")
     start = RUNNERS[engine](precision)
     # The graph without a mask is faster but suits only a scan, so each graph is made at its first use.
-    graph = cache(lambda masked: start(build_graph(model, masked=masked).SerializeToString()))
+    graphs = cache(lambda masked: start(build_graph(model, masked=masked).SerializeToString()))
+    making = threading.Lock()
+
+    def graph(masked: bool) -> Run:
+        with making:
+            return graphs(masked)
+
     changed = EngineModel(model.card, model.networks, model.sha256, model.context, graph=graph)
     if precision == "fp32":
         facts = model.card.self_test or make_self_test(model)  # a model that was never saved has none
@@ -100,7 +107,7 @@ def _onnx_runtime(precision: Precision) -> Callable[[bytes], Run]:
 
     def start(content: bytes) -> Run:
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = torch.get_num_threads()
+        options.intra_op_num_threads = 1  # of a batch: see `seqray.inference.parallel`
         options.log_severity_level = 3  # errors only
         session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         return lambda inputs: np.asarray(session.run(["logits"], inputs)[0])
@@ -113,20 +120,21 @@ def _openvino(precision: Precision) -> Callable[[bytes], Run]:
         import openvino
     except ModuleNotFoundError:
         raise missing_package("openvino", "openvino") from None
-    return partial(_start_openvino, openvino, precision)
+    return partial(_start_openvino, openvino, precision, torch.get_num_threads())
 
 
-def _start_openvino(openvino: Any, precision: Precision, content: bytes) -> Run:
+def _start_openvino(openvino: Any, precision: Precision, threads: int, content: bytes) -> Run:
     core = openvino.Core()
     settings = {
         # By default OpenVINO rounds to bf16 on processors that support it.
         "INFERENCE_PRECISION_HINT": "bf16" if precision == "bf16" else "f32",
-        "INFERENCE_NUM_THREADS": torch.get_num_threads(),
-        "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_NUM_THREADS": threads,
+        "NUM_STREAMS": threads,  # so that a batch has one thread: see `seqray.inference.parallel`
     }
-    request = core.compile_model(core.read_model(content), "CPU", settings).create_infer_request()
+    compiled, own = core.compile_model(core.read_model(content), "CPU", settings), threading.local()
 
     def run(inputs: dict[str, np.ndarray]) -> np.ndarray:
+        request = own.request = getattr(own, "request", None) or compiled.create_infer_request()
         request.infer(inputs)
         return request.get_tensor("logits").data.copy()  # the next call overwrites it
 

@@ -24,7 +24,8 @@ class PredictOptions:
     Attributes
     ----------
     batch_size
-        Records computed at once; ``auto`` keeps the largest activation in the processor's fast range.
+        Records computed at once on a GPU; ``auto`` keeps the largest activation in its fast range, as it is
+        always done on the CPU.
     precision
         ``bf16`` is faster on processors that support it and moves logits by about 0.01.
     threshold

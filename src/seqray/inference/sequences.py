@@ -1,7 +1,8 @@
 """Classify records: a trained model and sequences no longer than its window give predictions.
 
 The score of a record is a function of the record alone: batches are cut by length and padding is masked,
-so neighbors, order and batch size change no probability by more than float32 rounding.
+so neighbors and order change no probability by more than float32 rounding. On the CPU, the number of threads
+and the batch size that is asked for change no bit.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from torch import Tensor
 from seqray.calibration import apply_isotonic
 from seqray.core import Codes, Floats, InputError, Ints, ModelConfig, SequenceRecord
 from seqray.core.results import Prediction
+from seqray.inference.parallel import map_batches, one_thread
 from seqray.inference.predictions import BatchSize, Precision, PredictOptions, prediction_builder
 from seqray.io.sequences import describe_record
 from seqray.modelfile import TrainedModel
@@ -103,13 +105,25 @@ def score_codes(
     probabilities = np.empty((count, model.card.model.classes))
     if count == 0:
         return probabilities
-    size = micro_batch(model.card.model, length, device) if batch_size == "auto" else batch_size
-    with compute_precision(device, precision):
-        for start in range(0, count, size):
-            part = codes[start : start + size]
-            tokens = torch.from_numpy(tokenizer.encode_codes(pad_batch(part, size)))
+    size = chosen_batch(batch_size, device) or micro_batch(model.card.model, length, device)
+
+    def compute(start: int) -> None:
+        part = codes[start : start + size]
+        tokens = torch.from_numpy(tokenizer.encode_codes(pad_batch(part, size)))
+        with compute_precision(device, precision):
             probabilities[start : start + size] = _probabilities(model, tokens.to(device))[: len(part)]
+
+    map_batches(compute, range(0, count, size), device)
     return apply_isotonic(probabilities, model.card)
+
+
+def chosen_batch(batch_size: BatchSize, device: torch.device) -> int | None:
+    """Size of the batches, or None where the work decides.
+
+    So it is on the CPU, whatever was asked for: the last digits of a result depend on the size of its batch,
+    and must not depend on a setting.
+    """
+    return None if batch_size == "auto" or device.type == "cpu" else batch_size
 
 
 def pad_batch(codes: Codes, size: int) -> Codes:
@@ -212,20 +226,24 @@ def score_ragged(
     tokenizer, device, config = model.tokenizer, model.device, model.card.model
     tokens = [tokenizer.encode_codes(one) for one in codes]
     probabilities = np.empty((len(codes), config.classes))
-    with compute_precision(device, precision):
-        for group in _one_length_or_rest(np.array([len(one) for one in codes])):
-            lengths = np.array([len(tokens[i]) for i in group])
-            if batch_size == "auto":
-                # Activations grow a little slower than tokens, so the shortest sequence gives a safe rate.
-                shortest = min(len(codes[i]) for i in group)
-                size = micro_batch(config, shortest, device)
-                buckets = size_buckets(lengths, size, size * int(lengths.min()))
-            else:
-                buckets = size_buckets(lengths, batch_size, batch_size * int(lengths.max()))
-            for bucket in buckets:
-                rows = group[bucket]
-                batch = collate([tokens[i] for i in rows]).to(device)
-                probabilities[rows] = _probabilities(model, batch.tokens, *batch.masks)
+    size = chosen_batch(batch_size, device)
+    batches: list[Ints] = []
+    for group in _one_length_or_rest(np.array([len(one) for one in codes])):
+        lengths = np.array([len(tokens[i]) for i in group])
+        if size is None:
+            # Activations grow a little slower than tokens, so the shortest sequence gives a safe rate.
+            most = micro_batch(config, min(len(codes[i]) for i in group), device)
+            buckets = size_buckets(lengths, most, most * int(lengths.min()))
+        else:
+            buckets = size_buckets(lengths, size, size * int(lengths.max()))
+        batches += [group[bucket] for bucket in buckets]
+
+    def compute(rows: Ints) -> None:
+        batch = collate([tokens[i] for i in rows]).to(device)
+        with compute_precision(device, precision):
+            probabilities[rows] = _probabilities(model, batch.tokens, *batch.masks)
+
+    map_batches(compute, batches, device)
     return apply_isotonic(probabilities, model.card)
 
 
@@ -244,10 +262,14 @@ def _probabilities(model: TrainedModel, tokens: Tensor, mask: Tensor | None = No
 
 @contextmanager
 def compute_precision(device: torch.device, precision: Precision) -> Iterator[None]:
-    """Autocast to bf16, or float32 that is float32: a GPU's convolutions would round to TF32 by default."""
+    """Compute in bf16, or in float32 that is float32; in one thread on the CPU.
+
+    A GPU's convolutions would round to TF32 by default. For the threads see `seqray.inference.parallel`.
+    """
     if device.type == "cpu":
         keep_freed_memory()
     with ExitStack() as stack:
+        stack.enter_context(one_thread(device))
         if precision == "bf16":
             stack.enter_context(torch.autocast(device.type, dtype=torch.bfloat16))
         elif device.type == "cuda":

@@ -42,7 +42,9 @@ class DeviceOptions(Options, heading="computing"):
 class BatchOptions(DeviceOptions):
     """Where a model computes, and how many sequences at a time."""
 
-    batch_size: AutoOrPositiveInt = option("--batch-size N|auto", "sequences per batch", "auto")
+    batch_size: AutoOrPositiveInt = option(
+        "--batch-size N|auto", "sequences per batch of a GPU; no effect on a CPU", "auto"
+    )
 
 
 class PrecisionOptions(BatchOptions):

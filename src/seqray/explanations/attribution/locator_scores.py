@@ -20,6 +20,7 @@ from seqray.explanations.attribution.gradients import mean_slope
 from seqray.explanations.attribution.letters import shares, spread_over_stretch, without_letters
 from seqray.explanations.attribution.targets import LocatorTarget
 from seqray.explanations.options import MethodSettings
+from seqray.inference import compute_precision
 from seqray.models import LETTERS
 
 
@@ -107,11 +108,12 @@ def input_effects(target: LocatorTarget, codes: Codes) -> tuple[Floats, Floats]:
     codes
         (n,) letter codes.
     """
-    letters = target.letters_of(codes[None])
-    end = target.network.embed(letters, target.tracks_of(1))
-    start = without_letters(end)
-    start[..., LETTERS:] = 0
-    [effect] = ((end - start) * _slope(target, letters, end)).double().cpu().numpy()  # (L, 4 + T)
+    with compute_precision(target.model.device, "fp32"):
+        letters = target.letters_of(codes[None])
+        end = target.network.embed(letters, target.tracks_of(1))
+        start = without_letters(end)
+        start[..., LETTERS:] = 0
+        [effect] = ((end - start) * _slope(target, letters, end)).double().cpu().numpy()  # (L, 4 + T)
     inside = effect[target.phase : target.phase + len(codes)]
     return inside[:, :LETTERS].sum(axis=1), inside[:, LETTERS:].T
 

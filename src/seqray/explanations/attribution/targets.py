@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from seqray.core import Bools, Codes, ConfigError, Floats, Ints
-from seqray.inference import compute_precision, micro_batch, pad_batch
+from seqray.inference import compute_precision, map_batches, micro_batch, pad_batch
 from seqray.modelfile import SequenceNetwork, TrainedModel
 from seqray.models import AxialTransformer, LocatorTransformer, collate, size_buckets
 from seqray.models.tokenizers import FIRST_LETTER, MASK
@@ -85,7 +85,7 @@ class _Target(Generic[Net]):
         return log_odds(logits.float(), self.target, self.model.card.temperature)
 
 
-def token_batches(model: TrainedModel, codes: Codes, *, pad: bool = False) -> Iterator[tuple[slice, Tensor]]:
+def token_batches(model: TrainedModel, codes: Codes) -> Iterator[tuple[slice, Tensor]]:
     """Yield slices of the records, each with its tokens (B, L) on the device of the model.
 
     Parameters
@@ -94,28 +94,31 @@ def token_batches(model: TrainedModel, codes: Codes, *, pad: bool = False) -> It
         A model of sequences.
     codes
         (N, n) letter codes of records of one length.
-    pad
-        Whether the last batch repeats records to be as large as the others.
     """
-    size = micro_batch(model.card.model, codes.shape[1], model.device)
+    size = _records_at_once(model, codes)
     with compute_precision(model.device, "fp32"):
         for start in range(0, len(codes), size):
-            part = codes[start : start + size]
-            tokens = model.tokenizer.encode_codes(pad_batch(part, size) if pad else part)
+            tokens = model.tokenizer.encode_codes(codes[start : start + size])
             yield slice(start, start + size), torch.from_numpy(tokens).to(model.device)
+
+
+def _records_at_once(model: TrainedModel, codes: Codes) -> int:
+    return micro_batch(model.card.model, codes.shape[1], model.device)
 
 
 class AttributionTarget(_Target[SequenceNetwork]):
     """What is explained of sequences: the log-odds of class ``target`` by one ``network`` of a ``model``."""
 
-    @torch.inference_mode()
     def of_codes(self, codes: Codes) -> Floats:
         """Letter codes (N, n) to log-odds (N,)."""
-        result = np.empty(len(codes))
-        for rows, tokens in token_batches(self.model, codes, pad=True):
-            values = self.of_logits(self.network(tokens).logits)
-            result[rows] = values[: len(result[rows])].double().cpu().numpy()
-        return result
+        return _in_parts(self._score, codes, _records_at_once(self.model, codes), self.model.device)
+
+    @torch.inference_mode()
+    def _score(self, codes: Codes) -> Floats:
+        padded = pad_batch(codes, _records_at_once(self.model, codes))
+        with compute_precision(self.model.device, "fp32"):
+            tokens = torch.from_numpy(self.model.tokenizer.encode_codes(padded)).to(self.model.device)
+            return self.of_logits(self.network(tokens).logits)[: len(codes)].double().cpu().numpy()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,19 +162,20 @@ class LocatorTarget(_Target[LocatorTransformer]):
         """Scores (N, L) of all that is read, as those of the n letters of the stretch."""
         return scores[:, self.phase : self.phase + length].double().cpu().numpy()
 
-    @torch.inference_mode()
     def of_codes(self, codes: Codes) -> Floats:
         """Letter codes (N, n) to scores (N,)."""
-        result = np.empty(len(codes))
-        for rows in self.batches(codes):
-            letters = self.letters_of(codes[rows])
+        return _in_parts(self._score, codes, _stretches_at_once(codes), self.model.device)
+
+    @torch.inference_mode()
+    def _score(self, codes: Codes) -> Floats:
+        with compute_precision(self.model.device, "fp32"):
+            letters = self.letters_of(codes)
             logits = self.network(letters, self.tracks_of(len(letters))).logits[:, self.site]
-            result[rows] = self.of_logits(logits).double().cpu().numpy()
-        return result
+            return self.of_logits(logits).double().cpu().numpy()
 
     def batches(self, codes: Codes) -> Iterator[slice]:
         """Slices of the stretches that are computed at once."""
-        size = max(1, TOKENS_AT_ONCE // codes.shape[1])
+        size = _stretches_at_once(codes)
         with compute_precision(self.model.device, "fp32"):
             for start in range(0, len(codes), size):
                 yield slice(start, min(start + size, len(codes)))
@@ -179,6 +183,16 @@ class LocatorTarget(_Target[LocatorTransformer]):
     def _added(self, length: int) -> tuple[int, int]:
         """Letters added before and behind."""
         return self.phase, -(self.phase + length) % self.network.stem.stride
+
+
+def _stretches_at_once(codes: Codes) -> int:
+    return max(1, TOKENS_AT_ONCE // codes.shape[1])
+
+
+def _in_parts(score: Callable[[Codes], Floats], codes: Codes, size: int, device: torch.device) -> Floats:
+    """Scores (N,) of codes (N, n), some rows at a time."""
+    parts = [codes[start : start + size] for start in range(0, len(codes), size)]
+    return np.concatenate([np.empty(0), *map_batches(score, parts, device)])
 
 
 LetterTarget = AttributionTarget | LocatorTarget
@@ -247,13 +261,16 @@ class AlignmentTarget(_Target[AxialTransformer]):
     def _keep(self, rows: Bools) -> Ints:
         return self.tokens[rows][:, np.append(True, self.letters()[rows].any(axis=0))]
 
-    @torch.inference_mode()
     def _score(self, variants: Sequence[Ints]) -> Floats:
         result = np.empty(len(variants))
-        shapes = [one.shape for one in variants]
-        with compute_precision(self.model.device, "fp32"):
-            for indices in size_buckets(shapes, len(variants), TOKENS_AT_ONCE):
-                batch = collate([variants[i] for i in indices]).to(self.model.device)
+        device = self.model.device
+
+        def compute(indices: Ints) -> None:
+            with compute_precision(device, "fp32"), torch.inference_mode():
+                batch = collate([variants[i] for i in indices]).to(device)
                 logits = self.network(batch.tokens, *batch.masks).logits
                 result[indices] = self.of_logits(logits).double().cpu().numpy()
+
+        shapes = [one.shape for one in variants]
+        map_batches(compute, size_buckets(shapes, len(variants), TOKENS_AT_ONCE), device)
         return result
