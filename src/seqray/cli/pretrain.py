@@ -16,7 +16,7 @@ from seqray.cli.common import (
     use_threads,
 )
 from seqray.cli.train import CONFIG, INTERRUPTED, FitOptions, configure, report_interruption
-from seqray.core import ALPHABETS
+from seqray.core import ALPHABETS, load_run_config
 
 if TYPE_CHECKING:
     from seqray.core import RunConfig
@@ -36,7 +36,7 @@ class PretrainRequest(Request):
 
 def run(request: PretrainRequest) -> Outcome:
     """Pre-train, save, and sum up on standard error."""
-    config = configure(request.config, request.fit)
+    config = configure(load_run_config(request.config), request.fit)
     out = Path(request.out)
     check_files(request.input, [request.out])
     data = read_unlabeled(request, config)

@@ -27,6 +27,7 @@ from seqray.cli.common import (
     option,
     use_threads,
 )
+from seqray.cli.train_settings import choose_config, in_alphabet, model_name, read_examples, write_config
 from seqray.core import (
     ALPHABETS,
     ConfigError,
@@ -104,7 +105,13 @@ class GenomeOptions(Options, heading="data: genomes with sites, for a locator ('
 class TrainRequest(Request):
     """Options of ``seqray train``."""
 
-    config: str = CONFIG
+    config: str | None = option(
+        "--config YAML", "settings of the model and its training (default: chosen from the data)"
+    )
+    like: str | None = option(
+        "--like NAME|FILE", "take the settings of this model, with the classes and the length of the data"
+    )
+    save_config: str | None = option("--save-config YAML", "write the settings of this run, for --config")
     data: DataOptions
     genomes: GenomeOptions
     labels: AlignmentLabelOptions
@@ -127,11 +134,11 @@ class TrainRequest(Request):
 
 def run(request: TrainRequest) -> Outcome:
     """Train, save, and sum up on standard error."""
-    beside = (request.config, request.labels.alignment_labels, request.teacher, request.init, request.metrics)
-    check_files(request.data.files() + request.genomes.files(), [request.out], beside=beside)
-    config = configure(request.config, request.fit, members=request.members, backbone=request.backbone)
-    learn = learn_genomes if config.model.kind == "locator" else learn_examples
-    training = learn(request, config)
+    beside = (request.config, request.like, request.labels.alignment_labels)
+    beside += (request.teacher, request.init, request.metrics)
+    outputs = [request.out, request.save_config]
+    check_files(request.data.files() + request.genomes.files(), outputs, beside=beside)
+    training = learn(request)
     metrics = read_metrics(request.metrics) if request.metrics else None
     from seqray.modelfile import load_initial_weights, locate_model
     from seqray.training import is_main_process
@@ -175,20 +182,53 @@ class Training:
     summary: Callable[[TrainResult, str], list[str]]
 
 
-def learn_examples(request: TrainRequest, config: RunConfig) -> Training:
-    """Read labeled sequences or alignments, and the teacher.
-
-    Raises
-    ------
-    ConfigError
-        Where genomes are given.
-    """
+def learn(request: TrainRequest) -> Training:
+    """Read or choose the settings, and read the data."""
+    if request.config is None:
+        data, config = choose(request)
+    else:
+        if request.like:
+            raise ConfigError("both --config and --like are given", remedy="give one of them")
+        data, config = None, settle(load_run_config(request.config), request)
+    if request.save_config:
+        write_config(request.save_config, config)
+    if config.model.kind == "locator":
+        return learn_genomes(request, config)
     if words := given(request.genomes):
         raise ConfigError(
             f"{words[0]} is for locators, but 'model.kind' is {config.model.kind}",
             remedy="write 'kind: locator' in the section 'model', or give --train TABLE",
         )
-    data = training_data(request, config)
+    if data is None:
+        data = read_examples(request.data.located(request.labels), config)
+    return learn_examples(request, config, data)
+
+
+def choose(request: TrainRequest) -> tuple[Sequence[Example], RunConfig]:
+    """Read labeled examples, and choose the settings from them, or fit those of the model of ``--like``.
+
+    Raises
+    ------
+    ConfigError
+        For genomes, and for alignments without a model to take the settings of.
+    """
+    if words := given(request.genomes):
+        raise ConfigError(f"{words[0]} needs settings of a locator", remedy="give --config YAML")
+    if request.like is None and (words := given(request.labels)):
+        raise ConfigError(
+            f"{words[0]} needs settings for alignments", remedy="give --like rna-family-type or --config YAML"
+        )
+    config, data, facts = choose_config(request.data.located(request.labels), request.like)
+    config = settle(replace(config, name=model_name(request.out)), request)
+    data = in_alphabet(data, facts.alphabet, ALPHABETS[config.model.alphabet])
+    from seqray.training import describe_settings
+
+    request.note(*describe_settings(config, facts, request.like or "the data"))
+    return data, config
+
+
+def learn_examples(request: TrainRequest, config: RunConfig, data: Sequence[Example]) -> Training:
+    """Read the teacher of labeled sequences or alignments."""
     from seqray.modelfile import load_model
     from seqray.training import train
 
@@ -234,30 +274,26 @@ def report_interruption(fit: FitOptions, folder: Path) -> None:
     print(f"seqray: interrupted; the same command{again} resumes from {folder}", file=sys.stderr)
 
 
-def training_data(request: TrainRequest, config: RunConfig) -> Sequence[Example]:
-    """Read what the kind of model learns from."""
-    from seqray.kinds import kind_of  # here, for it loads torch
-
-    kind, files = kind_of(config), request.data.located(request.labels)
-    examples = kind.read_labeled(files, ALPHABETS[config.model.alphabet])
-    return kind.adapt(examples, config.data.window)
+def settle(config: RunConfig, request: TrainRequest) -> RunConfig:
+    """Override settings by those of the command line."""
+    return configure(config, request.fit, members=request.members, backbone=request.backbone)
 
 
 def configure(
-    path: str, fit: FitOptions, *, members: int | None = None, backbone: str | None = None
+    config: RunConfig, fit: FitOptions, *, members: int | None = None, backbone: str | None = None
 ) -> RunConfig:
-    """Read the settings, and override them by those of the command line.
+    """Override settings by those of the command line.
 
     Parameters
     ----------
-    path
-        YAML file.
+    config
+        The settings.
     fit
         Settings by ``--set``, the seed and the device.
     members, backbone
         Number of networks and directory of the encoder, where given.
     """
-    config = override(load_run_config(path), fit.set)
+    config = override(config, fit.set)
     if backbone is not None:
         config = on_backbone(config, backbone)
     changed = {"seed": fit.seed, "members": members}

@@ -1,9 +1,11 @@
 from .alphabet import (
     ALPHABETS as ALPHABETS,
+    ANY_LETTERS as ANY_LETTERS,
     DNA as DNA,
     PROTEIN as PROTEIN,
     RNA as RNA,
     Alphabet as Alphabet,
+    infer_alphabet as infer_alphabet,
     reverse_complement as reverse_complement,
     reverse_complement_codes as reverse_complement_codes,
 )
@@ -83,6 +85,7 @@ from .records import (
 )
 from .run_config import (
     AugmentConfig as AugmentConfig,
+    CalibrationConfig as CalibrationConfig,
     CalibrationMethod as CalibrationMethod,
     DataConfig as DataConfig,
     GenomesConfig as GenomesConfig,

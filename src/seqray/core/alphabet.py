@@ -6,7 +6,7 @@ costs milliseconds, not a Python loop over its letters.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -161,7 +161,8 @@ class Alphabet:
         elif letter == "*":
             remedy = "split or trim the sequence at the stop"
         else:
-            remedy = f"{self.name} has the letters {self.letters} and the ambiguity codes {self.ambiguous}"
+            codes = f" and the ambiguity codes {self.ambiguous}" if self.ambiguous else ""
+            remedy = f"{self.name} has the letters {self.letters}{codes}"
         return InputError(f"unknown letter {letter!r} at position {index + 1}", where=where, remedy=remedy)
 
 
@@ -208,6 +209,25 @@ DNA = Alphabet("dna", "ACGT", _NUCLEOTIDE_AMBIGUITY)
 RNA = Alphabet("rna", "ACGU", _NUCLEOTIDE_AMBIGUITY)
 PROTEIN = Alphabet("protein", "ACDEFGHIKLMNPQRSTVWY", "XBZJUO")
 ALPHABETS: Mapping[str, Alphabet] = MappingProxyType({a.name: a for a in (DNA, RNA, PROTEIN)})
+ANY_LETTERS = Alphabet("a sequence", "ABCDEFGHIJKLMNOPQRSTUVWXYZ*", "")
+"""Reads sequences before their alphabet is known."""
+
+
+def infer_alphabet(sequences: Iterable[str]) -> Alphabet:
+    """Tell which alphabet sequences are of by the shares of their letters, all sequences taken together.
+
+    More than 40 % of letters other than A, C, G, T, U and N make a protein (in proteins it is about three
+    quarters), more U than T makes RNA. Sequences are as `ANY_LETTERS` reads them.
+    """
+    letters = bases = uracil = thymine = 0
+    for sequence in sequences:
+        letters += len(sequence)
+        uracil += sequence.count("U")
+        thymine += sequence.count("T")
+        bases += sum(map(sequence.count, "ACGN"))
+    if letters - bases - uracil - thymine > _AMBIGUITY_LIMIT * letters:
+        return PROTEIN
+    return RNA if uracil > thymine else DNA
 
 
 def _complement_table(alphabet: Alphabet) -> bytes:

@@ -3,6 +3,7 @@ from .kind import Kind as Kind
 from .labeled import (
     LabeledFiles as LabeledFiles,
     queries as queries,
+    read_inferred_examples as read_inferred_examples,
     read_parts as read_parts,
     read_sequence_examples as read_sequence_examples,
     with_named_splits as with_named_splits,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypedDict, Unpack
 
-from seqray.core import Alignment, Alphabet, InputError, LabeledSequence
+from seqray.core import ANY_LETTERS, Alignment, Alphabet, InputError, LabeledSequence, infer_alphabet
 from seqray.io.alignments import read_labeled_alignments, read_labeled_stockholm
 from seqray.io.sequences import OnLetters, OnSkip
 from seqray.io.tables import read_labeled_fastas, read_labeled_table
@@ -79,6 +79,21 @@ def read_sequence_examples(
         See `read_parts`.
     """
     return with_named_splits(read_parts(files, alphabet, **listeners))
+
+
+def read_inferred_examples(
+    files: LabeledFiles, **listeners: Unpack[Listeners]
+) -> tuple[list[LabeledSequence], Alphabet]:
+    """Read labeled sequences, and tell their alphabet by their letters, see `seqray.core.infer_alphabet`.
+
+    Parameters
+    ----------
+    files, **listeners
+        See `read_parts`.
+    """
+    examples = read_sequence_examples(files, ANY_LETTERS, **listeners)
+    alphabet = infer_alphabet(example.sequence for example in examples)
+    return [replace(e, sequence=alphabet.normalize(e.sequence, e.where)) for e in examples], alphabet
 
 
 def with_named_splits(parts: Sequence[Part]) -> list[LabeledSequence]:

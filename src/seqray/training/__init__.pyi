@@ -1,3 +1,10 @@
+from .automatic import (
+    DataFacts as DataFacts,
+    choose_settings as choose_settings,
+    describe_settings as describe_settings,
+    fit_settings as fit_settings,
+    measure_data as measure_data,
+)
 from .fit import train as train
 from .genomes import (
     GenomeInput as GenomeInput,

@@ -11,7 +11,16 @@ from Bio.Seq import (
     reverse_complement_rna as biopython_reverse_complement_rna,
 )
 
-from seqray.core.alphabet import ALPHABETS, DNA, PROTEIN, RNA, reverse_complement, reverse_complement_codes
+from seqray.core.alphabet import (
+    ALPHABETS,
+    ANY_LETTERS,
+    DNA,
+    PROTEIN,
+    RNA,
+    infer_alphabet,
+    reverse_complement,
+    reverse_complement_codes,
+)
 from seqray.core.errors import InputError
 
 IUPAC = "ACGTRYSWKMBDHVN"
@@ -166,3 +175,26 @@ def test_nucleotides_given_as_protein_are_refused():
 @pytest.mark.parametrize("peptide", ["ACGT" * 12, "AAT" * 20, "GA" * 40, "GATTACA" * 8 + "M"])
 def test_plain_peptides_pass_as_protein(peptide):
     assert PROTEIN.normalize(peptide) == peptide
+
+
+@pytest.mark.parametrize(
+    ("sequences", "alphabet"),
+    [
+        (["acgt", "ACGTNNRY"], DNA),
+        (["ACGU", "GGGUUT"], RNA),
+        (["ACGUTT"], DNA),
+        (["ACGG"], DNA),
+        (["GAGA", "MKVLAAGIT*"], PROTEIN),  # 6 of 14 letters are no bases
+        (["NNNN"], DNA),
+        ([], DNA),
+    ],
+)
+def test_the_alphabet_is_told_by_the_letters(sequences, alphabet):
+    assert infer_alphabet(ANY_LETTERS.normalize(sequence) for sequence in sequences) is alphabet
+
+
+def test_letters_of_no_known_alphabet_are_refused():
+    with pytest.raises(InputError, match="unknown letter '1' at position 3; a sequence has the letters ABC"):
+        ANY_LETTERS.normalize("AC1")
+    with pytest.raises(InputError, match="remove the gaps"):
+        ANY_LETTERS.normalize("AC-")

@@ -1,0 +1,115 @@
+"""Settings of ``seqray train`` that are chosen from the data, taken from a model, or written to a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+
+from seqray.core import (
+    ALPHABETS,
+    Alphabet,
+    ConfigError,
+    Example,
+    LabeledSequence,
+    RunConfig,
+    from_mapping,
+    to_mapping,
+)
+
+if TYPE_CHECKING:
+    from seqray.kinds import LabeledFiles
+    from seqray.training import DataFacts
+
+
+def choose_config(files: LabeledFiles, like: str | None) -> tuple[RunConfig, Sequence[Example], DataFacts]:
+    """Read labeled examples, and choose settings for them.
+
+    Parameters
+    ----------
+    files
+        Where the examples are.
+    like
+        Model whose settings are fitted to the data; None chooses by the data alone.
+
+    Returns
+    -------
+    settings, examples, facts
+        What was chosen, what was read, and what was measured.
+
+    Raises
+    ------
+    ConfigError
+        For the settings of a locator.
+    """
+    from seqray.kinds import read_inferred_examples
+    from seqray.training import choose_settings, fit_settings, measure_data
+
+    if like is None:
+        data, alphabet = read_inferred_examples(files)
+        facts = measure_data(data, alphabet)
+        return choose_settings(facts), data, facts
+    config = settings_of(like)
+    if config.model.kind == "locator":
+        what = "is a locator, which learns from genomes"
+        raise ConfigError(what, where=like, remedy="give --config YAML, --genome and --sites")
+    data = read_examples(files, config)
+    facts = measure_data(data, ALPHABETS[config.model.alphabet])
+    return fit_settings(config, facts), data, facts
+
+
+def settings_of(model: str) -> RunConfig:
+    """The settings that a model was trained with; the name, summary and text of its card are left out."""
+    from seqray.modelfile import locate_model, read_card
+
+    card = read_card(locate_model(model))
+    return from_mapping(RunConfig, {**card.training.get("config", {}), "model": to_mapping(card.model)})
+
+
+def read_examples(files: LabeledFiles, config: RunConfig) -> Sequence[Example]:
+    """Read what the kind of model learns from."""
+    from seqray.kinds import kind_of  # here, for it loads torch
+
+    kind = kind_of(config)
+    examples = kind.read_labeled(files, ALPHABETS[config.model.alphabet])
+    return kind.adapt(examples, config.data.window)
+
+
+def in_alphabet(data: Sequence[Example], before: Alphabet, alphabet: Alphabet) -> Sequence[Example]:
+    """The same examples in the letters of another alphabet.
+
+    Parameters
+    ----------
+    data
+        Examples.
+    before, alphabet
+        Alphabet that they have, and the one that they get.
+    """
+    if alphabet == before:
+        return data
+    return [
+        replace(one, sequence=alphabet.normalize(one.sequence, one.where))
+        if isinstance(one, LabeledSequence)
+        else one
+        for one in data
+    ]
+
+
+def model_name(out: str) -> str:
+    """Name of a model: that of its file, in one word."""
+    return re.sub(r"[^\w.+-]+", "-", Path(out).name.removesuffix(".safetensors")).strip("-") or "model"
+
+
+def write_config(path: str, config: RunConfig) -> None:
+    """Write settings as YAML that ``--config`` reads; those of genomes only for a locator."""
+    mapping = to_mapping(config)
+    if config.model.kind != "locator":
+        del mapping["genomes"]
+    from seqray.io import open_output
+
+    with open_output(path) as handle:
+        handle.write(yaml.safe_dump(mapping, sort_keys=False, allow_unicode=True).encode())

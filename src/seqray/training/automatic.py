@@ -1,0 +1,347 @@
+"""Choose the settings of a training from its data, by the rules in docs/how-to/train.md.
+
+The rules are taken from the shipped configurations (``configs/*.yaml``), whose settings were measured.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+from scipy.stats import chi2
+
+from seqray.core import (
+    Alphabet,
+    AugmentConfig,
+    CalibrationConfig,
+    DataConfig,
+    Example,
+    ModelConfig,
+    OptimizerConfig,
+    RunConfig,
+    StemConfig,
+    StoppingConfig,
+)
+
+MAX_WINDOW = 100_000  # letters
+MAX_CONTEXTS = 256
+SITE_TOKENS, TOKENS = 64, 256  # most tokens of windows of one length, and of longer sequences of any length
+END_LETTERS = 512  # longest sequences whose ends are read by the letter
+BATCH_LETTERS = 1 << 18  # about 64 MB for each array of 64 channels
+POSITIVE = {"positive", "pos", "promoter", "site", "yes", "true", "1", "+1", "+"}
+NEGATIVE = {
+    "negative",
+    "neg",
+    "background",
+    "other",
+    "none",
+    "random",
+    "control",
+    "no",
+    "false",
+    "0",
+    "-1",
+    "-",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataFacts:
+    """What decides the settings; examples of split ``test`` count for the contexts only.
+
+    Attributes
+    ----------
+    alphabet
+        Of the examples.
+    counts
+        Examples of each class.
+    shortest, longest
+        Length in letters.
+    site
+        Whether windows are cut around a site, see `has_site`.
+    contexts
+        Names of the contexts, sorted.
+    """
+
+    alphabet: Alphabet
+    counts: Mapping[str, int]
+    shortest: int
+    longest: int
+    site: bool = False
+    contexts: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Number of examples."""
+        return sum(self.counts.values())
+
+    @property
+    def one_length(self) -> bool:
+        """Whether all examples have the same length."""
+        return self.shortest == self.longest
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """Settings that follow from the number of examples.
+
+    Attributes
+    ----------
+    below
+        Number of examples under which they hold.
+    width, layers, heads
+        Shape of the network.
+    epochs, epochs_around_site
+        Most epochs; of windows that are cut around a site.
+    validation, learning_rate, warmup, batch, smoothing, average, members
+        See `RunConfig`; ``average`` is the decay of the weight average.
+    """
+
+    below: float
+    width: int
+    layers: int
+    heads: int
+    epochs: int
+    epochs_around_site: int
+    validation: float
+    learning_rate: float
+    warmup: float
+    batch: int
+    smoothing: float
+    average: float
+    members: int
+
+
+_FEW = Scale(
+    below=2000,
+    width=64,
+    layers=2,
+    heads=2,
+    epochs=40,
+    epochs_around_site=40,
+    validation=0.2,
+    learning_rate=2e-3,
+    warmup=0.1,
+    batch=16,
+    smoothing=0.05,
+    average=0.99,
+    members=3,
+)
+_SOME = replace(_FEW, below=30_000, epochs=30, epochs_around_site=16, validation=0.12, batch=64)
+_MANY = Scale(
+    below=np.inf,
+    width=128,
+    layers=3,
+    heads=4,
+    epochs=10,
+    epochs_around_site=10,
+    validation=0.1,
+    learning_rate=1.5e-3,
+    warmup=0.05,
+    batch=128,
+    smoothing=0.02,
+    average=0.999,
+    members=1,
+)
+
+
+def measure_data(data: Sequence[Example], alphabet: Alphabet) -> DataFacts:
+    """Measure examples; ``alphabet`` is that of their letters."""
+    learned = [example for example in data if example.split != "test"]
+    sequences: dict[str, set[str]] = defaultdict(set)
+    for example in learned:
+        sequences[example.label or ""].add(example.sequence)
+    lengths = {len(example.sequence) for example in learned} or {0}
+    one_length = len(lengths) == 1 and lengths != {0}
+    return DataFacts(
+        alphabet=alphabet,
+        counts=Counter(example.label or "" for example in learned),
+        shortest=min(lengths),
+        longest=max(lengths),
+        site=one_length and has_site([sorted(one) for one in sequences.values()], alphabet),
+        contexts=tuple(sorted({example.context for example in data if example.context})),
+    )
+
+
+def has_site(classes: Sequence[Sequence[str]], alphabet: Alphabet) -> bool:
+    """Tell windows cut around a site: letters of a class are not equally common at all positions.
+
+    At each position, Pearson's chi-squared compares the letters of each class with those of its windows as a
+    whole; the sum over the classes decides, at a level of .001 divided by the number of positions.
+
+    Parameters
+    ----------
+    classes
+        Different sequences of each class, all of one length [L].
+    alphabet
+        Of the sequences.
+    """
+    step = 1 + sum(len(one) * len(one[0]) for one in classes) // 50_000_000  # a sample is enough
+    counts = np.stack([_letter_counts(one[::step], alphabet) for one in classes])  # (K, L, letters)
+    shares = counts.sum(axis=1, keepdims=True) / np.maximum(counts.sum(axis=(1, 2), keepdims=True), 1)
+    expected = counts.sum(axis=2, keepdims=True) * shares
+    used = expected >= 5  # with fewer the statistic does not follow the distribution
+    deviations = np.divide((counts - expected) ** 2, expected, out=np.zeros_like(expected), where=used)
+    freedom = np.maximum(used.sum(axis=2) - 1, 0).sum(axis=0)
+    p = np.where(freedom > 0, chi2.sf(deviations.sum(axis=(0, 2)), np.maximum(freedom, 1)), 1.0)
+    return bool(p.min() * len(p) < 0.001)
+
+
+def _letter_counts(sequences: Sequence[str], alphabet: Alphabet) -> np.ndarray:
+    """Number of sequences with each letter at each position: int64 (L, letters)."""
+    codes = alphabet.encode("".join(sequences)).reshape(len(sequences), -1)
+    return np.stack([(codes == code).sum(axis=0) for code in range(alphabet.unknown)], axis=1)
+
+
+def choose_settings(facts: DataFacts) -> RunConfig:
+    """Choose all settings of a training by the rules."""
+    scale = next(scale for scale in (_FEW, _SOME, _MANY) if facts.total < scale.below)
+    protein, rare = facts.alphabet.name == "protein", has_rare_class(facts.counts)
+    epochs = scale.epochs_around_site if facts.site else scale.epochs
+    model, window = _choose_model(facts, scale), _window(facts)
+    return RunConfig(
+        model=model,
+        data=DataConfig(window=window, positive=choose_positive(facts.counts), validation=scale.validation),
+        augment=AugmentConfig(mask=0.15 if protein else 0.1, hide_context=0.2 if model.contexts else 0.0),
+        optimizer=OptimizerConfig(
+            learning_rate=1.5e-3 if protein else scale.learning_rate,
+            weight_decay=0.05,
+            warmup=scale.warmup,
+            batch_size=max(1, min(scale.batch, BATCH_LETTERS // window)),
+            class_weights="root" if rare else "none",
+            label_smoothing=0.1 if protein else scale.smoothing,
+            ema=scale.average,
+        ),
+        stopping=StoppingConfig(monitor="auprc", patience=2 * epochs // 5),
+        # Weights shift the scores of two classes, which a temperature alone can't undo.
+        calibration=CalibrationConfig(method="platt" if rare and model.classes == 2 else "temperature"),
+        trainer={"max_epochs": epochs},
+        members=scale.members,
+    )
+
+
+def _window(facts: DataFacts) -> int:
+    return max(1, min(facts.longest, MAX_WINDOW))
+
+
+def _choose_model(facts: DataFacts, scale: Scale) -> ModelConfig:
+    window, protein = _window(facts), facts.alphabet.name == "protein"
+    contexts = facts.contexts if 2 <= len(facts.contexts) <= MAX_CONTEXTS else ()
+    ends = 0 if facts.one_length or window > END_LETTERS else 12 if protein else 24
+    if protein:
+        dropout, kernels, words = 0.4, (3, 7), 2
+    else:
+        dropout = 0.15 if facts.total >= 100_000 or not facts.one_length else 0.3
+        kernels, words = (7, 15) if facts.site and scale is not _MANY else (5, 9, 15, 21), 4
+    most = SITE_TOKENS if facts.one_length else END_LETTERS if ends else TOKENS
+    return ModelConfig(
+        alphabet=cast(Any, facts.alphabet.name),
+        classes=max(len(facts.counts), 2),
+        d_model=scale.width,
+        layers=scale.layers,
+        heads=scale.heads,
+        d_ff=2 * scale.width,
+        dropout=dropout,
+        position_gain=("context" if contexts else "shared") if facts.site else "none",
+        position_matrix="shared" if facts.site and not contexts else "none",
+        max_length=window,
+        ends=min(ends, window),
+        words=0 if facts.site or scale is _MANY else words,
+        contexts=contexts,
+        stem=StemConfig(kernels=kernels, stride=min(-(-window // most), 64)),
+    )
+
+
+def choose_positive(counts: Mapping[str, int]) -> str:
+    """Name the positive class.
+
+    Of two classes the one with such a name (promoter, positive, yes, 1, ...); else the rarest of those that
+    are not named as the negative one (background, other, non-..., 0, ...).
+    """
+    ordered = sorted(counts, key=lambda name: (counts[name], name))
+    if len(ordered) == 2:
+        ordered.sort(key=lambda name: name.casefold() not in POSITIVE)
+    ordered.sort(key=_is_negative)
+    return ordered[0] if ordered else DataConfig().positive
+
+
+def _is_negative(name: str) -> bool:
+    folded = name.casefold()
+    return folded in NEGATIVE or folded.startswith(("non", "not-", "not_", "not ", "no-", "no_"))
+
+
+def has_rare_class(counts: Mapping[str, int]) -> bool:
+    """Whether a class needs weight: below 5 % of two classes, a tenth of the largest of several."""
+    rarest, largest = min(counts.values(), default=1), max(counts.values(), default=1)
+    if len(counts) <= 2:
+        return rarest < 0.05 * sum(counts.values())
+    return 10 * rarest <= largest
+
+
+def fit_settings(config: RunConfig, facts: DataFacts) -> RunConfig:
+    """Fit the settings of another training to the data: classes, window, contexts; not the machine."""
+    classes = max(len(facts.counts), 2)
+    hardware = ("accelerator", "devices", "num_nodes", "strategy")
+    config = replace(
+        config,
+        model=replace(config.model, classes=classes),
+        data=replace(config.data, positive=choose_positive(facts.counts)),
+        calibration=config.calibration if classes == 2 else CalibrationConfig(),
+        trainer={name: value for name, value in config.trainer.items() if name not in hardware},
+    )
+    return _fit_window(_fit_contexts(config, facts), facts) if config.model.kind == "sequence" else config
+
+
+def _fit_contexts(config: RunConfig, facts: DataFacts) -> RunConfig:
+    """The contexts of the data; without any, settings for contexts are changed to those for all."""
+    model, augment = config.model, config.augment
+    contexts = facts.contexts if len(facts.contexts) <= MAX_CONTEXTS else ()
+    if contexts and set(contexts) <= set(model.contexts):
+        return config
+    if not contexts:
+        shared = {"context": "shared"}
+        model = replace(
+            model,
+            position_gain=shared.get(model.position_gain, model.position_gain),
+            position_matrix=shared.get(model.position_matrix, model.position_matrix),
+        )
+        augment = replace(augment, hide_context=0.0)
+    return replace(config, model=replace(model, contexts=contexts), augment=augment)
+
+
+def _fit_window(config: RunConfig, facts: DataFacts) -> RunConfig:
+    """The length of the data; windows that come with the flanks of the settings keep both."""
+    data, model = config.data, config.model
+    if facts.one_length and facts.longest == data.window + 2 * data.flank:
+        return config
+    window = _window(facts)
+    site = data.site if facts.one_length and window == data.window else None
+    data = replace(data, window=window, flank=0, site=site)
+    return replace(config, data=data, model=replace(model, max_length=window, ends=min(model.ends, window)))
+
+
+def describe_settings(config: RunConfig, facts: DataFacts, source: str) -> list[str]:
+    """State in two lines what was chosen.
+
+    Parameters
+    ----------
+    config, facts
+        The settings, and the data.
+    source
+        Where the settings are from, in words.
+    """
+    model, window = config.model, config.data.window
+    cut = "" if model.position_gain == model.position_matrix == "none" else ", cut around a site"
+    letters = f"{window} letters" if facts.one_length else f"{facts.shortest} to {window} letters"
+    shown = sorted(facts.counts)[:10]
+    more = f" and {len(facts.counts) - 10} more" if len(facts.counts) > 10 else ""
+    return [
+        f"settings chosen from {source}: {model.alphabet}, {letters}{cut}; "
+        f"classes {', '.join(shown)}{more} (positive: {config.data.positive})",
+        f"{facts.total} examples: {model.d_model} channels, {model.layers} layers, at most "
+        f"{config.trainer.get('max_epochs', 30)} epochs, networks: {config.members}; "
+        "write the settings with --save-config FILE to change them",
+    ]

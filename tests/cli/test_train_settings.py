@@ -1,0 +1,156 @@
+"""``seqray train`` without ``--config``: settings from the data or from a model, and their file."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from seqray.cli.dispatch import main
+from seqray.cli.train_settings import model_name, settings_of, write_config
+from seqray.core import DataConfig, RunConfig, load_run_config, to_mapping
+from seqray.modelfile.header import read_card
+
+FAST = ("--members", "1", "--set", "trainer.max_epochs=1", "--device", "cpu", "--threads", "1")
+
+
+@pytest.fixture
+def table(tmp_path) -> Path:
+    """48 windows of 30 letters; promoters carry TATAAT at one place."""
+    rng = random.Random(0)
+    rows = ["sequence\tlabel"]
+    for i in range(48):
+        letters = "".join(rng.choices("ACGT", k=30))
+        rows.append(f"{letters[:12]}TATAAT{letters[18:]}\tpromoter" if i % 2 else f"{letters}\tbackground")
+    path = tmp_path / "my table.tsv"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def train(table: Path, out: str, *words: str) -> tuple[int, Path]:
+    path = table.parent / out
+    return main(["train", "--train", str(table), "--out", str(path), *FAST, *words]), path
+
+
+def test_a_table_alone_becomes_a_model(table, capsys):
+    status, path = train(table, "my model.safetensors")
+    assert status == 0
+    assert capsys.readouterr().err.splitlines()[:2] == [
+        "seqray: settings chosen from the data: dna, 30 letters, cut around a site; "
+        "classes background, promoter (positive: promoter)",
+        "seqray: 48 examples: 64 channels, 2 layers, at most 1 epochs, networks: 1; write the settings with "
+        "--save-config FILE to change them",
+    ]
+    card = read_card(path)
+    assert (card.name, card.classes, card.positive, card.window) == (
+        "my-model",
+        ("background", "promoter"),
+        "promoter",
+        30,
+    )
+    assert (card.model.position_gain, card.model.max_length) == ("shared", 30)
+
+
+def test_one_fasta_a_class_of_proteins_becomes_a_model(tmp_path, capsys):
+    rng = random.Random(1)
+    words = []
+    for label, letters in {"in": "ACDEFGHIKL", "out": "MNPQRSTVWY", "none": "ACDEFGHIKLMNPQRSTVWY"}.items():
+        records = (f">{i}\n{''.join(rng.choices(letters, k=rng.randint(5, 20)))}*\n" for i in range(12))
+        (tmp_path / f"{label}.fa").write_text("".join(records))
+        words += ["--class", f"{label}={tmp_path / label}.fa"]
+    out = tmp_path / "m.safetensors"
+    assert main(["train", *words, "--out", str(out), *FAST]) == 0
+    first = capsys.readouterr().err.splitlines()[0]
+    assert first.endswith("; classes in, none, out (positive: in)")
+    assert first.startswith("seqray: settings chosen from the data: protein, ")
+    card = read_card(out)
+    assert (card.model.alphabet, card.model.ends, card.model.words) == ("protein", 12, 2)
+    assert card.window <= 20  # the star at the end of a protein is no letter
+
+
+def test_saved_settings_train_the_same_model(table):
+    settings = table.parent / "settings.yaml"
+    status, first = train(table, "m.safetensors", "--save-config", str(settings), "--seed", "5")
+    assert status == 0
+    assert load_run_config(settings).seed == 5
+    out = table.parent / "again.safetensors"
+    words = ["--train", str(table), "--config", str(settings), "--out", str(out), "--threads", "1", "--quiet"]
+    assert main(["train", *words]) == 0
+    assert out.read_bytes() == first.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "name", ["ecoli-sigma", "antimicrobial-peptide", "rna-family-type", "bacteria-genome"]
+)
+def test_settings_come_back_from_their_file(tmp_path, name):
+    config, path = settings_of(name), str(tmp_path / "c.yaml")
+    write_config(path, config)
+    assert load_run_config(path) == config
+
+
+def test_labels_that_yaml_reads_as_others_come_back(tmp_path):
+    for positive in ("1", "no", "1e3", "0x1F", "2001-01-01", "ja: nein"):
+        config = RunConfig(name="7", data=DataConfig(positive=positive))
+        write_config(str(tmp_path / "c.yaml"), config)
+        assert load_run_config(tmp_path / "c.yaml") == config
+
+
+def test_settings_of_a_shipped_model_are_taken(table, capsys):
+    status, path = train(table, "m.safetensors", "--like", "mouse-tata-promoter", "--set", "model.d_model=16")
+    assert status == 0
+    assert capsys.readouterr().err.startswith(
+        "seqray: settings chosen from mouse-tata-promoter: dna, 30 letters, cut around a site; classes "
+    )
+    card, other = read_card(path), settings_of("mouse-tata-promoter")
+    assert card.training["config"]["optimizer"] == to_mapping(other)["optimizer"]
+    assert (card.model.d_model, card.model.stem, card.window) == (16, other.model.stem, 30)
+
+
+def test_the_command_line_decides_on_the_alphabet(table, capsys):
+    status, path = train(table, "m.safetensors", "--set", "model.alphabet=rna")
+    assert status == 0
+    assert read_card(path).model.alphabet == "rna"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["--like", "ecoli-promoter", "--config", "c.yaml"],
+            "both --config and --like are given; give one of",
+        ),
+        (["--like", "ecoli-promotor"], "did you mean 'ecoli-promoter'?"),
+        (["--like", "antimicrobial-peptide"], "looks like nucleotides, but protein is expected"),
+        (
+            ["--like", "bacteria-genome"],
+            "bacteria-genome: is a locator, which learns from genomes; give --config",
+        ),
+        (["--genome", "g.fa"], "--genome needs settings of a locator; give --config YAML"),
+        (["--alignment-labels", "l.tsv"], "needs settings for alignments; give --like rna-family-type or"),
+        (["--backbone", "."], "--backbone is given, but 'model.kind' is sequence"),
+        (["--save-config", "none/c.yaml"], "none/c.yaml: can't be written"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_one_line(table, capsys, monkeypatch, words, message):
+    monkeypatch.chdir(table.parent)
+    for name in ("g.fa", "l.tsv", "c.yaml"):
+        Path(name).write_text("")
+    long = [f"{'ACGT' * 20}\tpromoter\n{'AACCGGTT' * 10}\tbackground\n"] * 4
+    table.write_text("sequence\tlabel\n" + "".join(long))
+    assert train(table, "m.safetensors", *words)[0] == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("seqray: ")
+    assert message in error
+
+
+def test_one_class_is_refused(table, capsys):
+    table.write_text("sequence\tlabel\n" + "ACGT\ta\n" * 4)
+    assert train(table, "m.safetensors")[0] == 2
+    assert "all examples have the label 'a'; a classifier needs two classes" in capsys.readouterr().err
+
+
+def test_a_model_is_named_after_its_file():
+    assert model_name("x/my model.safetensors") == "my-model"
+    assert model_name("a\\b\t.safetensors") == "a-b"
+    assert model_name(".safetensors") == "model"

@@ -1,0 +1,258 @@
+"""Settings chosen from the data: the rules, on made-up data sets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from seqray.core import DNA, PROTEIN, RNA, LabeledSequence, ModelConfig, RunConfig
+from seqray.core.model_config import StemConfig
+from seqray.core.run_config import AugmentConfig, CalibrationConfig, DataConfig
+from seqray.training.automatic import (
+    DataFacts,
+    choose_positive,
+    choose_settings,
+    describe_settings,
+    fit_settings,
+    has_site,
+    measure_data,
+)
+
+
+def facts(**changes: Any) -> DataFacts:
+    """5000 windows of 81 letters around a site, in two classes; keywords change it."""
+    counts = {"background": 3000, "promoter": 2000}
+    base = DataFacts(alphabet=DNA, counts=counts, shortest=81, longest=81, site=True)
+    return replace(base, **changes)
+
+
+def of_any_length(longest: int, **changes: Any) -> DataFacts:
+    return facts(shortest=10, longest=longest, site=False, **changes)
+
+
+MANY = {"a": 50_000, "promoter": 50_000}
+FEW = {"a": 500, "promoter": 500}
+RARE = {"a": 20_000, "b": 257, "c": 33}
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        # Windows around a site: letters by their position, no k-mers; 64 tokens or fewer (81 / 2 = 41).
+        (
+            facts(),
+            {
+                "model.position_gain": "shared",
+                "model.position_matrix": "shared",
+                "model.words": 0,
+                "model.ends": 0,
+                "model.max_length": 81,
+                "model.stem.stride": 2,
+                "model.d_model": 64,
+                "data.window": 81,
+                "optimizer.class_weights": "none",
+                "trainer": {"max_epochs": 16},
+                "members": 3,
+            },
+        ),
+        (facts(shortest=64, longest=64), {"model.stem.stride": 1}),
+        (facts(shortest=65, longest=65), {"model.stem.stride": 2}),
+        (facts(shortest=300, longest=300), {"model.stem.stride": 5}),  # 300 / 5 = 60
+        (
+            facts(site=False),
+            {"model.position_gain": "none", "model.position_matrix": "none", "model.words": 4},
+        ),
+        # Any length: the ends by the letter where no letters are merged, and k-mers.
+        (
+            of_any_length(200),
+            {"model.ends": 24, "model.words": 4, "model.stem.stride": 1, "data.window": 200},
+        ),
+        (of_any_length(200, alphabet=RNA), {"model.alphabet": "rna", "model.dropout": 0.15}),
+        (
+            of_any_length(200, alphabet=PROTEIN),
+            {"model.ends": 12, "model.words": 2, "model.dropout": 0.4, "model.stem.kernels": (3, 7)},
+        ),
+        (of_any_length(11), {"model.ends": 11}),
+        (of_any_length(512), {"model.ends": 24, "model.stem.stride": 1}),
+        # Long: 256 tokens or fewer (5000 / 20), and batches of 2^18 letters (52 x 5000).
+        (of_any_length(5000), {"model.ends": 0, "model.stem.stride": 20, "optimizer.batch_size": 52}),
+        (of_any_length(100_000), {"model.stem.stride": 64, "optimizer.batch_size": 2}),
+        (of_any_length(100_001), {"data.window": 100_000}),
+        # The number of examples.
+        (
+            facts(counts=FEW),
+            {"optimizer.batch_size": 16, "trainer": {"max_epochs": 40}, "data.validation": 0.2},
+        ),
+        (
+            facts(counts=MANY),
+            {
+                "model.d_model": 128,
+                "model.layers": 3,
+                "model.dropout": 0.15,
+                "optimizer.batch_size": 128,
+                "optimizer.ema": 0.999,
+                "members": 1,
+                "stopping.patience": 4,
+            },
+        ),
+        (facts(counts=MANY, site=False), {"model.words": 0}),
+        # Classes.
+        (
+            facts(counts=RARE),
+            {
+                "model.classes": 3,
+                "optimizer.class_weights": "root",
+                "calibration.method": "temperature",
+                "data.positive": "c",
+            },
+        ),
+        (facts(counts={"a": 9, "b": 1}), {"optimizer.class_weights": "none"}),
+        (facts(counts={"a": 9, "b": 1, "c": 1}), {"optimizer.class_weights": "none"}),
+        (facts(counts={"a": 10, "b": 1, "c": 1}), {"optimizer.class_weights": "root"}),
+        (
+            facts(counts={"a": 96, "b": 4}),
+            {"optimizer.class_weights": "root", "calibration.method": "platt"},
+        ),
+        # Contexts.
+        (
+            facts(contexts=("x", "y")),
+            {
+                "model.contexts": ("x", "y"),
+                "model.position_gain": "context",
+                "model.position_matrix": "none",
+                "augment.hide_context": 0.2,
+            },
+        ),
+        (
+            of_any_length(200, contexts=("x", "y")),
+            {"model.contexts": ("x", "y"), "model.position_gain": "none"},
+        ),
+        (facts(contexts=("x",)), {"model.contexts": (), "augment.hide_context": 0.0}),
+        (facts(contexts=tuple(map(str, range(257)))), {"model.contexts": ()}),
+    ],
+)
+def test_the_rules(data, expected):
+    config = choose_settings(data)
+    found = {}
+    for key in expected:
+        found[key] = config
+        for name in key.split("."):
+            found[key] = getattr(found[key], name)
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("counts", "positive"),
+    [
+        ({"background": 1, "promoter": 9}, "promoter"),
+        ({"0": 1, "1": 9}, "1"),
+        ({"no": 1, "Yes": 9}, "Yes"),
+        ({"cytosol": 9, "nucleus": 5}, "nucleus"),  # no name decides: the rarer
+        ({"TATA": 9, "nonTATA": 5}, "TATA"),
+        ({"amp": 9, "other": 5}, "amp"),
+        ({"b": 5, "a": 5}, "a"),
+        ({"background": 2, "sigma24": 5, "sigma70": 9}, "sigma24"),
+        ({"0": 9, "1": 8, "2": 7}, "2"),  # of several classes 1 is a number like the others
+        ({"only": 3}, "only"),
+        ({}, "promoter"),  # refused later, with the data
+    ],
+)
+def test_the_positive_class(counts, positive):
+    assert choose_positive(counts) == positive
+
+
+def random_windows(count: int, length: int, seed: int, letters: str = "ACGT") -> list[str]:
+    codes = np.random.default_rng(seed).integers(len(letters), size=(count, length))
+    return ["".join(letters[code] for code in row) for row in codes]
+
+
+def test_windows_around_a_site_are_told_by_their_letters():
+    background, others = random_windows(200, 30, 1), random_windows(200, 30, 2)
+    sites = [window[:12] + "TATAAT" + window[18:] for window in others]
+    assert has_site([background, sites], DNA)
+    assert not has_site([background, others], DNA)
+    moved = [window[i % 24 :] + window[: i % 24] for i, window in enumerate(sites)]
+    assert not has_site([background, moved], DNA)  # the same letters in all windows, at any place
+    # Other shares of letters are no site.
+    assert not has_site([background, random_windows(200, 30, 3, "AACGT")], DNA)
+
+
+def test_too_few_windows_show_no_site():
+    assert not has_site([["ACGT"], ["TTTT"]], DNA)
+
+
+def examples(*rows: tuple[str, str], **more: Any) -> list[LabeledSequence]:
+    return [LabeledSequence(sequence, label, f"s{i}", **more) for i, (sequence, label) in enumerate(rows)]
+
+
+def test_data_are_measured_without_their_test_part():
+    data = examples(("ACGT", "a"), ("ACG", "b"), ("ACG", "b"))
+    data += examples(("ACGTACGT", "a"), ("A", "c"), split="test", context="yeast")
+    found = measure_data(data, DNA)
+    assert (found.counts, found.shortest, found.longest, found.site) == ({"a": 1, "b": 2}, 3, 4, False)
+    assert (found.total, found.one_length, found.contexts) == (3, False, ("yeast",))
+
+
+def test_copies_do_not_make_a_site():
+    data = examples(*[("ACGTTGCA" * 4, "a"), ("TTGACCGA" * 4, "b")] * 100)
+    assert not measure_data(data, DNA).site
+
+
+def test_no_data_are_left_to_the_training_to_refuse():
+    assert measure_data(examples(("ACGT", "a"), split="test"), DNA).total == 0
+    assert choose_settings(measure_data([], DNA)).data.window == 1
+
+
+SPECIES = RunConfig(
+    model=ModelConfig(
+        max_length=81, position_gain="context", contexts=("x", "y"), stem=StemConfig(stride=3), d_model=32
+    ),
+    data=DataConfig(window=81, site=60, flank=3),
+    augment=AugmentConfig(hide_context=0.2),
+    calibration=CalibrationConfig(method="platt"),
+    trainer={"max_epochs": 7, "accelerator": "cuda", "devices": 2},
+)
+
+
+def test_settings_of_a_model_fit_other_data():
+    config = fit_settings(SPECIES, facts(shortest=50, longest=70, site=False, counts=RARE))
+    assert (config.model.d_model, config.model.stem, config.optimizer) == (
+        32,
+        StemConfig(stride=3),
+        SPECIES.optimizer,
+    )
+    assert (config.model.classes, config.data.positive, config.calibration.method) == (3, "c", "temperature")
+    assert config.data == DataConfig(window=70, positive="c")  # no flanks, no known site
+    assert config.model.max_length == 70
+    assert (config.model.contexts, config.model.position_gain, config.augment.hide_context) == (
+        (),
+        "shared",
+        0,
+    )
+    assert config.trainer == {"max_epochs": 7}  # not the machine of the other training
+
+
+def test_settings_of_a_model_keep_what_the_data_have():
+    config = fit_settings(SPECIES, facts(shortest=87, longest=87, contexts=("y",)))
+    assert config == replace(SPECIES, trainer={"max_epochs": 7})  # 87 = 81 + 2 x 3 letters of the flanks
+    config = fit_settings(SPECIES, facts(contexts=("z",)))
+    assert (config.data.flank, config.data.site, config.model.contexts) == (0, 60, ("z",))
+    assert (config.model.position_gain, config.augment.hide_context) == ("context", 0.2)
+
+
+def test_what_was_chosen_is_stated():
+    config = choose_settings(facts())
+    assert describe_settings(config, facts(), "the data") == [
+        "settings chosen from the data: dna, 81 letters, cut around a site; "
+        "classes background, promoter (positive: promoter)",
+        "5000 examples: 64 channels, 2 layers, at most 16 epochs, networks: 3; "
+        "write the settings with --save-config FILE to change them",
+    ]
+    data = of_any_length(200, alphabet=PROTEIN, counts={f"c{i:02}": 400 for i in range(12)})
+    assert describe_settings(choose_settings(data), data, "the data")[0] == (
+        "settings chosen from the data: protein, 10 to 200 letters; "
+        "classes c00, c01, c02, c03, c04, c05, c06, c07, c08, c09 and 2 more (positive: c00)"
+    )
