@@ -125,6 +125,9 @@ def test_options_are_not_abbreviated(capsys):
     assert "--model" in capsys.readouterr().err
 
 
+OUT_OF_MEMORY = "seqray: error: memory ran out; free some, raise its limit, or give smaller input"
+
+
 # --- endings --------------------------------------------------------------------------------------
 
 
@@ -133,6 +136,9 @@ def test_options_are_not_abbreviated(capsys):
     [
         (InputError("is odd", where="x.fa", remedy="mend it"), 2, "seqray: error: x.fa: is odd; mend it"),
         (SeqrayError("broke\n  here"), 1, "seqray: error: broke here"),
+        (MemoryError(), 2, OUT_OF_MEMORY),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), 2, OUT_OF_MEMORY),
+        (ImportError("libtorch_cpu.so: failed to map segment from shared object"), 2, OUT_OF_MEMORY),
         (
             ZeroDivisionError("by\nzero"),
             1,

@@ -36,6 +36,7 @@ from seqray.io import single_reading_of_pipes
 if TYPE_CHECKING:
     from seqray.cli.common import Outcome
 
+LACKS_MEMORY = "memory ran out; free some, raise its limit, or give smaller input"
 USAGE = """\
 usage: seqray VERB [OPTIONS]
 
@@ -99,8 +100,16 @@ def _end(words: list[str]) -> int:
     except SeqrayError as error:
         return _report(f"error: {error}", error.exit_code, debug)
     except Exception as error:
+        if _lacks_memory(error):
+            return _report(f"error: {LACKS_MEMORY}", 2, debug)
         known = f"{type(error).__name__}: {error}"
         return _report(f"error: a fault of seqray ({known}); '--debug' shows where", 1, debug)
+
+
+def _lacks_memory(error: Exception) -> bool:
+    """Whether memory ran out: in Python and numpy, in torch, or while a library was loaded."""
+    words = ("allocate memory", "out of memory", "failed to map segment")
+    return isinstance(error, MemoryError) or any(word in str(error) for word in words)
 
 
 def _report(message: str, status: int, debug: bool) -> int:

@@ -61,3 +61,8 @@ def test_labels_without_a_header(tmp_path):
     path.write_text("x\tpromoter\n#y\tother\n")
     with pytest.raises(InputError, match="line 2: begins with '#'"):
         read_labels(path, DNA)
+
+
+def test_a_table_without_an_end_is_refused_at_once():
+    with pytest.raises(InputError, match="/dev/zero: contains NUL bytes"):
+        list(read_rows("/dev/zero", ["sequence"], ""))
