@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seqray.calibration.card_parts import reading_card
-from seqray.core import Card, ConfigError, InputError
+from seqray.core import Card, ConfigError, InputError, reading_card
 
 MAX_RANKS = 200
 _DENSE = 100  # the lowest ranks, which high coverage asks for, are kept one by one

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seqray.calibration.card_parts import reading_card
 from seqray.calibration.markov import MarkovProfile, widest_limit
 from seqray.calibration.signature import Signature
 from seqray.core import (
@@ -18,10 +17,12 @@ from seqray.core import (
     CodeStack,
     InputError,
     kmer_counts,
+    reading_card,
     round_number,
     stack_codes,
 )
 
+_LONGEST_WORD = 8
 _CHUNK = 8192  # sequences at once: their k-mer tables take a few MB
 
 
@@ -207,8 +208,9 @@ class Domain:
                 )
                 for w in mapping["words"]
             )
-            if any(p.mean.shape != (letters**p.k,) or p.spread.shape != p.mean.shape for p in profiles):
-                raise ValueError("a word table of the wrong size")
+            for p in profiles:
+                if not 1 <= p.k <= _LONGEST_WORD or not p.mean.shape == p.spread.shape == (letters**p.k,):
+                    raise ValueError("a word table of the wrong size")
             chain = MarkovProfile.from_mapping(mapping["chain"], letters) if "chain" in mapping else None
             signature = Signature.from_mapping(mapping["signature"]) if "signature" in mapping else None
         return cls(mapping["alphabet"], shortest, longest, profiles, chain, signature)

@@ -12,8 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from seqray.calibration.card_parts import reading_card
-from seqray.core import Floats
+from seqray.core import Floats, reading_card
 
 _FIELDS = 6  # numbers of a row: threshold, calls per kb, recall, precision and its interval
 _HELD_OUT = ("region", "species")

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seqray.calibration.card_parts import reading_card
-from seqray.core import Card, InputError
+from seqray.core import Card, InputError, reading_card
 
 MAX_KNOTS = 100
 _DECIMALS = 9  # of log-odds: scores that differ by less are one score

@@ -108,7 +108,7 @@ class MarkovProfile:
     def from_mapping(cls, mapping: Mapping[str, Any], letters: int) -> MarkovProfile:
         """Read the output of `to_mapping`; raises KeyError, TypeError or ValueError if it is damaged."""
         order, log_p = int(mapping["order"]), np.asarray(mapping["log_p"], float)
-        if order < 1 or log_p.shape != (letters ** (order + 1),):
+        if not 1 <= order <= MAX_ORDER or log_p.shape != (letters ** (order + 1),):
             raise ValueError("a chain of the wrong size")
         return cls(order, log_p, *(float(mapping[name]) for name in _NUMBERS))
 

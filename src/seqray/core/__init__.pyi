@@ -23,6 +23,7 @@ from .card import (
     card_to_mapping as card_to_mapping,
     describe_card as describe_card,
     headline_metric as headline_metric,
+    reading_card as reading_card,
 )
 from .class_names import class_name_fault as class_name_fault
 from .column_codes import (

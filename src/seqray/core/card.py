@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -17,6 +18,7 @@ from seqray.core.serialization import from_mapping, to_mapping
 
 CARD_FORMAT = 2  # the newest that is read; 2 for cards with an isotonic map
 MAX_MEMBERS = 5
+_FAR = 1_000_000  # letters: no site is marked so long
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,9 +131,20 @@ class Card:
 
     def trim_flanks(self, letters: str) -> str:
         """Cut to the window what carries the flanks of the training sequences (`DataConfig.flank`)."""
-        flank = int(self.training.get("config", {}).get("data", {}).get("flank", 0))
+        with reading_card("training"):
+            flank = int(self.training.get("config", {}).get("data", {}).get("flank", 0))
         carries = flank > 0 and len(letters) == self.window + 2 * flank
         return letters[flank : flank + self.window] if carries else letters
+
+
+@contextmanager
+def reading_card(part: str) -> Iterator[None]:
+    """Turn the errors that a damaged part of a card causes into a ModelFileError."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise ModelFileError(f"model card: '{part}' can't be read ({reason})") from None
 
 
 def _check_locator(facts: Mapping[str, Any]) -> None:
@@ -141,7 +154,7 @@ def _check_locator(facts: Mapping[str, Any]) -> None:
     _require(
         isinstance(extent, list | tuple)
         and len(extent) == 2
-        and all(type(n) is int and n >= 0 for n in extent),
+        and all(type(n) is int and 0 <= n < _FAR for n in extent),
         "locator.extent",
         "is no pair of numbers of letters",
     )
@@ -212,14 +225,20 @@ def headline_metric(card: Card) -> str:
     figure = card.metrics.get("headline")
     if not isinstance(figure, Mapping) or "value" not in figure:
         return "-"
-    text = f"{str(figure.get('metric', 'score')).upper()} {figure['value']:.2f}"
-    if "low" in figure and "high" in figure:
-        text += format_interval(figure["low"], figure["high"], ".2f")
-    return f"{text}, {figure['split']}" if "split" in figure else text
+    with reading_card("metrics"):
+        text = f"{str(figure.get('metric', 'score')).upper()} {figure['value']:.2f}"
+        if "low" in figure and "high" in figure:
+            text += format_interval(figure["low"], figure["high"], ".2f")
+        return f"{text}, {figure['split']}" if "split" in figure else text
 
 
 def describe_card(card: Card) -> list[str]:
     """Lines that describe a card, one fact each; sizes replace tables of numbers."""
+    with reading_card("facts"):
+        return list(_lines(_shorten(card), 0))
+
+
+def _shorten(card: Card) -> dict[str, Any]:
     mapping = card_to_mapping(card)
     if card.model.backbone is not None:
         mapping["model"] = {name: mapping["model"][name] for name in BACKBONE_SETTINGS}
@@ -232,7 +251,7 @@ def describe_card(card: Card) -> list[str]:
     mapping["self_test"] = {"sequences": len(card.self_test.get("sequences", ()))}
     mapping["domain"] = {"length": card.domain["length"]} if "length" in card.domain else {}
     mapping["locator"] = _shorten_locator(card.locator)
-    return list(_lines(mapping, 0))
+    return mapping
 
 
 def _shorten_locator(facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -15,6 +16,11 @@ LOCATOR_SETTINGS = (
     *("kind", "locator", "alphabet", "classes", "d_model", "layers", "heads", "d_ff"),
     *("activation", "dropout", "positions", "max_length"),
 )
+# Far above any use: settings come from files of others, too, and must not decide how much memory is taken.
+_LARGEST = {
+    **dict.fromkeys(("classes", "d_model", "d_ff", "max_rows"), 1 << 16),
+    **{"layers": 256, "matrix_rank": 1024, "max_length": 1 << 24},
+}
 LONGEST_WORDS = {"dna": 7, "rna": 7, "protein": 3}  # tables of all words have 16384 rows then, or 8000
 
 
@@ -57,8 +63,11 @@ class StemConfig:
 
     def __post_init__(self) -> None:
         require(len(self.kernels) > 0, "stem.kernels", "needs at least one width")
+        require(len(self.kernels) <= 64, "stem.kernels", "has at most 64 widths")
         require(
-            all(k > 0 and k % 2 == 1 for k in self.kernels), "stem.kernels", "takes odd widths of 1 or more"
+            all(0 < k < 1024 and k % 2 == 1 for k in self.kernels),
+            "stem.kernels",
+            "takes odd widths below 1024",
         )
         require(1 <= self.stride <= 64, "stem.stride", "lies between 1 and 64")
         require(0 <= self.depth <= 8, "stem.depth", "lies between 0 and 8")
@@ -98,8 +107,8 @@ class BackboneConfig:
     width: int = 0
 
     def __post_init__(self) -> None:
-        require(self.rank >= 1, "model.backbone.rank", "is 1 or more")
-        require(self.alpha > 0, "model.backbone.alpha", "is above 0")
+        require(1 <= self.rank <= 1024, "model.backbone.rank", "lies between 1 and 1024")
+        require(0 < self.alpha < math.inf, "model.backbone.alpha", "is above 0")
         require(all(self.targets), "model.backbone.targets", "are names, none of them empty")
         if self.tuning != "lora":
             _refuse_set(self, "model.backbone", ("rank", "alpha", "targets"), "requires 'tuning: lora'")
@@ -228,6 +237,8 @@ class ModelConfig:
     locator: LocatorConfig | None = None
 
     def __post_init__(self) -> None:
+        for name, most in _LARGEST.items():
+            require((getattr(self, name) or 0) <= most, f"model.{name}", f"is at most {most}")
         if self.kind == "backbone":
             self._check_backbone()
         else:

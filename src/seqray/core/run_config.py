@@ -144,8 +144,8 @@ class OptimizerConfig:
     beta2: float = 0.999
 
     def __post_init__(self) -> None:
-        require(self.learning_rate > 0, "optimizer.learning_rate", "is above 0")
-        require(self.weight_decay >= 0, "optimizer.weight_decay", "is 0 or more")
+        require(0 < self.learning_rate <= 10, "optimizer.learning_rate", "is above 0 and at most 10")
+        require(0 <= self.weight_decay <= 1000, "optimizer.weight_decay", "lies between 0 and 1000")
         require(0 <= self.warmup < 1, "optimizer.warmup", "lies in [0, 1)")
         require(self.batch_size >= 1, "optimizer.batch_size", "is 1 or more")
         require(0 <= self.label_smoothing < 1, "optimizer.label_smoothing", "lies in [0, 1)")

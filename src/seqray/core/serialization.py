@@ -9,9 +9,11 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import math
+import reprlib
 import types
 import typing
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Literal, TypeVar
 
 import yaml
@@ -67,22 +69,19 @@ def _convert(value: Any, annotation: Any, key: str) -> Any:
         return tuple(_convert(v, arguments[0], f"{key}[{i}]") for i, v in enumerate(value))
     if origin is dict and isinstance(value, Mapping):
         return dict(value)
-    if annotation is float and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
     if annotation is str and isinstance(value, int) and not isinstance(value, bool):
         return str(value)  # a label or a name that YAML reads as a number
-    if annotation is float and isinstance(value, str):  # YAML 1.1 reads 1e-3 as text
-        try:
-            return float(value)
-        except ValueError:
-            pass
-    if (
+    if annotation is float and isinstance(value, int | float | str) and not isinstance(value, bool):
+        with suppress(ValueError, OverflowError):  # YAML 1.1 reads 1e-3 as text
+            if math.isfinite(number := float(value)):
+                return number
+    elif (
         isinstance(annotation, type)
         and isinstance(value, annotation)
         and not (annotation is int and isinstance(value, bool))
     ):
         return value
-    raise ConfigError(f"'{key}' is {value!r}", remedy=f"give {_describe(annotation)}")
+    raise ConfigError(f"'{key}' is {reprlib.repr(value)}", remedy=f"give {_describe(annotation)}")
 
 
 def from_mapping(cls: type[T], mapping: Any, key: str = "") -> T:

@@ -12,8 +12,10 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -26,7 +28,10 @@ from seqray.modelfile.backbones import BACKBONE_VARIABLE
 from seqray.modelfile.building import Network, build_network
 from seqray.modelfile.header import CARD_KEY, CHECKSUM_KEY, Header, read_header
 from seqray.modelfile.self_test import check_self_test, make_self_test
+from seqray.modelfile.size_limit import SizeLimit
 from seqray.modelfile.trained import TrainedModel
+
+_SPARE = 1_000_000  # values that networks make and don't keep
 
 
 def save_model(path: str | Path, networks: Sequence[Network], card: Card) -> Card:
@@ -141,7 +146,7 @@ def _build_members(header: Header, content: bytes, where: str) -> tuple[Network,
         tensors = load_tensors(content)
     except (SafetensorError, ValueError, RuntimeError) as error:
         raise ModelFileError(f"can't be read ({str(error).splitlines()[0]})", where=where) from None
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), _limit(header, sum(map(Tensor.numel, tensors.values())), where):
         networks = tuple(build_network(header.card.model) for _ in range(header.card.members))
     states = [network.state_dict() for network in networks]
     expected = {
@@ -156,8 +161,16 @@ def _build_members(header: Header, content: bytes, where: str) -> tuple[Network,
     return networks
 
 
+def _limit(header: Header, values: int, where: str) -> AbstractContextManager[Any]:
+    """Stop a card that asks for larger networks than the file holds, before memory is taken for them."""
+    if header.card.model.backbone is not None:  # whose weights lie elsewhere
+        return nullcontext()
+    error = ModelFileError(f"holds {values} weights, fewer than its card asks for", where=where)
+    return SizeLimit(2 * values + _SPARE, error)
+
+
 def _compare(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], where: str) -> None:
-    """Refuse missing, extra and misshapen tensors."""
+    """Refuse missing, extra and misshapen tensors, and those of another type."""
     missing, extra = expected.keys() - found.keys(), found.keys() - expected.keys()
     if missing:
         raise ModelFileError(f"lacks {len(missing)} tensors, such as '{min(missing)}'", where=where)
@@ -167,3 +180,5 @@ def _compare(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], where:
         if value.shape != found[name].shape:
             shapes = f"{tuple(found[name].shape)} where the card asks for {tuple(value.shape)}"
             raise ModelFileError(f"tensor '{name}' is {shapes}", where=where)
+        if value.dtype != found[name].dtype:
+            raise ModelFileError(f"tensor '{name}' is of {found[name].dtype}, not {value.dtype}", where=where)

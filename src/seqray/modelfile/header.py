@@ -80,7 +80,7 @@ def read_header(path: str | Path) -> Header:
     except OSError as error:
         raise ModelFileError(f"can't be read ({error.strerror})", where=where) from None
     header = _parse(text, length, where)
-    _check_size(header.tensors, size - header.data_start, where)
+    _check_layout(header.tensors, size - header.data_start, where)
     return header
 
 
@@ -110,25 +110,33 @@ def _parse(text: bytes, length: int, where: str) -> Header:
     try:
         card = json.loads(metadata[CARD_KEY])
         checksum = card.pop(CHECKSUM_KEY)
+        canonical = json.dumps(card, sort_keys=True, separators=(",", ":"))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise ModelFileError("has a damaged card", where=where, remedy=_AGAIN) from None
     try:
         checked = card_from_mapping(card)
     except ModelFileError as error:
         raise ModelFileError(error.what, where=where, remedy=error.remedy) from None
-    canonical = json.dumps(card, sort_keys=True, separators=(",", ":"))
     return Header(checked, canonical, str(checksum), tensors, 8 + length)
 
 
-def _check_size(tensors: Mapping[str, Any], available: int, where: str) -> None:
-    """Compare the bytes that the tensors need with those that the file has."""
+def _check_layout(tensors: Mapping[str, Any], available: int, where: str) -> None:
+    """Refuse tensors that don't lie as safetensors writes them: without gaps, those of a type by their names.
+
+    So the card and the numbers, which the checksum covers, decide what each tensor is.
+    """
+    end, last = 0, dict[str, str]()
     try:
-        needed = max((int(entry["data_offsets"][1]) for entry in tensors.values()), default=0)
-    except (KeyError, IndexError, TypeError, ValueError):
+        for (begin, stop), name in sorted((entry["data_offsets"], name) for name, entry in tensors.items()):
+            kind = tensors[name]["dtype"]
+            if begin != end or name <= last.get(kind, ""):
+                raise ValueError(name)
+            end, last[kind] = stop, name
+    except (KeyError, TypeError, ValueError):
         raise ModelFileError("has a damaged header", where=where, remedy=_AGAIN) from None
-    if needed != available:
+    if end != available:
         raise ModelFileError(
-            f"holds {available} bytes of tensors where its header says {needed}",
+            f"holds {available} bytes of tensors where its header says {end}",
             where=where,
             remedy=_AGAIN,
         )

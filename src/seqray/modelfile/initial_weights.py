@@ -114,12 +114,17 @@ def load_pretrained(path: str | Path) -> InitialWeights:
         ) from None
     except (SafetensorError, OSError, ValueError) as error:
         raise ModelFileError(f"can't be read ({str(error).splitlines()[0]})", where=where) from None
-    if header.get("format", 0) > FORMAT:
-        raise ModelFileError(
-            f"has format {header['format']}, written by seqray {header.get('seqray_version')}", where=where
-        )
+    try:
+        if header.get("format", 0) > FORMAT:
+            raise ModelFileError(
+                f"has format {header['format']}, written by seqray {header.get('seqray_version')}",
+                where=where,
+            )
+        config, facts = from_mapping(ModelConfig, header["model"]), dict(header["facts"])
+    except (AttributeError, ConfigError, KeyError, TypeError, ValueError):
+        raise ModelFileError("has a damaged header", where=where) from None
     sha256 = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    return InitialWeights(from_mapping(ModelConfig, header["model"]), tensors, header["facts"], sha256)
+    return InitialWeights(config, tensors, facts, sha256)
 
 
 def load_initial_weights(path: str | Path) -> InitialWeights:
@@ -168,8 +173,10 @@ def apply_initial_weights(network: Network, start: InitialWeights) -> None:
     """Copy the weights into a network, except head, contexts, gain and matrix.
 
     The head of a locator is copied where the classes are as many: it scores the same kinds of site. Ends,
-    k-mers and helices keep their random weights if the source has none, or fewer. Weights that only the
-    source has are ignored.
+    k-mers and helices keep their random weights if the source has none, or fewer; those that only
+    the source has are ignored.
+
+    Raises ModelFileError for weights that are not those of a network of their settings.
     """
     given = network.state_dict()
     own = _OWN
@@ -180,4 +187,7 @@ def apply_initial_weights(network: Network, start: InitialWeights) -> None:
     for name in [name for name in learned if name.startswith(_OPTIONAL)]:
         if name not in given or given[name].shape != learned[name].shape:
             del learned[name]
-    network.load_state_dict(kept | learned)
+    try:
+        network.load_state_dict(kept | learned)
+    except RuntimeError:
+        raise ModelFileError("the weights to begin with don't fit the settings beside them") from None

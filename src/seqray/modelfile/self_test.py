@@ -12,6 +12,8 @@ import torch
 from seqray.core import (
     ALPHABETS,
     Card,
+    ConfigError,
+    InputError,
     ModelFileError,
     decode_columns,
     encode_columns,
@@ -24,6 +26,7 @@ from seqray.models.tokenizers import AlignmentTokenizer
 SELF_TEST_TOLERANCE = 1e-4  # absolute and relative: float32 on another processor stays far below
 _SEED = 20_240_229
 _COUNT, _COLUMNS = 4, 60
+_LONGEST = 20_000  # letters of an input: a file must not decide how long its check takes
 
 
 def make_self_test(model: TrainedModel) -> dict[str, list]:
@@ -68,10 +71,11 @@ def _locate(model: TrainedModel, text: str) -> torch.Tensor:
 def _draw_sequences(card: Card, rng: np.random.Generator) -> list[str]:
     """Full windows, the last one with an ambiguous letter, and first a half window."""
     alphabet = ALPHABETS[card.model.alphabet]
-    codes = rng.integers(0, len(alphabet.letters), size=(_COUNT, card.window)).astype(np.uint8)
-    codes[-1, card.window // 3] = alphabet.unknown
+    length = min(card.window, _LONGEST)
+    codes = rng.integers(0, len(alphabet.letters), size=(_COUNT, length)).astype(np.uint8)
+    codes[-1, length // 3] = alphabet.unknown
     sequences = [alphabet.decode(row) for row in codes]
-    return [sequences[0][: (card.window + 1) // 2], *sequences[1:]]
+    return [sequences[0][: (length + 1) // 2], *sequences[1:]]
 
 
 def _draw_alignments(card: Card, rng: np.random.Generator) -> list[str]:
@@ -110,6 +114,29 @@ _INPUTS: Mapping[str, _Inputs] = {
 }
 
 
+def _read_self_test(card: Card) -> tuple[list[str], list[str | None], np.ndarray]:
+    """Sequences, contexts and logits (N, K) of a card; raises KeyError, TypeError or ValueError otherwise."""
+    facts = card.self_test
+    sequences, contexts = facts["sequences"], facts.get("contexts", [])
+    expected = np.asarray(facts["logits"], dtype=np.float64)
+    if (
+        not 1 <= len(sequences) <= _COUNT + 1
+        or not all(isinstance(text, str) and _fits(card, text) for text in sequences)
+        or not all(context is None or isinstance(context, str) for context in contexts)
+        or len(contexts) not in (0, len(sequences))
+        or expected.shape != (len(sequences), len(card.classes))
+    ):
+        raise ValueError("no self-test")
+    return list(sequences), list(contexts), expected
+
+
+def _fits(card: Card, text: str) -> bool:
+    """Whether an input is no larger than those that are drawn."""
+    rows = text.split("\n")
+    most = _COUNT if card.model.kind == "alignment" else 1
+    return len(rows) <= most and all(1 <= len(row) <= min(card.window, _LONGEST) for row in rows)
+
+
 def check_self_test(model: TrainedModel, where: str = "") -> float:
     """Compare the logits of the self-test with those that the card expects.
 
@@ -124,14 +151,10 @@ def check_self_test(model: TrainedModel, where: str = "") -> float:
         Where one differs by more than 1e-4 + 1e-4 times its size, or the card holds no self-test.
     """
     try:
-        sequences = [str(s) for s in model.card.self_test["sequences"]]
-        expected = np.asarray(model.card.self_test["logits"], dtype=np.float64)
-        contexts = model.card.self_test.get("contexts", ())
-        if not sequences or expected.shape != (len(sequences), len(model.card.classes)):
-            raise ValueError
-    except (KeyError, TypeError, ValueError):
+        sequences, contexts, expected = _read_self_test(model.card)
+        difference = np.abs(np.asarray(_logits_of(model, sequences, contexts)) - expected)
+    except (ConfigError, InputError, KeyError, OverflowError, TypeError, ValueError):
         raise ModelFileError("holds no usable self-test", where=where) from None
-    difference = np.abs(np.asarray(_logits_of(model, sequences, contexts)) - expected)
     if not (difference <= SELF_TEST_TOLERANCE * (1 + np.abs(expected))).all():
         raise ModelFileError(
             f"fails its self-test: logits differ from the expected ones by up to {difference.max():.3g}",

@@ -1,6 +1,7 @@
 """What is flagged: odd composition, improbable sequences, odd lengths; and what the card keeps of it."""
 
 import json
+import math
 from dataclasses import replace
 from itertools import product
 
@@ -114,6 +115,10 @@ def test_protein_is_judged_by_its_letters():
         lambda m: m.update(alphabet="klingon"),
         lambda m: m["words"][0]["mean"].pop(),
         lambda m: m["words"][1].update(limit="far"),
+        lambda m: m["words"][1].update(k=10**12),
+        lambda m: m.update(length=[1, math.inf]),
+        lambda m: m.update(chain=[]),
+        lambda m: m["chain"].update(order=10**12),
         lambda m: m["chain"].pop("limit"),
         lambda m: m["chain"]["log_p"].pop(),
         lambda m: m["chain"].update(order=0, log_p=[-1, -1, -1, -1]),

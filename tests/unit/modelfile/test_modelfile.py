@@ -284,11 +284,43 @@ def swap(tensors, old, new):
         (lambda t: t.update(extra=torch.zeros(1)), "has 1 unknown tensors, such as 'extra'"),
         (lambda t: swap(t, "member.0.cls", "member.2.cls"), "lacks 1 tensors, such as 'member.0.cls'"),
         (lambda t: t.update({"member.0.cls": torch.zeros(9)}), r"is \(9,\) where the card asks for \(8,\)"),
+        (lambda t: t.update({"member.0.cls": t["member.0.cls"].double()}), "is of torch.float64, not"),
     ],
 )
 def test_tensors_that_do_not_fit_the_card_are_refused(write, content, change, words):
     with pytest.raises(ModelFileError, match=words):
         load_model_file(write(rebuilt(content, change_tensors=change)))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"layers": 256, "d_model": 4096}, {"d_model": 65536, "d_ff": 65536}, {"heads": 1, "d_ff": 60000}],
+)
+def test_a_card_that_asks_for_more_than_the_file_holds_takes_no_memory(write, content, settings):
+    with pytest.raises(ModelFileError, match="weights, fewer than its card asks for"):
+        load_model_file(write(rebuilt(content, lambda card: card["model"].update(settings))))
+
+
+@pytest.mark.parametrize("place", [[0, 3], [1 << 62, 8], [-4, 0], None, [0], "ab", [0.0, 32.0]])
+def test_tensors_at_odd_places_are_refused(write, content, place):
+    length = struct.unpack("<Q", content[:8])[0]
+    header = json.loads(content[8 : 8 + length])
+    header["member.0.cls"]["data_offsets"] = place
+    text = json.dumps(header).encode()
+    path = write(struct.pack("<Q", len(text)) + text + content[8 + length :])
+    for read in (read_card, load_model_file):
+        with pytest.raises(ModelFileError, match="damaged header"):
+            read(path)
+
+
+def test_tensors_of_one_shape_can_not_change_places(write, content):
+    """The checksum does not cover the places, so these follow from the names."""
+    one, other = b'"member.0.blocks.0.attention_norm.weight"', b'"member.1.blocks.0.attention_norm.weight"'
+    assert one in content
+    assert other in content
+    swapped = content.replace(one, b"*").replace(other, one).replace(b"*", other, 1)
+    with pytest.raises(ModelFileError, match="damaged header"):
+        load_model_file(write(swapped))
 
 
 # --- the self-test ---------------------------------------------------------------------------------------
@@ -330,6 +362,15 @@ def test_logits_that_differ_by_rounding_pass(write, content):
         lambda card: card["self_test"]["logits"].pop(),
         lambda card: card["self_test"]["logits"][0].pop(),
         lambda card: card["self_test"]["logits"][0].append("x"),
+        lambda card: card["self_test"]["logits"][0].__setitem__(0, 10**400),
+        lambda card: card.update(self_test=[1]) or card.update(self_test={"sequences": 3}),
+        lambda card: card["self_test"]["sequences"].__setitem__(0, 7),
+        lambda card: card["self_test"]["sequences"].__setitem__(0, ""),
+        lambda card: card["self_test"]["sequences"].__setitem__(0, "A" * 1_000_000),
+        lambda card: card["self_test"].update(sequences=["A"] * 1000, logits=[[0, 0]] * 1000),
+        lambda card: card["self_test"]["sequences"].__setitem__(0, "!?"),
+        lambda card: card["self_test"].update(contexts=3),
+        lambda card: card["self_test"].update(contexts=["unknown"] * 4),
     ],
 )
 def test_a_file_without_a_usable_self_test_is_refused(write, content, damage):

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from seqray.core.errors import ConfigError, InputError, ModelFileError
 from seqray.core.model_config import ModelConfig, StemConfig
@@ -126,6 +127,33 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
     path.write_bytes(b"nothing")
     with pytest.raises(ModelFileError, match="can't be read"):
         load_pretrained(path)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "[]",
+        "3",
+        "{}",
+        '{"format": "x"}',
+        '{"model": {"layers": 1000000}, "facts": {}}',
+        '{"model": {}, "facts": 3}',
+    ],
+)
+def test_a_damaged_header_is_refused(tmp_path, header):
+    path = tmp_path / "weights.safetensors"
+    save_file({"cls": torch.zeros(2)}, path, {"seqray_pretrained": header})
+    with pytest.raises(ModelFileError, match="has a damaged header"):
+        load_pretrained(path)
+
+
+def test_weights_of_other_settings_than_they_claim_are_refused(tmp_path):
+    path, config = tmp_path / "weights.safetensors", ModelConfig(d_model=16, layers=1, heads=2)
+    save_pretrained(path, build_model(config), {})
+    wider = replace(config, d_model=32)
+    claimed = replace(load_initial_weights(path), config=wider)
+    with pytest.raises(ModelFileError, match="don't fit the settings beside them"):
+        apply_initial_weights(build_model(wider), claimed)
 
 
 def test_training_begins_with_the_weights(tmp_path):
