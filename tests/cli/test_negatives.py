@@ -370,6 +370,7 @@ def test_an_empty_file_and_repeated_ids(seqray, tmp_path):
         ([], "the following arguments are required: --recipe"),
         (["--recipe", "shuffle", "--ratio", "0"], "'0' is not a number above 0"),
         (["--recipe", "shuffle", "--ratio", "1e9"], "give at most 1000"),
+        (["--recipe", "shuffle", "--ratio", "1e999999999"], "'1e999999999' is not a number above 0"),
         (["--recipe", "shuffle", "--ratio", "many"], "'many' is not a number above 0"),
         (["--recipe", "shuffle", "--shuffle-words", "3"], "invalid choice: 3"),
         (["--recipe", "substitution", "--keep", "20"], "20 of 20 segments are kept"),

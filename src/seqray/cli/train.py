@@ -21,6 +21,7 @@ from seqray.cli.common import (
     PositiveInt,
     Progress,
     Request,
+    Threads,
     WholeNumber,
     check_files,
     given,
@@ -59,7 +60,7 @@ class FitOptions(Options):
         "--set KEY=VALUE", "setting that overrides the one in YAML, such as optimizer.epochs=10"
     )
     seed: WholeNumber | None = option("--seed N", "seed of the first member")
-    threads: PositiveInt | None = THREADS
+    threads: Threads | None = THREADS
     device: str = option(
         "--device DEVICE", "auto (as in YAML, else a GPU if there is one), cpu, cuda or cuda:N", "auto"
     )

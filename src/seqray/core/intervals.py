@@ -18,6 +18,7 @@ from seqray.core.arrays import Ints
 from seqray.core.errors import InputError
 
 _REGION = re.compile(r"(?P<contig>.+?):(?P<start>[\d,]+)(?:-(?P<end>[\d,]+))?")
+_MOST_DIGITS = 18
 # Names kept for the suggestion in an error: enough for every finished genome, bounded for a metagenome.
 _NAMES_KEPT = 10_000
 
@@ -133,11 +134,17 @@ def parse_region(text: str) -> Region:
     match = _REGION.fullmatch(text)
     if match is None:
         return Region(text, 0, None, text, where)
-    start = int(match["start"].replace(",", "") or 0)
-    end = int(match["end"].replace(",", "") or 0) if match["end"] else None
+    start = _letter(match["start"])
+    end = _letter(match["end"]) if match["end"] else None
     if start < 1 or (end is not None and end < start):
         raise InputError("is no region", where=where, remedy="write NAME:START-END, 1-based, START <= END")
     return Region(match["contig"], start - 1, end, text, where)
+
+
+def _letter(text: str) -> int:
+    """Number of a letter; 0, which is none, for a number beyond any sequence."""
+    digits = text.replace(",", "").lstrip("0")
+    return int(digits) if 1 <= len(digits) <= _MOST_DIGITS else 0
 
 
 class MissingContigs:

@@ -45,6 +45,7 @@ _RESERVED = frozenset(
         "val_check_interval",
     }
 )
+_AMOUNTS = ("max_epochs", "max_steps", "accumulate_grad_batches", "limit_train_batches")
 _NOISE = (
     r".*does not have many workers.*",
     r".*GPU available but not used.*",
@@ -74,9 +75,19 @@ def trainer_settings(config: RunConfig) -> dict[str, Any]:
     settings |= {"gradient_clip_val": 1.0, "num_sanity_val_steps": 0, "enable_model_summary": False}
     settings |= config.trainer
     settings.setdefault("precision", "bf16-mixed" if _prefers_bfloat16(config) else "32-true")
-    if not isinstance(settings["max_epochs"], int) or settings["max_epochs"] < 1:
-        raise ConfigError(f"'trainer.max_epochs' is {settings['max_epochs']!r}", remedy="give 1 or more")
+    _check_amounts(settings)
     return settings
+
+
+def _check_amounts(settings: Mapping[str, Any]) -> None:
+    """Refuse a training of no steps, which Lightning accepts."""
+    if not isinstance(settings["max_epochs"], int):
+        raise ConfigError(f"'trainer.max_epochs' is {settings['max_epochs']!r}", remedy="give 1 or more")
+    for name in _AMOUNTS:
+        value = settings.get(name)
+        wrong = isinstance(value, bool) or (isinstance(value, int | float) and not value > 0)
+        if wrong and (name, value) != ("max_steps", -1):
+            raise ConfigError(f"'trainer.{name}' is {value!r}", remedy="give more than 0")
 
 
 def _prefers_bfloat16(config: RunConfig) -> bool:

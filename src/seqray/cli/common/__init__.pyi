@@ -4,9 +4,12 @@ from .alignments import (
 )
 from .argument_types import (
     ClassName as ClassName,
+    Draws as Draws,
     Number as Number,
     PositiveInt as PositiveInt,
     Probability as Probability,
+    Steps as Steps,
+    Threads as Threads,
     WholeNumber as WholeNumber,
 )
 from .arguments import (

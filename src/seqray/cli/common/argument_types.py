@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 from seqray.core import class_name_fault
 
 
-def _positive_int(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of 1 or more")
-    return int(text)
+def whole_number(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
+    """Make the type of whole numbers from ``least`` to ``most``."""
+
+    def parse(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or (digits := text.lstrip("0") or "0") < str(least)[:1]:
+            raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of {least} or more")
+        if len(digits) > len(str(most)) or int(digits) > most:
+            raise argparse.ArgumentTypeError(f"a number of {len(text)} digits is above {most}")
+        return int(digits)
+
+    return parse
 
 
-def _whole_number(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of 0 or more")
-    return int(text)
+_positive_int = whole_number(1)
 
 
 def _auto_or_positive_int(text: str) -> int | str:
@@ -52,7 +57,10 @@ def _class_name(text: str) -> str:
 
 
 PositiveInt = Annotated[int, _positive_int]
-WholeNumber = Annotated[int, _whole_number]
+WholeNumber = Annotated[int, whole_number(0)]
+Draws = Annotated[int, whole_number(0, 1_000_000)]
+Steps = Annotated[int, whole_number(1, 1_000_000)]
+Threads = Annotated[int, whole_number(1, 1024)]
 AutoOrPositiveInt = Annotated[int | Literal["auto"], _auto_or_positive_int]
 Number = Annotated[float, _number]
 Probability = Annotated[float, _probability]

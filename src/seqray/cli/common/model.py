@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from seqray.cli.common.argument_types import AutoOrPositiveInt, PositiveInt
+from seqray.cli.common.argument_types import AutoOrPositiveInt, Threads
 from seqray.cli.common.arguments import Options, option
 from seqray.cli.common.processors import use_threads
 
@@ -35,7 +35,7 @@ class ModelOptions(Options):
 class DeviceOptions(Options, heading="computing"):
     """Where a model computes."""
 
-    threads: PositiveInt | None = THREADS
+    threads: Threads | None = THREADS
     device: str = DEVICE
 
 

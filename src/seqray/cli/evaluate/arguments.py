@@ -9,6 +9,7 @@ from seqray.cli.common import (
     MODEL_HELP,
     AlignmentLabelOptions,
     DataOptions,
+    Draws,
     Number,
     Options,
     PrecisionOptions,
@@ -60,7 +61,7 @@ class MeasureOptions(Options, heading="measuring"):
         "(default: the first of these that the data have)",
         "auto",
     )
-    bootstrap: WholeNumber = option("--bootstrap N", "bootstrap samples for the intervals; 0 for none", 1000)
+    bootstrap: Draws = option("--bootstrap N", "bootstrap samples for the intervals; 0 for none", 1000)
     seed: WholeNumber = option("--seed N", "seed of samples and folds", 0)
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 from seqray.cli.common import (
     SEQUENCES_OR_ALIGNMENTS,
     DeviceOptions,
+    Draws,
     GeneOptions,
     ModelOptions,
     Options,
@@ -15,6 +16,7 @@ from seqray.cli.common import (
     RecordOptions,
     Request,
     RowOptions,
+    Steps,
     WholeNumber,
     describe_input,
     fill,
@@ -97,7 +99,7 @@ class CheckOptions(Options, heading="checks"):
         "records that the checks use, drawn evenly from those called the class (default: 200, or 40 "
         "alignments or calls of a locator)",
     )
-    shuffles: WholeNumber | None = option(
+    shuffles: Draws | None = option(
         "--shuffles N",
         f"shuffled copies of each record for p-values; 0 for none (default: {ExplainOptions.shuffles})",
     )
@@ -119,7 +121,7 @@ class MethodOptions(Options, heading="settings of single methods"):
         "effect on it (read), or evenly to those under its stride (span) "
         f"(default: {_SETTINGS.spread})",
     )
-    steps: PositiveInt | None = option(
+    steps: Steps | None = option(
         "--steps N", f"integrated-gradients: points on the path (default: {_SETTINGS.steps})"
     )
     block: PositiveInt | None = option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from fractions import Fraction
 from typing import Annotated, ClassVar, Literal
 
@@ -23,9 +24,9 @@ DEFAULTS = NegativeOptions({})
 
 
 def _positive_number(text: str) -> Fraction:
-    """A number above 0."""
+    """A number above 0; a long exponent would stand for endless digits."""
     try:
-        value = Fraction(text)
+        value = Fraction(text if re.fullmatch("[0-9.]{1,12}(e[0-9]|/[0-9]{1,6})?", text) else 0)
     except (ValueError, ZeroDivisionError):
         value = Fraction(0)
     if value <= 0:

@@ -12,6 +12,7 @@ from seqray.cli.common import (
     Probability,
     Request,
     TableOptions,
+    Threads,
     WholeNumber,
     option,
 )
@@ -96,5 +97,5 @@ class SplitRequest(Request):
     proof: str | None = option("--proof FILE", "write how similar the parts are to a TSV")
     relation: RelativesOptions
     division: DivisionOptions
-    threads: PositiveInt = option("--threads N", "threads of mmseqs", RELATION.threads)
+    threads: Threads = option("--threads N", "threads of mmseqs", RELATION.threads)
     strict: bool = option("--strict", f"exit with {LEAK} if the proof finds a leak")
