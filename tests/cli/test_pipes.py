@@ -121,6 +121,7 @@ def cases() -> Iterator[tuple[str, str]]:
         yield verb, classes
         yield verb, classes.replace("@", "") + " --test-class promoter=@genome.fa"
     yield "split", "@table.tsv --group-by gene --shares 60,20,20"
+    held_out = "--test-class promoter=@promoter.fa --test-class background=background.fa"
     given = "--predictions predictions.tsv --labels labels.tsv --positive promoter --out o.tsv --bootstrap 9"
     for name in ("predictions", "labels", "against"):
         words = f"{given} --against other.tsv" if name == "against" else given
@@ -130,7 +131,7 @@ def cases() -> Iterator[tuple[str, str]]:
         yield "evaluate", f"--{name} @table.tsv {model}"
     yield "evaluate", f"--class promoter=@promoter.fa --class background=background.fa {model}"
     yield "evaluate", f"--test data.tsv --train @table.tsv {model}"
-    yield "evaluate", f"--test-class promoter=@promoter.fa --class background=background.fa {model}"
+    yield "evaluate", f"{held_out} {model}"
     aligned = "evaluate --test alignments.sto --alignment-labels alignments.tsv --model aligned.safetensors"
     for name in ("test", "alignment-labels"):
         verb, words = aligned.replace(f"--{name} ", f"--{name} @").split(" ", 1)
@@ -145,8 +146,8 @@ def cases() -> Iterator[tuple[str, str]]:
     yield "pretrain", f"@genome.fa {fit}"
     yield "pretrain", f"genome.fa {fit}".replace("config ", "config @")
     classes = "--class promoter=promoter.fa --class background=background.fa"
-    yield "calibrate", f"tiny.safetensors {classes} --test-class promoter=@genome.fa --out o.safetensors"
-    yield "train", f"{classes} --test-class promoter=@genome.fa {fit}"
+    yield "calibrate", f"tiny.safetensors {held_out} --out o.safetensors"
+    yield "train", f"{held_out} {fit}"
     yield "train", f"{classes.replace('round=', 'round=@')} {fit}"
     yield from (("train", f"--{name} @table.tsv {fit}") for name in ("train", "validation", "test"))
     aligned = "--train alignments.sto --alignment-labels @alignments.tsv --out o.safetensors"
