@@ -11,7 +11,7 @@ from seqray.report.pages.summary import render_summary
 
 CALLS = """\
 # model: tiny 123
-# scanned: 2 sequences, 2000000 letters, both strands
+# scanned: 2 sequences, 2000000 letters, 1999960 positions per strand
 # threshold: 0.5, chosen
 # calls: 3, 1.5 per Mb
 id\tcontig\tsite\tscore
@@ -50,9 +50,15 @@ def summary(tmp_path, capfd):
 def test_tables_of_calls_give_a_row_each(summary):
     status, rows, _ = summary(CALLS, CALLS.replace("0.5, chosen", "none"))
     assert status == 0
-    assert rows[0][:7] == ["sample", "model", "sequences", "letters", "calls", "calls_per_mb", "threshold"]
-    assert rows[1][:7] == ["a", "tiny", "2", "2000000", "3", "1.5", "0.5"]
-    assert rows[2][6] == "."
+    assert rows[0][:6] == ["sample", "model", "sequences", "letters", "positions", "calls"]
+    assert rows[1][:6] == ["a", "tiny", "2", "2000000", "1999960", "3"]
+    assert rows[0][6:8] == ["calls_per_mb", "threshold"]
+    assert rows[1][6:8] == ["1.5", "0.5"]
+    assert rows[2][7] == "."
+
+
+def test_a_table_without_its_positions_leaves_them_unknown(summary):
+    assert summary(CALLS.replace(" 1999960 positions per strand", " both strands"))[1][1][4] == "."
 
 
 @pytest.mark.parametrize("sign", ["\x0b", "\x1c", "\x85", "\u2028"])
@@ -79,6 +85,18 @@ def test_an_evaluation_gives_the_figures_of_all(summary):
         "0.1",
         "100",
     ]
+
+
+def test_figures_over_all_classes_have_no_positives(summary):
+    """Of more than two classes the first row of a metric is about all of them, and counts no positives."""
+    header, row, *_ = EVALUATION.split("\n", 1)[1].splitlines()
+    header, row = (
+        header.replace("metric", "class\tmetric"),
+        row.replace("mcc", "all\tmcc").replace("\t20", "\t0"),
+    )
+    _, rows, _ = summary(f"# model: tiny 123\n{header}\n{row}\n")
+    found = dict(zip(*rows, strict=True))
+    assert (found["n"], found["positives"], found["mcc"]) == ("100", ".", "0.5")
 
 
 @pytest.mark.parametrize(

@@ -374,9 +374,10 @@ def summary(result: TrainResult, out: str) -> list[str]:
         f"validation on {facts['held_out']} sequences: " + figures_line(result),
     ]
     if facts["related_validation"]:
+        strands = " on either strand" if ALPHABETS[card.model.alphabet].is_nucleotide else ""
         lines.append(
             f"caution: {facts['related_validation']} validation sequences have a relative in training (same "
-            "group, or the same letters on either strand), so these figures are too good"
+            f"group, or the same letters{strands}), so these figures are too good"
         )
     return [*lines, f"wrote {out}"]
 

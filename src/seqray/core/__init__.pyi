@@ -39,6 +39,7 @@ from .errors import (
     InputError as InputError,
     ModelFileError as ModelFileError,
     NoRecordsError as NoRecordsError,
+    OtherLettersError as OtherLettersError,
     SeqrayError as SeqrayError,
     missing_package as missing_package,
 )

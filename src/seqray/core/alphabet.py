@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seqray.core.arrays import Codes
-from seqray.core.errors import InputError
+from seqray.core.errors import InputError, OtherLettersError
 
 _NUCLEOTIDE_AMBIGUITY = "RYSWKMBDHVN"
 _COMPLEMENT_OF = dict(zip("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN", strict=True))
@@ -187,10 +187,11 @@ def _refuse_protein(alphabet: Alphabet, length: int, other: bytes, strange: byte
         protein = length >= _PEPTIDE_MIN_LENGTH and share > _AMBIGUITY_LIMIT
         why = f"{share:.0%} of the letters are no bases"
     if protein:
-        raise InputError(
+        raise OtherLettersError(
             f"looks like protein, but {alphabet.name.upper()} is expected ({why})",
             where=where,
             remedy="give nucleotides or choose a protein model",
+            found="protein",
         )
 
 
@@ -198,10 +199,11 @@ def _refuse_nucleotides(folded: bytes, where: str) -> None:
     if len(folded) < _BASES_MIN_LENGTH or folded.translate(None, b"ACGTUN"):
         return
     if all(base in folded for base in (b"A", b"C", b"G")) and (b"T" in folded or b"U" in folded):
-        raise InputError(
+        raise OtherLettersError(
             "looks like nucleotides, but protein is expected (only the letters A C G T U N occur)",
             where=where,
             remedy="give amino acids or choose a DNA or RNA model",
+            found="nucleotides",
         )
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from seqray.core.alphabet import Alphabet
 from seqray.core.arrays import Codes
-from seqray.core.errors import InputError
+from seqray.core.errors import InputError, OtherLettersError
 
 GAPS, MISSING = b"-._", b"~?"
 _NO_LETTERS = GAPS + MISSING
@@ -103,5 +103,5 @@ def _refuse_kind(alphabet: Alphabet, letters: bytes, where: str) -> None:
     try:
         alphabet.normalize_bytes(letters, where)
     except InputError as error:
-        if error.what.startswith("looks like"):
+        if isinstance(error, OtherLettersError):
             raise

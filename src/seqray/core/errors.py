@@ -37,6 +37,22 @@ class InputError(SeqrayError):
     exit_code = 2
 
 
+class OtherLettersError(InputError):
+    """Sequences are of another kind than the one expected.
+
+    Parameters
+    ----------
+    what, where, remedy
+        As of `SeqrayError`.
+    found
+        ``protein`` or ``nucleotides``, where it is known what they are.
+    """
+
+    def __init__(self, what: str, *, where: str = "", remedy: str = "", found: str = "") -> None:
+        super().__init__(what, where=where, remedy=remedy)
+        self.found = found
+
+
 class NoRecordsError(InputError):
     """A file of the right format contains no records; ``--allow-empty`` accepts it."""
 

@@ -97,7 +97,11 @@ def json_lines(words: Sequence[str]) -> Iterator[None]:
 
 
 class Resources:
-    """Wall time, processor time and peak memory of a run, from when this was made."""
+    """Wall time, processor time and peak memory of a run, from when this was made.
+
+    Processor time is that of this process and of its children that have ended; peak memory that of the
+    largest one of them, because the system knows no sum.
+    """
 
     def __init__(self) -> None:
         self._started = time.monotonic()
@@ -108,11 +112,13 @@ class Resources:
         seconds = sum(usage.ru_utime + usage.ru_stime for usage in (own, children))
         unit = 1 if sys.platform == "darwin" else 1024  # getrusage(2): bytes there, KiB elsewhere
         parts = [f"wall {time.monotonic() - self._started:.1f} s", f"CPU {seconds:.1f} s"]
-        parts.append(f"peak memory {max(own.ru_maxrss, children.ru_maxrss) * unit / 1e6:.0f} MB")
+        largest = children.ru_maxrss * unit / 1e6
+        parts.append(f"peak memory {max(own.ru_maxrss * unit / 1e6, largest):.0f} MB")
         parts += [] if records is None else [f"records {records}"]
         if verbose:
             parts += [f"user {own.ru_utime:.1f} s", f"system {own.ru_stime:.1f} s"]
             parts.append(f"major page faults {own.ru_majflt}")
+            parts.append(f"largest process that it started {largest:.0f} MB")
         print(f"seqray: resources: {', '.join(parts)}", file=sys.stderr)
 
 

@@ -259,6 +259,12 @@ def _sequences(result: ScanResult) -> str:
     return "1 sequence" if result.contigs == 1 else f"{result.contigs} sequences"
 
 
+def _searched(result: ScanResult) -> str:
+    """Megabases searched, of those read: with ``--region`` or masks they are fewer."""
+    searched, whole = (f"{letters / 1e6:.4g}" for letters in (result.positions, result.letters))
+    return f"{whole} Mb" if searched == whole else f"{searched} of {whole} Mb searched"
+
+
 def _threshold(result: ScanResult, options: ScanOptions) -> str:
     if options.fdr is not None:
         wanted = f"at most {options.fdr:g} of all calls false"
@@ -326,7 +332,7 @@ def summary(result: ScanResult, skipped: int) -> str:
     parts = [_sequences(result)]
     if skipped:
         parts.append(f"{skipped} skipped")
-    parts.append(f"{result.letters / 1e6:.4g} Mb")
+    parts.append(_searched(result))
     parts.append(f"{len(result.calls)} calls ({_frequency(result)})")
     if result.false_calls is not None and not result.from_positions:
         rate = result.false_calls

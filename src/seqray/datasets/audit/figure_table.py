@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from seqray.core import format_interval
 from seqray.core.results import AuditFigure
@@ -74,6 +74,11 @@ def with_interval(f: AuditFigure) -> str:
 def of_class(label: str) -> str:
     """Name the class a figure is about; nothing where it is about all of them."""
     return "" if label == EVERY_CLASS else f" '{label}'"
+
+
+def place_of_given(settings: Mapping[str, str]) -> str:
+    """Where figures of the type ``given`` were measured: on random folds of data without a split."""
+    return "on the given split" if settings["held_out"] else "on random folds"
 
 
 def plural(count: float, one: str, many: str) -> str:

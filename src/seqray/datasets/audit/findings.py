@@ -16,6 +16,7 @@ from seqray.datasets.audit.figure_table import (
     baseline_name,
     of_class,
     percent,
+    place_of_given,
     plural,
     with_interval,
 )
@@ -28,7 +29,6 @@ AMBIGUOUS = 0.01
 PLACES = {
     "grouped": "on folds that keep relatives together",
     "unrelated": "on held-out sequences without relatives in training",
-    "given": "on the given split",
 }
 
 
@@ -56,25 +56,26 @@ def draw_findings(
     found = [
         *leaks(table, settings),
         *shortcuts(table, settings),
-        *_contradictions(table),
+        *_contradictions(table, settings),
         *_repeats(table),
         *_empty(skipped),
         *_class_shares(table),
         *_ambiguous(table),
         *_order(table),
-        *_floor(table),
+        *_floor(table, settings),
     ]
     return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
-def _contradictions(table: FigureTable) -> Iterator[Finding]:
+def _contradictions(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
     count = table.value("copies", "all", "contradicted")
     if count > 0:
         rows = table.value("copies", "all", "contradicted_rows")
+        strands = "" if settings["alphabet"] == "protein" else " (on either strand)"
         yield Finding(
             "caution",
             "contradicting_labels",
-            f"{count:.0f} {plural(count, 'sequence', 'sequences')} (on either strand) in {rows:.0f} rows "
+            f"{count:.0f} {plural(count, 'sequence', 'sequences')}{strands} in {rows:.0f} rows "
             f"{plural(count, 'carries', 'carry')} more than one label",
             "no model can classify all of them correctly, and they disturb training",
             "remove them, or decide on one label",
@@ -159,10 +160,10 @@ def _order(table: FigureTable) -> Iterator[Finding]:
             )
 
 
-def _floor(table: FigureTable) -> Iterator[Finding]:
-    """The best baseline on the strictest test available, and on the given split."""
-    found = table.ending("baselines", "_mcc")
-    for split, place in PLACES.items():
+def _floor(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
+    """The best baseline on the strictest test available, and on the given split or on random folds."""
+    found, given_place = table.ending("baselines", "_mcc"), place_of_given(settings)
+    for split, place in (PLACES | {"given": given_place}).items():
         best = max((f for f in found if f.split == split), key=lambda f: f.value, default=None)
         if best is None:
             continue
@@ -170,7 +171,7 @@ def _floor(table: FigureTable) -> Iterator[Finding]:
         given = table.get("baselines", "given", best.quantity, best.label)
         beside = ""
         if given and split != "given" and not math.isnan(given.value):
-            beside = f"; MCC {with_interval(given)} {PLACES['given']}"
+            beside = f"; MCC {with_interval(given)} {given_place}"
         yield Finding(
             "note",
             "floor",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from seqray.core.results import AuditFigure, Finding
 from seqray.datasets.audit.dataset import EVERY_CLASS
@@ -12,11 +12,12 @@ from seqray.datasets.audit.figure_table import (
     of_class,
     part,
     percent,
+    place_of_given,
     plural,
     with_interval,
 )
 
-RELATED_LEAK = 0.01  # share of held-out sequences with a relative in training
+LEAK = 0.01  # share of held-out sequences with a copy, a relative or a group in training
 SIMILAR = 0.8  # identity to the most similar training sequence
 SIMILAR_LENGTH = {True: 40, False: 25}  # nucleotides, residues: shorter ones are similar by chance
 OVERLAP_LEAK = 0.10  # share of the sequences of a class with a relative in it, if no split is given
@@ -39,10 +40,16 @@ def leaks(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
     yield from _overlap(table, settings)
 
 
-def _leak_severity(table: FigureTable, settings: Mapping[str, str]) -> str:
-    """``leak``, or ``caution`` for sequences so short that they match by chance."""
+def _severity(shares: Iterable[float]) -> str:
+    """Severity by the largest share of held-out sequences with something in training: one limit for all."""
+    return "leak" if max(shares) >= LEAK else "caution"
+
+
+def _severity_of_match(table: FigureTable, settings: Mapping[str, str], shares: Iterable[float]) -> str:
+    """The same for equal letters; sequences so short that they match by chance are no leak."""
     lengths = [f.value for f in table.named("length", "q25") if f.label == EVERY_CLASS]
-    return "leak" if min(lengths, default=0.0) >= float(settings["chance_word"]) else "caution"
+    by_chance = min(lengths, default=0.0) < float(settings["chance_word"])
+    return "caution" if by_chance else _severity(shares)
 
 
 def _copies(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
@@ -57,7 +64,7 @@ def _copies(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding
                 f"{part(count, size)} of {one} also{how} in {other}" for one, other, count, size in found
             )
             yield Finding(
-                _leak_severity(table, settings),
+                _severity_of_match(table, settings, (count / size for *_, count, size in found)),
                 kind,
                 f"exact copies across the split: {pairs}",
                 "a model that has memorized the training data gets them right, so the score is too high",
@@ -66,15 +73,17 @@ def _copies(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding
 
 
 def _groups(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
-    found = table.counts_across("groups", "on_both_sides")
+    found = [
+        (one, other, count, table.value("groups", f"{one} to {other}", "sequences"), size)
+        for one, other, count, size in table.counts_across("groups", "on_both_sides")
+    ]
     if found:
         pairs = "; ".join(
-            f"{count:.0f} of {other} with {table.value('groups', f'{one} to {other}', 'sequences'):.0f} "
-            f"sequences of {one}"
-            for one, other, count, _ in found
+            f"{count:.0f} of {other} with {sequences:.0f} sequences of {one}"
+            for one, other, count, sequences, _ in found
         )
         yield Finding(
-            "leak",
+            _severity(sequences / size for *_, sequences, size in found),
             "groups_across",
             f"named groups on both sides of the split: {pairs}",
             "the same group is trained on and tested on, so the score is too high",
@@ -98,9 +107,7 @@ def _related(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Findin
         return
     pairs = "; ".join(f"{part(count, size)} of {one} with {other}" for one, other, count, size in found)
     yield Finding(
-        _leak_severity(table, settings)
-        if any(n / size >= RELATED_LEAK for *_, n, size in found)
-        else "caution",
+        _severity_of_match(table, settings, (count / size for *_, count, size in found)),
         "relatives_across",
         f"sequences that share a word of {settings['word']} letters across the split: {pairs}",
         "these test sequences were seen in training, at least in part, so the score is too high",
@@ -113,7 +120,7 @@ def _similar(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Findin
     pair = f"{settings['held_out']} to train"
     share = table.value("identity", pair, f"at_least_{SIMILAR:g}")
     least = SIMILAR_LENGTH[settings["alphabet"] != "protein"]
-    if settings["held_out"] and share >= RELATED_LEAK and table.value("length", "train", "q25") >= least:
+    if settings["held_out"] and share >= LEAK and table.value("length", "train", "q25") >= least:
         yield Finding(
             "leak",
             "similar_across",
@@ -140,7 +147,7 @@ def _gap(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
                 "leak",
                 "score_gap",
                 f"{baseline_name(given.quantity)}{of_class(given.label)} scores MCC {with_interval(given)} "
-                f"on the given split, {with_interval(lowest)} on "
+                f"{place_of_given(settings)}, {with_interval(lowest)} on "
                 f"{where.get(lowest.split, 'folds that keep relatives together')}",
                 f"about {given.value - lowest.value:.2f} of the MCC may come from relatives in training",
                 f"{_split_command(settings)}, and compare models on that split",
@@ -169,12 +176,14 @@ def _overlap(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Findin
         + f" of '{f.label}'"
         for f in sorted(found, key=lambda f: -f.value)[:8]
     )
+    of_train = " of train" if settings["held_out"] else ""
     undivided = not settings["held_out"] and max(f.value for f in found) >= OVERLAP_LEAK
     yield Finding(
         "leak" if undivided else "caution",
         "overlap_within_class",
-        f"sequences that share a word of {settings['word']} letters with another of their class: {shares}",
-        "random folds put relatives on both sides, so cross-validation may be too optimistic; there are "
-        "fewer independent examples than rows",
+        f"sequences{of_train} that share a word of {settings['word']} letters with another of their class: "
+        f"{shares}",
+        f"random folds{of_train} put relatives on both sides, so cross-validation may be too optimistic; "
+        "there are fewer independent examples than rows",
         _split_command(settings),
     )

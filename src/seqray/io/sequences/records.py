@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypedDict
 
@@ -10,6 +12,10 @@ import numpy as np
 from seqray.core import Alphabet, InputError, NoRecordsError, SequenceRecord
 from seqray.core.results import SkippedRecord
 from seqray.io.sequences.identifiers import Duplicates, UniqueIds, describe_record
+
+FEWEST_UNREAD = 10  # records without letters that make a file an error, if they are more than half
+# The last word of a header that is no word of a description: bases, or residues in capitals.
+_LETTERS_ON_HEADER = re.compile("[ACGTUNacgtun]{20,}|[ACDEFGHIKLMNPQRSTVWXY]{20,}")
 
 OnSkip = Callable[[SkippedRecord], None]
 OnLetters = Callable[[str], None]
@@ -59,6 +65,9 @@ def validate_records(
 ) -> Iterator[SequenceRecord]:
     """Validate the records of one file.
 
+    Raises `InputError` for a record whose letters are on its header line; and at the end, if more than half
+    of the records, and `FEWEST_UNREAD` or more, have no letters: the file is read wrongly.
+
     Parameters
     ----------
     raw, alphabet
@@ -69,7 +78,7 @@ def validate_records(
         As in `ReadOptions`.
     """
     ids = UniqueIds(duplicates, where)
-    count = 0
+    count, unread = 0, Counter[str]()
     for record in raw:
         count += 1
         identifier, letters, description, circular, reason = record
@@ -77,6 +86,8 @@ def validate_records(
         identifier = ids.resolve(identifier)
         place = describe_record(where, identifier)
         if not letters:
+            unread[reason] += 1
+            _refuse_letters_on_header(description or identifier, place)
             _skip(SkippedRecord(identifier, reason), place, on_skip)
             continue
         folded = alphabet.normalize_bytes(letters, place)
@@ -89,6 +100,23 @@ def validate_records(
         yield validated
     if count == 0:
         raise NoRecordsError("contains no records", where=where)
+    if unread.total() >= FEWEST_UNREAD and 2 * unread.total() > count:
+        [(reason, _)] = unread.most_common(1)
+        raise InputError(
+            f"{unread.total()} of {count} records can't be used ({reason})",
+            where=where,
+            remedy="remove them if the others are what you want to read",
+        )
+
+
+def _refuse_letters_on_header(header: str, where: str) -> None:
+    word = header.split()[-1]
+    if _LETTERS_ON_HEADER.fullmatch(word):
+        raise InputError(
+            f"has no letters below its header, which ends in {word[:10]}...",
+            where=where,
+            remedy="begin a new line after the id and the description",
+        )
 
 
 def _skip(record: SkippedRecord, place: str, on_skip: OnSkip | None) -> None:

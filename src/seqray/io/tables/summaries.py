@@ -12,12 +12,13 @@ from seqray.io.files import open_input
 from seqray.io.tables.writing import write_table
 
 UNKNOWN = "."
-CALLS: tuple[str, ...] = ("sequences", "letters", "calls", "calls_per_mb", "threshold")
+CALLS: tuple[str, ...] = ("sequences", "letters", "positions", "calls", "calls_per_mb", "threshold")
 FALSE_CALLS: tuple[str, ...] = ("false_calls_per_mb", "false_calls_per_mb_low", "false_calls_per_mb_high")
 METRICS = ("mcc", "auroc", "auprc", "sensitivity", "specificity", "precision", "ece", "brier")
 _WITH_INTERVAL = ("mcc", "auroc", "auprc")
 _OF_FLOOR = ("mcc", "auroc")
-_SCANNED = re.compile(r"(\d+) sequences?, (\d+) letters,")
+_OF_ALL_CLASSES = ("all", "macro")
+_SCANNED = re.compile(r"(\d+) sequences?, (\d+) letters,(?: (\d+) positions)?")
 _WRITE_AGAIN = "write it again with 'seqray evaluate'"
 _CALLED = re.compile(r"(\d+), (\S+) per Mb")
 _FALSE_CALLS = re.compile(r"(\S+) per Mb \(95 % interval (\S+) to (\S+?)\)")
@@ -76,7 +77,7 @@ def _calls(facts: Mapping[str, str], count: int, where: str) -> dict[str, str]:
             remedy="write it again with 'seqray scan' or 'seqray gather'",
         )
     false_calls = _FALSE_CALLS.match(facts.get("expected false calls", ""))
-    cells = (*scanned.groups(), *called.groups(), threshold if threshold[0].isdigit() else UNKNOWN)
+    cells = (*scanned.groups(UNKNOWN), *called.groups(), threshold if threshold[0].isdigit() else UNKNOWN)
     chance = false_calls.groups() if false_calls else [UNKNOWN] * len(FALSE_CALLS)
     return dict(zip(CALLS, cells, strict=True)) | dict(zip(FALSE_CALLS, chance, strict=True))
 
@@ -87,6 +88,8 @@ def _evaluation(rows: Sequence[Mapping[str, str]], where: str) -> dict[str, str]
         raise InputError("has no rows of the subset 'all' for the model", where=where, remedy=_WRITE_AGAIN)
     any_row = wanted.get(("model", "mcc"), {})
     summary = {key: any_row.get(key, UNKNOWN) for key in ("split", "n", "positives")}
+    if any_row.get("class") in _OF_ALL_CLASSES:  # which have no positives
+        summary["positives"] = UNKNOWN
     for metric in METRICS:
         row = wanted.get(("model", metric), {})
         summary[metric] = row.get("value", UNKNOWN)

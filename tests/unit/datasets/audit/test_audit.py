@@ -409,3 +409,34 @@ def test_progress_counts_the_checks():
     audit(examples, DNA, on_progress=lambda *report: reports.append(report))
     assert [done for done, _, _ in reports] == list(range(1, len(reports) + 1))
     assert {(total, phase) for _, total, phase in reports} == {(len(reports), "audit")}
+
+
+def test_one_limit_for_copies_relatives_and_groups():
+    """One of 200 held-out sequences is half a percent: a caution, whatever it shares with training."""
+    examples = [
+        dataclasses.replace(e, split="test" if i < 199 else "train") for i, e in enumerate(clean(500))
+    ]
+    first, second = (dataclasses.replace(e, split="test") for e in examples[300:302])
+    one = kinds(quick([*examples, first]))
+    assert (one["copies_across"], one["relatives_across"]) == ("caution", "caution")
+    three = quick([*examples, first, second, dataclasses.replace(examples[302], split="test")])
+    assert (kinds(three)["copies_across"], kinds(three)["relatives_across"]) == ("leak", "leak")
+    grouped = [dataclasses.replace(e, group="g" if i in (0, 400) else None) for i, e in enumerate(examples)]
+    assert kinds(quick(grouped))["groups_across"] == "caution"
+
+
+def test_proteins_have_one_strand_in_words_too():
+    rng = random.Random(8)
+    examples = [
+        LabeledSequence("".join(rng.choices(PROTEIN.letters, k=60)), "ab"[i % 2], str(i)) for i in range(40)
+    ]
+    doubled = [*examples, dataclasses.replace(examples[0], label="b")]
+    found = audit(doubled, PROTEIN, baselines=False, resamples=10)
+    assert what(found, "contradicting_labels") == "1 sequence in 2 rows carries more than one label"
+
+
+def test_figures_of_random_folds_are_not_said_to_be_of_a_given_split():
+    whole = audit(clean(100), DNA, resamples=10)
+    assert "on random folds" in what(whole, "floor")
+    assert "given split" not in what(whole, "floor")
+    assert "on the given split" in what(audit(divided(clean(200)), DNA, resamples=10), "floor")

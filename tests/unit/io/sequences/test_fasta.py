@@ -142,6 +142,37 @@ def test_empty_record_is_reported_or_refused(make):
     assert error_of(path).startswith("x.fa: record 'b': the record can't be used (empty sequence)")
 
 
+@pytest.mark.parametrize(
+    "header", [b"a ACGTTGCAacgttgcaNNNN", b"ACGTTGCAACGTTGCAACGT", b"a|P1 T ACGUACGUACGUACGUACGU"]
+)
+def test_letters_on_the_header_line_are_no_empty_record(make, header):
+    path = make(b">first\nACGT\n>" + header + b"\n>last\nACGT\n")
+    with pytest.raises(InputError, match=r"below its header, which ends in ACG.*; begin a new line"):
+        pairs(path, on_skip=lambda record: None)
+
+
+def test_a_protein_on_the_header_line_is_no_empty_record(make):
+    path = make(b">P1 class A MKTLLVAGAVLLLSAWPAFAQ\n")
+    with pytest.raises(InputError, match=r"record 'P1': has no letters below its header"):
+        pairs(path, PROTEIN, on_skip=lambda record: None)
+    words = b">P1 phosphatidylglycerin\n>P2 ACDEFG\n>P3 x\nMKV\n"  # no sequence, or too short to tell
+    assert pairs(make(words), PROTEIN, on_skip=lambda record: None) == [("P3", "MKV")]
+
+
+@pytest.mark.parametrize(("empty", "refused"), [(10, False), (11, True), (9, False)])
+def test_a_file_of_empty_records_is_read_wrongly(make, empty, refused):
+    """More than half of them, and ten or more: beside 10 others 11, and 9 beside one are too few."""
+    others = 1 if empty == 9 else 10
+    text = "".join(f">e{i}\n" for i in range(empty)) + "".join(f">r{i}\nACGT\n" for i in range(others))
+    skipped: list[SkippedRecord] = []
+    if refused:
+        with pytest.raises(InputError, match=r"x.fa: 11 of 21 records can't be used \(empty sequence\); "):
+            pairs(make(text.encode()), on_skip=skipped.append)
+    else:
+        assert len(pairs(make(text.encode()), on_skip=skipped.append)) == others
+    assert len(skipped) == empty
+
+
 @pytest.mark.parametrize("data", [b"", b"\n\n", b"\r\n", b"; only a comment", b"# one\n; two\n"])
 def test_file_without_records(make, data):
     assert error_of(make(data)) == "x.fa: contains no records"
