@@ -323,3 +323,14 @@ def test_rows_without_a_split_are_training_beside_rows_with_one(calibrate, folde
     status, _, out = calibrate("--train", folder / "train.tsv", "--test", folder / "fresh.tsv")
     assert status == 0
     assert read_card(out).training["calibrated_on"]["examples"] == 600
+
+
+def test_examples_of_unknown_labels_are_left_out_on_request(calibrate, folder, tmp_path):
+    (tmp_path / "odd.tsv").write_text(table(600, 1) + "ACGTTGCA" * 5 + "\tterminator\n")
+    status, err, _ = calibrate("--test", tmp_path / "odd.tsv")
+    assert status == 2
+    assert "has the label 'terminator'" in err
+    status, err, out = calibrate("--test", tmp_path / "odd.tsv", "--unknown-labels", "drop")
+    assert status == 0
+    assert err.startswith("examples of labels that the model does not know are left out: 1 'terminator'\n")
+    assert load_model_file(out).card.training["calibrated_on"]["examples"] == 600

@@ -15,10 +15,13 @@ import torch
 from scipy.stats import binomtest
 from sklearn import metrics as reference
 
+from seqray.calibration.domain import Domain
 from seqray.cli.dispatch import main
+from seqray.core.alphabet import DNA
 from seqray.core.records import SequenceRecord
 from seqray.inference.sequences import predict_records
 from seqray.modelfile import save_model
+from seqray.models.build import build_model
 
 CLASSES = ("promoter", "background")
 
@@ -524,3 +527,94 @@ def test_without_draws_nothing_is_said_of_groups(evaluate):
     _, out, _ = evaluate("--test", "test.tsv", "--train", "train.tsv", "--bootstrap", "0")
     assert "model minus floor: mcc" in out
     assert "no interval" not in out
+
+
+# --- rows that the model does not know -----------------------------------------------------------
+
+
+def test_rows_of_unknown_labels_are_left_out_on_request(evaluate, folder):
+    words = ("--test", "other.tsv", "--no-floor", "--out", "x.tsv")
+    status, _, err = evaluate(*words)
+    assert status == 2
+    assert "or give --unknown-labels drop" in err
+    status, out, _ = evaluate(*words, "--unknown-labels", "drop")
+    assert status == 0
+    assert "note: examples of labels that the model does not know are left out: 1 'odd'" in out
+    assert f"on {len(TRAIN)} records" in out
+
+
+def test_rows_of_unknown_labels_are_left_out_of_tables_of_predictions(evaluate, predictions, folder):
+    rows = [("extra", TEST[0][1], "odd", "g", ""), *TEST]
+    write_table(folder / "odd.tsv", rows, ("id", "label"))
+    words = ("--predictions", "p.tsv", "--labels", "odd.tsv", "--unknown-labels", "drop")
+    status, out, _ = evaluate(*words, model=False)
+    assert status == 0
+    assert f"on {len(TEST)} records" in out
+    assert "1 'odd'" in out
+
+
+def test_data_of_unknown_labels_alone_are_an_error(evaluate, folder):
+    write_table(folder / "odd.tsv", [("a", TEST[0][1], "odd", "g", "")])
+    status, _, err = evaluate("--test", "odd.tsv", "--unknown-labels", "drop")
+    assert status == 2
+    assert "no example has a label of the model, but odd; its classes are promoter, background" in err
+
+
+def test_records_shorter_than_all_of_training_are_noted(evaluate, folder):
+    short = [(name, letters[:12], *rest) for name, letters, *rest in TEST]
+    write_table(folder / "short.tsv", short)
+    status, out, _ = evaluate("--test", "short.tsv", "--no-floor")
+    assert status == 0
+    assert "note: 60 of 60 records (100%) are shorter than any sequence" in out
+    assert "shorter than" not in evaluate("--test", "test.tsv", "--no-floor")[1]
+
+
+# --- the context of the records ------------------------------------------------------------------
+
+
+@pytest.fixture
+def two_species(folder, tiny_model):
+    """The tiny model with two contexts, whose training sequences differ in composition."""
+    rng = np.random.default_rng(3)
+    shares = {"Poor in GC": (0.4, 0.1, 0.1, 0.4), "Rich in GC": (0.1, 0.4, 0.4, 0.1)}
+    codes = np.concatenate([rng.choice(4, p=p, size=(800, 20)).astype(np.uint8) for p in shares.values()])
+    config = replace(tiny_model.card.model, contexts=tuple(shares))
+    domain = Domain.fit(codes, DNA, contexts=np.repeat(list(shares), 800).tolist()).to_mapping()
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        network = build_model(config)
+        for parameter in network.parameters():
+            parameter.detach().normal_(0, 0.5)
+    card = replace(tiny_model.card, model=config, domain=domain, self_test={})
+    save_model(folder / "two.safetensors", [network], card)
+    lines = ["id\tsequence\tlabel"]
+    for i, row in enumerate(rng.choice(4, p=shares["Rich in GC"], size=(700, 20)).astype(np.uint8)):
+        lines.append(f"r{i}\t{DNA.decode(row)}\t{CLASSES[i % 2]}")
+    (folder / "rich.tsv").write_text("\n".join(lines) + "\n")
+    return folder / "two.safetensors"
+
+
+def test_records_are_recognized_or_read_as_asked(evaluate, two_species):
+    words = (
+        "--model",
+        two_species,
+        "--test",
+        "rich.tsv",
+        "--no-floor",
+        "--groups",
+        "none",
+        "--bootstrap",
+        "0",
+    )
+    found, said = {}, {}
+    for context in ("auto", "Rich", "Poor", "none"):
+        status, said[context], _ = evaluate(*words, "--context", context, "--out", "x.tsv", model=False)
+        assert status == 0
+        found[context] = {key: row["value"] for key, row in figures(two_species.parent / "x.tsv").items()}
+    assert found["auto"] == found["Rich"]
+    assert len({tuple(found[name].items()) for name in ("Rich", "Poor", "none")}) == 3
+    assert "all records are read as Rich in GC, which they are like (--context auto)" in said["auto"]
+    assert "all records are read as Poor in GC (--context)" in said["Poor"]
+    assert "is told none" in said["none"]
+    status, _, err = evaluate(*words, "--context", "Rich", "--no-context", model=False)
+    assert (status, "both --context and --no-context" in err) == (2, True)

@@ -123,7 +123,7 @@ def test_rows_are_what_the_library_says_in_the_order_of_the_file(predict, source
     assert table == expected
     assert {row[2] for row in table} == {"promoter", "background"}
     called = sum(row[2] == "promoter" for row in table)
-    assert err.startswith(f"30 records, {called} promoter, 0 skipped, ")
+    assert f"\n30 records, {called} promoter, 0 skipped, " in err
 
 
 def test_the_header_tells_how_the_table_was_made(predict, source, tiny_model, tiny_model_file, tmp_path):
@@ -222,7 +222,7 @@ def test_batch_size_and_precision(predict, source):
 
 def test_skipped_records_are_told_and_written(predict, tmp_path):
     letters = "".join(f">s{i}\n" for i in range(5))
-    (tmp_path / "in.fa").write_text(f">a\nACGT\n{letters}>b\nACGT\n")
+    (tmp_path / "in.fa").write_text(f">a\n{'ACGT' * 5}\n{letters}>b\n{'GATC' * 5}\n")
     status, out, err = predict(tmp_path / "in.fa", "--skipped", tmp_path / "s.tsv")
     assert status == 0
     assert [row[0] for row in rows(out)[1:]] == ["a", "b"]
@@ -237,6 +237,40 @@ def test_skipped_records_are_told_and_written(predict, tmp_path):
     ]
     assert "2 records" in summary
     assert "5 skipped" in summary
+
+
+def test_a_file_of_records_shorter_than_all_of_training_is_told(predict, tmp_path):
+    window, short = "ACGTTGCAACGTTGCAACGT", "ACGTTGCAAC"
+    (tmp_path / "in.fa").write_text("".join(f">r{i}\n{short if i < 2 else window}\n" for i in range(20)))
+    _, out, err = predict(tmp_path / "in.fa")
+    assert (
+        "seqray: caution: 2 of 20 records (10%) are shorter than any sequence that the model was trained on "
+        "(20 letters or more)" in err
+    )
+    assert sum("short" in row[-1] for row in rows(out)) == 2
+    (tmp_path / "in.fa").write_text("".join(f">r{i}\n{window if i else short}\n" for i in range(20)))
+    assert "shorter" not in predict(tmp_path / "in.fa")[2]  # one in 20, which its flag tells
+
+
+def test_of_many_classes_each_is_counted(alignment_model_file, tmp_path, capfd):
+    (tmp_path / "x.fa").write_text(">a\nACGU-ACGUA\n>b\nACGUUACGUA\n")
+    assert main(["predict", str(tmp_path / "x.fa"), "--model", str(alignment_model_file)]) == 0
+    out, err = capfd.readouterr()
+    [[*_], [_, _, label, *_]] = rows(out)
+    counts = ", ".join(f"{int(label == name)} {name}" for name in ("tRNA", "miRNA", "riboswitch"))
+    assert f"1 records, {counts}, 0 skipped" in err
+
+
+@pytest.mark.parametrize("kind", ["alignment", "sequence"])
+def test_proteins_given_to_a_model_of_nucleotides_name_what_ships(
+    kind, tiny_model_file, alignment_model_file, tmp_path, capfd
+):
+    model = tiny_model_file if kind == "sequence" else alignment_model_file
+    (tmp_path / "x.fa").write_text(">a\nMKTLLVAGAVLLLSAWPAFA\n>b\nMKTLIVAGAVLLFSAWPAFA\n")
+    assert main(["predict", str(tmp_path / "x.fa"), "--model", str(model)]) == 2
+    err = capfd.readouterr().err
+    assert "looks like protein, but " in err
+    assert "or choose a protein model; shipped for protein: antimicrobial-peptide (reads sequences)" in err
 
 
 def test_strict_makes_a_skipped_record_an_error(predict, tmp_path):

@@ -65,7 +65,7 @@ def test_a_table_without_its_positions_leaves_them_unknown(summary):
 def test_ids_may_hold_what_ends_a_line_elsewhere(summary, sign):
     status, rows, err = summary(CALLS.replace("\none\t", f"\n{sign}one\t").replace("a\tone", f"a\to{sign}e"))
     assert status == 0, err
-    assert rows[1][4] == "3"
+    assert rows[1][5] == "3"
 
 
 def test_names_in_another_encoding_are_written_as_far_as_they_go(summary, tmp_path):

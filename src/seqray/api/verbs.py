@@ -16,7 +16,14 @@ from seqray.calibration import Domain, KmerCounter
 from seqray.core import ConfigError, InputError, SequenceRecord
 from seqray.core.results import SkippedRecord
 from seqray.explanations import Stretch, cut_stretches, explain_calls
-from seqray.inference import BatchSize, Engine, Precision, PredictOptions, with_engine
+from seqray.inference import (
+    BatchSize,
+    Engine,
+    Precision,
+    PredictOptions,
+    recognize_context,
+    with_engine,
+)
 from seqray.io.tracks import read_gff3_calls
 from seqray.kinds import as_records, is_genbank, kind_of, tracks_reader
 from seqray.modelfile import TrainedModel, load_model
@@ -40,7 +47,7 @@ def predict(
     threshold: float | None = None,
     prior: float | None = None,
     coverage: float | None = None,
-    context: str | None = None,
+    context: str | None = "auto",
     batch_size: BatchSize = "auto",
     precision: Precision = "fp32",
     device: str | None = None,
@@ -58,7 +65,8 @@ def predict(
     threshold, prior, coverage, batch_size, precision, device
         As in `seqray.inference.PredictOptions`.
     context
-        What the sequences are, such as their species, for models that know contexts.
+        What the sequences are, such as their species, for models that know contexts; ``auto`` for the one
+        that the first sequences are like, if any, see `seqray.inference.recognize_context`.
     engine
         What computes, see `seqray.inference.with_engine`.
 
@@ -66,7 +74,8 @@ def predict(
     -------
     pandas.DataFrame
         ``id``, ``length``, ``label``, ``p_<class>`` for each class, ``flags`` (``.`` for none) and, with a
-        coverage, ``set``; a row per sequence, in their order.
+        coverage, ``set``; a row per sequence, in their order. Its ``attrs`` hold the ``context`` in which
+        they were read.
 
     Raises
     ------
@@ -89,8 +98,11 @@ def predict(
         batch_size=batch_size, precision=precision, threshold=threshold, prior=prior, coverage=coverage
     )
     kind = kind_of(loaded.card)
-    predictions = kind.predict(loaded, kind.convert(sequences, loaded.alphabet), options, "")
-    return prediction_frame(predictions, loaded.card.classes, coverage is not None)
+    loaded, records = _in_context(loaded, kind.convert(sequences, loaded.alphabet), context)
+    predictions = kind.predict(loaded, records, options, "")
+    frame = prediction_frame(predictions, loaded.card.classes, coverage is not None)
+    frame.attrs["context"] = loaded.context
+    return frame
 
 
 def scan(
@@ -101,7 +113,7 @@ def scan(
     dtype: Precision = "fp32",
     device: str | None = None,
     engine: Engine = "torch",
-    context: str | None = None,
+    context: str | None = "auto",
     strict: bool = False,
     genes: str | Path | Annotation | None = "auto",
     codon_table: int | None = None,
@@ -131,8 +143,8 @@ def scan(
         ``id``, ``contig``, ``start``, ``end``, ``strand``, ``site``, ``score``, ``label``: 0-based,
         half-open, on the plus strand of the contig; with a locator also the columns that docs/formats.md
         lists. Its ``attrs`` hold the ``threshold`` in force, the ``expected_false_calls`` and
-        ``expected_precision`` (None where not estimated), ``letters``, and the reason why each of the
-        ``skipped`` sequences was.
+        ``expected_precision`` (None where not estimated), ``letters``, the ``context`` in which they were
+        read, and the reason why each of the ``skipped`` sequences was.
 
     Examples
     --------
@@ -151,6 +163,7 @@ def scan(
     records: Iterable[SequenceRecord] = _distinct(
         as_records(sequences, loaded.alphabet, soft_masks=settings.skip_soft_masked)
     )
+    loaded, records = _in_context(loaded, records, context)
     source = None
     if loaded.is_locator:
         records = list(records)
@@ -174,6 +187,7 @@ def scan(
         "expected_false_calls": None if null is None else null.expected,
         "expected_precision": result.expected_precision,
         "letters": result.letters,
+        "context": loaded.context,
         "skipped": {record.id: record.reason for record in skipped},
     }
     return frame
@@ -185,7 +199,7 @@ def explain(
     method: str | Sequence[str] = "rollout",
     *,
     top: int | None = None,
-    context: str | None = None,
+    context: str | None = "auto",
     device: str | None = None,
     calls: pd.DataFrame | str | Path | None = None,
     genes: str | Path | Annotation | None = "auto",
@@ -238,7 +252,8 @@ def explain(
     elif calls is not None:
         raise ConfigError(f"the model '{loaded.card.name}' is no locator", remedy="leave out 'calls'")
     else:
-        explained = kind.explain(loaded, kind.convert(sequences, loaded.alphabet), chosen)
+        loaded, records = _in_context(loaded, kind.convert(sequences, loaded.alphabet), context)
+        explained = kind.explain(loaded, records, chosen)
     rows = (row for one in explained for row in kind.explanation_rows(one, top))
     return explanation_frame(rows, kind.explanation_columns)
 
@@ -328,9 +343,16 @@ def _opened(
     loaded = model if isinstance(model, TrainedModel) else load_model(model)
     if device is not None:
         loaded.to(device)
-    if context is not None:
+    if context not in (None, "auto"):
         loaded = loaded.with_context(context)
     return with_engine(loaded, engine, precision)
+
+
+def _in_context(
+    model: TrainedModel, records: Iterable[Any], context: str | None
+) -> tuple[TrainedModel, Iterable[Any]]:
+    """The model for the context that the records are of, where it is left to them, and the records."""
+    return recognize_context(model, records) if context == "auto" else (model, records)
 
 
 def _checked(options: Any, given: Mapping[str, Any], *reserved: str) -> Mapping[str, Any]:

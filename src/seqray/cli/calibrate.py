@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from seqray.cli.common import (
     BACKBONE,
     MODEL_HELP,
+    UNKNOWN_LABELS,
     BatchOptions,
     DataOptions,
     ModelOptions,
     Outcome,
     Request,
+    UnknownLabels,
     check_files,
+    drop_unknown_labels,
+    naming_other_models,
     open_model,
     option,
 )
 from seqray.core import CalibrationMethod, InputError, ModelFileError
-from seqray.kinds import read_parts, with_named_splits
+from seqray.kinds import Part, read_parts, with_named_splits
 
 if TYPE_CHECKING:
     from seqray.core import Card
@@ -42,6 +47,7 @@ class CalibrateRequest(Request):
         "maps them by a rising function, which requires several hundred examples",
         "temperature",
     )
+    unknown_labels: UnknownLabels = UNKNOWN_LABELS
     computing: BatchOptions
 
 
@@ -57,7 +63,11 @@ def run(request: CalibrateRequest) -> Outcome:
     check_files(files, [request.out])
     chosen = ModelOptions(model=request.model, backbone=request.backbone)
     model = open_model(chosen, request.computing, verbose=request.verbose)
-    parts = read_parts(request.data.located(), model.alphabet)
+    notes: list[str] = []
+    with naming_other_models():
+        parts = read_parts(request.data.located(), model.alphabet)
+    if request.unknown_labels == "drop":
+        parts, notes = _with_known_labels(parts, model.card.classes)
     from seqray.modelfile import save_model
     from seqray.training import recalibrate, refuse_training_data
 
@@ -67,7 +77,7 @@ def run(request: CalibrateRequest) -> Outcome:
         refuse_training_data(model.card, as_filed, parts_are_left_out=False)
     card = recalibrate(model, data, request.method, batch_size=request.computing.batch_size)
     save_model(request.out, model.networks, card)
-    request.say(*summary(card, request.out))
+    request.say(*notes, *summary(card, request.out))
     return Outcome(records=len(data))
 
 
@@ -79,6 +89,12 @@ def _check_output(out: str, source: str) -> None:
         raise InputError("is the model and would be overwritten", where=out, remedy="name another output")
     if not os.path.isdir(os.path.dirname(out) or "."):
         raise InputError("can't be written: its folder does not exist", where=out)
+
+
+def _with_known_labels(parts: Sequence[Part], classes: Sequence[str]) -> tuple[list[Part], list[str]]:
+    """The same files without examples of other labels, and a note that counts these."""
+    _, notes = drop_unknown_labels([example for _, examples in parts for example in examples], classes)
+    return [(split, [one for one in examples if one.label in classes]) for split, examples in parts], notes
 
 
 def summary(card: Card, out: str) -> list[str]:

@@ -20,13 +20,16 @@ from seqray.cli.common import (
     RowOptions,
     SkipLog,
     check_files,
+    context_fact,
     describe_input,
     fill,
     given,
+    length_cautions,
     open_model,
     open_records,
     option,
     provenance,
+    recognize,
     records_in,
 )
 
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
 
 
 ODD_SHARE, FEWEST_ODD = 0.05, 5  # out-of-domain records that a warning needs
-_LABEL, _ODD = "label ", "out-of-domain"  # what is counted
+_LABEL, _ODD = "label ", "out-of-domain"  # what is counted, beside other flags
 
 
 class PredictRequest(Request):
@@ -68,8 +71,8 @@ def run(request: PredictRequest) -> Outcome:
 
     started = time.monotonic()
     table_format(request.out)
-    records = request.records
-    check_files(request.input, (request.out, records.skipped), beside=(request.model.model,))
+    reading = request.records
+    check_files(request.input, (request.out, reading.skipped), beside=(request.model.model,))
     from seqray.inference import PredictOptions
     from seqray.kinds import check_options, kind_of
 
@@ -79,23 +82,27 @@ def run(request: PredictRequest) -> Outcome:
     options = fill(PredictOptions, request, request.computing, rows=request.rows.limit())
     lines = provenance(request.command, model, _facts(request, model.card))
     seen: Counter[str] = Counter()
-    origin = Origin(model)
     total = records_in(request.input) if kind.reads_each_record else None
     with Staging() as staging:
-        out, skip_path = staging.path(request.out), records.skipped and staging.path(records.skipped)
+        out, skip_path = staging.path(request.out), reading.skipped and staging.path(reading.skipped)
         with (
             SkipLog(skip_path, lines, quiet=request.quiet) as skipped,
             Progress("predict", "records", total, quiet=request.quiet) as progress,
         ):
-            read = open_records(kind.read, request.input, records, model.alphabet, skipped)
+            read = open_records(kind.read, request.input, reading, model.alphabet, skipped)
             source = describe_input(request.input)
-            predictions = kind.predict(model, origin.watch(read), options, source)
+            model, records = recognize(request.model, model, read)
+            origin = Origin(model, request.model)
+            facts = context_fact(request.model, model) | _facts(request, model.card)
+            lines = provenance(request.command, model, facts)
+            predictions = kind.predict(model, origin.watch(records), options, source)
             counted = progress.watch(_counted(predictions, seen))
             sets = request.coverage is not None
             count = write_predictions(out, counted, model.card.classes, lines, sets)
     _warn_of_odd_input(request, count, seen[_ODD])
-    request.note(*origin.findings())
-    called = f"{seen[_LABEL + model.card.positive]} {model.card.positive}"
+    lengths = length_cautions(model.card, seen, count)
+    request.note(*(f"caution: {text}" for text in lengths), *origin.findings())
+    called = _called(model.card, seen)
     seconds = time.monotonic() - started
     request.say(f"{count} records, {called}, {skipped.count} skipped, {seconds:.1f} s")
     return Outcome(records=read.count)
@@ -104,8 +111,14 @@ def run(request: PredictRequest) -> Outcome:
 def _counted(predictions: Iterable[Prediction], seen: Counter[str]) -> Iterator[Prediction]:
     for prediction in predictions:
         seen[_LABEL + prediction.label] += 1
-        seen[_ODD] += "out-of-domain" in prediction.flags
+        seen.update(prediction.flags)
         yield prediction
+
+
+def _called(card: Card, seen: Counter[str]) -> str:
+    """Number of records called as each class; of two classes the positive one tells both."""
+    named = [card.positive] if len(card.classes) == 2 else card.classes
+    return ", ".join(f"{seen[_LABEL + name]} {name}" for name in named)
 
 
 def _warn_of_odd_input(request: PredictRequest, count: int, odd: int) -> None:

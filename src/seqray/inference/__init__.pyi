@@ -3,6 +3,7 @@ from .alignments import (
     predict_alignments as predict_alignments,
     score_alignments as score_alignments,
 )
+from .contexts import recognize_context as recognize_context
 from .engines import Engine as Engine, with_engine as with_engine
 from .labeled import known_context as known_context, model_probabilities as model_probabilities
 from .locators import CHUNK as CHUNK, Strand as Strand, StrandScorer as StrandScorer

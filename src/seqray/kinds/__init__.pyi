@@ -2,6 +2,7 @@ from .explanation_files import ExplanationFiles as ExplanationFiles, Explanation
 from .kind import Kind as Kind
 from .labeled import (
     LabeledFiles as LabeledFiles,
+    Part as Part,
     queries as queries,
     read_inferred_examples as read_inferred_examples,
     read_parts as read_parts,

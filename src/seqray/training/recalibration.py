@@ -152,7 +152,8 @@ def _labels(used: Sequence[LabeledSequence], card: Card) -> np.ndarray:
             raise InputError(
                 f"has the label '{example.label}'",
                 where=example.where,
-                remedy=f"the classes of model '{card.name}' are {', '.join(card.classes)}",
+                remedy=f"the classes of model '{card.name}' are {', '.join(card.classes)}; rename it or "
+                "leave it out",
             )
     counts = Counter(example.label for example in used)
     for name in card.classes:

@@ -21,6 +21,8 @@ from seqray.core.card import Card
 from seqray.core.errors import ModelFileError
 from seqray.core.kmers import CodeStack, stack_codes, stack_sequences
 from seqray.core.model_config import ModelConfig
+from seqray.core.records import SequenceRecord
+from seqray.inference.contexts import recognize_context
 from seqray.modelfile import load_model_file, save_model
 from seqray.models.build import build_model
 
@@ -196,7 +198,8 @@ def told(capfd):
 @pytest.mark.parametrize(
     ("model", "kind", "options", "said"),
     [
-        ("two", "rich", (), "this file is like Rich in GC at a distance of 0.00; name"),
+        ("two", "rich", (), "this file is read as Rich in GC, which its first records are like; --context"),
+        ("two", "rich", ("--context", "none"), "this file is like Rich in GC at a distance of 0.00; name"),
         ("two", "rich", ("--context", "Rich"), None),
         ("two", "rich", ("--context", "Poor"), "caution: --context says Poor in GC, but this file is"),
         ("two", "even", (), "caution: this file is unlike any context that the model was trained on"),
@@ -226,6 +229,57 @@ def test_a_mixture_of_two_contexts_is_told(models, capfd):
     [line] = told(capfd)
     assert "this file is like a mixture of" in line
     assert all(name in line for name in SPECIES)
+
+
+def table_rows(path):
+    return [line for line in path.read_text().splitlines() if not line.startswith("#")]
+
+
+@pytest.mark.parametrize("kind", ["rich", "poor"])
+def test_a_recognized_file_is_read_as_if_its_context_were_named(models, capfd, kind):
+    name = {"rich": "Rich in GC", "poor": "Poor in GC"}[kind]
+    out = models / "o.tsv"
+    command = ["predict", str(written(models, kind)), "-m", str(models / "two.safetensors"), "-o", str(out)]
+    read = {}
+    for context in ("auto", name, "none"):
+        assert main([*command, "--context", context, "--quiet"]) == 0
+        read[context] = table_rows(out)
+        fact = {"auto": f"{name}, recognized by the first records", "none": "none"}.get(
+            context, f"{name}, as asked"
+        )
+        assert f"# context: {fact}\n" in out.read_text()
+    assert read["auto"] == read[name]
+    assert read["auto"] != read["none"]
+    assert main([*command, "--quiet"]) == 0
+    assert table_rows(out) == read["auto"]
+
+
+def test_no_more_than_the_first_records_are_held(models):
+    """1,235 windows of 81 letters hold 100,000; a pipe is not read to its end before the first row."""
+    taken = 0
+
+    def records():
+        nonlocal taken
+        for i, text in enumerate(texts(drawn("poor", 1500))):
+            taken += 1
+            yield SequenceRecord(str(i), text)
+
+    model, read = recognize_context(load_model_file(models / "two.safetensors"), records())
+    assert (model.context, taken) == ("Poor in GC", 1235)
+    assert [record.id for record in read] == [str(i) for i in range(1500)]
+    named = model.with_context("Rich")
+    assert recognize_context(named, records())[0] is named
+
+
+def test_a_file_that_is_not_what_its_first_records_are_like_is_told(models, capfd):
+    codes = np.concatenate([drawn("rich", 1300, seed=8), drawn("poor", 9000, seed=9)])
+    path = models / "turns.fa"
+    path.write_text("".join(f">{i}\n{text}\n" for i, text in enumerate(texts(codes))))
+    command = ["predict", str(path), "-m", str(models / "two.safetensors"), "-o", str(models / "o.tsv")]
+    assert main(command) == 0
+    first, second = told(capfd)
+    assert first.startswith("seqray: this file is read as Rich in GC, ")
+    assert second.startswith("seqray: caution: ")
 
 
 def changed(models, name, **changes):

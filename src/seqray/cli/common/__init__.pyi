@@ -35,24 +35,37 @@ from .inputs import (
 )
 from .labeled import (
     ALPHABET as ALPHABET,
+    UNKNOWN_LABELS as UNKNOWN_LABELS,
     DataOptions as DataOptions,
     TableOptions as TableOptions,
+    UnknownLabels as UnknownLabels,
+    drop_unknown_labels as drop_unknown_labels,
 )
+from .lengths import length_cautions as length_cautions, unseen_lengths as unseen_lengths
 from .messages import Resources as Resources, json_lines as json_lines, report_versions as report_versions
 from .model import (
+    AUTO as AUTO,
     BACKBONE as BACKBONE,
+    CONTEXT as CONTEXT,
     DEVICE as DEVICE,
     MODEL_HELP as MODEL_HELP,
+    NO_CONTEXT as NO_CONTEXT,
     THREADS as THREADS,
     BatchOptions as BatchOptions,
     DeviceOptions as DeviceOptions,
     EngineOptions as EngineOptions,
     ModelOptions as ModelOptions,
     PrecisionOptions as PrecisionOptions,
+    naming_other_models as naming_other_models,
     open_model as open_model,
     provenance as provenance,
 )
-from .origin import Origin as Origin
+from .origin import (
+    Origin as Origin,
+    context_fact as context_fact,
+    recognize as recognize,
+    recognized as recognized,
+)
 from .processors import let_waiting_threads_sleep as let_waiting_threads_sleep, use_threads as use_threads
 from .progress import Progress as Progress
 from .skipped import SkipLog as SkipLog

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from seqray.cli.common.arguments import Options, option
+from seqray.cli.common.model import naming_other_models
 from seqray.core import InputError, NoRecordsError
 
 if TYPE_CHECKING:
@@ -89,8 +90,10 @@ def _read_inputs(paths: Sequence[str], options: RecordOptions, read: Reader[Reco
     ids = UniqueIds(options.duplicates, "")
     for path in paths:
         try:
-            for record in read(path, duplicates="keep" if several else options.duplicates):
-                yield replace(record, id=ids.resolve(record.id, display_name(path))) if several else record
+            with naming_other_models():
+                for record in read(path, duplicates="keep" if several else options.duplicates):
+                    name = ids.resolve(record.id, display_name(path)) if several else record.id
+                    yield replace(record, id=name) if several else record
         except NoRecordsError as error:
             if not options.allow_empty:
                 allowed = "skips it" if several else "gives an empty output instead"

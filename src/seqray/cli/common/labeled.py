@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from seqray.cli.common.alignments import AlignmentLabelOptions
 from seqray.cli.common.arguments import Options, fill, option
 from seqray.core import InputError
 
 if TYPE_CHECKING:
+    from seqray.core import LabeledSequence
     from seqray.kinds import LabeledFiles
 
 REMEDY = "give --train TABLE, or --class LABEL=FASTA for each class"
+SHOWN_LABELS = 8
 ALPHABET_NAMES = ("dna", "rna", "protein")
 
 
 ALPHABET = option("--alphabet", "letters of the sequences", "dna", choices=ALPHABET_NAMES)
+
+
+UnknownLabels = Literal["error", "drop"]
+UNKNOWN_LABELS = option(
+    "--unknown-labels",
+    "examples whose label is none of the classes: refuse (error), or leave out and count (drop)",
+    "error",
+)
 
 
 class DataOptions(Options, heading="data: tables, or one FASTA file per class"):
@@ -89,3 +100,34 @@ def class_paths(name: str, items: Sequence[str]) -> dict[str, str]:
             raise InputError(f"class '{label}' is given twice", remedy="put its sequences into one file")
         paths[label] = path
     return paths
+
+
+def drop_unknown_labels(
+    examples: Sequence[LabeledSequence], classes: Sequence[str]
+) -> tuple[list[LabeledSequence], list[str]]:
+    """Leave out examples whose label is none of the classes.
+
+    Returns
+    -------
+    list of LabeledSequence
+        The others, in their order.
+    list of str
+        A note that counts what was left out; empty if nothing was.
+
+    Raises
+    ------
+    InputError
+        Where no example is left.
+    """
+    dropped = Counter(example.label for example in examples if example.label not in classes)
+    kept = [example for example in examples if example.label in classes]
+    if examples and not kept:
+        raise InputError(
+            f"no example has a label of the model, but {', '.join(sorted(dropped)[:SHOWN_LABELS])}",
+            remedy=f"its classes are {', '.join(classes)}",
+        )
+    if not dropped:
+        return kept, []
+    shown = ", ".join(f"{count} '{label}'" for label, count in dropped.most_common(SHOWN_LABELS))
+    more = f" and {len(dropped) - SHOWN_LABELS} more labels" if len(dropped) > SHOWN_LABELS else ""
+    return kept, [f"examples of labels that the model does not know are left out: {shown}{more}"]

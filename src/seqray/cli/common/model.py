@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
 from seqray.cli.common.argument_types import AutoOrPositiveInt, Threads
 from seqray.cli.common.arguments import Options, option
 from seqray.cli.common.processors import use_threads
+from seqray.core import InputError, OtherLettersError
 
 if TYPE_CHECKING:
     from seqray.modelfile import TrainedModel
 
 MODEL_HELP = "a shipped model (see 'seqray models') or a model file"
+MOST_NAMED = 3  # models in an error
 
-
+AUTO, NO_CONTEXT = "auto", "none"
+CONTEXT = option(
+    "--context NAME|auto|none",
+    "origin of the sequences, such as their species; auto: the one of the model that they are like, if there "
+    "is one; 'seqray models show' lists what a model knows",
+    AUTO,
+)
 BACKBONE = option("--backbone DIR", "directory of the encoder that the model is built on, if it has moved")
 THREADS = option("--threads N", "processor threads (default: the processors that it may use)")
 DEVICE = option("--device DEVICE", "auto (a GPU if there is one), cpu, cuda or cuda:N", "auto")
@@ -25,10 +34,7 @@ class ModelOptions(Options):
     """A model, and the origin of the sequences."""
 
     model: str = option("--model -m NAME|FILE", MODEL_HELP)
-    context: str | None = option(
-        "--context NAME",
-        "origin of the sequences, such as their species; 'seqray models show' lists what a model knows",
-    )
+    context: str = CONTEXT
     backbone: str | None = BACKBONE
 
 
@@ -76,7 +82,7 @@ def open_model(
     Parameters
     ----------
     options
-        Name, context and backbone.
+        Name, context and backbone; `recognize` looks for a context that is left to the records.
     computing
         Device and threads; with `EngineOptions` also the engine.
     alignments, locators
@@ -105,7 +111,8 @@ def open_model(
     model = load_model(options.model, options.backbone).to(device)
     if not (locators if model.is_locator else alignments):
         model.check_reads_sequences()
-    model = model.with_context(options.context)
+    if options.context not in (AUTO, NO_CONTEXT):
+        model = model.with_context(options.context)
     if verbose:
         about = f"model {model.card.name} sha256:{model.sha256}, torch {torch.__version__}"
         print(f"seqray: {about}, {threads} threads, {model.device}", file=sys.stderr)
@@ -114,6 +121,32 @@ def open_model(
     from seqray.inference import with_engine
 
     return with_engine(model, engine, computing.precision)
+
+
+@contextmanager
+def naming_other_models() -> Iterator[None]:
+    """Let an error about proteins for a model of nucleotides, or the reverse, say which models ship."""
+    try:
+        yield
+    except OtherLettersError as error:
+        models = _shipped_for(error.found)
+        raise InputError(error.what, where=error.where, remedy=f"{error.remedy}; {models}") from None
+
+
+def _shipped_for(letters: str) -> str:
+    """Shipped models of proteins or nucleotides, and what each reads."""
+    from seqray.core import ALPHABETS
+    from seqray.modelfile import available_models, locate_model, read_card
+
+    cards = [(name, read_card(locate_model(name)).model) for name in available_models()]
+    wanted = [
+        f"{name} (reads {model.kind}s)"
+        for name, model in cards
+        if ALPHABETS[model.alphabet].is_nucleotide == (letters == "nucleotides")
+    ]
+    if len(wanted) > MOST_NAMED:
+        return f"'seqray models' lists those for {letters}"
+    return f"shipped for {letters}: {', '.join(wanted) or 'none'}"
 
 
 def provenance(command: Sequence[str], model: TrainedModel, facts: Mapping[str, object]) -> list[str]:

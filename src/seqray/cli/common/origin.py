@@ -1,9 +1,11 @@
-"""What ``predict`` and ``scan`` report about the origin of a whole file, judged by its k-mers."""
+"""Where a file is from, judged by its k-mers: the context to read it in, and what is said of that."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
+
+from seqray.cli.common.model import AUTO, ModelOptions
 
 if TYPE_CHECKING:
     from seqray.calibration import ContextDistance
@@ -13,16 +15,61 @@ if TYPE_CHECKING:
 NAMED = 4  # contexts that are named at most
 
 
+def recognize(
+    options: ModelOptions, model: TrainedModel, records: Iterable[SequenceRecord]
+) -> tuple[TrainedModel, Iterable[SequenceRecord]]:
+    """Set the context that the first records are of, unless the command line says what they are.
+
+    Parameters
+    ----------
+    options, model
+        What was asked for, and the model as `open_model` opened it.
+    records
+        Read once; the second result yields all of them.
+    """
+    if options.context != AUTO or not model.card.model.contexts:
+        return model, records
+    from seqray.inference import recognize_context
+
+    return recognize_context(model, records)
+
+
+def context_fact(options: ModelOptions, model: TrainedModel) -> dict[str, str]:
+    """The context that records are read in, for the header; nothing for a model without contexts."""
+    if not model.card.model.contexts:
+        return {}
+    how = "recognized by the first records" if options.context == AUTO else "as asked"
+    return {"context": f"{model.context}, {how}" if model.context else "none"}
+
+
+def recognized(options: ModelOptions, model: TrainedModel) -> list[str]:
+    """What to tell the user of a context that was recognized; nothing if none was."""
+    if options.context != AUTO or not model.context:
+        return []
+    return [
+        f"this file is read as {model.context}, which its first records are like; --context NAME or "
+        "--context none reads it otherwise"
+    ]
+
+
 class Origin:
     """Watches the records that a model is given, and compares them with its training data.
 
     A model whose card has no signature is compared with nothing.
+
+    Parameters
+    ----------
+    model
+        With the context in which it reads the records.
+    options
+        What was asked for.
     """
 
-    def __init__(self, model: TrainedModel) -> None:
+    def __init__(self, model: TrainedModel, options: ModelOptions) -> None:
         from seqray.calibration import Domain, KmerCounter
 
         self._known, self._named = model.card.model.contexts, model.context
+        self._recognized = recognized(options, model)
         self._locator = model.is_locator
         self._signature = Domain.from_mapping(model.card.domain).signature if model.card.domain else None
         self._words = KmerCounter(model.alphabet)
@@ -37,7 +84,8 @@ class Origin:
         return self._signature.home(self._words.counts) if self._signature else None
 
     def findings(self) -> Iterator[str]:
-        """Yield cautions about the model or the context that was named, or which context to name."""
+        """Yield the context that was recognized, cautions about it or the model, or which context to name."""
+        yield from self._recognized
         found = self._signature.compare(self._words.counts) if self._signature else []
         if not found:
             return
@@ -45,7 +93,8 @@ class Origin:
         if not near:
             yield self._foreign(found[0])
         elif self._named:
-            yield from _against(self._named, found, near)
+            said = "the first records are like" if self._recognized else "--context says"
+            yield from _against(f"{said} {self._named}", self._named, found, near)
         elif found[0].context and self._known:
             yield _advice(near)
 
@@ -70,12 +119,14 @@ class Origin:
         )
 
 
-def _against(name: str, found: list[ContextDistance], near: list[ContextDistance]) -> Iterator[str]:
-    """A caution if the file is unlike the given context and like another one."""
+def _against(
+    said: str, name: str, found: list[ContextDistance], near: list[ContextDistance]
+) -> Iterator[str]:
+    """A caution if the file is unlike the context that it is read in and like another one."""
     named = [likeness for likeness in found if likeness.context == name]
     if named and named[0].is_foreign:
         unlike = f"this file is unlike it ({_distances(named)}) and nearer to {_distances(near)}"
-        yield f"caution: --context says {name}, but {unlike}"
+        yield f"caution: {said}, but {unlike}"
 
 
 def _advice(near: list[ContextDistance]) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 from seqray.cli.common import (
+    AUTO,
     BACKBONE,
     MODEL_HELP,
+    UNKNOWN_LABELS,
     AlignmentLabelOptions,
     DataOptions,
     Draws,
@@ -15,6 +17,7 @@ from seqray.cli.common import (
     PrecisionOptions,
     Probability,
     Request,
+    UnknownLabels,
     WholeNumber,
     option,
 )
@@ -46,13 +49,20 @@ class MeasureOptions(Options, heading="measuring"):
         "--split", "part to evaluate (default: test if there is one, else all)"
     )
     map: tuple[str, ...] = option("--map LABEL=CLASS", "rename a label")
+    unknown_labels: UnknownLabels = UNKNOWN_LABELS
     threshold: Number | None = option(
         "--threshold X", "call the positive class at or above this score (default: the model's)"
     )
     prior: Probability | None = option(
         "--prior P", "re-weight the model's probabilities to this share of positives"
     )
-    no_context: bool = option("--no-context", "hide the context of the records from the model")
+    context: str = option(
+        "--context NAME|auto|none",
+        "read all records as of this context; auto: as of those in the data, or if the model knows none of "
+        "these, of the one that the records are like; none: of none",
+        AUTO,
+    )
+    no_context: bool = option("--no-context", "the same as --context none")
     against: str | None = option("--against MODEL|TABLE", "compare with another model or its predictions")
     no_floor: bool = option("--no-floor", "do not fit the floor (simple rules), and say so")
     groups: Literal["auto", "column", "words", "none"] = option(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from seqray.cli.common import naming_other_models
 from seqray.core import ALPHABETS, Alphabet, Card, ConfigError, Example, InputError, LabeledSequence
 from seqray.core.results import Answers
 from seqray.homology import kmer_groups
@@ -93,7 +94,8 @@ def read_with_notes(
         Receives what the reader should know.
     """
     skipped: list[str] = []
-    data = read(files, alphabet, on_skip=lambda record: skipped.append(record.id))
+    with naming_other_models():
+        data = read(files, alphabet, on_skip=lambda record: skipped.append(record.id))
     if skipped:
         notes.append(f"{len(skipped)} records without letters are left out, such as '{skipped[0]}'")
     return list(data)
@@ -145,7 +147,7 @@ def check_labels(examples: Sequence[LabeledSequence], classes: Sequence[str]) ->
             raise InputError(
                 f"has the label '{example.label}', which is none of {', '.join(classes)}",
                 where=example.where,
-                remedy=f"rename it by --map {example.label}=CLASS",
+                remedy=f"rename it by --map {example.label}=CLASS, or give --unknown-labels drop",
             )
 
 

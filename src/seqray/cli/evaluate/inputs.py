@@ -8,10 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqray.cli.common import ModelOptions, Progress, open_model
+from seqray.cli.common import (
+    AUTO,
+    ModelOptions,
+    Progress,
+    drop_unknown_labels,
+    length_cautions,
+    open_model,
+    unseen_lengths,
+)
+from seqray.cli.evaluate.contexts import set_contexts
 from seqray.cli.evaluate.data import Material, as_read_by, check_labels, choose_split, read_for, renamed
 from seqray.cli.evaluate.tables import from_predictions, table_answers
-from seqray.core import ConfigError, LabeledSequence
+from seqray.core import Card, ConfigError, LabeledSequence
 from seqray.core.results import Answers
 from seqray.io.tables import read_prediction_table, rows_by_id
 
@@ -53,6 +62,8 @@ def _check_ways(request: EvaluateRequest) -> None:
         raise ConfigError(
             f"--threshold is {how.threshold:g}", remedy="a model's threshold is between 0 and 1"
         )
+    if given.predictions and how.context != AUTO and not how.against:
+        raise ConfigError("--context needs --model", remedy="give it to 'seqray predict'")
     if given.predictions and how.prior is not None:
         raise ConfigError("--prior needs --model", remedy="give it to 'seqray predict'")
 
@@ -67,9 +78,13 @@ def _from_model(request: EvaluateRequest) -> Material:
         raise ConfigError(f"--alphabet is {alphabet}, but the model reads {model.alphabet.name}")
     notes: list[str] = []
     data = renamed(read_for(request, card, notes), how.map)
+    if how.unknown_labels == "drop":
+        data, dropped = drop_unknown_labels(data, card.classes)
+        notes += dropped
     examples, train, split = choose_split(data, how.split)
     check_labels([*examples, *train], card.classes)
-    answers = _model_answers(request, model, examples, "model")
+    answers, more = _model_answers(request, model, examples, "model")
+    notes += _length_notes(card, examples)
     if how.prior is not None:
         notes.append(
             f"probabilities are re-weighted to a share of {how.prior:g} of {card.positive}; calibration and "
@@ -86,13 +101,13 @@ def _from_model(request: EvaluateRequest) -> Material:
         positive=card.positive,
         answers=[answers],
         card=card_summary(model),
-        notes=[*notes, *_context_notes(request, model, examples)],
+        notes=[*notes, *more],
         read=len(data),
     )
 
 
 def _open(request: EvaluateRequest, name: str, backbone: str | None) -> TrainedModel:
-    chosen = ModelOptions(model=name, context=None, backbone=backbone)
+    chosen = ModelOptions(model=name, backbone=backbone)
     return open_model(chosen, request.computing, alignments=True, verbose=request.verbose)
 
 
@@ -114,39 +129,36 @@ def card_summary(model: TrainedModel) -> dict[str, Any]:
 
 def _model_answers(
     request: EvaluateRequest, model: TrainedModel, examples: Sequence[LabeledSequence], source: str
-) -> Answers:
+) -> tuple[Answers, list[str]]:
+    """Answers of a model, and notes about the contexts in which it read the records."""
     from seqray.evaluation import answers_from_probabilities
     from seqray.inference import model_probabilities
 
     card = model.card
+    named = source == "model" or bool(card.model.contexts)  # another model may know none
+    how = request.how if named else replace(request.how, context=AUTO)
+    read, notes = set_contexts(how, model, examples)
     threshold = (
         card.threshold if request.how.threshold is None or source != "model" else request.how.threshold
     )
     with Progress("evaluate", "records", len(examples), quiet=request.quiet) as progress:
         scores = model_probabilities(
             model,
-            as_read_by(card, examples),
-            use_context=not request.how.no_context,
+            as_read_by(card, read),
             watch=progress.watch,
             prior=request.how.prior,
             precision=request.computing.precision,
             batch_size=request.computing.batch_size,
         )
     note = f"model {card.name} sha256:{model.sha256}"
-    return answers_from_probabilities(source, note, scores, card.classes, card.positive, threshold)
+    answers = answers_from_probabilities(source, note, scores, card.classes, card.positive, threshold)
+    return answers, notes
 
 
-def _context_notes(
-    request: EvaluateRequest, model: TrainedModel, examples: Sequence[LabeledSequence]
-) -> list[str]:
-    from seqray.inference import known_context
-
-    if not model.card.model.contexts:
-        return []
-    if request.how.no_context:
-        return ["the model knows contexts and is not told those of the records (--no-context)"]
-    unknown = sum(known_context(model, example.context) is None for example in examples)
-    return [f"{unknown} records are of no context that the model knows"] if unknown else []
+def _length_notes(card: Card, examples: Sequence[LabeledSequence]) -> list[str]:
+    """Cautions about records of lengths that the model has never seen; alignments have no limits."""
+    lengths = [len(one.sequence) for one in as_read_by(card, examples) if isinstance(one, LabeledSequence)]
+    return list(length_cautions(card, unseen_lengths(card, lengths), len(lengths)))
 
 
 def _against(request: EvaluateRequest, material: Material) -> Answers:
@@ -168,7 +180,7 @@ def _against(request: EvaluateRequest, material: Material) -> Answers:
             f"model '{model.card.name}' distinguishes {', '.join(model.card.classes)}, "
             f"not {', '.join(material.classes)}"
         )
-    answers = _model_answers(request, model, material.examples, "against")
+    answers, _ = _model_answers(request, model, material.examples, "against")
     order = [model.card.classes.index(name) for name in material.classes]
     calls = np.array([order.index(call) for call in answers.calls.tolist()], dtype=np.int64)
     return replace(answers, scores=answers.scores[:, order], calls=calls)

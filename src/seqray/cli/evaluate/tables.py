@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from seqray.cli.common import drop_unknown_labels
 from seqray.cli.evaluate.data import Material, check_labels, choose_split, read_with_notes, renamed
 from seqray.core import ALPHABETS, ConfigError, Floats, InputError, LabeledSequence
 from seqray.core.results import Answers
@@ -41,11 +42,15 @@ def from_predictions(request: EvaluateRequest) -> Material:
     train += [example for example in known[len(truth) :] if example.split in (None, "train")]
     train = [example for example in train if example.sequence]
     table = read_prediction_table(str(given.predictions))
+    classes, positive = _classes_of(given, table, examples)
+    if how.unknown_labels == "drop":
+        examples, dropped = drop_unknown_labels(examples, classes)
+        train = [example for example in train if example.label in classes]
+        notes += dropped
+    check_labels([*examples, *train], classes)
     rows = rows_by_id(table, given.id_column, [e.id for e in examples], str(given.labels))
     if len(table) > len(rows):
         notes.append(f"{len(table) - len(rows)} predictions have no label in use and are left out")
-    classes, positive = _classes_of(given, table, examples)
-    check_labels([*examples, *train], classes)
     return Material(
         name="standard input" if given.predictions == "-" else Path(table.where).name,
         sha256=table.sha256,

@@ -11,11 +11,14 @@ from seqray.cli.common import (
     Progress,
     SkipLog,
     check_files,
+    context_fact,
     find_genes,
     given,
     open_model,
     open_records,
     provenance,
+    recognize,
+    recognized,
     records_in,
 )
 from seqray.cli.explain.arguments import ExplainRequest
@@ -54,18 +57,20 @@ def _explain(request: ExplainRequest, asked: ExplanationRequest, model: TrainedM
     from seqray.kinds import kind_of
 
     kind, options = kind_of(model.card), request.records
-    work = kind.explanation_run(model, asked)
     total = records_in(request.input) if kind.reads_each_record and not asked.calls else None
     with Staging() as staging:
         staged = asked.files.stage(staging)
-        lines = provenance(request.command, model, work.facts())
+        skip_path = options.skipped and staging.path(options.skipped)
         with (
-            SkipLog(options.skipped and staging.path(options.skipped), lines, quiet=request.quiet) as skipped,
+            SkipLog(skip_path, provenance(request.command, model, {}), quiet=request.quiet) as skipped,
             Progress("explain", "records", total, quiet=request.quiet) as progress,
         ):
             records = open_records(kind.read, request.input, options, model.alphabet, skipped)
-            work.explain(records, staged, lines, progress.advance)
-        request.note(*(f"caution: {text}" for text in work.cautions))
+            model, read = recognize(request.model, model, records)
+            work = kind.explanation_run(model, asked)
+            lines = provenance(request.command, model, context_fact(request.model, model) | work.facts())
+            work.explain(read, staged, lines, progress.advance)
+        request.note(*recognized(request.model, model), *(f"caution: {text}" for text in work.cautions))
         with Progress("check", "records", len(work.sample()), quiet=request.quiet) as progress:
             faithfulness = work.check(progress.watch)
         work.write(staged, lines, faithfulness)

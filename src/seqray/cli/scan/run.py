@@ -13,6 +13,7 @@ from seqray.cli.common import (
     Progress,
     SkipLog,
     check_files,
+    context_fact,
     fill,
     find_genes,
     given,
@@ -20,6 +21,7 @@ from seqray.cli.common import (
     open_model,
     open_records,
     provenance,
+    recognize,
 )
 from seqray.cli.scan.arguments import ScanRequest
 from seqray.cli.scan.command import recorded_command
@@ -56,15 +58,28 @@ def run(request: ScanRequest) -> Outcome:
     model = open_model(request.model, request.computing, locators=True, verbose=request.verbose)
     check_scan_options(model, given(request))
     computing, genes, notes = request.computing, None, []
-    if read_again or model.is_locator:
+    if read_again or model.is_locator or model.card.model.contexts:
         keep_pipes(request.input)
     if model.is_locator:
         genes, notes = find_genes(request.genes, request.records, request.input, model)
+    model = _in_context(request, model)
     detector = make_detector(model, batch_size=computing.batch_size, dtype=computing.precision, genes=genes)
     records, lines = scan(request, model, detector, options)
     request.note(*notes)
     request.say(*lines[:-1], f"{lines[-1]}, {time.monotonic() - started:.1f} s")
     return Outcome(records=records)
+
+
+def _in_context(request: ScanRequest, model: TrainedModel) -> TrainedModel:
+    """The model for the species that the first records are like, before it is made a detector."""
+    if not model.card.model.contexts:
+        return model
+    from seqray.io.sequences import read_sequences
+
+    records = open_records(
+        read_sequences, [request.input], request.records, model.alphabet, on_skip=lambda record: None
+    )
+    return recognize(request.model, model, records)[0]
 
 
 def call_files(request: ScanRequest) -> CallFiles:
@@ -117,9 +132,9 @@ def _scan(
     from seqray.io.sequences import read_sequences
     from seqray.scanning import describe_result, scan_sequences
 
-    facts = settings_facts(detector, options)
+    facts = context_fact(request.model, model) | settings_facts(detector, options)
     lines = provenance(request.command, model, facts)
-    origin = Origin(model)
+    origin = Origin(model, request.model)
     with Staging() as staging, call_files(request).stage(staging, lines, model.card.positive) as staged:
         with (
             SkipLog(staged.skipped, lines, quiet=request.quiet) as skipped,

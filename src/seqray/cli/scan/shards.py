@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from seqray.cli.common import Origin, Progress, SkipLog, letters_in, open_records
+from seqray.cli.common import Origin, Progress, SkipLog, context_fact, letters_in, open_records
 from seqray.cli.scan.command import divide_words
 from seqray.cli.scan.outputs import settings_facts
 from seqray.core import ConfigError, __version__
@@ -72,7 +72,7 @@ def write_share(
         Lines for the user.
     """
     kept: list[tuple[str, str]] = []
-    origin = Origin(model)
+    origin = Origin(model, request.model)
     number, total = request.outputs.shard or (1, 1)
     with Staging() as staging:
         target = staging.path(request.outputs.out[0])
@@ -98,7 +98,7 @@ def write_share(
             "command": divide_words(request.command)[0],
             "model": [model.card.name, model.sha256],
             "alphabet": describe_alphabet(model.alphabet),
-            "facts": settings_facts(detector, options),
+            "facts": context_fact(request.model, model) | settings_facts(detector, options),
             "options": {name: getattr(options, name) for name in GATHERED},
             "track name": model.card.positive,
             "expected": model.card.locator,

@@ -15,7 +15,7 @@ from seqray.io.sequences.identifiers import Duplicates, UniqueIds, describe_reco
 
 FEWEST_UNREAD = 10  # records without letters that make a file an error, if they are more than half
 # The last word of a header that is no word of a description: bases, or residues in capitals.
-_LETTERS_ON_HEADER = re.compile("[ACGTUNacgtun]{20,}|[ACDEFGHIKLMNPQRSTVWXY]{20,}")
+_LETTERS_ON_HEADER = re.compile(r"(?<!\S)(?:[ACGTUNacgtun]{20,}|[ACDEFGHIKLMNPQRSTVWXY]{20,})\s*$")
 
 OnSkip = Callable[[SkippedRecord], None]
 OnLetters = Callable[[str], None]
@@ -110,10 +110,9 @@ def validate_records(
 
 
 def _refuse_letters_on_header(header: str, where: str) -> None:
-    word = header.split()[-1]
-    if _LETTERS_ON_HEADER.fullmatch(word):
+    if found := _LETTERS_ON_HEADER.search(header):
         raise InputError(
-            f"has no letters below its header, which ends in {word[:10]}...",
+            f"has no letters below its header, which ends in {found[0][:10]}...",
             where=where,
             remedy="begin a new line after the id and the description",
         )

@@ -155,6 +155,7 @@ def test_a_protein_on_the_header_line_is_no_empty_record(make):
     path = make(b">P1 class A MKTLLVAGAVLLLSAWPAFAQ\n")
     with pytest.raises(InputError, match=r"record 'P1': has no letters below its header"):
         pairs(path, PROTEIN, on_skip=lambda record: None)
+    assert pairs(make(">\u2028\n>a\nMK\n".encode()), PROTEIN, on_skip=lambda record: None) == [("a", "MK")]
     words = b">P1 phosphatidylglycerin\n>P2 ACDEFG\n>P3 x\nMKV\n"  # no sequence, or too short to tell
     assert pairs(make(words), PROTEIN, on_skip=lambda record: None) == [("P3", "MKV")]
 

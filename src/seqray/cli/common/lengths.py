@@ -1,0 +1,50 @@
+"""What is said of a file whose records are shorter or longer than all training sequences of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from seqray.core import Card
+
+ODD_SHARE = 0.05  # of the records; fewer are left to their flags
+
+
+def unseen_lengths(card: Card, lengths: Iterable[int]) -> dict[str, int]:
+    """Number of lengths that are ``short``, and of those that are ``long``, as the flags of predictions."""
+    shortest, longest = _learned_lengths(card)
+    found = list(lengths)
+    return {"short": sum(n < shortest for n in found), "long": sum(n > longest for n in found)}
+
+
+def _learned_lengths(card: Card) -> tuple[int, int]:
+    """Shortest and longest training sequence; the window for a card without them."""
+    shortest, longest = card.domain.get("length", (card.window, card.window))
+    return shortest, longest
+
+
+def length_cautions(card: Card, flags: Mapping[str, int], count: int) -> Iterator[str]:
+    """Yield cautions for a file that has many records of lengths that the model has never seen.
+
+    Parameters
+    ----------
+    card
+        Of the model.
+    flags
+        Number of records with each flag, of which ``short`` and ``long`` are read.
+    count
+        Number of all records.
+    """
+    shortest, longest = _learned_lengths(card)
+    sides = {
+        "short": ("shorter", f"{shortest} letters or more"),
+        "long": ("longer", f"at most {longest} letters"),
+    }
+    for flag, (how, learned) in sides.items():
+        odd = flags.get(flag, 0)
+        if odd > ODD_SHARE * count:
+            yield (
+                f"{odd} of {count} records ({odd / count:.0%}) are {how} than any sequence that the model "
+                f"was trained on ({learned}); its probabilities may not hold for them"
+            )

@@ -1,0 +1,66 @@
+"""The context in which a model reads each record: of the data, of the command line, or recognized."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from seqray.cli.common import AUTO, NO_CONTEXT
+from seqray.core import ConfigError, LabeledSequence, SequenceRecord
+
+if TYPE_CHECKING:
+    from seqray.cli.evaluate.arguments import MeasureOptions
+    from seqray.modelfile import TrainedModel
+
+
+def set_contexts(
+    how: MeasureOptions, model: TrainedModel, examples: Sequence[LabeledSequence]
+) -> tuple[list[LabeledSequence], list[str]]:
+    """Give each record the context in which the model reads it.
+
+    Parameters
+    ----------
+    how
+        ``--context`` and ``--no-context``.
+    model
+        That reads the records; one without contexts takes them as they are.
+    examples
+        Labeled records, with the contexts of the data.
+
+    Returns
+    -------
+    list of LabeledSequence
+        The same records.
+    list of str
+        Notes for the reader.
+
+    Raises
+    ------
+    ConfigError
+        For a context that the model doesn't know, or both options.
+    """
+    asked = NO_CONTEXT if how.no_context else how.context
+    if how.no_context and how.context not in (AUTO, NO_CONTEXT):
+        raise ConfigError("both --context and --no-context are given", remedy="give one of them")
+    if asked not in (AUTO, NO_CONTEXT):
+        name = model.with_context(asked).context
+        return _all_in(name, examples), [f"all records are read as {name} (--context)"]
+    if not model.card.model.contexts:
+        return list(examples), []
+    if asked == NO_CONTEXT:
+        return _all_in(None, examples), ["the model knows contexts and is told none (--context none)"]
+    from seqray.inference import known_context, recognize_context
+
+    unknown = sum(known_context(model, example.context) is None for example in examples)
+    if unknown < len(examples):
+        note = f"{unknown} records are of no context that the model knows"
+        return list(examples), [note] if unknown else []
+    name = recognize_context(model, (SequenceRecord(one.id, one.sequence) for one in examples))[0].context
+    if name is None:
+        return list(examples), ["the records are of no context that the model knows"]
+    return _all_in(name, examples), [f"all records are read as {name}, which they are like (--context auto)"]
+
+
+def _all_in(name: str | None, examples: Sequence[LabeledSequence]) -> list[LabeledSequence]:
+    return [replace(example, context=name) for example in examples]
