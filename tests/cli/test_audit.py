@@ -71,7 +71,7 @@ def test_a_clean_table_is_told_to_be_clean(files, capsys):
     printed = capsys.readouterr()
     assert [line.split(":")[1] for line in printed.err.splitlines()] == [" resources"]
     lines = printed.out.splitlines()
-    assert lines[0].startswith("120 sequences: neg ")
+    assert lines[0].startswith("120 sequences of DNA: neg ")
     assert lines[0].endswith("; 5 random folds")
     assert lines[-1] == "no leak and no shortcut was found"
 
@@ -80,7 +80,7 @@ def test_what_was_not_measured_is_not_clean(files, capsys):
     (files / "two.tsv").write_text("sequence\tlabel\nACGTACGTAC\ta\nTTGCATGCAA\tb\n")
     assert audit(files, str(files / "two.tsv")) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "2 sequences: a 1, b 1; a class has too few examples"
+    assert lines[0] == "2 sequences of DNA: a 1, b 1; a class has too few examples"
     assert lines[-1] == "rules and baselines were not measured"
 
 
@@ -252,3 +252,21 @@ def test_what_cannot_be_done_is_one_line_and_leaves_nothing(files, capsys, monke
     assert printed.err.startswith("seqray: error: ")
     assert message in printed.err
     assert sorted(files.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("letters", "told"), [("ACDEFGHIKLMNPQRSTVWY", "protein"), ("ACGU", "RNA"), ("ACGT", "DNA")]
+)
+def test_the_alphabet_is_told_by_the_letters(tmp_path, capsys, letters, told):
+    rng = random.Random(4)
+    examples = [("".join(rng.choices(letters, k=60)), "ab"[i % 2]) for i in range(60)]
+    (tmp_path / "x.tsv").write_text(table(examples))
+    assert main(["audit", str(tmp_path / "x.tsv"), "--no-baselines"]) == 0
+    assert capsys.readouterr().out.startswith(f"60 sequences of {told}: a 30, b 30; ")
+
+
+def test_proteins_named_dna_name_the_option(tmp_path, capsys):
+    (tmp_path / "x.tsv").write_text(table([("MKTLLVAGAVLLLSAWPAFA", "a"), ("MKTLIVAGAVLLFSAWPAFA", "b")]))
+    assert main(["audit", str(tmp_path / "x.tsv"), "--no-baselines", "--alphabet", "dna"]) == 2
+    assert "looks like protein" in (err := capsys.readouterr().err)
+    assert "give --alphabet protein" in err

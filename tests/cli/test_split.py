@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import random
 import subprocess
 import sys
 from collections import Counter
@@ -353,3 +354,17 @@ def test_help_is_light():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert "--group-by COLUMN" in done.stdout
+
+
+def test_the_alphabet_is_told_by_the_letters(tmp_path, capfd):
+    """Words of 20 letters join proteins, those of 40 nucleotides: the header states which."""
+    rng = random.Random(5)
+    rows = [("".join(rng.choices("ACDEFGHIKLMNPQRSTVWY", k=60)), "ab"[i % 2]) for i in range(40)]
+    (tmp_path / "p.tsv").write_text("sequence\tlabel\n" + "".join("\t".join(row) + "\n" for row in rows))
+    assert main(["split", str(tmp_path / "p.tsv"), "--out", str(tmp_path / "o.tsv")]) == 0
+    assert "seqray: the letters are those of protein" in capfd.readouterr().err
+    assert "a shared word of 20 letters" in (tmp_path / "o.tsv").read_text()
+    assert (
+        main(["split", str(tmp_path / "p.tsv"), "--out", str(tmp_path / "o.tsv"), "--identity", "0.2"]) == 2
+    )
+    assert "unrelated protein sequences" in capfd.readouterr().err

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from seqray.cli.common import (
-    ALPHABET,
+    INFERRED_ALPHABET,
     Outcome,
     Progress,
     Request,
@@ -15,9 +15,10 @@ from seqray.cli.common import (
     WholeNumber,
     check_files,
     check_suffix,
+    describe_letters,
     option,
+    read_examples,
 )
-from seqray.core import ALPHABETS
 
 if TYPE_CHECKING:
     from seqray.core import Alphabet
@@ -30,7 +31,7 @@ class AuditRequest(Request):
     """Options of ``seqray audit``."""
 
     data: TableOptions
-    alphabet: str = ALPHABET
+    alphabet: str | None = INFERRED_ALPHABET
     out: str | None = option("--out -o FILE", "every number, as a TSV; '-' is standard output")
     html: str | None = option("--html FILE", "the same as a page for the browser")
     strict: bool = option("--strict", f"exit with {ALARM} if a leak or a shortcut is found")
@@ -44,13 +45,10 @@ def run(request: AuditRequest) -> Outcome:
     check_suffix(request.out, ".tsv")
     check_suffix(request.html, ".html", ".htm")
     check_files(request.data.files(), [request.out, request.html])
-    alphabet = ALPHABETS[request.alphabet]
     letters: list[str] = []
     skipped: list[SkippedRecord] = []
-    from seqray.kinds import read_sequence_examples
-
-    examples = read_sequence_examples(
-        request.data.located(), alphabet, on_letters=letters.append, on_skip=skipped.append
+    examples, alphabet = read_examples(
+        request.alphabet, request.data.located(), on_letters=letters.append, on_skip=skipped.append
     )
     from seqray.datasets.audit import audit  # here, because it takes a second to load
 
@@ -102,7 +100,8 @@ def summary(found: Audit, labels: list[str]) -> list[str]:
     shown = ", ".join(f"{label} {count}" for label, count in list(counts.items())[:8])
     more = f", and {len(counts) - 8} more classes" if len(counts) > 8 else ""
     measured, _, reason = found.settings["given"].partition("none: ")
-    lines = [f"{len(labels)} sequences: {shown}{more}; {measured or reason}"]
+    letters = describe_letters(found.settings["alphabet"])
+    lines = [f"{len(labels)} sequences of {letters}: {shown}{more}; {measured or reason}"]
     for finding in found.findings:
         lines += [
             f"{finding.severity.upper()}: {finding.what}",

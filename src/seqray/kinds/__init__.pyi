@@ -2,6 +2,7 @@ from .explanation_files import ExplanationFiles as ExplanationFiles, Explanation
 from .kind import Kind as Kind
 from .labeled import (
     LabeledFiles as LabeledFiles,
+    Listeners as Listeners,
     Part as Part,
     queries as queries,
     read_inferred_examples as read_inferred_examples,

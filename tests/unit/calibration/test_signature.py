@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from hypothesis import given, strategies as st
 
 import seqray
@@ -239,7 +240,13 @@ def table_rows(path):
 def test_a_recognized_file_is_read_as_if_its_context_were_named(models, capfd, kind):
     name = {"rich": "Rich in GC", "poor": "Poor in GC"}[kind]
     out = models / "o.tsv"
-    command = ["predict", str(written(models, kind)), "-m", str(models / "two.safetensors"), "-o", str(out)]
+    model, told_apart = load_model_file(models / "two.safetensors"), models / "random.safetensors"
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        for parameter in model.networks[0].parameters():  # before training contexts add nothing
+            parameter.detach().normal_(0, 0.5)
+    save_model(told_apart, model.networks, replace(model.card, self_test={}))
+    command = ["predict", str(written(models, kind)), "-m", str(told_apart), "-o", str(out)]
     read = {}
     for context in ("auto", name, "none"):
         assert main([*command, "--context", context, "--quiet"]) == 0

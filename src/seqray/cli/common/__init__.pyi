@@ -35,11 +35,14 @@ from .inputs import (
 )
 from .labeled import (
     ALPHABET as ALPHABET,
+    INFERRED_ALPHABET as INFERRED_ALPHABET,
     UNKNOWN_LABELS as UNKNOWN_LABELS,
     DataOptions as DataOptions,
     TableOptions as TableOptions,
     UnknownLabels as UnknownLabels,
+    describe_letters as describe_letters,
     drop_unknown_labels as drop_unknown_labels,
+    read_examples as read_examples,
 )
 from .lengths import length_cautions as length_cautions, unseen_lengths as unseen_lengths
 from .messages import Resources as Resources, json_lines as json_lines, report_versions as report_versions

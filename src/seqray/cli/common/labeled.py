@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from seqray.cli.common.alignments import AlignmentLabelOptions
 from seqray.cli.common.arguments import Options, fill, option
-from seqray.core import InputError
+from seqray.core import InputError, OtherLettersError
 
 if TYPE_CHECKING:
-    from seqray.core import LabeledSequence
-    from seqray.kinds import LabeledFiles
+    from seqray.core import Alphabet, LabeledSequence
+    from seqray.kinds import LabeledFiles, Listeners
 
 REMEDY = "give --train TABLE, or --class LABEL=FASTA for each class"
 SHOWN_LABELS = 8
@@ -21,6 +21,9 @@ ALPHABET_NAMES = ("dna", "rna", "protein")
 
 
 ALPHABET = option("--alphabet", "letters of the sequences", "dna", choices=ALPHABET_NAMES)
+INFERRED_ALPHABET = option(
+    "--alphabet", "letters of the sequences (default: what their letters show)", choices=ALPHABET_NAMES
+)
 
 
 UnknownLabels = Literal["error", "drop"]
@@ -100,6 +103,40 @@ def class_paths(name: str, items: Sequence[str]) -> dict[str, str]:
             raise InputError(f"class '{label}' is given twice", remedy="put its sequences into one file")
         paths[label] = path
     return paths
+
+
+def describe_letters(alphabet: str) -> str:
+    """An alphabet as people write it."""
+    return alphabet if alphabet == "protein" else alphabet.upper()
+
+
+def read_examples(
+    alphabet: str | None, files: LabeledFiles, **listeners: Unpack[Listeners]
+) -> tuple[list[LabeledSequence], Alphabet]:
+    """Read labeled sequences, and tell their alphabet by their letters unless it is named.
+
+    Parameters
+    ----------
+    alphabet
+        As ``--alphabet``.
+    files, **listeners
+        See `seqray.kinds.read_sequence_examples`.
+
+    Raises
+    ------
+    InputError
+        For letters of another alphabet than the named one; for other reasons as the reader.
+    """
+    from seqray.core import ALPHABETS
+    from seqray.kinds import read_inferred_examples, read_sequence_examples
+
+    if alphabet is None:
+        return read_inferred_examples(files, **listeners)
+    try:
+        return read_sequence_examples(files, ALPHABETS[alphabet], **listeners), ALPHABETS[alphabet]
+    except OtherLettersError as error:
+        remedy = "give --alphabet protein" if error.found == "protein" else "give --alphabet dna or rna"
+        raise InputError(error.what, where=error.where, remedy=remedy) from None
 
 
 def drop_unknown_labels(

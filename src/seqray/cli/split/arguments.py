@@ -6,7 +6,7 @@ import argparse
 from typing import Annotated, Literal
 
 from seqray.cli.common import (
-    ALPHABET,
+    INFERRED_ALPHABET,
     Options,
     PositiveInt,
     Probability,
@@ -92,7 +92,7 @@ class SplitRequest(Request):
     """All options of ``seqray split``."""
 
     data: TableOptions
-    alphabet: str = ALPHABET
+    alphabet: str | None = INFERRED_ALPHABET
     out: str = option("--out -o FILE", "table with the split (default: standard output)", "-")
     proof: str | None = option("--proof FILE", "write how similar the parts are to a TSV")
     relation: RelativesOptions

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from seqray.cli.common import Outcome, Progress, check_files, check_suffix, fill
+from seqray.cli.common import (
+    Outcome,
+    Progress,
+    check_files,
+    check_suffix,
+    describe_letters,
+    fill,
+    read_examples,
+)
 from seqray.cli.split.arguments import LEAK, SplitRequest
-from seqray.core import ALPHABETS, ConfigError, InputError
+from seqray.core import ConfigError, InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,18 +34,16 @@ OWN_COLUMNS = ("id", "label", "group", "split", "context")
 def run(request: SplitRequest) -> Outcome:
     """Read, group, divide, prove, write and report."""
     _check(request)
-    alphabet = ALPHABETS[request.alphabet]
     skipped: list[SkippedRecord] = []
     from seqray.io import keep_pipes
-    from seqray.kinds import read_sequence_examples
 
     if request.relation.group_by or request.relation.positions:  # columns that are read afterwards
         keep_pipes(*request.data.files())
-    data = read_sequence_examples(request.data.located(), alphabet, on_skip=skipped.append)
+    data, alphabet = read_examples(request.alphabet, request.data.located(), on_skip=skipped.append)
     from seqray.cli.split.outputs import SplitResult, header, leaking, summary, write
     from seqray.homology import find_relatives, split_data
 
-    relation, division = relation_options(request), division_options(request)
+    relation, division = relation_options(request, alphabet.name), division_options(request)
     sequences = [example.sequence for example in data]
     others = named_relations(request, data)
     with Progress("align similar sequences", "pairs", quiet=request.quiet) as progress:
@@ -46,6 +52,8 @@ def run(request: SplitRequest) -> Outcome:
         divided = split_data(data, related, alphabet, division, relation, progress.update)
     result = SplitResult(data, alphabet, relation, division, related, divided, len(skipped))
     write(request.out, request.proof, result, header(request.command, result))
+    if request.alphabet is None and alphabet.name != "dna":
+        request.note(f"the letters are those of {describe_letters(alphabet.name)} (--alphabet names others)")
     request.note(*summary(result))
     return Outcome(records=len(data), status=LEAK if request.strict and leaking(result) else 0)
 
@@ -54,23 +62,23 @@ def _check(request: SplitRequest) -> None:
     check_suffix(request.out, ".tsv", ".csv")
     check_suffix(request.proof, ".tsv")
     check_files(request.data.files(), [request.out, request.proof])
-    identity, lowest = request.relation.identity, LOWEST[request.alphabet]
-    if 0 < identity < lowest:
-        raise ConfigError(
-            f"--identity is {identity:g}, which unrelated {request.alphabet} sequences may reach by chance",
-            remedy=f"give {lowest:g} or more, or 0 for none",
-        )
     if request.division.folds is not None and request.division.shares is not None:
         raise ConfigError("--folds and --shares are given", remedy="choose one")
     if request.division.folds == 1:
         raise ConfigError("--folds is 1", remedy="give 2 or more")
 
 
-def relation_options(request: SplitRequest) -> RelationOptions:
-    """What counts as related."""
+def relation_options(request: SplitRequest, alphabet: str) -> RelationOptions:
+    """What counts as related; raises ConfigError for an identity that is reached by chance."""
     from seqray.homology import RelationOptions
 
-    word = WORDS[request.alphabet] if request.relation.word is None else request.relation.word
+    identity, lowest = request.relation.identity, LOWEST[alphabet]
+    if 0 < identity < lowest:
+        raise ConfigError(
+            f"--identity is {identity:g}, which unrelated {alphabet} sequences may reach by chance",
+            remedy=f"give {lowest:g} or more, or 0 for none",
+        )
+    word = WORDS[alphabet] if request.relation.word is None else request.relation.word
     both = not request.relation.one_strand
     return fill(RelationOptions, request.relation, word=word, both_strands=both, threads=request.threads)
 
