@@ -57,6 +57,12 @@ def test_tables_of_calls_give_a_row_each(summary):
     assert rows[2][7] == "."
 
 
+def test_calls_of_a_locator_are_given_per_mb(summary):
+    status, rows, _ = summary(CALLS.replace("1.5 per Mb", "0.4 per kb, 0.593 per gene"))
+    assert status == 0
+    assert rows[1][5:7] == ["3", "400"]
+
+
 def test_a_table_without_its_positions_leaves_them_unknown(summary):
     assert summary(CALLS.replace(" 1999960 positions per strand", " both strands"))[1][1][4] == "."
 

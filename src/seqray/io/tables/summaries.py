@@ -20,7 +20,7 @@ _OF_FLOOR = ("mcc", "auroc")
 _OF_ALL_CLASSES = ("all", "macro")
 _SCANNED = re.compile(r"(\d+) sequences?, (\d+) letters,(?: (\d+) positions)?")
 _WRITE_AGAIN = "write it again with 'seqray evaluate'"
-_CALLED = re.compile(r"(\d+), (\S+) per Mb")
+_CALLED = re.compile(r"(\d+), (\d+(?:\.\d+)?(?:e[+-]?\d+)?) per ([Mk]b)")  # of a locator per kb
 _FALSE_CALLS = re.compile(r"(\S+) per Mb \(95 % interval (\S+) to (\S+?)\)")
 
 
@@ -77,7 +77,8 @@ def _calls(facts: Mapping[str, str], count: int, where: str) -> dict[str, str]:
             remedy="write it again with 'seqray scan' or 'seqray gather'",
         )
     false_calls = _FALSE_CALLS.match(facts.get("expected false calls", ""))
-    cells = (*scanned.groups(UNKNOWN), *called.groups(), threshold if threshold[0].isdigit() else UNKNOWN)
+    per_mb = called[2] if called[3] == "Mb" else f"{1000 * float(called[2]):.4g}"
+    cells = (*scanned.groups(UNKNOWN), called[1], per_mb, threshold if threshold[0].isdigit() else UNKNOWN)
     chance = false_calls.groups() if false_calls else [UNKNOWN] * len(FALSE_CALLS)
     return dict(zip(CALLS, cells, strict=True)) | dict(zip(FALSE_CALLS, chance, strict=True))
 
