@@ -330,4 +330,5 @@ def test_standard_output_that_can_not_be_written_is_told(tiny_model_file, source
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (2, "seqray: error: Bad file descriptor\n")
+    message = "seqray: error: standard output: can't be written (Bad file descriptor)\n"
+    assert (done.returncode, done.stderr) == (2, message)

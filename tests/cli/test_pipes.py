@@ -168,13 +168,14 @@ REFUSED = (
     ("models", "verify @tiny.safetensors"),
     ("train", "--config config.yaml --train table.tsv --out o.safetensors --teacher @tiny.safetensors"),
     ("train", "--config config.yaml --train table.tsv --out o.safetensors --init @tiny.safetensors"),
+    ("train", "--train table.tsv --out o.safetensors --like @tiny.safetensors"),
     ("gather", "@tiny.safetensors"),
     ("predict", "@promoter.fa promoter.fa --model tiny.safetensors"),
     ("evaluate", "--test @table.tsv --train table.tsv --model tiny.safetensors"),
 )
 OUTPUTS = {
     *("--out", "--html", "--json", "--multiqc", "--skipped", "--proof", "--track", "--plot", "--motifs"),
-    *("--heads", "--inputs", "--faithfulness", "--row-profile", "--pairs", "--work-dir"),
+    *("--heads", "--inputs", "--faithfulness", "--row-profile", "--pairs", "--work-dir", "--save-config"),
 }
 ELSEWHERE = {
     (verb, "--backbone") for verb in ("predict", "scan", "explain", "evaluate", "calibrate", "train")
