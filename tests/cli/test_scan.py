@@ -240,7 +240,7 @@ def test_regions_and_bed_give_the_calls_of_the_whole_scan_within(scan, genome, t
 def test_an_empty_bed_file_gives_an_empty_output(scan, genome, tmp_path):
     bed = tmp_path / "none.bed"
     bed.write_text("")
-    status, out, _ = scan(genome, "--bed", bed, "--null-mb", "0.01")
+    status, out, _ = scan(genome, "--bed", bed, "--allow-empty", "--null-mb", "0.01")
     assert (status, table(out)) == (0, [])
     assert facts(out)["expected false calls"] == "not estimated"
 

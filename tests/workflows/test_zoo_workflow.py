@@ -41,4 +41,5 @@ def test_a_checkout_with_a_space_in_its_path_stays_one_word(tmp_path):
     assert command in told
     teacher = f"{checkout}/src/seqray/zoo_models/bacteria-promoter.safetensors"
     assert f"--work-dir '{checkout}/runs/bacteria-promoter-fast' --teacher '{teacher}' --threads" in told
-    assert f"--sheet '{checkout}/runs/data/genomes/train.tsv' --threads" in told
+    fold = f"{checkout}/runs/folds/bacteria-genome/fold-1.safetensors"
+    assert f"--sheet '{checkout}/runs/data/genomes/train.tsv' --fold '{fold}' --fold" in told

@@ -56,7 +56,10 @@ def signals_held() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, hear) or signal.SIG_DFL for number in _ENDING}
+    found = {number: signal.getsignal(number) for number in _ENDING}
+    before = {number: known for number, known in found.items() if known is not None}  # else it is not ours
+    for number in before:
+        signal.signal(number, hear)
     try:
         yield
     finally:

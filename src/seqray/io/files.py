@@ -16,8 +16,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from Bio.bgzf import BgzfWriter
-
 from seqray.core import InputError, raise_if_terminated
 from seqray.io.hidden import hidden_folder
 from seqray.io.pipes import display_name, open_stream
@@ -176,6 +174,8 @@ class _Bgzip(io.RawIOBase):
     """gzip in blocks, so that tabix and genome browsers can index what we write; the time stamp is 0."""
 
     def __init__(self, target: OutputFile) -> None:
+        from Bio.bgzf import BgzfWriter  # here, for the help of a verb loads this file
+
         self._writer = BgzfWriter(mode="wb", fileobj=target)
 
     def writable(self) -> bool:

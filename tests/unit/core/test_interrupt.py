@@ -8,6 +8,14 @@ import pytest
 from seqray.core.interrupt import signals_held
 
 
+@pytest.fixture(autouse=True)
+def _interrupts_are_heard():
+    """A program that runs in the background may ignore them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_a_signal_acts_after_the_block():
     done = []
 

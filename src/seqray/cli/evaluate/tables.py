@@ -42,6 +42,8 @@ def from_predictions(request: EvaluateRequest) -> Material:
     train += [example for example in known[len(truth) :] if example.split in (None, "train")]
     train = [example for example in train if example.sequence]
     table = read_prediction_table(str(given.predictions))
+    if how.unknown_labels != "drop":  # what is dropped needs no prediction
+        rows_by_id(table, given.id_column, [e.id for e in examples], str(given.labels))
     classes, positive = _classes_of(given, table, examples)
     if how.unknown_labels == "drop":
         examples, dropped = drop_unknown_labels(examples, classes)
