@@ -193,8 +193,8 @@ def _with_folds(card: Card, folds: Sequence[Card], metrics: Mapping[str, Any]) -
     for fold in folds:
         expected += [row for row in fold.locator["expected"] if row["held_out"] == SPECIES]
         tables |= {name: table for name, table in fold.metrics.items() if f", {_SEEN[SPECIES]}, " in name}
-    headline = {"headline": _headline(tables)}
-    return replace(card, locator=card.locator | {"expected": expected}, metrics=headline | tables | metrics)
+    figures = {"headline": _headline(tables), **tables, **metrics}
+    return replace(card, locator=card.locator | {"expected": expected}, metrics=figures)
 
 
 def _headline(tables: Mapping[str, Any]) -> dict[str, Any]:

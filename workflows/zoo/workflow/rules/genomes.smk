@@ -68,7 +68,9 @@ rule train_locator:
     threads: config["threads"]
     params:
         work=f"{RUNS}/{{name}}",
-        folds=lambda wildcards, input: [word for path in input.folds for word in ("--fold", path)],
+        folds=lambda wildcards, input: [
+            word for path in input.folds for word in ("--fold", path)
+        ],
     shell:
         "seqray train --config {input.config:q} --sheet {input.sheet:q} {params.folds:q} --threads {threads} "
         "--work-dir {params.work:q} --out {output:q} > {log:q} 2>&1"
