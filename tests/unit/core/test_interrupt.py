@@ -1,46 +1,50 @@
-"""Signals that wait for the end of a block."""
+"""Signals that wait for the end of a block; each test has its own process, for runners of tests hear them."""
 
-import signal
+import subprocess
+import sys
 import threading
-
-import pytest
 
 from seqray.core.interrupt import signals_held
 
+HELD = """
+import signal
+from seqray.core.interrupt import signals_held
 
-@pytest.fixture(autouse=True)
-def _interrupts_are_heard():
-    """A program that runs in the background may ignore them."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a program in the background ignores it
+names = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+before = [signal.getsignal(name) for name in names]
+try:
+    with signals_held():
+        for _ in range(2):
+            signal.raise_signal(signal.SIGINT)
+            print("inside")
+    print("never")
+except KeyboardInterrupt:
+    print("after", before == [signal.getsignal(name) for name in names])
+"""
+IGNORED = """
+import signal
+from seqray.core.interrupt import signals_held
+
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+with signals_held():
+    signal.raise_signal(signal.SIGHUP)
+print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN)
+"""
+
+
+def printed(program):
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
 
 
 def test_a_signal_acts_after_the_block():
-    done = []
-
-    def work():
-        with signals_held():
-            for _ in range(2):
-                signal.raise_signal(signal.SIGINT)
-                done.append(1)
-        done.append("never")
-
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
-    with pytest.raises(KeyboardInterrupt):
-        work()
-    assert done == [1, 1]
-    assert before == [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    assert printed(HELD) == ["inside", "inside", "after True"]
 
 
 def test_a_signal_that_is_ignored_stays_so():
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with signals_held():
-            signal.raise_signal(signal.SIGHUP)
-        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    assert printed(IGNORED) == ["True"]
 
 
 def test_other_threads_hear_no_signals_anyway():
