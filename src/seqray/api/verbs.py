@@ -25,7 +25,7 @@ from seqray.inference import (
     with_engine,
 )
 from seqray.io.tracks import read_gff3_calls
-from seqray.kinds import as_records, is_genbank, kind_of, tracks_reader
+from seqray.kinds import as_records, holds_genes, kind_of, tracks_reader
 from seqray.modelfile import TrainedModel, load_model
 from seqray.scanning import (
     GeneSource,
@@ -322,7 +322,7 @@ def _gene_source(
     """Where the genes that a locator reads are from; warns where they should be predicted and can't be."""
     if genes is None:
         return None
-    if genes == "auto" and is_genbank(sequences) and (own := read_genes(sequences)).count:
+    if genes == "auto" and holds_genes(sequences) and (own := read_genes(sequences)).count:
         return genes_of_annotation(own, records)
     if isinstance(genes, Annotation):
         return genes_of_annotation(genes, records)

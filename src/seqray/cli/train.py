@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -28,14 +27,20 @@ from seqray.cli.common import (
     option,
     use_threads,
 )
-from seqray.cli.train_settings import choose_config, in_alphabet, model_name, read_examples, write_config
+from seqray.cli.train_settings import (
+    choose_config,
+    in_alphabet,
+    model_name,
+    read_examples,
+    read_metrics,
+    write_config,
+)
 from seqray.core import (
     ALPHABETS,
     ConfigError,
     Example,
     InputError,
     RunConfig,
-    check_plain,
     from_mapping,
     load_run_config,
     parse_yaml,
@@ -344,23 +349,6 @@ def override(config: RunConfig, assignments: Sequence[str]) -> RunConfig:
         except ConfigError as error:
             raise ConfigError(f"the value of '--set {assignment}' {error.what}") from None
     return from_mapping(RunConfig, mapping)
-
-
-def read_metrics(path: str) -> dict[str, Any]:
-    """Read figures for the card: a JSON object."""
-    try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"can't be read ({error.strerror})", where=path) from None
-    except (ValueError, RecursionError):
-        raise InputError("is not valid JSON", where=path) from None
-    if not isinstance(content, dict):
-        raise InputError("is not a JSON object", where=path, remedy='write {"figure": value, ...}')
-    try:
-        check_plain(content, "metrics")
-    except ConfigError as error:
-        raise InputError(error.what, where=path, remedy=error.remedy) from None
-    return content
 
 
 def summary(result: TrainResult, out: str) -> list[str]:

@@ -1,12 +1,13 @@
-"""Settings of ``seqray train`` that are chosen from the data, taken from a model, or written to a file."""
+"""Settings of ``seqray train``: chosen, taken from a model, or written; and figures for the card."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -15,8 +16,10 @@ from seqray.core import (
     Alphabet,
     ConfigError,
     Example,
+    InputError,
     LabeledSequence,
     RunConfig,
+    check_plain,
     from_mapping,
     to_mapping,
 )
@@ -113,3 +116,20 @@ def write_config(path: str, config: RunConfig) -> None:
 
     with open_output(path) as handle:
         handle.write(yaml.safe_dump(mapping, sort_keys=False, allow_unicode=True).encode())
+
+
+def read_metrics(path: str) -> dict[str, Any]:
+    """Read figures for the card: a JSON object."""
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"can't be read ({error.strerror})", where=path) from None
+    except (ValueError, RecursionError):
+        raise InputError("is not valid JSON", where=path) from None
+    if not isinstance(content, dict):
+        raise InputError("is not a JSON object", where=path, remedy='write {"figure": value, ...}')
+    try:
+        check_plain(content, "metrics")
+    except ConfigError as error:
+        raise InputError(error.what, where=path, remedy=error.remedy) from None
+    return content

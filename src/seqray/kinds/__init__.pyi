@@ -14,6 +14,6 @@ from .locator_explanations import tracks_reader as tracks_reader
 from .python_objects import (
     as_alignments as as_alignments,
     as_records as as_records,
-    is_genbank as is_genbank,
+    holds_genes as holds_genes,
 )
 from .table import check_options as check_options, kind_of as kind_of

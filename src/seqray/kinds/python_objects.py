@@ -17,9 +17,8 @@ from Bio.Seq import Seq, UndefinedSequenceError
 from Bio.SeqRecord import SeqRecord
 
 from seqray.core import Alignment, Alphabet, InputError, SequenceRecord
-from seqray.io import open_input
 from seqray.io.alignments import AlignedText, read_alignments, to_alignment
-from seqray.io.sequences import GENBANK, detect_format, find_soft_masks, read_sequences
+from seqray.io.sequences import find_soft_masks, is_genbank, read_sequences
 
 # A text with one of these is no sequence: it must be meant as a path.
 _OF_PATHS = re.compile(r"[./\\0-9_~]")
@@ -101,12 +100,9 @@ def _is_path(sequences: Any) -> bool:
     return isinstance(sequences, Path) or (isinstance(sequences, str) and bool(_OF_PATHS.search(sequences)))
 
 
-def is_genbank(sequences: Any) -> bool:
+def holds_genes(sequences: Any) -> bool:
     """Whether what `as_records` takes is the path of a GenBank file, which can be read a second time."""
-    if not _is_path(sequences) or not Path(sequences).is_file():
-        return False
-    with open_input(sequences) as handle:
-        return detect_format(handle.peek(1)) == GENBANK
+    return _is_path(sequences) and Path(sequences).is_file() and is_genbank(sequences)
 
 
 def _named(things: Any, what: str) -> Iterator[tuple[str, Any]]:

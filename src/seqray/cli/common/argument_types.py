@@ -14,11 +14,15 @@ def whole_number(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
     """Make the type of whole numbers from ``least`` to ``most``."""
 
     def parse(text: str) -> int:
-        if not text.isascii() or not text.isdigit() or (digits := text.lstrip("0") or "0") < str(least)[:1]:
-            raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of {least} or more")
-        if len(digits) > len(str(most)) or int(digits) > most:
+        digits = text.lstrip("0") if text.isascii() and text.isdigit() else "-1"
+        if len(digits) > len(str(most)):  # int() takes long for thousands of digits
             raise argparse.ArgumentTypeError(f"a number of {len(text)} digits is above {most}")
-        return int(digits)
+        number = int(digits or "0")
+        if number < least:
+            raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of {least} or more")
+        if number > most:
+            raise argparse.ArgumentTypeError(f"{number} is above {most}")
+        return number
 
     return parse
 

@@ -49,6 +49,7 @@ def find_genes(
         Where genes are from, None for no genes; and what to tell the user.
     """
     from seqray.annotation import can_predict_genes, read_genes
+    from seqray.io.sequences import is_genbank
     from seqray.scanning import genes_of_annotation, predicted_genes
 
     chosen, table = options.genes, options.codon_table
@@ -64,7 +65,7 @@ def find_genes(
             return genes_of_annotation(read_genes(chosen), records()), []
         if chosen == "none":
             return None, []
-        if chosen is None and _is_genbank(path):
+        if chosen is None and is_genbank(path):
             annotation = read_genes(path)
             if annotation.count:
                 return genes_of_annotation(annotation, records()), []
@@ -77,11 +78,3 @@ def find_genes(
         if chosen is not None:
             raise
         return None, [f"no genes: {error}"]
-
-
-def _is_genbank(path: str) -> bool:
-    from seqray.io import open_input
-    from seqray.io.sequences import GENBANK, detect_format
-
-    with open_input(path) as handle:
-        return detect_format(handle.peek(1)) == GENBANK

@@ -49,7 +49,7 @@ def set_contexts(
     if not model.card.model.contexts:
         return list(examples), []
     if asked == NO_CONTEXT:
-        return _all_in(None, examples), ["the model knows contexts and is told none (--context none)"]
+        return _all_in(None, examples), ["the model knows contexts, but gets none (--context none)"]
     from seqray.inference import known_context, recognize_context
 
     unknown = sum(known_context(model, example.context) is None for example in examples)

@@ -89,7 +89,7 @@ def read_genome_context(
     if not needed or options.genome is None or not alphabet.is_nucleotide:
         return None, {}
     from seqray.datasets.negatives import Annotation, Genome, GenomeContext
-    from seqray.io.sequences import read_sequences
+    from seqray.io.sequences import is_genbank, read_sequences
     from seqray.io.tracks import read_features
 
     genome = Genome.of(read_sequences(options.genome, alphabet), alphabet)
@@ -109,15 +109,6 @@ def read_genome_context(
         starts = _read_starts(options, features, source)
         near, notes = _near_starts_of(options, starts, genome, source)
     return GenomeContext(genome, annotation, near, avoiding), notes
-
-
-def is_genbank(path: str) -> bool:
-    """Whether a file is GenBank."""
-    from seqray.io import open_input
-    from seqray.io.sequences import GENBANK, detect_format
-
-    with open_input(path) as handle:
-        return detect_format(handle.peek(1)) == GENBANK
 
 
 def _read_starts(options: GenomeOptions, features: Sequence[Feature], source: str | None) -> list[Feature]:

@@ -1,6 +1,7 @@
 from .genbank import parse_genbank as parse_genbank
 from .identifiers import Duplicates as Duplicates, UniqueIds as UniqueIds, describe_record as describe_record
 from .read import (
+    is_genbank as is_genbank,
     read_fasta as read_fasta,
     read_genbank as read_genbank,
     read_sequences as read_sequences,

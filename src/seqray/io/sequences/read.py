@@ -97,3 +97,9 @@ def _validated(
 ) -> Iterator[SequenceRecord]:
     where = display_name(path)
     return validate_records(split(handle, where), alphabet, where, **options)
+
+
+def is_genbank(path: str | Path) -> bool:
+    """Whether a file is GenBank, by its first block."""
+    with open_input(path) as handle:
+        return detect_format(handle.peek(1)) == GENBANK

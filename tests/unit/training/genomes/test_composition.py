@@ -1,4 +1,4 @@
-"""Genomes of different letters are told apart; contigs around sites are not taken for a genome."""
+"""A genome is recognized by its words; contigs around sites describe no genome."""
 
 from __future__ import annotations
 
