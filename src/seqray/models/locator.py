@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import torch
@@ -9,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from seqray.core import LocatorConfig, ModelConfig
-from seqray.models.layers import ACTIVATIONS, ChannelsLastConvolution, ResidualBlock
+from seqray.models.layers import ACTIVATIONS, TOKENS_AT_ONCE, ChannelsLastConvolution, ResidualBlock
 from seqray.models.output import AttentionStep
 from seqray.models.positions import Rotation, rotary_angles
 from seqray.models.windowed_attention import WindowedAttention, for_each
@@ -95,9 +96,18 @@ class WindowedBlock(ResidualBlock):
             Also return the attention weights.
         """
         attended, weights = self.attention(self.attention_norm(x), rotation, need_weights=need_weights)
+        if not (need_weights or self.training or torch.is_grad_enabled()):
+            return self._add_in_place(x, attended), ()
         x = x + self.dropout(attended)
         steps = () if weights is None else (AttentionStep("sequence", weights, None),)
         return self.add_feed_forward(x), steps
+
+    def _add_in_place(self, x: Tensor, attended: Tensor) -> Tensor:
+        """What `forward` adds to x, without copies of it."""
+        x += attended
+        for part in x.split(TOKENS_AT_ONCE, dim=1):
+            part += self.feed_forward(self.feed_forward_norm(part))
+        return x
 
 
 class LocatorTransformer(nn.Module):
@@ -167,9 +177,7 @@ class LocatorTransformer(nn.Module):
         if x.shape[1] % STRIDE:
             raise ValueError(f"{x.shape[1]} letters are no multiple of {STRIDE}")
         x = self.stem(x)
-        rotation = rotary_angles(
-            torch.arange(x.shape[1], device=x.device), self.config.d_model // self.config.heads
-        )
+        rotation = _rotation(x.shape[1], self.config.d_model // self.config.heads, x.device)
         steps: list[AttentionStep] = []
         for block in self.blocks:
             x, taken = block(x, rotation, need_weights=return_attention)
@@ -178,6 +186,13 @@ class LocatorTransformer(nn.Module):
         scores = scores.unflatten(-1, (STRIDE, -1)).flatten(1, 2)
         logits, tracks = scores.split([self.config.classes, self.tracks], dim=-1)
         return LocatorOutput(logits, tracks, tuple(steps))
+
+
+@functools.lru_cache(maxsize=4)
+def _rotation(tokens: int, head_width: int, device: torch.device) -> Rotation:
+    """Rotary angles of tokens that are counted from 0."""
+    with torch.inference_mode(False):  # or they could not be used where gradients are recorded
+        return rotary_angles(torch.arange(tokens, device=device), head_width)
 
 
 def locator_radius(config: ModelConfig) -> int:

@@ -118,7 +118,7 @@ class WindowedAttention(nn.Module):
         length, window, width = x.shape[0], self.window, self.head_width
         blocks = -(-length // window)
         spare = blocks * window - length
-        rows = self.qkv(F.pad(x, (0, 0, window, window + spare)))  # ((n + 2)W, 3D)
+        rows = self._padded_rows(x, window, window + spare)  # ((n + 2)W, 3D)
         own = rows[window : window + length, : 2 * self.heads * width]  # queries and keys of the tokens
         pairs = torch.view_as_complex(own.float().unflatten(1, (2 * self.heads, -1, 2)))
         pairs *= torch.complex(*rotation)[0, 0, :, None]
@@ -136,6 +136,16 @@ class WindowedAttention(nn.Module):
             attn_mask=_block_bias(length, window, rows.dtype, rows.device),
         )  # (n, H, W, E)
         return heads.transpose(1, 2).reshape(blocks * window, -1)[:length]
+
+    def _padded_rows(self, x: Tensor, before: int, after: int) -> Tensor:
+        """Queries, keys and values (L, 3D) of tokens (L, D), between rows of zeros."""
+        if torch.is_autocast_enabled(x.device.type):  # which leaves products into a given matrix alone
+            return self.qkv(F.pad(x, (0, 0, before, after)))
+        rows = x.new_empty(before + len(x) + after, 3 * x.shape[1])
+        rows[:before] = 0
+        rows[before + len(x) :] = 0
+        torch.addmm(self.qkv.bias, x, self.qkv.weight.t(), out=rows[before : before + len(x)])
+        return rows
 
 
 def for_each(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:

@@ -115,6 +115,17 @@ def test_a_piece_with_its_surroundings_has_the_scores_of_the_whole(first, count,
     torch.testing.assert_close(piece[:, part], whole, atol=1e-5, rtol=1e-5)
 
 
+def test_scores_without_gradients_are_those_with_them():
+    net = network(small())
+    letters, tracks = stretch(200, batch=2)
+    with torch.inference_mode():
+        quick = net(letters, tracks)
+    slow = net(letters, tracks)  # reads the rotation that was made above
+    slow.logits.sum().backward()
+    torch.testing.assert_close(quick.logits, slow.logits.detach(), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(quick.tracks, slow.tracks.detach(), atol=1e-5, rtol=1e-5)
+
+
 def test_batches_do_not_mix():
     net = network(small())
     letters, tracks = stretch(80, batch=3)
