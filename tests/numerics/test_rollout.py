@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.explanations.attribution.attention_layers import SequenceLayer, WeightBlock
 from seqray.explanations.attribution.attention_rollout import (
-    attention_of_cls,
+    attention_from_start,
     grad_rollout,
     rollout,
     value_rollout,
@@ -101,6 +101,33 @@ def test_mass_is_one_padding_gets_none_and_neighbours_change_nothing(lengths, ch
         torch.testing.assert_close(relevance[row, : length + 1], alone[0], atol=1e-6, rtol=0)
 
 
+def shares_by_hand(net, tokens, mask):
+    """What the head reads of each token, vector by vector: the mean, both ends, and where channels peak."""
+    states = net.states(tokens, mask)
+    result = torch.zeros(states.shape[:2])
+    for row, real in enumerate(mask.sum(1).tolist()):
+        reach = min(5, real - 1)
+        for places in (range(1, real), range(1, 1 + reach), range(real - reach, real)):
+            for place in places:
+                result[row, place] += 1 / len(places) / 4
+        for channel in range(32):
+            result[row, 1 + int(states[row, 1:real, channel].argmax())] += 1 / 32 / 4
+    return result
+
+
+@torch.no_grad()
+def test_rollout_of_a_pooled_model_starts_from_all_that_the_head_reads():
+    net, (tokens, mask) = network(ends=5, pooling=("mean", "max", "ends")), batch((60, 31, 4))
+    traced, expected = trace(net, tokens, mask), shares_by_hand(net, tokens, mask)
+    torch.testing.assert_close(traced.start, expected, atol=1e-6, rtol=0)
+    weights = explicit(net, tokens, mask)
+    for one in reversed(weights):
+        expected = 0.5 * expected + 0.5 * (expected[:, None] @ one.mean(1))[:, 0]
+    torch.testing.assert_close(rollout(traced), expected, atol=1e-6, rtol=0)
+    of_queries = torch.stack([torch.einsum("bq,bhqk->bhk", traced.start, one) for one in weights], 1)
+    torch.testing.assert_close(attention_from_start(traced), of_queries, atol=1e-5, rtol=0)
+
+
 @pytest.mark.parametrize("layers", [1, 2, 5])
 def test_even_attention_has_a_closed_form(layers):
     """With A = 1/T everywhere, CLS keeps w^layers beside an even share of the rest."""
@@ -167,7 +194,7 @@ def test_value_rollout_weighs_by_the_length_of_what_is_added(shape):
 def test_attention_of_cls_is_the_first_row_of_the_weights():
     net, (tokens, mask) = network(), batch()
     expected = torch.stack([w[:, :, 0] for w in explicit(net, tokens, mask)], 1)
-    torch.testing.assert_close(attention_of_cls(trace(net, tokens, mask)), expected, atol=1e-5, rtol=0)
+    torch.testing.assert_close(attention_from_start(trace(net, tokens, mask)), expected, atol=1e-5, rtol=0)
 
 
 def test_the_network_is_left_as_it_was_found_and_dropout_is_off():

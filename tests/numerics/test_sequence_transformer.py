@@ -34,6 +34,8 @@ SHAPES: dict[str, dict[str, Any]] = {
         "position_matrix": "shared",
         "matrix_rank": 3,
     },
+    "pooled": {"pooling": ("cls", "mean", "max")},
+    "stem, pooled ends": {"stem": STEM, "ends": 7, "pooling": ("mean", "ends")},
     "stem, rotary, relu": {"stem": STEM, "positions": "rotary", "activation": "relu"},
 }
 
@@ -287,9 +289,10 @@ def test_words_of_letters(alphabet):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_head_reads_the_final_state_of_cls(shape):
+def test_the_head_reads_the_final_states(shape):
     model = network(**SHAPES[shape])
     tokens = random_tokens(3, 40)
     states = model.states(tokens)
     assert states.shape == (3, 1 + math.ceil(40 / model.embedding.stride), D)
-    torch.testing.assert_close(model.head(states[:, 0]), model(tokens).logits)
+    read = model.pooling(states) if "pooled" in shape else states[:, 0]
+    torch.testing.assert_close(model.head(read), model(tokens).logits)

@@ -26,6 +26,9 @@ SHAPES = {
     "rotary, grouped": ModelConfig(d_model=16, heads=4, kv_heads=2, layers=2, positions="rotary"),
     "stem": ModelConfig(d_model=16, heads=4, layers=2, stem=StemConfig(kernels=(3, 9), stride=3, depth=2)),
     "words": ModelConfig(d_model=16, heads=4, layers=2, tokenizer="kmer", k=3),
+    "pooled": ModelConfig(
+        d_model=16, heads=4, layers=2, ends=7, pooling=("mean", "max", "ends"), stem=StemConfig(stride=3)
+    ),
 }
 
 

@@ -255,7 +255,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         model = self.model_.to(torch_device(self.device))
         records = _trim_flanks(as_records(_one_dimensional(X), model.alphabet), model)
-        codes = [model.alphabet.encode(record.sequence) for record in checked_records(records, model, "")]
+        codes = [model.read_codes(record.sequence) for record in checked_records(records, model, "")]
         with _threads(self.threads):
             return score_ragged(model, codes, "auto", "fp32")
 

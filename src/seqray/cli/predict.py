@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from seqray.cli.common import (
     SEQUENCES_OR_ALIGNMENTS,
+    TRUNCATE,
     EngineOptions,
     ModelOptions,
     Origin,
@@ -32,6 +33,7 @@ from seqray.cli.common import (
     recognize,
     records_in,
 )
+from seqray.core import Truncation, describe_truncation
 
 if TYPE_CHECKING:
     from seqray.core import Card
@@ -59,6 +61,7 @@ class PredictRequest(Request):
         "add the column 'set': the classes that can't be ruled out; it contains the true class of a record "
         "with at least this probability, whatever its class",
     )
+    truncate: Truncation | None = TRUNCATE
     rows: RowOptions
     records: RecordOptions
     computing: EngineOptions
@@ -73,12 +76,13 @@ def run(request: PredictRequest) -> Outcome:
     table_format(request.out)
     reading = request.records
     check_files(request.input, (request.out, reading.skipped), beside=(request.model.model,))
-    from seqray.inference import PredictOptions
+    from seqray.inference import TRUNCATED, PredictOptions
     from seqray.kinds import check_options, kind_of
 
     model = open_model(request.model, request.computing, alignments=True, verbose=request.verbose)
     kind = kind_of(model.card)
     check_options(kind, given(request))
+    model = model.with_truncation(request.truncate)
     options = fill(PredictOptions, request, request.computing, rows=request.rows.limit())
     lines = provenance(request.command, model, _facts(request, model.card))
     seen: Counter[str] = Counter()
@@ -101,6 +105,8 @@ def run(request: PredictRequest) -> Outcome:
             count = write_predictions(out, counted, model.card.classes, lines, sets)
     _warn_of_odd_input(request, count, seen[_ODD])
     lengths = length_cautions(model.card, seen, count)
+    if seen[TRUNCATED]:
+        request.say(describe_truncation(seen[TRUNCATED], count, model.card.window, model.card.truncate))
     request.note(*(f"caution: {text}" for text in lengths), *origin.findings())
     called = _called(model.card, seen)
     seconds = time.monotonic() - started
@@ -149,6 +155,8 @@ def _facts(request: PredictRequest, card: Card) -> dict[str, str]:
         "prior": prior,
         "columns": "p_<class> is a calibrated probability; flags are reasons for caution, '.' for none",
     }
+    if card.truncate != "none":
+        facts["truncate"] = f"{card.truncate}: at most {card.window} letters of a record are read"
     if request.coverage is None:
         return facts
     sets = "set holds the classes that can't be ruled out, '-' for none; it does not depend on the prior"

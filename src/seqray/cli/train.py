@@ -40,7 +40,10 @@ from seqray.core import (
     ConfigError,
     Example,
     InputError,
+    LabeledSequence,
     RunConfig,
+    Truncation,
+    describe_truncation,
     from_mapping,
     load_run_config,
     parse_yaml,
@@ -126,6 +129,11 @@ class TrainRequest(Request):
         "directory of a Hugging Face encoder to train a classifier on ('model.kind: backbone')",
     )
     out: str = option("--out -o FILE", "model file, ends in .safetensors")
+    truncate: Truncation | None = option(
+        "--truncate",
+        "what is read of sequences longer than 'data.window': both ends, a half each, or the start; none "
+        "refuses them (default: as in the settings)",
+    )
     members: PositiveInt | None = option("--members N", "networks in the file, 1 to 5")
     teacher: str | None = option(
         "--teacher NAME|FILE",
@@ -238,6 +246,10 @@ def learn_examples(request: TrainRequest, config: RunConfig, data: Sequence[Exam
     from seqray.modelfile import load_model
     from seqray.training import train
 
+    window, rule = config.data.window, config.data.truncate
+    longer = sum(len(one.sequence) > window for one in data if isinstance(one, LabeledSequence))
+    if rule != "none" and longer:
+        request.note(describe_truncation(longer, len(data), window, rule))
     teacher = load_model(request.teacher) if request.teacher else None
     return Training(partial(train, config, data, teacher=teacher), len(data), summary)
 
@@ -282,6 +294,8 @@ def report_interruption(fit: FitOptions, folder: Path) -> None:
 
 def settle(config: RunConfig, request: TrainRequest) -> RunConfig:
     """Override settings by those of the command line."""
+    if request.truncate is not None:
+        config = replace(config, data=replace(config.data, truncate=request.truncate))
     return configure(config, request.fit, members=request.members, backbone=request.backbone)
 
 

@@ -103,4 +103,10 @@ from .serialization import (
     to_mapping as to_mapping,
 )
 from .shuffle import dinucleotide_shuffle as dinucleotide_shuffle
+from .truncation import (
+    Truncation as Truncation,
+    describe_truncation as describe_truncation,
+    kept_parts as kept_parts,
+    truncate as truncate,
+)
 from .version import __version__ as __version__

@@ -15,6 +15,7 @@ from seqray.core.errors import ConfigError, ModelFileError
 from seqray.core.model_config import BACKBONE_SETTINGS, ModelConfig
 from seqray.core.numbers import format_interval, format_number
 from seqray.core.serialization import from_mapping, to_mapping
+from seqray.core.truncation import Truncation
 
 CARD_FORMAT = 2  # the newest that is read; 2 for cards with an isotonic map
 MAX_MEMBERS = 5
@@ -44,6 +45,8 @@ class Card:
         Length in letters of the training sequences.
     site
         Index of the transcription start within the window (0-based); None if there is none.
+    truncate
+        What is read of longer sequences, see `seqray.core.DataConfig`.
     model
         Shape of each network.
     members
@@ -86,6 +89,7 @@ class Card:
     positive: str
     window: int
     site: int | None = None
+    truncate: Truncation = "none"
     model: ModelConfig
     members: int = 1
     temperature: float = 1.0
@@ -115,6 +119,7 @@ class Card:
         _require(self.positive in self.classes, "positive", f"({self.positive!r}) is not one of the classes")
         _require(1 <= self.window <= self.model.max_length, "window", "is outside 1 to model.max_length")
         _require(self.site is None or 0 <= self.site < self.window, "site", "lies outside the window")
+        _require(self.truncate == "none" or self.site is None, "truncate", "is not none beside a site")
         _require(1 <= self.members <= MAX_MEMBERS, "members", f"is outside 1 to {MAX_MEMBERS}")
         _require(math.isfinite(self.temperature) and self.temperature > 0, "temperature", "is not above 0")
         if self.isotonic:

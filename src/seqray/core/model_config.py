@@ -191,11 +191,15 @@ class ModelConfig:
     ends
         This many letters at either end of a sequence, or of each row, count by their distance to it: a
         trained vector for each letter at each of these places. For sequences of different lengths; 0 is none.
-        Not with k-mers or a stem that merges letters.
+        Not with k-mers. A stem that merges letters adds up the vectors of the letters of a token.
     words
         Longest words that count as such, 2 letters or more: a trained vector for each word of 2 to so many
         letters, added where it begins; in rows of an alignment past gaps. 0 is none. For small data sets.
         Not with k-mers.
+    pooling
+        What the head reads, side by side: the final state of CLS (``cls``), the mean (``mean``) and the
+        largest value of each channel (``max``) over all letters' tokens, and the means over the tokens of the
+        first and of the last ``ends`` letters (``ends``). More than CLS suits long sequences.
     helices
         Of ``alignment``, RNA or DNA: whether the network gets the pairing of columns as input, see
         `seqray.models.helices`.
@@ -232,6 +236,7 @@ class ModelConfig:
     row_choice: Literal["diverse", "random"] = "diverse"
     ends: int = 0
     words: int = 0
+    pooling: tuple[Literal["cls", "mean", "max", "ends"], ...] = ("cls",)
     helices: bool = False
     backbone: BackboneConfig | None = None
     locator: LocatorConfig | None = None
@@ -257,10 +262,17 @@ class ModelConfig:
         )
         require(0 <= self.ends <= self.max_length, "model.ends", "lies between 0 and 'model.max_length'")
         require(
-            self.ends == 0
-            or (self.tokenizer == "character" and (self.stem is None or self.stem.stride == 1)),
+            self.ends == 0 or self.tokenizer == "character",
             "model.ends",
-            "requires the character tokenizer and a stem of stride 1",
+            "requires the character tokenizer",
+        )
+        require(
+            0 < len(set(self.pooling)) == len(self.pooling),
+            "model.pooling",
+            "names one or more parts, each once",
+        )
+        require(
+            "ends" not in self.pooling or self.ends > 0, "model.pooling", "is ends only with 'model.ends'"
         )
         longest = LONGEST_WORDS[self.alphabet]
         require(
@@ -337,5 +349,6 @@ class ModelConfig:
         require(self.kv_heads in (None, self.heads), "model.kv_heads", f"below 'model.heads' {why}")
         require(self.stem is None or self.stem.stride == 1, "model.stem.stride", f"above 1 {why}")
         require(not self.contexts, "model.contexts", why)
+        require(self.pooling == ("cls",), "model.pooling", f"of more than CLS {why}")
         require(self.position_gain == "none", "model.position_gain", why)
         require(self.position_matrix == "none", "model.position_matrix", why)

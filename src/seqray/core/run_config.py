@@ -13,6 +13,7 @@ from seqray.core.class_names import class_name_fault
 from seqray.core.errors import ConfigError
 from seqray.core.model_config import BackboneConfig, ModelConfig, StemConfig, require
 from seqray.core.serialization import check_plain, from_mapping, parse_yaml
+from seqray.core.truncation import Truncation
 
 __all__ = [
     "AugmentConfig",
@@ -48,6 +49,9 @@ class DataConfig:
         one for each, where the data name no validation split.
     flank
         Letters on each side of the window that training sequences may carry, used by random shifts.
+    truncate
+        What is read of sequences longer than the window: the first and the last half of it (``ends``), its
+        first letters (``start``), or nothing (``none``), and they are refused. The model keeps this rule.
     """
 
     window: int = 81
@@ -55,6 +59,7 @@ class DataConfig:
     site: int | None = None
     validation: float = 0.15
     flank: int = 0
+    truncate: Truncation = "none"
 
     def __post_init__(self) -> None:
         require(self.window >= 1, "data.window", "is 1 or more")
@@ -63,6 +68,12 @@ class DataConfig:
             require(0 <= self.site < self.window, "data.site", "lies within the window")
         require(0 < self.validation < 0.9, "data.validation", "lies in (0, 0.9)")
         require(self.flank >= 0, "data.flank", "is 0 or more")
+        fixed = self.flank > 0 or self.site is not None
+        require(
+            self.truncate == "none" or not fixed,
+            "data.truncate",
+            "is none where 'data.site' or 'flank' is set",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +129,10 @@ class OptimizerConfig:
     class_weights
         ``balanced`` weighs each class by the inverse of its share, ``root`` by the square root of that, which
         calls rare classes less often; ``none`` leaves the prior as it is.
+    logit_adjustment
+        While training, this many times the log of each class's share is added to its logits, so that rare
+        classes must be told from common ones by a margin: 1 aims at the mean sensitivity over the classes,
+        about 0.5 at their mean MCC; 0 is off (Menon et al. 2021, arXiv:2007.07314, equation 10).
     label_smoothing
         Mass spread over the other classes.
     mixup
@@ -137,6 +152,7 @@ class OptimizerConfig:
     warmup: float = 0.1
     batch_size: int = 64
     class_weights: Literal["balanced", "root", "none"] = "none"
+    logit_adjustment: float = 0.0
     label_smoothing: float = 0.0
     mixup: float = 0.0
     teacher: float = 0.7
@@ -148,6 +164,7 @@ class OptimizerConfig:
         require(0 <= self.weight_decay <= 1000, "optimizer.weight_decay", "lies between 0 and 1000")
         require(0 <= self.warmup < 1, "optimizer.warmup", "lies in [0, 1)")
         require(self.batch_size >= 1, "optimizer.batch_size", "is 1 or more")
+        require(0 <= self.logit_adjustment <= 10, "optimizer.logit_adjustment", "lies between 0 and 10")
         require(0 <= self.label_smoothing < 1, "optimizer.label_smoothing", "lies in [0, 1)")
         require(self.mixup == 0 or 0.01 <= self.mixup <= 100, "optimizer.mixup", "is 0, or 0.01 to 100")
         require(0 <= self.teacher <= 1, "optimizer.teacher", "lies in [0, 1]")

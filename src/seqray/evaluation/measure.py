@@ -119,8 +119,11 @@ def _metrics_of(records: Records, answers: Answers, weights: Floats) -> dict[tup
         whole = multiclass_metrics(
             records.labels, answers.scores, answers.calls, weights, probabilities=answers.probabilities
         )
-        metrics = each[records.classes[0]]
-        macro = {metric: _defined_mean([rows[metric] for rows in each.values()]) for metric in metrics}
+        present = {k: weights @ (records.labels == i) > 0 for i, k in enumerate(records.classes)}
+        macro = {
+            metric: _defined_mean([np.where(present[k], rows[metric], np.nan) for k, rows in each.items()])
+            for metric in each[records.classes[0]]
+        }
         by_class = {WHOLE: whole, MACRO: macro} | each
     return {(label, metric): row for label, rows in by_class.items() for metric, row in rows.items()}
 
@@ -132,6 +135,6 @@ def _one_vs_rest(records: Records, answers: Answers, name: str, weights: Floats)
 
 
 def _defined_mean(rows: Sequence[Floats]) -> Floats:
-    """Mean over classes of (W,) metrics, undefined ones left out; NaN where none is defined."""
+    """Mean over classes of (W,) metrics, those that are NaN left out; NaN where all are."""
     table = np.stack(rows)
     return ratio(np.nansum(table, axis=0), np.sum(~np.isnan(table), axis=0).astype(np.float64))

@@ -131,18 +131,23 @@ def evaluate_answers(
         grouping or ("records drawn one by one" if groups is None else "groups as given"),
         draws,
         seed,
-        (*notes, *_notes(records, subsets or {})),
+        (*notes, *_notes(records, answers[0], subsets or {})),
         _disagreements(labels, answers),
     )
 
 
-def _notes(records: Records, subsets: Mapping[str, np.ndarray]) -> list[str]:
+def _notes(records: Records, model: Answers, subsets: Mapping[str, np.ndarray]) -> list[str]:
     """Warnings that the metrics don't show."""
     found = []
     counts = np.bincount(records.labels, minlength=len(records.classes))
     absent = [name for name, count in zip(records.classes, counts, strict=True) if count == 0]
     if absent:
         found.append(f"no record of class {', '.join(absent)}: figures that need it are undefined")
+    found += [
+        f"{model.source} never calls class {name}, which {count} of {len(records.labels)} records have"
+        for k, (name, count) in enumerate(zip(records.classes, counts, strict=True))
+        if count and not np.any(model.calls == k)
+    ]
     numbers = group_numbers(records.groups, len(records.labels))
     groups = len(np.unique(numbers))
     if groups < FEW_GROUPS:

@@ -126,7 +126,8 @@ def _group(model: TrainedModel, number: int, stretch: Stretch, options: ExplainO
     targets = _targets(model, stretch, target)
     probability = float(1 / (1 + np.exp(-ensemble_score(targets, stretch.codes[None])[0])))
     record = SequenceRecord(stretch.id, model.alphabet.decode(stretch.codes))
-    item = Item(number, record, stretch.codes, stretch.label, target, probability, stretch.place)
+    every = np.arange(len(record))
+    item = Item(number, record, stretch.codes, every, stretch.label, target, probability, stretch.place)
     return Group([item], targets)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from seqray.core import Codes, Floats, SequenceRecord
+from seqray.core import Codes, Floats, Ints, SequenceRecord
 from seqray.core.results import Explanation, Place
 from seqray.explanations.attribution import (
     METHODS,
@@ -31,7 +31,9 @@ class Item:
     number, record, place
         Its number in the input, its letters, and where it lies in a longer sequence, if known.
     codes
-        (n,) letter codes.
+        (n,) letter codes of what the model reads.
+    kept
+        (n,) indices of these letters in the record, which may be longer.
     label, target, probability
         The class called, the index of the class explained, and the probability of that.
     """
@@ -39,6 +41,7 @@ class Item:
     number: int
     record: SequenceRecord
     codes: Codes
+    kept: Ints
     label: str
     target: int
     probability: float
@@ -102,11 +105,10 @@ def explain_group(group: Group, options: ExplainOptions) -> Iterator[Explanation
                 attention=None if group.attention is None else group.attention[row].copy(),
                 place=item.place,
             )
-            yield common
+            found = [common]
             if options.members == "each":
-                yield from _by_member(
-                    common, scores[method][:, row], None if known is None else known[:, row]
-                )
+                found += _by_member(common, scores[method][:, row], None if known is None else known[:, row])
+            yield from (one.spread_over(item.kept) for one in found)
 
 
 def reference_method(letters: int) -> str:

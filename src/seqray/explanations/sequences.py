@@ -7,13 +7,13 @@ from itertools import islice
 
 import numpy as np
 
-from seqray.core import SequenceRecord
+from seqray.core import SequenceRecord, kept_parts
 from seqray.core.results import Explanation, Faithfulness, HeadFigures, Place
 from seqray.explanations.attribution import (
     check_methods,
     class_explained,
-    cls_attention,
     head_figures,
+    letter_attention,
     sequence_targets,
 )
 from seqray.explanations.checks import Evidence, conclude
@@ -55,7 +55,7 @@ def explain_records(
     ConfigError
         For a class that the model doesn't have, or a method that it doesn't support.
     InputError
-        For a record longer than the window or too short for one token.
+        For a record too short for one token, or longer than the window if the card has no rule to cut it.
     """
     chosen = options or ExplainOptions()
     class_explained(model, chosen.target, model.card.positive)
@@ -129,7 +129,7 @@ def _read(
 ) -> list[Item]:
     """Encode and classify records."""
     items: dict[int, Item] = {}
-    encoded = [model.alphabet.encode(record.sequence) for _, record in chunk]
+    encoded = [model.read_codes(record.sequence) for _, record in chunk]
     for length in sorted({len(codes) for codes in encoded}):
         rows = [i for i, codes in enumerate(encoded) if len(codes) == length]
         probabilities = score_codes(model, np.stack([encoded[i] for i in rows]))
@@ -138,7 +138,9 @@ def _read(
             target = class_explained(model, options.target, label)
             number, record = chunk[i]
             place = None if places is None else places[number]
-            items[i] = Item(number, record, encoded[i], label, target, float(row[target]), place)
+            parts = kept_parts(len(record), model.card.window, model.card.truncate)
+            kept = np.concatenate([np.arange(len(record))[part] for part in parts])
+            items[i] = Item(number, record, encoded[i], kept, label, target, float(row[target]), place)
     return [items[i] for i in range(len(chunk))]
 
 
@@ -148,5 +150,5 @@ def _groups(model: TrainedModel, items: Sequence[Item], *, attention: bool = Fal
     for item in items:
         groups.setdefault((len(item.codes), item.target), []).append(item)
     for (_, target), group in groups.items():
-        weights = cls_attention(model, np.stack([i.codes for i in group])) if attention else None
+        weights = letter_attention(model, np.stack([i.codes for i in group])) if attention else None
         yield Group(group, sequence_targets(model, target), weights)

@@ -16,6 +16,7 @@ from .predictions import (
     reweight as reweight,
 )
 from .sequences import (
+    TRUNCATED as TRUNCATED,
     checked_records as checked_records,
     compute_precision as compute_precision,
     micro_batch as micro_batch,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import torch
 from torch import Tensor
 
 from seqray.calibration import apply_isotonic
-from seqray.core import Codes, Floats, InputError, Ints, ModelConfig, SequenceRecord
+from seqray.core import Codes, Floats, InputError, Ints, ModelConfig, SequenceRecord, truncate
 from seqray.core.results import Prediction
 from seqray.inference.parallel import map_batches, one_thread
 from seqray.inference.predictions import BatchSize, Precision, PredictOptions, prediction_builder
@@ -25,6 +26,8 @@ from seqray.io.sequences import describe_record
 from seqray.modelfile import TrainedModel
 from seqray.models import collate, keep_freed_memory, size_buckets
 
+TRUNCATED = "truncated"
+"""Flag of a record of which the model reads a part, see `Card.truncate`."""
 CHUNK_RECORDS, CHUNK_LETTERS = 4096, 1 << 23  # read and scored at once: bounds memory
 # fp32 is fastest where a layer's tensors stay in the processor's cache together (measured: 4 to 12 MiB
 # apiece). A GPU has no such limit and is faster with large batches.
@@ -49,7 +52,7 @@ def predict_records(
     model
         See `seqray.load_model`.
     records
-        Each no longer than the model's window.
+        Longer ones are cut by the rule of the card, see `Card.truncate`, and get the flag ``truncated``.
     options
         How to compute and call.
     device
@@ -64,7 +67,7 @@ def predict_records(
     ConfigError
         For a threshold, prior or coverage that can't be used with this model.
     InputError
-        For a record longer than the window or too short for one token.
+        For a record too short for one token, or longer than the window if the card has no rule to cut it.
     """
     chosen = options or PredictOptions(**settings)
     if device is not None:
@@ -74,9 +77,21 @@ def predict_records(
         return score_ragged(model, codes, chosen.batch_size, chosen.precision)
 
     build = prediction_builder(model, chosen)
+
+    def answer(chunk: Sequence[SequenceRecord]) -> Iterator[Prediction]:
+        codes = [model.read_codes(one.sequence) for one in chunk]
+        named = [(one.id, read) for one, read in zip(chunk, codes, strict=True)]
+        return map(_with_whole_length, chunk, build(named, score(codes)))
+
     chunks = _chunks(checked_records(records, model, source))
-    encoded = ([(one.id, model.alphabet.encode(one.sequence)) for one in chunk] for chunk in chunks)
-    return (p for chunk in encoded for p in build(chunk, score([codes for _, codes in chunk])))
+    return (prediction for chunk in chunks for prediction in answer(chunk))
+
+
+def _with_whole_length(record: SequenceRecord, prediction: Prediction) -> Prediction:
+    """Give the length of a record that was cut, and flag it."""
+    if prediction.length == len(record):
+        return prediction
+    return replace(prediction, length=len(record), flags=(*prediction.flags, TRUNCATED))
 
 
 def score_codes(
@@ -169,7 +184,7 @@ def _activation_bytes(config: ModelConfig, letters: int) -> int:
 def checked_records(
     records: Iterable[SequenceRecord], model: TrainedModel, source: str
 ) -> Iterator[SequenceRecord]:
-    """Yield the records; raise InputError for one that the model can't read.
+    """Yield the records, whole; raise InputError for one that the model can't read.
 
     Parameters
     ----------
@@ -181,18 +196,18 @@ def checked_records(
     card, tokenizer = model.card, model.tokenizer
     for record in records:
         where = describe_record(source, record.id) if source else f"record '{record.id}'"
-        if len(record) > card.window:
+        if len(record) > card.window and card.truncate == "none":
             raise InputError(
                 f"has {len(record)} letters, model '{card.name}' reads at most {card.window}",
                 where=where,
-                remedy=f"cut it to {card.window} letters"
+                remedy="cut all that are longer by --truncate ends"
                 if card.site is None
                 else "find sites in longer sequences with 'seqray scan'",
             )
         if len(record) == 0:
             raise InputError("has no letters", where=where)
         try:
-            tokenizer.check(record.sequence)
+            tokenizer.check(truncate(record.sequence, card.window, card.truncate))
         except InputError as error:
             raise InputError(error.what, where=where, remedy=error.remedy) from None
         yield record

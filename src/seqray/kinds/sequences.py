@@ -68,7 +68,7 @@ SEQUENCES = Kind(
     options=frozenset(
         {
             *("--calls", "--best-calls", "--track", "--motifs", "--heads", "--shuffles"),
-            *("--members", "--fuse", "--spread", "--steps"),
+            *("--members", "--fuse", "--spread", "--steps", "--truncate"),
         }
     ),
     read=read_sequences,

@@ -30,7 +30,7 @@ from seqray.core import (
 
 
 class KmerPositionalBaseline(ClassifierMixin, BaseEstimator):
-    """Logistic regression on k-mer counts and on which k-mer is at which position.
+    """Logistic regression on k-mer counts, on which k-mer is at which position, and on composition.
 
     Parameters
     ----------
@@ -44,6 +44,11 @@ class KmerPositionalBaseline(ClassifierMixin, BaseEstimator):
         Name of the alphabet.
     max_iter
         Of the L-BFGS solver.
+    ends
+        Numbers of letters: the share of each letter among so many at the beginning and at the end of a
+        sequence is a feature. With any, so are the shares of the k-mers in the whole sequence, because counts
+        in sequences of different lengths mostly tell the length; positions then count only if the training
+        sequences have one length.
 
     Attributes
     ----------
@@ -51,6 +56,8 @@ class KmerPositionalBaseline(ClassifierMixin, BaseEstimator):
         Sorted class names.
     window_ : int
         Longest training sequence; positions beyond it carry no positional feature.
+    positional_ : tuple of int
+        Lengths of the k-mers whose positions are used.
     """
 
     def __init__(
@@ -60,7 +67,9 @@ class KmerPositionalBaseline(ClassifierMixin, BaseEstimator):
         penalty: float = 10.0,
         alphabet: str = "dna",
         max_iter: int = 1000,
+        ends: tuple[int, ...] = (),
     ) -> None:
+        self.ends = ends
         self.kmers = kmers
         self.positional = positional
         self.penalty = penalty
@@ -71,8 +80,11 @@ class KmerPositionalBaseline(ClassifierMixin, BaseEstimator):
         """Fit to N sequences and their labels."""
         _check_pairs(sequences, labels)
         self.window_ = max(map(len, sequences))
+        placed = not self.ends or min(map(len, sequences)) == self.window_
+        self.positional_ = self.positional if placed else ()
         features = self._features(sequences)
-        self.scale_ = 1 / np.maximum(abs(features).max(axis=0).toarray().ravel(), 1)
+        largest = abs(features).max(axis=0).toarray().ravel()
+        self.scale_ = 1 / np.where(largest > 0, largest, 1)
         self.model_ = LogisticRegression(C=1 / self.penalty, max_iter=self.max_iter)
         self.model_.fit(features * self.scale_, np.asarray(labels))
         self.classes_ = self.model_.classes_
@@ -92,8 +104,11 @@ class KmerPositionalBaseline(ClassifierMixin, BaseEstimator):
         stack = stack_sequences(sequences, alphabet)
         letters = len(alphabet.letters)
         counted = [_kmer_matrix(stack, k, letters) for k in self.kmers]
-        placed = [_kmer_matrix(stack, k, letters, self.window_) for k in self.positional]
-        return csr_array(hstack([*counted, *placed], format="csr"))
+        placed = [_kmer_matrix(stack, k, letters, self.window_) for k in self.positional_]
+        parts = [[s[cut] for s in sequences] for n in self.ends for cut in (slice(n), slice(-n, None))]
+        ends = [_kmer_matrix(stack_sequences(part, alphabet), 1, letters) for part in parts]
+        shares = [_shares(counts) for counts in (*counted, *ends)] if self.ends else []
+        return csr_array(hstack([*counted, *placed, *shares], format="csr"))
 
 
 def _kmer_matrix(stack: CodeStack, k: int, letters: int, window: int | None = None) -> csr_array:
@@ -106,10 +121,21 @@ def _kmer_matrix(stack: CodeStack, k: int, letters: int, window: int | None = No
     return csr_array((np.ones(len(column)), (owner[inside], column)), shape=(len(stack), places * letters**k))
 
 
+def _shares(counts: csr_array) -> csr_array:
+    """Counts (N, F) as shares of their sum in each row."""
+    return csr_array(counts / np.maximum(counts.sum(axis=1), 1)[:, None])
+
+
 def default_baseline(alphabet: Alphabet, max_iter: int = 1000) -> KmerPositionalBaseline:
-    """`KmerPositionalBaseline` with the k-mers for an alphabet; the 8,000 3-mers of protein are too many."""
-    kmers, positional = ((1, 2), (1,)) if alphabet.name == "protein" else ((2, 3, 4, 5), (1, 3))
-    return KmerPositionalBaseline(kmers, positional, alphabet=alphabet.name, max_iter=max_iter)
+    """`KmerPositionalBaseline` with the features for an alphabet.
+
+    The 8,000 3-mers of protein are too many. Their ends, such as signals that lead a protein to its place,
+    are told by composition.
+    """
+    settings: dict[str, Any] = {"alphabet": alphabet.name, "max_iter": max_iter}
+    if alphabet.name == "protein":
+        return KmerPositionalBaseline((1, 2), (1,), ends=(15, 30, 60), **settings)
+    return KmerPositionalBaseline((2, 3, 4, 5), (1, 3), **settings)
 
 
 def held_out_probabilities(

@@ -8,7 +8,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from seqray.core import ALPHABETS, Alphabet, Card, ConfigError
+from seqray.core import ALPHABETS, Alphabet, Card, Codes, ConfigError, Truncation, truncate
 from seqray.modelfile.building import Network, SequenceNetwork, build_tokenizer
 from seqray.models import LocatorTransformer
 from seqray.models.tokenizers import Tokenizer, context_index
@@ -90,6 +90,25 @@ class TrainedModel:
         known = self.card.model
         full = None if name is None else known.contexts[context_index(known, name)]
         return replace(self, context=full)
+
+    def with_truncation(self, rule: Truncation | None) -> TrainedModel:
+        """Return the same model with another rule for sequences longer than its window; None changes nothing.
+
+        Raises ConfigError for a model that does not read sequences, or whose windows are cut around a site.
+        """
+        if rule is None:
+            return self
+        self.check_reads_sequences()
+        if self.card.site is not None and rule != "none":
+            raise ConfigError(
+                f"model '{self.card.name}' reads windows around a site: cut anywhere else, they say nothing",
+                remedy="find sites in longer sequences with 'seqray scan'",
+            )
+        return replace(self, card=replace(self.card, truncate=rule))
+
+    def read_codes(self, sequence: str) -> Codes:
+        """Letter codes of what the networks read of a sequence, (n,) with at most as many as the window."""
+        return self.alphabet.encode(truncate(sequence, self.card.window, self.card.truncate))
 
     @property
     def is_locator(self) -> bool:

@@ -2,6 +2,7 @@
 
 - `tokenizers`: letters to tokens; `batches`: tokens and masks of many records; `devices`
 - `attention`, `windowed_attention`, `axial`, `positions`, `layers`, `kernels`: the parts
+- `pooling`: what the head reads
 - `sequence`, `alignment`, `backbone`, `locator`: the networks; `build`: the one that settings name
 - `output`: logits and attention
 """

@@ -35,6 +35,7 @@ from .locator import (
     LocatorTransformer as LocatorTransformer,
     locator_radius as locator_radius,
 )
+from .pooling import Pooling as Pooling
 from .positions import (
     EndMatrix as EndMatrix,
     PositionGain as PositionGain,

@@ -14,6 +14,7 @@ from seqray.core import ModelConfig, StemConfig
 from seqray.models.attention import MultiHeadAttention
 from seqray.models.kernels import Linear
 from seqray.models.output import AttentionStep, ModelOutput
+from seqray.models.pooling import Pooling
 from seqray.models.positions import PositionTerms, Rotation, rotary_angles
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
@@ -146,15 +147,15 @@ class FeedForward(nn.Module):
 
 
 class ClassificationHead(nn.Module):
-    """Norm and linear map of the CLS state: (B, D) -> (B, K)."""
+    """Norm and linear map of what is read of a record, such as the state of CLS: (B, D) -> (B, K)."""
 
-    def __init__(self, d_model: int, classes: int) -> None:
+    def __init__(self, width: int, classes: int) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(d_model)
-        self.linear = nn.Linear(d_model, classes)
+        self.norm = nn.LayerNorm(width)
+        self.linear = nn.Linear(width, classes)
 
-    def forward(self, cls: Tensor) -> Tensor:
-        return self.linear(self.norm(cls.to(self.linear.weight.dtype)))
+    def forward(self, pooled: Tensor) -> Tensor:
+        return self.linear(self.norm(pooled.to(self.linear.weight.dtype)))
 
 
 class ResidualBlock(nn.Module, ABC):
@@ -228,7 +229,7 @@ class Block(ResidualBlock):
 
 
 class Transformer(nn.Module):
-    """What the networks of sequences and of alignments share: blocks, and a head on the state of CLS.
+    """What the networks of sequences and of alignments share: blocks, and a head on CLS or all tokens.
 
     Parameters
     ----------
@@ -248,7 +249,8 @@ class Transformer(nn.Module):
         """Create dropout, blocks and head; called after the parts of the embedding."""
         self.dropout = nn.Dropout(self.config.dropout)
         self.blocks = nn.ModuleList(block(self.config) for _ in range(self.config.layers))
-        self.head = ClassificationHead(self.config.d_model, self.config.classes)
+        self.pooling = Pooling(self.config)
+        self.head = ClassificationHead(self.pooling.size * self.config.d_model, self.config.classes)
 
     def forward(self, tokens: Tensor, *others: Tensor | None, return_attention: bool = False) -> ModelOutput:
         """Logits (B, K) of tokens, and the attention of each layer if asked for.
@@ -263,16 +265,25 @@ class Transformer(nn.Module):
         return self.classify(*self.embed(tokens, *others), return_attention=return_attention)
 
     def classify(self, x: Tensor, *others: Any, return_attention: bool = False) -> ModelOutput:
-        """Logits (B, K) of embedded tokens, and the attention of each layer on request.
+        """Logits (B, K) of embedded tokens, and the attention of each layer on request."""
+        states, steps = self.read_states(x, *others, return_attention=return_attention)
+        return ModelOutput(self.head(self.pooling(states.flatten(1, -2), others[0])), steps)
 
-        Unless attention is requested, the last block computes only CLS: the same result with much less work.
+    def read_states(
+        self, x: Tensor, *others: Any, return_attention: bool = False
+    ) -> tuple[Tensor, tuple[AttentionStep, ...]]:
+        """Final states that the head reads, and the attention of each layer on request.
+
+        If the head reads CLS alone, and unless attention is requested, the last block computes only CLS: the
+        same result with much less work.
         """
         steps: list[AttentionStep] = []
+        shortened = self.pooling.cls_only and not return_attention
         for number, block in enumerate(self.blocks, start=1):
-            cls_only = number == len(self.blocks) and not return_attention
+            cls_only = shortened and number == len(self.blocks)
             x, taken = block(x, *others, cls_only=cls_only, need_weights=return_attention)
             steps += taken
-        return ModelOutput(self.head(x.flatten(1, -2)[:, 0]), tuple(steps))
+        return x, tuple(steps)
 
     def states(self, tokens: Tensor, *masks: Tensor | None) -> Tensor:
         """Final state of every token, for pre-training: (B, T, D), or (B, R, C, D) of alignments."""

@@ -26,7 +26,8 @@ from seqray.models.positions import (
 class SequenceTransformer(Transformer):
     """Tokens (B, L), CLS first, to logits (B, K).
 
-    Embedding or convolutional stem, positions, pre-norm blocks, and a head on the final state of CLS.
+    Embedding or convolutional stem, positions, pre-norm blocks, and a head on the final state of CLS or of
+    all tokens, see `seqray.models.pooling`.
     """
 
     def __init__(self, config: ModelConfig, vocabulary: int) -> None:
@@ -82,7 +83,7 @@ class SequenceTransformer(Transformer):
         letters = tokens[:, 1:]
         real = torch.ones_like(letters, dtype=torch.bool) if mask is None else mask[:, 1:]
         if self.ends is not None:
-            x = x + self.ends(letters, real).to(x.dtype)
+            x = x + sum_over_strides(self.ends(letters, real), self.embedding.stride).to(x.dtype)
         if self.words is not None:
             words = self.words(letters - SPECIAL_TOKENS, real)
             x = x + sum_over_strides(words, self.embedding.stride).to(x.dtype)

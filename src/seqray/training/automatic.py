@@ -26,10 +26,10 @@ from seqray.core import (
     StoppingConfig,
 )
 
-MAX_WINDOW = 100_000  # letters
+MAX_WINDOW, MAX_PROTEIN = 100_000, 5_000  # letters; of longer sequences both ends are read
 MAX_CONTEXTS = 256
-SITE_TOKENS, TOKENS = 64, 256  # most tokens of windows of one length, and of longer sequences of any length
-END_LETTERS = 512  # longest sequences whose ends are read by the letter
+SITE_TOKENS, TOKENS = 64, 1024  # most tokens of windows of one length, and of longer sequences of any length
+END_LETTERS = 512  # longest sequences of which no letters are merged, and only CLS is read
 BATCH_LETTERS = 1 << 18  # about 64 MB for each array of 64 channels
 POSITIVE = {"positive", "pos", "promoter", "site", "yes", "true", "1", "+1", "+"}
 NEGATIVE = {
@@ -204,19 +204,24 @@ def choose_settings(facts: DataFacts) -> RunConfig:
     model, window = _choose_model(facts, scale), _window(facts)
     return RunConfig(
         model=model,
-        data=DataConfig(window=window, positive=choose_positive(facts.counts), validation=scale.validation),
+        data=DataConfig(
+            window=window,
+            positive=choose_positive(facts.counts),
+            validation=scale.validation,
+            truncate="none" if facts.one_length else "ends",
+        ),
         augment=AugmentConfig(mask=0.15 if protein else 0.1, hide_context=0.2 if model.contexts else 0.0),
         optimizer=OptimizerConfig(
             learning_rate=1.5e-3 if protein else scale.learning_rate,
             weight_decay=0.05,
             warmup=scale.warmup,
             batch_size=max(1, min(scale.batch, BATCH_LETTERS // window)),
-            class_weights="root" if rare else "none",
+            logit_adjustment=0.5 if rare else 0.0,
             label_smoothing=0.1 if protein else scale.smoothing,
             ema=scale.average,
         ),
         stopping=StoppingConfig(monitor="auprc", patience=2 * epochs // 5),
-        # Weights shift the scores of two classes, which a temperature alone can't undo.
+        # The adjustment shifts the scores of two classes, which a temperature alone can't undo.
         calibration=CalibrationConfig(method="platt" if rare and model.classes == 2 else "temperature"),
         trainer={"max_epochs": epochs},
         members=scale.members,
@@ -224,19 +229,21 @@ def choose_settings(facts: DataFacts) -> RunConfig:
 
 
 def _window(facts: DataFacts) -> int:
-    return max(1, min(facts.longest, MAX_WINDOW))
+    most = MAX_PROTEIN if facts.alphabet.name == "protein" and not facts.one_length else MAX_WINDOW
+    return max(1, min(facts.longest, most))
 
 
 def _choose_model(facts: DataFacts, scale: Scale) -> ModelConfig:
     window, protein = _window(facts), facts.alphabet.name == "protein"
     contexts = facts.contexts if 2 <= len(facts.contexts) <= MAX_CONTEXTS else ()
-    ends = 0 if facts.one_length or window > END_LETTERS else 12 if protein else 24
+    long = not facts.one_length and window > END_LETTERS
+    ends = 0 if facts.one_length else 48 if long and protein else 12 if protein else 24
     if protein:
         dropout, kernels, words = 0.4, (3, 7), 2
     else:
         dropout = 0.15 if facts.total >= 100_000 or not facts.one_length else 0.3
         kernels, words = (7, 15) if facts.site and scale is not _MANY else (5, 9, 15, 21), 4
-    most = SITE_TOKENS if facts.one_length else END_LETTERS if ends else TOKENS
+    most = SITE_TOKENS if facts.one_length else TOKENS if long else END_LETTERS
     return ModelConfig(
         alphabet=cast(Any, facts.alphabet.name),
         classes=max(len(facts.counts), 2),
@@ -250,6 +257,7 @@ def _choose_model(facts: DataFacts, scale: Scale) -> ModelConfig:
         max_length=window,
         ends=min(ends, window),
         words=0 if facts.site or scale is _MANY else words,
+        pooling=("mean", "max", "ends") if long else ("cls",),
         contexts=contexts,
         stem=StemConfig(kernels=kernels, stride=min(-(-window // most), 64)),
     )
@@ -274,7 +282,7 @@ def _is_negative(name: str) -> bool:
 
 
 def has_rare_class(counts: Mapping[str, int]) -> bool:
-    """Whether a class needs weight: below 5 % of two classes, a tenth of the largest of several."""
+    """Whether a class needs help: below 5 % of two classes, a tenth of the largest of several."""
     rarest, largest = min(counts.values(), default=1), max(counts.values(), default=1)
     if len(counts) <= 2:
         return rarest < 0.05 * sum(counts.values())
@@ -319,7 +327,8 @@ def _fit_window(config: RunConfig, facts: DataFacts) -> RunConfig:
         return config
     window = _window(facts)
     site = data.site if facts.one_length and window == data.window else None
-    data = replace(data, window=window, flank=0, site=site)
+    rule = "none" if facts.one_length else "ends"
+    data = replace(data, window=window, flank=0, site=site, truncate=rule)
     return replace(config, data=data, model=replace(model, max_length=window, ends=min(model.ends, window)))
 
 

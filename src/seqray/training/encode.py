@@ -14,6 +14,7 @@ from seqray.core import (
     LabeledSequence,
     ModelConfig,
     RunConfig,
+    truncate,
 )
 from seqray.modelfile import build_tokenizer
 from seqray.training.alignments import AlignmentExamples
@@ -65,7 +66,10 @@ def context_numbers(data: Sequence[Example], config: ModelConfig) -> np.ndarray 
 
 def _encode_sequences(data: Sequence[LabeledSequence], labels: np.ndarray, config: RunConfig) -> Examples:
     contexts, tokenizer = context_numbers(data, config.model), build_tokenizer(config.model)
-    return SequenceExamples([one.sequence for one in data], labels, tokenizer, config.data.flank, contexts)
+    settings = config.data
+    longest = settings.window + 2 * settings.flank
+    sequences = [truncate(one.sequence, longest, settings.truncate) for one in data]
+    return SequenceExamples(sequences, labels, tokenizer, settings.flank, contexts)
 
 
 ENCODERS: Mapping[str, tuple[type, Callable[..., Examples]]] = {

@@ -86,6 +86,7 @@ def build_card(
         positive=config.data.positive,
         window=config.data.window,
         site=config.data.site,
+        truncate=config.data.truncate,
         model=config.model,
         members=len(networks),
         domain=Domain.fit(

@@ -135,6 +135,14 @@ def class_weights(labels: np.ndarray, config: RunConfig) -> np.ndarray | None:
     return weights * len(labels) / (counts @ weights)
 
 
+def class_margins(labels: np.ndarray, config: RunConfig) -> np.ndarray | None:
+    """Log of each class's share times `OptimizerConfig.logit_adjustment`: (K,); None if that is 0."""
+    if not config.optimizer.logit_adjustment:
+        return None
+    counts = np.bincount(labels, minlength=config.model.classes)
+    return config.optimizer.logit_adjustment * np.log(counts / len(labels))
+
+
 def train_member(
     config: RunConfig,
     number: int,
@@ -180,8 +188,9 @@ def train_member(
         if teacher is not None:
             train_set.targets = distillation_targets(teacher, data, parts, config)
         validation_set = encode(data, parts.labels, parts.validation, config)
-        positive, weights = parts.classes.index(config.data.positive), class_weights(train_set.labels, config)
-        module = Classifier(config, seed, validation_set.labels, positive, weights)
+        labels, positive = train_set.labels, parts.classes.index(config.data.positive)
+        weights, margins = class_weights(labels, config), class_margins(labels, config)
+        module = Classifier(config, seed, validation_set.labels, positive, weights, margins)
         if start is not None:
             module.apply_initial_weights(start)
         return module, TrainingData(train_set, validation_set, config, seed)

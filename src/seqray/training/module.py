@@ -195,6 +195,8 @@ class Classifier(AveragedModule):
         Index of the positive class.
     class_weights
         (K,) weight of each class in the loss.
+    margins
+        (K,) added to the logits while training, see `OptimizerConfig.logit_adjustment`.
 
     Attributes
     ----------
@@ -209,16 +211,20 @@ class Classifier(AveragedModule):
         validation_labels: np.ndarray,
         positive: int,
         class_weights: np.ndarray | None = None,
+        margins: np.ndarray | None = None,
     ) -> None:
         super().__init__(config, seed, build_network(config.model))
         self.positive = positive
         self._labels = validation_labels
-        weights = None if class_weights is None else torch.tensor(class_weights, dtype=torch.float32)
-        self.register_buffer("class_weights", weights, persistent=False)
+        for name, values in (("class_weights", class_weights), ("margins", margins)):
+            held = None if values is None else torch.tensor(values, dtype=torch.float32)
+            self.register_buffer(name, held, persistent=False)
 
     def training_step(self, batch: LabeledBatch, number: int) -> Tensor:
         self.seed_step(number)
         logits = self.network(batch.tokens, *batch.masks).logits.float()  # (B, K)
+        if isinstance(self.margins, Tensor):
+            logits = logits + self.margins
         targets = batch.labels if batch.targets is None else batch.targets
         if self.config.optimizer.mixup > 0:
             logits, targets = mixup(logits, targets, self.config.optimizer.mixup)

@@ -23,6 +23,7 @@ from seqray.core import (
     RunConfig,
     class_name_fault,
     reverse_complement,
+    truncate,
 )
 from seqray.homology import PARTS, holdout
 from seqray.modelfile import build_tokenizer
@@ -187,24 +188,33 @@ def check_lengths(data: Sequence[Example], config: RunConfig) -> None:
     sequences = [example for example in data if isinstance(example, LabeledSequence)]
     if not sequences:
         return
-    window, flank = config.data.window, config.data.flank
+    window, flank, rule = config.data.window, config.data.flank, config.data.truncate
     tokenizer = build_tokenizer(config.model)
+    if not flank and rule == "none":
+        _refuse_longer(sequences, window)
     for example in sequences:
         length, where = len(example.sequence), example.where
         if flank and length != window + 2 * flank:
             expected = f"'data.window' and 'data.flank' make {window} + 2 x {flank} = {window + 2 * flank}"
             raise InputError(f"holds {length} letters, but {expected}", where=where)
-        if length > window + 2 * flank:
-            remedy = "cut the sequences, or raise 'data.window'"
-            raise InputError(
-                f"holds {length} letters, more than 'data.window' ({window})", where=where, remedy=remedy
-            )
         try:
-            tokenizer.check(example.sequence[flank : length - flank])
+            tokenizer.check(truncate(example.sequence[flank : length - flank], window, rule))
         except InputError as error:
             raise InputError(error.what, where=where) from None
         if length == 0:
             raise InputError("holds no letters", where=where)
+
+
+def _refuse_longer(sequences: Sequence[LabeledSequence], window: int) -> None:
+    """Count the sequences that are longer than the window in one error."""
+    longer = [example for example in sequences if len(example.sequence) > window]
+    if longer:
+        others = f", and so do {len(longer) - 1} others" if len(longer) > 1 else ""
+        raise InputError(
+            f"holds {len(longer[0].sequence)} letters, more than 'data.window' ({window}){others}",
+            where=longer[0].where,
+            remedy="give --truncate ends or start, or raise 'data.window'",
+        )
 
 
 def related_groups(data: Sequence[Example], alphabet: Alphabet) -> np.ndarray:

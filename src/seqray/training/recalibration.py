@@ -19,6 +19,7 @@ from seqray.core import (
     LabeledSequence,
     __version__,
     round_number,
+    truncate,
 )
 from seqray.inference import BatchSize, known_context, score_ragged
 from seqray.metrics import auroc
@@ -182,13 +183,13 @@ def _check_ranking(raw: np.ndarray, labels: np.ndarray, card: Card) -> None:
 def _window(example: LabeledSequence, card: Card) -> str:
     """Letters of the window, without the flanks of training sequences."""
     letters = card.trim_flanks(example.sequence)
-    if len(letters) > card.window:
+    if len(letters) > card.window and card.truncate == "none":
         raise InputError(
             f"{len(letters)} letters, and the window of model '{card.name}' holds {card.window}",
             where=example.where,
             remedy="cut the sequences",
         )
-    return letters
+    return truncate(letters, card.window, card.truncate)
 
 
 def _scores(

@@ -81,6 +81,25 @@ def test_few_groups_and_an_absent_class_are_told():
     assert found.figure("sensitivity").value == 1
 
 
+def test_a_class_that_is_never_called_is_told():
+    truth = ["a"] * 20 + ["b"] * 20 + ["c"] * 3
+    p = np.array([[0.9, 0.1, 0.0]] * 20 + [[0.1, 0.9, 0.0]] * 20 + [[0.4, 0.35, 0.25]] * 3)
+    found = evaluate_scores(truth, p, ("a", "b", "c"), "a", draws=0)
+    assert found.notes == ("model never calls class c, which 3 of 43 records have",)
+
+
+def test_macro_figures_are_means_over_the_classes_that_are_there():
+    """All of a and b are right; c has no record among the first four."""
+    truth = ["a", "a", "b", "b", "c", "c"]
+    p = np.eye(3)[[0, 0, 1, 1, 0, 2]]
+    parts = {"without c": np.arange(4)}
+    found = evaluate_scores(truth, p, ("a", "b", "c"), "a", subsets=parts, draws=0)
+    assert found.figure("mcc", label="macro", subset="without c").value == 1.0
+    each = [found.figure("mcc", label=name).value for name in "abc"]
+    assert found.figure("mcc", label="macro").value == pytest.approx(np.mean(each))
+    assert each[1] == 1.0
+
+
 def test_small_subsets_are_told():
     truth = ["promoter", "background"] * 20
     subsets = {"few": np.arange(3), "many": np.arange(30), "none in pairs": np.arange(4)}

@@ -75,6 +75,12 @@ SHAPES = {
     "stem": {"stem": StemConfig(kernels=(3, 5), stride=3, depth=2)},
     "stem of stride 1": {"stem": StemConfig(kernels=(7,), stride=1, depth=0)},
     "stem, rotary": {"stem": StemConfig(kernels=(3,), stride=4, depth=1), "positions": "rotary"},
+    "pooled": {"pooling": ("cls", "mean", "max")},
+    "stem, pooled ends": {
+        "pooling": ("mean", "ends"),
+        "ends": 5,
+        "stem": StemConfig(kernels=(3,), stride=2),
+    },
     "contexts": {"contexts": ("x", "y"), "context": "y"},
     "contexts, none given": {"contexts": ("x", "y")},
     "gain": {"position_gain": "shared"},

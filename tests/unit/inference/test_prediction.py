@@ -175,8 +175,33 @@ def test_a_long_record_is_refused_and_scan_named(tiny_model):
         "x.fa: record 'long': has 21 letters, model 'tiny' reads at most 20; "
         "find sites in longer sequences with 'seqray scan'"
     )
-    with pytest.raises(InputError, match=r"record 'r': has 21 letters, .*; cut it to 20 letters"):
+    with pytest.raises(InputError, match=r"record 'r': has 21 letters, .*; cut all .* by --truncate ends"):
         list(predict_records(make_model(), [record("A" * 21)]))
+
+
+# --- longer records -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("rule", "kept"), [("ends", [*range(10), *range(20, 30)]), ("start", range(20))])
+def test_a_long_record_is_read_as_its_parts_by_the_rule_of_the_card(rule, kept):
+    letters = DNA.decode(CODES[0]) + DNA.decode(CODES[1][:10])
+    [whole, fits] = predict_records(make_model(truncate=rule), [record(letters), record(letters[:20], "s")])
+    [part] = predict_records(make_model(), [record("".join(letters[i] for i in kept))])
+    assert (whole.probabilities, whole.label) == (part.probabilities, part.label)
+    assert (whole.length, whole.flags, part.flags) == (30, ("truncated",), ())
+    assert (fits.length, fits.flags) == (20, ())
+
+
+def test_another_rule_can_be_asked_for_unless_windows_are_cut_around_a_site():
+    model = make_model(truncate="ends")
+    assert model.with_truncation(None) is model
+    [one] = predict_records(model.with_truncation("start"), [record("A" * 20 + "C" * 30)])
+    [same] = predict_records(model, [record("A" * 20)])
+    assert one.probabilities == same.probabilities
+    with pytest.raises(InputError, match="reads at most 20"):
+        list(predict_records(model.with_truncation("none"), [record("A" * 21)]))
+    with pytest.raises(ConfigError, match=r"reads windows around a site.*'seqray scan'"):
+        make_model(site=3).with_truncation("ends")
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,20 @@ def test_features_are_word_counts_and_words_at_places():
     assert baseline._features(sequences).toarray().tolist() == expected
 
 
+def test_ends_and_the_whole_are_told_by_the_shares_of_letters():
+    sequences = ["AACCG", "TTG"]
+    baseline = KmerPositionalBaseline(kmers=(1,), positional=(1,), ends=(2, 4)).fit(sequences, ["a", "b"])
+    counts = [[2, 2, 1, 0], [0, 0, 1, 2]]
+    whole = [[2 / 5, 2 / 5, 1 / 5, 0], [0, 0, 1 / 3, 2 / 3]]
+    first_2, last_2 = [[1, 0, 0, 0], [0, 0, 0, 1]], [[0, 1 / 2, 1 / 2, 0], [0, 0, 1 / 2, 1 / 2]]
+    first_4 = [[2 / 4, 2 / 4, 0, 0], [0, 0, 1 / 3, 2 / 3]]
+    last_4 = [[1 / 4, 2 / 4, 1 / 4, 0], [0, 0, 1 / 3, 2 / 3]]
+    expected = np.hstack([counts, whole, first_2, last_2, first_4, last_4])
+    np.testing.assert_allclose(baseline._features(sequences).toarray(), expected)
+    one_length = KmerPositionalBaseline(kmers=(), positional=(1,), ends=(1,)).fit(["AC", "TG"], ["a", "b"])
+    assert one_length._features(["AC"]).shape == (1, 2 * 4 + 2 * 4)  # places, and both ends
+
+
 def test_letters_beyond_the_training_window_have_no_place():
     baseline = KmerPositionalBaseline(kmers=(1,), positional=(1,)).fit(["ACGT", "TGCA"], ["a", "b"])
     assert baseline._features(["ACGTAA"]).toarray()[0, 4:].tolist() == np.eye(4).ravel().tolist()

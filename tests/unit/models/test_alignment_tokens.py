@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from seqray.core.alphabet import ALPHABETS, PROTEIN, RNA
 from seqray.core.errors import ConfigError
-from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.core.model_config import ModelConfig
 from seqray.models import batches
 from seqray.models.batches import collate, size_buckets
 from seqray.models.build import build_model, vocabulary_size
@@ -116,7 +116,6 @@ def test_settings_that_alignments_do_not_have_are_named(settings, key):
         ({"helices": True}, "helices"),
         ({"ends": -1}, "ends"),
         ({"ends": 2, "tokenizer": "kmer", "k": 3}, "ends"),
-        ({"ends": 2, "stem": StemConfig(stride=2)}, "ends"),
     ],
 )
 def test_helices_and_ends_are_refused_where_they_can_not_be(settings, key):

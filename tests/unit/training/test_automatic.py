@@ -77,10 +77,22 @@ RARE = {"a": 20_000, "b": 257, "c": 33}
         ),
         (of_any_length(11), {"model.ends": 11}),
         (of_any_length(512), {"model.ends": 24, "model.stem.stride": 1}),
-        # Long: 256 tokens or fewer (5000 / 20), and batches of 2^18 letters (52 x 5000).
-        (of_any_length(5000), {"model.ends": 0, "model.stem.stride": 20, "optimizer.batch_size": 52}),
+        (of_any_length(512), {"model.pooling": ("cls",), "data.truncate": "ends"}),
+        (facts(), {"data.truncate": "none"}),
+        # Long: 1024 tokens or fewer (5000 / 5), and batches of 2^18 letters (52 x 5000); all tokens are read.
+        (
+            of_any_length(5000),
+            {
+                "model.ends": 24,
+                "model.stem.stride": 5,
+                "optimizer.batch_size": 52,
+                "model.pooling": ("mean", "max", "ends"),
+            },
+        ),
+        (of_any_length(600, alphabet=PROTEIN), {"model.ends": 48, "model.stem.stride": 1}),
         (of_any_length(100_000), {"model.stem.stride": 64, "optimizer.batch_size": 2}),
         (of_any_length(100_001), {"data.window": 100_000}),
+        (of_any_length(5001, alphabet=PROTEIN), {"data.window": 5000, "model.stem.stride": 5}),
         # The number of examples.
         (
             facts(counts=FEW),
@@ -104,17 +116,18 @@ RARE = {"a": 20_000, "b": 257, "c": 33}
             facts(counts=RARE),
             {
                 "model.classes": 3,
-                "optimizer.class_weights": "root",
+                "optimizer.class_weights": "none",
+                "optimizer.logit_adjustment": 0.5,
                 "calibration.method": "temperature",
                 "data.positive": "c",
             },
         ),
-        (facts(counts={"a": 9, "b": 1}), {"optimizer.class_weights": "none"}),
-        (facts(counts={"a": 9, "b": 1, "c": 1}), {"optimizer.class_weights": "none"}),
-        (facts(counts={"a": 10, "b": 1, "c": 1}), {"optimizer.class_weights": "root"}),
+        (facts(counts={"a": 9, "b": 1}), {"optimizer.logit_adjustment": 0.0}),
+        (facts(counts={"a": 9, "b": 1, "c": 1}), {"optimizer.logit_adjustment": 0.0}),
+        (facts(counts={"a": 10, "b": 1, "c": 1}), {"optimizer.logit_adjustment": 0.5}),
         (
             facts(counts={"a": 96, "b": 4}),
-            {"optimizer.class_weights": "root", "calibration.method": "platt"},
+            {"optimizer.logit_adjustment": 0.5, "calibration.method": "platt"},
         ),
         # Contexts.
         (
@@ -225,7 +238,7 @@ def test_settings_of_a_model_fit_other_data():
         SPECIES.optimizer,
     )
     assert (config.model.classes, config.data.positive, config.calibration.method) == (3, "c", "temperature")
-    assert config.data == DataConfig(window=70, positive="c")  # no flanks, no known site
+    assert config.data == DataConfig(window=70, positive="c", truncate="ends")  # no flanks, no known site
     assert config.model.max_length == 70
     assert (config.model.contexts, config.model.position_gain, config.augment.hide_context) == (
         (),

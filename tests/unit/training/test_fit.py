@@ -272,6 +272,14 @@ def test_balanced_weights_undo_the_share_of_a_class(make_config):
     assert fit.class_weights(labels, make_config()) is None
 
 
+def test_margins_are_logs_of_shares(make_config):
+    labels = np.array([0] * 30 + [1] * 10)
+    found = fit.class_margins(labels, make_config(optimizer={"logit_adjustment": 2.0}))
+    assert found is not None
+    assert np.exp(found) == pytest.approx([0.75**2, 0.25**2])
+    assert fit.class_margins(labels, make_config()) is None
+
+
 def test_a_folder_of_another_run_is_an_error(motif_task, make_config, tmp_path):
     data = motif_task(40)
     fit.train(make_config(), data, None, work_dir=tmp_path)

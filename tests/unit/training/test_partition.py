@@ -152,7 +152,11 @@ def test_what_cannot_be_trained_on_is_refused(motif_task, make_config):
         ),
         (
             [*data, example("A" * 41, id="long")],
-            "record 'long': holds 41 letters, more than 'data.window' (40)",
+            "record 'long': holds 41 letters, more than 'data.window' (40); give --truncate ends or start",
+        ),
+        (
+            [*data, example("A" * 41, id="long"), example("A" * 99), example("A" * 42)],
+            "record 'long': holds 41 letters, more than 'data.window' (40), and so do 2 others",
         ),
         ([*data, example("", id="none")], "record 'none': holds no letters"),
         ([replace(e, group="one") for e in data], "the validation part holds no example of class"),

@@ -54,6 +54,7 @@ from .model import (
     MODEL_HELP as MODEL_HELP,
     NO_CONTEXT as NO_CONTEXT,
     THREADS as THREADS,
+    TRUNCATE as TRUNCATE,
     BatchOptions as BatchOptions,
     DeviceOptions as DeviceOptions,
     EngineOptions as EngineOptions,

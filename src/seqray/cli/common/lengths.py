@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,10 +11,11 @@ if TYPE_CHECKING:
 ODD_SHARE = 0.05  # of the records; fewer are left to their flags
 
 
-def unseen_lengths(card: Card, lengths: Iterable[int]) -> dict[str, int]:
+def unseen_lengths(card: Card, lengths: Sequence[int]) -> dict[str, int]:
     """Number of lengths that are ``short``, and of those that are ``long``, as the flags of predictions."""
     shortest, longest = _learned_lengths(card)
-    found = list(lengths)
+    read = card.window if card.truncate != "none" else max(lengths, default=0)
+    found = [min(n, read) for n in lengths]
     return {"short": sum(n < shortest for n in found), "long": sum(n > longest for n in found)}
 
 

@@ -25,6 +25,11 @@ CONTEXT = option(
     "is one; 'seqray models show' lists what a model knows",
     AUTO,
 )
+TRUNCATE = option(
+    "--truncate",
+    "what is read of sequences longer than the model reads: both ends, a half each, or the start; none "
+    "refuses them (default: as the model was trained)",
+)
 BACKBONE = option("--backbone DIR", "directory of the encoder that the model is built on, if it has moved")
 THREADS = option("--threads N", "processor threads (default: the processors that it may use)")
 DEVICE = option("--device DEVICE", "auto (a GPU if there is one), cpu, cuda or cuda:N", "auto")

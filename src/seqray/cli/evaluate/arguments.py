@@ -8,6 +8,7 @@ from seqray.cli.common import (
     AUTO,
     BACKBONE,
     MODEL_HELP,
+    TRUNCATE,
     UNKNOWN_LABELS,
     AlignmentLabelOptions,
     DataOptions,
@@ -21,6 +22,7 @@ from seqray.cli.common import (
     WholeNumber,
     option,
 )
+from seqray.core import Truncation
 
 
 class PredictionOptions(Options, heading="predictions instead of a model"):
@@ -63,6 +65,7 @@ class MeasureOptions(Options, heading="measuring"):
         AUTO,
     )
     no_context: bool = option("--no-context", "the same as --context none")
+    truncate: Truncation | None = TRUNCATE
     against: str | None = option("--against MODEL|TABLE", "compare with another model or its predictions")
     no_floor: bool = option("--no-floor", "do not fit the floor (simple rules), and say so")
     groups: Literal["auto", "column", "words", "none"] = option(

@@ -20,7 +20,7 @@ from seqray.cli.common import (
 from seqray.cli.evaluate.contexts import set_contexts
 from seqray.cli.evaluate.data import Material, as_read_by, check_labels, choose_split, read_for, renamed
 from seqray.cli.evaluate.tables import from_predictions, table_answers
-from seqray.core import Card, ConfigError, LabeledSequence
+from seqray.core import Card, ConfigError, LabeledSequence, describe_truncation
 from seqray.core.results import Answers
 from seqray.io.tables import read_prediction_table, rows_by_id
 
@@ -108,7 +108,8 @@ def _from_model(request: EvaluateRequest) -> Material:
 
 def _open(request: EvaluateRequest, name: str, backbone: str | None) -> TrainedModel:
     chosen = ModelOptions(model=name, backbone=backbone)
-    return open_model(chosen, request.computing, alignments=True, verbose=request.verbose)
+    model = open_model(chosen, request.computing, alignments=True, verbose=request.verbose)
+    return model.with_truncation(request.how.truncate)
 
 
 def card_summary(model: TrainedModel) -> dict[str, Any]:
@@ -158,7 +159,10 @@ def _model_answers(
 def _length_notes(card: Card, examples: Sequence[LabeledSequence]) -> list[str]:
     """Cautions about records of lengths that the model has never seen; alignments have no limits."""
     lengths = [len(one.sequence) for one in as_read_by(card, examples) if isinstance(one, LabeledSequence)]
-    return list(length_cautions(card, unseen_lengths(card, lengths), len(lengths)))
+    notes = list(length_cautions(card, unseen_lengths(card, lengths), len(lengths)))
+    if longer := sum(n > card.window for n in lengths):
+        notes.append(describe_truncation(longer, len(lengths), card.window, card.truncate))
+    return notes
 
 
 def _against(request: EvaluateRequest, material: Material) -> Answers:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from seqray.cli.common import (
     SEQUENCES_OR_ALIGNMENTS,
+    TRUNCATE,
     DeviceOptions,
     Draws,
     GeneOptions,
@@ -22,6 +23,7 @@ from seqray.cli.common import (
     fill,
     option,
 )
+from seqray.core import Truncation
 from seqray.explanations import COLUMN_BLOCK, LETTER_BLOCK, ExplainOptions, MethodSettings
 from seqray.kinds import ExplanationFiles, ExplanationRequest
 
@@ -160,6 +162,7 @@ class ExplainRequest(Request):
     outputs: ExplanationOutputs
     checks: CheckOptions
     settings: MethodOptions
+    truncate: Truncation | None = TRUNCATE
     rows: RowOptions
     alignments: AlignmentOutputs
     genes: GeneOptions

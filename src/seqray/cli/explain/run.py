@@ -46,6 +46,7 @@ def run(request: ExplainRequest) -> Outcome:
         request.model, request.computing, alignments=True, locators=True, verbose=request.verbose
     )
     check_options(kind_of(model.card), given(request))
+    model = model.with_truncation(request.truncate)
     read, summary = _explain(request, _with_genes(request, asked, model), model)
     request.say(f"{summary}, {time.monotonic() - started:.1f} s")
     return Outcome(records=read)

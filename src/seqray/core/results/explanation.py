@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core.arrays import Floats
+from seqray.core.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Explanation:
     record
         Number of the record in the input, from 0; identifiers may repeat.
     id, sequence
-        Of the record; n letters, 5' to 3' as the model read them.
+        Of the record; n letters, 5' to 3'. The model may have read a part of them, see `spread_over`.
     label, target
         The class called, and the class explained. Rollout and value-rollout are the same for every class.
     probability
@@ -75,7 +75,8 @@ class Explanation:
         (n,) empirical p-value of each score among shuffled copies of the record, and the same after
         Benjamini and Hochberg over the record. None if not computed.
     attention
-        (layers, heads, n) attention of CLS to each letter, the mean over members. None if not computed.
+        (layers, heads, n) attention of CLS, or of all tokens that the head reads, to each letter, the mean
+        over members. None if not computed.
     place
         Where the record lies in a longer sequence, if known.
     """
@@ -95,6 +96,35 @@ class Explanation:
     q: Floats | None = None
     attention: Floats | None = None
     place: Place | None = None
+
+    def spread_over(self, kept: Ints) -> Explanation:
+        """The same with values for all letters of the sequence, from those of the letters ``kept`` (n,).
+
+        These were read. The prediction does not depend on the others: their scores and effects are 0, and
+        their p and q are 1.
+        """
+        size = len(self.sequence)
+        if len(kept) == size:
+            return self
+
+        def spread(values: Floats | None, axis: int = 0, unread: float = 0.0) -> Floats | None:
+            if values is None:
+                return None
+            shape = (*values.shape[:axis], size, *values.shape[axis + 1 :])
+            whole = np.full(shape, unread)
+            np.moveaxis(whole, axis, 0)[kept] = np.moveaxis(values, axis, 0)
+            return whole
+
+        scores = np.zeros(size)
+        scores[kept] = self.scores
+        return replace(
+            self,
+            scores=scores,
+            effects=spread(self.effects),
+            p=spread(self.p, unread=1.0),
+            q=spread(self.q, unread=1.0),
+            attention=spread(self.attention, axis=2),
+        )
 
     def part(self, start: int, stop: int) -> Explanation:
         """The same for a part of the record, its letters ``start`` to ``stop``."""

@@ -6,7 +6,7 @@ from .attention_layers import (
     WeightBlock as WeightBlock,
 )
 from .attention_rollout import (
-    attention_of_cls as attention_of_cls,
+    attention_from_start as attention_from_start,
     grad_rollout as grad_rollout,
     rollout as rollout,
     value_rollout as value_rollout,
@@ -34,7 +34,7 @@ from .methods import (
     score_alignment as score_alignment,
 )
 from .occlusion import occlude_columns as occlude_columns
-from .sequence_scores import cls_attention as cls_attention
+from .sequence_scores import letter_attention as letter_attention
 from .shuffles import generator_for as generator_for, shuffled_copies as shuffled_copies
 from .targets import (
     CALLED as CALLED,

@@ -203,10 +203,15 @@ class SequenceLayer(LineLayer):
     def attended(self, rows: slice) -> Tensor | None:
         return None if self.mask is None else self.mask[:, None, None, :]
 
-    def attention_of_cls(self) -> Tensor:
-        """Weights of the CLS query: (B, H, T)."""
-        q, k, _ = self.project()
-        return attention_weights(q[:, :, :1] @ k.mT, self.attended(slice(0, 1)))[:, :, 0]
+    @torch.no_grad()
+    def attention_from(self, start: Tensor) -> Tensor:
+        """Mean weights of the queries by their shares (B, T), such as those of CLS alone: (B, H, T)."""
+        found = torch.zeros(len(start), self.attention.heads, start.shape[1], device=start.device)
+        for block in self.blocks():
+            asked = start[block.queries]
+            if asked.any():
+                found += torch.einsum("bq,bhqk->bhk", asked, block.weights)
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

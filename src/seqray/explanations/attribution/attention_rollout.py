@@ -125,9 +125,9 @@ def grad_rollout(traced: Trace[AttentionLayer], target: Tensor, *, residual: flo
     return _roll(traced, steps, residual)
 
 
-def attention_of_cls(traced: Trace[SequenceLayer | BackboneLayer]) -> Tensor:
-    """Attention weights of the CLS query, or of what the head of a backbone reads: (B, layers, H, T)."""
-    return torch.stack([layer.attention_of_cls() for layer in traced.layers], dim=1)
+def attention_from_start(traced: Trace[SequenceLayer | BackboneLayer]) -> Tensor:
+    """Attention weights of CLS, or the mean over the tokens that the head reads: (B, layers, H, T)."""
+    return torch.stack([layer.attention_from(traced.start) for layer in traced.layers], dim=1)
 
 
 @torch.no_grad()

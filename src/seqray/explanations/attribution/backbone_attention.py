@@ -23,12 +23,9 @@ class BackboneLayer(AttentionLayer):
     ----------
     heads
         (B, H, L, L) its weights, in place of the output of its heads.
-    pooling
-        (B, L) share of each token in what the head of the classifier reads.
     """
 
     heads: Tensor
-    pooling: Tensor
 
     @torch.no_grad()
     def blocks(self) -> Iterator[WeightBlock]:
@@ -41,6 +38,6 @@ class BackboneLayer(AttentionLayer):
         return slope
 
     @torch.no_grad()
-    def attention_of_cls(self) -> Tensor:
-        """Attention of what the head reads, the CLS query or the mean over letters: (B, H, L)."""
-        return torch.einsum("bq,bhqk->bhk", self.pooling, self.heads.float())
+    def attention_from(self, start: Tensor) -> Tensor:
+        """As `SequenceLayer.attention_from`."""
+        return torch.einsum("bq,bhqk->bhk", start, self.heads.float())

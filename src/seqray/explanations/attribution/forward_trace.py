@@ -30,6 +30,7 @@ from seqray.models import (
     LocatorTransformer,
     MultiHeadAttention,
     RowAttention,
+    SequenceTransformer,
     WindowedAttention,
 )
 
@@ -96,10 +97,32 @@ def trace(
     RuntimeError
         If a layer of the network attended without being seen.
     """
+    raise TypeError(f"{type(network).__name__} can't be traced")
+
+
+@trace.register(SequenceTransformer)
+def _trace_sequence(
+    network: SequenceTransformer,
+    tokens: Tensor,
+    mask: Tensor | None = None,
+    *,
+    gradients: bool = False,
+    attention: bool = True,
+    embedded: Tensor | None = None,
+) -> Trace[Any]:
+    starts: list[Tensor] = []
+
+    def run() -> Tensor:
+        x, real, rotation = network.embed(tokens, mask)
+        states, _ = network.read_states(x, real, rotation)
+        if network.pooling.cls_only:
+            starts.append(_at_cls(x, *x.shape[:2]))
+        else:
+            starts.append(network.pooling.shares(states.detach(), real))
+        return network.head(network.pooling(states, real))
+
     watched = _Watch(network, embedding_of(network), gradients, embedded, attention=attention)
-    logits = watched.run(lambda: network(tokens, mask).logits)
-    length = watched.calls[0][1]["x"].shape[1] if attention else tokens.shape[1]
-    return Trace(logits, watched.layers(), watched.vectors[0], _at_cls(logits, len(tokens), length))
+    return Trace(watched.run(run), watched.layers(), watched.vectors[0], starts[0])
 
 
 @trace.register(AxialTransformer)
@@ -134,7 +157,7 @@ def _trace_backbone(
 
     def run() -> Tensor:
         states, steps = network.encode(tokens, return_attention=attention)
-        layers.extend(BackboneLayer(step.weights, pooling) for step in steps)
+        layers.extend(BackboneLayer(step.weights) for step in steps)
         return network.classify_states(states, tokens)
 
     watched = _Watch(network, embedding_of(network), gradients, embedded)
@@ -162,8 +185,8 @@ def _trace_locator(
     return Trace(logits, watched.layers(), vectors, start)
 
 
-def _at_cls(logits: Tensor, *shape: int) -> Tensor:
-    start = torch.zeros(shape, device=logits.device)
+def _at_cls(like: Tensor, *shape: int) -> Tensor:
+    start = torch.zeros(shape, device=like.device)
     start.flatten(1)[:, 0] = 1.0
     return start
 

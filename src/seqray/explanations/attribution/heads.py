@@ -22,7 +22,7 @@ def head_figures(model: TrainedModel, groups: Sequence[tuple[Codes, int]]) -> tu
     """Describe every head of every member.
 
     Entropy, distance and CLS mass are taken over the queries that the prediction uses: all, but only CLS in
-    the last layer, where distance is undefined (nan).
+    the last layer of a model whose head reads CLS alone, where distance is undefined (nan).
 
     Parameters
     ----------

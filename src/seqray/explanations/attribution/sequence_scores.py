@@ -13,7 +13,7 @@ from seqray.core import Codes, ConfigError, Floats
 from seqray.explanations.attribution import gradients
 from seqray.explanations.attribution.attention_layers import AttentionLayer, Trace
 from seqray.explanations.attribution.attention_rollout import (
-    attention_of_cls,
+    attention_from_start,
     grad_rollout,
     rollout,
     value_rollout,
@@ -139,8 +139,8 @@ def occlusion_falls(target: LetterTarget, codes: Codes, settings: MethodSettings
     return occlusion(codes, target.model.alphabet, target.of_codes, block=settings.block or LETTER_BLOCK)
 
 
-def cls_attention(model: TrainedModel, codes: Codes) -> Floats:
-    """Attention of CLS, or of what the head of a backbone reads, to the letters: (N, layers, heads, n).
+def letter_attention(model: TrainedModel, codes: Codes) -> Floats:
+    """Attention of CLS, or of all tokens that the head reads, to the letters: (N, layers, heads, n).
 
     The mean over the members.
     """
@@ -148,7 +148,7 @@ def cls_attention(model: TrainedModel, codes: Codes) -> Floats:
     for network in model.sequence_networks:
         target = AttributionTarget(model, network, 0)
         members.append(
-            _by_batches(target, codes, lambda tokens, n=network: attention_of_cls(trace(n, tokens)))
+            _by_batches(target, codes, lambda tokens, n=network: attention_from_start(trace(n, tokens)))
         )
     return np.mean(members, axis=0)
 

@@ -53,9 +53,9 @@ def embed(g: Builder, net: SequenceTransformer, tokens: str, mask: str | None) -
     if net.matrix is not None:
         x = g.op("Add", x, _matrix(g, net.matrix, vectors, context, g.size(letters, 1), stride))
     if net.ends is not None:
-        x = g.op("Add", x, _ends(g, net.ends, letters, real))
+        x = g.op("Add", x, _sum_over_strides(g, _ends(g, net.ends, letters, real), stride))
     if net.words is not None:
-        x = g.op("Add", x, _kmers(g, net.words, letters, real, stride))
+        x = g.op("Add", x, _sum_over_strides(g, _kmers(g, net.words, letters, real), stride))
     shape = g.op("Concat", g.size(tokens, 0), g.integers(1, width), axis=0)
     cls = g.op("Expand", g.constant(net.cls.reshape(1, 1, -1)), shape)
     x = g.op("Concat", cls, x, axis=1)
@@ -126,8 +126,8 @@ def _ends(g: Builder, ends: EndMatrix, letters: str, real: str | None) -> str:
     return g.op("Add", *sides)
 
 
-def _kmers(g: Builder, words: KmerEmbedding, letters: str, real: str | None, stride: int) -> str:
-    """The terms of `KmerEmbedding` for the k-mers that begin at letters (B, N): (B, T, D)."""
+def _kmers(g: Builder, words: KmerEmbedding, letters: str, real: str | None) -> str:
+    """The terms of `KmerEmbedding` for the k-mers that begin at letters (B, N): (B, N, D)."""
     none, count = g.integers(-1), len(words.tables)
     codes = g.op("Sub", letters, g.integers(SPECIAL_TOKENS))
     if real is not None:
@@ -144,10 +144,13 @@ def _kmers(g: Builder, words: KmerEmbedding, letters: str, real: str | None, str
         place = g.op("Where", known, g.op("Add", index, g.integers(1)), g.integers(0))
         scaled = len(table) ** 0.5 * table.detach().cpu()
         added.append(g.op("Gather", g.constant(F.pad(scaled, (0, 0, 1, 0))), place))
-    vectors = added[0] if count == 1 else g.op("Sum", *added)
+    return added[0] if count == 1 else g.op("Sum", *added)
+
+
+def _sum_over_strides(g: Builder, vectors: str, stride: int) -> str:
+    """As `seqray.models.positions.sum_over_strides`: the average over neighbors times their number."""
     if stride == 1:
         return vectors
-    # The sum over neighbors is their average times their number.
     vectors = g.swap(vectors)
     padded = g.op(
         "AveragePool",

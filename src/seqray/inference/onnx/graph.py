@@ -15,6 +15,7 @@ from onnx import TensorProto, helper
 from seqray.calibration import IsotonicMap
 from seqray.inference.onnx.builder import Builder
 from seqray.inference.onnx.embedding import embed, longest
+from seqray.inference.onnx.pooling import pool
 from seqray.modelfile import TrainedModel
 from seqray.models import Block, MultiHeadAttention, SequenceTransformer, rotary_angles
 
@@ -69,6 +70,7 @@ def make_graph(model: TrainedModel, *, masked: bool = True) -> onnx.ModelProto:
 def _network(g: Builder, net: SequenceTransformer, tokens: str, mask: str | None) -> str:
     """Logits (B, K) of one member."""
     x, keys = embed(g, net, tokens, mask)
+    cls_only = net.pooling.cls_only
     bias = None
     if keys is not None:  # (B, T) -> (B, 1, 1, T)
         bias = g.op("Where", keys, g.constant(0.0), g.constant(_MASKED))
@@ -76,9 +78,10 @@ def _network(g: Builder, net: SequenceTransformer, tokens: str, mask: str | None
     for number, block in enumerate(net.blocks, start=1):
         if not isinstance(block, Block):
             raise TypeError(f"no graph for {type(block).__name__}")
-        x = _block(g, net, block, x, bias, cls_only=number == len(net.blocks))
-    cls = g.op("Squeeze", g.slice(x, 1, 0, 1), g.integers(1))  # (B, 1, D) -> (B, D)
-    return g.linear(g.norm(cls, net.head.norm), net.head.linear.weight, net.head.linear.bias)
+        x = _block(g, net, block, x, bias, cls_only=cls_only and number == len(net.blocks))
+    return g.linear(
+        g.norm(pool(g, net.pooling, x, keys), net.head.norm), net.head.linear.weight, net.head.linear.bias
+    )
 
 
 def _block(

@@ -1,0 +1,51 @@
+"""Which letters of a long sequence are read."""
+
+import pytest
+
+from seqray.core.card import Card
+from seqray.core.errors import ConfigError, InputError, ModelFileError
+from seqray.core.model_config import ModelConfig
+from seqray.core.run_config import DataConfig
+from seqray.core.truncation import describe_truncation, truncate
+
+
+@pytest.mark.parametrize(
+    ("window", "rule", "kept"),
+    [
+        (4, "ends", "abhi"),
+        (5, "ends", "abchi"),  # of an odd number the first half is the larger one
+        (1, "ends", "a"),
+        (4, "start", "abcd"),
+        (9, "none", "abcdefghi"),
+        (9, "ends", "abcdefghi"),
+    ],
+)
+def test_kept_letters(window, rule, kept):
+    assert truncate("abcdefghi", window, rule) == kept
+
+
+def test_longer_ones_are_refused_without_a_rule():
+    with pytest.raises(InputError, match="has 9 letters, more than 8; give --truncate ends"):
+        truncate("abcdefghi", 8, "none")
+
+
+def test_what_is_said_of_them():
+    assert describe_truncation(2, 9, 5, "ends") == (
+        "2 of 9 sequences are longer than 5 letters: their first 3 and last 2 are read"
+    )
+    assert describe_truncation(1, 9, 5, "start").endswith(": their first 5 are read")
+
+
+def test_windows_around_a_site_are_not_cut():
+    with pytest.raises(ConfigError, match=r"'data.truncate' is none where 'data.site' or 'flank' is set"):
+        DataConfig(window=81, site=60, truncate="ends")
+    with pytest.raises(ModelFileError, match="'truncate' is not none beside a site"):
+        Card(
+            name="m",
+            classes=("a", "b"),
+            positive="a",
+            window=9,
+            site=3,
+            truncate="ends",
+            model=ModelConfig(),
+        )
