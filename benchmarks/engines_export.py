@@ -122,7 +122,11 @@ def make(name: str, kind: str) -> Made:
 
 def milliseconds(model: TrainedModel, graphs: dict[str, bytes], rounds: int) -> dict[tuple, float]:
     """Median per batch of each (engine, graph, size of batch)."""
-    runs = {(e, g): start("fp32")(content) for e, start in RUNNERS.items() for g, content in graphs.items()}
+    runs = {
+        (e, g): runner("fp32", 1).start(content)
+        for e, runner in RUNNERS.items()
+        for g, content in graphs.items()
+    }
     medians = {}
     for size, repeats in BATCHES.items():
         inputs = _inputs(model, size)

@@ -47,3 +47,15 @@ def test_predict_and_scan_load_torch_alone_and_explain_no_statistics(folder):
     )
     assert found[:2] == [("predict", {"torch"}), ("scan", {"torch"})]
     assert found[2][1] <= {"torch", "scipy"}  # scipy.special, for intervals
+
+
+@pytest.mark.parametrize("engine", ["onnx", "auto"])
+def test_predict_and_scan_by_onnx_runtime_load_no_torch(folder, engine):
+    found = loaded(
+        folder,
+        ["predict", *INPUT, "--engine", engine, "--device", "cpu", "--out", "predictions.tsv"],
+        ["scan", *INPUT, "--engine", engine, "--device", "cpu", "--null-mb", "0", "--out", "calls.gff3"],
+    )
+    assert found == [("predict", {"onnx", "onnxruntime"}), ("scan", {"onnx", "onnxruntime"})]
+    assert "# engine: ONNX Runtime " in (folder / "predictions.tsv").read_text()
+    assert "# engine: ONNX Runtime " in (folder / "calls.gff3").read_text()

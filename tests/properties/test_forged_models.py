@@ -16,7 +16,7 @@ from seqray.core import ModelFileError
 from seqray.inference import predict_records
 from seqray.io.sequences import read_sequences
 from seqray.modelfile import load_model_file
-from seqray.modelfile.file import _checksum
+from seqray.modelfile.header import checksum
 
 ODD: tuple[Any, ...] = (None, True, -1, 0, 7, 1_000_000, 10**9, 1 << 62, 10**400, 0.5, 1e308, "x", "")
 ODD += ([], [[]], ["x"], {}, {"x": 1}, "ACGT" * 250_000, [0] * 1000)
@@ -32,7 +32,7 @@ def parts(content: bytes) -> tuple[dict[str, Any], dict[str, Any], bytes]:
 def sign(header: dict[str, Any], card: dict[str, Any], data: bytes) -> bytes:
     """A model file with a checksum that holds."""
     card = {key: value for key, value in card.items() if key != "checksum"}
-    card["checksum"] = _checksum(json.dumps(card, sort_keys=True, separators=(",", ":")), data)
+    card["checksum"] = checksum(json.dumps(card, sort_keys=True, separators=(",", ":")), data)
     text = json.dumps(header | {"__metadata__": {"seqray_card": json.dumps(card)}}).encode()
     return struct.pack("<Q", len(text)) + text + data
 
@@ -88,15 +88,19 @@ def forgeries(content: bytes, count: int) -> Iterator[tuple[str, bytes]]:
             yield change, sign(forged, card, data) if "__metadata__" in forged else sign(header, forged, data)
 
 
-@pytest.mark.parametrize("kind", ["sequence", "locator"])
+@pytest.mark.parametrize("kind", ["sequence", "locator", "sequence without torch"])
 def test_a_forged_model_is_used_or_refused_in_one_line(
     tiny_model_file, locator_file, records, tmp_path, capfd, kind
 ):
-    verb, model = ("predict", tiny_model_file) if kind == "sequence" else ("scan", locator_file)
+    verb, model = ("scan", locator_file) if kind == "locator" else ("predict", tiny_model_file)
+    engine = ["--engine", "onnx"] if kind == "sequence without torch" else []
     forged, refused = tmp_path / "forged.safetensors", 0
     for change, content in forgeries(model.read_bytes(), 50):
         forged.write_bytes(content)
-        for words in ([verb, records, "-q", "-o", tmp_path / "out.tsv", "--model"], ["models", "show"]):
+        for words in (
+            [verb, records, "-q", "-o", tmp_path / "out.tsv", *engine, "--model"],
+            ["models", "show"],
+        ):
             status = main([str(word) for word in [*words, forged]])
             said = capfd.readouterr().err
             assert status in (0, 2), (change, said)

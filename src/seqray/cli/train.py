@@ -65,7 +65,7 @@ class FitOptions(Options):
     work_dir: str | None = option("--work-dir DIR", "checkpoints and logs (default: OUT.training)")
     no_resume: bool = option("--no-resume", "start again if DIR holds an earlier run")
     set: tuple[str, ...] = option(
-        "--set KEY=VALUE", "setting that overrides the one in YAML, such as optimizer.epochs=10"
+        "--set KEY=VALUE", "setting that overrides the one in YAML, such as trainer.max_epochs=10"
     )
     seed: WholeNumber | None = option("--seed N", "seed of the first member")
     threads: Threads | None = THREADS

@@ -4,10 +4,15 @@ from .alignments import (
     score_alignments as score_alignments,
 )
 from .contexts import recognize_context as recognize_context
-from .engines import Engine as Engine, with_engine as with_engine
+from .engines import (
+    Engine as Engine,
+    choose_engine as choose_engine,
+    open_with_engine as open_with_engine,
+    with_engine as with_engine,
+)
 from .labeled import known_context as known_context, model_probabilities as model_probabilities
 from .locators import CHUNK as CHUNK, Strand as Strand, StrandScorer as StrandScorer
-from .parallel import map_batches as map_batches
+from .parallel import compute_precision as compute_precision, map_batches as map_batches
 from .predictions import (
     BatchSize as BatchSize,
     Precision as Precision,
@@ -18,7 +23,6 @@ from .predictions import (
 from .sequences import (
     TRUNCATED as TRUNCATED,
     checked_records as checked_records,
-    compute_precision as compute_precision,
     micro_batch as micro_batch,
     pad_batch as pad_batch,
     predict_records as predict_records,

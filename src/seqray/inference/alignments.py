@@ -19,9 +19,9 @@ from seqray.calibration import apply_isotonic
 from seqray.core import Alignment, Codes, ConfigError, Floats, Ints
 from seqray.core.msa import crop_alignment
 from seqray.core.results import Prediction
-from seqray.inference.parallel import map_batches
+from seqray.inference.parallel import compute_precision, map_batches
 from seqray.inference.predictions import BatchSize, Precision, PredictOptions, prediction_builder
-from seqray.inference.sequences import chosen_batch, compute_precision
+from seqray.inference.sequences import chosen_batch
 from seqray.modelfile import TrainedModel
 from seqray.models import AxialTransformer, collate, size_buckets
 from seqray.models.tokenizers import AlignmentTokenizer

@@ -1,7 +1,8 @@
 """Computes the logits of a model by torch, ONNX Runtime or OpenVINO.
 
-Only `TrainedModel.logits` is replaced; tokens, batches, calibration and flags stay the same. ONNX Runtime
-and OpenVINO compute on the CPU, a batch in one thread, and as many batches at a time as torch has threads.
+Only the logits are computed elsewhere; tokens, batches, calibration and flags stay the same. ONNX Runtime and
+OpenVINO compute on the CPU, a batch in one thread, and as many batches at a time as there are threads. A
+model that is opened for them loads no torch.
 """
 
 from __future__ import annotations
@@ -10,44 +11,86 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import Any, Literal
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
+import numpy.typing as npt
 
-from seqray.core import ConfigError, missing_package
-from seqray.inference.onnx import build_graph
+from seqray.core import Bools, Card, ConfigError, Ints, ModelFileError, missing_package
+from seqray.inference.onnx import build_graph, require_graph
 from seqray.inference.predictions import Precision
-from seqray.modelfile import TrainedModel, check_self_test, make_self_test
+from seqray.modelfile import StoredModel, TrainedModel, check_self_test, make_self_test, open_stored_model
 
-Engine = Literal["torch", "onnx", "openvino"]
-ENGINES: tuple[Engine, ...] = ("torch", "onnx", "openvino")
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Engine = Literal["auto", "torch", "onnx", "openvino"]
+ENGINES: tuple[Engine, ...] = ("auto", "torch", "onnx", "openvino")
+PACKAGES: dict[Engine, tuple[str, ...]] = {"onnx": ("onnx", "onnxruntime"), "openvino": ("onnx", "openvino")}
+FASTEST: dict[Precision, tuple[Engine, ...]] = {"fp32": ("onnx", "openvino"), "bf16": ("openvino",)}
+"""In this order, where they are installed; then torch. `benchmarks/engines.py` measures it."""
+
 Run = Callable[[dict[str, np.ndarray]], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class EngineModel(TrainedModel):
+class EngineModel(StoredModel):
     """A model whose logits are computed by another engine.
 
     Attributes
     ----------
     graph
         Takes whether there is a mask; returns a function from the inputs of the graph to logits (B, K).
+    threads
+        How many batches are computed at a time.
+    about
+        Name and version of the engine.
     """
 
     graph: Callable[[bool], Run] = field(kw_only=True)
+    threads: int = field(kw_only=True)
+    about: str = field(kw_only=True)
+
+    @property
+    def engine(self) -> str:
+        return self.about
+
+    def array_logits(self, tokens: Ints, mask: Bools | None = None) -> npt.NDArray[np.float32]:
+        inputs = {"tokens": tokens} if mask is None else {"tokens": tokens, "mask": mask}
+        return self.graph(mask is not None)(inputs)
 
     def logits(self, tokens: Tensor, *masks: Tensor | None) -> Tensor:
-        """As `TrainedModel.logits`."""
+        import torch
+
         mask = masks[0] if masks else None
-        inputs = {"tokens": tokens.cpu().numpy()}
-        if mask is not None:
-            inputs["mask"] = mask.cpu().numpy()
-        return torch.from_numpy(self.graph(mask is not None)(inputs))
+        return torch.from_numpy(
+            self.array_logits(tokens.cpu().numpy(), None if mask is None else mask.cpu().numpy())
+        )
 
 
-def with_engine(model: TrainedModel, engine: Engine = "torch", precision: Precision = "fp32") -> TrainedModel:
+def choose_engine(card: Card, precision: Precision = "fp32") -> Engine:
+    """Name the engine that is fastest on a CPU, of those that are installed and can compute the model.
+
+    Parameters
+    ----------
+    card
+        Of the model.
+    precision
+        In which it is computed.
+    """
+    if card.model.kind != "sequence":
+        return "torch"
+    for name in FASTEST[precision]:
+        if all(map(find_spec, PACKAGES[name])):
+            return name
+    return "torch"
+
+
+def with_engine(
+    model: TrainedModel, engine: Engine = "torch", precision: Precision = "fp32", threads: int | None = None
+) -> TrainedModel:
     """Return the same model, computed by an engine.
 
     Parameters
@@ -55,9 +98,11 @@ def with_engine(model: TrainedModel, engine: Engine = "torch", precision: Precis
     model
         On the CPU, unless the engine is torch.
     engine
-        ``torch``, ``onnx`` (ONNX Runtime) or ``openvino``.
+        ``torch``, ``onnx`` (ONNX Runtime), ``openvino``, or ``auto``: see `choose_engine`, torch on a GPU.
     precision
         OpenVINO computes in float32 or ``bf16``, ONNX Runtime in float32 only.
+    threads
+        Batches that other engines compute at a time; torch's number of threads by default.
 
     Raises
     ------
@@ -75,29 +120,78 @@ def with_engine(model: TrainedModel, engine: Engine = "torch", precision: Precis
     """
     if engine not in ENGINES:
         raise ConfigError(f"unknown engine '{engine}'", remedy=f"known are {', '.join(ENGINES)}")
+    if engine == "auto":
+        engine = choose_engine(model.card, precision) if model.device.type == "cpu" else "torch"
     if engine == "torch":
         return model
     if model.is_locator:
         raise ConfigError(f"the engine '{engine}' computes no locators", remedy="use the engine torch")
     if model.device.type != "cpu":
         raise ConfigError(f"the engine '{engine}' computes on the CPU", remedy="use the device cpu")
-    start = RUNNERS[engine](precision)
+    require_graph(model.card)
+    threads = threads or _torch_threads()
+    runner = RUNNERS[engine](precision, threads)
     # The graph without a mask is faster but suits only a scan, so each graph is made at its first use.
-    graphs = cache(lambda masked: start(build_graph(model, masked=masked).SerializeToString()))
+    graphs = cache(lambda masked: runner.start(build_graph(model, masked=masked).SerializeToString()))
     making = threading.Lock()
 
     def graph(masked: bool) -> Run:
         with making:
             return graphs(masked)
 
-    changed = EngineModel(model.card, model.networks, model.sha256, model.context, graph=graph)
+    changed = EngineModel(
+        model.card,
+        model.networks,
+        model.sha256,
+        model.context,
+        graph=graph,
+        threads=threads,
+        about=runner.about,
+    )
     if precision == "fp32":
-        facts = model.card.self_test or make_self_test(model)  # a model that was never saved has none
+        facts = model.card.self_test
+        if not facts and model.networks:  # a model that was never saved has none
+            facts = make_self_test(model)
         check_self_test(replace(changed, card=replace(model.card, self_test=facts)), f"engine '{engine}'")
     return changed
 
 
-def _onnx_runtime(precision: Precision) -> Callable[[bytes], Run]:
+def open_with_engine(path: str | Path, engine: Engine, precision: Precision, threads: int) -> TrainedModel:
+    """Open a model file for an engine other than torch, which is not loaded.
+
+    Parameters
+    ----------
+    path
+        Of the model file.
+    engine, precision, threads
+        As of `with_engine`.
+
+    Raises
+    ------
+    ConfigError, ModelFileError
+        As `with_engine` and `seqray.modelfile.open_stored_model`.
+    """
+    model = open_stored_model(path)
+    try:
+        return with_engine(model, engine, precision, threads)
+    except ModelFileError as error:
+        raise ModelFileError(error.what, where=error.where or str(path), remedy=error.remedy) from None
+
+
+def _torch_threads() -> int:
+    import torch
+
+    return torch.get_num_threads()
+
+
+class _Runner(NamedTuple):
+    """An engine: its name and version, and what makes a function of a graph."""
+
+    about: str
+    start: Callable[[bytes], Run]
+
+
+def _onnx_runtime(precision: Precision, threads: int) -> _Runner:
     if precision != "fp32":
         raise ConfigError("the engine 'onnx' computes in fp32 only", remedy="use torch or openvino for bf16")
     try:
@@ -112,15 +206,16 @@ def _onnx_runtime(precision: Precision) -> Callable[[bytes], Run]:
         session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         return lambda inputs: np.asarray(session.run(["logits"], inputs)[0])
 
-    return start
+    return _Runner(f"ONNX Runtime {onnxruntime.__version__}", start)
 
 
-def _openvino(precision: Precision) -> Callable[[bytes], Run]:
+def _openvino(precision: Precision, threads: int) -> _Runner:
     try:
         import openvino
     except ModuleNotFoundError:
         raise missing_package("openvino", "openvino") from None
-    return partial(_start_openvino, openvino, precision, torch.get_num_threads())
+    about = f"OpenVINO {openvino.__version__.split('-')[0]}"
+    return _Runner(about, partial(_start_openvino, openvino, precision, threads))
 
 
 def _start_openvino(openvino: Any, precision: Precision, threads: int, content: bytes) -> Run:

@@ -9,7 +9,6 @@ import numpy as np
 
 from seqray.core import Alignment, ConfigError, Example, Floats, SequenceRecord
 from seqray.core.results import Prediction
-from seqray.inference.alignments import predict_alignments
 from seqray.inference.sequences import predict_records
 from seqray.modelfile import TrainedModel
 from seqray.models.tokenizers import context_index
@@ -47,6 +46,8 @@ def model_probabilities(
     """
     alignments = [example for example in examples if isinstance(example, Alignment)]
     if alignments:
+        from seqray.inference.alignments import predict_alignments  # and torch
+
         answers = watch(predict_alignments(model, alignments, **settings))
         return np.array([prediction.probabilities for prediction in answers])
     probabilities = np.empty((len(examples), len(model.card.classes)))

@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from seqray.core import Codes, Floats
+from seqray.inference.parallel import compute_precision
 from seqray.inference.predictions import Precision
-from seqray.inference.sequences import compute_precision
 from seqray.modelfile import TrainedModel
 
 CHUNK = 1 << 14
@@ -71,6 +70,8 @@ class StrandScorer:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Compute as many chunks at a time as torch has threads, each in one thread."""
+        import torch
+
         threads = torch.get_num_threads()
         workers = threads if self._model.device.type == "cpu" else 1
         torch.set_num_threads(1)
@@ -95,6 +96,8 @@ class StrandScorer:
         return list(compute(lambda number: self._chunk(strand, number), numbers))
 
     def _chunk(self, strand: Strand, number: int) -> Floats:
+        import torch
+
         start, end = number * CHUNK, min((number + 1) * CHUNK, len(strand))
         around = start - self.margin, -(-end // _PHASE) * _PHASE + self.margin
         unknown = self._model.alphabet.unknown

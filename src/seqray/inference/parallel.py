@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import TypeVar
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
-import torch
+if TYPE_CHECKING:
+    import torch
+
+    from seqray.inference.predictions import Precision
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -20,6 +24,8 @@ Result = TypeVar("Result")
 @contextmanager
 def one_thread(device: torch.device) -> Iterator[None]:
     """Let torch compute in one thread, on the CPU."""
+    import torch
+
     threads = torch.get_num_threads()
     if device.type == "cpu":
         torch.set_num_threads(1)
@@ -44,11 +50,55 @@ def map_batches(
     device
         Where it is computed.
     """
-    workers = min(torch.get_num_threads(), len(parts)) if device.type == "cpu" else 1
+    import torch
+
+    workers = torch.get_num_threads() if device.type == "cpu" else 1
+    with one_thread(device):
+        return map_threads(compute, parts, workers, partial(torch.set_num_threads, 1))
+
+
+def map_threads(
+    compute: Callable[[Part], Result],
+    parts: Sequence[Part],
+    threads: int,
+    initializer: Callable[[], object] | None = None,
+) -> list[Result]:
+    """Results of all parts, in their order, computed by so many threads.
+
+    Parameters
+    ----------
+    compute
+        Called for each part.
+    parts
+        Of the work.
+    threads
+        How many work at a time.
+    initializer
+        Called once in each thread.
+    """
+    workers = min(threads, len(parts))
     if workers <= 1:
         return [compute(part) for part in parts]
-    with (
-        one_thread(device),
-        ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool,
-    ):
+    with ThreadPoolExecutor(workers, initializer=initializer) as pool:
         return list(pool.map(compute, parts))
+
+
+@contextmanager
+def compute_precision(device: torch.device, precision: Precision) -> Iterator[None]:
+    """Let torch compute in bf16, or in float32 that is float32; in one thread on the CPU.
+
+    A GPU's convolutions would round to TF32 by default.
+    """
+    import torch
+
+    from seqray.models import keep_freed_memory
+
+    if device.type == "cpu":
+        keep_freed_memory()
+    with ExitStack() as stack:
+        stack.enter_context(one_thread(device))
+        if precision == "bf16":
+            stack.enter_context(torch.autocast(device.type, dtype=torch.bfloat16))
+        elif device.type == "cuda":
+            stack.enter_context(torch.backends.cudnn.flags(enabled=True, allow_tf32=False))
+        yield

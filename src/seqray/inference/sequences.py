@@ -8,23 +8,27 @@ and the batch size that is asked for change no bit.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from seqray.calibration import apply_isotonic
-from seqray.core import Codes, Floats, InputError, Ints, ModelConfig, SequenceRecord, truncate
+from seqray.core import Bools, Codes, Floats, InputError, Ints, ModelConfig, SequenceRecord, truncate
 from seqray.core.results import Prediction
-from seqray.inference.parallel import map_batches, one_thread
+from seqray.inference.engines import EngineModel
+from seqray.inference.parallel import compute_precision, map_batches, map_threads
 from seqray.inference.predictions import BatchSize, Precision, PredictOptions, prediction_builder
 from seqray.io.sequences import describe_record
 from seqray.modelfile import TrainedModel
-from seqray.models import collate, keep_freed_memory, size_buckets
+from seqray.models import pad_arrays, size_buckets
+
+if TYPE_CHECKING:
+    import torch
+
+Part = TypeVar("Part")
 
 TRUNCATED = "truncated"
 """Flag of a record of which the model reads a part, see `Card.truncate`."""
@@ -124,11 +128,10 @@ def score_codes(
 
     def compute(start: int) -> None:
         part = codes[start : start + size]
-        tokens = torch.from_numpy(tokenizer.encode_codes(pad_batch(part, size)))
-        with compute_precision(device, precision):
-            probabilities[start : start + size] = _probabilities(model, tokens.to(device))[: len(part)]
+        tokens = tokenizer.encode_codes(pad_batch(part, size))
+        probabilities[start : start + size] = _probabilities(model, tokens, None, precision)[: len(part)]
 
-    map_batches(compute, range(0, count, size), device)
+    _map(model, compute, range(0, count, size))
     return apply_isotonic(probabilities, model.card)
 
 
@@ -164,7 +167,8 @@ def micro_batch(config: ModelConfig, letters: int, device: torch.device | str = 
     device
         Determines the limit.
     """
-    limit = ACTIVATION_BYTES.get(torch.device(device).type, ACTIVATION_BYTES["cuda"])
+    kind = device.split(":")[0] if isinstance(device, str) else device.type
+    limit = ACTIVATION_BYTES.get(kind, ACTIVATION_BYTES["cuda"])
     return max(1, limit // _activation_bytes(config, letters))
 
 
@@ -254,11 +258,10 @@ def score_ragged(
         batches += [group[bucket] for bucket in buckets]
 
     def compute(rows: Ints) -> None:
-        batch = collate([tokens[i] for i in rows]).to(device)
-        with compute_precision(device, precision):
-            probabilities[rows] = _probabilities(model, batch.tokens, *batch.masks)
+        padded, masks = pad_arrays([tokens[i] for i in rows])
+        probabilities[rows] = _probabilities(model, padded, masks[0], precision)
 
-    map_batches(compute, batches, device)
+    _map(model, compute, batches)
     return apply_isotonic(probabilities, model.card)
 
 
@@ -271,22 +274,19 @@ def _one_length_or_rest(lengths: Ints) -> list[Ints]:
     return [*groups, rest] if len(rest) else groups
 
 
-def _probabilities(model: TrainedModel, tokens: Tensor, mask: Tensor | None = None) -> Floats:
-    return torch.softmax(model.logits(tokens, mask).double(), dim=-1).cpu().numpy()
+def _map(model: TrainedModel, compute: Callable[[Part], None], parts: Sequence[Part]) -> None:
+    """Compute the parts, several at a time, by the threads of the engine."""
+    if isinstance(model, EngineModel):
+        map_threads(compute, parts, model.threads)
+    else:
+        map_batches(compute, parts, model.device)
 
 
-@contextmanager
-def compute_precision(device: torch.device, precision: Precision) -> Iterator[None]:
-    """Compute in bf16, or in float32 that is float32; in one thread on the CPU.
-
-    A GPU's convolutions would round to TF32 by default. For the threads see `seqray.inference.parallel`.
-    """
-    if device.type == "cpu":
-        keep_freed_memory()
-    with ExitStack() as stack:
-        stack.enter_context(one_thread(device))
-        if precision == "bf16":
-            stack.enter_context(torch.autocast(device.type, dtype=torch.bfloat16))
-        elif device.type == "cuda":
-            stack.enter_context(torch.backends.cudnn.flags(enabled=True, allow_tf32=False))
-        yield
+def _probabilities(
+    model: TrainedModel, tokens: Ints, mask: Bools | None = None, precision: Precision = "fp32"
+) -> Floats:
+    """Softmax of the logits: (B, K) float64."""
+    with nullcontext() if isinstance(model, EngineModel) else compute_precision(model.device, precision):
+        logits = model.array_logits(tokens, mask).astype(np.float64)
+    odds = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return odds / odds.sum(axis=-1, keepdims=True)

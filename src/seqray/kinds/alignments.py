@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from seqray.core import Alignment, Alphabet, ConfigError, Example
 from seqray.explanations import AlignmentOptions
-from seqray.inference import predict_alignments
 from seqray.io.alignments import read_alignments
 from seqray.io.tables import COLUMN_COLUMNS, column_lines
 from seqray.kinds.kind import Kind
 from seqray.kinds.labeled import read_alignment_examples
 
 if TYPE_CHECKING:
-    from seqray.core.results import AlignmentExplanation
+    from seqray.core.results import AlignmentExplanation, Prediction
+    from seqray.inference import PredictOptions
     from seqray.kinds.alignment_explanations import AlignmentRun
     from seqray.kinds.explanation_files import ExplanationRequest
     from seqray.modelfile import TrainedModel
@@ -30,6 +30,14 @@ def _adapt(examples: Sequence[Example], window: int) -> Sequence[Example]:
     if not all(isinstance(one, Alignment) for one in examples):
         raise ConfigError("the model reads alignments, and the data are sequences")
     return examples
+
+
+def _predict(
+    model: TrainedModel, records: Iterable[Alignment], options: PredictOptions, source: str
+) -> Iterator[Prediction]:
+    from seqray.inference import predict_alignments  # and torch, which models of sequences may do without
+
+    return predict_alignments(model, records, options)
 
 
 def _explain(
@@ -62,7 +70,7 @@ ALIGNMENTS = Kind(
     read_labeled=lambda files, alphabet, on_skip=None: read_alignment_examples(files, alphabet),
     adapt=_adapt,
     unlabeled=lambda alignment: alignment,
-    predict=lambda model, records, options, source: predict_alignments(model, records, options),
+    predict=_predict,
     explain=_explain,
     explain_options=AlignmentOptions,
     explanation_columns=COLUMN_COLUMNS,

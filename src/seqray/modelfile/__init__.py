@@ -1,7 +1,8 @@
 """A model as a product: weights with their card in one file, the shipped models, encoders of others.
 
 - `file`: load and save; `header`: the card in the file; `trained`: a model in memory; `self_test`
-- `building`: the network and the tokenizer that a card names; `size_limit`: how large it may be
+- `stored`: a model whose weights stay arrays, for engines that need no torch
+- `building`, `tokenization`: the network and the tokenizer that a card names; `size_limit`: how large
 - `zoo`: the shipped models; `initial_weights`: where training starts; `backbones`: Hugging Face encoders
 """
 

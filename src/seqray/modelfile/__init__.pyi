@@ -2,7 +2,6 @@ from .building import (
     Network as Network,
     SequenceNetwork as SequenceNetwork,
     build_network as build_network,
-    build_tokenizer as build_tokenizer,
 )
 from .file import load_model_file as load_model_file, save_model as save_model
 from .header import read_card as read_card
@@ -18,6 +17,8 @@ from .self_test import (
     check_self_test as check_self_test,
     make_self_test as make_self_test,
 )
+from .stored import StoredModel as StoredModel, open_stored_model as open_stored_model
+from .tokenization import build_tokenizer as build_tokenizer
 from .trained import TrainedModel as TrainedModel
 from .zoo import (
     SUFFIX as SUFFIX,

@@ -26,7 +26,7 @@ from seqray.core import Card, ConfigError, ModelFileError, card_to_json
 from seqray.io import open_output
 from seqray.modelfile.backbones import BACKBONE_VARIABLE
 from seqray.modelfile.building import Network, build_network
-from seqray.modelfile.header import CARD_KEY, CHECKSUM_KEY, Header, read_header
+from seqray.modelfile.header import CARD_KEY, CHECKSUM_KEY, Header, checksum, read_content, read_header
 from seqray.modelfile.self_test import check_self_test, make_self_test
 from seqray.modelfile.size_limit import SizeLimit
 from seqray.modelfile.trained import TrainedModel
@@ -75,7 +75,7 @@ def _file_bytes(networks: Sequence[Network], card: Card) -> bytes:
     card_json = card_to_json(card)
     draft = serialize(tensors)
     data = memoryview(draft)[8 + int.from_bytes(draft[:8], "little") :]
-    signed = json.loads(card_json) | {CHECKSUM_KEY: _checksum(card_json, data)}
+    signed = json.loads(card_json) | {CHECKSUM_KEY: checksum(card_json, data)}
     # One metadata key only: safetensors writes several in no fixed order.
     return serialize(tensors, {CARD_KEY: json.dumps(signed, sort_keys=True, separators=(",", ":"))})
 
@@ -88,12 +88,6 @@ def _named_tensors(networks: Sequence[Network]) -> dict[str, Tensor]:
                 raise ModelFileError(f"member {i} can't be saved: '{name}' holds a number that is not finite")
             tensors[f"member.{i}.{name}"] = value.detach().cpu().contiguous().clone()
     return tensors
-
-
-def _checksum(card_json: str, data: bytes | memoryview) -> str:
-    digest = hashlib.sha256(card_json.encode())
-    digest.update(data)
-    return digest.hexdigest()
 
 
 def load_model_file(path: str | Path, backbone: str | Path | None = None) -> TrainedModel:
@@ -118,11 +112,7 @@ def load_model_file(path: str | Path, backbone: str | Path | None = None) -> Tra
         For a backbone that is missing or another one, or given to a model without one.
     """
     header = _with_backbone(read_header(path), backbone)
-    content = Path(path).read_bytes()
-    if _checksum(header.card_json, memoryview(content)[header.data_start :]) != header.checksum:
-        raise ModelFileError(
-            "is damaged: its checksum does not match", where=str(path), remedy="copy or download it again"
-        )
+    content = read_content(header, path)
     networks = _build_members(header, content, str(path))
     model = TrainedModel(header.card, networks, hashlib.sha256(content).hexdigest())
     check_self_test(model, str(path))

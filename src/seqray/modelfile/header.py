@@ -1,4 +1,4 @@
-"""The first bytes of a model file: what kind of file it is, and the card inside it. No torch here.
+"""The first bytes of a model file: what kind of file it is, the card inside it, the checksum. No torch here.
 
 A safetensors file begins with the length of its header (8 bytes, little-endian), then the header in JSON,
 then the numbers. Nothing in it can run. Anything else (a pickle above all) is refused by its first bytes,
@@ -7,6 +7,7 @@ unread.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import struct
 from collections.abc import Mapping
@@ -148,3 +149,20 @@ def read_card(path: str | Path) -> Card:
     Raises ModelFileError as `read_header`.
     """
     return read_header(path).card
+
+
+def read_content(header: Header, path: str | Path) -> bytes:
+    """Read a whole file. Raises ModelFileError where its checksum is another one than its header says."""
+    content = Path(path).read_bytes()
+    if checksum(header.card_json, memoryview(content)[header.data_start :]) != header.checksum:
+        raise ModelFileError(
+            "is damaged: its checksum does not match", where=str(path), remedy="copy or download it again"
+        )
+    return content
+
+
+def checksum(card_json: str, data: bytes | memoryview) -> str:
+    """Sha256 of a card and of the tensors that follow it."""
+    digest = hashlib.sha256(card_json.encode())
+    digest.update(data)
+    return digest.hexdigest()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import torch
+import numpy.typing as npt
 
 from seqray.core import (
     ALPHABETS,
@@ -53,18 +53,19 @@ def _logits_of(
     return rows
 
 
-def _classify(model: TrainedModel, codes: np.ndarray) -> torch.Tensor:
-    tokens = torch.from_numpy(np.asarray(codes, dtype=np.int64))
-    return model.logits(tokens[None].to(model.device))[0]
+def _classify(model: TrainedModel, codes: np.ndarray) -> npt.NDArray[np.float32]:
+    return model.array_logits(np.asarray(codes, dtype=np.int64)[None])[0]
 
 
-def _locate(model: TrainedModel, text: str) -> torch.Tensor:
+def _locate(model: TrainedModel, text: str) -> npt.NDArray[np.float32]:
     """Score the middle of a sequence; tracks that follow from its letters let every weight count."""
+    import torch  # which the models of other engines do without
+
     text = text[: len(text) // 4 * 4]
     letters = torch.from_numpy(model.alphabet.encode(text).astype(np.int64))[None].to(model.device)
     rows = torch.arange(model.locators[0].tracks, device=letters.device)[:, None]
     tracks = ((letters[:, None] + 1) * (rows + 3) * 37 % 256).to(torch.uint8)  # (1, T, L)
-    return model.locate(letters, tracks)[0, len(text) // 2]
+    return model.locate(letters, tracks)[0, len(text) // 2].cpu().numpy()
 
 
 def _draw_sequences(card: Card, rng: np.random.Generator) -> list[str]:
@@ -97,7 +98,7 @@ class _Inputs(NamedTuple):
     """Draws the inputs of one kind of model, and computes the (K,) logits of one."""
 
     draw: Callable[[Card, np.random.Generator], list[str]]
-    compute: Callable[[TrainedModel, str], torch.Tensor]
+    compute: Callable[[TrainedModel, str], npt.NDArray[np.float32]]
 
 
 _SEQUENCES = _Inputs(

@@ -1,17 +1,30 @@
-"""A model in memory: its networks, its card, and the logits of the ensemble."""
+"""A model in memory: its networks, its card, and the logits of the ensemble.
+
+Torch is loaded where networks compute: the models of other engines, which are subclasses, do without.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
 
-from seqray.core import ALPHABETS, Alphabet, Card, Codes, ConfigError, Truncation, truncate
-from seqray.modelfile.building import Network, SequenceNetwork, build_tokenizer
-from seqray.models import LocatorTransformer
+from seqray.core import ALPHABETS, Alphabet, Bools, Card, Codes, ConfigError, Ints, Truncation, truncate
+from seqray.modelfile.tokenization import build_tokenizer
 from seqray.models.tokenizers import Tokenizer, context_index
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from seqray.modelfile.building import Network, SequenceNetwork
+    from seqray.models import LocatorTransformer
+
+_OF_SEQUENCES = ("sequence", "backbone")  # kinds
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,20 +69,23 @@ class TrainedModel:
         return next(self.networks[0].parameters()).device
 
     @property
-    def sequence_networks(self) -> tuple[SequenceNetwork, ...]:
-        """The members of a model of sequences. Raises ConfigError for a model of alignments."""
-        self.check_reads_sequences()
-        return self._sequence_networks
+    def engine(self) -> str:
+        """Name and version of what computes, if that is not torch."""
+        return ""
 
     @property
-    def _sequence_networks(self) -> tuple[SequenceNetwork, ...]:
+    def sequence_networks(self) -> tuple[SequenceNetwork, ...]:
+        """The members of a model of sequences. Raises ConfigError for a model of alignments."""
+        from seqray.modelfile.building import SequenceNetwork
+
+        self.check_reads_sequences()
         return tuple(one for one in self.networks if isinstance(one, SequenceNetwork))
 
     def check_reads_sequences(self) -> None:
         """Refuse a model of alignments, or a locator. Raises ConfigError, naming the model."""
         if self.is_locator:
             raise ConfigError(f"model '{self.card.name}' is a locator", remedy="use it with 'seqray scan'")
-        if len(self._sequence_networks) < len(self.networks):
+        if self.card.model.kind not in _OF_SEQUENCES:
             raise ConfigError(
                 f"model '{self.card.name}' reads {self.card.model.kind}s",
                 remedy="give a model that reads sequences",
@@ -118,6 +134,8 @@ class TrainedModel:
     @property
     def locators(self) -> tuple[LocatorTransformer, ...]:
         """The members of a locator. Raises ConfigError for a model of another kind."""
+        from seqray.models import LocatorTransformer
+
         found = tuple(one for one in self.networks if isinstance(one, LocatorTransformer))
         if len(found) < len(self.networks):
             raise ConfigError(
@@ -126,7 +144,13 @@ class TrainedModel:
             )
         return found
 
-    @torch.inference_mode()
+    def arrays(self) -> tuple[Mapping[str, npt.NDArray[np.floating]], ...]:
+        """Weights of each member, by the names of its state dict."""
+        return tuple(
+            {name: value.detach().cpu().numpy() for name, value in network.state_dict().items()}
+            for network in self.networks
+        )
+
     def locate(self, letters: Tensor, tracks: Tensor | None = None) -> Tensor:
         """Return calibrated logits along a strand: the mean over members, divided by the temperature.
 
@@ -142,11 +166,13 @@ class TrainedModel:
         Tensor
             (B, L, K) float32; its logistic is the score of each class of site at each letter.
         """
-        embedded = self.locators[0].embed(letters, tracks)  # which all members read alike
-        members = [net.locate(embedded).logits.float() for net in self.locators]
-        return torch.stack(members).mean(dim=0) / self.card.temperature
+        import torch
 
-    @torch.inference_mode()
+        with torch.inference_mode():
+            embedded = self.locators[0].embed(letters, tracks)  # which all members read alike
+            members = [net.locate(embedded).logits.float() for net in self.locators]
+            return torch.stack(members).mean(dim=0) / self.card.temperature
+
     def logits(self, tokens: Tensor, *masks: Tensor | None) -> Tensor:
         """Return calibrated logits: the mean over members of log-probabilities, divided by the temperature.
 
@@ -163,5 +189,21 @@ class TrainedModel:
         Tensor
             (B, K) float32; its softmax is the calibrated probability.
         """
-        members = [torch.log_softmax(net(tokens, *masks).logits.float(), dim=-1) for net in self.networks]
-        return torch.stack(members).mean(dim=0) / self.card.temperature
+        import torch
+
+        with torch.inference_mode():
+            members = [torch.log_softmax(net(tokens, *masks).logits.float(), dim=-1) for net in self.networks]
+            return torch.stack(members).mean(dim=0) / self.card.temperature
+
+    def array_logits(self, tokens: Ints, mask: Bools | None = None) -> npt.NDArray[np.float32]:
+        """As `logits`, from arrays to an array.
+
+        Parameters
+        ----------
+        tokens, mask
+            (B, L) each, as of `logits`; or (B, R, C) tokens of alignments without padding.
+        """
+        import torch
+
+        arrays = (tokens,) if mask is None else (tokens, mask)
+        return self.logits(*(torch.from_numpy(one).to(self.device) for one in arrays)).cpu().numpy()

@@ -6,12 +6,7 @@ from .attention import (
 )
 from .axial import ColumnAttention as ColumnAttention, RowAttention as RowAttention
 from .backbone import BackboneClassifier as BackboneClassifier
-from .batches import (
-    PAD as PAD,
-    TokenBatch as TokenBatch,
-    collate as collate,
-    size_buckets as size_buckets,
-)
+from .batches import TokenBatch as TokenBatch, collate as collate
 from .build import (
     Network as Network,
     build_model as build_model,
@@ -35,6 +30,7 @@ from .locator import (
     LocatorTransformer as LocatorTransformer,
     locator_radius as locator_radius,
 )
+from .padding import PAD as PAD, pad_arrays as pad_arrays, size_buckets as size_buckets
 from .pooling import Pooling as Pooling
 from .positions import (
     EndMatrix as EndMatrix,

@@ -12,20 +12,22 @@ import onnxruntime
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
+from safetensors.numpy import save as serialize
 
 import seqray
 from exportable import rewritten
 from seqray.calibration.isotonic import IsotonicMap
-from seqray.core.card import Card
+from seqray.core.card import Card, card_to_json
 from seqray.core.errors import ConfigError, InputError, ModelFileError
 from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.records import SequenceRecord
 from seqray.inference import engines
-from seqray.inference.engines import with_engine
+from seqray.inference.engines import choose_engine, open_with_engine, with_engine
 from seqray.inference.onnx import graph as onnxgraph
 from seqray.inference.onnx.export import export_onnx
 from seqray.inference.sequences import predict_records, score_codes
 from seqray.modelfile import TrainedModel, load_model_file, save_model
+from seqray.modelfile.header import checksum
 from seqray.models.build import build_model, build_network
 
 WINDOW = 23
@@ -253,6 +255,94 @@ def test_an_engine_knows_contexts(engine, stored):
 
 def test_torch_is_the_model_itself(tiny_model):
     assert with_engine(tiny_model, "torch") is tiny_model
+    assert tiny_model.engine == ""
+
+
+@pytest.mark.parametrize(
+    ("installed", "precision", "expected"),
+    [
+        (("onnx", "onnxruntime", "openvino"), "fp32", "onnx"),
+        (("onnx", "openvino"), "fp32", "openvino"),
+        (("onnxruntime", "openvino"), "fp32", "torch"),  # nothing makes the graph
+        ((), "fp32", "torch"),
+        (("onnx", "onnxruntime", "openvino"), "bf16", "openvino"),
+        (("onnx", "onnxruntime"), "bf16", "torch"),
+    ],
+)
+def test_the_fastest_engine_that_is_installed_is_chosen(
+    installed, precision, expected, tiny_model, alignment_model, locator, monkeypatch
+):
+    monkeypatch.setattr(engines, "find_spec", lambda name: name if name in installed else None)
+    assert choose_engine(tiny_model.card, precision) == expected
+    assert choose_engine(alignment_model.card, precision) == "torch"
+    assert choose_engine(locator.card, precision) == "torch"
+
+
+def test_auto_takes_it_and_states_it(tiny_model, locator):
+    chosen = with_engine(tiny_model, "auto")
+    assert chosen.engine == f"ONNX Runtime {onnxruntime.__version__}"
+    assert with_engine(locator, "auto") is locator
+
+
+@pytest.mark.parametrize("engine", ["onnx", "openvino"])
+def test_a_file_opened_without_torch_gives_the_same_bits(engine, stored, tmp_path):
+    codes = RNG.integers(0, 5, (50, WINDOW)).astype(np.uint8)
+    opened = open_with_engine(tmp_path / "m.safetensors", engine, "fp32", 2)
+    assert (opened.networks, opened.sha256, opened.device.type) == ((), stored.sha256, "cpu")
+    found = score_codes(opened.with_context("y"), codes)
+    expected = score_codes(with_engine(stored, engine), codes, batch_size=3)
+    np.testing.assert_array_equal(found, score_codes(with_engine(stored, engine).with_context("y"), codes))
+    assert (found != expected).any()
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (lambda tensors: tensors.pop("member.1.cls"), "lacks tensors, such as 'cls'"),
+        (
+            lambda tensors: tensors.update({"member.0.more": np.zeros(3, "f4")}),
+            "has 1 unknown tensors.*'more'",
+        ),
+        (
+            lambda tensors: tensors.update({"member.2.cls": np.zeros(8, "f4")}),
+            "unknown tensors.*member.2.cls",
+        ),
+        (lambda tensors: tensors.update({"other": np.zeros(8, "f4")}), "unknown tensors, such as 'other'"),
+        (lambda tensors: tensors.update({"member.0.cls": np.zeros(9, "f4")}), r"\(9,\) where .* \(8,\)"),
+        (lambda tensors: tensors.update({"member.0.cls": np.zeros(8, "f8")}), "is of float64, not float32"),
+    ],
+)
+def test_tensors_that_do_not_fit_the_card_are_refused_without_torch(change, error, stored, tmp_path):
+    tensors = {
+        f"member.{i}.{name}": a for i, member in enumerate(stored.arrays()) for name, a in member.items()
+    }
+    change(tensors)
+    card_json = card_to_json(stored.card)
+    data = serialize(tensors)
+    signed = json.loads(card_json) | {
+        "checksum": checksum(card_json, data[8 + int.from_bytes(data[:8], "little") :])
+    }
+    path = tmp_path / "forged.safetensors"
+    path.write_bytes(
+        serialize(tensors, {"seqray_card": json.dumps(signed, sort_keys=True, separators=(",", ":"))})
+    )
+    with pytest.raises(ModelFileError, match=f"forged.safetensors: .*{error}"):
+        open_with_engine(path, "onnx", "fp32", 1)
+
+
+def test_a_damaged_file_is_refused_without_torch(stored, tmp_path):
+    path = tmp_path / "m.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError, match="is damaged: its checksum does not match"):
+        open_with_engine(path, "onnx", "fp32", 1)
+
+
+def test_inputs_too_long_for_a_graph_are_refused(stored):
+    endless = replace(stored.card, model=replace(stored.card.model, max_length=1 << 24))
+    with pytest.raises(ConfigError, match="reads inputs too long for a graph"):
+        with_engine(TrainedModel(endless, stored.networks), "onnx")
 
 
 def test_openvino_rounds_only_when_asked(tiny_model):

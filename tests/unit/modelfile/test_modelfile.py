@@ -22,8 +22,7 @@ from seqray.modelfile import (
     make_self_test,
     save_model,
 )
-from seqray.modelfile.file import _checksum
-from seqray.modelfile.header import read_card
+from seqray.modelfile.header import checksum, read_card
 from seqray.models.build import build_model
 
 CONFIG = ModelConfig(d_model=8, heads=2, layers=1, max_length=32, stem=StemConfig(kernels=(3,), stride=2))
@@ -67,7 +66,7 @@ def rebuilt(content, change_card=lambda card: None, change_tensors=lambda tensor
     change_tensors(tensors)
     draft = serialize(tensors)
     data = draft[8 + struct.unpack("<Q", draft[:8])[0] :]
-    card["checksum"] = _checksum(json.dumps(card, sort_keys=True, separators=(",", ":")), data)
+    card["checksum"] = checksum(json.dumps(card, sort_keys=True, separators=(",", ":")), data)
     return serialize(tensors, {"seqray_card": json.dumps(card)})
 
 

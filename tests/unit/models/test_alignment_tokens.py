@@ -11,9 +11,10 @@ from hypothesis.extra.numpy import arrays
 from seqray.core.alphabet import ALPHABETS, PROTEIN, RNA
 from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig
-from seqray.models import batches
-from seqray.models.batches import collate, size_buckets
+from seqray.models import padding
+from seqray.models.batches import collate
 from seqray.models.build import build_model, vocabulary_size
+from seqray.models.padding import size_buckets
 from seqray.models.tokenizers import alignment as alignment_tokens
 from seqray.models.tokenizers.alignment import AlignmentTokenizer
 from seqray.models.tokenizers.sequence import CLS, MASK, PAD, CharacterTokenizer
@@ -57,7 +58,7 @@ def test_the_network_has_a_vector_for_every_token(alphabet):
 
 
 def test_padding_is_the_same_everywhere():
-    assert batches.PAD == alignment_tokens.PAD
+    assert padding.PAD == alignment_tokens.PAD
 
 
 def test_collated_alignments_are_padded_at_both_ends():

@@ -9,13 +9,14 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from seqray.models import batches
-from seqray.models.batches import collate, size_buckets
+from seqray.models import padding
+from seqray.models.batches import collate
+from seqray.models.padding import size_buckets
 from seqray.models.tokenizers import sequence as tokens
 
 
 def test_padding_is_the_token_of_the_tokenizers():
-    assert batches.PAD == tokens.PAD
+    assert padding.PAD == tokens.PAD
 
 
 def test_ragged_arrays_are_padded_at_the_end():

@@ -5,15 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from seqray.cli.common.argument_types import AutoOrPositiveInt, Threads
 from seqray.cli.common.arguments import Options, option
-from seqray.cli.common.processors import use_threads
+from seqray.cli.common.processors import count_threads, has_gpu_device, use_threads
 from seqray.core import InputError, OtherLettersError
 
 if TYPE_CHECKING:
     from seqray.modelfile import TrainedModel
+
+Engine = Literal["auto", "torch", "onnx", "openvino"]
 
 MODEL_HELP = "a shipped model (see 'seqray models') or a model file"
 MOST_NAMED = 3  # models in an error
@@ -67,9 +70,10 @@ class PrecisionOptions(BatchOptions):
 class EngineOptions(PrecisionOptions):
     """The same, and with which library."""
 
-    engine: Literal["torch", "onnx", "openvino"] = option(
+    engine: Engine = option(
         "--engine",
-        "library that computes; others need an extra: pip install 'seqray[onnx]' or 'seqray[openvino]'",
+        "library that computes; auto: the fastest installed one; others than torch need an extra: "
+        "pip install 'seqray[onnx]' or 'seqray[openvino]'",
         "torch",
     )
 
@@ -102,30 +106,66 @@ def open_model(
     ModelFileError
         As `seqray.modelfile.load_model`.
     """
-    from seqray.modelfile import load_model, locate_model
+    from seqray.modelfile import locate_model
 
-    locate_model(options.model)  # a misspelled name is reported before torch is loaded
-    import torch
-
-    from seqray.models import torch_device
-
-    threads = use_threads(computing.threads)
-    engine = computing.engine if isinstance(computing, EngineOptions) else "torch"
-    on_cpu = engine != "torch" and computing.device == "auto"
-    device = "cpu" if on_cpu else torch_device(computing.device)
-    model = load_model(options.model, options.backbone).to(device)
+    path = locate_model(options.model)  # a misspelled name is reported before torch is loaded
+    engine = _engine_without_torch(options, computing, path)
+    model, threads = _open_torch(options, computing) if engine is None else _open(path, computing, engine)
     if not (locators if model.is_locator else alignments):
         model.check_reads_sequences()
     if options.context not in (AUTO, NO_CONTEXT):
         model = model.with_context(options.context)
     if verbose:
-        about = f"model {model.card.name} sha256:{model.sha256}, torch {torch.__version__}"
+        about = f"model {model.card.name} sha256:{model.sha256}, {model.engine or _torch_version()}"
         print(f"seqray: {about}, {threads} threads, {model.device}", file=sys.stderr)
+    return model
+
+
+def _engine_without_torch(options: ModelOptions, computing: DeviceOptions, path: Path) -> Engine | None:
+    """The engine, if it needs no torch to find out that it computes; else None."""
+    if not isinstance(computing, EngineOptions) or computing.engine == "torch" or options.backbone:
+        return None
+    if computing.device != "cpu" and (computing.device != "auto" or has_gpu_device()):
+        return None
+    if computing.engine != "auto":
+        return computing.engine
+    from seqray.inference import choose_engine
+    from seqray.modelfile import read_card
+
+    found = choose_engine(read_card(path), computing.precision)
+    return None if found == "torch" else found
+
+
+def _open(path: Path, computing: DeviceOptions, engine: Engine) -> tuple[TrainedModel, int]:
+    """The model and the number of threads, without torch."""
+    from seqray.inference import open_with_engine
+
+    precision = computing.precision if isinstance(computing, EngineOptions) else "fp32"
+    threads = count_threads(computing.threads)
+    return open_with_engine(path, engine, precision, threads), threads
+
+
+def _open_torch(options: ModelOptions, computing: DeviceOptions) -> tuple[TrainedModel, int]:
+    """The model and the number of threads; by another engine where one was asked for."""
+    from seqray.modelfile import load_model
+    from seqray.models import torch_device
+
+    threads = use_threads(computing.threads)
+    engine = computing.engine if isinstance(computing, EngineOptions) else "torch"
+    on_cpu = engine not in ("auto", "torch") and computing.device == "auto"
+    device = "cpu" if on_cpu else torch_device(computing.device)
+    model = load_model(options.model, options.backbone).to(device)
     if engine == "torch" or not isinstance(computing, EngineOptions):
-        return model
+        return model, threads
     from seqray.inference import with_engine
 
-    return with_engine(model, engine, computing.precision)
+    return with_engine(model, engine, computing.precision), threads
+
+
+def _torch_version() -> str:
+    import torch
+
+    return f"torch {torch.__version__}"
 
 
 @contextmanager
@@ -168,4 +208,6 @@ def provenance(command: Sequence[str], model: TrainedModel, facts: Mapping[str, 
     """
     from seqray.io.tables import describe_alphabet, provenance_lines
 
-    return provenance_lines(command, model.card.name, model.sha256, describe_alphabet(model.alphabet), facts)
+    engine = {"engine": model.engine} if model.engine else {}
+    alphabet = describe_alphabet(model.alphabet)
+    return provenance_lines(command, model.card.name, model.sha256, alphabet, {**facts, **engine})

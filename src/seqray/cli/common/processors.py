@@ -40,6 +40,18 @@ def use_threads(asked: int | None) -> int:
     return asked or default
 
 
+def count_threads(asked: int | None) -> int:
+    """Return the number of threads of a run that does not load torch, by the same rule."""
+    named = (os.environ.get(name, "").split(",")[0].strip() for name in _COUNT)
+    return asked or next((int(n) for n in named if n.isdecimal() and int(n)), free_processors())
+
+
+def has_gpu_device(root: Path = Path("/")) -> bool:
+    """Whether the machine may have a GPU that torch can use; found without torch, by its device files."""
+    devices = root / "dev"  # NVIDIA's, AMD's and those of WSL
+    return any(devices.glob("nvidia*")) or (devices / "kfd").exists() or (devices / "dxg").exists()
+
+
 def free_processors(root: Path = Path("/")) -> int:
     """Number of processors that this process may use: its affinity, and the CPU quota of its cgroups.
 

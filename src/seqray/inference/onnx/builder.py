@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
-from torch import Tensor, nn
+
+from seqray.inference.onnx.member import Array
 
 _END = np.iinfo(np.int64).max
+_EPSILON = 1e-5  # of a layer norm, torch's default
 
 
 class Builder:
@@ -20,7 +22,7 @@ class Builder:
         self.constants: dict[tuple[Any, ...], onnx.TensorProto] = {}
 
     def constant(self, value: Any, dtype: Any = np.float32) -> str:
-        array = value.detach().cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
+        array = np.asarray(value)
         array = np.ascontiguousarray(array.astype(dtype)).reshape(array.shape)
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self.constants:
@@ -58,7 +60,7 @@ class Builder:
         """Add an axis of length 1."""
         return self.op("Unsqueeze", x, self.integers(axis))
 
-    def linear(self, x: str, weight: Tensor, bias: Tensor) -> str:
+    def linear(self, x: str, weight: Array, bias: Array) -> str:
         """x Wᵀ + b.
 
         Parameters
@@ -70,9 +72,18 @@ class Builder:
         """
         return self.op("Add", self.op("MatMul", x, self.constant(weight.T)), self.constant(bias))
 
-    def norm(self, x: str, layer: nn.LayerNorm) -> str:
-        weights = (self.constant(layer.weight), self.constant(layer.bias))
-        return self.op("LayerNormalization", x, *weights, axis=-1, epsilon=layer.eps)
+    def norm(self, x: str, weight: Array, bias: Array) -> str:
+        """Layer norm over the last axis.
+
+        Parameters
+        ----------
+        x
+            Name of the value, (..., D).
+        weight, bias
+            (D,) each.
+        """
+        weights = (self.constant(weight), self.constant(bias))
+        return self.op("LayerNormalization", x, *weights, axis=-1, epsilon=_EPSILON)
 
     def activation(self, x: str, name: str) -> str:
         if name == "relu":
@@ -84,7 +95,7 @@ class Builder:
         """(B, N, D) to (B, D, N), or back."""
         return self.op("Transpose", x, perm=[0, 2, 1])
 
-    def merge(self, x: str, stride: int, weight: Tensor, bias: Tensor | None = None) -> str:
+    def merge(self, x: str, stride: int, weight: Array, bias: Array | None = None) -> str:
         """Map each ``stride`` neighbors to one token: (B, T, D).
 
         Parameters

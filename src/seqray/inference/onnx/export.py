@@ -7,12 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
-from seqray.core import Card, ConfigError, InputError, ModelFileError, card_to_json, missing_package
+from seqray.core import (
+    Bools,
+    Card,
+    ConfigError,
+    InputError,
+    Ints,
+    ModelFileError,
+    card_to_json,
+    missing_package,
+)
 from seqray.io import open_output
 from seqray.modelfile import SELF_TEST_TOLERANCE, TrainedModel
-from seqray.models import collate
+from seqray.models import pad_arrays
 from seqray.models.tokenizers import CLS, FIRST_LETTER, PAD, UNK, make_tokenizer
 
 if TYPE_CHECKING:
@@ -141,9 +149,9 @@ def check_graph(model: TrainedModel, content: bytes) -> float:
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     largest = 0.0
     for tokens, mask in _check_batches(model):
-        expected = model.logits(tokens.to(model.device), mask.to(model.device)).cpu().numpy()
-        [found] = session.run(["logits"], {"tokens": tokens.numpy(), "mask": mask.numpy()})
-        difference = np.abs(found - expected)
+        expected = model.array_logits(tokens, mask)
+        [found] = session.run(["logits"], {"tokens": tokens, "mask": mask})
+        difference = np.abs(np.asarray(found) - expected)
         if not (difference <= SELF_TEST_TOLERANCE * (1 + np.abs(expected))).all():
             raise ModelFileError(
                 f"model '{model.card.name}' can't be exported: the graph differs by {difference.max():.3g}"
@@ -152,7 +160,7 @@ def check_graph(model: TrainedModel, content: bytes) -> float:
     return largest
 
 
-def _check_batches(model: TrainedModel) -> list[tuple[torch.Tensor, torch.Tensor]]:
+def _check_batches(model: TrainedModel) -> list[tuple[Ints, Bools]]:
     """Tokens and masks: each sequence of the self-test alone, and all of them with shorter ones, padded."""
     sequences = [str(s) for s in model.card.self_test.get("sequences", ())]
     contexts = [*model.card.self_test.get("contexts", ()), *[None] * len(sequences)][: len(sequences)]
@@ -165,8 +173,7 @@ def _check_batches(model: TrainedModel) -> list[tuple[torch.Tensor, torch.Tensor
         model.with_context(None).tokenizer.encode_codes(rng.integers(0, count + 1, n).astype(np.uint8))
         for n in lengths
     ]
-    batches = [collate([row]) for row in rows] + [collate(rows + drawn)]
+    padded = [pad_arrays(batch) for batch in (*([row] for row in rows), rows + drawn)]
     return [
-        (b.tokens, torch.ones_like(b.tokens, dtype=torch.bool) if b.masks[0] is None else b.masks[0])
-        for b in batches
+        (tokens, np.ones(tokens.shape, dtype=bool) if mask is None else mask) for tokens, (mask,) in padded
     ]

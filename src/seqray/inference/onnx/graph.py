@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
-import torch
 from onnx import TensorProto, helper
 
 from seqray.calibration import IsotonicMap
+from seqray.core import ConfigError
 from seqray.inference.onnx.builder import Builder
-from seqray.inference.onnx.embedding import embed, longest
+from seqray.inference.onnx.embedding import embed
+from seqray.inference.onnx.member import Member
 from seqray.inference.onnx.pooling import pool
 from seqray.modelfile import TrainedModel
-from seqray.models import Block, MultiHeadAttention, SequenceTransformer, rotary_angles
 
 OPSET, IR_VERSION = 17, 8  # read by ONNX Runtime from 1.12 on
+_CLS_ONLY = ("cls",)
 _MASKED = -1e9  # added to the score of a padded key: its weight is exactly 0
+_MOST_POSITIONS = 1 << 26  # values of their table: a file must not decide how much memory a graph takes
 _STEEPEST = 36.0  # log-odds beyond which a probability is 1 in float64, see seqray.calibration.isotonic
 
 
@@ -39,12 +41,24 @@ def make_graph(model: TrainedModel, *, masked: bool = True) -> onnx.ModelProto:
     onnx.ModelProto
         Inputs ``tokens`` (batch, length) int64 and ``mask`` (batch, length) bool, True at real tokens.
         Outputs ``logits`` (batch, K), as `TrainedModel.logits` gives, and ``probabilities`` (batch, K).
+
+    Raises
+    ------
+    ModelFileError
+        The weights do not fit the card.
+    ConfigError
+        The model reads inputs too long for a graph.
     """
     g = Builder()
     members = []
-    for network in model.networks:
-        assert isinstance(network, SequenceTransformer)  # see seqray.inference.onnx.require_graph
-        logits = _network(g, network, "tokens", "mask" if masked else None)
+    for arrays in model.arrays():
+        net = Member(model.card.model, arrays)
+        if net.longest * model.card.model.d_model > _MOST_POSITIONS:
+            raise ConfigError(
+                f"model '{model.card.name}' reads inputs too long for a graph", remedy="use the engine torch"
+            )
+        logits = _network(g, net, "tokens", "mask" if masked else None)
+        net.check_all_read()
         members.append(g.op("LogSoftmax", logits, axis=-1))
     total = members[0] if len(members) == 1 else g.op("Sum", *members)
     scale = 1 / (len(members) * model.card.temperature)
@@ -67,50 +81,54 @@ def make_graph(model: TrainedModel, *, masked: bool = True) -> onnx.ModelProto:
     )
 
 
-def _network(g: Builder, net: SequenceTransformer, tokens: str, mask: str | None) -> str:
+def _network(g: Builder, net: Member, tokens: str, mask: str | None) -> str:
     """Logits (B, K) of one member."""
     x, keys = embed(g, net, tokens, mask)
-    cls_only = net.pooling.cls_only
+    cls_only = net.config.pooling == _CLS_ONLY
     bias = None
     if keys is not None:  # (B, T) -> (B, 1, 1, T)
         bias = g.op("Where", keys, g.constant(0.0), g.constant(_MASKED))
         bias = g.op("Unsqueeze", bias, g.integers(1, 2))
-    for number, block in enumerate(net.blocks, start=1):
-        if not isinstance(block, Block):
-            raise TypeError(f"no graph for {type(block).__name__}")
-        x = _block(g, net, block, x, bias, cls_only=cls_only and number == len(net.blocks))
-    return g.linear(
-        g.norm(pool(g, net.pooling, x, keys), net.head.norm), net.head.linear.weight, net.head.linear.bias
-    )
+    last = net.config.layers - 1
+    for number in range(last + 1):
+        x = _block(g, net, f"blocks.{number}", x, bias, cls_only=cls_only and number == last)
+    pooled, width = pool(g, net, x, keys), net.pooled
+    normed = g.norm(pooled, net("head.norm.weight", width), net("head.norm.bias", width))
+    return _linear(g, net, "head.linear", normed, net.config.classes, width)
 
 
-def _block(
-    g: Builder, net: SequenceTransformer, block: Block, x: str, bias: str | None, *, cls_only: bool
-) -> str:
+def _norm(g: Builder, net: Member, name: str, x: str) -> str:
+    width = net.config.d_model
+    return g.norm(x, net(f"{name}.weight", width), net(f"{name}.bias", width))
+
+
+def _linear(g: Builder, net: Member, name: str, x: str, outputs: int, inputs: int | None = None) -> str:
+    """x Wᵀ + b; from the width of the model if no other is given."""
+    weight = net(f"{name}.weight", outputs, inputs or net.config.d_model)
+    return g.linear(x, weight, net(f"{name}.bias", outputs))
+
+
+def _block(g: Builder, net: Member, name: str, x: str, bias: str | None, *, cls_only: bool) -> str:
     """(B, T, D) to (B, T, D), or (B, 1, D)."""
-    attended = _attention(g, net, block.attention, g.norm(x, block.attention_norm), bias, cls_only)
+    width, inner = net.config.d_model, net.config.d_ff or 4 * net.config.d_model
+    normed = _norm(g, net, f"{name}.attention_norm", x)
+    attended = _attention(g, net, f"{name}.attention", normed, bias, cls_only)
     x = g.op("Add", g.slice(x, 1, 0, 1) if cls_only else x, attended)
-    up, down = block.feed_forward.up, block.feed_forward.down
-    hidden = g.linear(g.norm(x, block.feed_forward_norm), up.weight, up.bias)
-    hidden = g.activation(hidden, net.config.activation)
-    return g.op("Add", x, g.linear(hidden, down.weight, down.bias))
+    hidden = _norm(g, net, f"{name}.feed_forward_norm", x)
+    hidden = g.activation(_linear(g, net, f"{name}.feed_forward.up", hidden, inner), net.config.activation)
+    return g.op("Add", x, _linear(g, net, f"{name}.feed_forward.down", hidden, width, inner))
 
 
-def _attention(
-    g: Builder,
-    net: SequenceTransformer,
-    layer: MultiHeadAttention,
-    x: str,
-    bias: str | None,
-    cls_only: bool,
-) -> str:
+def _attention(g: Builder, net: Member, name: str, x: str, bias: str | None, cls_only: bool) -> str:
     """softmax(Q Kᵀ / √E + mask) V, heads concatenated, times W_O: (B, Lq, D)."""
-    heads, groups, width = layer.heads, layer.kv_heads, layer.head_width
+    config = net.config
+    heads, groups, width = config.heads, config.kv_heads or config.heads, config.d_model // config.heads
     begin = [0, heads * width, (heads + groups) * width, (heads + 2 * groups) * width]
+    weight, offset = net(f"{name}.qkv.weight", begin[-1], config.d_model), net(f"{name}.qkv.bias", begin[-1])
     q, k, v = (
         g.op(
             "Reshape",
-            g.linear(source, layer.qkv.weight[start:end], layer.qkv.bias[start:end]),
+            g.linear(source, weight[start:end], offset[start:end]),
             g.integers(0, -1, count, width),
         )
         for source, count, start, end in zip(
@@ -121,7 +139,7 @@ def _attention(
             strict=True,
         )
     )  # (B, T, H, E) each
-    if net.config.positions == "rotary":
+    if config.positions == "rotary":
         k = _rotate(g, net, k)
         q = q if cls_only else _rotate(g, net, q)  # the first token is at 0, which rotates nothing
     if groups < heads:
@@ -134,14 +152,14 @@ def _attention(
     scores = scores if bias is None else g.op("Add", scores, bias)
     output = g.op("MatMul", g.op("Softmax", scores, axis=-1), v)  # (B, H, Lq, E)
     output = g.op("Reshape", g.op("Transpose", output, perm=[0, 2, 1, 3]), g.integers(0, -1, heads * width))
-    return g.linear(output, layer.out.weight, layer.out.bias)
+    return _linear(g, net, f"{name}.out", output, config.d_model)
 
 
-def _rotate(g: Builder, net: SequenceTransformer, x: str) -> str:
+def _rotate(g: Builder, net: Member, x: str) -> str:
     """Rotate pairs of features of (B, T, H, E) by the angles of their positions."""
     width = net.config.d_model // net.config.heads
-    angles = rotary_angles(torch.arange(longest(net)), width)  # (1, 1, T, E/2) each
-    cos, sin = (g.slice(g.constant(one.reshape(-1, 1, width // 2)), 0, 0, g.size(x, 1)) for one in angles)
+    angles = net.angles(width)[:, None]  # (T, 1, E/2)
+    cos, sin = (g.slice(g.constant(one), 0, 0, g.size(x, 1)) for one in (np.cos(angles), np.sin(angles)))
     even, odd = (g.slice(x, 3, start, step=2) for start in (0, 1))
     rotated = (
         g.op("Sub", g.op("Mul", even, cos), g.op("Mul", odd, sin)),

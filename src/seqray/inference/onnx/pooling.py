@@ -5,20 +5,20 @@ from __future__ import annotations
 from onnx import TensorProto
 
 from seqray.inference.onnx.builder import Builder
-from seqray.models import Pooling
+from seqray.inference.onnx.member import Member
 
 _LOWEST = -1e30  # below any state
 
 
-def pool(g: Builder, pooling: Pooling, states: str, mask: str | None) -> str:
+def pool(g: Builder, net: Member, states: str, mask: str | None) -> str:
     """Final states (B, T, D), CLS first, to (B, P D).
 
     Parameters
     ----------
     g
         Builder of the graph.
-    pooling
-        Which parts.
+    net
+        Network to export.
     states
         Name of the final states.
     mask
@@ -28,7 +28,7 @@ def pool(g: Builder, pooling: Pooling, states: str, mask: str | None) -> str:
     first = g.op("Squeeze", g.slice(states, 2, 0, 1), g.integers(2))  # (B, T)
     real = g.slice(mask if mask is not None else g.op("Equal", first, first), 1, 1)
     found = []
-    for part in pooling.parts:
+    for part in net.config.pooling:
         if part == "cls":
             found.append(g.op("Squeeze", g.slice(states, 1, 0, 1), g.integers(1)))
         elif part == "mean":
@@ -37,7 +37,7 @@ def pool(g: Builder, pooling: Pooling, states: str, mask: str | None) -> str:
             shown = g.op("Where", g.unsqueeze(real, 2), letters, g.constant(_LOWEST))
             found.append(g.op("ReduceMax", shown, axes=[1], keepdims=0))
         else:
-            found += [_mean(g, letters, near) for near in _ends(g, real, pooling.reach)]
+            found += [_mean(g, letters, near) for near in _ends(g, real, net.reach)]
     return found[0] if len(found) == 1 else g.op("Concat", *found, axis=1)
 
 

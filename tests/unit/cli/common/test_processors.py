@@ -10,7 +10,14 @@ import pytest
 import torch
 
 from seqray.cli.common import processors
-from seqray.cli.common.processors import SLEEP, free_processors, let_waiting_threads_sleep, use_threads
+from seqray.cli.common.processors import (
+    SLEEP,
+    count_threads,
+    free_processors,
+    has_gpu_device,
+    let_waiting_threads_sleep,
+    use_threads,
+)
 
 SPIN = (*SLEEP, "GOMP_SPINCOUNT")
 
@@ -102,6 +109,32 @@ def test_threads_are_those_asked_for_or_the_free_processors(
         monkeypatch.setenv(name, value)
     assert use_threads(asked) == expected
     assert torch_threads[-1] == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "environment", "expected"),
+    [
+        (None, {}, 4),
+        (3, {"OMP_NUM_THREADS": "6"}, 3),
+        (None, {"OMP_NUM_THREADS": "6"}, 6),
+        (None, {"OMP_NUM_THREADS": "5,2"}, 5),
+        (None, {"OMP_NUM_THREADS": "0", "MKL_NUM_THREADS": "7"}, 7),
+        (None, {"OMP_NUM_THREADS": "many"}, 4),
+    ],
+)
+def test_threads_are_counted_without_torch(monkeypatch, asked, environment, expected):
+    monkeypatch.setattr(processors, "free_processors", lambda: 4)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert count_threads(asked) == expected
+
+
+@pytest.mark.parametrize(("names", "expected"), [((), False), (("nvidia0",), True), (("kfd",), True)])
+def test_a_gpu_is_seen_by_its_device_file(tmp_path, names, expected):
+    (tmp_path / "dev").mkdir()
+    for name in ("null", *names):
+        (tmp_path / "dev" / name).touch()
+    assert has_gpu_device(tmp_path) is expected
 
 
 def test_the_runtime_of_torch_reads_that_its_threads_shall_sleep():
