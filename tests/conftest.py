@@ -27,6 +27,17 @@ from seqray.models.tokenizers.sequence import CharacterTokenizer
 settings.register_profile("seqray", deadline=None, database=None)
 settings.load_profile("seqray")
 
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect tests of a GPU where there is none."""
+    if torch.cuda.is_available():
+        return
+    unseen = [item for item in items if item.get_closest_marker("gpu")]
+    if unseen:
+        config.hook.pytest_deselected(items=unseen)
+        items[:] = [item for item in items if item not in unseen]
+
+
 WINDOW, SITE = 20, 12
 
 

@@ -1,0 +1,48 @@
+"""``benchmarks/gpu.py``, with the CPU in place of a GPU."""
+
+from __future__ import annotations
+
+import torch
+
+import gpu
+
+
+def test_without_a_gpu_it_says_so_and_writes_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr("sys.argv", ["benchmarks/gpu.py", "--out", str(tmp_path / "gpu.tsv")])
+    assert gpu.main() == 3
+    assert capsys.readouterr().err == "gpu.py: torch sees no GPU here; nothing was measured\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_device_agrees_with_itself_and_bf16_does_not(tiny_model_file):
+    rows = {(row[1], row[3]): float(row[5]) for row in gpu.equality(str(tiny_model_file), "cpu", 50)}
+    assert [rows[what, "fp32"] for what in ("difference", "other digits", "other calls")] == [0, 0, 0]
+    assert 0 < rows["difference", "bf16"] < 0.1
+    assert rows["other digits", "bf16"] > 0.5
+
+
+def test_scan_rollout_and_training_are_timed(tiny_model_file):
+    rows = list(gpu.speeds(str(tiny_model_file), "cpu", 1))
+    assert [(row[1], row[3], row[6]) for row in rows] == [
+        (what, precision, "sequences/s")
+        for precision in ("fp32", "bf16")
+        for what in ("scan", "rollout", "train")
+    ]
+    assert all(float(row[5]) > 0 for row in rows)
+
+
+def test_a_step_of_training_lowers_the_loss(tiny_model):
+    codes = gpu.random_codes(tiny_model, 4)
+    tokens = torch.from_numpy(tiny_model.tokenizer.encode_codes(codes))
+    before = [parameter.clone() for parameter in tiny_model.networks[0].parameters()]
+    step = gpu.training(tiny_model, tokens, "fp32")
+    losses = [step() for _ in range(20)]
+    assert losses[-1] < losses[0]
+    after = tiny_model.networks[0].parameters()  # the model itself stays as it is
+    assert all(torch.equal(old, new) for old, new in zip(before, after, strict=True))
+
+
+def test_memory_is_told_of_a_gpu_alone():
+    rate, megabytes = gpu.timed(lambda: None, 8, torch.device("cpu"), 3)
+    assert (rate > 0, megabytes) == (True, None)
