@@ -1,0 +1,64 @@
+"""What one record costs: CPU seconds of ``predict`` and ``scan``, beside those of ``import torch``.
+
+    python benchmarks/start.py --rounds 5
+
+Each command runs in a process of its own, all in turn; a figure is the median of the rounds, after one round
+that is not counted. ``times_torch`` divides it by that of ``import torch``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+from machine import ROOT, describe, run
+from seqray.io import open_output
+
+ENGINES = ("torch", "onnx", "openvino")
+IMPORT = "import torch"
+
+
+def commands(folder: Path, model: str) -> dict[str, list[str]]:
+    """Arguments of Python, by what is measured."""
+    record = folder / "one.fa"
+    record.write_text(f">one\n{'ACGTTGCATA' * 8}C\n")
+    made = {IMPORT: ["-c", IMPORT]}
+    for verb, more in (("predict", []), ("scan", ["--null-mb", "0"])):
+        words = ["-m", "seqray", verb, str(record), "--model", model, "--quiet", *more]
+        for engine in ENGINES:
+            made[f"{verb} --engine {engine}"] = [
+                *words,
+                *("--engine", engine, "--out", str(folder / "out.tsv")),
+            ]
+    return made
+
+
+def main() -> None:
+    """Measure all, and write the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--model", default="ecoli-promoter")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "start.tsv")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        turns = commands(Path(name), arguments.model)
+        seconds: dict[str, list[float]] = {what: [] for what in turns}
+        for _ in range(1 + arguments.rounds):
+            for what, words in turns.items():
+                seconds[what].append(run([sys.executable, *words]).cpu)
+    medians = {what: statistics.median(values[1:]) for what, values in seconds.items()}
+    lines = [f"# {line}" for line in describe(["start.py", *sys.argv[1:]])]
+    lines += [f"# one record of 81 letters; medians of {arguments.rounds} rounds", "what\tcpu_s\ttimes_torch"]
+    lines += [f"{what}\t{value:.2f}\t{value / medians[IMPORT]:.2f}" for what, value in medians.items()]
+    with open_output(arguments.out) as handle:
+        handle.write(("\n".join(lines) + "\n").encode())
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
