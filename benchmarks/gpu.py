@@ -114,7 +114,7 @@ def training(model: TrainedModel, tokens: torch.Tensor, precision: Precision) ->
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        return float(loss)
+        return float(loss.detach())
 
     return step
 
