@@ -9,6 +9,8 @@ from seqray.io.tracks import AnnotatedFeature
 Family = list[AnnotatedFeature]
 """What is transcribed, then the features that describe it, up to the gene."""
 
+DEEPEST = 10
+"""Most features of a family: a file may name parents without end, or thousands of genes alike."""
 _MESSENGERS = ("mRNA", "transcript", "primary_transcript")
 
 
@@ -30,12 +32,16 @@ def families_of(features: Sequence[AnnotatedFeature]) -> Iterator[Family]:
         if is_locus(locus.kind):
             for key in _keys(locus):
                 loci.setdefault(key, []).append(locus)
-    described: set[int] = set()
+    described, met = set[int](), set[tuple[str, str]]()
     for feature in features:
         if not is_locus(feature.kind) and feature.kind not in _MESSENGERS:
             family = _with_parents(feature, parents)
             if not is_locus(family[-1].kind):
-                family += next((loci[key] for key in _keys(feature) if key in loci), [])
+                key = next((key for key in _keys(feature) if key in loci), None)
+                if key is not None:
+                    family += loci[key][:DEEPEST]
+                    described.update(map(id, loci[key] if key not in met else ()))
+                    met.add(key)
             described.update(map(id, family))
             yield family
     yield from ([one] for one in features if is_locus(one.kind) and id(one) not in described)
@@ -55,8 +61,9 @@ def _keys(feature: AnnotatedFeature) -> Iterator[tuple[str, str]]:
 def _with_parents(feature: AnnotatedFeature, parents: Mapping[str, AnnotatedFeature]) -> Family:
     """A feature, the parent that its file names, and so on; the first of several parents."""
     family = [feature]
-    while parent := parents.get(family[-1].attributes.get("Parent", "").split(",")[0]):
-        if any(parent is one for one in family):
+    while len(family) < DEEPEST:
+        parent = parents.get(family[-1].attributes.get("Parent", "").split(",")[0])
+        if parent is None or any(parent is one for one in family):
             break
         family.append(parent)
     return family

@@ -56,6 +56,7 @@ class KmerCounter:
         for record in records:
             self.add(record.sequence)
             yield record
+            del record  # else it is in memory while the next one is read
 
     def add(self, sequence: str) -> None:
         """Count the 4-mers of one sequence."""

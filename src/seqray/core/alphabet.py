@@ -80,7 +80,8 @@ class Alphabet:
         Parameters
         ----------
         text
-            Letters without white space. One ``*`` at the end of a protein is dropped.
+            Letters without white space. One ``*`` at the end of a protein is dropped, unless it is
+            all there is.
         where
             File and record, for the error.
 
@@ -98,7 +99,7 @@ class Alphabet:
     def normalize_bytes(self, data: bytes, where: str = "") -> bytes:
         """`normalize` for letters that are bytes already; large sequences save two copies."""
         folded = data.translate(self._table("_fold"))
-        if self.name == "protein" and folded.endswith(b"*"):
+        if self.name == "protein" and folded.endswith(b"*") and len(folded) > 1:
             folded = folded[:-1]
         plain = self.letters if self.name == "protein" else self.letters + "N"
         other = folded.translate(None, plain.encode())

@@ -107,6 +107,7 @@ class BackboneConfig:
     width: int = 0
 
     def __post_init__(self) -> None:
+        require(self.path.isprintable(), "model.backbone.path", "is no name of a directory")
         require(1 <= self.rank <= 1024, "model.backbone.rank", "lies between 1 and 1024")
         require(0 < self.alpha < math.inf, "model.backbone.alpha", "is above 0")
         require(all(self.targets), "model.backbone.targets", "are names, none of them empty")

@@ -23,14 +23,27 @@ from seqray.core.errors import ConfigError
 T = TypeVar("T")
 
 
+LARGEST = 2**63
+"""No whole number in settings or cards is larger: Python refuses to print those of thousands of digits."""
+
+
 class _Loader(yaml.SafeLoader):
     """Plain data without aliases: with them a short text can mean any amount of data, or endless data."""
+
+    def construct_yaml_int(self, node: Any) -> int:
+        value = super().construct_yaml_int(node)
+        if abs(value) >= LARGEST:
+            raise yaml.YAMLError("a whole number has more than 64 bits")
+        return value
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             event = self.peek_event()
             raise yaml.YAMLError(f"'*{event.anchor}' is an alias: write its value out")
         return super().compose_node(parent, index)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
 
 
 def parse_yaml(text: str) -> Any:
@@ -154,7 +167,7 @@ def _is_text(value: Any) -> bool:
 
 def _is_number(value: Any) -> bool:
     if isinstance(value, int):  # booleans, too
-        return abs(value) < 2**63
+        return abs(value) < LARGEST
     return value is None or (isinstance(value, float) and math.isfinite(value))
 
 

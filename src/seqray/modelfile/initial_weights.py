@@ -112,7 +112,7 @@ def load_pretrained(path: str | Path) -> InitialWeights:
         raise ModelFileError(
             "holds no pre-trained weights", where=where, remedy="give a file that seqray pretrain wrote"
         ) from None
-    except (SafetensorError, OSError, ValueError) as error:
+    except (SafetensorError, OSError, RecursionError, ValueError) as error:
         raise ModelFileError(f"can't be read ({str(error).splitlines()[0]})", where=where) from None
     try:
         if header.get("format", 0) > FORMAT:
@@ -144,7 +144,7 @@ def is_pretrained(path: str | Path) -> bool:
     try:
         with safe_open(str(path), framework="pt") as file:
             return PRETRAINED_KEY in (file.metadata() or {})
-    except (SafetensorError, OSError):
+    except (SafetensorError, OSError, ValueError):  # also of a name that is not UTF-8
         return False
 
 

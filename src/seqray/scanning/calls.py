@@ -64,7 +64,9 @@ class CallTable(Sequence[Call]):
         self._site.extend(site[order].tolist())
         self._minus.extend(minus[order].tolist())
         self._score.extend(np.concatenate([scores for _, _, scores, _ in strands])[order].tolist())
-        self._letters.append(np.concatenate([letters for _, _, _, letters in strands])[order])
+        letters = np.concatenate([letters for _, _, _, letters in strands])
+        if letters.size:  # those of a locator; an empty array for each contig adds up
+            self._letters.append(letters[order])
 
     @property
     def label(self) -> str:
@@ -82,7 +84,7 @@ class CallTable(Sequence[Call]):
 
         A locator's calls have those from `LETTERS_BEFORE` its site to `LETTERS_AFTER`, others none.
         """
-        return np.concatenate(self._letters) if self._letters else np.empty((0, 0), dtype=np.uint8)
+        return np.concatenate(self._letters) if self._letters else np.empty((len(self), 0), dtype=np.uint8)
 
     @property
     def contigs(self) -> dict[str, int]:

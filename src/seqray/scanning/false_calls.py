@@ -197,6 +197,7 @@ class BlockSampler:
         block, own = codes[start:end], None
         if genes is not None:
             own = cut_genes(genes, start, end, len(codes))
+            block = block.copy()  # a view would hold the letters of the whole contig
         else:
             keep = block != self._unknown
             if masked is not None:

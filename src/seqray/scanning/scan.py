@@ -64,6 +64,7 @@ def scan_sequences(
     with detector.running():
         for contig, windows in scanner.contigs(records):
             add_calls(calls, contig, windows, options, partial(pieces, contig, windows))
+            del windows  # else they are in memory while the next record is read
         null = scanner.null_scores()
     threshold = scanner.finder.threshold
     return finalize_scan(calls, null, scanner.counts, options, threshold, scanner.rule, scanner.annotation)

@@ -103,6 +103,7 @@ class Scanner:
             windows = self._open(contig, record)
             yield contig, windows
             self.counts.windows += windows.scored
+            del record, windows  # else they are in memory while the next record is read
         circles.check()
         if regions is not None:
             regions.check()

@@ -198,3 +198,9 @@ def test_letters_of_no_known_alphabet_are_refused():
         ANY_LETTERS.normalize("AC1")
     with pytest.raises(InputError, match="remove the gaps"):
         ANY_LETTERS.normalize("AC-")
+
+
+def test_a_stop_alone_is_no_protein():
+    assert PROTEIN.normalize("MK*") == "MK"
+    with pytest.raises(InputError, match=r"unknown letter '\*' at position 1"):
+        PROTEIN.normalize("*")

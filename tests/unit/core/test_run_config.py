@@ -13,7 +13,7 @@ import yaml
 from hypothesis import given, strategies as st
 
 from seqray.core.errors import ConfigError
-from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.core.model_config import BackboneConfig, ModelConfig, StemConfig
 from seqray.core.run_config import (
     AugmentConfig,
     DataConfig,
@@ -132,6 +132,8 @@ def test_a_wrong_key_or_type_is_named(mapping, message):
         (ModelConfig, {"tokenizer": "kmer", "k": 1}, "'model.k' lies between 2 and 8"),
         (ModelConfig, {"tokenizer": "kmer", "k": 3, "stem": StemConfig()}, "requires the character"),
         (ModelConfig, {"stem": StemConfig(kernels=(3, 5, 7))}, "must divide 'model.d_model'"),
+        (BackboneConfig, {"path": "a\0b"}, "'model.backbone.path' is no name of a directory"),
+        (BackboneConfig, {"path": "\ud800"}, "'model.backbone.path' is no name of a directory"),
         (StemConfig, {"kernels": ()}, "'stem.kernels' needs at least one width"),
         (StemConfig, {"kernels": (1_000_001,)}, "'stem.kernels' takes odd widths below 1024"),
         (StemConfig, {"kernels": (4,)}, "'stem.kernels' takes odd widths"),
@@ -199,6 +201,7 @@ def test_values_that_yaml_reads_as_text_or_whole_numbers_are_taken_as_fractions(
         (b"name: !!float x", "c.yaml: is not valid YAML ("),
         (b"name: &a [*a]", "c.yaml: is not valid YAML ('*a' is an alias: write its value out)"),
         (b"seed: " + b"9" * 5000, "c.yaml: is not valid YAML ("),
+        (b"seed: 0x" + b"f" * 5000, "c.yaml: is not valid YAML (a whole number has more than 64 bits)"),
         (b"name: " + b"[" * 5000, "c.yaml: is not valid YAML ("),
         (b"? [a]\n: 1", "c.yaml: is not valid YAML ("),
         (b"- 1", "c.yaml: 'the file' is not a mapping of settings"),

@@ -179,3 +179,11 @@ def test_a_cut_gene_begins_with_a_whole_codon():
         ("a", 10, 15, False, True),
         ("ring", 2, 15, True, True),
     ]
+
+
+def test_a_block_with_genes_does_not_hold_the_letters_of_its_contig():
+    codes, sampler = iid(10_000), BlockSampler(200, window=10, unknown=4, seed=0)
+    sampler.offer(codes, Intervals.merge([(500, 600)]), genes=())
+    [(_, _, block, _)] = sampler._held
+    assert block.tolist() == codes[500:600].tolist()
+    assert not np.shares_memory(block, codes)

@@ -147,6 +147,12 @@ def test_a_damaged_header_is_refused(tmp_path, header):
         load_pretrained(path)
 
 
+def test_a_header_nested_too_deep_is_refused(tmp_path):
+    save_file({"cls": torch.zeros(2)}, tmp_path / "w.safetensors", {"seqray_pretrained": "[" * 100_000})
+    with pytest.raises(ModelFileError, match="can't be read"):
+        load_pretrained(tmp_path / "w.safetensors")
+
+
 def test_weights_of_other_settings_than_they_claim_are_refused(tmp_path):
     path, config = tmp_path / "weights.safetensors", ModelConfig(d_model=16, layers=1, heads=2)
     save_pretrained(path, build_model(config), {})

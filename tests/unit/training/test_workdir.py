@@ -90,3 +90,13 @@ def test_members_may_be_left_out_and_added(tmp_path):
     WorkDir(tmp_path, MINE, ("p",), True).claim()
     with pytest.raises(InputError, match="held-out parts"):
         WorkDir(tmp_path, MINE, ("p", "q", "x"), True).claim()
+
+
+@pytest.mark.parametrize("content", ["[]", "1", "{", "[" * 100_000])
+def test_a_damaged_folder_is_refused(tmp_path, content):
+    work = WorkDir(tmp_path, MINE, ("p",), True)
+    work.claim()
+    for path in tmp_path.glob("*.json"):
+        path.write_text(content)
+    with pytest.raises(InputError, match="is damaged; start afresh with --no-resume"):
+        work.claim()

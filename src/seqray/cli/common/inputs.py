@@ -94,6 +94,7 @@ def _read_inputs(paths: Sequence[str], options: RecordOptions, read: Reader[Reco
                 for record in read(path, duplicates="keep" if several else options.duplicates):
                     name = ids.resolve(record.id, display_name(path)) if several else record.id
                     yield replace(record, id=name) if several else record
+                    del record  # else it is in memory while the next one is read
         except NoRecordsError as error:
             if not options.allow_empty:
                 allowed = "skips it" if several else "gives an empty output instead"

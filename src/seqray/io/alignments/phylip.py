@@ -97,11 +97,15 @@ def _interleaved(body: list[bytes], rows: int, strict: bool) -> Rows:
 
 def _sequential(body: list[bytes], columns: int, strict: bool) -> Rows:
     """A row continues until it has all its columns."""
-    found: Rows = []
+    found: list[tuple[bytes, list[bytes]]] = []
+    missing = 0
     for line in body:
-        if found and len(found[-1][1]) < columns:
-            name, letters = found[-1]
-            found[-1] = (name, letters + b"".join(line.split()))
+        if missing > 0:
+            letters = b"".join(line.split())
+            found[-1][1].append(letters)
         else:
-            found.append(_name_and_letters(line, strict))
-    return found
+            name, letters = _name_and_letters(line, strict)
+            found.append((name, [letters]))
+            missing = columns
+        missing -= len(letters)
+    return [(name, b"".join(pieces)) for name, pieces in found]

@@ -62,7 +62,8 @@ def _from_first_header(blocks: Iterator[bytes], where: str) -> Iterator[bytes]:
         more = next(blocks, None)
         if more is None:
             return
-        start = rest + more
+        # Of a comment that has not ended its first sign is enough, however long it is.
+        start = (rest[:1] if rest[:1] in (b";", b"#") else rest) + more
     yield rest[1:]
     yield from blocks
 
@@ -91,8 +92,8 @@ def _split(blocks: Iterator[bytes], where: str) -> Iterator[RawRecord]:
 
 def _record(pieces: list[bytes], number: int, where: str) -> RawRecord:
     """Join the pieces of a record, which begin after its ``>``, and empty the list."""
-    while b"\n" not in pieces[0] and len(pieces) > 1:
-        pieces[:2] = [pieces[0] + pieces[1]]
+    end = next((i for i, piece in enumerate(pieces) if b"\n" in piece), len(pieces) - 1)
+    pieces[: end + 1] = [b"".join(pieces[: end + 1])]
     header, _, pieces[0] = pieces[0].partition(b"\n")
     for i, piece in enumerate(pieces):  # in place, to avoid a third copy
         pieces[i] = piece.translate(None, _WHITE_SPACE)

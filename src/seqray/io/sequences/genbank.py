@@ -73,6 +73,7 @@ def parse_genbank(parse: Callable[[], Iterator[SeqRecord]], where: str) -> Itera
             try:
                 records = records or parse()
                 record = next(records, None)
+                len(record or ())  # which fails for a length that Python can't hold
             except BiopythonParserWarning as warning:
                 reason = str(warning).rstrip(".")
                 raise InputError(f"the GenBank record is cut off ({reason})", where=where) from None

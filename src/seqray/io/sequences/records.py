@@ -98,6 +98,7 @@ def validate_records(
         validated = SequenceRecord(identifier, folded.decode("ascii"), description, masks, circular)
         del folded
         yield validated
+        del validated  # else it is in memory while the next one is read
     if count == 0:
         raise NoRecordsError("contains no records", where=where)
     if unread.total() >= FEWEST_UNREAD and 2 * unread.total() > count:

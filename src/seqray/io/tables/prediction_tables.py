@@ -21,6 +21,7 @@ from seqray.io.tables.labeled import labeled_sequence
 
 TRUTH_COLUMNS = "id, label[, sequence, group, split, context]"
 _SHOWN = 3
+_MOST_ROWS = 100_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,14 +72,20 @@ def _read_parquet(path: str | Path) -> Table:
     with open_input(path) as handle:
         data = handle.read()
     try:
-        table = pq.read_table(pa.BufferReader(data))
+        file = pq.ParquetFile(pa.BufferReader(data))
+        parts = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
+        if sum(parts) != file.metadata.num_rows or sum(parts) > _MOST_ROWS:  # memory is taken for so many
+            raise ValueError("an impossible number of rows")
+        table = file.read()
         columns = {
             name: ["" if cell is None else str(cell) for cell in table[name].to_pylist()]
             for name in table.column_names
         }
     except pa.ArrowInvalid:
         raise InputError("is not Parquet", where=str(path)) from None
-    except (pa.ArrowException, OSError, UnicodeDecodeError, KeyError):  # as the damage happens to be
+    except MemoryError:
+        raise
+    except Exception:  # of many types: damage, and dates and numbers that Python can't hold
         raise InputError("is damaged Parquet", where=str(path), remedy="write it again") from None
     notes = (table.schema.metadata or {}).get(b"seqray", b"").decode("utf-8", "replace").splitlines()
     return Table(str(path), columns, tuple(notes), hashlib.sha256(data).hexdigest())
@@ -116,6 +123,8 @@ def read_labels(path: str | Path, alphabet: Alphabet) -> list[LabeledSequence]:
     """
     table = _read_text(path, header=("id", "label"))
     columns = {name.lower(): cells for name, cells in table.columns.items()}
+    if len(columns) < len(table.columns):
+        raise InputError("names a column twice, but for capitals", where=table.where)
     missing = [name for name in ("id", "label") if name not in columns]
     if missing:
         raise InputError(

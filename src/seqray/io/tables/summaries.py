@@ -20,7 +20,7 @@ _OF_FLOOR = ("mcc", "auroc")
 _OF_ALL_CLASSES = ("all", "macro")
 _SCANNED = re.compile(r"(\d+) sequences?, (\d+) letters,(?: (\d+) positions)?")
 _WRITE_AGAIN = "write it again with 'seqray evaluate'"
-_CALLED = re.compile(r"(\d+), (\d+(?:\.\d+)?(?:e[+-]?\d+)?) per ([Mk]b)")  # of a locator per kb
+_CALLED = re.compile(r"(\d{1,18}), (\d+(?:\.\d+)?(?:e[+-]?\d+)?) per ([Mk]b)")  # of a locator per kb
 _FALSE_CALLS = re.compile(r"(\S+) per Mb \(95 % interval (\S+) to (\S+?)\)")
 
 

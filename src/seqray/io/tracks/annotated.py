@@ -22,7 +22,7 @@ from seqray.io.files import open_input
 from seqray.io.pipes import display_name
 from seqray.io.sequences import GENBANK, GFF, detect_format, parse_genbank
 from seqray.io.tracks.gff3 import Gff3Row, parse_gff3_row, require_interval
-from seqray.io.tracks.lines import decoded_lines
+from seqray.io.tracks.lines import decoded_lines, is_position
 
 _FORMATS = "GenBank or GFF3"
 
@@ -197,7 +197,7 @@ def _read_gff3(handle: Iterable[bytes], name: str, wanted: Callable[[str], bool]
 
 def _stated_length(line: str) -> Iterator[tuple[str, int]]:
     words = line.split()
-    if words[0] == "##sequence-region" and len(words) == 4 and words[2] == "1" and words[3].isdigit():
+    if words[0] == "##sequence-region" and len(words) == 4 and words[2] == "1" and is_position(words[3]):
         yield unquote(words[1]), int(words[3])
 
 
@@ -239,7 +239,7 @@ def _from_gff3(rows: list[Gff3Row]) -> AnnotatedFeature:
 
 def _in_reading_order(rows: list[Gff3Row]) -> list[Gff3Row]:
     numbers = [row.attributes.get("part", "") for row in rows]
-    if all(number.isdigit() for number in numbers):  # as NCBI numbers the parts of trans-spliced genes
+    if all(map(is_position, numbers)):  # as NCBI numbers the parts of trans-spliced genes
         return [row for _, row in sorted(zip(map(int, numbers), rows, strict=True), key=lambda pair: pair[0])]
     strands = {row.strand for row in rows}
     if len(strands) > 1:

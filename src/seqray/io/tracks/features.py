@@ -104,7 +104,10 @@ def _parse_positions(data: bytes, name: str) -> list[Feature]:
 
 
 def _position(row: dict[str, str], where: str) -> Feature:
-    start = parse_position(next(row[column] for column in SITE_COLUMNS if column in row), where)
+    column = next((column for column in SITE_COLUMNS if column in row), None)
+    if column is None:  # the header had one between quotes, within another cell
+        raise InputError(f"has no column '{SITE_COLUMNS[0]}'", where=where, remedy=_POSITION_REMEDY)
+    start = parse_position(row[column], where)
     strand = parse_strand(row.get("strand", "") or ".", where)
     return Feature(row["contig"], start, start + 1, row.get("id", ""), strand, "TSS")
 

@@ -60,9 +60,14 @@ def decoded_lines(handle: Iterable[bytes], name: str) -> Iterator[tuple[str, str
             yield where, line
 
 
+def is_position(text: str) -> bool:
+    """Whether a text is a whole number of at most 18 digits, which are not those of any script."""
+    return re.fullmatch(r"[0-9]{1,18}", text) is not None
+
+
 def parse_position(text: str, where: str) -> int:
-    """A whole number of at most 18 digits."""
-    if not re.fullmatch(r"[0-9]{1,18}", text):
+    """The number that `is_position` tells; raises `InputError` for any other text."""
+    if not is_position(text):
         raise InputError(f"has '{text}' instead of a position", where=where)
     return int(text)
 

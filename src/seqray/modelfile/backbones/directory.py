@@ -81,7 +81,7 @@ def read_json(path: Path) -> Mapping[str, Any]:
     """Read a JSON object. Raises ConfigError for another content, or a file that can't be read."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, RecursionError, ValueError) as error:
         raise ConfigError(f"can't be read ({' '.join(str(error).split())})", where=str(path)) from None
     if not isinstance(content, Mapping):
         raise ConfigError("holds no JSON object", where=str(path))

@@ -419,3 +419,19 @@ def test_an_alignment_can_be_sent_to_another_process():
     copy = pickle.loads(pickle.dumps(made))
     assert texts(copy) == texts(made)
     assert (copy.id, copy.names, copy.metadata, copy.ss_cons) == ("a", ("q", "b"), {"TP": "x"}, "(.)")
+
+
+def test_columns_for_insertions_are_bounded_before_they_are_made(tmp_path, monkeypatch):
+    path = write(tmp_path / "x.a3m", ">q\nAC\n>a\nAuuuC\n>b\nACggg\n")  # 2 columns and 3 + 3 for insertions
+    monkeypatch.setattr("seqray.io.alignments.a3m._MOST_LETTERS", 24)
+    assert read_one(path, RNA, insertions="keep").codes.shape == (3, 8)
+    monkeypatch.setattr("seqray.io.alignments.a3m._MOST_LETTERS", 23)
+    with pytest.raises(InputError, match="would have 8 columns each; remove the insertions"):
+        read_one(path, RNA, insertions="keep")
+
+
+def test_rows_of_phylip_may_be_written_in_many_lines(tmp_path):
+    path = write(tmp_path / "x.phy", "2 6\na AC\nGU\nAC\nb\nACGUAC\n")
+    alignment = read_one(path, RNA)
+    assert alignment.names == ("a", "b")
+    assert alignment.codes[0].tolist() == alignment.codes[1].tolist()

@@ -35,8 +35,16 @@ def test_a_long_file_of_unique_ids_passes_and_the_first_repeat_does_not():
         ids.resolve("0")
 
 
+def test_the_table_of_ids_takes_at_most_twenty_two_bytes_for_each():
+    known = _HashSet()
+    for i in range(100_000):
+        known.add(str(i))
+    taken = sum(len(table._slots) - table._LONGEST for table in known._tables) * 8
+    assert 8 / 0.75 * 100_000 <= taken <= 2.1 * 8 / 0.75 * 100_000
+
+
 def test_ids_whose_hashes_are_made_to_crowd_are_still_told_apart(monkeypatch):
-    crowd = [f"{i:016x}" for i in range((1 << 64) - 3000, 1 << 64)]  # all have the last home slot
+    crowd = [f"{i:016x}" for i in range((1 << 64) - 192_000, 1 << 64, 64)]  # all have the last home slot
     crowd += [f"{i:016x}" for i in range(7, 1 << 40, 1 << 27)]  # and these the first, until the table grows
     monkeypatch.setattr(_HashSet, "_digest", staticmethod(lambda text: bytes.fromhex(text)[::-1]))
     known = _HashSet()

@@ -162,3 +162,8 @@ def test_damage_of_parquet_is_one_error(tmp_path, place):
         assert str(path) in str(error)  # noqa: PT017
     else:
         assert len(table) > 0
+
+
+def test_columns_that_differ_in_capitals_alone_are_one_twice(tmp_path):
+    with pytest.raises(InputError, match="names a column twice"):
+        read_labels(write(tmp_path, "id\tlabel\tID\na\tx\tb\n"), DNA)

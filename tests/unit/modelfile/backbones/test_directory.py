@@ -142,9 +142,10 @@ def test_other_directories_are_refused(copy, tmp_path):
     with pytest.raises(ConfigError, match="holds adapters of peft, not a whole encoder"):
         resolve_backbone(on(copy))
     (copy / "adapter_config.json").unlink()
-    (copy / "config.json").write_text("no json")
-    with pytest.raises(ConfigError, match=r"config\.json: can't be read"):
-        resolve_backbone(on(copy))
+    for text in ("no json", "[" * 100_000):
+        (copy / "config.json").write_text(text)
+        with pytest.raises(ConfigError, match=r"config\.json: can't be read"):
+            resolve_backbone(on(copy))
 
 
 def test_targets_of_lora_are_linear_maps(copy):
