@@ -19,7 +19,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-com
 SEQRAY := $(BIN)/seqray
 STARTED := $(shell date +%s)
 
-.PHONY: help demo test test-slurm lint types docs rerun package workflows bench models accuracy clean FORCE
+.PHONY: help demo test test-slurm fuzz lint types docs rerun package workflows bench models accuracy clean FORCE
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,13 @@ $(VENV)/demo.done: $(VENV)/torch.done pyproject.toml constraints.txt
 $(VENV)/test.done: $(VENV)/demo.done
 	@echo "installing what the tests need"
 	@$(PIP) -c constraints.txt -e '.[test]'
+	@touch $@
+
+$(VENV)/fuzz.done: $(VENV)/test.done
+	@echo "installing what fuzzing needs"
+	@$(PIP) -c constraints.txt -e '.[fuzz]' || { \
+		echo "make fuzz: atheris can't be installed here. It has wheels for Linux on x86-64; elsewhere it has to be" \
+			"built with clang and libFuzzer. No other target needs it, and make test reads all cases again." >&2; exit 1; }
 	@touch $@
 
 $(VENV)/dev.done: $(VENV)/test.done
@@ -128,6 +135,12 @@ bench: $(VENV)/test.done  ## measure speed; with SEQRAY_DATA set, also the scan 
 test: $(VENV)/test.done  ## run all tests
 	@OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 	@OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest --doctest-modules src/seqray
+
+# For Linux on x86-64. Findings lie in .fuzz/findings; a second call goes on with the corpus in .fuzz/corpus.
+MINUTES ?= 10
+
+fuzz: $(VENV)/fuzz.done  ## fuzz all readers for MINUTES with atheris, on one core
+	@OMP_NUM_THREADS=1 PYTHONPATH=tests:benchmarks $(BIN)/python -m fuzz.campaign --minutes $(MINUTES) --folder .fuzz
 
 # Needs root and, on Debian, installs Slurm; it runs for some minutes.
 test-slurm: $(VENV)/test.done  ## run the scan workflow through a one-node Slurm, with a job killed in mid-run

@@ -1,0 +1,191 @@
+"""Targets: model files, their cards, and weights to begin with.
+
+Bytes changed at random only show that the checksum holds. So the header and the card are changed as JSON,
+too, and signed anew.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import tempfile
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from fuzz.target import Target, write_beside
+from seqray.annotation import TRACKS
+from seqray.calibration import Conformal, Domain, ExpectedPrecision, IsotonicMap, coverage_cutoffs
+from seqray.core import (
+    DNA,
+    Card,
+    ConfigError,
+    LocatorConfig,
+    ModelConfig,
+    card_from_mapping,
+    card_to_json,
+    describe_card,
+    headline_metric,
+)
+from seqray.inference import predict_records
+from seqray.io.sequences import read_sequences
+from seqray.modelfile import build_network, load_initial_weights, load_model_file, read_card, save_model
+from seqray.modelfile.file import _checksum
+from seqray.modelfile.initial_weights import save_pretrained
+
+CLASSES = ("promoter", "background")
+CONFIG = ModelConfig(d_model=8, heads=2, layers=1, d_ff=8, dropout=0.0, max_length=20)
+RECORDS = b">a\nACGTACGTACGTACGTACGT\n>b\nACGTNNNNACGTACGTACGT\n"
+
+
+@cache
+def _saved(kind: str) -> bytes:
+    """The bytes of a model file with random weights."""
+    with tempfile.TemporaryDirectory() as folder, torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        path = Path(folder) / "tiny.safetensors"
+        if kind == "locator":
+            _save_locator(path)
+        elif kind == "pretrained":
+            save_pretrained(path, build_network(CONFIG), {"records": 5})
+        else:
+            _save_classifier(path)
+        return path.read_bytes()
+
+
+def _save_classifier(path: Path) -> None:
+    rng = np.random.default_rng(1)
+    shares, labels = rng.dirichlet((1, 1), 60), np.arange(60) % 2
+    log_odds = np.log(shares[:, 0] / shares[:, 1])
+    card = Card(
+        format=2,
+        name="tiny",
+        summary="synthetic",
+        classes=CLASSES,
+        positive=CLASSES[0],
+        window=20,
+        site=12,
+        model=CONFIG,
+        isotonic=IsotonicMap.fit(log_odds, shares[:, 0] > rng.random(60)).to_mapping(),
+        conformal=Conformal.fit(shares, labels, CLASSES).to_mapping(),
+        domain=Domain.fit(rng.integers(0, 4, (100, 20)).astype(np.uint8), DNA).to_mapping(),
+        metrics={"headline": {"metric": "mcc", "split": "test", "value": 0.8, "low": 0.7, "high": 0.9}},
+        training={"config": {"data": {"flank": 0}}, "seeds": [1]},
+        info={"licence": "MIT", "limits": ["none known"]},
+    )
+    save_model(path, [build_network(CONFIG)], card)
+
+
+def _save_locator(path: Path) -> None:
+    config = ModelConfig(
+        kind="locator",
+        classes=1,
+        d_model=16,
+        heads=2,
+        layers=1,
+        d_ff=32,
+        positions="rotary",
+        dropout=0.0,
+        max_length=200,
+        locator=LocatorConfig(tracks=TRACKS, window=4, stem=8),
+    )
+    card = Card(
+        name="site",
+        classes=("promoter",),
+        positive="promoter",
+        window=101,
+        site=50,
+        model=config,
+        locator={"extent": [3, 1], "threshold_without_genes": 0.5},
+    )
+    save_model(path, [build_network(config)], card)
+
+
+def split_file(content: bytes, key: str) -> bytes:
+    """An input: header and card in one line of JSON, then the numbers."""
+    [length] = struct.unpack("<Q", content[:8])
+    header = json.loads(content[8 : 8 + length])
+    card = json.loads(header.pop("__metadata__")[key])
+    card.pop("checksum", None)
+    return json.dumps({"header": header, "card": card}).encode() + b"\n" + content[8 + length :]
+
+
+def join_file(data: bytes, key: str) -> bytes:
+    """The file of an input, with a checksum that holds."""
+    line, _, numbers = data.partition(b"\n")
+    try:
+        parts = json.loads(line)
+        header, card = dict(parts["header"]), parts["card"]
+        if isinstance(card, dict):
+            card["checksum"] = _checksum(json.dumps(card, sort_keys=True, separators=(",", ":")), numbers)
+        text = json.dumps(header | {"__metadata__": {key: json.dumps(card)}}).encode()
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
+        return data
+    return struct.pack("<Q", len(text)) + text + numbers
+
+
+def use_model(path: Path) -> None:
+    """Load a model, and classify two sequences."""
+    describe_card(read_card(path))
+    model = load_model_file(path)
+    headline_metric(model.card)
+    ExpectedPrecision.from_mapping(model.card.locator)
+    with suppress(ConfigError):  # of a model without what it needs
+        coverage_cutoffs(model.card, 0.5)
+    if model.card.model.kind == "sequence":
+        records = write_beside(path.with_name("records.fa"), RECORDS)
+        for prediction in predict_records(model, read_sequences(records, model.alphabet)):
+            str(prediction)
+
+
+def use_card(path: Path) -> None:
+    """Read a card as a model file holds it."""
+    try:
+        mapping = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return
+    if isinstance(mapping, dict):
+        card = card_from_mapping(mapping)
+        describe_card(card)
+        headline_metric(card)
+        card_to_json(card)
+
+
+def use_weights(path: Path) -> None:
+    """Begin with the weights of a file."""
+    load_initial_weights(path)
+
+
+def cards() -> list[bytes]:
+    """Cards of one line of JSON."""
+    made = (split_file(_saved(kind), "seqray_card") for kind in ("sequence", "locator"))
+    return [json.dumps(json.loads(one.partition(b"\n")[0])["card"]).encode() for one in made]
+
+
+def signed(*kinds: str) -> list[bytes]:
+    return [split_file(_saved(kind), "seqray_card") for kind in kinds]
+
+
+TARGETS = (
+    Target("model-bytes", use_model, lambda: [_saved("sequence")], suffix=".safetensors"),
+    Target(
+        "model-signed",
+        use_model,
+        lambda: signed("sequence", "locator"),
+        build=lambda data: join_file(data, "seqray_card"),
+        suffix=".safetensors",
+        is_json=True,
+    ),
+    Target("card", use_card, cards, suffix=".json", is_json=True),
+    Target(
+        "pretrained",
+        use_weights,
+        lambda: [split_file(_saved("pretrained"), "seqray_pretrained")],
+        build=lambda data: join_file(data, "seqray_pretrained"),
+        suffix=".safetensors",
+        is_json=True,
+    ),
+)

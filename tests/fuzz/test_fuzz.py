@@ -1,0 +1,121 @@
+"""Targets of fuzzing: valid inputs are read, changed ones read or refused, and findings stay mended."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import random
+import re
+
+import pytest
+
+import seqray.io.alignments
+import seqray.io.sequences
+import seqray.io.tables
+import seqray.io.tracks
+from fuzz import campaign
+from fuzz.cases import all_cases
+from fuzz.mutation import mutate_json, places_in
+from fuzz.target import Target, examine
+from seqray.core import InputError
+
+TARGETS = {
+    target.name: target
+    for file in campaign.FILES
+    for target in importlib.import_module(f"fuzz.{file}").TARGETS
+}
+CASES = all_cases()
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_target_reads_its_seeds_and_refuses_what_is_changed(name, tmp_path):
+    target, rng = TARGETS[name], random.Random(name)
+    seeds, path = target.seeds(), tmp_path / f"input{target.suffix}"
+    for seed in seeds:
+        assert examine(target, seed, path) is None
+    path.write_bytes(target.build(seeds[-1]))
+    target.read(path)  # so the others, too, differ from a valid input by little
+    for number in range(10):
+        data = bytearray(rng.choice(seeds))
+        if target.is_json:
+            data = bytearray(mutate_json(bytes(data), number, 1 << 20))
+        elif data:
+            at = rng.randrange(len(data))
+            data[at : at + rng.randrange(4)] = rng.choice([*target.tokens, b"", b"\0", b"\xff", b"9" * 20])
+        finding = examine(target, bytes(data), path)
+        assert finding is None, finding.trace
+
+
+@pytest.mark.parametrize(("name", "what", "data"), CASES, ids=[f"{name}: {what}" for name, what, _ in CASES])
+def test_what_was_found_stays_mended(name, what, data, tmp_path):
+    target = TARGETS[name]
+    finding = examine(target, data, tmp_path / f"input{target.suffix}")
+    assert finding is None, finding.trace
+
+
+def test_every_reader_has_a_target():
+    sources = "".join((campaign.Path(__file__).parent / f"{file}.py").read_text() for file in campaign.FILES)
+    packages = (seqray.io.alignments, seqray.io.sequences, seqray.io.tables, seqray.io.tracks)
+    readers = {name for package in packages for name in package.__all__ if name.startswith("read_")}
+    # `read_rows` is that of every table, and the others read several files by what has a target.
+    covered = set(re.findall(r"\bread_\w+", sources)) | {"read_rows", "read_labeled_fastas", "read_annotated"}
+    assert readers <= covered
+
+
+def fails(error: BaseException) -> Target:
+    def read(path):
+        raise error
+
+    return Target("x", read, list)
+
+
+def endless(path):
+    while True:
+        pass
+
+
+def test_a_finding_is_what_is_not_refused_with_status_two(tmp_path, monkeypatch):
+    path = tmp_path / "x"
+    assert examine(fails(InputError("no")), b"", path) is None
+    for error in (ValueError("no"), KeyError("x"), RecursionError(), MemoryError()):
+        finding = examine(fails(error), b"", path)
+        assert finding.what.startswith(type(error).__name__)
+        assert finding.signature == examine(fails(error), b"", path).signature
+    monkeypatch.setattr("fuzz.target.SECONDS", 0.05)
+    assert "hang" in examine(Target("x", endless, list), b"", path).what
+    monkeypatch.setattr("fuzz.target.MEGABYTES", -1.0)
+    assert "MB" in examine(Target("x", len_of, list), b"", path).what
+
+
+def len_of(path):
+    return len(path.read_bytes())
+
+
+def test_mutated_json_is_json_and_repeats(tmp_path):
+    data = json.dumps({"a": [1, "x", {"b": None}], "c": 0.5}).encode() + b"\nrest"
+    made = [mutate_json(data, seed, 10_000) for seed in range(200)]
+    assert made == [mutate_json(data, seed, 10_000) for seed in range(200)]
+    assert len(set(made)) > 50
+    for one in made:
+        line, _, rest = one.partition(b"\n")
+        assert rest == b"rest"
+        json.loads(line)
+    assert mutate_json(b"no json", 1, 100) == b"no json"
+    assert len(list(places_in(json.loads(data.partition(b"\n")[0])))) == 6
+
+
+LOG = """\
+#6	INITED cov: 94 ft: 94 corp: 4/1b exec/s: 0 rss: 74Mb
+#9	NEW    cov: 94 ft: 98 corp: 5/3b lim: 4 exec/s: 0 rss: 74Mb
+#40	NEW    cov: 111 ft: 128 corp: 6/5b lim: 4 exec/s: 0 rss: 74Mb
+#100	DONE   cov: 111 ft: 170 corp: 6/35b lim: 8 exec/s: 36 rss: 74Mb
+"""
+
+
+def test_the_figures_are_those_of_the_log():
+    done = campaign.parse_log(LOG, 1.26)
+    assert done == campaign.Slice(100, 1.3, [(6, 94), (40, 111)], 6)
+    assert campaign.parse_log("nothing", 0) == campaign.Slice(0, 0, [(0, 0)], 0)
+    later = campaign.Slice(50, 2.0, [(7, 108), (45, 112)], 7)
+    # 150 inputs; the first 75 reach 111 edges; input 145 is the last that reaches a new one
+    assert campaign.row([done, later], 2) == (150, 3, 94, 111, 112, 145, 7, 2)
