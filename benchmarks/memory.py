@@ -1,10 +1,13 @@
-"""Peak memory of ``seqray predict`` on a file of any size: bounded by batches, not by the file.
+"""Peak memory of ``seqray predict`` and ``seqray scan`` on files of any size.
 
-    python benchmarks/memory.py --megabytes 2000 --limit 1000 --out benchmarks/results/memory.tsv
+    python benchmarks/memory.py predict records --scale 1 --limit 1300 --out benchmarks/results/memory.tsv
+    python benchmarks/memory.py scan contigs --scale 1 --limit 2300 --out benchmarks/results/memory.tsv
 
-Makes a FASTA file of random records with a fixed seed, classifies it with a random model of one small layer,
-so that reading and writing count, not the network, and takes the largest resident size of that process from
-the kernel. Ends with 1 where it is above the limit.
+Makes a FASTA file of random letters with a fixed seed, gives it to a random model of one small layer, so
+that reading and writing count, not the network, and takes the largest resident size of that process from
+the kernel. ``records`` at scale 1 are 20 million records of 81 letters; ``contigs`` are 2 GB, the first
+of 250 Mb, the others of 1 Mb. Two scales give the slope: what a record or a letter of the longest contig
+takes. Ends with 1 where the peak is above the limit.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,27 +26,20 @@ from seqray.core import DNA, Card, ModelConfig, from_mapping
 from seqray.modelfile import save_model
 from seqray.models import build_model
 
-WINDOW = 1000
-CHUNK = 1000
-"""Records written at once."""
-COLUMNS = ("megabytes", "records", "output_megabytes", "peak_megabytes", "seconds")
+WINDOW = 81
+CHUNK = 1_000_000
+"""Letters drawn at once, and those of each further contig."""
+COLUMNS = ("verb", "input", "megabytes", "records", "longest", "output_megabytes", "peak_megabytes")
+COLUMNS += ("cpu_seconds", "seconds")
+# No call, which takes 25 bytes; few windows, so that a run on 2 GB ends.
+OPTIONS = {"predict": (), "scan": ("--threshold", "0.9999", "--stride", "1000", "--null-mb", "0.1")}
 
 
 def write_model(path: Path) -> None:
     """A model that takes next to no time: a stem of stride 50, one layer of width 4."""
     stem = {"kernels": (1,), "stride": 50, "depth": 0}
-    config = from_mapping(
-        ModelConfig,
-        {
-            "d_model": 4,
-            "heads": 1,
-            "layers": 1,
-            "d_ff": 4,
-            "dropout": 0.0,
-            "max_length": WINDOW,
-            "stem": stem,
-        },
-    )
+    shape = {"d_model": 4, "heads": 1, "layers": 1, "d_ff": 4, "dropout": 0.0, "max_length": WINDOW}
+    config = from_mapping(ModelConfig, {**shape, "stem": stem})
     torch.manual_seed(1)
     card = Card(
         name="memory",
@@ -57,18 +54,41 @@ def write_model(path: Path) -> None:
     save_model(path, [build_model(config)], card)
 
 
-def write_fasta(path: Path, megabytes: int) -> int:
-    """Random records of `WINDOW` letters, about so many MB in all; returns how many."""
+def lengths(kind: str, scale: float) -> Iterator[int]:
+    """Length of each record."""
+    if kind == "records":
+        yield from (WINDOW for _ in range(round(20_000_000 * scale)))
+    else:
+        yield round(250_000_000 * scale)
+        yield from (CHUNK for _ in range(round(1750 * scale)))
+
+
+def write_fasta(path: Path, kind: str, scale: float) -> tuple[int, int]:
+    """Write random records; returns how many, and the length of the longest.
+
+    Parameters
+    ----------
+    path
+        Where to.
+    kind
+        ``records`` or ``contigs``.
+    scale
+        Of both, how large.
+    """
     rng = np.random.default_rng(1)
-    count = megabytes * 1_000_000 // (WINDOW + 12)
+    letters, used, count, longest = "", 0, 0, 0
     with open(path, "w", encoding="ascii") as handle:
-        for start in range(0, count, CHUNK):
-            rows = min(CHUNK, count - start)
-            letters = DNA.decode(rng.integers(0, 4, rows * WINDOW))
-            handle.write(
-                "".join(f">{start + i:09d}\n{letters[i * WINDOW : (i + 1) * WINDOW]}\n" for i in range(rows))
-            )
-    return count
+        for count, length in enumerate(lengths(kind, scale), start=1):
+            longest = max(longest, length)
+            handle.write(f">{count:09d}\n")
+            while length:
+                if used == len(letters):
+                    letters, used = DNA.decode(rng.integers(0, 4, CHUNK, dtype=np.uint8)), 0
+                part = letters[used : used + length]
+                used, length = used + len(part), length - len(part)
+                handle.write(part)
+            handle.write("\n")
+    return count, longest
 
 
 def add_row(path: Path, row: str) -> None:
@@ -79,20 +99,24 @@ def add_row(path: Path, row: str) -> None:
 
 
 def main() -> int:
-    """Make the file, classify it, compare with the limit."""
+    """Make the file, run the verb on it, compare with the limit."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--megabytes", type=int, default=2000, help="size of the file (default: 2000)")
-    parser.add_argument("--limit", type=float, default=1000, help="MB of memory allowed (default: 1000)")
+    parser.add_argument("verb", choices=list(OPTIONS))
+    parser.add_argument("input", choices=["records", "contigs"], help="contigs are for scan")
+    parser.add_argument("--scale", type=float, default=1.0, help="size of the input (default: 1)")
+    parser.add_argument("--limit", type=float, default=2300, help="MB of memory allowed (default: 2300)")
     parser.add_argument("--out", type=Path, help="add a row to this table")
+    parser.add_argument("--folder", help="where the input is made (default: that of temporary files)")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=args.folder) as folder:
         model, source, out = (Path(folder) / name for name in ("m.safetensors", "in.fa", "out.tsv"))
         write_model(model)
-        count = write_fasta(source, args.megabytes)
-        words = [sys.executable, "-m", "seqray", "predict", str(source), "--model", str(model)]
-        cost = run([*words, "--out", str(out), "--threads", "1"])
-        sizes = [source.stat().st_size / 1e6, count, out.stat().st_size / 1e6]
-    row = "\t".join(f"{value:.0f}" for value in (*sizes, cost.peak_mb, cost.wall))
+        count, longest = write_fasta(source, args.input, args.scale)
+        words = [sys.executable, "-m", "seqray", args.verb, str(source), "--model", str(model), "--quiet"]
+        cost = run([*words, "--out", str(out), "--threads", "1", *OPTIONS[args.verb]])
+        megabytes = [file.stat().st_size / 1e6 for file in (source, out)]
+    sizes = (megabytes[0], count, longest, megabytes[1], cost.peak_mb, cost.cpu, cost.wall)
+    row = "\t".join((args.verb, args.input, *(f"{value:.0f}" for value in sizes)))
     if args.out:
         add_row(args.out, row)
     print("\t".join(COLUMNS), row, sep="\n")
