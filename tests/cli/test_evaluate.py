@@ -336,6 +336,21 @@ def test_without_draws_there_are_no_intervals(evaluate, folder):
     assert {row["low"] for row in figures(folder / "m.tsv").values()} == {"."}
 
 
+def test_the_letters_of_labels_and_training_data_tell_their_alphabet(evaluate, folder):
+    """Peptides and RNA, with predictions of another tool."""
+    for name, letters in {"protein": "KLMNPQRSTVWY", "rna": "ACGU"}.items():
+        rows = [(f"r{i}", letters[i % len(letters) :] * 3, CLASSES[i % 2], "", "") for i in range(24)]
+        write_table(folder / "truth.tsv", rows)
+        write_table(folder / "learn.tsv", [(f"t{row[0]}", *row[1:]) for row in rows])
+        scores = "".join(f"{row[0]}\t{i % 2}\n" for i, row in enumerate(rows))
+        (folder / "scores.tsv").write_text(f"id\tscore\n{scores}")
+        words = ["--predictions", "scores.tsv", "--labels", "truth.tsv", "--train", "learn.tsv"]
+        words += ["--score-column", "score", "--positive", "background", "--out", "m.tsv"]
+        assert evaluate(*words, model=False)[0] == 0
+        assert f"# alphabet: {name}" in (folder / "m.tsv").read_text()
+        assert evaluate(*words, "--alphabet", "dna", model=False)[0] == (2 if name == "protein" else 0)
+
+
 # --- errors ---------------------------------------------------------------------------------------
 
 PREDICTED = ("--predictions", "p.tsv", "--labels", "labels.tsv")

@@ -21,11 +21,14 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from seqray.core import (
     ALPHABETS,
+    ANY_LETTERS,
+    Alphabet,
     ConfigError,
     LabeledSequence,
     RunConfig,
     SequenceRecord,
     from_mapping,
+    infer_alphabet,
     load_run_config,
     to_mapping,
 )
@@ -41,8 +44,9 @@ from seqray.modelfile import (
     save_model,
 )
 from seqray.models import torch_device, trainer_device
-from seqray.training import train
+from seqray.training import choose_settings, measure_data, train
 
+NAME = "sequence-classifier"  # of models without settings
 _TINY = 1e-300  # keeps the logarithm of a probability finite
 
 
@@ -55,10 +59,10 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
     ----------
     config
         Settings of the run: a `RunConfig`, the path of a YAML file, the name of a shipped model whose
-        settings are taken, or None for the defaults with a window as long as the longest sequence of X.
-        All parameters below override it where they are not None.
+        settings are taken, or None to choose them from X and y by the rules of ``seqray train``. All
+        parameters below override it where they are not None.
     alphabet
-        ``dna``, ``rna`` or ``protein``.
+        ``dna``, ``rna`` or ``protein``; with ``config`` None that of the letters of X.
     window
         Longest sequence in letters.
     d_model, layers, heads, dropout
@@ -72,7 +76,8 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
     validation
         Share of the groups of relatives that each member holds out for early stopping and calibration.
     positive
-        The class that counts as positive; that of the settings where the labels have it, else the last.
+        The class that counts as positive; that of the settings where the labels have it, else the last. With
+        ``config`` None a class named promoter, positive, site, yes, true or 1, else the rarest.
     threshold
         Probability of the positive class at and above which `predict` gives it. None gives the more probable
         class, as scikit-learn's other classifiers do; ``model`` the threshold of the model, as
@@ -184,19 +189,19 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         labels = column_or_1d(y, warn=True)
         check_consistent_length(things, labels, groups)
         check_classification_targets(labels)
-        settings = self._settings()
-        records = list(as_records(things, ALPHABETS[settings.model.alphabet]))
+        records, alphabet = self._read(things)
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         if len(records) < 2 or len(self.classes_) < 2:
             found = f"n_samples = {len(records)}, classes: {', '.join(map(str, self.classes_))}"
             raise ValueError(f"a classifier needs sequences of two classes or more, found {found}")
         names = [str(label) for label in self.classes_]
-        settings = self._fitted_to(settings, records, names)
         known = [None] * len(records) if groups is None else [_group(group) for group in groups]
         data = [
             LabeledSequence(record.sequence, names[number], record.id, group)
             for record, number, group in zip(records, numbers, known, strict=True)
         ]
+        chosen = choose_settings(measure_data(data, alphabet)) if self.config is None else None
+        settings = self._fitted_to(self._settings(chosen), records, names)
         with tempfile.TemporaryDirectory(prefix="seqray-") as folder, _untouched(self.threads):
             out = Path(folder) / f"model{SUFFIX}"
             train(
@@ -211,9 +216,25 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
             self.model_ = load_model_file(out)
         return self
 
-    def _settings(self) -> RunConfig:
-        """Lay the parameters over the settings."""
-        mapping = to_mapping(_base_settings(self.config))
+    def _read(self, things: Any) -> tuple[list[SequenceRecord], Alphabet]:
+        """Read the sequences, and tell their alphabet by their letters unless it is set."""
+        name = self.alphabet if self.config is None else self._settings().model.alphabet
+        if name is not None:
+            if name not in ALPHABETS:
+                raise ConfigError(f"'alphabet' is {name!r}", remedy=f"give {', '.join(ALPHABETS)}")
+            return list(as_records(things, ALPHABETS[name])), ALPHABETS[name]
+        records = list(as_records(things, ANY_LETTERS))
+        alphabet = infer_alphabet(record.sequence for record in records)
+        return [
+            replace(one, sequence=alphabet.normalize(one.sequence, f"'{one.id}'")) for one in records
+        ], alphabet
+
+    def _settings(self, chosen: RunConfig | None = None) -> RunConfig:
+        """Lay the parameters over the settings, or over those chosen from the data."""
+        base = _base_settings(self.config) if chosen is None else replace(chosen, name=NAME)
+        mapping = to_mapping(base)
+        if chosen is not None and self.d_model is not None:
+            mapping["model"]["d_ff"] = 2 * _plain(self.d_model)  # as the rules have it
         sections = {
             "model": ("alphabet", "d_model", "layers", "heads", "dropout"),
             "data": ("window", "validation"),
@@ -235,11 +256,9 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
     def _fitted_to(
         self, settings: RunConfig, records: Sequence[SequenceRecord], names: Sequence[str]
     ) -> RunConfig:
-        """Take from the data what the settings leave open: classes, and without settings the window."""
+        """Take from the data what the settings leave open: classes and flanks."""
         data, model = settings.data, settings.model
         longest = max((len(record) for record in records), default=1)
-        if self.config is None and self.window is None:
-            data, model = replace(data, window=longest), replace(model, max_length=longest)
         if longest <= data.window:
             data = replace(data, flank=0)  # the sequences come without flanks
         positive = names[-1] if self.positive is None else str(self.positive)
@@ -344,7 +363,7 @@ def _trim_flanks(records: Iterable[SequenceRecord], model: TrainedModel) -> Iter
 
 def _base_settings(config: str | Path | RunConfig | None) -> RunConfig:
     if config is None:
-        return RunConfig(name="sequence-classifier")
+        return RunConfig(name=NAME)
     if isinstance(config, RunConfig):
         return config
     if str(config) not in available_models():

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from seqray.cli.common import (
     SEQUENCE_FILES,
@@ -27,6 +27,15 @@ from seqray.cli.common import (
     option,
     use_threads,
 )
+from seqray.cli.train_search import (
+    BudgetWord,
+    SearchPlan,
+    check_search,
+    search_examples,
+    search_path,
+    search_status,
+    search_summary,
+)
 from seqray.cli.train_settings import (
     choose_config,
     in_alphabet,
@@ -35,6 +44,7 @@ from seqray.cli.train_settings import (
     read_metrics,
     write_config,
 )
+from seqray.cli.train_summary import genome_summary, summary
 from seqray.core import (
     ALPHABETS,
     ConfigError,
@@ -43,15 +53,11 @@ from seqray.core import (
     LabeledSequence,
     RunConfig,
     Truncation,
+    change_settings,
     describe_truncation,
-    from_mapping,
     load_run_config,
     parse_yaml,
-    to_mapping,
 )
-
-if TYPE_CHECKING:
-    from seqray.training import TrainResult
 
 INTERRUPTED = 130
 
@@ -134,6 +140,11 @@ class TrainRequest(Request):
         "what is read of sequences longer than 'data.window': both ends, a half each, or the start; none "
         "refuses them (default: as in the settings)",
     )
+    budget: BudgetWord | None = option(
+        "--budget TIME",
+        "look for better settings for 90s, 10m, 1h or 5000steps, from those that are chosen or given; writes "
+        "OUT.search.tsv, and ends with the best so far, also on Ctrl-C or SIGTERM",
+    )
     members: PositiveInt | None = option("--members N", "networks in the file, 1 to 5")
     teacher: str | None = option(
         "--teacher NAME|FILE",
@@ -150,7 +161,7 @@ def run(request: TrainRequest) -> Outcome:
     """Train, save, and sum up on standard error."""
     beside = (request.config, request.like, request.labels.alignment_labels)
     beside += (request.teacher, request.init, request.metrics)
-    outputs = [request.out, request.save_config]
+    outputs = [request.out, request.save_config, search_path(request.out) if request.budget else None]
     check_files(request.data.files() + request.genomes.files(), outputs, beside=beside)
     training = learn(request)
     metrics = read_metrics(request.metrics) if request.metrics else None
@@ -158,6 +169,7 @@ def run(request: TrainRequest) -> Outcome:
     from seqray.training import is_main_process
 
     folder = request.fit.folder(request.out)
+    start = {"start": load_initial_weights(locate_model(request.init))} if request.init else {}
     try:
         with Progress("train", "steps", quiet=request.quiet or not is_main_process()) as progress:
             result = training.train(
@@ -167,14 +179,14 @@ def run(request: TrainRequest) -> Outcome:
                 progress=progress.update,
                 threads=use_threads(request.fit.threads),
                 metrics=metrics,
-                start=load_initial_weights(locate_model(request.init)) if request.init else None,
+                **start,
             )
     except KeyboardInterrupt:
         report_interruption(request.fit, folder)
         return Outcome(records=training.records, status=INTERRUPTED)
     if is_main_process():
         request.say(*training.summary(result, request.out))
-    return Outcome(records=training.records)
+    return Outcome(records=training.records, status=training.status(result))
 
 
 @dataclass(frozen=True)
@@ -187,13 +199,14 @@ class Training:
         Runs the training, see `seqray.training.train`.
     records
         Examples or genomes.
-    summary
-        Result and model file to lines for the user.
+    summary, status
+        Result and model file to lines for the user, and result to exit status.
     """
 
-    train: Callable[..., TrainResult]
+    train: Callable[..., Any]
     records: int
-    summary: Callable[[TrainResult, str], list[str]]
+    summary: Callable[[Any, str], list[str]]
+    status: Callable[[Any], int] = lambda _: 0
 
 
 def learn(request: TrainRequest) -> Training:
@@ -204,7 +217,9 @@ def learn(request: TrainRequest) -> Training:
         if request.like:
             raise ConfigError("both --config and --like are given", remedy="give one of them")
         data, config = None, settle(load_run_config(request.config), request)
-    if request.save_config:
+    if request.budget:
+        check_search({"--teacher": request.teacher, "--init": request.init}, config)
+    if request.save_config and not request.budget:
         write_config(request.save_config, config)
     if config.model.kind == "locator":
         return learn_genomes(request, config)
@@ -243,6 +258,11 @@ def choose(request: TrainRequest) -> tuple[Sequence[Example], RunConfig]:
 
 def learn_examples(request: TrainRequest, config: RunConfig, data: Sequence[Example]) -> Training:
     """Read the teacher of labeled sequences or alignments."""
+    if request.budget:
+        fixed = frozenset(assignment.partition("=")[0].strip() for assignment in request.fit.set)
+        plan = SearchPlan(request, request.budget, request.out, request.save_config, fixed)
+        found = partial(search_examples, plan, config, data)
+        return Training(found, len(data), partial(search_summary, plan), search_status)
     from seqray.modelfile import load_model
     from seqray.training import train
 
@@ -251,7 +271,7 @@ def learn_examples(request: TrainRequest, config: RunConfig, data: Sequence[Exam
     if rule != "none" and longer:
         request.note(describe_truncation(longer, len(data), window, rule))
     teacher = load_model(request.teacher) if request.teacher else None
-    return Training(partial(train, config, data, teacher=teacher), len(data), summary)
+    return Training(partial(train, config, data, teacher=teacher, processes=None), len(data), summary)
 
 
 def learn_genomes(request: TrainRequest, config: RunConfig) -> Training:
@@ -347,62 +367,14 @@ def override(config: RunConfig, assignments: Sequence[str]) -> RunConfig:
     ConfigError
         For an unknown key (the nearest is named), or an assignment of another form.
     """
-    mapping = to_mapping(config)
+    changes: dict[str, Any] = {}
     for assignment in assignments:
         path, equals, text = assignment.partition("=")
-        *sections, key = path.strip().split(".")
-        if not equals or not all((*sections, key)):
+        path = path.strip()
+        if not equals or not all(path.split(".")):
             raise ConfigError(f"'--set {assignment}' is not an assignment", remedy="write section.key=value")
-        place: dict[str, Any] = mapping
-        for section in sections:
-            if not isinstance(place.get(section), dict):
-                place[section] = {}
-            place = place[section]
         try:
-            place[key] = parse_yaml(text)
+            changes[path] = parse_yaml(text)
         except ConfigError as error:
             raise ConfigError(f"the value of '--set {assignment}' {error.what}") from None
-    return from_mapping(RunConfig, mapping)
-
-
-def summary(result: TrainResult, out: str) -> list[str]:
-    """Summarize what was trained and its metrics on validation data."""
-    card, facts = result.card, result.card.training
-    counts = {part: sum(by_class.values()) for part, by_class in facts["counts"].items()}
-    epochs = ", ".join(str(epoch) for epoch in facts["best_epochs"])
-    lines = [
-        f"trained on {counts['train']} sequences of {len(card.classes)} classes; members: {card.members}; "
-        f"parameters of each: {facts['parameters']}; best epochs: {epochs}",
-        f"validation on {facts['held_out']} sequences: " + figures_line(result),
-    ]
-    if facts["related_validation"]:
-        strands = " on either strand" if ALPHABETS[card.model.alphabet].is_nucleotide else ""
-        lines.append(
-            f"caution: {facts['related_validation']} validation sequences have a relative in training (same "
-            f"group, or the same letters{strands}), so these figures are too good"
-        )
-    return [*lines, f"wrote {out}"]
-
-
-def genome_summary(result: TrainResult, out: str) -> list[str]:
-    """Summarize what a locator was trained on and its figures on the development regions."""
-    card, facts = result.card, result.card.training
-    counts = dict(facts["counts"]["train"])
-    letters = counts.pop("letters")
-    sites = ", ".join(f"{count} {name}" for name, count in counts.items())
-    epochs = ", ".join(str(epoch) for epoch in facts["best_epochs"])
-    figures = " ".join(f"{name} {value:.3f}" for name, value in result.validation.items())
-    return [
-        f"trained on {letters / 1e6:.2f} Mb of {len(facts['species'])} species with {sites} sites; "
-        f"members: {card.members}; parameters of each: {facts['parameters']}; best epochs: {epochs}",
-        f"development regions, mean over species: {figures} (threshold {card.threshold:.3f})",
-        f"wrote {out}",
-    ]
-
-
-def figures_line(result: TrainResult) -> str:
-    """Write the figures of merit of the calibrated model as one line."""
-    names = ("mcc", "auroc", "auprc", "sensitivity", "specificity", "ece")
-    figures = [f"{name} {result.validation[name]:.3f}" for name in names if name in result.validation]
-    card = result.card
-    return " ".join(figures) + f" (threshold {card.threshold:.3f}, temperature {card.temperature:.3f})"
+    return change_settings(config, changes)

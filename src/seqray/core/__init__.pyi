@@ -94,6 +94,7 @@ from .run_config import (
     OptimizerConfig as OptimizerConfig,
     RunConfig as RunConfig,
     StoppingConfig as StoppingConfig,
+    change_settings as change_settings,
     load_run_config as load_run_config,
 )
 from .serialization import (

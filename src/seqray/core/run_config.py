@@ -5,6 +5,7 @@ The shape of the network is in `seqray.core.model_config`, and is available here
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +13,7 @@ from typing import Any, Literal
 from seqray.core.class_names import class_name_fault
 from seqray.core.errors import ConfigError
 from seqray.core.model_config import BackboneConfig, ModelConfig, StemConfig, require
-from seqray.core.serialization import check_plain, from_mapping, parse_yaml
+from seqray.core.serialization import check_plain, from_mapping, parse_yaml, to_mapping
 from seqray.core.truncation import Truncation
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "RunConfig",
     "StemConfig",
     "StoppingConfig",
+    "change_settings",
     "load_run_config",
 ]
 
@@ -322,6 +324,23 @@ class RunConfig:
 def _require_class(key: str, name: str) -> None:
     fault = class_name_fault(name)
     require(not fault, key, f"is {name!r}, which {fault}")
+
+
+def change_settings(config: RunConfig, changes: Mapping[str, Any]) -> RunConfig:
+    """Return other settings: ``changes`` names them as in ``section.key``.
+
+    Raises ConfigError for a setting that is unknown (the nearest is named) or doesn't fit the others.
+    """
+    mapping = to_mapping(config)
+    for path, value in changes.items():
+        *sections, key = path.split(".")
+        place: dict[str, Any] = mapping
+        for section in sections:
+            if not isinstance(place.get(section), dict):
+                place[section] = {}
+            place = place[section]
+        place[key] = value
+    return from_mapping(RunConfig, mapping)
 
 
 def load_run_config(path: str | Path) -> RunConfig:

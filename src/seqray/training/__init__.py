@@ -2,7 +2,8 @@
 
 - `data`, `alignments`, `encode`, `augment`, `partitions`: examples to batches
 - `module`, `trainer`, `member`, `fit`: the training; `teacher`: learning from other models
-- `automatic`: settings chosen from the data
+- `automatic`: settings chosen from the data; `search`: better ones looked for
+- `side_by_side`: several networks at once
 - `genomes`: genomes with mapped sites give a locator
 - `masking`, `pretraining`: learning without labels
 - `validation`, `final_card`, `workdir`: metrics, calibration and card, folder of a run

@@ -16,4 +16,12 @@ from .member import TrainResult as TrainResult, check_model_path as check_model_
 from .partitions import data_sha256 as data_sha256, partition as partition, related_groups as related_groups
 from .pretraining import pretrain as pretrain
 from .recalibration import recalibrate as recalibrate, refuse_training_data as refuse_training_data
+from .search import (
+    TRIAL_COLUMNS as TRIAL_COLUMNS,
+    Budget as Budget,
+    SearchResult as SearchResult,
+    Trial as Trial,
+    search_settings as search_settings,
+    trial_row as trial_row,
+)
 from .workdir import is_main_process as is_main_process

@@ -12,6 +12,7 @@ import torch
 
 from seqray.core import (
     ALPHABETS,
+    Alignment,
     ConfigError,
     Example,
     OnProgress,
@@ -32,6 +33,7 @@ from seqray.training.final_card import build_card
 from seqray.training.member import TrainResult, check_model_path, fit_member
 from seqray.training.module import Classifier
 from seqray.training.partitions import Partition, data_sha256, partition
+from seqray.training.side_by_side import Crew, plan_processes
 from seqray.training.teacher import check_teacher, distillation_targets
 from seqray.training.trainer import make_trainer, quiet
 from seqray.training.workdir import WorkDir, fingerprint, is_main_process
@@ -47,7 +49,9 @@ def train(
     resume: bool = True,
     progress: bool | OnProgress = False,
     threads: int | None = None,
+    processes: int | None = 1,
     metrics: Mapping[str, Any] | None = None,
+    search: Mapping[str, Any] | None = None,
     teacher: TrainedModel | None = None,
     start: InitialWeights | None = None,
 ) -> TrainResult:
@@ -73,8 +77,14 @@ def train(
         True shows a bar for each epoch on standard error; a function is called after each step.
     threads
         Threads for torch; its own choice by default. Results are the same for the same seed and threads.
+    processes
+        1 trains the members one after the other. None trains them side by side where that is faster, see
+        `plan_processes`: the threads are shared out, and each member has the same weights as with
+        ``threads`` of its own share and one process.
     metrics
         Figures measured elsewhere, by cross-validation for example, for the card.
+    search
+        How the settings were found, for the card.
     teacher
         A model whose probabilities on the training sequences are learned beside their labels, see
         `OptimizerConfig.teacher`: an ensemble can so be distilled into one member.
@@ -103,26 +113,92 @@ def train(
     parts = [partition(data, config, classes, member) for member in range(1, config.members + 1)]
     sha256 = data_sha256(data)
     context_numbers(data, config.model)  # reports an unknown context before any work
-    identity = {"settings": fingerprint(config, parts[0].classes), "data": sha256, "teacher": "", "start": ""}
     if teacher is not None:
         check_teacher(teacher, config, parts[0].classes)
-        identity["teacher"] = teacher.sha256
     if start is not None:
         check_initial_weights(start, config.model)
-        identity["start"] = start.sha256
-    folder = WorkDir(Path(work_dir), identity, tuple(part.sha256() for part in parts), resume)
+    folder = open_folder(
+        Path(work_dir),
+        config,
+        parts,
+        sha256,
+        resume=resume,
+        teacher=teacher.sha256 if teacher else "",
+        start=start.sha256 if start else "",
+    )
     with quiet():
         make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
         folder.claim()
+        shared = {"data": data, "teacher": teacher, "start": start}
+        if processes is None:
+            folder = _train_side_by_side(config, parts, folder, shared, progress)
         members = [
-            train_member(config, number, data, part, folder, progress=progress, teacher=teacher, start=start)
+            train_member(config=config, number=number, parts=part, folder=folder, progress=progress, **shared)
             for number, part in enumerate(parts, 1)
         ]
     networks, results = zip(*members, strict=True)
     card, figures = build_card(config, networks, results, data, parts, sha256, metrics)
+    if search is not None:
+        card = replace(card, training={**card.training, "search": dict(search)})
     if out is not None and is_main_process():
         card = save_model(out, networks, card)
     return TrainResult(card, networks, figures, tuple(result["history"] for result in results))
+
+
+def open_folder(
+    path: Path,
+    config: RunConfig,
+    parts: Sequence[Partition],
+    data: str,
+    *,
+    resume: bool,
+    teacher: str = "",
+    start: str = "",
+) -> WorkDir:
+    """Name the folder of a run, which is not claimed yet.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    config, parts
+        Settings, and the parts of each member.
+    data, teacher, start
+        Checksums of the data, the teacher and the initial weights; empty without these.
+    resume
+        Whether what it holds is used.
+    """
+    identity = {"settings": fingerprint(config, parts[0].classes), "data": data}
+    identity |= {"teacher": teacher, "start": start}
+    return WorkDir(path, identity, tuple(part.sha256() for part in parts), resume)
+
+
+def count_letters(data: Sequence[Example], rows: np.ndarray) -> int:
+    """Letters of some examples; of alignments, their cells."""
+    chosen = (data[i] for i in rows)
+    return sum(one.codes.size if isinstance(one, Alignment) else len(one.sequence) for one in chosen)
+
+
+def _train_side_by_side(
+    config: RunConfig,
+    parts: Sequence[Partition],
+    folder: WorkDir,
+    shared: Mapping[str, Any],
+    progress: bool | OnProgress,
+) -> WorkDir:
+    """Train several members at once; return the folder, from which they are then loaded."""
+    letters = count_letters(shared["data"], parts[0].train)
+    processes, threads = plan_processes(config, len(parts), torch.get_num_threads(), letters)
+    torch.set_num_threads(threads)
+    missing = [number for number in range(1, len(parts) + 1) if folder.result(number) is None]
+    if processes == 1 or len(missing) == 1:
+        return folder
+    folder = replace(folder, resume=True)  # what was there before is gone
+    calls = [{"config": config, "number": n, "parts": parts[n - 1], "folder": folder} for n in missing]
+    report = None if isinstance(progress, bool) else progress
+    with Crew(train_member, shared, processes=processes, threads=threads, on_progress=report) as crew:
+        crew.run(calls, "train members")
+    return folder
 
 
 def class_weights(labels: np.ndarray, config: RunConfig) -> np.ndarray | None:

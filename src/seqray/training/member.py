@@ -90,7 +90,7 @@ def fit_member(
         began = time.monotonic()
         run_fit(trainer, module, batches, folder.checkpoint(number, LAST))
         result = {"seed": seed, "best_epoch": best_epoch(module.history, config), "history": module.history}
-        result["seconds"] = round(time.monotonic() - began)  # since it was last resumed
+        result["seconds"] = round(time.monotonic() - began, 1)  # since it was last resumed
     network = _load_network(config, folder.member(number) / f"{BEST}.ckpt")
     folder.finish(number, result)
     return network, result

@@ -24,14 +24,16 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 
 import seqray
 from seqray import SequenceClassifier
+from seqray.core import PROTEIN, LabeledSequence, to_mapping
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import SequenceRecord
 from seqray.core.run_config import RunConfig
 from seqray.core.serialization import from_mapping
 from seqray.inference.sequences import predict_records
 from seqray.modelfile import TrainedModel, save_model
+from seqray.training import choose_settings, measure_data
 
-SMALL = {"d_model": 8, "layers": 1, "heads": 2, "epochs": 1, "device": "cpu", "threads": 1}
+SMALL = {"d_model": 8, "layers": 1, "heads": 2, "epochs": 1, "members": 1, "device": "cpu", "threads": 1}
 RNG = np.random.default_rng(1)
 
 
@@ -197,6 +199,27 @@ def test_settings_come_from_a_file_a_shipped_model_or_an_object(tmp_path):
     shipped = seqray.load_model("ecoli-promoter").card
     assert settings.model == shipped.model
     assert settings.optimizer.learning_rate == shipped.training["config"]["optimizer"]["learning_rate"]
+
+
+def test_without_settings_those_of_the_rules_are_taken():
+    letters = np.array(list("ACDEFGHIKLMNPQRSTVWY"))
+    peptides = ["".join(RNG.choice(letters[i % 2 * 5 :], 6 + i % 7)) for i in range(40)]
+    y = ["non-toxic" if i % 2 else "toxic" for i in range(40)]
+    fast = {"epochs": 1, "members": 1, "device": "cpu", "threads": 1}
+    card = SequenceClassifier(**fast).fit(peptides, y).model_.card
+    assert (card.name, card.positive, card.window) == ("sequence-classifier", "toxic", 12)
+    data = [LabeledSequence(x, label, str(i)) for i, (x, label) in enumerate(zip(peptides, y, strict=True))]
+    chosen = choose_settings(measure_data(data, PROTEIN))
+    assert card.model == chosen.model
+    found = card.training["config"]
+    assert found["optimizer"] == to_mapping(chosen)["optimizer"]
+    assert found["trainer"]["max_epochs"] == 1
+    changed = SequenceClassifier(**fast, d_model=16, window=20, positive="non-toxic").fit(peptides, y)
+    card = changed.model_.card
+    assert (card.model.d_model, card.model.d_ff, card.window, card.positive) == (16, 32, 20, "non-toxic")
+    assert SequenceClassifier(**fast, alphabet="rna").fit(X, Y).model_.card.model.alphabet == "rna"
+    with pytest.raises(ConfigError, match="'alphabet' is 'amino'; give dna, rna, protein"):
+        SequenceClassifier(alphabet="amino").fit(X, Y)  # pyright: ignore
 
 
 def test_training_sequences_may_carry_flanks_and_be_scored_with_them():

@@ -40,7 +40,7 @@ class PredictionOptions(Options, heading="predictions instead of a model"):
     )
     positive: str | None = option("--positive LABEL", "the positive class, if the table does not name it")
     alphabet: Literal["dna", "rna", "protein"] | None = option(
-        "--alphabet", "letters of the sequences in tables (default: dna)"
+        "--alphabet", "letters of the sequences in tables (default: what their letters show)"
     )
 
 

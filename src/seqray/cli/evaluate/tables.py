@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,16 @@ import numpy as np
 
 from seqray.cli.common import drop_unknown_labels
 from seqray.cli.evaluate.data import Material, check_labels, choose_split, read_with_notes, renamed
-from seqray.core import ALPHABETS, ConfigError, Floats, InputError, LabeledSequence
+from seqray.core import (
+    ALPHABETS,
+    ANY_LETTERS,
+    Alphabet,
+    ConfigError,
+    Floats,
+    InputError,
+    LabeledSequence,
+    infer_alphabet,
+)
 from seqray.core.results import Answers
 from seqray.io.tables import (
     Table,
@@ -28,16 +38,17 @@ if TYPE_CHECKING:
 
 def from_predictions(request: EvaluateRequest) -> Material:
     given, data, how = request.given, request.data, request.how
-    alphabet = ALPHABETS[given.alphabet or "dna"]
     notes: list[str] = []
     if data.validation or data.test or data.test_class_files:
         remedy = "leave out --validation, --test and --test-class"
         raise ConfigError("--predictions takes its test data from --labels", remedy=remedy)
-    truth = read_labels(str(given.labels), alphabet)
+    letters = ALPHABETS[given.alphabet] if given.alphabet else ANY_LETTERS
+    truth = read_labels(str(given.labels), letters)
     more = []
     if data.train or data.class_files:
-        more = read_with_notes(read_sequence_examples, data.located(), alphabet, notes)
-    known = renamed([*truth, *more], how.map)
+        more = read_with_notes(read_sequence_examples, data.located(), letters, notes)
+    known, alphabet = _in_one_alphabet([*truth, *more], letters)
+    known = renamed(known, how.map)
     examples, train, split = choose_split(known[: len(truth)], how.split)
     train += [example for example in known[len(truth) :] if example.split in (None, "train")]
     train = [example for example in train if example.sequence]
@@ -66,6 +77,16 @@ def from_predictions(request: EvaluateRequest) -> Material:
         notes=notes,
         read=len(more) or None,
     )
+
+
+def _in_one_alphabet(
+    examples: list[LabeledSequence], letters: Alphabet
+) -> tuple[list[LabeledSequence], Alphabet]:
+    """Examples in the letters of the alphabet, which their letters tell unless it is named."""
+    if letters is not ANY_LETTERS:
+        return examples, letters
+    alphabet = infer_alphabet(example.sequence for example in examples)
+    return [replace(e, sequence=alphabet.normalize(e.sequence, e.where)) for e in examples], alphabet
 
 
 def _classes_of(

@@ -1,0 +1,183 @@
+"""``seqray train --budget``: look for better settings, and report what was tried."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from seqray.cli.common import Request
+from seqray.cli.train_settings import write_config
+from seqray.cli.train_summary import summary
+from seqray.core import ALPHABETS, ConfigError, LabeledSequence, RunConfig
+from seqray.training import Budget
+
+if TYPE_CHECKING:
+    from seqray.training import SearchResult, Trial
+
+_STATUS = {"done": 0, "interrupted": 130, "terminated": 143}
+
+
+def _budget(text: str) -> Budget:
+    try:
+        return Budget.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+BudgetWord = Annotated[Budget, _budget]
+
+
+@dataclass(frozen=True)
+class SearchPlan:
+    """What a search is asked for.
+
+    Attributes
+    ----------
+    request
+        Words of the command line, and whether to report.
+    budget, out
+        Of the search, and the model file.
+    save_config
+        Where the settings that are found go; None for nowhere.
+    fixed
+        Settings that the user has set.
+    """
+
+    request: Request
+    budget: Budget
+    out: str
+    save_config: str | None
+    fixed: frozenset[str]
+
+    @property
+    def table(self) -> str:
+        """Where all trainings are listed."""
+        return search_path(self.out)
+
+
+def search_path(out: str) -> str:
+    """Where the table of a search is written."""
+    return f"{out}.search.tsv"
+
+
+def check_search(beside: Mapping[str, str | None], config: RunConfig) -> None:
+    """Refuse what a search can't be combined with.
+
+    Parameters
+    ----------
+    beside
+        Other options and their values.
+    config
+        Settings of the run.
+
+    Raises
+    ------
+    ConfigError
+        For a teacher, initial weights, and models of other kinds than single sequences.
+    """
+    for option, value in beside.items():
+        if value:
+            remedy = f"search without {option}, and train with the settings of --save-config"
+            raise ConfigError(f"--budget and {option} don't go together", remedy=remedy)
+    if config.model.kind != "sequence":
+        raise ConfigError(
+            f"--budget is for models of single sequences, but 'model.kind' is {config.model.kind}",
+            remedy="leave it out",
+        )
+
+
+def search_examples(
+    plan: SearchPlan,
+    config: RunConfig,
+    data: Sequence[LabeledSequence],
+    *,
+    out: Path,
+    progress: Any,
+    **training: Any,
+) -> SearchResult:
+    """Search, and write the table of what was tried, and the settings if they are asked for.
+
+    Parameters
+    ----------
+    plan
+        Budget and outputs.
+    config, data, out, progress, **training
+        See `seqray.training.search_settings`.
+    """
+    from seqray.training import search_settings
+
+    plan.request.note(f"searching from these settings; all that is tried is listed in {plan.table}")
+    result = search_settings(
+        config,
+        data,
+        out,
+        budget=plan.budget,
+        fixed=plan.fixed,
+        progress=progress,
+        on_trial=lambda trial: report_trial(plan.request, trial),
+        **training,
+    )
+    write_trials(plan, result)
+    if plan.save_config:
+        write_config(plan.save_config, result.config)
+    return result
+
+
+def report_trial(request: Request, trial: Trial) -> None:
+    """Write a line about a training of the search."""
+    if request.quiet:
+        return
+    line = f"seqray: {trial_line(trial)}"
+    if sys.stderr.isatty():
+        from tqdm import tqdm
+
+        tqdm.write(line, file=sys.stderr)  # above the bar of progress
+    else:
+        print(line, file=sys.stderr, flush=True)
+
+
+def trial_line(trial: Trial) -> str:
+    """What was tried, and what it reached."""
+    names = dict.fromkeys([trial.config.stopping.monitor, "mcc"])
+    figures = ", ".join(f"{name} {trial.figures[name]:.4f}" for name in names if name in trial.figures)
+    took = "cut" if trial.cut else f"{trial.seconds:.0f} s"
+    return (
+        f"trial {trial.number}, round {trial.round}: {trial.title}: epochs {trial.epochs}, "
+        f"steps {trial.steps}, {took}: {figures}"
+    )
+
+
+def write_trials(plan: SearchPlan, result: SearchResult) -> None:
+    """Write the table of all trainings of a search."""
+    from seqray.io.tables import describe_alphabet, provenance_lines, write_table
+    from seqray.training import TRIAL_COLUMNS, trial_row
+
+    card = result.trained.card
+    held_out = sum(card.training["counts"]["validation"].values())
+    meaning = f"of one network on {held_out} examples held out; they chose the settings: slightly too good"
+    policy = describe_alphabet(ALPHABETS[card.model.alphabet])
+    lines = provenance_lines(plan.request.command, "", "", policy, {"figures": meaning})
+    rows = (trial_row(trial, trial is result.chosen) for trial in result.trials)
+    write_table(plan.table, TRIAL_COLUMNS, rows, lines)
+
+
+def search_summary(plan: SearchPlan, result: SearchResult, out: str) -> list[str]:
+    """Summarize a search, and the model that it ended with."""
+    facts = result.trained.card.training["search"]
+    lines = [
+        f"search: {facts['trainings']} trainings of {facts['configurations']} configurations; "
+        f"{facts['figure']} on the held-out part {facts['first']:.4f} as begun, {facts['best']:.4f} with "
+        f"{result.chosen.title} (these figures chose the settings: slightly too good)"
+    ]
+    if result.ended != "done":
+        lines.append(f"{result.ended}: the model is the best so far, one network; the same command goes on")
+    return [*lines, f"wrote {plan.table}", *summary(result.trained, out)]
+
+
+def search_status(result: SearchResult) -> int:
+    """Exit status: that of the signal that ended the search."""
+    return _STATUS[result.ended]

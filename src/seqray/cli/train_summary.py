@@ -1,0 +1,53 @@
+"""What ``seqray train`` tells its user at the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from seqray.core import ALPHABETS
+
+if TYPE_CHECKING:
+    from seqray.training import TrainResult
+
+
+def summary(result: TrainResult, out: str) -> list[str]:
+    """Summarize what was trained and its metrics on validation data."""
+    card, facts = result.card, result.card.training
+    counts = {part: sum(by_class.values()) for part, by_class in facts["counts"].items()}
+    epochs = ", ".join(str(epoch) for epoch in facts["best_epochs"])
+    lines = [
+        f"trained on {counts['train']} sequences of {len(card.classes)} classes; members: {card.members}; "
+        f"parameters of each: {facts['parameters']}; best epochs: {epochs}",
+        f"validation on {facts['held_out']} sequences: " + figures_line(result),
+    ]
+    if facts["related_validation"]:
+        strands = " on either strand" if ALPHABETS[card.model.alphabet].is_nucleotide else ""
+        lines.append(
+            f"caution: {facts['related_validation']} validation sequences have a relative in training (same "
+            f"group, or the same letters{strands}), so these figures are too good"
+        )
+    return [*lines, f"wrote {out}"]
+
+
+def genome_summary(result: TrainResult, out: str) -> list[str]:
+    """Summarize what a locator was trained on and its figures on the development regions."""
+    card, facts = result.card, result.card.training
+    counts = dict(facts["counts"]["train"])
+    letters = counts.pop("letters")
+    sites = ", ".join(f"{count} {name}" for name, count in counts.items())
+    epochs = ", ".join(str(epoch) for epoch in facts["best_epochs"])
+    figures = " ".join(f"{name} {value:.3f}" for name, value in result.validation.items())
+    return [
+        f"trained on {letters / 1e6:.2f} Mb of {len(facts['species'])} species with {sites} sites; "
+        f"members: {card.members}; parameters of each: {facts['parameters']}; best epochs: {epochs}",
+        f"development regions, mean over species: {figures} (threshold {card.threshold:.3f})",
+        f"wrote {out}",
+    ]
+
+
+def figures_line(result: TrainResult) -> str:
+    """Write the figures of merit of the calibrated model as one line."""
+    names = ("mcc", "auroc", "auprc", "sensitivity", "specificity", "ece")
+    figures = [f"{name} {result.validation[name]:.3f}" for name in names if name in result.validation]
+    card = result.card
+    return " ".join(figures) + f" (threshold {card.threshold:.3f}, temperature {card.temperature:.3f})"

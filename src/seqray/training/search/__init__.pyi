@@ -1,0 +1,3 @@
+from .budget import Budget as Budget
+from .rounds import SearchResult as SearchResult, search_settings as search_settings
+from .trials import TRIAL_COLUMNS as TRIAL_COLUMNS, Trial as Trial, trial_row as trial_row

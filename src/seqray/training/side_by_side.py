@@ -1,0 +1,251 @@
+"""Train several networks side by side, each in a process of its own.
+
+Threads of one process would share the interpreter's lock and torch's random numbers; processes share
+neither, so that a network gets the same weights beside others as alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import wait as wait_for_end
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+
+from seqray.core import OnProgress, RunConfig, SeqrayError
+from seqray.training.trainer import on_gpu, quiet
+
+WORTH_A_PROCESS = 3_000_000
+"""Letters that a network must read, over all epochs: a process needs some ten seconds to begin."""
+PROCESS_BYTES = 600 << 20  # torch, Lightning and what else a process loads
+REPORT_SECONDS = 0.3
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+Call = Mapping[str, Any]
+
+
+class OutOfTimeError(Exception):
+    """The time for a network is over."""
+
+
+def plan_processes(config: RunConfig, networks: int, threads: int, letters: int) -> tuple[int, int]:
+    """Tell how many networks to train at once, and how many threads each gets.
+
+    The threads, which decide on the last digits of the weights, depend on the settings and the data, and not
+    on the memory that is free.
+
+    Parameters
+    ----------
+    config
+        Settings of the run. Encoders of others, and networks on a GPU or on several devices, are trained one
+        after the other.
+    networks
+        Number of networks to train.
+    threads
+        For all of them together.
+    letters
+        Of the training part.
+    """
+    epochs = config.trainer.get("max_epochs", 30)
+    alone = (
+        config.model.kind == "backbone"
+        or on_gpu(config)
+        or config.trainer.get("devices", 1) != 1
+        or letters * epochs < WORTH_A_PROCESS
+    )
+    at_once = 1 if alone else max(1, min(networks, threads))
+    fitting = int(free_memory() // network_bytes(config, letters))
+    return max(1, min(at_once, fitting)), max(1, threads // at_once)
+
+
+def network_bytes(config: RunConfig, letters: int) -> int:
+    """Estimate the memory of the process that trains a network, from above."""
+    model, stem, window = config.model, config.model.stem, config.data.window
+    batch = config.optimizer.batch_size * (model.max_rows if model.kind == "alignment" else 1)
+    tokens = -(-window // (stem.stride if stem else 1))
+    full = batch * window * model.d_model * (4 + (len(stem.kernels) + 4 * stem.depth if stem else 0))
+    blocks = batch * model.layers * (24 * tokens * model.d_model + 4 * model.heads * tokens**2)
+    return PROCESS_BYTES + 8 * letters + 4 * (full + blocks)
+
+
+def free_memory(root: Path = Path("/")) -> float:
+    """Bytes that a further process may take: those of the machine, and of the cgroup; infinity if unknown."""
+    free = float("inf")
+    with contextlib.suppress(OSError, ValueError):
+        lines = dict(line.split(":", 1) for line in (root / "proc/meminfo").read_text().splitlines())
+        free = int(lines["MemAvailable"].split()[0]) * 1024
+    group = root / "sys/fs/cgroup"
+    with contextlib.suppress(OSError, ValueError):
+        limit, used = ((group / name).read_text() for name in ("memory.max", "memory.current"))
+        free = min(free, int(limit) - int(used))
+    return free
+
+
+class Crew:
+    """Calls a function many times, some at once, each in a process of its own.
+
+    To be used in ``with``: the processes begin with the first run of several calls, and end with the block.
+
+    Parameters
+    ----------
+    work
+        Function of a module, called as ``work(**call, **shared, progress=report)``.
+    shared
+        What all calls get; each process receives it once.
+    processes, threads
+        Number of processes, and threads of each. One process is this one.
+    on_progress
+        Receives steps and total over all calls of a `run`; None for nobody.
+    """
+
+    def __init__(
+        self,
+        work: Callable[..., Any],
+        shared: Mapping[str, Any],
+        *,
+        processes: int,
+        threads: int,
+        on_progress: OnProgress | None = None,
+    ) -> None:
+        self._work, self._shared, self._on_progress = work, shared, on_progress
+        self.processes, self._threads = processes, threads
+        context = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
+        self._stop, self._reports = context.Event(), context.SimpleQueue()
+        self._context, self._pool = context, None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End all processes at the next step of their work."""
+        self._stop.set()
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def run(self, calls: Sequence[Call], phase: str, stop_at: float | None = None) -> list[bool]:
+        """Make all calls; return for each whether it came to its end before time ran out.
+
+        Parameters
+        ----------
+        calls
+            Named arguments of each.
+        phase
+            Of the progress.
+        stop_at
+            Moment of `time.time` after which the next step of a call ends it.
+
+        Raises
+        ------
+        SeqrayError
+            Where a call does, or a process was ended from outside.
+        """
+        if self.processes == 1 or len(calls) < 2:
+            torch.set_num_threads(self._threads)
+            return [self._here(call, phase, stop_at) for call in calls]
+        try:
+            futures = self._submitted(calls, stop_at)
+            self._wait(futures, phase)
+            return [future.result() for future in futures]
+        except BrokenProcessPool:
+            raise SeqrayError(
+                "a process that trained a network was ended from outside",
+                remedy="if memory ran out, give --threads 1, which trains them one after the other",
+            ) from None
+
+    def _here(self, call: Call, phase: str, stop_at: float | None) -> bool:
+        def report(done: int, total: int | None, _: str) -> None:
+            if self._on_progress is not None:
+                self._on_progress(done, total, phase)
+            _check_time(stop_at)
+
+        return _finished(self._work, call, report, self._shared)
+
+    def _submitted(self, calls: Sequence[Call], stop_at: float | None) -> list[Future[bool]]:
+        """Start what is to be done, in processes that hear no Ctrl-C until they can ignore it."""
+        if self._pool is None:
+            given = (self._work, self._shared, self._threads, self._stop, self._reports)
+            self._pool = ProcessPoolExecutor(self.processes, self._context, _begin, given)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)  # a new process begins with this mask
+        try:
+            return [self._pool.submit(_in_process, i, call, stop_at) for i, call in enumerate(calls)]
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def _wait(self, futures: Sequence[Future[bool]], phase: str) -> None:
+        """Wait for all, or for the first error, and pass progress on."""
+        steps: dict[int, tuple[int, int]] = {}
+        pending = set(futures)
+        while pending:
+            done, pending = wait(pending, timeout=REPORT_SECONDS)
+            for future in done:
+                future.result()  # raises its error
+            while not self._reports.empty():
+                number, taken, total = self._reports.get()
+                steps[number] = taken, total
+            if steps and self._on_progress is not None:
+                totals = [total for _, total in steps.values()]
+                expected = sum(totals) * len(futures) // len(totals)  # those that wait are like the others
+                self._on_progress(sum(taken for taken, _ in steps.values()), expected, phase)
+
+
+def _check_time(stop_at: float | None) -> None:
+    if stop_at is not None and time.time() >= stop_at:
+        raise OutOfTimeError
+
+
+def _finished(work: Callable[..., Any], call: Call, report: OnProgress, shared: Mapping[str, Any]) -> bool:
+    try:
+        with quiet():
+            work(**call, **shared, progress=report)
+    except OutOfTimeError:
+        return False
+    return True
+
+
+# ------------------------------------------------------------------------------------- in the processes
+
+_given: dict[str, Any] = {}
+
+
+def _begin(work: Any, shared: Mapping[str, Any], threads: int, stop: Any, reports: Any) -> None:
+    """Prepare a process: it ends when it is told to, or when the one that began it is gone."""
+    for number in _ENDING:  # they reach the first process, which ends this one
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    torch.set_num_threads(threads)
+    _given.update(work=work, shared=shared, stop=stop, reports=reports)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait_for_end([parent.sentinel])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _in_process(number: int, call: Call, stop_at: float | None) -> bool:
+    reported = 0.0
+
+    def report(done: int, total: int | None, _: str) -> None:
+        nonlocal reported
+        if _given["stop"].is_set():
+            raise OutOfTimeError
+        if time.monotonic() - reported >= REPORT_SECONDS:
+            reported = time.monotonic()
+            _given["reports"].put((number, done, total or done))
+        _check_time(stop_at)
+
+    return _finished(_given["work"], call, report, _given["shared"])

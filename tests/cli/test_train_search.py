@@ -1,0 +1,134 @@
+"""``seqray train --budget``: a table of what was tried, the best as a model, and signals."""
+
+from __future__ import annotations
+
+import csv
+import random
+from pathlib import Path
+
+import pytest
+
+from seqray.cli.dispatch import main
+from seqray.core import load_run_config, terminate
+from seqray.modelfile import load_model_file
+from seqray.modelfile.header import read_card
+from seqray.training.module import Classifier
+
+SMALL = ("model.d_model=16", "model.heads=2", "model.layers=1", "model.stem.stride=4", "model.words=0")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """48 windows of 30 letters; promoters carry TATAAT at one place."""
+    rng = random.Random(0)
+    rows = ["sequence\tlabel"]
+    for i in range(48):
+        letters = "".join(rng.choices("ACGT", k=30))
+        rows.append(f"{letters[:12]}TATAAT{letters[18:]}\tpromoter" if i % 2 else f"{letters}\tbackground")
+    (tmp_path / "t.tsv").write_text("\n".join(rows) + "\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def search(*words: str, budget: str = "60steps", epochs: int = 3) -> int:
+    settings = [word for setting in (*SMALL, f"trainer.max_epochs={epochs}") for word in ("--set", setting)]
+    common = ["--device", "cpu", "--threads", "1", "--members", "1"]
+    return main(
+        [
+            "train",
+            "--train",
+            "t.tsv",
+            "--out",
+            "m.safetensors",
+            "--budget",
+            budget,
+            *settings,
+            *common,
+            *words,
+        ]
+    )
+
+
+def rows() -> list[dict[str, str]]:
+    lines = Path("m.safetensors.search.tsv").read_text().splitlines()
+    return list(csv.DictReader([line for line in lines if not line.startswith("#")], delimiter="\t"))
+
+
+@pytest.fixture
+def at_step(monkeypatch):
+    """Call something at one training step, counted over all trainings."""
+    original, count = Classifier.training_step, [0]
+
+    def plan(number: int, act) -> None:
+        def step(self, batch, index):
+            count[0] += 1
+            if count[0] == number:
+                act()
+            return original(self, batch, index)
+
+        monkeypatch.setattr(Classifier, "training_step", step)
+
+    return plan
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def test_the_best_of_the_table_becomes_the_model(folder, capsys):
+    assert search("--save-config", "best.yaml") == 0
+    printed = capsys.readouterr().err
+    table = rows()
+    assert [row["changes"] for row in table[:2]] == ["as begun", "as begun"]
+    assert [row["epochs"] for row in table[:2]] == ["1", "3"]
+    assert sum(int(row["steps"]) for row in table) <= 60
+    assert len(table) > 4
+    chosen = [row for row in table if row["state"] == "chosen"]
+    assert len(chosen) == 1
+    assert float(chosen[0]["auprc"]) == max(float(row["auprc"]) for row in table)
+    assert printed.count("seqray: trial ") == len(table)
+    assert f"search: {len(table)} trainings of " in printed
+    card = read_card("m.safetensors")
+    facts = card.training["search"]
+    assert (facts["budget"], facts["trainings"], facts["figure"]) == ("60 steps", len(table), "auprc")
+    assert facts["best"] == pytest.approx(float(chosen[0]["auprc"]), abs=5e-5)
+    assert load_run_config("best.yaml").trainer["max_epochs"] == int(chosen[0]["epochs"])
+    again = ["--config", "best.yaml", "--train", "t.tsv", "--out", "again.safetensors", "--threads", "1"]
+    assert main(["train", *again, "--quiet"]) == 0
+    assert read_card("again.safetensors").training["validation"] == card.training["validation"]
+
+
+@pytest.mark.parametrize(("act", "status"), [(interrupt, 130), (terminate, 143)])
+def test_signals_leave_the_best_so_far_and_the_search_goes_on(folder, capsys, at_step, act, status):
+    at_step(8, act)  # 3 steps an epoch: one epoch of the short training, two and a half of the long one
+    assert search(budget="24steps") == status
+    assert {row["state"] for row in rows()} == {"done", "chosen"} or len(rows()) == 2
+    assert load_model_file("m.safetensors").card.members == 1
+    word = {130: "interrupted", 143: "terminated"}[status]
+    assert f"{word}: the model is the best so far, one network" in capsys.readouterr().err
+    assert search(budget="24steps", epochs=3) == 0
+    assert [row["epochs"] for row in rows()[:2]] == ["1", "3"]
+
+
+def test_a_signal_before_the_first_epoch_leaves_no_model(folder, capsys, at_step):
+    at_step(1, interrupt)
+    assert search() == 130
+    assert not Path("m.safetensors").exists()
+    assert "interrupted; the same command resumes from" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--budget", "10"], "'10' is not a budget such as 90s, 10m, 1h or 5000steps"),
+        (["--budget", "10m", "--teacher", "mouse-tata-promoter"], "--budget and --teacher don't go together"),
+        (["--budget", "10m", "--init", "mouse-tata-promoter"], "--budget and --init don't go together"),
+        (["--budget", "10m", "--like", "bacteria-genome"], "is a locator"),
+        (["--budget", "10m", "--config", "c.yaml"], "--budget is for models of single sequences, but"),
+    ],
+)
+def test_what_does_not_go_with_a_budget_is_refused(folder, capsys, words, message):
+    Path("c.yaml").write_text("model: {kind: locator, positions: rotary, classes: 1}\n")
+    assert main(["train", "--train", "t.tsv", "--out", "m.safetensors", *words]) == 2
+    assert message in capsys.readouterr().err.replace("\n", " ")
+    assert not Path("m.safetensors.training").exists()
