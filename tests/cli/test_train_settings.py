@@ -144,6 +144,38 @@ def test_what_does_not_fit_is_refused_in_one_line(table, capsys, monkeypatch, wo
     assert message in error
 
 
+def test_the_example_file_trains_any_number_of_classes(tmp_path):
+    rng = random.Random(2)
+    rows = [(rng.choices("ACGT", k=rng.randint(60, 200)), f"type{i % 3}") for i in range(36)]
+    text = "".join(f"{''.join(letters)}\t{label}\n" for letters, label in rows)
+    (tmp_path / "t.tsv").write_text("sequence\tlabel\n" + text + "ACGT\ttype0\n")
+    example, out = Path(__file__).parents[2] / "configs/example.yaml", tmp_path / "m.safetensors"
+    words = ["train", "--config", str(example), "--train", str(tmp_path / "t.tsv"), "--out", str(out)]
+    assert main([*words, *FAST, "--set", "trainer.precision=32-true"]) == 0
+    card = read_card(out)
+    assert card.classes == ("type0", "type2", "type1")  # the rarest that comes first is the positive one
+    assert card.window == max(len(letters) for letters, _ in rows)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["model.classes=2"], "'model.classes' is 2, but the data have 3 labels: b, c, a"),
+        (["data.positive=x"], "no example has the positive class 'x'"),
+        (["data.window=20"], "holds 30 letters, more than 'data.window' (20)"),
+    ],
+)
+def test_what_somebody_has_set_is_not_taken_from_the_data(tmp_path, capsys, words, message):
+    letters = ["ACGTTGCAAT" * 3, "AACCGGTTAC" * 3, "ATATATGCGC" * 3] * 2
+    rows = "".join(f"{one}\t{'abc'[i % 3]}\n" for i, one in enumerate(letters))
+    (tmp_path / "t.tsv").write_text("sequence\tlabel\n" + rows)
+    (tmp_path / "c.yaml").write_text("model: {classes: 3}\ndata: {positive: null, window: 30}\n")
+    out = tmp_path / "m.safetensors"
+    words = ["--config", str(tmp_path / "c.yaml"), "--train", str(tmp_path / "t.tsv"), "--set", *words]
+    assert main(["train", *words, "--out", str(out), *FAST]) == 2
+    assert message in capsys.readouterr().err
+
+
 def test_one_class_is_refused(table, capsys):
     table.write_text("sequence\tlabel\n" + "ACGT\ta\n" * 4)
     assert train(table, "m.safetensors")[0] == 2

@@ -38,6 +38,7 @@ from seqray.cli.train_search import (
 )
 from seqray.cli.train_settings import (
     choose_config,
+    complete_from_data,
     in_alphabet,
     model_name,
     read_examples,
@@ -55,7 +56,7 @@ from seqray.core import (
     Truncation,
     change_settings,
     describe_truncation,
-    load_run_config,
+    load_named_config,
     parse_yaml,
 )
 
@@ -211,17 +212,18 @@ class Training:
 
 def learn(request: TrainRequest) -> Training:
     """Read or choose the settings, and read the data."""
+    named: frozenset[str] = frozenset()
     if request.config is None:
         data, config = choose(request)
     else:
         if request.like:
             raise ConfigError("both --config and --like are given", remedy="give one of them")
-        data, config = None, settle(load_run_config(request.config), request)
+        config, named = load_named_config(request.config)
+        data, config = None, settle(config, request)
     if request.budget:
         check_search({"--teacher": request.teacher, "--init": request.init}, config)
-    if request.save_config and not request.budget:
-        write_config(request.save_config, config)
     if config.model.kind == "locator":
+        save_settings(request, config)
         return learn_genomes(request, config)
     if words := given(request.genomes):
         raise ConfigError(
@@ -230,7 +232,20 @@ def learn(request: TrainRequest) -> Training:
         )
     if data is None:
         data = read_examples(request.data.located(request.labels), config)
+        config = complete_from_data(config, named | set_by_words(request.fit), data)
+    save_settings(request, config)
     return learn_examples(request, config, data)
+
+
+def save_settings(request: TrainRequest, config: RunConfig) -> None:
+    """Write the settings if they are asked for; a search does so when it knows them."""
+    if request.save_config and not request.budget:
+        write_config(request.save_config, config)
+
+
+def set_by_words(fit: FitOptions) -> frozenset[str]:
+    """Settings that ``--set`` names."""
+    return frozenset(assignment.partition("=")[0].strip() for assignment in fit.set)
 
 
 def choose(request: TrainRequest) -> tuple[Sequence[Example], RunConfig]:
@@ -259,7 +274,7 @@ def choose(request: TrainRequest) -> tuple[Sequence[Example], RunConfig]:
 def learn_examples(request: TrainRequest, config: RunConfig, data: Sequence[Example]) -> Training:
     """Read the teacher of labeled sequences or alignments."""
     if request.budget:
-        fixed = frozenset(assignment.partition("=")[0].strip() for assignment in request.fit.set)
+        fixed = set_by_words(request.fit)
         plan = SearchPlan(request, request.budget, request.out, request.save_config, fixed)
         found = partial(search_examples, plan, config, data)
         return Training(found, len(data), partial(search_summary, plan), search_status)

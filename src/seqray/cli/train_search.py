@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from seqray.cli.common import Request
 from seqray.cli.train_settings import write_config
 from seqray.cli.train_summary import summary
-from seqray.core import ALPHABETS, ConfigError, LabeledSequence, RunConfig
+from seqray.core import ALPHABETS, ConfigError, RunConfig
 from seqray.training import Budget
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def check_search(beside: Mapping[str, str | None], config: RunConfig) -> None:
 def search_examples(
     plan: SearchPlan,
     config: RunConfig,
-    data: Sequence[LabeledSequence],
+    data: Sequence[Any],
     *,
     out: Path,
     progress: Any,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from seqray.core import (
     InputError,
     LabeledSequence,
     RunConfig,
+    change_settings,
     check_plain,
     from_mapping,
     to_mapping,
@@ -80,6 +82,34 @@ def read_examples(files: LabeledFiles, config: RunConfig) -> Sequence[Example]:
     kind = kind_of(config)
     examples = kind.read_labeled(files, ALPHABETS[config.model.alphabet])
     return kind.adapt(examples, config.data.window)
+
+
+def complete_from_data(config: RunConfig, named: Set[str], data: Sequence[Example]) -> RunConfig:
+    """Take from the data what they state and nobody has set: classes, positive class, and a longer window.
+
+    Parameters
+    ----------
+    config
+        The settings.
+    named
+        Settings that the user has set, as in ``section.key``.
+    data
+        Labeled examples.
+    """
+    from seqray.training import choose_positive
+
+    learned = [example for example in data if example.split != "test"]
+    counts = Counter(example.label or "" for example in learned)
+    lengths = [len(one.sequence) for one in learned if isinstance(one, LabeledSequence)]
+    changes: dict[str, Any] = {}
+    if "model.classes" not in named:
+        changes["model.classes"] = max(len(counts), 2)
+    if "data.positive" not in named and config.data.positive not in counts:
+        changes["data.positive"] = choose_positive(counts)
+    if "data.window" not in named and max(lengths, default=0) > config.data.window + 2 * config.data.flank:
+        changes["data.window"] = max(lengths)
+        changes["model.max_length"] = max(config.model.max_length, max(lengths))
+    return change_settings(config, changes)
 
 
 def in_alphabet(data: Sequence[Example], before: Alphabet, alphabet: Alphabet) -> Sequence[Example]:

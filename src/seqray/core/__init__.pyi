@@ -95,6 +95,7 @@ from .run_config import (
     RunConfig as RunConfig,
     StoppingConfig as StoppingConfig,
     change_settings as change_settings,
+    load_named_config as load_named_config,
     load_run_config as load_run_config,
 )
 from .serialization import (

@@ -28,8 +28,12 @@ __all__ = [
     "StemConfig",
     "StoppingConfig",
     "change_settings",
+    "load_named_config",
     "load_run_config",
 ]
+
+FROM_DATA = ("model.classes", "data.positive", "data.window")
+"""Settings that labeled data state, too."""
 
 CalibrationMethod = Literal["temperature", "platt", "isotonic"]
 
@@ -321,6 +325,20 @@ class RunConfig:
         )
 
 
+def _named_settings(mapping: Any) -> frozenset[str]:
+    """Settings of a mapping, from which those that the data may state are removed where they are null."""
+    sections = (
+        {name: part for name, part in mapping.items() if isinstance(part, dict)}
+        if isinstance(mapping, dict)
+        else {}
+    )
+    for path in FROM_DATA:
+        section, key = path.split(".")
+        if sections.get(section, {}).get(key, "") is None:
+            del sections[section][key]
+    return frozenset(f"{name}.{key}" for name, part in sections.items() for key in part)
+
+
 def _require_class(key: str, name: str) -> None:
     fault = class_name_fault(name)
     require(not fault, key, f"is {name!r}, which {fault}")
@@ -349,6 +367,14 @@ def load_run_config(path: str | Path) -> RunConfig:
     Raises `ConfigError` with the file's name in front, if the file can't be read, is no YAML or has a wrong
     setting.
     """
+    return load_named_config(path)[0]
+
+
+def load_named_config(path: str | Path) -> tuple[RunConfig, frozenset[str]]:
+    """Read a `RunConfig` as `load_run_config` does, and name the settings of the file, as ``section.key``.
+
+    Those of `FROM_DATA` may be null, as if the file did not hold them.
+    """
     try:
         with open(path, encoding="utf-8") as handle:
             text = handle.read()
@@ -357,6 +383,8 @@ def load_run_config(path: str | Path) -> RunConfig:
     except UnicodeDecodeError:
         raise ConfigError("is not text in UTF-8", where=str(path)) from None
     try:
-        return from_mapping(RunConfig, parse_yaml(text) or {})
+        mapping = parse_yaml(text) or {}
+        named = _named_settings(mapping)
+        return from_mapping(RunConfig, mapping), named
     except ConfigError as error:
         raise ConfigError(error.what, where=str(path), remedy=error.remedy) from None

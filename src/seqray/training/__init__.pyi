@@ -1,5 +1,6 @@
 from .automatic import (
     DataFacts as DataFacts,
+    choose_positive as choose_positive,
     choose_settings as choose_settings,
     describe_settings as describe_settings,
     fit_settings as fit_settings,

@@ -20,6 +20,7 @@ from seqray.core.run_config import (
     GenomesConfig,
     OptimizerConfig,
     RunConfig,
+    load_named_config,
     load_run_config,
 )
 from seqray.core.serialization import from_mapping, to_mapping
@@ -43,6 +44,18 @@ def test_the_example_shows_every_section_and_setting():
     assert set(shown) == set(to_mapping(RunConfig()))
     for section in ("data", "augment", "genomes", "optimizer", "stopping"):
         assert set(shown[section]) == set(to_mapping(RunConfig())[section])
+
+
+def test_settings_of_a_file_are_named_but_for_those_left_to_the_data(tmp_path):
+    path = tmp_path / "c.yaml"
+    path.write_text(
+        "name: x\nmodel: {classes: null, layers: 2, stem: null}\ndata: {window: 9, positive: null}\n"
+    )
+    config, named = load_named_config(path)
+    assert (config.model.classes, config.data.positive, config.data.window) == (2, "promoter", 9)
+    assert named == {"model.layers", "model.stem", "data.window"}
+    path.write_text("")
+    assert load_named_config(path) == (RunConfig(), frozenset())
 
 
 def test_nothing_given_is_every_default():

@@ -147,10 +147,10 @@ def draw_configurations(
         order = order or [rows[i] for i in rng.permutation(len(rows))]
         chosen = [order.pop()]
         if two and rng.random() < TWO_CHANGES:
-            chosen.append(rows[rng.integers(len(rows))])
+            chosen.append(rows[int(rng.integers(len(rows)))])
         changes = dict(best)
         for row in chosen:
-            changes |= row.alternatives[rng.integers(len(row.alternatives))]
+            changes |= row.alternatives[int(rng.integers(len(row.alternatives)))]
         config = _changed(begin, changes)
         if config is not None and config not in seen:
             seen.append(config)

@@ -60,7 +60,7 @@ def bench(monkeypatch) -> Bench:
     monkeypatch.setattr(rounds, "Crew", bench.crew)
     monkeypatch.setattr(rounds, "train", bench.train)
     monkeypatch.setattr(rounds, "close_trial", lambda trial: None)
-    monkeypatch.setattr(rounds.time, "time", lambda: bench.clock)
+    monkeypatch.setattr("seqray.training.search.rounds.time.time", lambda: bench.clock)
     return bench
 
 
