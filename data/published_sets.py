@@ -10,6 +10,7 @@ human-core-tata
 human-300-tata        the same around the start, 300 bp, with a TATA box
 human-nontata         251 bp, the official test part of a set whose training part can't be had
 amp                   antimicrobial peptides of AMPlify; ``amp-imbalanced`` with its imbalanced test
+deeploc1              proteins by their place in the cell, ten classes: the two smaller parts of DeepLoc 1.0
 ====================  ===============================================================================
 
 Groups hold what shares a 40-mer on either strand (peptides: a word of ten residues). The bacterial set comes
@@ -161,6 +162,23 @@ def peptides(test: str) -> Callable[[Path], list[LabeledSequence]]:
     return make
 
 
+def deeploc(data: Path) -> list[LabeledSequence]:
+    """2768 proteins of DeepLoc 1.0 to learn from, and 1678 to validate with.
+
+    The name of the place comes before ``-M`` (membrane), ``-S`` (soluble) or ``-U`` (unknown). The validation
+    part has 23 proteins of cytoplasm and nucleus, a class that the other has not: they count as cytoplasm.
+    """
+    folder = data / "deeploc1"
+    examples = []
+    for split, file in (("train", "deeploc_test_set"), ("validation", "deeploc_our_val_set")):
+        for record in read_fasta(folder / f"{file}.fasta.gz", PROTEIN, duplicates="rename"):
+            label = record.description.split()[0].rsplit("-", 1)[0]
+            label = "Cytoplasm" if label == "Cytoplasm-Nucleus" else label
+            examples.append(LabeledSequence(record.sequence, label, record.id, None, split))
+    groups = kmer_groups([e.sequence for e in examples], SHARED_RESIDUES, alphabet=PROTEIN)
+    return [replace(e, group=f"g{g}") for e, g in zip(examples, groups, strict=True)]
+
+
 PUBLISHED: dict[str, Callable[[Path], list[LabeledSequence]]] = {
     "bacteria": bacteria,
     "ecoli-sigma": ecoli_sigma,
@@ -172,4 +190,5 @@ PUBLISHED: dict[str, Callable[[Path], list[LabeledSequence]]] = {
     "human-nontata": human_nontata,
     "amp": peptides("balanced"),
     "amp-imbalanced": peptides("imbalanced"),
+    "deeploc1": deeploc,
 }

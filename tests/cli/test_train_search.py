@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,23 +32,14 @@ def folder(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def search(*words: str, budget: str = "60steps", epochs: int = 3) -> int:
+def command(*words: str, budget: str, epochs: int) -> list[str]:
     settings = [word for setting in (*SMALL, f"trainer.max_epochs={epochs}") for word in ("--set", setting)]
-    common = ["--device", "cpu", "--threads", "1", "--members", "1"]
-    return main(
-        [
-            "train",
-            "--train",
-            "t.tsv",
-            "--out",
-            "m.safetensors",
-            "--budget",
-            budget,
-            *settings,
-            *common,
-            *words,
-        ]
-    )
+    common = ["--device", "cpu", "--threads", "1", "--members", "1", "--budget", budget]
+    return ["train", "--train", "t.tsv", "--out", "m.safetensors", *common, *settings, *words]
+
+
+def search(*words: str, budget: str = "60steps", epochs: int = 3) -> int:
+    return main(command(*words, budget=budget, epochs=epochs))
 
 
 def rows() -> list[dict[str, str]]:
@@ -108,6 +101,21 @@ def test_signals_leave_the_best_so_far_and_the_search_goes_on(folder, capsys, at
     assert f"{word}: the model is the best so far, one network" in capsys.readouterr().err
     assert search(budget="24steps", epochs=3) == 0
     assert [row["epochs"] for row in rows()[:2]] == ["1", "3"]
+
+
+def test_a_process_that_is_ended_writes_the_best_so_far(folder):
+    words = [sys.executable, "-m", "seqray", *command(budget="100000steps", epochs=400)]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("seqray: trial 1,"):
+                process.terminate()
+                break
+        rest = process.stderr.read()
+    assert process.returncode == 143
+    assert "terminated: the model is the best so far, one network; the same command goes on" in rest
+    assert [row["state"] for row in rows()].count("chosen") == 1
+    assert load_model_file("m.safetensors").card.training["search"]["trainings"] == len(rows())
 
 
 def test_a_signal_before_the_first_epoch_leaves_no_model(folder, capsys, at_step):

@@ -143,8 +143,9 @@ class TrainRequest(Request):
     )
     budget: BudgetWord | None = option(
         "--budget TIME",
-        "look for better settings for 90s, 10m, 1h or 5000steps, from those that are chosen or given; writes "
-        "OUT.search.tsv, and ends with the best so far, also on Ctrl-C or SIGTERM",
+        "search for better settings for so long (90s, 10m, 1h), or for so many training steps (5000steps), "
+        "starting from the settings that are chosen or given; OUT.search.tsv lists all trials; Ctrl-C and "
+        "SIGTERM write the best model so far",
     )
     members: PositiveInt | None = option("--members N", "networks in the file, 1 to 5")
     teacher: str | None = option(
@@ -272,19 +273,19 @@ def choose(request: TrainRequest) -> tuple[Sequence[Example], RunConfig]:
 
 
 def learn_examples(request: TrainRequest, config: RunConfig, data: Sequence[Example]) -> Training:
-    """Read the teacher of labeled sequences or alignments."""
+    """Prepare a training on labeled sequences or alignments, or a search."""
+    window, rule = config.data.window, config.data.truncate
+    longer = sum(len(one.sequence) > window for one in data if isinstance(one, LabeledSequence))
+    if rule != "none" and longer:
+        request.note(describe_truncation(longer, len(data), window, rule))
     if request.budget:
-        fixed = set_by_words(request.fit)
+        fixed = frozenset(assignment.partition("=")[0].strip() for assignment in request.fit.set)
         plan = SearchPlan(request, request.budget, request.out, request.save_config, fixed)
         found = partial(search_examples, plan, config, data)
         return Training(found, len(data), partial(search_summary, plan), search_status)
     from seqray.modelfile import load_model
     from seqray.training import train
 
-    window, rule = config.data.window, config.data.truncate
-    longer = sum(len(one.sequence) > window for one in data if isinstance(one, LabeledSequence))
-    if rule != "none" and longer:
-        request.note(describe_truncation(longer, len(data), window, rule))
     teacher = load_model(request.teacher) if request.teacher else None
     return Training(partial(train, config, data, teacher=teacher, processes=None), len(data), summary)
 

@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -146,10 +147,10 @@ def search_settings(
     close_trial(chosen)
     members = 1 if ended != "done" else running.affordable_members(threads or torch.get_num_threads())
     final = replace(chosen.config, members=members)
-    trained = train(
-        final,
-        data,
-        out,
+    finish = partial(
+        train,
+        data=data,
+        out=out,
         work_dir=chosen.folder.path,
         progress=progress or False,
         threads=threads,
@@ -157,11 +158,22 @@ def search_settings(
         metrics=metrics,
         search=running.facts(),
     )
+    try:
+        trained = finish(final)
+    except (KeyboardInterrupt, Terminated) as signal:  # the first member is trained already
+        ended, final = _obey_later(signal), replace(final, members=1)
+        trained = finish(final)
     if ended == "done":
         for trial in running.trials:
             if trial.folder != chosen.folder:
                 drop_checkpoints(trial)
     return SearchResult(trained, final, tuple(running.trials), chosen, ended)
+
+
+def _obey_later(signal: BaseException) -> Literal["interrupted", "terminated"]:
+    """Name the signal that ends a search, which is obeyed once the model is written."""
+    reset_termination()
+    return "terminated" if isinstance(signal, Terminated) else "interrupted"
 
 
 def _remove_folders(work_dir: Path) -> None:
@@ -206,12 +218,12 @@ class _Search:
                     break
                 stale = 0 if self.best is not before else stale + 1
         except (KeyboardInterrupt, Terminated) as signal:
-            reset_termination()  # it is obeyed once the model is written
+            ended = _obey_later(signal)
             self._crew.stop()
             self._collect()
             if not self.trials:
                 raise
-            return "terminated" if isinstance(signal, Terminated) else "interrupted"
+            return ended
         return "done"
 
     def _try_first(self) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from seqray.core import ConfigError, RunConfig, change_settings, to_mapping
-from seqray.training.automatic import DataFacts
+from seqray.training.automatic import DataFacts, has_rare_class
 
 MOST_TOKENS = 512
-"""Of a sequence: the time of attention grows with their square."""
+"""Of a sequence, unless the search begins with more: the time of attention grows with their square."""
 TWO_CHANGES = 0.5
 """Probability that a configuration after the first round differs in two rows of the table."""
 _ATTEMPTS = 40  # draws for each configuration that is wanted
@@ -59,6 +59,10 @@ def _any_length(facts: DataFacts) -> bool:
     return not facts.one_length
 
 
+def _rare_class(facts: DataFacts) -> bool:
+    return has_rare_class(facts.counts)
+
+
 def _either_strand(facts: DataFacts) -> bool:
     return facts.alphabet.is_nucleotide and not facts.site
 
@@ -87,6 +91,18 @@ SPACE: tuple[Row, ...] = (
         "windows of one length, without contexts",
     ),
     Row("letters by end", _each("model.ends", 0, 12, 24, 48), _any_length, "sequences of different lengths"),
+    Row(
+        "what the head reads",
+        _each("model.pooling", ("cls",), ("mean", "max"), ("mean", "max", "ends")),
+        _any_length,
+        "sequences of different lengths",
+    ),
+    Row(
+        "margin of rare classes",
+        _each("optimizer.logit_adjustment", 0.0, 0.5, 1.0),
+        _rare_class,
+        "data with a rare class",
+    ),
     Row("masked letters", _each("augment.mask", 0.0, 0.1, 0.2)),
     Row("label smoothing", _each("optimizer.label_smoothing", 0.0, 0.05, 0.1)),
     Row("mixup", _each("optimizer.mixup", 0.0, 0.3)),

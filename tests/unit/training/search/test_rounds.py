@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +22,7 @@ class Bench:
     trained: list[tuple[RunConfig, int]] = field(default_factory=list)
     final: dict[str, Any] = field(default_factory=dict)
     raises: dict[int, BaseException] = field(default_factory=dict)
+    raises_last: list[BaseException] = field(default_factory=list)
     clock: float = 0.0
     processes: int = 1
 
@@ -50,7 +50,9 @@ class Bench:
             history = [{"epoch": i + 1, **figures} for i in range(epochs)]
             folder.finish(1, {"seed": 1, "best_epoch": epochs, "history": history, "seconds": epochs})
 
-    def train(self, config: RunConfig, data: Any, out: Path, **more: Any) -> Any:
+    def train(self, config: RunConfig, **more: Any) -> Any:
+        if self.raises_last:
+            raise self.raises_last.pop()
         self.final = {"config": config, **more}
 
 
@@ -164,6 +166,16 @@ def test_signals_end_with_the_best_so_far_and_one_member(bench, find, error, end
     assert result.ended == ended
     assert [trial.number for trial in result.trials] == [1, 2, 3, 4]
     assert bench.final["config"].members == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "ended"), [(KeyboardInterrupt(), "interrupted"), (Terminated(), "terminated")]
+)
+def test_signals_while_the_members_are_trained_leave_the_first(bench, find, error, ended):
+    bench.raises_last = [error]
+    result = find("29s", members=3)
+    assert (result.ended, result.config.members) == (ended, 1)
+    assert bench.final["config"] == result.config
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), Terminated()])

@@ -27,7 +27,9 @@ def test_rows_fit_the_data_and_leave_what_the_user_has_set():
     assert "letters by position" not in names(replace(SITE, contexts=("x", "y")))
     assert not {"letters by end", "other strand"} & names(SITE)
     assert "other strand" in names(replace(SITE, site=False))
-    assert "letters by end" in names(PEPTIDES)
+    assert {"letters by end", "what the head reads"} <= names(PEPTIDES)
+    assert "margin of rare classes" not in names(PEPTIDES)
+    assert "margin of rare classes" in names(replace(PEPTIDES, counts={"a": 3000, "b": 100}))
     assert "other strand" not in names(PEPTIDES)
     assert names(SITE) - names(SITE, "model.heads", "optimizer.mixup") == {"width", "mixup"}
 
@@ -36,6 +38,11 @@ def drawn(facts: DataFacts, count: int = 9, *, seed: int = 1, two: bool = False,
     begin = choose_settings(facts)
     rows, rng = rows_for(facts, set()), np.random.default_rng(seed)
     return begin, draw_configurations(begin, best or {}, rows, count, rng, tried=[begin, *tried], two=two)
+
+
+def tokens(config: RunConfig) -> int:
+    assert config.model.stem is not None
+    return -(-config.data.window // config.model.stem.stride)
 
 
 @pytest.mark.parametrize("facts", [SITE, PEPTIDES, replace(SITE, site=False, shortest=81, longest=3000)])
@@ -49,7 +56,7 @@ def test_configurations_are_new_valid_and_made_of_their_changes(facts, two):
         assert config == change_settings(begin, changes)
         assert config not in seen
         seen.append(config)
-        assert -(-config.data.window // config.model.stem.stride) <= 512
+        assert tokens(config) <= max(512, tokens(begin))
 
 
 def test_one_change_is_one_row_and_the_best_is_kept():
