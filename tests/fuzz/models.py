@@ -33,7 +33,7 @@ from seqray.core import (
 from seqray.inference import predict_records
 from seqray.io.sequences import read_sequences
 from seqray.modelfile import build_network, load_initial_weights, load_model_file, read_card, save_model
-from seqray.modelfile.file import _checksum
+from seqray.modelfile.header import checksum
 from seqray.modelfile.initial_weights import save_pretrained
 
 CLASSES = ("promoter", "background")
@@ -120,7 +120,7 @@ def join_file(data: bytes, key: str) -> bytes:
         parts = json.loads(line)
         header, card = dict(parts["header"]), parts["card"]
         if isinstance(card, dict):
-            card["checksum"] = _checksum(json.dumps(card, sort_keys=True, separators=(",", ":")), numbers)
+            card["checksum"] = checksum(json.dumps(card, sort_keys=True, separators=(",", ":")), numbers)
         text = json.dumps(header | {"__metadata__": {key: json.dumps(card)}}).encode()
     except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return data
