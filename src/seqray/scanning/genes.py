@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from itertools import chain, islice
 
 from seqray.annotation import (
     Annotation,
@@ -67,7 +68,12 @@ def genes_of_annotation(annotation: Annotation, records: Iterable[SequenceRecord
     return GeneSource(annotation.source, find, annotation.circular)
 
 
-def predicted_genes(records: Iterable[SequenceRecord], table: int | None = None) -> GeneSource:
+def predicted_genes(
+    records: Iterable[SequenceRecord],
+    table: int | None = None,
+    *,
+    is_circular: Callable[[SequenceRecord], bool] | None = None,
+) -> GeneSource:
     """Genes that are predicted, contig by contig, by what is learned from all sequences.
 
     Raises `InputError` for a contig that is too long for a bacterium.
@@ -78,15 +84,27 @@ def predicted_genes(records: Iterable[SequenceRecord], table: int | None = None)
         All sequences.
     table
         Codon table; None chooses.
+    is_circular
+        Tells how a contig will be asked for: the genes of the first are then predicted at once.
     """
-    sequences = (check_predictable(_dna(record), where=f"record '{record.id}'") for record in records)
+    seen = iter(records)
+    head = list(islice(seen, 1))
+    sequences = (
+        check_predictable(_dna(record), where=f"record '{record.id}'") for record in chain(head, seen)
+    )
     predictor = GenePredictor.train(sequences, table)
     for _ in sequences:  # training reads a part; too long a contig is refused before the scan
         pass
 
     def find(record: SequenceRecord, circular: bool) -> tuple[Gene, ...]:
+        known = ready.get((record.id, circular))
+        return predict(record, circular) if known is None else known
+
+    def predict(record: SequenceRecord, circular: bool) -> tuple[Gene, ...]:
         return predictor.genes_of(_dna(record), circular=circular, name=record.id)
 
+    asked = [] if is_circular is None else [(record, is_circular(record)) for record in head]
+    ready = {(record.id, circular): predict(record, circular) for record, circular in asked}
     return GeneSource(predictor.source, find)
 
 

@@ -10,7 +10,7 @@ from seqray.core import ConfigError, require
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqray.core import OnProgress, Region
+    from seqray.core import OnProgress, Region, SequenceRecord
     from seqray.core.results import SkippedRecord
     from seqray.scanning.results import ScoreProfile
 
@@ -85,7 +85,7 @@ class ScanOptions:
     regions: tuple[Region, ...] | None = None
     null_mb: float | None = None
     seed: int = 0
-    piece: int = 100_000
+    piece: int = 1 << 17  # whole chunks of a locator, as many on each core
 
     def __post_init__(self) -> None:
         require(self.stride >= 1, "stride", "is 1 or more")
@@ -113,6 +113,10 @@ class ScanOptions:
     def strands(self) -> tuple[str, ...]:
         """``+``, ``-`` or both."""
         return STRANDS[self.strand]
+
+    def is_circular(self, record: SequenceRecord) -> bool:
+        """Whether a contig is marked in its file, or named here."""
+        return self.circular or record.circular or record.id in self.circular_ids
 
     def lowest_threshold(self, default: float) -> float:
         """Threshold down to which peaks are collected, given the model's own."""

@@ -110,12 +110,7 @@ class Scanner:
 
     def _is_circular(self, record: SequenceRecord) -> bool:
         named = self.detector.genes.circular if self.detector.genes else ()
-        return (
-            self.options.circular
-            or record.circular
-            or record.id in self.options.circular_ids
-            or record.id in named
-        )
+        return self.options.is_circular(record) or record.id in named
 
     def _skip(self, record: SequenceRecord) -> None:
         reason = f"{len(record)} letters, shorter than the window of {self.rule.window}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from seqray.cli.common.argument_types import PositiveInt
@@ -11,8 +11,7 @@ from seqray.cli.common.inputs import RecordOptions
 from seqray.core import InputError, NoRecordsError
 
 if TYPE_CHECKING:
-    from seqray.core import SequenceRecord
-    from seqray.modelfile import TrainedModel
+    from seqray.core import Alphabet, SequenceRecord
     from seqray.scanning import GeneSource
 
 
@@ -30,7 +29,11 @@ class GeneOptions(Options, heading="genes, for a locator"):
 
 
 def find_genes(
-    options: GeneOptions, reading: RecordOptions, path: str, model: TrainedModel
+    options: GeneOptions,
+    reading: RecordOptions,
+    path: str,
+    alphabet: Alphabet,
+    is_circular: Callable[[SequenceRecord], bool] | None = None,
 ) -> tuple[GeneSource | None, list[str]]:
     """Read or predict genes as the command line says.
 
@@ -40,8 +43,10 @@ def find_genes(
         Where genes are from, and which records are read.
     path
         The input, which is read more than once.
-    model
-        A locator.
+    alphabet
+        Of the locator.
+    is_circular
+        As of `seqray.scanning.predicted_genes`.
 
     Returns
     -------
@@ -58,7 +63,7 @@ def find_genes(
         from seqray.io.sequences import read_sequences
 
         unique, skip = reading.duplicates, (lambda record: None)
-        return read_sequences(path, model.alphabet, duplicates=unique, on_skip=skip)
+        return read_sequences(path, alphabet, duplicates=unique, on_skip=skip)
 
     try:
         if chosen not in (None, "predict", "none"):
@@ -71,7 +76,7 @@ def find_genes(
                 return genes_of_annotation(annotation, records()), []
         if chosen is None and not can_predict_genes():
             return None, ["no genes: give --genes FILE, or pip install 'seqray[genes]' to predict them"]
-        return predicted_genes(records(), table), []
+        return predicted_genes(records(), table, is_circular=is_circular), []
     except NoRecordsError:
         return None, []  # the scan says so, or takes it where --allow-empty is given
     except InputError as error:

@@ -89,7 +89,7 @@ def _with_genes(
     if others:
         raise ConfigError("a locator explains the calls of one file", remedy="give one genome at a time")
     keep_pipes(source)
-    found, notes = find_genes(request.genes, request.records, source, model)
+    found, notes = find_genes(request.genes, request.records, source, model.alphabet)
     request.note(*notes)
     if found is None:
         return asked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -25,15 +26,16 @@ from seqray.cli.common import (
 )
 from seqray.cli.scan.arguments import ScanRequest
 from seqray.cli.scan.command import recorded_command
-from seqray.core import ConfigError, InputError
+from seqray.core import ALPHABETS, ConfigError, InputError
 from seqray.io import keep_pipes
+from seqray.modelfile import locate_model, read_card
 
 if TYPE_CHECKING:
     from seqray.cli.scan.arguments import WindowOptions
     from seqray.cli.scan.outputs import CallFiles
-    from seqray.core import Region
+    from seqray.core import Card, Region
     from seqray.modelfile import TrainedModel
-    from seqray.scanning import Detector, ScanOptions
+    from seqray.scanning import Detector, GeneSource, ScanOptions
 
 __all__ = ["ScanRequest", "run"]
 
@@ -55,19 +57,29 @@ def run(request: ScanRequest) -> Outcome:
     beside = (request.model.model, request.windows.bed, request.genes.genes)
     check_files([request.input], written, beside=beside)
     options = scan_options(request)
-    model = open_model(request.model, request.computing, locators=True, verbose=request.verbose)
-    check_scan_options(model, given(request))
-    computing, genes, notes = request.computing, None, []
-    if read_again or model.is_locator or model.card.model.contexts:
+    card = read_card(locate_model(request.model.model))
+    if read_again or card.model.kind == "locator" or card.model.contexts:
         keep_pipes(request.input)
-    if model.is_locator:
-        genes, notes = find_genes(request.genes, request.records, request.input, model)
-    model = _in_context(request, model)
+    with ThreadPoolExecutor(1) as beside:  # genes are predicted while torch is loaded
+        finding = beside.submit(_genes, request, card, options)
+        model = open_model(request.model, request.computing, locators=True, verbose=request.verbose)
+        check_scan_options(model, given(request))
+        genes, notes = finding.result()
+    model, computing = _in_context(request, model), request.computing
     detector = make_detector(model, batch_size=computing.batch_size, dtype=computing.precision, genes=genes)
     records, lines = scan(request, model, detector, options)
     request.note(*notes)
     request.say(*lines[:-1], f"{lines[-1]}, {time.monotonic() - started:.1f} s")
     return Outcome(records=records)
+
+
+def _genes(request: ScanRequest, card: Card, options: ScanOptions) -> tuple[GeneSource | None, list[str]]:
+    """Where the genes of a locator are from, and what to tell the user."""
+    if card.model.kind != "locator":
+        return None, []
+    is_circular = options.is_circular if options.regions is None else None  # the first may not be scanned
+    alphabet = ALPHABETS[card.model.alphabet]
+    return find_genes(request.genes, request.records, request.input, alphabet, is_circular)
 
 
 def _in_context(request: ScanRequest, model: TrainedModel) -> TrainedModel:
