@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import random
+import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from seqray.cli.dispatch import main
-from seqray.core import load_run_config, terminate
+from seqray.core import load_run_config
+from seqray.core.interrupt import terminate
 from seqray.modelfile import load_model_file
 from seqray.modelfile.header import read_card
 from seqray.training.module import Classifier
@@ -64,10 +67,6 @@ def at_step(monkeypatch):
     return plan
 
 
-def interrupt() -> None:
-    raise KeyboardInterrupt
-
-
 def test_the_best_of_the_table_becomes_the_model(folder, capsys):
     assert search("--save-config", "best.yaml") == 0
     printed = capsys.readouterr().err
@@ -91,9 +90,10 @@ def test_the_best_of_the_table_becomes_the_model(folder, capsys):
     assert read_card("again.safetensors").training["validation"] == card.training["validation"]
 
 
-@pytest.mark.parametrize(("act", "status"), [(interrupt, 130), (terminate, 143)])
-def test_signals_leave_the_best_so_far_and_the_search_goes_on(folder, capsys, at_step, act, status):
-    at_step(8, act)  # 3 steps an epoch: one epoch of the short training, two and a half of the long one
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_leave_the_best_so_far_and_the_search_goes_on(folder, capsys, at_step, number, status):
+    # 3 steps an epoch: one epoch of the short training, two and a half of the long one
+    at_step(8, partial(terminate, number))
     assert search(budget="24steps") == status
     assert {row["state"] for row in rows()} == {"done", "chosen"} or len(rows()) == 2
     assert load_model_file("m.safetensors").card.members == 1
@@ -119,7 +119,7 @@ def test_a_process_that_is_ended_writes_the_best_so_far(folder):
 
 
 def test_a_signal_before_the_first_epoch_leaves_no_model(folder, capsys, at_step):
-    at_step(1, interrupt)
+    at_step(1, partial(terminate, signal.SIGINT))
     assert search() == 130
     assert not Path("m.safetensors").exists()
     assert "interrupted; the same command resumes from" in capsys.readouterr().err

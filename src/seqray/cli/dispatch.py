@@ -7,10 +7,8 @@ standard error.
 
 from __future__ import annotations
 
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -28,8 +26,7 @@ from seqray.core import (
     Terminated,
     __version__,
     raise_if_terminated,
-    reset_termination,
-    terminate,
+    terminable,
 )
 from seqray.io import single_reading_of_pipes
 
@@ -82,7 +79,7 @@ def _end(words: list[str]) -> int:
     """Run a verb, and turn whatever ends it into an exit status."""
     debug = "--debug" in words
     try:
-        with _terminable(), single_reading_of_pipes():
+        with terminable(), single_reading_of_pipes():
             status = _dispatch(words)
             raise_if_terminated()
             return status
@@ -154,18 +151,3 @@ def _run_verb(verb: str, words: list[str]) -> int:
     if outcome.resources and not request.quiet:
         resources.report(outcome.records, request.verbose)
     return outcome.status
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Let SIGTERM unwind the stack as Ctrl-C does."""
-    try:
-        before = signal.signal(signal.SIGTERM, terminate)
-    except ValueError:  # not the main thread, which alone hears signals
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        reset_termination()

@@ -58,6 +58,7 @@ from seqray.core import (
     describe_truncation,
     load_named_config,
     parse_yaml,
+    reset_termination,
 )
 
 INTERRUPTED = 130
@@ -323,7 +324,8 @@ def learn_genomes(request: TrainRequest, config: RunConfig) -> Training:
 
 
 def report_interruption(fit: FitOptions, folder: Path) -> None:
-    """Explain how to resume an interrupted training."""
+    """Explain how to resume an interrupted training; the interrupt is heard so."""
+    reset_termination()
     again = " without --no-resume" if fit.no_resume else ""
     print(f"seqray: interrupted; the same command{again} resumes from {folder}", file=sys.stderr)
 

@@ -48,7 +48,7 @@ from .interrupt import (
     raise_if_terminated as raise_if_terminated,
     reset_termination as reset_termination,
     signals_held as signals_held,
-    terminate as terminate,
+    terminable as terminable,
 )
 from .intervals import (
     Intervals as Intervals,

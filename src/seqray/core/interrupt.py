@@ -1,6 +1,6 @@
-"""Termination by SIGTERM that isn't lost.
+"""Ctrl-C and SIGTERM that aren't lost.
 
-SIGTERM raises an exception wherever the program is, and some libraries swallow all that is raised while they
+Both raise an exception wherever the program is, and some libraries swallow all that is raised while they
 are imported. So the request is kept, and the code that publishes outputs checks it once more.
 """
 
@@ -20,25 +20,45 @@ class Terminated(BaseException):
     """SIGTERM, as an exception: what is open is closed, and half-written files go."""
 
 
-class _Termination:
-    requested = False
+class _Request:
+    """The exception that was asked for last, if any."""
+
+    error: type[BaseException] | None = None
 
 
-def terminate(*_: object) -> NoReturn:
-    """Raise `Terminated`; the handler of the signal."""
-    _Termination.requested = True
-    raise Terminated
+def terminate(number: int, frame: object = None) -> NoReturn:
+    """Raise `KeyboardInterrupt` or `Terminated`; the handler of SIGINT and SIGTERM."""
+    _Request.error = KeyboardInterrupt if number == signal.SIGINT else Terminated
+    raise _Request.error
 
 
 def raise_if_terminated() -> None:
-    """Raise `Terminated` if a termination was requested earlier."""
-    if _Termination.requested:
-        raise Terminated
+    """Raise `KeyboardInterrupt` or `Terminated` if that was requested earlier."""
+    if _Request.error is not None:
+        raise _Request.error
 
 
 def reset_termination() -> None:
-    """Forget the request, as a run ends."""
-    _Termination.requested = False
+    """Forget the request: the run ends, or has heard it."""
+    _Request.error = None
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Let SIGTERM unwind the stack as Ctrl-C does, and lose neither; Ctrl-C stays ignored where it is."""
+    try:
+        before = {signal.SIGTERM: signal.signal(signal.SIGTERM, terminate)}
+    except ValueError:  # not the main thread, which alone hears signals
+        yield
+        return
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        before[signal.SIGINT] = signal.signal(signal.SIGINT, terminate)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        reset_termination()
 
 
 @contextmanager

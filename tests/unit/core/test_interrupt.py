@@ -31,6 +31,35 @@ with signals_held():
     signal.raise_signal(signal.SIGHUP)
 print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN)
 """
+SWALLOWED = """
+import signal
+from seqray.core.interrupt import Terminated, raise_if_terminated, reset_termination, terminable
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for number, expected in ((signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated)):
+    with terminable():
+        try:
+            signal.raise_signal(number)
+        except BaseException:  # as some libraries do while they are imported
+            print("swallowed")
+        try:
+            raise_if_terminated()
+        except expected:
+            print("kept")
+        reset_termination()
+        raise_if_terminated()
+print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+"""
+NOT_HEARD = """
+import signal
+from seqray.core.interrupt import raise_if_terminated, terminable
+
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+with terminable():
+    signal.raise_signal(signal.SIGINT)
+    raise_if_terminated()
+print("on")
+"""
 
 
 def printed(program):
@@ -45,6 +74,14 @@ def test_a_signal_acts_after_the_block():
 
 def test_a_signal_that_is_ignored_stays_so():
     assert printed(IGNORED) == ["True"]
+
+
+def test_a_signal_is_kept_where_its_exception_is_swallowed():
+    assert printed(SWALLOWED) == ["swallowed", "kept"] * 2 + ["True"]
+
+
+def test_ctrl_c_stays_ignored_in_a_program_in_the_background():
+    assert printed(NOT_HEARD) == ["on"]
 
 
 def test_other_threads_hear_no_signals_anyway():

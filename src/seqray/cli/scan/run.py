@@ -26,9 +26,8 @@ from seqray.cli.common import (
 )
 from seqray.cli.scan.arguments import ScanRequest
 from seqray.cli.scan.command import recorded_command
-from seqray.core import ALPHABETS, ConfigError, InputError
+from seqray.core import ConfigError, InputError
 from seqray.io import keep_pipes
-from seqray.modelfile import locate_model, read_card
 
 if TYPE_CHECKING:
     from seqray.cli.scan.arguments import WindowOptions
@@ -43,6 +42,7 @@ __all__ = ["ScanRequest", "run"]
 def run(request: ScanRequest) -> Outcome:
     """Read, scan, write."""
     started = time.monotonic()
+    from seqray.modelfile import locate_model, read_card
     from seqray.scanning import check_scan_options, make_detector
 
     request = replace(request, command=recorded_command(request.command))
@@ -77,6 +77,8 @@ def _genes(request: ScanRequest, card: Card, options: ScanOptions) -> tuple[Gene
     """Where the genes of a locator are from, and what to tell the user."""
     if card.model.kind != "locator":
         return None, []
+    from seqray.core import ALPHABETS
+
     is_circular = options.is_circular if options.regions is None else None  # the first may not be scanned
     alphabet = ALPHABETS[card.model.alphabet]
     return find_genes(request.genes, request.records, request.input, alphabet, is_circular)
