@@ -1,9 +1,12 @@
-"""The scan workflow on the E. coli genome, beside the single command on the same cores.
+"""The scan workflow beside single commands on the same cores, on the E. coli genome and on two short files.
 
     python benchmarks/scan_workflow.py --cores 2
+    python benchmarks/scan_workflow.py --cores 2 --shards 1 --fasta lambda.fa.gz data/example/regions.fa \\
+        --out benchmarks/results/scan_workflow_small.tsv
 
 Seconds of the workflow (shards, gathering, summary and the explanations of the best calls), of a second run
-that finds nothing to do, and of ``seqray scan`` alone; and whether the calls are the same bytes.
+that finds nothing to do, and of ``seqray scan`` alone, one file after the other; and whether the calls are
+the same bytes.
 """
 
 from __future__ import annotations
@@ -43,38 +46,45 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
     add("--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="default: SEQRAY_DATA")
+    add("--fasta", type=Path, nargs="+", help="default: the genome of E. coli")
     add("--model", default="ecoli-promoter")
     add("--cores", type=int, default=os.cpu_count() or 1)
     add("--shards", type=int, default=4)
     add("--out", default="benchmarks/results/scan_workflow.tsv")
     args = parser.parse_args()
-    if args.data is None:
-        parser.error("name the folder of the public files by --data or SEQRAY_DATA")
-    genome = (args.data / GENOME).resolve()
+    if args.data is None and not args.fasta:
+        parser.error("name the folder of the public files by --data or SEQRAY_DATA, or files by --fasta")
+    files = [path.resolve() for path in args.fasta or [Path(args.data) / GENOME]]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copytree(WORKFLOW / "config", folder / "config")
-        (folder / "config" / "samples.tsv").write_text(f"sample\tfasta\ngenome\t{genome}\n")
+        samples = {f"s{number}": path for number, path in enumerate(files, start=1)}
+        rows = "".join(f"{name}\t{path}\n" for name, path in samples.items())
+        (folder / "config" / "samples.tsv").write_text(f"sample\tfasta\n{rows}")
         settings = yaml.safe_load((folder / "config" / "config.yaml").read_text())
         settings["models"], settings["scan"]["shards"] = [args.model], args.shards
-        settings["resources"]["threads"] = 1  # as many shards run as there are cores
+        if args.shards > 1:
+            settings["resources"]["threads"] = 1  # as many shards run as there are cores
         (folder / "config" / "config.yaml").write_text(yaml.safe_dump(settings))
         snakefile = str(WORKFLOW / "workflow" / "Snakefile")
         command = ["snakemake", "--snakefile", snakefile, "--cores", str(args.cores)]
         first, told = timed(command, folder)
         again, rest = timed(command, folder)
         jobs = JOBS.search(told)
-        alone = ["seqray", "scan", str(genome), "--model", args.model, "--out", "calls.gff3", "--quiet"]
-        single, _ = timed([*alone, "--threads", str(args.cores)], folder)
-        calls = folder / "results" / "genome" / args.model / "calls.gff3"
-        same = body(calls) == body(folder / "calls.gff3")
+        single, same = 0.0, True
+        for sample, path in samples.items():
+            alone = ["seqray", "scan", str(path), "--model", args.model, "--out", "calls.gff3", "--quiet"]
+            single += timed([*alone, "--threads", str(args.cores)], folder)[0]
+            calls = folder / "results" / sample / args.model / "calls.gff3"
+            same &= body(calls) == body(folder / "calls.gff3")
         rows = [
             ("workflow", first, jobs[1] if jobs else "?", "yes" if same else "no"),
             ("workflow again", again, "0" if "Nothing to be done" in rest else "?", "."),
-            ("seqray scan", single, "1", "."),
+            ("seqray scan", single, str(len(files)), "."),
         ]
     lines = [f"# {line}" for line in describe(sys.argv)]
-    lines.append(f"# cores: {args.cores}, shards: {args.shards}; model: {args.model}")
+    about = f"cores: {args.cores}, shards: {args.shards}; model: {args.model}; "
+    lines.append(f"# {about}{', '.join(path.name for path in files)}")
     lines.append("run\tseconds\tjobs\tcalls_as_of_seqray_scan")
     lines += [f"{run}\t{seconds:.1f}\t{number}\t{equal}" for run, seconds, number, equal in rows]
     with open_output(args.out) as handle:

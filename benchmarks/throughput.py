@@ -84,7 +84,7 @@ def bert_like(config: ModelConfig) -> BertModel:
         num_hidden_layers=config.layers,
         num_attention_heads=config.heads,
         intermediate_size=config.d_ff or 4 * config.d_model,
-        max_position_embeddings=512,
+        max_position_embeddings=max(512, config.max_length),
     )
     return BertModel(settings).eval()
 
