@@ -2,6 +2,7 @@
 
     python benchmarks/accuracy.py                 # scores the models, reads the cross-validations
     python benchmarks/accuracy.py --quick         # trains and scores two rows in some minutes
+    python benchmarks/accuracy.py --floor --only amp          # the floor alone; the other columns stay
 
 Needs the tables of ``data/prepare.py`` in ``runs/data``; those that are missing are made from
 ``SEQRAY_DATA``. Sets with a test part of their own are scored by the shipped model, or one in the folder
@@ -26,6 +27,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +40,7 @@ from seqray.core import ALPHABETS, LabeledSequence, SequenceRecord, load_run_con
 from seqray.inference import predict_records
 from seqray.io import open_output
 from seqray.io.tables import read_labeled_table
-from seqray.metrics import KmerPositionalBaseline, auprc, auroc, threshold_metrics
+from seqray.metrics import auprc, auroc, default_baseline, threshold_metrics
 from seqray.modelfile import TrainedModel, load_model
 from seqray.models import count_parameters
 
@@ -110,11 +112,7 @@ def floor_of(
     for context in {e.context for e in test}:
         rows = [i for i, e in enumerate(test) if e.context == context]
         known = [e for e in train if e.context == context]
-        baseline = KmerPositionalBaseline(
-            kmers=(1, 2) if alphabet == "protein" else (2, 3, 4, 5),
-            positional=(1,) if alphabet == "protein" else (1, 3),
-            alphabet=alphabet,
-        )
+        baseline = default_baseline(ALPHABETS[alphabet])
         baseline.fit([e.sequence for e in known], [e.label for e in known])
         answers = baseline.predict_proba([test[i].sequence for i in rows])
         scores[rows] = answers[:, list(baseline.classes_).index(positive)]
@@ -238,8 +236,13 @@ def species_rows(
             }
 
 
-def measure_test_set(task: TestSet, model: TrainedModel) -> Iterator[dict[str, Any]]:
-    """Score a set by its model: official and honest, with and without what the model may be told."""
+def measure_test_set(
+    task: TestSet, model: TrainedModel, *, floor_only: bool = False
+) -> Iterator[dict[str, Any]]:
+    """Score a set by its model: official and honest, with and without what the model may be told.
+
+    With ``floor_only`` the floor takes the place of the model.
+    """
     data = table_of(task.table)
     test = [e for e in data if e.split == "test"]
     train = [e for e in table_of(task.trained_on) if e.split != "test"]
@@ -256,18 +259,19 @@ def measure_test_set(task: TestSet, model: TrainedModel) -> Iterator[dict[str, A
             for e in test
         ]
         conditions = [("as published", test, True), (f"initial {task.without_first} removed", cut, True)]
-    floor = floor_of(train, test, model.card.positive, model.card.model.alphabet)
+    alphabet, positive = model.card.model.alphabet, model.card.positive
+    of_test = floor_of(train, test, positive, alphabet)
     for condition, examples, known in conditions:
-        ensemble = scores_of(model, examples, known=known)
+        floor = of_test if examples is test else floor_of(train, examples, positive, alphabet)
+        ensemble = floor if floor_only else scores_of(model, examples, known=known)
+        several = alone[1:] and not floor_only
         scored = Scored(
-            np.array([e.label == model.card.positive for e in examples]),
+            np.array([e.label == positive for e in examples]),
             np.array([e.group or e.id for e in examples]),
             np.array([e.context or "" for e in examples]),
             ensemble,
-            tuple(scores_of(member, examples, known=known) for member in alone) if alone[1:] else (ensemble,),
-            floor
-            if examples is test
-            else floor_of(train, examples, model.card.positive, model.card.model.alphabet),
+            tuple(scores_of(member, examples, known=known) for member in alone) if several else (ensemble,),
+            floor,
         )
         for protocol, part in (("official", scored), ("honest", scored.take(np.flatnonzero(related)))):
             yield from rows_of(part, task, model, protocol, condition, training_seconds(task.model))
@@ -374,6 +378,7 @@ def main() -> None:
     parser.add_argument("--models", type=Path, help="folder of model files to prefer to the shipped ones")
     parser.add_argument("--only", nargs="+", help="sets to measure; the others keep their rows")
     parser.add_argument("--quick", action="store_true", help="train and score two sets anew, one member each")
+    parser.add_argument("--floor", action="store_true", help="measure the floors of sets with a test part")
     parser.add_argument("--out", type=Path, help="TSV; benchmarks/results/accuracy.tsv by default")
     args = parser.parse_args()
     out = args.out or RESULTS / ("accuracy_quick.tsv" if args.quick else "accuracy.tsv")
@@ -381,7 +386,8 @@ def main() -> None:
         tasks = [task for task in TEST_SETS if task.table in QUICK]
         rows = [r for t in tasks for r in measure_test_set(replace(t, trained_on=t.table), train_quickly(t))]
     else:
-        rows = known_rows(out, args.only) + measure_all(args)
+        rows = measure_all(args)
+        rows = with_floors(known_rows(out, ()), rows) if args.floor else known_rows(out, args.only) + rows
     order = {task.shown: i for i, task in enumerate((*TEST_SETS, *FOLDS))}
     write(out, sorted(rows, key=lambda row: order[row["set"]]))
     for row in rows:
@@ -413,8 +419,15 @@ def measure_all(args: argparse.Namespace) -> list[dict[str, Any]]:
             if isinstance(task, Folds):
                 rows += read_folds(task)
             elif model := find_model(task.model, args.models):
-                rows += measure_test_set(task, model)
+                rows += measure_test_set(task, model, floor_only=args.floor)
     return rows
+
+
+def with_floors(rows: Sequence[dict[str, Any]], measured: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of an earlier table with the floors that were measured anew."""
+    key = itemgetter("set", "protocol", "condition", "n", "measure")
+    floors = {tuple(map(str, key(row))): row["floor"] for row in measured}
+    return [row | {"floor": floors.get(key(row), row["floor"])} for row in rows]
 
 
 if __name__ == "__main__":

@@ -28,8 +28,8 @@ Each set is scored with two protocols:
 
 The columns of the table:
 
-- `floor`: logistic regression on k-mers and positions, fitted to the same training part. The value
-  of the model is its difference from this floor.
+- `floor`: logistic regression on k-mers and positions (peptides: composition and ends), fitted to the
+  same training part. The value of the model is its difference from this floor.
 - `seqray`: the shipped model, or the mean over folds. In brackets a 95 % interval from the bootstrap over
   groups of related sequences.
 - `members`: the range over the single members of the model, trained from different seeds; with

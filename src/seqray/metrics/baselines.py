@@ -134,7 +134,7 @@ def default_baseline(alphabet: Alphabet, max_iter: int = 1000) -> KmerPositional
     """
     settings: dict[str, Any] = {"alphabet": alphabet.name, "max_iter": max_iter}
     if alphabet.name == "protein":
-        return KmerPositionalBaseline((1, 2), (1,), ends=(15, 30, 60), **settings)
+        return KmerPositionalBaseline((1, 2), (1,), ends=(1, 2, 4, 8, 15, 30, 60), **settings)
     return KmerPositionalBaseline((2, 3, 4, 5), (1, 3), **settings)
 
 

@@ -30,6 +30,7 @@ MAX_WINDOW, MAX_PROTEIN = 100_000, 5_000  # letters; of longer sequences both en
 MAX_CONTEXTS = 256
 SITE_TOKENS, TOKENS = 64, 1024  # most tokens of windows of one length, and of longer sequences of any length
 END_LETTERS = 512  # longest sequences of which no letters are merged, and only CLS is read
+LONG_EPOCHS = 10  # of longer ones, which pooling learns in fewer
 BATCH_LETTERS = 1 << 18  # about 64 MB for each array of 64 channels
 POSITIVE = {"positive", "pos", "promoter", "site", "yes", "true", "1", "+1", "+"}
 NEGATIVE = {
@@ -201,6 +202,7 @@ def choose_settings(facts: DataFacts) -> RunConfig:
     scale = next(scale for scale in (_FEW, _SOME, _MANY) if facts.total < scale.below)
     protein, rare = facts.alphabet.name == "protein", has_rare_class(facts.counts)
     epochs = scale.epochs_around_site if facts.site else scale.epochs
+    epochs = min(epochs, LONG_EPOCHS) if _is_long(facts) else epochs
     model, window = _choose_model(facts, scale), _window(facts)
     return RunConfig(
         model=model,
@@ -233,10 +235,14 @@ def _window(facts: DataFacts) -> int:
     return max(1, min(facts.longest, most))
 
 
+def _is_long(facts: DataFacts) -> bool:
+    return not facts.one_length and facts.longest > END_LETTERS
+
+
 def _choose_model(facts: DataFacts, scale: Scale) -> ModelConfig:
     window, protein = _window(facts), facts.alphabet.name == "protein"
     contexts = facts.contexts if 2 <= len(facts.contexts) <= MAX_CONTEXTS else ()
-    long = not facts.one_length and window > END_LETTERS
+    long = _is_long(facts)
     ends = 0 if facts.one_length else 48 if long and protein else 12 if protein else 24
     if protein:
         dropout, kernels, words = 0.4, (3, 7), 2

@@ -1,6 +1,7 @@
 """The cheap classifiers: their features counted by hand, their answers by Bayes' rule."""
 
 import math
+import random
 from itertools import product
 from typing import Any
 
@@ -8,9 +9,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from seqray.core.alphabet import DNA
+from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.errors import InputError
-from seqray.metrics.baselines import KmerPositionalBaseline, PositionWeightMatrix
+from seqray.metrics.baselines import KmerPositionalBaseline, PositionWeightMatrix, default_baseline
 from seqray.metrics.classification import auroc
 
 
@@ -58,6 +59,16 @@ def test_ends_and_the_whole_are_told_by_the_shares_of_letters():
     np.testing.assert_allclose(baseline._features(sequences).toarray(), expected)
     one_length = KmerPositionalBaseline(kmers=(), positional=(1,), ends=(1,)).fit(["AC", "TG"], ["a", "b"])
     assert one_length._features(["AC"]).shape == (1, 2 * 4 + 2 * 4)  # places, and both ends
+
+
+def test_the_floor_of_proteins_knows_the_first_and_the_last_letter():
+    rng = random.Random(0)
+    inner = ["".join(rng.choices("ACDEFGHIKLNPQRSTVWY", k=rng.randint(20, 60))) for _ in range(300)]
+    labels = np.array(["a", "b"] * 150)
+    first = ["M" + x if label == "a" else x + "M" for x, label in zip(inner, labels, strict=True)]
+    for sequences in (first, [x[::-1] for x in first]):
+        fitted = default_baseline(PROTEIN).fit(sequences[:200], labels[:200])
+        assert np.mean(fitted.predict(sequences[200:]) == labels[200:]) > 0.95
 
 
 def test_letters_beyond_the_training_window_have_no_place():

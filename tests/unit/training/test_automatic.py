@@ -87,6 +87,8 @@ RARE = {"a": 20_000, "b": 257, "c": 33}
                 "model.stem.stride": 5,
                 "optimizer.batch_size": 52,
                 "model.pooling": ("mean", "max", "ends"),
+                "trainer": {"max_epochs": 10},
+                "stopping.patience": 4,
             },
         ),
         (of_any_length(600, alphabet=PROTEIN), {"model.ends": 48, "model.stem.stride": 1}),
