@@ -91,6 +91,9 @@ class AugmentConfig:
     shift
         Largest shift in letters, uniform on both sides; letters from the flank where there is one, else
         the end that is uncovered becomes unknown.
+    shift_share
+        Probability that a sequence is shifted at all; below 1 the stated place counts more than its
+        neighbors.
     mask
         Probability that a letter is replaced by the mask token.
     reverse_complement
@@ -105,6 +108,7 @@ class AugmentConfig:
     """
 
     shift: int = 0
+    shift_share: float = 1.0
     mask: float = 0.0
     reverse_complement: float = 0.0
     hide_context: float = 0.0
@@ -113,6 +117,7 @@ class AugmentConfig:
 
     def __post_init__(self) -> None:
         require(self.shift >= 0, "augment.shift", "is 0 or more")
+        require(0 < self.shift_share <= 1, "augment.shift_share", "lies above 0 and up to 1")
         require(0 <= self.mask < 1, "augment.mask", "lies in [0, 1)")
         require(0 <= self.reverse_complement <= 1, "augment.reverse_complement", "lies in [0, 1]")
         require(0 <= self.hide_context <= 1, "augment.hide_context", "lies in [0, 1]")

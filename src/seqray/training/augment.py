@@ -45,11 +45,14 @@ class Changes:
         size
             Number of windows.
         config
-            Shifts are uniform on [-shift, shift], in letters; a flip has probability
-            ``reverse_complement``.
+            Shifts are uniform on [-shift, shift], in letters, for a share ``shift_share`` of the windows; a
+            flip has probability ``reverse_complement``.
         """
         shift = rng.integers(-config.shift, config.shift, size=size, endpoint=True)
-        return cls(shift, rng.random(size) < config.reverse_complement)
+        flip = rng.random(size) < config.reverse_complement
+        if config.shift_share < 1:
+            shift[rng.random(size) >= config.shift_share] = 0
+        return cls(shift, flip)
 
 
 def cut_windows(

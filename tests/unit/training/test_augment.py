@@ -73,6 +73,13 @@ def test_drawn_changes_are_uniform_shifts_and_flips_at_their_rate():
     assert changes.flip.mean() == pytest.approx(0.25, abs=0.01)
 
 
+def test_a_share_of_the_windows_is_shifted():
+    changes = Changes.draw(np.random.default_rng(0), 80_000, AugmentConfig(shift=2, shift_share=0.5))
+    values, counts = np.unique(changes.shift, return_counts=True)
+    assert values.tolist() == [-2, -1, 0, 1, 2]
+    assert counts == pytest.approx([8_000, 8_000, 48_000, 8_000, 8_000], abs=600)  # over four deviations
+
+
 def test_settings_that_change_nothing_draw_nothing():
     changes = Changes.draw(np.random.default_rng(0), 1000, AugmentConfig())
     assert not changes.shift.any()
