@@ -158,7 +158,7 @@ FOLDS = (
     ),
     Folds(
         table="mouse-tata",
-        config="mouse-tata-promoter",
+        config="mouse-tata",
         measures=("mcc", "auroc"),
         published={"mcc": (0.93, CNNPROM)},
     ),

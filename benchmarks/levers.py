@@ -41,7 +41,7 @@ from seqray.modelfile import TrainedModel
 from seqray.training import partition, train
 
 SETS = {
-    "mouse-tata": "mouse-tata-promoter",
+    "mouse-tata": "mouse-tata",
     "ecoli-sigma": "ecoli-sigma",
     "human-nontata": "human-nontata-promoter",
 }

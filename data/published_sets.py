@@ -8,6 +8,8 @@ human-core-all        70-bp core promoters of GUE, and its parts without and wit
 human-core-notata
 human-core-tata
 human-300-tata        the same around the start, 300 bp, with a TATA box
+tata                  TATA promoters of mouse and human of three sources, 251 bp, three kinds of negatives;
+                      ``tata-no-gue`` and its like lack the training part of a source
 human-nontata         251 bp, the official test part of a set whose training part can't be had
 amp                   antimicrobial peptides of AMPlify; ``amp-imbalanced`` with its imbalanced test
 deeploc1              proteins by their place in the cell, ten classes: the two smaller parts of DeepLoc 1.0
@@ -21,8 +23,10 @@ from __future__ import annotations
 
 import csv
 import gzip
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -101,7 +105,8 @@ def mouse_tata(data: Path) -> list[LabeledSequence]:
     return table(read(folder / "Mouse_tata.fa.gz"), read(folder / "Mouse_nonprom.fa.gz"))
 
 
-def _rows(path: Path, label_column: str) -> list[tuple[str, str]]:
+def labeled_rows(path: Path, label_column: str) -> list[tuple[str, str]]:
+    """Read sequences and classes of a published table."""
     with gzip.open(path, "rt", encoding="utf-8", newline="") as handle:
         return [(row["sequence"].upper(), row[label_column]) for row in csv.DictReader(handle)]
 
@@ -112,7 +117,7 @@ def gue(name: str) -> Callable[[Path], list[LabeledSequence]]:
     def make(data: Path) -> list[LabeledSequence]:
         examples = []
         for part, split in (("train", "train"), ("dev", "validation"), ("test", "test")):
-            rows = _rows(data / "gue_prom" / f"{name}_{part}.csv.gz", "label")
+            rows = labeled_rows(data / "gue_prom" / f"{name}_{part}.csv.gz", "label")
             for number, (sequence, label) in enumerate(rows, 1):
                 kind = PROMOTER if label == "1" else BACKGROUND
                 examples.append(LabeledSequence(sequence, kind, f"{part}{number}", None, split))
@@ -121,9 +126,62 @@ def gue(name: str) -> Callable[[Path], list[LabeledSequence]]:
     return make
 
 
+TATA_SITE, TATA_WINDOW, TATA_TEST = 200, 251, 0.2
+"""The windows of CNNProm; those of 300 letters, whose start stands at index 249, are cut to them."""
+
+
+def tata(without: str, data: Path) -> list[LabeledSequence]:
+    """TATA promoters of mouse and human, of three sources whose negatives were made in three ways.
+
+    CNNProm has no test part: a fifth of its groups is held out. A sequence of training or validation that
+    shares a 40-mer with a test part is left out, and so is what comes from the source ``without``.
+    """
+    rows = [("cnnprom", "train", e.sequence, e.label) for e in mouse_tata(data)]
+    for source, name, dev, column in (
+        ("gue", "gue_prom/prom_300_tata", "dev", "label"),
+        ("ipromoter", "ipromoter_seqvec/mm_TA", "val", "class"),
+        ("ipromoter", "ipromoter_seqvec/hs_TA", "val", "class"),
+    ):
+        for part, split in (("train", "train"), (dev, "validation"), ("test", "test")):
+            found = cut_to_site(data / f"{name}_{part}.csv.gz", column)
+            rows += [(source, split, *row) for row in found]
+    examples = [
+        LabeledSequence(letters, label, f"{source}-{part}-{n}", None, part, source)
+        for n, (source, part, letters, label) in enumerate(rows, 1)
+        if len(letters) == TATA_WINDOW
+    ]
+    examples = hold_out(grouped(examples), "cnnprom", TATA_TEST)
+    tested = {e.group for e in examples if e.split == "test"}
+    kept = [e for e in examples if e.split == "test" or (e.group not in tested and e.context != without)]
+    return [replace(e, context=None) for e in kept]
+
+
+def cut_to_site(path: Path, column: str) -> list[tuple[str, str]]:
+    """Letters and labels of windows of 300 letters, cut so that the start stands at ``TATA_SITE``."""
+    return [
+        (DNA.normalize(letters[249 - TATA_SITE :]), PROMOTER if label == "1" else BACKGROUND)
+        for letters, label in labeled_rows(path, column)
+    ]
+
+
+def hold_out(examples: Sequence[LabeledSequence], source: str, share: float) -> list[LabeledSequence]:
+    """Mark a share of the small groups of a source (its context) as test, and an eighth as validation."""
+    rng = np.random.default_rng(1)
+    sizes = Counter(e.group or "" for e in examples)
+    names = sorted({e.group or "" for e in examples if e.context == source and sizes[e.group or ""] <= 20})
+    drawn = dict(zip(names, rng.random(len(names)), strict=True))
+
+    def part(example: LabeledSequence) -> str | None:
+        place = drawn.get(example.group or "", 1.0)
+        held = "test" if place < share else "validation" if place < share + 0.125 else example.split
+        return held if example.context == source else example.split
+
+    return [replace(e, split=part(e)) for e in examples]
+
+
 def human_nontata(data: Path) -> list[LabeledSequence]:
     """4915 non-TATA promoters against 4119 others, 251 bp; many of the others overlap."""
-    rows = _rows(data / "nontata_gb_test" / "human_nontata_promoters_test.csv.gz", "class")
+    rows = labeled_rows(data / "nontata_gb_test" / "human_nontata_promoters_test.csv.gz", "class")
     examples = [
         LabeledSequence(DNA.normalize(sequence), PROMOTER if label == "1" else BACKGROUND, f"row{number}")
         for number, (sequence, label) in enumerate(rows, 1)
@@ -187,6 +245,8 @@ PUBLISHED: dict[str, Callable[[Path], list[LabeledSequence]]] = {
     "human-core-notata": gue("prom_core_notata"),
     "human-core-tata": gue("prom_core_tata"),
     "human-300-tata": gue("prom_300_tata"),
+    "tata": partial(tata, ""),
+    **{f"tata-no-{source}": partial(tata, source) for source in ("cnnprom", "gue", "ipromoter")},
     "human-nontata": human_nontata,
     "amp": peptides("balanced"),
     "amp-imbalanced": peptides("imbalanced"),

@@ -74,7 +74,9 @@ def _numbers(figures: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if not isinstance(figures, Mapping) or "value" in figures:
         return
     for name, figure in figures.items():
-        if isinstance(figure, Mapping) and isinstance(figure.get("value"), int | float):
+        if isinstance(figure, int | float):
+            yield name, {"value": figure}
+        elif isinstance(figure, Mapping) and isinstance(figure.get("value"), int | float):
             yield name, figure
         elif isinstance(figure, Mapping):
             yield from ((f"{name}: {inner}", part) for inner, part in _numbers(figure))

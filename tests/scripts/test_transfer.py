@@ -1,0 +1,119 @@
+"""The benchmark on sets of other sources: windows, sets, the figures of a card; and its data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import transfer
+from other_sources import antisense, window
+from published_sets import hold_out
+from seqray.annotation import Gene
+from seqray.core import LabeledSequence, SequenceRecord, reverse_complement
+from seqray.homology import KmerSet
+from transfer import LEFT_OUT, QUESTIONS, Known, Scored, card_figures, middle
+
+RNG = np.random.default_rng(3)
+CONTIG = "".join(RNG.choice(list("ACGT"), 400))
+
+
+class _Letters:
+    """A baseline whose probability is the share of G among the known letters."""
+
+    def predict_proba(self, sequences: list[str]) -> np.ndarray:
+        share = np.array([s.count("G") / max(1, len(s) - s.count("N")) for s in sequences])
+        return np.stack([1 - share, share], axis=1)
+
+
+def _row(model: str, name: str, shift: int, auroc: float, protocol: str = "unrelated") -> dict[str, object]:
+    names = (*transfer.MEASURES, "coverage", "floor_auroc", "floor_mcc")
+    figures = dict.fromkeys(names, 0.5) | {"auroc": auroc, "low": auroc - 0.1, "high": auroc + 0.1}
+    return {"model": model, "set": name, "context": "-", "shift": shift, "protocol": protocol, **figures}
+
+
+def test_the_headline_of_a_card_is_the_lowest_on_a_source_that_was_left_out():
+    rows = [
+        _row("mouse-tata-promoter", "gue-tata", 0, 0.6),  # its source was in training
+        _row("tata-no-gue", "gue-tata", 0, 0.8),
+        _row("tata-no-gue", "gue-tata", -5, 0.4),  # cut elsewhere
+        _row("tata-no-cnnprom", "tata-cnnprom", 0, 0.9),
+        _row("tata-no-cnnprom", "tata-cnnprom", 0, 0.3, "all"),  # has relatives of the training data
+        _row("human-promoter-300", "ipromoter-human", 0, 0.2),  # another model
+    ]
+    figures = card_figures(rows, "mouse-tata-promoter")
+    assert figures["headline"] == {
+        "metric": "auroc",
+        "split": f"gue-tata, {LEFT_OUT}; the lowest of 2 sets",
+        **{"value": 0.8, "low": 0.7, "high": 0.9},
+    }
+    assert [name for name in figures if name != "headline"] == [
+        f"another source, gue-tata, {LEFT_OUT}",
+        f"another source, gue-tata, {LEFT_OUT}, cut 5 letters off",
+        f"another source, tata-cnnprom, {LEFT_OUT}",
+        "source in training, gue-tata",
+    ]
+
+
+def test_models_that_lack_a_source_are_scored_on_sets_of_the_model_beside_them():
+    shipped = {name for question in QUESTIONS if not question.without for name in question.sets}
+    assert {name for question in QUESTIONS if question.without for name in question.sets} <= shipped
+    assert shipped <= set(transfer.OTHER_SOURCES)
+
+
+@pytest.mark.parametrize("shift", [0, -2, 3])
+def test_windows_move_and_letters_beyond_the_end_are_unknown(monkeypatch, tiny_model, shift):
+    seen: list[str] = []
+
+    def answers(model: object, sequences: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        seen.extend(sequences)
+        return np.linspace(0, 1, len(sequences)), np.ones((len(sequences), 2), dtype=bool)
+
+    monkeypatch.setattr(transfer, "answers", answers)
+    length = tiny_model.card.window
+    rows = [CONTIG[:length], CONTIG[length : 2 * length]]
+    examples = [LabeledSequence(s, label, s) for s, label in zip(rows, ("promoter", "other"), strict=True)]
+    words = KmerSet([np.zeros(50, dtype=np.uint8)], transfer.SHARED_WORD)
+    scored = Scored.score(examples, shift, tiny_model, Known(_Letters(), _Letters(), words))  # pyright: ignore[reportArgumentType]
+    assert scored is not None
+    expected = "N" * -shift + rows[0][: length + shift] if shift < 0 else rows[0][shift:] + "N" * shift
+    assert seen[0] == expected
+    assert scored.truth.tolist() == [True, False]
+    assert scored.fresh.all()
+
+
+def test_the_middle_is_without_flanks():
+    assert middle("NNACGTNN", 4) == "ACGT"
+    assert middle("ACGT", 4) == "ACGT"
+
+
+def test_a_window_has_the_start_at_its_index_on_both_strands():
+    forward, reverse = window(CONTIG, 150, "+"), window(CONTIG, 150, "-")
+    assert forward == CONTIG[90:171]
+    assert reverse == reverse_complement(CONTIG[130:211])
+    assert reverse[60] == reverse_complement(CONTIG[150])
+    assert window(CONTIG, 59, "+") == window(CONTIG, 380, "+") == ""
+
+
+def test_antisense_fragments_lie_in_coding_genes_and_are_read_against_them():
+    genes = {"c": [Gene(100, 250, "+", "a"), Gene(300, 390, "+", "b", coding=False)]}
+    fragments = list(antisense({"c": SequenceRecord("c", CONTIG)}, genes, 30))
+    assert len(fragments) == 30
+    assert all(reverse_complement(letters) in CONTIG[100:250] for letters in fragments)
+
+
+def test_groups_of_a_source_are_held_out_whole_and_large_ones_stay():
+    small = [LabeledSequence("A", "p", f"s{i}", f"g{i // 2}", "train", "one") for i in range(400)]
+    large = [LabeledSequence("A", "p", f"l{i}", "big", "train", "one") for i in range(30)]
+    other = [LabeledSequence("A", "p", f"o{i}", f"g{i}", "train", "two") for i in range(10)]
+    marked = hold_out([*small, *large, *other], "one", 0.2)
+    assert all(a.split == b.split for a, b in zip(marked[:400:2], marked[1:400:2], strict=True))
+    assert {e.split for e in marked[400:]} == {"train"}
+    shares = [sum(e.split == part for e in marked[:400]) / 400 for part in ("test", "validation")]
+    assert shares == pytest.approx([0.2, 0.125], abs=0.1)  # more than three deviations of 200 groups
+
+
+def test_rows_of_other_models_stay(tmp_path):
+    table = tmp_path / "t.tsv"
+    table.write_text("# command\nmodel\tset\none\ta\ntwo\tb\n", encoding="utf-8")
+    assert transfer.kept_lines(table, ["one"]) == [["two", "b"]]
+    assert transfer.kept_lines(table, None) == transfer.kept_lines(tmp_path / "none.tsv", ["one"]) == []
