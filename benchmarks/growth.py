@@ -92,7 +92,7 @@ def alignment(rows: int, columns: int) -> Alignment:
 def random_model(kind: str = "sequence") -> TrainedModel:
     """A model with random weights."""
     torch.manual_seed(0)
-    changes = {"kind": "alignment", "alphabet": "rna"} if kind == "alignment" else {}
+    changes = {"kind": "alignment", "alphabet": "rna", "max_rows": 512} if kind == "alignment" else {}
     config = from_mapping(ModelConfig, {**SHAPE, **changes})
     card = Card(name="m", classes=("a", "b"), positive="a", window=config.max_length, model=config)
     return TrainedModel(card, (build_network(config),))

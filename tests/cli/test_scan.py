@@ -301,6 +301,18 @@ def test_an_empty_file(scan, tmp_path):
     assert (tmp_path / "x.plus.bw").exists()
 
 
+def test_a_file_of_records_too_short_to_scan_is_an_error(scan, tmp_path):
+    fasta, out = tmp_path / "short.fa", tmp_path / "c.gff3"
+    fasta.write_text(f">a\n{letters(3)}\n>b\n{letters(4)}\n")
+    for output in (["-o", out], ["--shard", "1/2", "-o", tmp_path / "c.shard"]):
+        status, _, err = scan(fasta, "--quiet", *output)
+        assert (status, err.count("\n")) == (2, 1)
+        assert "short.fa: all 2 records were skipped, such as 'a': 3 letters, shorter than" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["short.fa"]
+    status, _, err = scan(fasta, "--allow-empty", "-o", tmp_path / "c.tsv")
+    assert (status, table((tmp_path / "c.tsv").read_text())) == (0, [])
+
+
 def test_a_fault_in_the_middle_leaves_no_output(scan, tmp_path):
     fasta = tmp_path / "broken.fa"
     fasta.write_text(f">good\n{letters(500)}\n>bad\n{letters(100)}!\n")

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from seqray.core import NoRecordsError
+
 if TYPE_CHECKING:
     from seqray.core.results import SkippedRecord
 
@@ -31,7 +33,7 @@ class SkipLog:
     """
 
     def __init__(self, path: str | Path | None, lines: Iterable[str], *, quiet: bool) -> None:
-        self.count = 0
+        self.count, self._first = 0, ""
         self._path, self._lines, self._quiet = path, list(lines), quiet
         self._stack = ExitStack()
 
@@ -51,7 +53,27 @@ class SkipLog:
 
     def __call__(self, record: SkippedRecord) -> None:
         self.count += 1
+        self._first = self._first or f"'{record.id}': {record.reason}"
         if self._write:
             self._write(record)
         if self.count <= SHOWN_SKIPS and not self._quiet:
             print(f"seqray: skipped record '{record.id}': {record.reason}", file=sys.stderr)
+
+    def check_some_left(self, used: int, source: str) -> None:
+        """Raise `NoRecordsError` if all records of a file were skipped.
+
+        Parameters
+        ----------
+        used
+            Number of records that were not skipped.
+        source
+            The file.
+        """
+        if self.count and not used:
+            from seqray.io import display_name
+
+            raise NoRecordsError(
+                f"all {self.count} records were skipped, such as {self._first}",
+                where=display_name(source),
+                remedy="--allow-empty gives an empty output instead",
+            )

@@ -158,6 +158,8 @@ def _scan(
             read = partial(read_sequences, soft_masks=options.skip_soft_masked)
             records = open_records(read, [request.input], request.records, model.alphabet, skipped)
             result = scan_sequences(detector, origin.watch(records), options, callbacks)
+            if not request.records.allow_empty:
+                skipped.check_some_left(result.contigs, request.input)
         species, expected = (
             options.species or origin.species,
             ExpectedPrecision.from_mapping(model.card.locator),

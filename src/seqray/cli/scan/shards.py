@@ -93,6 +93,8 @@ def write_share(
             header, arrays = scan_shard(
                 detector, origin.watch(records), options, callbacks, ShardNumber(number, total)
             )
+            if not request.records.allow_empty:
+                skipped.check_some_left(header["counted"]["contigs"], request.input)
         facts = {
             "version": __version__,
             "command": divide_words(request.command)[0],
