@@ -44,8 +44,8 @@ def predict(tiny_model_file, capfd):
     """Run the verb; gives exit status, standard output and standard error."""
     threads = torch.get_num_threads()
 
-    def run(*words):
-        status = main(["predict", *map(str, words), "--model", str(tiny_model_file)])
+    def run(*words, model=tiny_model_file):
+        status = main(["predict", *map(str, words), "--model", str(model)])
         return status, *capfd.readouterr()
 
     yield run
@@ -54,6 +54,32 @@ def predict(tiny_model_file, capfd):
 
 def rows(text: str) -> list[list[str]]:
     return [line.split("\t") for line in text.splitlines() if not line.startswith("#")]
+
+
+# --- longer sequences ----------------------------------------------------------------------------
+
+
+def test_longer_sequences_are_cut_and_counted_where_asked(predict, tiny_model, tmp_path):
+    model = tmp_path / "anywhere.safetensors"
+    save_model(model, tiny_model.networks, replace(tiny_model.card, site=None))
+    path = tmp_path / "long.fa"
+    long = "ACGTACGTACAAAAATTTTTGGGGGCCCCC"
+    path.write_text(f">a\n{long}\n>b\n{long[:20]}\n>c\n{long[:10]}{long[-10:]}\n>d\n{long[:20]}\n")
+    status, out, err = predict(path, "--truncate", "ends", model=model)
+    assert status == 0
+    table = {row[0]: row for row in rows(out)[1:]}
+    assert table["a"][1] == "30"
+    assert table["a"][2:-1] == table["c"][2:-1]
+    assert "truncated" in table["a"][-1]
+    assert "truncated" not in table["c"][-1]
+    assert "1 of 4 sequences are longer than 20 letters: their first 10 and last 10 are read" in err
+    status, out, _ = predict(path, "--truncate", "start", model=model)
+    table = {row[0]: row for row in rows(out)[1:]}
+    assert table["a"][2:-1] == table["b"][2:-1]
+    status, _, err = predict(path, model=model)
+    assert status == 2
+    assert "'a'" in err
+    assert "--truncate ends" in err
 
 
 # --- several files --------------------------------------------------------------------------------

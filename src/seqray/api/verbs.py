@@ -13,7 +13,7 @@ import pandas as pd
 from seqray.annotation import Annotation, read_genes
 from seqray.api.frames import call_frame, explanation_frame, frame_calls, prediction_frame
 from seqray.calibration import Domain, KmerCounter
-from seqray.core import ConfigError, InputError, SequenceRecord
+from seqray.core import ConfigError, InputError, SequenceRecord, Truncation
 from seqray.core.results import SkippedRecord
 from seqray.explanations import Stretch, cut_stretches, explain_calls
 from seqray.inference import (
@@ -52,6 +52,7 @@ def predict(
     precision: Precision = "fp32",
     device: str | None = None,
     engine: Engine = "torch",
+    truncate: Truncation | None = None,
 ) -> pd.DataFrame:
     """Classify each sequence or alignment, as ``seqray predict`` does.
 
@@ -69,6 +70,9 @@ def predict(
         that the first sequences are like, if any, see `seqray.inference.recognize_context`.
     engine
         What computes, see `seqray.inference.with_engine`.
+    truncate
+        What is read of sequences longer than the model reads: ``ends``, a half each, or the ``start``;
+        ``none`` refuses them. None for the rule of the model.
 
     Returns
     -------
@@ -93,7 +97,7 @@ def predict(
     >>> seqray.predict("ecoli-promoter", {"poly-A": "A" * 81}).label.tolist()
     ['background']
     """
-    loaded = _opened(model, context, device, engine, precision)
+    loaded = _opened(model, context, device, engine, precision).with_truncation(truncate)
     options = PredictOptions(
         batch_size=batch_size, precision=precision, threshold=threshold, prior=prior, coverage=coverage
     )
@@ -203,13 +207,14 @@ def explain(
     device: str | None = None,
     calls: pd.DataFrame | str | Path | None = None,
     genes: str | Path | Annotation | None = "auto",
+    truncate: Truncation | None = None,
     **options: Any,
 ) -> pd.DataFrame:
     """Rank the letters, or columns, that each call rests on, as ``seqray explain`` does.
 
     Parameters
     ----------
-    model, sequences, context, device
+    model, sequences, context, device, truncate
         As for `predict`.
     method
         Name of a method, or several, see `seqray.explanations.attribution.METHODS`, and for alignments
@@ -243,7 +248,7 @@ def explain(
     >>> letters[letters.record == "lacP1"][["position", "base", "rank"]].sort_values("rank").values.tolist()
     [[49, 'A', 1], [48, 'T', 2], [53, 'T', 3]]
     """
-    loaded = _opened(model, context, device, "torch", "fp32")
+    loaded = _opened(model, context, device, "torch", "fp32").with_truncation(truncate)
     methods = (method,) if isinstance(method, str) else tuple(method)
     kind = kind_of(loaded.card)
     chosen = kind.explain_options(methods=methods, **_checked(kind.explain_options, options, "methods"))

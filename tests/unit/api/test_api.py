@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from seqray.io.tables.alignment_explanations import COLUMN_COLUMNS
 from seqray.io.tables.explanations import EXPLANATION_COLUMNS
 from seqray.io.tracks.calls import CALL_COLUMNS
 from seqray.kinds.python_objects import as_alignments
+from seqray.modelfile import save_model
 
 RNG = np.random.default_rng(2)
 SHORT = {f"r{i}": "".join(RNG.choice(list("ACGT"), 20 - i % 4)) for i in range(10)} | {"n": "ACGTNNACGTACGT"}
@@ -60,6 +62,26 @@ def test_sets_come_with_a_coverage(tmp_path):
     letters = {"a": "ACGT" * 20}
     table = written(tmp_path, ["predict", "-m", "bacteria-promoter", "--coverage", 0.9], letters)
     assert same(seqray.predict("bacteria-promoter", letters, coverage=0.9), table)
+
+
+@pytest.mark.parametrize(("rule", "ahead", "behind"), [("ends", 10, 10), ("start", 20, 0)])
+def test_longer_sequences_are_cut_as_asked(rule, ahead, behind, tiny_model, tmp_path):
+    path = tmp_path / "anywhere.safetensors"
+    save_model(path, tiny_model.networks, replace(tiny_model.card, site=None))
+    model = seqray.load_model(path)
+    table = written(tmp_path, ["predict", "-m", path, "--truncate", rule], LONG)
+    frame = seqray.predict(model, LONG, truncate=rule)
+    assert same(frame, table)
+    assert frame["flags"].str.contains("truncated").all()
+    cut = {name: x[:ahead] + x[len(x) - behind :] for name, x in LONG.items()}
+    assert frame["p_promoter"].tolist() == seqray.predict(model, cut)["p_promoter"].tolist()
+    explained = seqray.explain(model, LONG, truncate=rule, shuffles=0)
+    read = explained[(explained.record == "c0") & (explained.score > 0)]["position"]
+    assert set(read) == {*range(ahead), *range(300 - behind, 300)}
+    with pytest.raises(InputError, match="--truncate ends"):
+        seqray.predict(model, LONG)
+    with pytest.raises(ConfigError, match="reads windows around a site"):
+        seqray.predict(tiny_model, LONG, truncate=rule)
 
 
 def test_scan_is_the_table_of_the_verb(tiny_model, tiny_model_file, tmp_path):
