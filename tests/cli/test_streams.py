@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from seqray.cli.common.streams import sound_streams
 from seqray.cli.dispatch import main
+from seqray.modelfile import save_model
 
 TABLE = (
     "# model: tiny\n# threshold: 0.5, chosen\n# scanned: 1 sequence, 1000 letters, 5 windows\n"
@@ -78,12 +82,51 @@ def test_a_closed_standard_input_is_named(monkeypatch, capsys):
     assert capsys.readouterr() == ("", "seqray: error: standard input: is closed; name a file\n")
 
 
+def test_no_file_is_needed_where_none_can_be_opened(monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(os, "open", refuse)
+    with sound_streams():
+        pass
+
+
 def test_letters_that_the_encoding_lacks_are_escaped(monkeypatch):
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", stream)
     with sound_streams():
         sys.stdout.write("\u2265 0.5 \udce4\n")
     assert stream.buffer.getvalue() == b"\\u2265 0.5 \\udce4\n"
+
+
+RED = "\x1b[31mred \x9b \u202e \U000e0041"
+
+
+def test_what_a_terminal_obeys_is_escaped_and_bytes_stay(monkeypatch):
+    printed, said = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    monkeypatch.setattr(sys, "stdout", printed)
+    monkeypatch.setattr(sys, "stderr", said)
+    with sound_streams():
+        sys.stdout.write(f"\u2265 {RED}\t1\r\n")
+        sys.stdout.flush()
+        sys.stdout.buffer.write(b"\x1b")
+        sys.stderr.write(f"{RED}\n")
+    escaped = r"\u001b[31mred \u009b \u202e \udb40\udc41"
+    assert printed.buffer.getvalue().decode() == f"\u2265 {escaped}\t1\r\n\x1b"
+    assert said.buffer.getvalue().decode() == f"{escaped}\n"
+    assert json.loads(f'"{escaped}"') == RED  # so it stays JSON under --log-json
+
+
+@pytest.mark.parametrize("words", [["show"], ["show", "--json"], ["verify"]])
+def test_a_card_says_nothing_to_the_terminal(tiny_model, tmp_path, capfd, words):
+    path = tmp_path / f"{RED}.safetensors"
+    save_model(path, tiny_model.networks, replace(tiny_model.card, summary=RED))
+    assert main(["models", *words, str(path)]) == 0
+    printed = capfd.readouterr().out
+    assert printed.replace("\n", "").replace("\t", "").isprintable()
+    assert "show" not in words or "31mred" in printed
+    assert main(["models", "show", f"{path}{RED}"]) == 2
+    assert capfd.readouterr().err[:-1].isprintable()
 
 
 def test_an_output_never_gets_the_number_of_a_closed_stream(table):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from seqray.cli.common import (
     Resources,
+    check_address_space,
     json_lines,
     let_waiting_threads_sleep,
     report_versions,
@@ -105,7 +106,7 @@ def _end(words: list[str]) -> int:
 
 def _lacks_memory(error: Exception) -> bool:
     """Whether memory ran out: in Python and numpy, in torch, or while a library was loaded."""
-    words = ("allocate memory", "out of memory", "failed to map segment")
+    words = ("allocate memory", "out of memory", "failed to map segment", "can't start new thread")
     return isinstance(error, MemoryError) or any(word in str(error) for word in words)
 
 
@@ -142,6 +143,7 @@ def _run_verb(verb: str, words: list[str]) -> int:
     from seqray.io import flush_standard_output  # here, because help does without readers
 
     resources = Resources()
+    check_address_space()
     let_waiting_threads_sleep()
     request = parse(verb, words)
     if request.verbose:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from seqray.cli.common import MODEL_HELP, Outcome, Request, option
+from seqray.cli.common import MODEL_HELP, Outcome, Request, check_files, option
 from seqray.core import InputError
 
 
@@ -26,7 +26,9 @@ def run(request: ExportRequest) -> Outcome:
         )
     from seqray.modelfile import load_model, locate_model, read_card
 
-    card = read_card(locate_model(request.model))  # a misspelled name is reported before torch is loaded
+    path = locate_model(request.model)  # a misspelled name is reported before torch is loaded
+    check_files([], [request.out], beside=[str(path)])
+    card = read_card(path)
     from seqray.inference.onnx import export_onnx, require_graph
 
     require_graph(card)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unicodedata import category
 
-from seqray.cli.common import Outcome, Request, check_files, check_suffix, option
+from seqray.cli.common import Outcome, Printable, Request, check_files, check_suffix, option
 from seqray.core import InputError
 
 # Control characters, and those that end a line.
@@ -20,7 +20,7 @@ class SummaryRequest(Request):
     )
     out: str = option("--out -o FILE", "TSV (default: standard output)", "-")
     html: str | None = option("--html FILE", "the same as a page for the browser")
-    title: str = option("--title TEXT", "heading of the page", "Summary")
+    title: Printable = option("--title TEXT", "heading of the page", "Summary")
 
 
 def _divide(word: str) -> tuple[str, str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from seqray.cli.common import (
     Options,
     Outcome,
     PositiveInt,
+    Printable,
     Progress,
     Request,
     Threads,
@@ -95,7 +97,9 @@ class GenomeOptions(Options, heading="data: genomes with sites, for a locator ('
         "its sites: TSV with the columns contig, position (1-based), strand[, site, weight], BED or GFF3",
     )
     genes: str = option("--genes FILE|predict|none", "its genes: GFF3 or GenBank", "predict")
-    species: str | None = option("--species NAME", "its species (default: the name of the genome's file)")
+    species: Printable | None = option(
+        "--species NAME", "its species (default: the name of the genome's file)"
+    )
     sheet: str | None = option(
         "--sheet TSV",
         "several genomes: columns genome, genes, sites, species, weight[, group, inside, held_out]; paths "
@@ -174,7 +178,10 @@ def run(request: TrainRequest) -> Outcome:
     folder = request.fit.folder(request.out)
     start = {"start": load_initial_weights(locate_model(request.init))} if request.init else {}
     try:
-        with Progress("train", "steps", quiet=request.quiet or not is_main_process()) as progress:
+        with (
+            _saving(None if request.budget else request.save_config, training.config),
+            Progress("train", "steps", quiet=request.quiet or not is_main_process()) as progress,
+        ):
             result = training.train(
                 out=Path(request.out),
                 work_dir=folder,
@@ -192,12 +199,34 @@ def run(request: TrainRequest) -> Outcome:
     return Outcome(records=training.records, status=training.status(result))
 
 
+@contextmanager
+def _saving(path: str | None, config: RunConfig) -> Iterator[None]:
+    """Write the settings as training ends or is interrupted; errors leave no file, as of all outputs.
+
+    A search writes those that it finds.
+    """
+    from seqray.io import Staging
+
+    interrupted = False
+    with Staging() as staging:
+        if path:
+            write_config(str(staging.path(path)), config)
+        try:
+            yield
+        except KeyboardInterrupt:
+            interrupted = True
+    if interrupted:
+        raise KeyboardInterrupt
+
+
 @dataclass(frozen=True)
 class Training:
     """Data of a kind of model, ready to be learned from.
 
     Attributes
     ----------
+    config
+        The settings.
     train
         Runs the training, see `seqray.training.train`.
     records
@@ -206,6 +235,7 @@ class Training:
         Result and model file to lines for the user, and result to exit status.
     """
 
+    config: RunConfig
     train: Callable[..., Any]
     records: int
     summary: Callable[[Any, str], list[str]]
@@ -225,7 +255,6 @@ def learn(request: TrainRequest) -> Training:
     if request.budget:
         check_search({"--teacher": request.teacher, "--init": request.init}, config)
     if config.model.kind == "locator":
-        save_settings(request, config)
         return learn_genomes(request, config)
     if words := given(request.genomes):
         raise ConfigError(
@@ -235,14 +264,7 @@ def learn(request: TrainRequest) -> Training:
     if data is None:
         data = read_examples(request.data.located(request.labels), config)
         config = complete_from_data(config, named | set_by_words(request.fit), data)
-    save_settings(request, config)
     return learn_examples(request, config, data)
-
-
-def save_settings(request: TrainRequest, config: RunConfig) -> None:
-    """Write the settings if they are asked for; a search does so when it knows them."""
-    if request.save_config and not request.budget:
-        write_config(request.save_config, config)
 
 
 def set_by_words(fit: FitOptions) -> frozenset[str]:
@@ -283,12 +305,13 @@ def learn_examples(request: TrainRequest, config: RunConfig, data: Sequence[Exam
         fixed = frozenset(assignment.partition("=")[0].strip() for assignment in request.fit.set)
         plan = SearchPlan(request, request.budget, request.out, request.save_config, fixed)
         found = partial(search_examples, plan, config, data)
-        return Training(found, len(data), partial(search_summary, plan), search_status)
+        return Training(config, found, len(data), partial(search_summary, plan), search_status)
     from seqray.modelfile import load_model
     from seqray.training import train
 
     teacher = load_model(request.teacher) if request.teacher else None
-    return Training(partial(train, config, data, teacher=teacher, processes=None), len(data), summary)
+    trained = partial(train, config, data, teacher=teacher, processes=None)
+    return Training(config, trained, len(data), summary)
 
 
 def learn_genomes(request: TrainRequest, config: RunConfig) -> Training:
@@ -320,7 +343,7 @@ def learn_genomes(request: TrainRequest, config: RunConfig) -> Training:
     else:
         raise InputError("no genome with sites is given", remedy="give --genome and --sites, or --sheet")
     data = GenomeInput(rows, asked.hold_out, asked.site_class, asked.fold)
-    return Training(partial(train_locator, config, data), len(rows), genome_summary)
+    return Training(config, partial(train_locator, config, data), len(rows), genome_summary)
 
 
 def report_interruption(fit: FitOptions, folder: Path) -> None:

@@ -23,6 +23,7 @@ from seqray.core import (
     change_settings,
     check_plain,
     from_mapping,
+    read_small_text,
     to_mapping,
 )
 
@@ -150,10 +151,9 @@ def write_config(path: str, config: RunConfig) -> None:
 
 def read_metrics(path: str) -> dict[str, Any]:
     """Read figures for the card: a JSON object."""
+    text = read_small_text(path)
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"can't be read ({error.strerror})", where=path) from None
+        content = json.loads(text)
     except (ValueError, RecursionError):
         raise InputError("is not valid JSON", where=path) from None
     if not isinstance(content, dict):

@@ -97,6 +97,7 @@ from .run_config import (
     change_settings as change_settings,
     load_named_config as load_named_config,
     load_run_config as load_run_config,
+    read_small_text as read_small_text,
 )
 from .serialization import (
     check_plain as check_plain,

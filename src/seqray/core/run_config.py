@@ -30,10 +30,12 @@ __all__ = [
     "change_settings",
     "load_named_config",
     "load_run_config",
+    "read_small_text",
 ]
 
 FROM_DATA = ("model.classes", "data.positive", "data.window")
 """Settings that labeled data state, too."""
+MAX_TEXT = 1_000_000  # bytes of settings, or of figures for a card
 
 CalibrationMethod = Literal["temperature", "platt", "isotonic"]
 
@@ -366,6 +368,24 @@ def change_settings(config: RunConfig, changes: Mapping[str, Any]) -> RunConfig:
     return from_mapping(RunConfig, mapping)
 
 
+def read_small_text(path: str | Path) -> str:
+    """Text of a file that people write, of 1 MB at most, so that a pipe without an end ends here.
+
+    Raises `ConfigError` with the file's name in front, if the file can't be read, is larger, or is not UTF-8.
+    """
+    try:
+        with open(path, "rb") as handle:
+            data = handle.read(MAX_TEXT + 1)
+    except OSError as error:
+        raise ConfigError(f"can't be read ({error.strerror})", where=str(path)) from None
+    if len(data) > MAX_TEXT:
+        raise ConfigError(f"is larger than {MAX_TEXT} bytes", where=str(path), remedy="give a shorter file")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ConfigError("is not text in UTF-8", where=str(path), remedy="save it as UTF-8") from None
+
+
 def load_run_config(path: str | Path) -> RunConfig:
     """Read a `RunConfig` from a YAML file.
 
@@ -380,13 +400,7 @@ def load_named_config(path: str | Path) -> tuple[RunConfig, frozenset[str]]:
 
     Those of `FROM_DATA` may be null, as if the file did not hold them.
     """
-    try:
-        with open(path, encoding="utf-8") as handle:
-            text = handle.read()
-    except OSError as error:
-        raise ConfigError(f"can't be read ({error.strerror})", where=str(path)) from None
-    except UnicodeDecodeError:
-        raise ConfigError("is not text in UTF-8", where=str(path)) from None
+    text = read_small_text(path)
     try:
         mapping = parse_yaml(text) or {}
         named = _named_settings(mapping)

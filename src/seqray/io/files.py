@@ -61,11 +61,14 @@ class _Source(io.RawIOBase):
 
 
 class _Reader(io.RawIOBase):
-    """Decompressed bytes; any damage is an `InputError`."""
+    """Decompressed bytes; any damage is an `InputError`, and so is a NUL byte where ``is_text``.
 
-    def __init__(self, source: _Source, where: str) -> None:
-        self._source = source
-        self._where = where
+    So no reader of lines waits for the end of the first one in a binary file, which may have none.
+    """
+
+    def __init__(self, source: _Source, where: str, is_text: bool) -> None:
+        self._source, self._where, self._is_text = source, where, is_text
+        self._given = 0
         self._format, opener = next((o for m, o in _OPENERS.items() if source.head.startswith(m)), ("", None))
         buffered = io.BufferedReader(source, BLOCK)
         self._stream = opener(buffered) if opener else buffered
@@ -78,6 +81,10 @@ class _Reader(io.RawIOBase):
         view, count = memoryview(buffer), 0
         while count < len(view) and (step := self._read_some(view[count:])):
             count += step
+        if self._is_text and (at := bytes(view[:count]).find(0)) >= 0:
+            what = f"NUL byte at byte {self._given + at + 1}, so binary or damaged"
+            raise InputError(what, where=self._where, remedy="give a text file")
+        self._given += count
         return count
 
     def _read_some(self, view: memoryview) -> int:
@@ -111,17 +118,19 @@ def _cannot(verb: str, error: OSError, where: str) -> InputError:
 
 
 @contextmanager
-def open_input(path: str | Path) -> Iterator[io.BufferedReader]:
+def open_input(path: str | Path, *, is_text: bool = True) -> Iterator[io.BufferedReader]:
     """Open a file for reading, decompressed.
 
     Raises `InputError` if the file is missing, a directory, not readable, a pipe that was read before, or of
-    an unknown compression; while reading, if compressed data are truncated or damaged.
+    an unknown compression; while reading, if compressed data are truncated or damaged, and for a NUL byte.
 
     Parameters
     ----------
     path
         A file or a pipe; ``-`` is standard input. gzip, bgzip, bzip2 and xz are known by their first
         bytes, not by the name.
+    is_text
+        False allows NUL bytes.
 
     Yields
     ------
@@ -139,7 +148,7 @@ def open_input(path: str | Path) -> Iterator[io.BufferedReader]:
                 raise InputError(
                     f"is {kind}", where=where, remedy="unpack it, or compress with gzip, bzip2 or xz"
                 )
-        yield io.BufferedReader(_Reader(source, where), BLOCK)
+        yield io.BufferedReader(_Reader(source, where, is_text), BLOCK)
 
 
 def encode_text(text: str) -> bytes:

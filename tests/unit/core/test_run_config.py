@@ -230,6 +230,16 @@ def test_errors_in_a_file_name_it_in_one_line(tmp_path, content, message):
     assert "\n" not in str(error.value)
 
 
+def test_a_file_without_an_end_is_refused():
+    with pytest.raises(ConfigError, match="/dev/zero: is larger than 1000000 bytes"):
+        load_run_config("/dev/zero")
+
+
+def test_a_byte_order_mark_is_no_setting(tmp_path):
+    (tmp_path / "c.yaml").write_bytes(b"\xef\xbb\xbfseed: 7\r\n")
+    assert load_run_config(tmp_path / "c.yaml").seed == 7
+
+
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(ConfigError, match=r"none\.yaml: can't be read \(No such file"):
         load_run_config(tmp_path / "none.yaml")

@@ -7,6 +7,7 @@ from .argument_types import (
     Draws as Draws,
     Number as Number,
     PositiveInt as PositiveInt,
+    Printable as Printable,
     Probability as Probability,
     Steps as Steps,
     Threads as Threads,
@@ -70,7 +71,11 @@ from .origin import (
     recognize as recognize,
     recognized as recognized,
 )
-from .processors import let_waiting_threads_sleep as let_waiting_threads_sleep, use_threads as use_threads
+from .processors import (
+    check_address_space as check_address_space,
+    let_waiting_threads_sleep as let_waiting_threads_sleep,
+    use_threads as use_threads,
+)
 from .progress import Progress as Progress
 from .skipped import SkipLog as SkipLog
 from .streams import sound_streams as sound_streams

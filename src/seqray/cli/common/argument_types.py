@@ -34,21 +34,23 @@ def _auto_or_positive_int(text: str) -> int | str:
     return text if text == "auto" else _positive_int(text)
 
 
-def _number(text: str) -> float:
+def _float(text: str) -> float:
+    """A number; nan for other text, also for underscores and digits of other scripts, which Python takes."""
     try:
-        value = float(text)
+        return float(text) if text.isascii() and "_" not in text else math.nan
     except ValueError:
-        value = math.nan
+        return math.nan
+
+
+def _number(text: str) -> float:
+    value = _float(text)
     if not math.isfinite(value):
         raise argparse.ArgumentTypeError(f"'{text}' is not a number")
     return value
 
 
 def _probability(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
+    value = _float(text)
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number between 0 and 1")
     return value
@@ -57,6 +59,12 @@ def _probability(text: str) -> float:
 def _class_name(text: str) -> str:
     if fault := class_name_fault(text):
         raise argparse.ArgumentTypeError(f"{text!r} {fault}")
+    return text
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise argparse.ArgumentTypeError(f"{text!r} holds characters that can't be printed")
     return text
 
 
@@ -69,3 +77,4 @@ AutoOrPositiveInt = Annotated[int | Literal["auto"], _auto_or_positive_int]
 Number = Annotated[float, _number]
 Probability = Annotated[float, _probability]
 ClassName = Annotated[str, _class_name]
+Printable = Annotated[str, _printable]

@@ -90,7 +90,8 @@ def _argument(declared: _Declared, hint: Any) -> tuple[dict[str, Any], Any]:
         default = () if settings["nargs"] == "*" else MISSING
     elif several:
         settings["action"] = "append"
-    settings |= _value_settings(get_args(plain)[0] if several else plain, declared.choices)
+    if plain is not bool:
+        settings |= _value_settings(get_args(plain)[0] if several else plain, declared.choices)
     text = declared.text
     if default is not False and default not in (MISSING, None, "-", ()) and "default" not in text:
         text += " (default: %(default)s)"
@@ -106,7 +107,14 @@ def _value_settings(hint: Any, choices: Sequence[str]) -> dict[str, Any]:
         return {"type": hint.__metadata__[0]}
     if get_origin(hint) is Literal:
         return {"choices": get_args(hint), "type": type(get_args(hint)[0])}
-    return {"choices": choices or None}
+    return {"choices": choices or None, "type": _filled}
+
+
+def _filled(text: str) -> str:
+    """Refuse an empty word, which a shell gives for a variable that isn't set."""
+    if not text:
+        raise argparse.ArgumentTypeError("the value is empty")
+    return text
 
 
 def fill(settings: type[Any], *requested: Options, **others: Any) -> Any:

@@ -1,12 +1,16 @@
-"""How many processor threads a run takes, and how threads without work wait."""
+"""How many threads a run takes, how threads without work wait, and limits under which none can work."""
 
 from __future__ import annotations
 
 import os
+import resource
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from seqray.core import ConfigError, InputError
+
+LEAST_ADDRESS_SPACE = 600_000_000  # bytes; PyTorch for CPUs is loaded from 560 MB on
 SLEEP = {
     "OMP_WAIT_POLICY": "passive",  # GNU's OpenMP, of torch's wheels for Linux, reads it
     "KMP_BLOCKTIME": "0",  # LLVM's and Intel's, of torch for macOS and of conda
@@ -25,19 +29,52 @@ def let_waiting_threads_sleep() -> None:
         os.environ.update(SLEEP)
 
 
+def check_address_space() -> None:
+    """Refuse a limit of the address space (``ulimit -v``) under which libraries abort while they are loaded.
+
+    Raises `InputError`; the limit of the system is asked, nothing is tried.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if 0 <= limit < LEAST_ADDRESS_SPACE:
+        raise InputError(
+            f"the address space is limited to {limit // 1_000_000} MB (ulimit -v)",
+            remedy=f"allow {LEAST_ADDRESS_SPACE // 1_000_000} MB or more",
+        )
+
+
 def use_threads(asked: int | None) -> int:
     """Compute with that many threads; return their number.
 
     Where no number is asked for, take those of ``OMP_NUM_THREADS``, else torch's default, but no more than
-    `free_processors`.
+    `free_processors`. Raises `ConfigError` if so many can't be started.
     """
     import torch
 
-    default = torch.get_num_threads()
-    if not any(os.environ.get(name) for name in _COUNT):
-        default = min(default, free_processors())
-    torch.set_num_threads(asked or default)
-    return asked or default
+    count = asked or torch.get_num_threads()
+    if not asked and not any(os.environ.get(name) for name in _COUNT):
+        count = min(count, free_processors())
+    _try_threads(count)
+    torch.set_num_threads(count)
+    return count
+
+
+def _try_threads(count: int) -> None:
+    """Start so many threads and end them: OpenMP ends the process where one of its own can't start."""
+    from threading import Event, Thread
+
+    done, started = Event(), list[Thread]()
+    try:
+        for _ in range(count - 1):
+            thread = Thread(target=done.wait)
+            thread.start()
+            started.append(thread)
+    except RuntimeError:
+        remedy = "give a smaller --threads or OMP_NUM_THREADS, or raise the limits (ulimit -u, -v)"
+        raise ConfigError(f"can't start {count} threads", remedy=remedy) from None
+    finally:
+        done.set()
+        for thread in started:
+            thread.join()
 
 
 def count_threads(asked: int | None) -> int:

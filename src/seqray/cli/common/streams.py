@@ -1,15 +1,18 @@
-"""Standard streams that are closed, full, or of an encoding without some letters."""
+"""Standard streams that are closed, full, or lack some letters; and what a terminal would obey."""
 
 from __future__ import annotations
 
 import io
+import json
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import NoReturn, TextIO, cast
+from typing import Any, NoReturn, TextIO, cast
 
 from seqray.core import InputError
+
+_KEPT = dict.fromkeys(map(ord, "\n\r\t"))
 
 
 @contextmanager
@@ -17,26 +20,29 @@ def sound_streams() -> Iterator[None]:
     """Let every stream be written within the block, or say why it can't be.
 
     Messages that nobody can read are dropped, and end no run. Standard output that is closed is an error when
-    it is written to. Letters that its encoding lacks are written as escapes.
+    it is written to. Letters that its encoding lacks are written as escapes, and so are, in text for people,
+    characters that a terminal obeys.
     """
     _occupy_closed()
     before = sys.stdout, sys.stderr
-    sys.stdout = sys.stdout or cast(TextIO, _ClosedOutput())
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
+    output = sys.stdout or cast(TextIO, _ClosedOutput())
+    if isinstance(output, io.TextIOWrapper):
+        output.reconfigure(errors="backslashreplace")
+    sys.stdout = cast(TextIO, _Printed(output))
     sys.stderr = cast(TextIO, _Messages(sys.stderr))
     try:
         yield
     finally:
-        _settle(sys.stdout)
+        _settle(output)
         sys.stdout, sys.stderr = before
 
 
 def _occupy_closed() -> None:
     """Open the null device in the place of closed streams, whose numbers the next files would get."""
-    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
-    os.close(number)
+    with suppress(OSError):  # where no file can be opened, none gets their numbers
+        while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+            pass
+        os.close(number)
 
 
 def _settle(stream: TextIO) -> None:
@@ -65,11 +71,29 @@ class _ClosedOutput(io.TextIOBase):
         raise InputError("is closed", where="standard output", remedy="redirect it, or name a file")
 
 
-class _Messages(io.TextIOBase):
-    """Standard error; a message that can't be written is dropped, and so are all after it."""
+def escape_controls(text: str) -> str:
+    """Text with every character that can't be printed as an escape of JSON, such as ``\\u001b``.
+
+    Names come from files, and a terminal obeys what they hold. Line ends and tabs stay, and what returns to
+    the beginning of a line, as meters of progress do.
+    """
+    if text.translate(_KEPT).isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() or ord(letter) in _KEPT else json.dumps(letter)[1:-1]
+        for letter in text
+    )
+
+
+class _Printed(io.TextIOBase):
+    """Standard output; what is printed has no controls, what is written as bytes stays as it is."""
 
     def __init__(self, target: TextIO | None) -> None:
         self._target = target
+
+    @property
+    def buffer(self) -> Any:
+        return getattr(self._target, "buffer")  # noqa: B009 (some streams have none)
 
     @property
     def encoding(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -85,16 +109,22 @@ class _Messages(io.TextIOBase):
         return True
 
     def write(self, text: str, /) -> int:
-        self._try("write", text)
+        self._do("write", escape_controls(text))
         return len(text)
 
     def flush(self) -> None:
-        self._try("flush")
+        self._do("flush")
 
-    def _try(self, action: str, *data: str) -> None:
-        if self._target is None:
-            return
-        try:
+    def _do(self, action: str, *data: str) -> None:
+        if self._target is not None:
             getattr(self._target, action)(*data)
+
+
+class _Messages(_Printed):
+    """Standard error; a message that can't be written is dropped, and so are all after it."""
+
+    def _do(self, action: str, *data: str) -> None:
+        try:
+            super()._do(action, *data)
         except OSError:
-            _discard(self._target)
+            _discard(cast(TextIO, self._target))

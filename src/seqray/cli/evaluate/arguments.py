@@ -16,6 +16,7 @@ from seqray.cli.common import (
     Number,
     Options,
     PrecisionOptions,
+    Printable,
     Probability,
     Request,
     UnknownLabels,
@@ -85,7 +86,9 @@ class FigureOutputs(Options, heading="output"):
     json: str | None = option("--json FILE", "the same as JSON, with facts of the model")
     html: str | None = option("--html FILE", "a page with curves and tables")
     multiqc: str | None = option("--multiqc FILE", "a table for MultiQC; ends in _mqc.json")
-    sample: str | None = option("--sample NAME", "row of the MultiQC table (default: name of the model)")
+    sample: Printable | None = option(
+        "--sample NAME", "row of the MultiQC table (default: name of the model)"
+    )
 
     def files(self) -> tuple[str | None, ...]:
         """All files, ``-`` for standard output."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from seqray.cli.common import check_suffix
 from seqray.cli.scan.expected import expected_precision, expected_precision_fact, locator_cautions
 from seqray.core import InputError, OnProgress
 from seqray.io.tracks import TrackWriter, track_paths, write_bed, write_calls_tsv, write_gff3
@@ -57,9 +58,10 @@ class CallFiles:
         Raises
         ------
         InputError
-            For a name without a known suffix where no format was chosen.
+            For a name without a known suffix where no format was chosen, and a page with that of a table.
         """
         calls = [(path, _format(path, outputs.format)) for path in outputs.out or ["-"]]
+        check_suffix(outputs.html, ".html", ".htm")
         return cls(calls, outputs.track, skipped, outputs.html)
 
     def paths(self) -> list[str | None]:

@@ -98,7 +98,7 @@ def named_relations(request: SplitRequest, data: Sequence[LabeledSequence]) -> d
     if any(example.group for example in data) and "group" not in columns:
         columns.insert(0, "group")
     found = {f"the same {name}": named_groups(_column(request, data, name)) for name in columns}
-    if request.relation.positions:
+    if request.relation.positions is not None:
         if request.relation.positions == "id":
             contigs, positions = positions_from_ids([example.id for example in data])
         else:

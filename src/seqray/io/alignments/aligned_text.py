@@ -32,15 +32,11 @@ def decode(data: bytes) -> str:
 
 
 def numbered_lines(handle: io.BufferedReader, where: str) -> Iterator[tuple[int, bytes]]:
-    """Lines without their ends, counted from 1; raises `InputError` for a NUL byte."""
+    """Lines without their ends, counted from 1."""
     number = 0
     for raw in handle:
         for line in raw.rstrip(b"\r\n").split(b"\r"):  # a lone CR ends a line in old files
             number += 1
-            if b"\0" in line:
-                raise InputError(
-                    f"NUL byte in line {number}, so binary or damaged", where=where, remedy="give a text file"
-                )
             yield number, line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
 
 

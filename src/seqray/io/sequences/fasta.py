@@ -22,19 +22,15 @@ _WHITE_SPACE = b" \t\n\v\f"
 def split_fasta(handle: io.BufferedReader, where: str) -> Iterator[RawRecord]:
     """Records of an open binary stream; ``where`` is its name in errors.
 
-    Raises `InputError` for a file that is not FASTA or contains NUL bytes, and for a record without an id.
+    Raises `InputError` for a file that is not FASTA, and for a record without an id.
     """
-    return _split(_from_first_header(_blocks(handle, where), where), where)
+    return _split(_from_first_header(_blocks(handle), where), where)
 
 
-def _blocks(handle: io.BufferedReader, where: str) -> Iterator[bytes]:
+def _blocks(handle: io.BufferedReader) -> Iterator[bytes]:
     """Blocks with LF as the only line end; none but the last ends in one."""
-    held, at = b"", 0
+    held = b""
     while block := handle.read(BLOCK):
-        if b"\0" in block:
-            nul = f"NUL byte at byte {at + block.index(0) + 1}, so binary or damaged"
-            raise InputError(nul, where=where, remedy="give a text file")
-        at += len(block)
         block = held + block
         # A line end at the border is held back: CR LF may be cut in two, and so may LF '>'.
         held = block[len(block.rstrip(b"\r\n")) :]

@@ -26,10 +26,8 @@ def detect_format(head: bytes) -> str:
     """Name the format of a file from its first block; an empty text if it is unknown.
 
     Comment lines (``;`` or ``#``) and blank lines at the beginning are ignored, unless they name the
-    format themselves. NUL bytes make a file ``binary``.
+    format themselves.
     """
-    if b"\0" in head:
-        return "binary"
     text = head.removeprefix(BYTE_ORDER_MARK).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     for start in (0, _length(BLANK_LINES, text), _length(PREAMBLE, text)):
         for beginning, name in _BEGINNINGS:

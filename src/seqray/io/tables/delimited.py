@@ -10,13 +10,12 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import BinaryIO
 
 from seqray.core import InputError
 from seqray.io.files import open_input
 from seqray.io.pipes import display_name
 
-_PART = 1 << 20  # characters
 _READ = ("id", "sequence", "file", "label", "group", "split", "context")  # others may occur twice
 
 
@@ -74,28 +73,16 @@ def data_lines(handle: BinaryIO, where: str, comments: list[str] | None = None) 
     text = io.TextIOWrapper(handle, encoding="utf-8-sig", newline=None)
     header = None
     try:
-        for number, line in enumerate(_lines(text, where), start=1):
+        for number, line in enumerate(text, start=1):
             place = f"{where}: line {number}"
             if is_comment(line.rstrip("\n"), header, place):
                 if comments is not None:
                     comments.append(line[1:].strip())
             elif line.strip(_BLANK):
-                if "\0" in line:
-                    raise InputError("contains NUL bytes, so it is no text table", where=place)
                 header = header or line
                 yield number, line.rstrip("\n")
     except UnicodeDecodeError:
         raise InputError("is not text in UTF-8", where=where, remedy="give a TSV or CSV table") from None
-
-
-def _lines(text: TextIO, where: str) -> Iterator[str]:
-    """The lines of a text; a binary one, which may have no end, is refused by its first part."""
-    while line := text.readline(_PART):
-        while not line.endswith("\n") and (part := text.readline(_PART)):
-            if "\0" in line:
-                raise InputError("contains NUL bytes, so it is no text table", where=where)
-            line += part
-        yield line
 
 
 def split_cells(line: str, delimiter: str, where: str) -> list[str]:

@@ -69,7 +69,7 @@ def _read_parquet(path: str | Path) -> Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with open_input(path) as handle:
+    with open_input(path, is_text=False) as handle:
         data = handle.read()
     try:
         file = pq.ParquetFile(pa.BufferReader(data))

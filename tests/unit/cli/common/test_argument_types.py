@@ -35,6 +35,15 @@ def test_other_words(text, message):
     assert message in str(error.value)
 
 
+@pytest.mark.parametrize(
+    "text", ["", " ", "nan", "inf", "-inf", "1e400", "0x1", "1_0", "\u0663", "0,5", "9" * 5000]
+)
+@pytest.mark.parametrize("option", ["--per-kb", "--threshold"])
+def test_numbers_are_finite_and_written_plainly(option, text):
+    with pytest.raises(ConfigError, match=f"argument {option}"):
+        parse("scan", ["g.fa", "--model", "m", f"{option}={text}"])
+
+
 @pytest.mark.parametrize("option", ["--label-positive", "--label-negative"])
 @pytest.mark.parametrize(
     ("label", "words"),

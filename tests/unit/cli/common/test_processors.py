@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
+import threading
 
 import pytest
 import torch
@@ -12,12 +14,14 @@ import torch
 from seqray.cli.common import processors
 from seqray.cli.common.processors import (
     SLEEP,
+    check_address_space,
     count_threads,
     free_processors,
     has_gpu_device,
     let_waiting_threads_sleep,
     use_threads,
 )
+from seqray.core.errors import ConfigError, InputError
 
 SPIN = (*SLEEP, "GOMP_SPINCOUNT")
 
@@ -135,6 +139,38 @@ def test_a_gpu_is_seen_by_its_device_file(tmp_path, names, expected):
     for name in ("null", *names):
         (tmp_path / "dev" / name).touch()
     assert has_gpu_device(tmp_path) is expected
+
+
+def test_threads_that_cant_be_started_are_refused_before_openmp_ends_the_process(torch_threads, monkeypatch):
+    start, started = threading.Thread.start, []
+
+    def start_five(thread):
+        if len(started) == 5:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_five)
+    assert use_threads(6) == 6  # one of them is there
+    started.clear()
+    with pytest.raises(ConfigError, match="can't start 7 threads; give a smaller --threads"):
+        use_threads(7)
+    assert torch_threads[1:] == [6]
+    assert not any(thread.is_alive() for thread in started)
+
+
+@pytest.mark.parametrize(
+    ("limit", "refused"), [(-1, False), (600_000_000, False), (500_000_000, True), (0, True)]
+)
+def test_a_limit_under_which_torch_would_abort_is_refused(monkeypatch, limit, refused):
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, -1))
+    if not refused:
+        check_address_space()
+        return
+    with pytest.raises(
+        InputError, match=rf"limited to {limit // 10**6} MB \(ulimit -v\); allow 600 MB or more"
+    ):
+        check_address_space()
 
 
 def test_the_runtime_of_torch_reads_that_its_threads_shall_sleep():
