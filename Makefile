@@ -19,7 +19,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-com
 SEQRAY := $(BIN)/seqray
 STARTED := $(shell date +%s)
 
-.PHONY: help demo test test-slurm fuzz lint types docs rerun package workflows bench models accuracy clean FORCE
+.PHONY: help demo test attack fuzz test-slurm lint types docs rerun package workflows bench models accuracy clean FORCE
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -135,6 +135,11 @@ bench: $(VENV)/test.done  ## measure speed; with SEQRAY_DATA set, also the scan 
 test: $(VENV)/test.done  ## run all tests
 	@OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 	@OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest --doctest-modules src/seqray
+
+# Without the marker's part all tests run; the count of tries is what docs/reliability.md states.
+attack: $(VENV)/test.done  ## attack every verb: bad input, kills, forged files, limits; takes about an hour
+	@SEQRAY_ATTACKS=benchmarks/results/attacks.tsv OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} \
+		$(BIN)/python -m pytest tests/attack -m 'long or not long'
 
 # For Linux on x86-64. Findings lie in .fuzz/findings; a second call goes on with the corpus in .fuzz/corpus.
 MINUTES ?= 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -252,3 +253,61 @@ def on_backbone(backbones: dict[str, Path]) -> Callable[..., TrainedModel]:
         return TrainedModel(card, (network,))
 
     return make
+
+
+YAML = """
+name: toy
+model: {d_model: 16, layers: 1, heads: 2, max_length: 20}
+data: {window: 20}
+trainer: {max_epochs: 1, accelerator: cpu}
+"""
+GENES = "c\tx\tCDS\t201\t800\t.\t+\t0\tID=a\nc\tx\tCDS\t1001\t1500\t.\t-\t0\tID=b\n"
+
+
+def _letters(length: int, seed: int = 0) -> str:
+    return "".join(random.Random(seed).choices("ACGT", k=length))
+
+
+@pytest.fixture(scope="session")
+def input_files(tiny_model_file: Path, locator_file: Path, alignment_model_file: Path) -> dict[str, bytes]:
+    """Files of every kind of input, by name."""
+    examples = [(f"x{i}", _letters(20, i), ("promoter", "background")[i % 2], f"g{i % 5}") for i in range(40)]
+    table = "id\tsequence\tlabel\tgene\n" + "".join("\t".join(row) + "\n" for row in examples)
+    fastas = {
+        f"{label}.fa": "".join(f">{i}\n{s}\n" for i, s, known, _ in examples if known == label)
+        for label in ("promoter", "background")
+    }
+    genome, sizes = _letters(2000, 99), range(0, 2000, 60)
+    lines = "".join(f"{i + 1:>9} {genome[i : i + 60].lower()}\n" for i in sizes)
+    starts = "contig\tsite\tstrand\n" + "".join(f"c\t{at}\t+\n" for at in range(100, 1500, 100))
+    stockholm = "".join(f"# STOCKHOLM 1.0\n#=GF AC s{i}\na ACGU\nb AC-U\n//\n" for i in range(4))
+    texts = fastas | {
+        "table.tsv": table,
+        "data.tsv": table,
+        "predictions.tsv": "id\tp_promoter\tp_background\n"
+        + "".join(f"{i}\t{n / 40:.3f}\t{1 - n / 40:.3f}\n" for n, (i, *_) in enumerate(examples)),
+        "other.tsv": "id\tp_promoter\n" + "".join(f"{i}\t0.5\n" for i, *_ in examples),
+        "labels.tsv": "id\tlabel\n" + "".join(f"{i}\t{label}\n" for i, _, label, _ in examples),
+        "genome.fa": f">c\n{genome}\n",
+        "genome.gb": f"LOCUS       c {len(genome)} bp    DNA     linear   BCT 01-JAN-2000\nVERSION     c\n"
+        "FEATURES             Location/Qualifiers\n     CDS             201..800\n"
+        f"     CDS             complement(1001..1500)\nORIGIN\n{lines}//\n",
+        "genes.gff3": "##gff-version 3\n" + GENES,
+        "starts.tsv": starts,
+        "starts.bed": "".join(f"c\t{at}\t{at + 1}\n" for at in range(100, 1500, 100)),
+        "calls.gff3": "##gff-version 3\n"
+        "c\tseqray\tpromoter\t549\t553\t0.5\t+\t.\tID=promoter_1;tss=551;score=0.5\n",
+        "windows.gff3": "##gff-version 3\n"
+        "c\tseqray\tpromoter\t501\t520\t0.5\t+\t.\tID=promoter_1;tss=513;probability=0.5\n",
+        "alignments.sto": stockholm,
+        "alignments.tsv": "id\tlabel\n" + "".join(f"s{i}\t{('tRNA', 'miRNA')[i % 2]}\n" for i in range(4)),
+        "evaluation.tsv": "# model: m\nsplit\tsubset\tsource\tmetric\tvalue\tn\tpositives\n"
+        "test\tall\tmodel\tmcc\t0.5\t40\t20\n",
+        "config.yaml": YAML,
+        "alignments.yaml": YAML.replace("model: {", "model: {kind: alignment, alphabet: rna, max_rows: 4, "),
+        "locator.yaml": YAML.replace("model: {", "model: {kind: locator, classes: 1, "),
+        "metrics.json": '{"figure": 1}',
+    }
+    models = {"tiny": tiny_model_file, "locator": locator_file, "aligned": alignment_model_file}
+    data = {name: text.encode() for name, text in texts.items()}
+    return data | {f"{name}.safetensors": path.read_bytes() for name, path in models.items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import re
 import sys
 from collections.abc import Iterator
@@ -18,63 +17,6 @@ from seqray.cli.common.arguments import Options
 from seqray.cli.dispatch import main
 from seqray.cli.verbs import VERBS, request_type
 from seqray.io import open_input
-
-YAML = """
-name: toy
-model: {d_model: 16, layers: 1, heads: 2, max_length: 20}
-data: {window: 20}
-trainer: {max_epochs: 1, accelerator: cpu}
-"""
-GENES = "c\tx\tCDS\t201\t800\t.\t+\t0\tID=a\nc\tx\tCDS\t1001\t1500\t.\t-\t0\tID=b\n"
-
-
-def letters(length: int, seed: int = 0) -> str:
-    return "".join(random.Random(seed).choices("ACGT", k=length))
-
-
-@pytest.fixture(scope="module")
-def contents(tiny_model_file: Path, locator_file: Path, alignment_model_file: Path) -> dict[str, bytes]:
-    """Files of every kind of input, by name."""
-    examples = [(f"x{i}", letters(20, i), ("promoter", "background")[i % 2], f"g{i % 5}") for i in range(40)]
-    table = "id\tsequence\tlabel\tgene\n" + "".join("\t".join(row) + "\n" for row in examples)
-    fastas = {
-        f"{label}.fa": "".join(f">{i}\n{s}\n" for i, s, known, _ in examples if known == label)
-        for label in ("promoter", "background")
-    }
-    genome, sizes = letters(2000, 99), range(0, 2000, 60)
-    lines = "".join(f"{i + 1:>9} {genome[i : i + 60].lower()}\n" for i in sizes)
-    starts = "contig\tsite\tstrand\n" + "".join(f"c\t{at}\t+\n" for at in range(100, 1500, 100))
-    stockholm = "".join(f"# STOCKHOLM 1.0\n#=GF AC s{i}\na ACGU\nb AC-U\n//\n" for i in range(4))
-    texts = fastas | {
-        "table.tsv": table,
-        "data.tsv": table,
-        "predictions.tsv": "id\tp_promoter\tp_background\n"
-        + "".join(f"{i}\t{n / 40:.3f}\t{1 - n / 40:.3f}\n" for n, (i, *_) in enumerate(examples)),
-        "other.tsv": "id\tp_promoter\n" + "".join(f"{i}\t0.5\n" for i, *_ in examples),
-        "labels.tsv": "id\tlabel\n" + "".join(f"{i}\t{label}\n" for i, _, label, _ in examples),
-        "genome.fa": f">c\n{genome}\n",
-        "genome.gb": f"LOCUS       c {len(genome)} bp    DNA     linear   BCT 01-JAN-2000\nVERSION     c\n"
-        "FEATURES             Location/Qualifiers\n     CDS             201..800\n"
-        f"     CDS             complement(1001..1500)\nORIGIN\n{lines}//\n",
-        "genes.gff3": "##gff-version 3\n" + GENES,
-        "starts.tsv": starts,
-        "starts.bed": "".join(f"c\t{at}\t{at + 1}\n" for at in range(100, 1500, 100)),
-        "calls.gff3": "##gff-version 3\n"
-        "c\tseqray\tpromoter\t549\t553\t0.5\t+\t.\tID=promoter_1;tss=551;score=0.5\n",
-        "windows.gff3": "##gff-version 3\n"
-        "c\tseqray\tpromoter\t501\t520\t0.5\t+\t.\tID=promoter_1;tss=513;probability=0.5\n",
-        "alignments.sto": stockholm,
-        "alignments.tsv": "id\tlabel\n" + "".join(f"s{i}\t{('tRNA', 'miRNA')[i % 2]}\n" for i in range(4)),
-        "evaluation.tsv": "# model: m\nsplit\tsubset\tsource\tmetric\tvalue\tn\tpositives\n"
-        "test\tall\tmodel\tmcc\t0.5\t40\t20\n",
-        "config.yaml": YAML,
-        "alignments.yaml": YAML.replace("model: {", "model: {kind: alignment, alphabet: rna, max_rows: 4, "),
-        "locator.yaml": YAML.replace("model: {", "model: {kind: locator, classes: 1, "),
-        "metrics.json": '{"figure": 1}',
-    }
-    models = {"tiny": tiny_model_file, "locator": locator_file, "aligned": alignment_model_file}
-    data = {name: text.encode() for name, text in texts.items()}
-    return data | {f"{name}.safetensors": path.read_bytes() for name, path in models.items()}
 
 
 def cases() -> Iterator[tuple[str, str]]:
@@ -198,7 +140,7 @@ def piped(path: Path) -> Iterator[None]:
 
 
 @pytest.fixture
-def seqray(tmp_path, contents, monkeypatch, capfd):
+def seqray(tmp_path, input_files, monkeypatch, capfd):
     """Run a verb in a folder of the files; gives status, messages and outputs."""
     monkeypatch.setattr("seqray.training.train", _stop)
     monkeypatch.setattr("seqray.training.pretrain", _stop)
@@ -207,7 +149,7 @@ def seqray(tmp_path, contents, monkeypatch, capfd):
         folder = tmp_path / name
         folder.mkdir(exist_ok=True)
         monkeypatch.chdir(folder)
-        for file, data in contents.items():
+        for file, data in input_files.items():
             (folder / file).unlink(missing_ok=True)
             (folder / file).write_bytes(data)
         marked = re.search(r"@(\S+)", words)
@@ -271,7 +213,7 @@ def test_every_input_has_its_case():
     assert named - tested == ELSEWHERE
 
 
-def test_a_genome_to_learn_from_is_kept(seqray, monkeypatch, contents):
+def test_a_genome_to_learn_from_is_kept(seqray, monkeypatch, input_files):
     """Training of locators reads its files where it computes."""
     read = {}
 
@@ -289,4 +231,4 @@ def test_a_genome_to_learn_from_is_kept(seqray, monkeypatch, contents):
     )
     for name in ("genome.fa", "starts.tsv", "genes.gff3"):
         status, err, _ = seqray("train", words.replace(name, f"@{name}"), "piped")
-        assert (status, read[name]) == (130, contents[name]), err
+        assert (status, read[name]) == (130, input_files[name]), err

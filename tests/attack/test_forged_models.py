@@ -6,11 +6,13 @@ import json
 import random
 import struct
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from attack.damage import damages, leaves
 from seqray.cli import main
 from seqray.core import ModelFileError
 from seqray.inference import predict_records
@@ -37,14 +39,6 @@ def sign(header: dict[str, Any], card: dict[str, Any], data: bytes) -> bytes:
     return struct.pack("<Q", len(text)) + text + data
 
 
-def leaves(value: Any) -> Iterator[tuple[Any, Any]]:
-    """All places within nested lists and mappings: what holds them, and the key; of a long list the first."""
-    pairs = enumerate(value[:3]) if isinstance(value, list) else ()
-    for key, inner in list(value.items() if isinstance(value, dict) else pairs):
-        yield value, key
-        yield from leaves(inner)
-
-
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
     path = tmp_path_factory.mktemp("records") / "records.fa"
@@ -57,22 +51,64 @@ def predicted(model: Path, records: Path) -> list[Any]:
     return list(predict_records(loaded, read_sequences(records, loaded.alphabet)))
 
 
-def test_a_changed_byte_is_refused_or_changes_nothing(tiny_model_file, records, tmp_path):
-    content, expected, rng = (
-        tiny_model_file.read_bytes(),
-        predicted(tiny_model_file, records),
-        random.Random(1),
-    )
-    refused, path = 0, tmp_path / "damaged.safetensors"
-    for _ in range(100):
-        damaged = bytearray(content)
-        damaged[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+@pytest.mark.parametrize("count", [150, pytest.param(3000, marks=pytest.mark.long)])
+def test_a_damaged_model_is_refused_or_means_the_same(tiny_model_file, records, tmp_path, count, tally):
+    content, expected = tiny_model_file.read_bytes(), predicted(tiny_model_file, records)
+    rng, refused, path = random.Random(1), 0, tmp_path / "damaged.safetensors"
+    for kind, damaged in damages(content, rng, count):
         path.write_bytes(damaged)
         try:
             assert predicted(path, records) == expected
+            used = True
         except ModelFileError:
-            refused += 1
-    assert refused > 90
+            refused, used = refused + 1, False
+        tally(f"damaged models: {kind}", used)
+    assert refused > 0.9 * count
+
+
+def rearranged(content: bytes) -> Iterator[tuple[str, bytes]]:
+    """Files with a checksum that holds, of which tensors lie elsewhere, overlap, or are called otherwise."""
+    header, card, data = parts(content)
+    names = [name for name in header if name != "__metadata__"]
+    for one, other in pairwise(names):
+        swapped = header | {one: header[other], other: header[one]}
+        yield f"{one} and {other} swapped", sign(swapped, card, data)
+        begin, end = header[one]["data_offsets"]
+        offsets: list[Any] = [
+            [begin + 4, end + 4],
+            [begin, end - 4],
+            [end, begin],
+            [-4, end],
+            [begin, 1 << 62],
+        ]
+        offsets += [[0, end], [begin], [begin, end, end], ["0", end], [float(begin), end], None, begin]
+        for odd in offsets:
+            if odd != [begin, end]:
+                yield f"{one} at {odd}", sign(header | {one: header[one] | {"data_offsets": odd}}, card, data)
+        without = {name: entry for name, entry in header.items() if name != one}
+        yield f"without {one}", sign(without, card, data)
+        yield f"{one} twice", sign(header | {f"{one}.2": header[one]}, card, data)
+        yield f"{one} as {one}.x", sign(without | {f"{one}.x": header[one]}, card, data)
+        for kind in ("F16", "I32", "F64", "F8_E4M3", "X", None, 4):
+            yield f"{one} of {kind}", sign(header | {one: header[one] | {"dtype": kind}}, card, data)
+        now = header[one]["shape"]
+        for shape in ([], [-1], [1 << 40, 1 << 40], [now], "8", None, [*now, 1]):
+            yield f"{one} of shape {shape}", sign(header | {one: header[one] | {"shape": shape}}, card, data)
+    yield "more bytes", sign(header, card, data + bytes(4))
+    yield "other numbers", sign(header, card, bytes(reversed(data)))
+    yield "no finite numbers", sign(header, card, b"\xff" * len(data))
+
+
+def test_a_model_of_other_tensors_is_refused(tiny_model_file, tmp_path, tally):
+    path, content = tmp_path / "forged.safetensors", tiny_model_file.read_bytes()
+    path.write_bytes(sign(*parts(content)))
+    # It is the change that is refused.
+    assert load_model_file(path).card == load_model_file(tiny_model_file).card
+    for change, forged in rearranged(content):
+        path.write_bytes(forged)
+        with pytest.raises(ModelFileError):
+            pytest.fail(f"{change}: {load_model_file(path)}")
+        tally("forged models: tensors", False)
 
 
 def forgeries(content: bytes, count: int) -> Iterator[tuple[str, bytes]]:
@@ -88,14 +124,15 @@ def forgeries(content: bytes, count: int) -> Iterator[tuple[str, bytes]]:
             yield change, sign(forged, card, data) if "__metadata__" in forged else sign(header, forged, data)
 
 
+@pytest.mark.parametrize("count", [50, pytest.param(1000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", ["sequence", "locator", "sequence without torch"])
 def test_a_forged_model_is_used_or_refused_in_one_line(
-    tiny_model_file, locator_file, records, tmp_path, capfd, kind
+    tiny_model_file, locator_file, records, tmp_path, capfd, kind, count, tally
 ):
     verb, model = ("scan", locator_file) if kind == "locator" else ("predict", tiny_model_file)
     engine = ["--engine", "onnx"] if kind == "sequence without torch" else []
     forged, refused = tmp_path / "forged.safetensors", 0
-    for change, content in forgeries(model.read_bytes(), 50):
+    for change, content in forgeries(model.read_bytes(), count):
         forged.write_bytes(content)
         for words in (
             [verb, records, "-q", "-o", tmp_path / "out.tsv", *engine, "--model"],
@@ -105,5 +142,7 @@ def test_a_forged_model_is_used_or_refused_in_one_line(
             said = capfd.readouterr().err
             assert status in (0, 2), (change, said)
             assert status == 0 or said.count("\n") == 1, (change, said)
+            assert said.replace("\n", "").isprintable(), (change, said)
             refused += status == 2
-    assert refused > 50
+            tally(f"forged cards: {words[0]}", status == 0)
+    assert refused > count

@@ -1,0 +1,99 @@
+"""Files that attacks begin with, and the count of what was tried."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from attack.processes import Forks
+from seqray.annotation import TRACKS
+from seqray.cli import main
+
+GENOMES = f"""
+name: toy
+model:
+  {{kind: locator, classes: 1, d_model: 16, heads: 2, layers: 1, d_ff: 32, positions: rotary,
+   locator: {{window: 4, stem: 8, tracks: [{", ".join(TRACKS)}]}}}}
+data: {{window: 1}}
+genomes: {{chunk: 256, steps_per_epoch: 3, validation_chunks: 8}}
+optimizer: {{batch_size: 4}}
+stopping: {{monitor: auprc}}
+trainer: {{max_epochs: 1, accelerator: cpu, precision: 32-true}}
+"""
+
+
+def genomes() -> dict[str, str]:
+    """A genome with sites, settings for a locator of them, and a sheet that names both."""
+    letters = "".join(random.Random(1).choices("ACGT", k=20_000))
+    rows = "".join(f"c\t{at}\t{'+-'[at % 2]}\tpromoter\n" for at in range(101, 20_000, 333))
+    return {
+        "genomes.yaml": GENOMES,
+        "contig.fa": f">c\n{letters}\n",
+        "contig.tsv": "contig\tposition\tstrand\tsite\n" + rows,
+        "sheet.tsv": "genome\tgenes\tsites\tspecies\tweight\ncontig.fa\tnone\tcontig.tsv\tx\t1\n",
+    }
+
+
+@pytest.fixture(scope="session")
+def attack_files(input_files: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """`input_files`, `genomes`, and the shards of a scan, by name."""
+    folder = tmp_path_factory.mktemp("attack-files")
+    for name in ("genome.fa", "tiny.safetensors"):
+        (folder / name).write_bytes(input_files[name])
+    shards = {}
+    for number, name in ((1, "one.shard"), (2, "two.shard")):
+        words = [
+            "scan",
+            str(folder / "genome.fa"),
+            "--model",
+            str(folder / "tiny.safetensors"),
+            "--null-mb",
+            "0",
+        ]
+        assert main([*words, "--shard", f"{number}/2", "--out", str(folder / name), "--quiet"]) == 0
+        shards[name] = (folder / name).read_bytes()
+    return input_files | shards | {name: text.encode() for name, text in genomes().items()}
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    """Runs verbs in processes of their own."""
+    with Forks() as forks:
+        yield forks
+
+
+@pytest.fixture(scope="module")
+def inputs(attack_files: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `attack_files`."""
+    folder = tmp_path_factory.mktemp("inputs")
+    for name, data in attack_files.items():
+        (folder / name).write_bytes(data)
+    return folder
+
+
+Tally = Callable[[str, bool], None]
+_TRIED: Counter[str] = Counter()
+_DONE: Counter[str] = Counter()
+
+
+@pytest.fixture(scope="session")
+def tally() -> Tally:
+    """Count a try of an attack; the second argument says whether the verb did its work nevertheless."""
+
+    def count(attack: str, done: bool) -> None:
+        _TRIED[attack] += 1
+        _DONE[attack] += done
+
+    return count
+
+
+def pytest_sessionfinish() -> None:
+    """Write what was counted to the file that SEQRAY_ATTACKS names, as `make attack` does."""
+    if name := os.environ.get("SEQRAY_ATTACKS"):
+        rows = [f"{attack}\t{_TRIED[attack]}\t{_DONE[attack]}\n" for attack in sorted(_TRIED)]
+        Path(name).write_text("attack\ttries\tdone_nevertheless\n" + "".join(rows))
