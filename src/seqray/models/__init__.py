@@ -1,7 +1,7 @@
 """Networks: tokens in, logits out. They know neither files nor records.
 
 - `tokenizers`: letters to tokens; `padding`, `batches`: tokens and masks of many records; `devices`
-- `attention`, `windowed_attention`, `axial`, `positions`, `layers`, `kernels`: the parts
+- `attention`, `windowed_attention`, `axial`, `positions`, `layers`, `dropout`, `kernels`: the parts
 - `pooling`: what the head reads
 - `sequence`, `alignment`, `backbone`, `locator`: the networks; `build`: the one that settings name
 - `output`: logits and attention

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from seqray.core import BackboneConfig, ModelConfig
+from seqray.models.dropout import Dropout
 from seqray.models.layers import ClassificationHead
 from seqray.models.output import AttentionStep, ModelOutput
 
@@ -45,7 +46,7 @@ class BackboneClassifier(nn.Module):
         trained = ((name, value) for name, value in encoder.named_parameters() if value.requires_grad)
         self.adapters = nn.ParameterDict({name.replace(".", "/"): value for name, value in trained})
         self.register_buffer("special", torch.tensor(special, dtype=torch.int64), persistent=False)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.head = ClassificationHead(config.backbone.width, config.classes)
 
     @property

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from seqray.core import ModelConfig, StemConfig
 from seqray.models.attention import MultiHeadAttention
+from seqray.models.dropout import Dropout
 from seqray.models.kernels import Linear
 from seqray.models.output import AttentionStep, ModelOutput
 from seqray.models.pooling import Pooling
@@ -177,7 +178,7 @@ class ResidualBlock(nn.Module, ABC):
         self.add_attention(config)
         self.feed_forward_norm = nn.LayerNorm(width)
         self.feed_forward = FeedForward(width, config.d_ff or 4 * width, config.activation, self.linear)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     @abstractmethod
     def add_attention(self, config: ModelConfig) -> None:
@@ -247,7 +248,7 @@ class Transformer(nn.Module):
 
     def add_blocks(self, block: type[ResidualBlock]) -> None:
         """Create dropout, blocks and head; called after the parts of the embedding."""
-        self.dropout = nn.Dropout(self.config.dropout)
+        self.dropout = Dropout(self.config.dropout)
         self.blocks = nn.ModuleList(block(self.config) for _ in range(self.config.layers))
         self.pooling = Pooling(self.config)
         self.head = ClassificationHead(self.pooling.size * self.config.d_model, self.config.classes)

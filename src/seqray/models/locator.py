@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from seqray.core import LocatorConfig, ModelConfig
+from seqray.models.dropout import Dropout
 from seqray.models.layers import ACTIVATIONS, TOKENS_AT_ONCE, ChannelsLastConvolution, ResidualBlock
 from seqray.models.output import AttentionStep
 from seqray.models.positions import Rotation, rotary_angles
@@ -130,7 +131,7 @@ class LocatorTransformer(nn.Module):
         self.stem = LocatorStem(LETTERS + self.tracks, settings.stem, width, config.activation)
         self.blocks = nn.ModuleList(WindowedBlock(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(width)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.head = nn.Linear(width, STRIDE * (config.classes + self.tracks))
 
     @property
