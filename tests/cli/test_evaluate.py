@@ -15,6 +15,7 @@ import torch
 from scipy.stats import binomtest
 from sklearn import metrics as reference
 
+from seqray.calibration.conformal import Conformal
 from seqray.calibration.domain import Domain
 from seqray.cli.dispatch import main
 from seqray.core.alphabet import DNA
@@ -582,6 +583,19 @@ def test_records_shorter_than_all_of_training_are_noted(evaluate, folder):
     assert status == 0
     assert "note: 60 of 60 records (100%) are shorter than any sequence" in out
     assert "shorter than" not in evaluate("--test", "test.tsv", "--no-floor")[1]
+
+
+def test_coverage_that_is_not_kept_is_noted_by_class(evaluate, folder, tiny_model):
+    """Held-out examples had .999 of their class, and the labels are those of the model: no set holds one."""
+    p = np.repeat([[0.999999, 1e-6], [1e-6, 0.999999]], 400, axis=0)
+    table = Conformal.fit(p, np.repeat([0, 1], 400), tiny_model.card.classes).to_mapping()
+    save_model(folder / "held.safetensors", tiny_model.networks, replace(tiny_model.card, conformal=table))
+    words = ("--model", "held.safetensors", "--test", "test.tsv", "--no-floor")
+    status, out, _ = evaluate(*words, model=False)
+    assert status == 0
+    assert "label sets at a coverage of 0.9 do not keep it here: they hold 0.00 of promoter, 0.00 of" in out
+    assert "note: 100% of the label sets at a coverage of 0.9 are empty" in out
+    assert "label sets" not in evaluate("--test", "test.tsv", "--no-floor")[1]
 
 
 # --- the context of the records ------------------------------------------------------------------

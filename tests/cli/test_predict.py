@@ -418,9 +418,69 @@ def test_a_file_of_odd_records_is_told_in_one_line(predict, tmp_path):
     (tmp_path / "odd.fa").write_text("".join(f">a{i}\n{'A' * 20}\n" for i in range(6)) + fasta())
     err = predict(tmp_path / "odd.fa")[2]
     [line] = [line for line in err.splitlines() if "out-of-domain" in line]
-    found = re.match(r"seqray: (\d+) of 36 records \((\d+)%\) are out-of-domain", line)
+    found = re.match(r"seqray: caution: (\d+) of 36 records \((\d+)%\) are out-of-domain", line)
     assert found is not None
     assert 6 <= int(found[1]) <= 10
     assert "out-of-domain" not in predict(tmp_path / "odd.fa", "--quiet")[2]
     (tmp_path / "few.fa").write_text(">a\n" + "A" * 20 + "\n" + fasta())
     assert "are out-of-domain" not in predict(tmp_path / "few.fa")[2]
+
+
+# --- files unlike the training data ---------------------------------------------------------------
+
+MANY = [SequenceRecord(f"m{i}", "".join(RNG.choice(list("ACGT"), 20))) for i in range(80)]
+
+
+def with_held_out(model, folder, own, **card):
+    """The model with 400 held-out examples of each class, all of which had one probability of their class."""
+    p = np.repeat([[own, 1 - own], [1 - own, own]], 400, axis=0)
+    table = Conformal.fit(p, np.repeat([0, 1], 400), model.card.classes)
+    path = folder / "held.safetensors"
+    save_model(path, model.networks, replace(model.card, conformal=table.to_mapping(), **card))
+    return str(path)
+
+
+@pytest.fixture
+def many(tmp_path):
+    path = tmp_path / "many.fa"
+    path.write_text(fasta(MANY))
+    return str(path)
+
+
+def cautions(capfd):
+    return [line for line in capfd.readouterr().err.splitlines() if line.startswith("seqray: caution: ")]
+
+
+def test_a_file_of_empty_sets_is_told(tiny_model, many, tmp_path, capfd):
+    """No record reaches the lowest probability that held-out examples had: every set is empty."""
+    words = ["predict", many, "--model", with_held_out(tiny_model, tmp_path, 0.999999), "--threads", "1"]
+    assert main(words) == 0
+    line = cautions(capfd)[0]
+    assert line.startswith(
+        "seqray: caution: 100% of the label sets at a coverage of 0.9 are empty, and at most 10%"
+    )
+    assert "promised" not in line
+    assert main([*words, "--coverage", "0.8"]) == 0
+    line = cautions(capfd)[0]
+    assert "at a coverage of 0.8 are empty, and at most 20% should be" in line
+    assert line.endswith("; --coverage 0.8 can't be promised for this file")
+    assert main([*words, "--quiet"]) == 0
+    assert cautions(capfd) == []
+
+
+def test_a_share_of_calls_far_from_the_prior_is_told(tiny_model, many, tmp_path, capfd):
+    """About half of random windows are called, where one in fifty was expected."""
+    words = ["predict", many, "--model", with_held_out(tiny_model, tmp_path, 0.9, prevalence=0.02)]
+    assert main(words) == 0
+    [line] = [line for line in cautions(capfd) if "are called" in line]
+    assert re.match(r"seqray: caution: \d\d% of the records are called promoter, more than if 2% were", line)
+    [advised] = re.findall(r"give --prior (0\.\d\d);", line)
+    assert main([*words, "--prior", advised]) == 0
+    assert not [line for line in cautions(capfd) if "are called" in line]
+
+
+def test_few_records_are_not_judged(tiny_model, tmp_path, capfd):
+    (tmp_path / "few.fa").write_text(fasta(MANY[:49]))
+    model = with_held_out(tiny_model, tmp_path, 0.999999, prevalence=0.02)
+    assert main(["predict", str(tmp_path / "few.fa"), "--model", model]) == 0
+    assert cautions(capfd) == []

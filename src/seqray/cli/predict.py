@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from seqray.cli.common import (
     SEQUENCES_OR_ALIGNMENTS,
     TRUNCATE,
     EngineOptions,
+    FileCheck,
     ModelOptions,
-    Origin,
     Outcome,
     Probability,
     Progress,
@@ -25,7 +23,6 @@ from seqray.cli.common import (
     describe_input,
     fill,
     given,
-    length_cautions,
     open_model,
     open_records,
     option,
@@ -36,12 +33,9 @@ from seqray.cli.common import (
 from seqray.core import Truncation, describe_truncation
 
 if TYPE_CHECKING:
+    from collections import Counter
+
     from seqray.core import Card
-    from seqray.core.results import Prediction
-
-
-ODD_SHARE, FEWEST_ODD = 0.05, 5  # out-of-domain records that a warning needs
-_LABEL, _ODD = "label ", "out-of-domain"  # what is counted, beside other flags
 
 
 class PredictRequest(Request):
@@ -85,7 +79,6 @@ def run(request: PredictRequest) -> Outcome:
     model = model.with_truncation(request.truncate)
     options = fill(PredictOptions, request, request.computing, rows=request.rows.limit())
     lines = provenance(request.command, model, _facts(request, model.card))
-    seen: Counter[str] = Counter()
     total = records_in(request.input) if kind.reads_each_record else None
     with Staging() as staging:
         out, skip_path = staging.path(request.out), reading.skipped and staging.path(reading.skipped)
@@ -96,44 +89,27 @@ def run(request: PredictRequest) -> Outcome:
             read = open_records(kind.read, request.input, reading, model.alphabet, skipped)
             source = describe_input(request.input)
             model, records = recognize(request.model, model, read)
-            origin = Origin(model, request.model)
+            check = FileCheck(model, request.model, request.coverage, request.prior)
             facts = context_fact(request.model, model) | _facts(request, model.card)
             lines = provenance(request.command, model, facts)
-            predictions = kind.predict(model, origin.watch(records), options, source)
-            counted = progress.watch(_counted(predictions, seen))
+            predictions = kind.predict(model, check.watch_records(records), options, source)
+            counted = progress.watch(check.watch_predictions(predictions))
             sets = request.coverage is not None
             count = write_predictions(out, counted, model.card.classes, lines, sets)
-    _warn_of_odd_input(request, count, seen[_ODD])
-    lengths = length_cautions(model.card, seen, count)
-    if seen[TRUNCATED]:
-        request.say(describe_truncation(seen[TRUNCATED], count, model.card.window, model.card.truncate))
-    request.note(*(f"caution: {text}" for text in lengths), *origin.findings())
-    called = _called(model.card, seen)
+    if longer := check.flags[TRUNCATED]:
+        request.say(describe_truncation(longer, count, model.card.window, model.card.truncate))
+    if not request.quiet:
+        request.note(*check.lines())
+    called = _called(model.card, check.labels)
     seconds = time.monotonic() - started
     request.say(f"{count} records, {called}, {skipped.count} skipped, {seconds:.1f} s")
     return Outcome(records=read.count)
 
 
-def _counted(predictions: Iterable[Prediction], seen: Counter[str]) -> Iterator[Prediction]:
-    for prediction in predictions:
-        seen[_LABEL + prediction.label] += 1
-        seen.update(prediction.flags)
-        yield prediction
-
-
-def _called(card: Card, seen: Counter[str]) -> str:
+def _called(card: Card, labels: Counter[str]) -> str:
     """Number of records called as each class; of two classes the positive one tells both."""
     named = [card.positive] if len(card.classes) == 2 else card.classes
-    return ", ".join(f"{seen[_LABEL + name]} {name}" for name in named)
-
-
-def _warn_of_odd_input(request: PredictRequest, count: int, odd: int) -> None:
-    """Caution about a file unlike the training data; a single window rarely shows it."""
-    if odd >= FEWEST_ODD and odd > ODD_SHARE * count:
-        request.note(
-            f"{odd} of {count} records ({odd / count:.0%}) are out-of-domain: unlike the training data "
-            "of the model, of which about 1 % are; its probabilities may not hold for this file"
-        )
+    return ", ".join(f"{labels[name]} {name}" for name in named)
 
 
 def _facts(request: PredictRequest, card: Card) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 - `sequences`, `alignments`: records to predictions; `labeled`: probabilities of labeled examples
 - `locators`: scores of every position along strands
+- `site_place`: whether windows are cut around another place than the model's site
 - `parallel`: batches at the same time, each in one thread
 - `engines`, `onnx`: the same computed by ONNX Runtime or OpenVINO
 """

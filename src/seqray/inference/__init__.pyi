@@ -29,3 +29,4 @@ from .sequences import (
     score_codes as score_codes,
     score_ragged as score_ragged,
 )
+from .site_place import find_shifted_site as find_shifted_site

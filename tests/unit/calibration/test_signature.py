@@ -161,6 +161,15 @@ def test_two_genomes_in_one_file_are_a_mixture():
     assert fitted("rich").closest_pair(both) is None
 
 
+def test_all_contexts_in_one_file_are_a_blend():
+    signature = fitted("rich", "poor", "even")
+    parts = [drawn(kind, 500, seed=5 + i) for i, kind in enumerate(("rich", "poor", "even"))]
+    assert signature.is_blend(tallied(texts(np.concatenate(parts))))
+    assert not any(signature.is_blend(tallied(texts(part))) for part in parts)
+    assert not signature.is_blend(np.zeros(SIZE, dtype=np.int64))
+    assert not fitted("rich", "poor").is_blend(tallied(texts(np.concatenate(parts[:2]))))
+
+
 # What people are told.
 
 SPECIES = ("Rich in GC", "Poor in GC")

@@ -22,6 +22,7 @@ from .arguments import (
     given as given,
     option as option,
 )
+from .cautions import FileCheck as FileCheck
 from .genes import GeneOptions as GeneOptions, find_genes as find_genes
 from .inputs import (
     SEQUENCE_FILES as SEQUENCE_FILES,
@@ -45,7 +46,6 @@ from .labeled import (
     drop_unknown_labels as drop_unknown_labels,
     read_examples as read_examples,
 )
-from .lengths import length_cautions as length_cautions, unseen_lengths as unseen_lengths
 from .messages import Resources as Resources, json_lines as json_lines, report_versions as report_versions
 from .model import (
     AUTO as AUTO,

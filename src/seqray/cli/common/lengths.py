@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from seqray.core import Card
 
 ODD_SHARE = 0.05  # of the records; fewer are left to their flags
-
-
-def unseen_lengths(card: Card, lengths: Sequence[int]) -> dict[str, int]:
-    """Number of lengths that are ``short``, and of those that are ``long``, as the flags of predictions."""
-    shortest, longest = _learned_lengths(card)
-    read = card.window if card.truncate != "none" else max(lengths, default=0)
-    found = [min(n, read) for n in lengths]
-    return {"short": sum(n < shortest for n in found), "long": sum(n > longest for n in found)}
 
 
 def _learned_lengths(card: Card) -> tuple[int, int]:

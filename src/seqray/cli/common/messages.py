@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+_UNIT = 1 if sys.platform == "darwin" else 1024  # getrusage(2): bytes there, KiB elsewhere
 _LEVELS = (("seqray: error:", "error"), ("seqray: interrupted", "error"), ("seqray: terminated", "error"))
 _WARNINGS = ("seqray: caution:", "seqray: skipped", "caution:")
 
@@ -100,26 +101,45 @@ class Resources:
     """Wall time, processor time and peak memory of a run, from when this was made.
 
     Processor time is that of this process and of its children that have ended; peak memory that of the
-    largest one of them, because the system knows no sum.
+    largest one of them, because the system knows no sum. What the process, or the shell that it replaced, had
+    used or started before does not count.
     """
 
     def __init__(self) -> None:
         self._started = time.monotonic()
+        self._own, self._children = _usage()
 
     def report(self, records: int | None, verbose: bool) -> None:
         """Write the line that ends a run."""
-        own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-        seconds = sum(usage.ru_utime + usage.ru_stime for usage in (own, children))
-        unit = 1 if sys.platform == "darwin" else 1024  # getrusage(2): bytes there, KiB elsewhere
-        parts = [f"wall {time.monotonic() - self._started:.1f} s", f"CPU {seconds:.1f} s"]
-        largest = children.ru_maxrss * unit / 1e6
-        parts.append(f"peak memory {max(own.ru_maxrss * unit / 1e6, largest):.0f} MB")
+        own, children = _usage()
+        user, system = own.ru_utime - self._own.ru_utime, own.ru_stime - self._own.ru_stime
+        others = sum(children[:2]) - sum(self._children[:2])
+        # Of all children the largest is known, not when it ran: no larger one means none of this run.
+        grown = children.ru_maxrss > self._children.ru_maxrss
+        largest = children.ru_maxrss * _UNIT / 1e6 if grown else 0.0
+        parts = [f"wall {time.monotonic() - self._started:.1f} s", f"CPU {user + system + others:.1f} s"]
+        parts.append(f"peak memory {max(_peak_memory(own), largest):.0f} MB")
         parts += [] if records is None else [f"records {records}"]
         if verbose:
-            parts += [f"user {own.ru_utime:.1f} s", f"system {own.ru_stime:.1f} s"]
-            parts.append(f"major page faults {own.ru_majflt}")
+            parts += [f"user {user:.1f} s", f"system {system:.1f} s"]
+            parts.append(f"major page faults {own.ru_majflt - self._own.ru_majflt}")
             parts.append(f"largest process that it started {largest:.0f} MB")
         print(f"seqray: resources: {', '.join(parts)}", file=sys.stderr)
+
+
+def _usage() -> tuple[resource.struct_rusage, resource.struct_rusage]:
+    """What this process, and its children that have ended, have used."""
+    return resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+
+
+def _peak_memory(own: resource.struct_rusage) -> float:
+    """Largest memory of this process in MB; ``ru_maxrss`` of Linux is no less than that of its parent."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as handle:
+            peaks = [line.split()[1] for line in handle if line.startswith("VmHWM:")]
+    except OSError:
+        peaks = []
+    return int(peaks[0]) * 1024 / 1e6 if peaks else own.ru_maxrss * _UNIT / 1e6
 
 
 def report_versions(command: Sequence[str]) -> None:

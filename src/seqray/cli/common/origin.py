@@ -90,7 +90,9 @@ class Origin:
         if not found:
             return
         near = [likeness for likeness in found if not likeness.is_foreign]
-        if not near:
+        if not near and self._signature and self._signature.is_blend(self._words.counts):
+            yield "this file is like the contexts of the training data together; give each its own file"
+        elif not near:
             yield self._foreign(found[0])
         elif self._named:
             said = "the first records are like" if self._recognized else "--context says"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,17 +10,16 @@ import numpy as np
 
 from seqray.cli.common import (
     AUTO,
+    FileCheck,
     ModelOptions,
     Progress,
     drop_unknown_labels,
-    length_cautions,
     open_model,
-    unseen_lengths,
 )
 from seqray.cli.evaluate.contexts import set_contexts
 from seqray.cli.evaluate.data import Material, as_read_by, check_labels, choose_split, read_for, renamed
 from seqray.cli.evaluate.tables import from_predictions, table_answers
-from seqray.core import Card, ConfigError, LabeledSequence, describe_truncation
+from seqray.core import ConfigError, LabeledSequence, describe_truncation
 from seqray.core.results import Answers
 from seqray.io.tables import read_prediction_table, rows_by_id
 
@@ -72,6 +71,8 @@ def _check_ways(request: EvaluateRequest) -> None:
 
 
 def _from_model(request: EvaluateRequest) -> Material:
+    from seqray.inference import TRUNCATED
+
     model, how = _open(request, str(request.model), request.backbone), request.how
     alphabet, card = request.given.alphabet, model.card
     if alphabet and alphabet != model.alphabet.name:
@@ -83,8 +84,11 @@ def _from_model(request: EvaluateRequest) -> Material:
         notes += dropped
     examples, train, split = choose_split(data, how.split)
     check_labels([*examples, *train], card.classes)
-    answers, more = _model_answers(request, model, examples, "model")
-    notes += _length_notes(card, examples)
+    check = FileCheck(model, ModelOptions(model=card.name), prior=how.prior, labeled=True)
+    answers, more = _model_answers(request, model, examples, "model", check)
+    notes += [*check.cautions(), *_lost_coverage(model, examples, answers, how.prior)]
+    if longer := check.flags[TRUNCATED]:
+        notes.append(describe_truncation(longer, len(examples), card.window, card.truncate))
     if how.prior is not None:
         notes.append(
             f"probabilities are re-weighted to a share of {how.prior:g} of {card.positive}; calibration and "
@@ -129,9 +133,13 @@ def card_summary(model: TrainedModel) -> dict[str, Any]:
 
 
 def _model_answers(
-    request: EvaluateRequest, model: TrainedModel, examples: Sequence[LabeledSequence], source: str
+    request: EvaluateRequest,
+    model: TrainedModel,
+    examples: Sequence[LabeledSequence],
+    source: str,
+    check: FileCheck | None = None,
 ) -> tuple[Answers, list[str]]:
-    """Answers of a model, and notes about the contexts in which it read the records."""
+    """Answers of a model, which a check may watch, and notes about the contexts of the records."""
     from seqray.evaluation import answers_from_probabilities
     from seqray.inference import model_probabilities
 
@@ -142,11 +150,12 @@ def _model_answers(
     threshold = (
         card.threshold if request.how.threshold is None or source != "model" else request.how.threshold
     )
+    records = as_read_by(card, read)
     with Progress("evaluate", "records", len(examples), quiet=request.quiet) as progress:
         scores = model_probabilities(
             model,
-            as_read_by(card, read),
-            watch=progress.watch,
+            records if check is None else list(check.watch_records(records)),
+            watch=progress.watch if check is None else lambda p: check.watch_predictions(progress.watch(p)),
             prior=request.how.prior,
             precision=request.computing.precision,
             batch_size=request.computing.batch_size,
@@ -156,13 +165,25 @@ def _model_answers(
     return answers, notes
 
 
-def _length_notes(card: Card, examples: Sequence[LabeledSequence]) -> list[str]:
-    """Cautions about records of lengths that the model has never seen; alignments have no limits."""
-    lengths = [len(one.sequence) for one in as_read_by(card, examples) if isinstance(one, LabeledSequence)]
-    notes = list(length_cautions(card, unseen_lengths(card, lengths), len(lengths)))
-    if longer := sum(n > card.window for n in lengths):
-        notes.append(describe_truncation(longer, len(lengths), card.window, card.truncate))
-    return notes
+def _lost_coverage(
+    model: TrainedModel, examples: Sequence[LabeledSequence], answers: Answers, prior: float | None
+) -> Iterator[str]:
+    """A note where the label sets of `predict --coverage` hold the true class less often than promised."""
+    from seqray.calibration import COVERAGE, HeldOutScores
+    from seqray.evaluation import label_indices
+    from seqray.inference import reweight
+
+    card = model.card
+    if not card.conformal:
+        return
+    labels = label_indices([example.label for example in examples], card.classes)
+    scores = answers.scores
+    if prior is not None:
+        scores = reweight(scores, card.positive_index, prior, card.prevalence)
+    held = HeldOutScores(card).lost_coverage(scores, labels)
+    if held:
+        shares = ", ".join(f"{share:.2f} of {name}" for name, share in held.items())
+        yield f"label sets at a coverage of {COVERAGE:g} do not keep it here: they hold {shares}"
 
 
 def _against(request: EvaluateRequest, material: Material) -> Answers:

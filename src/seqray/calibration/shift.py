@@ -1,0 +1,275 @@
+"""Whether the scores of a whole file are like those of the held-out examples of a model.
+
+The label sets of `conformal` hold for any share of the classes, as long as the sequences of each class are
+like the held-out ones of that class. Without labels this can be refuted, not proved: the scores of the file
+must be a mixture of the held-out scores of the classes. What fits no mixture is input of another kind (Lipton
+et al. 2018, Detecting and correcting for label shift with black box predictors; Rabanser et al. 2019, Failing
+loudly). New negatives that have the scores of positives fit one.
+
+All tests are one-sided: a file whose classes are easier to separate than the held-out ones is no reason for
+caution.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from seqray.calibration.conformal import Conformal
+from seqray.core import Card, ConfigError, Floats, Ints
+
+FEWEST = 50  # records that a file needs to be judged
+ERRORS = 4.0  # standard errors beyond what is expected: 1 of 30,000 files by chance
+CHANCE = 1e-3  # that a mixture is refused by chance, at most (Dvoretzky, Kiefer and Wolfowitz)
+TOLERANCE = 0.05  # a class whose scores move by this much loses this much coverage at most
+ODDS = 3.0  # between the shares of the classes; a probability of .50 is then .25 or .75
+COVERAGE = 0.9  # of the sets that are judged where none is asked for
+_SHARES = np.linspace(0, 1, 201)[:, None]
+
+
+@dataclass(frozen=True, slots=True)
+class EmptySets:
+    """Sets without any class, each of which misses the true one.
+
+    Attributes
+    ----------
+    coverage
+        That the sets promise.
+    share
+        Of the records.
+    expected
+        Share that held-out examples have, at most.
+    """
+
+    coverage: float
+    share: float
+    expected: float
+
+
+@dataclass(frozen=True, slots=True)
+class UnclearScores:
+    """Scores nearer to the middle than those of any mixture of the classes.
+
+    Attributes
+    ----------
+    share
+        Of the records, at least.
+    """
+
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class CalledShare:
+    """More or fewer records called positive than a share of positives near the expected one explains.
+
+    Attributes
+    ----------
+    called
+        Share of the records that are called, at the threshold of the model.
+    expected
+        Share of positives that the probabilities assume.
+    likely
+        Share of positives that gives so many calls, if the classes are like the held-out ones.
+    """
+
+    called: float
+    expected: float
+    likely: float
+
+
+class HeldOutScores:
+    """Scores of held-out examples of each class, as the card of a model keeps them, to judge those of a file.
+
+    Parameters
+    ----------
+    card
+        Of a model with ranks of held-out examples (`Card.conformal`).
+    """
+
+    def __init__(self, card: Card) -> None:
+        self._card = card
+        self._ranks = Conformal.from_mapping(card.conformal, card.classes)
+
+    def empty_sets(self, probabilities: Floats, coverage: float | None = None) -> EmptySets | None:
+        """Tell whether more sets are empty than of held-out examples; None if not, or if unknown.
+
+        Of two classes the empty sets of the held-out examples are known, of more only that each is wrong.
+
+        Parameters
+        ----------
+        probabilities
+            (N, K) calibrated, before any re-weighting.
+        coverage
+            Of the sets; `COVERAGE` by default.
+        """
+        n, coverage = len(probabilities), COVERAGE if coverage is None else coverage
+        try:
+            cutoffs = self._ranks.cutoffs(coverage)
+        except ConfigError:  # too few held-out examples
+            return None
+        empty = int(np.all(probabilities < cutoffs, axis=1).sum())
+        if len(cutoffs) == 2:
+            numbers = self._empty_of_two(n, cutoffs, coverage)
+        else:
+            counts = np.bincount(probabilities.argmax(axis=1), minlength=len(cutoffs))
+            misses = zip(counts, self._ranks.counts, strict=True)
+            mean, variance = np.sum([_misses(int(own), held, coverage) for own, held in misses], axis=0)
+            numbers = [(float(mean), float(variance))]
+        if n < FEWEST or empty <= max(mean + ERRORS * math.sqrt(variance) for mean, variance in numbers):
+            return None
+        return EmptySets(coverage, empty / n, max(mean for mean, _ in numbers) / n)
+
+    def _empty_of_two(self, n: int, cutoffs: Floats, coverage: float) -> list[tuple[float, float]]:
+        """Mean and variance of the number of empty sets of n records of the one and of the other class.
+
+        The sets of two classes are empty between two probabilities, and each of them misses its class.
+        """
+        positive, found = self._card.positive_index, list[tuple[float, float]]()
+        ends = np.array([1 - cutoffs[1 - positive], cutoffs[positive]])
+        for k, held in enumerate(self._ranks.counts):
+            low, high = self._share_below(ends, k)
+            share = max(float(high - low), 1 / (held + 1))
+            empty = n * share, n * share * (1 - share) * (1 + n / held)
+            found.append(min(empty, _misses(n, held, coverage)))
+        return found
+
+    def unclear_scores(self, probabilities: Floats) -> UnclearScores | None:
+        """Tell whether no mixture of two classes has as many scores in the middle; None if one has.
+
+        For each share of positives, the largest excess is the number of scores that are missing below some
+        value left of the middle, or above one right of it. The smallest over all shares decides, less what
+        the numbers of scores and `TOLERANCE` explain.
+
+        Parameters
+        ----------
+        probabilities
+            (N, K) calibrated, before any re-weighting.
+        """
+        n = len(probabilities)
+        if n < FEWEST or len(self._card.classes) != 2:
+            return None
+        positive = self._card.positive_index
+        held = self._ranks.probabilities
+        places = np.unique(np.concatenate((held[positive], 1 - held[1 - positive])))
+        below = [self._share_below(places, k) for k in (1 - positive, positive)]
+        mixtures = (1 - _SHARES) * below[0] + _SHARES * below[1]
+        observed = np.searchsorted(np.sort(probabilities[:, positive]), places, side="right") / n
+        left = below[1] < 1 - below[0]
+        missing = np.where(left, mixtures - observed, observed - mixtures)
+        excess = float(missing.max(axis=1).min())
+        fewest = min(self._ranks.counts)
+        limit = math.sqrt(math.log(2 / CHANCE) / 2 * (1 / n + 1 / fewest))
+        return UnclearScores(excess) if excess > limit + TOLERANCE else None
+
+    def called_share(self, probabilities: Floats, prior: float | None = None) -> CalledShare | None:
+        """Tell whether the calls of two classes ask for another share of positives; None if not.
+
+        Parameters
+        ----------
+        probabilities
+            (N, K) calibrated, before any re-weighting.
+        prior
+            Expected share of positives; that of the calibration data by default.
+        """
+        n, card = len(probabilities), self._card
+        expected = card.prevalence if prior is None else prior
+        if n < FEWEST or len(card.classes) != 2 or not 0 < expected < 1:
+            return None
+        called = float(np.mean(probabilities[:, card.positive_index] >= card.threshold))
+        hit, false = self._call_rates()
+        likely = float(np.clip((called - false) / max(hit - false, 1e-9), 0.01, 0.99))
+        edge = _with_odds(expected, ODDS if called > expected * hit + (1 - expected) * false else 1 / ODDS)
+        distance = called - (edge * hit + (1 - edge) * false)
+        if (likely > edge) != (edge > expected) or distance**2 <= ERRORS**2 * self._variance(edge, n):
+            return None
+        return CalledShare(called, expected, likely)
+
+    def has_few_calls(self, probabilities: Floats, prior: float | None = None) -> bool:
+        """Whether clearly fewer records are called than the expected share of positives gives.
+
+        Parameters
+        ----------
+        probabilities, prior
+            As `called_share` takes them.
+        """
+        n, card = len(probabilities), self._card
+        expected = card.prevalence if prior is None else prior
+        if n < FEWEST or len(card.classes) != 2:
+            return False
+        hit, false = self._call_rates()
+        called = float(np.mean(probabilities[:, card.positive_index] >= card.threshold))
+        distance = expected * hit + (1 - expected) * false - called
+        return distance > ERRORS / 2 * math.sqrt(self._variance(expected, n))
+
+    def lost_coverage(
+        self, probabilities: Floats, labels: Ints, coverage: float = COVERAGE
+    ) -> dict[str, float]:
+        """Share of the sets that hold the true class, by class; empty where the promise may be kept.
+
+        Parameters
+        ----------
+        probabilities
+            (N, K) calibrated, before any re-weighting.
+        labels
+            (N,) index of the true class.
+        coverage
+            Of the sets.
+        """
+        try:
+            inside = probabilities >= self._ranks.cutoffs(coverage)
+        except ConfigError:
+            return {}
+        held, lost = dict[str, float](), False
+        for k, name in enumerate(self._card.classes):
+            own = inside[labels == k, k]
+            mean, variance = _misses(len(own), self._ranks.counts[k], coverage)
+            lost |= bool((~own).sum() > mean + ERRORS * math.sqrt(variance))
+            if len(own):
+                held[name] = float(own.mean())
+        return held if lost else {}
+
+    def _share_below(self, places: Floats, k: int) -> Floats:
+        """Share of the held-out examples of a class whose positive probability is at most each place."""
+        values = np.concatenate(([0.0], self._ranks.probabilities[k], [1.0]))
+        shares = np.concatenate(([0.0], self._ranks.ranks[k] / (self._ranks.counts[k] + 1), [1.0]))
+        if k == self._card.positive_index:
+            return np.interp(places, values, shares)
+        return 1 - np.interp(1 - places, values, shares)
+
+    def _call_rates(self) -> tuple[float, float]:
+        """Share of the held-out positives, and of the others, that the threshold of the model calls."""
+        positive, place = self._card.positive_index, np.array([self._card.threshold])
+        hit, false = (1 - float(self._share_below(place, k)[0]) for k in (positive, 1 - positive))
+        return hit, false
+
+    def _variance(self, share: float, n: int) -> float:
+        """Of the share of n records that is called, if that share are positives; held-out counts included."""
+        positive = self._card.positive_index
+        hit, false = self._call_rates()
+        rate = share * hit + (1 - share) * false
+        held = self._ranks.counts
+        return (
+            rate * (1 - rate) / n
+            + share**2 * hit * (1 - hit) / held[positive]
+            + (1 - share) ** 2 * false * (1 - false) / held[1 - positive]
+        )
+
+
+def _misses(n: int, held: int, coverage: float) -> tuple[float, float]:
+    """Mean and variance of the number of sets that miss the true class, of n records of it.
+
+    Where the records are exchangeable with the held-out ones, their number follows a beta-binomial
+    distribution (Angelopoulos and Bates 2023, Conformal prediction: a gentle introduction, section 3.2).
+    """
+    a = math.floor((held + 1) * (1 - coverage) + 1e-9)
+    b = held + 1 - a
+    mean = n * a / (a + b)
+    return mean, mean * b * (a + b + n) / ((a + b) * (a + b + 1))
+
+
+def _with_odds(share: float, factor: float) -> float:
+    """The share whose odds are that many times higher."""
+    return factor * share / (1 - share + factor * share)

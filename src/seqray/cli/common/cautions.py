@@ -1,0 +1,230 @@
+"""What is said of a file that is unlike the training data of a model: a line a cause, three at most."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from seqray.cli.common.lengths import length_cautions
+from seqray.cli.common.model import ModelOptions
+from seqray.cli.common.origin import Origin
+
+if TYPE_CHECKING:
+    from seqray.calibration import CalledShare, HeldOutScores
+    from seqray.core import Card, Floats
+    from seqray.core.results import Prediction
+    from seqray.modelfile import TrainedModel
+
+T = TypeVar("T")
+
+MOST_CAUTIONS = 3
+ODD_SHARE, FEWEST_ODD = 0.05, 5  # out-of-domain records that a caution needs
+_ODD = "out-of-domain"
+_SCORES, _WINDOWS = 10_000, 400  # records that are held to judge a file of any size
+_SEED = 20_240_229
+_CAUTION = "caution: "
+
+
+class Sample(Generic[T]):
+    """Items of a stream, at most so many of them, drawn with equal chances; the same stream gives the same.
+
+    Parameters
+    ----------
+    most
+        Items that are held.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.items: list[T] = []
+        self._most, self._seen = most, 0
+        self._random = random.Random(_SEED)
+
+    def add(self, item: T) -> None:
+        """Take one more item into account."""
+        self._seen += 1
+        if len(self.items) < self._most:
+            self.items.append(item)
+        elif (place := self._random.randrange(self._seen)) < self._most:
+            self.items[place] = item
+
+
+class FileCheck:
+    """Watches records and predictions of a run, and says whether the file is like the training data.
+
+    Parameters
+    ----------
+    model
+        With the context in which it reads the records.
+    options
+        What was asked for.
+    coverage, prior
+        Of the predictions (`seqray.inference.PredictOptions`).
+    labeled
+        Whether the share of each class is known, so that the number of calls says nothing new.
+    """
+
+    def __init__(
+        self,
+        model: TrainedModel,
+        options: ModelOptions,
+        coverage: float | None = None,
+        prior: float | None = None,
+        labeled: bool = False,
+    ) -> None:
+        self._model, self._coverage, self._prior = model, coverage, prior
+        self._labeled = labeled
+        self._origin = Origin(model, options)
+        self._windows, self._scores = Sample[str](_WINDOWS), Sample[tuple[float, ...]](_SCORES)
+        self.flags: Counter[str] = Counter()
+        self.labels: Counter[str] = Counter()
+
+    def watch_records(self, records: Iterable[Any]) -> Iterator[Any]:
+        """Hand records on, and keep some windows."""
+        keep = self._model.card.site is not None and not self._model.is_locator
+        for record in self._origin.watch(records):
+            if keep and len(record.sequence) == self._model.card.window:
+                self._windows.add(record.sequence)
+            yield record
+
+    def watch_predictions(self, predictions: Iterable[Prediction]) -> Iterator[Prediction]:
+        """Hand predictions on, counted by label and flag."""
+        for prediction in predictions:
+            self.labels[prediction.label] += 1
+            self.flags.update(prediction.flags)
+            self._scores.add(prediction.probabilities)
+            yield prediction
+
+    def lines(self) -> list[str]:
+        """What is known of the origin of the file, and cautions."""
+        told = [line for line in self._origin.findings() if not line.startswith(_CAUTION)]
+        return [*told, *(_CAUTION + text for text in self.cautions())]
+
+    def cautions(self) -> list[str]:
+        """Reasons why the results may not hold; the model may compute some windows for them."""
+        found = [*self._cautions()][:MOST_CAUTIONS]
+        if found and self._coverage is not None:
+            found[0] += f"; --coverage {self._coverage:g} can't be promised for this file"
+        return found
+
+    def _cautions(self) -> Iterator[str]:
+        card, count = self._model.card, self.labels.total()
+        said = [line for line in self._origin.findings() if line.startswith(_CAUTION)]
+        yield from length_cautions(card, self.flags, count)
+        yield from [line.removeprefix(_CAUTION) for line in said] or odd_caution(self.flags[_ODD], count)
+        if card.conformal and count:
+            scores = _as_calibrated(card, self._scores.items, self._prior)
+            windows = self._windows.items
+            yield from score_cautions(
+                self._model, windows, scores, self._coverage, self._prior, self._labeled
+            )
+
+
+def odd_caution(odd: int, count: int) -> Iterator[str]:
+    """Caution about a file of which many records are out-of-domain; a single window rarely shows it.
+
+    Parameters
+    ----------
+    odd, count
+        Number of records with the flag, and of all.
+    """
+    if odd >= FEWEST_ODD and odd > ODD_SHARE * count:
+        yield (
+            f"{odd} of {count} records ({odd / count:.0%}) are out-of-domain: unlike the training data "
+            "of the model, of which about 1 % are; its probabilities may not hold for this file"
+        )
+
+
+def score_cautions(
+    model: TrainedModel,
+    windows: Sequence[str],
+    probabilities: Floats,
+    coverage: float | None = None,
+    prior: float | None = None,
+    labeled: bool = False,
+) -> Iterator[str]:
+    """Yield a caution for each way in which the scores of a file are unlike those of held-out examples.
+
+    Parameters
+    ----------
+    model
+        That gave the probabilities, with ranks of held-out examples (`Card.conformal`).
+    windows
+        Letters of some records, to look for sites that lie elsewhere.
+    probabilities
+        (N, K) calibrated, before any re-weighting, of some records.
+    coverage
+        Of the sets that were asked for.
+    prior
+        Expected share of positives; that of the calibration data by default.
+    labeled
+        Leave out the number of calls.
+    """
+    from seqray.calibration import HeldOutScores
+
+    held_out = HeldOutScores(model.card)
+    # Held-out examples were read in their contexts; without one all scores are nearer to the middle.
+    comparable = labeled or model.context is not None or not model.card.model.contexts
+    scores = list(_unlike_scores(held_out, model.card, probabilities, coverage, comparable))
+    share = held_out.called_share(probabilities, prior)
+    if scores or share or held_out.has_few_calls(probabilities, prior):
+        yield from _site_caution(model, windows)
+    yield from scores
+    if share and not labeled:
+        yield _share_caution(model.card, share, prior)
+
+
+def _unlike_scores(
+    held_out: HeldOutScores, card: Card, probabilities: Floats, coverage: float | None, comparable: bool
+) -> Iterator[str]:
+    """One caution at most: about empty sets, else about scores in the middle."""
+    advice = "measure the model on known records like these (seqray evaluate), or calibrate it on them"
+    empty = held_out.empty_sets(probabilities, coverage)
+    unclear = held_out.unclear_scores(probabilities) if comparable else None
+    if empty:
+        yield (
+            f"{empty.share:.0%} of the label sets at a coverage of {empty.coverage:g} are empty, and at "
+            f"most {empty.expected:.0%} should be: these records are unlike held-out ones of any class; "
+            + advice
+        )
+    elif unclear:
+        yield (
+            f"{unclear.share:.0%} of the records or more score nearer to the threshold than any mixture of "
+            f"held-out {' and '.join(card.classes)} does; {advice}"
+        )
+
+
+def _share_caution(card: Card, share: CalledShare, prior: float | None) -> str:
+    name, more = card.positive, share.called > share.expected
+    source = "as in the calibration data" if prior is None else "as --prior says"
+    return (
+        f"{share.called:.0%} of the records are called {name}, {'more' if more else 'fewer'} than if "
+        f"{share.expected:.0%} were, {source}: if about {share.likely:.0%} are, give --prior "
+        f"{share.likely:.2f}; if not, the model {'makes false calls' if more else 'misses many'} in this file"
+    )
+
+
+def _site_caution(model: TrainedModel, windows: Sequence[str]) -> Iterator[str]:
+    from seqray.inference import find_shifted_site
+
+    found = find_shifted_site(model, [model.alphabet.encode(text) for text in windows])
+    if found:
+        site, name = model.card.site or 0, model.card.positive
+        yield (
+            f"the sites seem to lie at index {found.site} of the windows, not {site}: shifted, {found.after} "
+            f"of {found.windows} windows are called {name}, and {found.before} as they are; cut windows that "
+            f"begin {abs(found.site - site)} letters {'later' if found.site > site else 'earlier'}"
+        )
+
+
+def _as_calibrated(card: Card, rows: Sequence[tuple[float, ...]], prior: float | None) -> Floats:
+    """Probabilities (N, K) at the share of positives in the calibration data."""
+    import numpy as np
+
+    probabilities = np.array(rows)
+    if prior is None:
+        return probabilities
+    from seqray.inference import reweight
+
+    return reweight(probabilities, card.positive_index, prior, card.prevalence)

@@ -1,0 +1,65 @@
+"""What is said of a file that is unlike the training data: causes, their order and their number."""
+
+from __future__ import annotations
+
+import random
+from types import SimpleNamespace
+
+import pytest
+
+from seqray import inference
+from seqray.cli.common import cautions
+from seqray.cli.common.cautions import FileCheck, Sample, odd_caution
+from seqray.cli.common.model import ModelOptions
+from seqray.core.results import Prediction
+
+
+def test_a_sample_holds_each_item_with_the_same_chance():
+    counts = dict.fromkeys(range(40), 0)
+    for seed in range(400):
+        sample = Sample(10)
+        sample._random = random.Random(seed)
+        for item in range(40):
+            sample.add(item)
+        assert len(sample.items) == len(set(sample.items)) == 10
+        for item in sample.items:
+            counts[item] += 1
+    assert max(abs(n - 100) for n in counts.values()) < 45  # five standard deviations
+
+
+def test_the_same_stream_gives_the_same_sample():
+    first, second = Sample(5), Sample(5)
+    for item in range(100):
+        first.add(item)
+        second.add(item)
+    assert first.items == second.items
+
+
+@pytest.mark.parametrize(("odd", "count", "told"), [(5, 99, True), (5, 100, False), (4, 10, False)])
+def test_many_odd_records_are_told(odd, count, told):
+    assert len(list(odd_caution(odd, count))) == told
+
+
+def test_three_lines_at_most_and_the_coverage_in_the_first(tiny_model, monkeypatch):
+    check = FileCheck(tiny_model, ModelOptions(model="tiny"), coverage=0.9)
+    rows = [Prediction(str(i), 3, "promoter", (0.5, 0.5), ("short", "out-of-domain")) for i in range(20)]
+    rows += [Prediction(str(i), 30, "promoter", (0.5, 0.5), ("long",)) for i in range(20)]
+    assert list(check.watch_predictions(rows)) == rows
+    assert check.labels == {"promoter": 40}
+    first, second, third = check.cautions()
+    assert "shorter" in first
+    assert first.endswith("; --coverage 0.9 can't be promised for this file")
+    assert "longer" in second
+    assert "out-of-domain" in third
+    monkeypatch.setattr(cautions, "MOST_CAUTIONS", 2)
+    assert len(check.cautions()) == 2
+
+
+def test_sites_that_lie_elsewhere_are_told(monkeypatch, tiny_model):
+    found = SimpleNamespace(site=7, windows=128, before=3, after=60)
+    monkeypatch.setattr(inference, "find_shifted_site", lambda model, windows: found, raising=False)
+    [line] = cautions._site_caution(tiny_model, ["ACGT" * 5])
+    assert line == (
+        "the sites seem to lie at index 7 of the windows, not 12: shifted, 60 of 128 windows are called "
+        "promoter, and 3 as they are; cut windows that begin 5 letters earlier"
+    )

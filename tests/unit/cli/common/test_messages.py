@@ -1,0 +1,51 @@
+"""The line on resources: what the run used, and nothing that was there before."""
+
+from __future__ import annotations
+
+import re
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from seqray.cli.common import messages
+from seqray.cli.common.messages import Resources
+
+REPORT = "from seqray.cli.common.messages import Resources; Resources().report(None, False)"
+
+
+class Usage(tuple):
+    """What `resource.getrusage` returns, as far as it is read."""
+
+    def __new__(cls, user, system, memory, faults=0):
+        made = super().__new__(cls, (user, system, memory))
+        made.ru_utime, made.ru_stime, made.ru_maxrss, made.ru_majflt = user, system, memory, faults
+        return made
+
+
+@pytest.mark.parametrize(
+    ("largest", "stated"),
+    [(900_000, "0 MB"), (2_000_000, "2048 MB")],  # KiB of children: before the run, and of a larger one
+)
+def test_what_was_used_before_the_run_does_not_count(monkeypatch, capsys, largest, stated):
+    now = {resource.RUSAGE_SELF: Usage(5.0, 1.0, 0, 3), resource.RUSAGE_CHILDREN: Usage(70.0, 9.0, 900_000)}
+    monkeypatch.setattr(messages.resource, "getrusage", lambda who: now[who])
+    monkeypatch.setattr(messages, "_UNIT", 1024)
+    resources = Resources()
+    now[resource.RUSAGE_SELF] = Usage(7.0, 1.5, 0, 4)
+    now[resource.RUSAGE_CHILDREN] = Usage(70.5, 9.25, largest)
+    resources.report(12, verbose=True)
+    line = capsys.readouterr().err
+    assert "CPU 3.2 s" in line  # 2 + .5 of its own, .5 + .25 of its children
+    assert "records 12, user 2.0 s, system 0.5 s, major page faults 1" in line
+    assert line.rstrip().endswith(f"largest process that it started {stated}")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems count each process by itself")
+def test_memory_of_the_process_that_began_the_run_does_not_count():
+    command = [sys.executable, "-c", REPORT]
+    program = f"held = b'x' * 300_000_000; import os; os.execv({command[0]!r}, {command!r})"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    [peak] = re.findall(r"peak memory (\d+) MB", done.stderr)
+    assert 5 < int(peak) < 200
