@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from accuracy_page import PAGE, page, read
 from accuracy_sets import FOLDS, TEST_SETS
+from automatic import COLUMNS, SETS
 from seqray.core.run_config import load_run_config
 from seqray.modelfile.zoo import FOLDER
 
@@ -30,3 +31,13 @@ def test_figures_of_a_test_part_are_those_of_a_shipped_model():
             assert (FOLDER / f"{row['model']}.safetensors").exists()
             assert 0 <= float(row["seqray"]) <= 1
             assert not row["low"] or float(row["low"]) <= float(row["seqray"]) <= float(row["high"])
+
+
+def test_the_trainings_without_settings_are_of_known_sets():
+    _, rows = read(PAGE.parents[1] / "benchmarks" / "results" / "automatic.tsv")
+    assert set(rows[0]) == set(COLUMNS)
+    assert {row["set"] for row in rows} <= set(SETS)
+    for row in rows:
+        if row["difference"]:
+            gap = float(row["automatic"]) - float(row["tuned"])
+            assert abs(gap - float(row["difference"])) < 2e-4

@@ -1,0 +1,224 @@
+"""Compare ``seqray train`` without settings with tuned settings and the floor, on the parts held out.
+
+    python data/prepare.py mouse-tata --out runs/data/mouse-tata.tsv.gz      # and the other sets
+    python benchmarks/automatic.py
+
+Each set is trained with ``--train`` and ``--out`` alone, on one thread. The tuned settings are those of the
+shipped model, which held out the same parts, or are trained on them with ``--config``; some sets have none.
+The floor is fitted on what each member learned from. Where the members have parts of their own, each answers
+for the part that it held out; these parts also chose the epochs, of both. ``difference`` is that to the tuned
+settings, paired, with a 95 % interval (bootstrap over groups). Figures of several classes are means over the
+classes. A model that exists in the folder is not trained again, and keeps the processor time that its
+training took (``SET.cpu``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from machine import ROOT, describe, run
+from seqray.core import ALPHABETS, LabeledSequence, RunConfig, from_mapping, to_mapping
+from seqray.core.results import Answers
+from seqray.evaluation import answers_from_probabilities, evaluate_answers, floor_answers
+from seqray.inference import score_ragged
+from seqray.io.tables import read_labeled_table, write_table
+from seqray.modelfile import TrainedModel, load_model
+from seqray.training import partition, related_groups
+
+FIGURES = ("mcc", "auroc", "auprc", "accuracy")
+COLUMNS = (
+    *("set", "held_out", "classes", "figure", "automatic", "floor", "tuned", "tuned_low", "tuned_high"),
+    *("difference", "difference_low", "difference_high", "tuned_settings", "cpu_minutes"),
+)
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """Settings that somebody chose for a set.
+
+    Attributes
+    ----------
+    shipped
+        Model that was trained on the same parts; empty where settings are trained.
+    config, changes
+        Settings in ``configs/``, empty for none, and what is changed so that the parts are the same.
+    """
+
+    shipped: str = ""
+    config: str = ""
+    changes: tuple[str, ...] = ()
+
+
+SETS = {
+    "ecoli-cnnprom": Tuned(config="ecoli-cnnprom"),
+    "ecoli-sigma": Tuned(
+        config="ecoli-sigma", changes=("data.positive=sigma54",)
+    ),  # orders the classes alike
+    "arabidopsis": Tuned("arabidopsis-promoter"),
+    "mouse-tata": Tuned("mouse-tata-promoter"),
+    "human-core-all": Tuned("human-core-promoter"),
+    "human-300-tata": Tuned("human-promoter-300"),
+    "amp": Tuned(config="antimicrobial-peptide", changes=("data.validation=0.12",)),
+    "deeploc1": Tuned(),
+}
+
+
+def train(words: Sequence[str], out: Path) -> TrainedModel:
+    """Train a model that does not exist yet, and note the minutes of processor time."""
+    if not out.exists():
+        cost = run([sys.executable, "-m", "seqray", "train", *words, "--out", str(out), "--quiet"])
+        out.with_suffix(".cpu").write_text(f"{cost.cpu / 60:.1f}\n")
+    return load_model(out)
+
+
+def tuned_model(name: str, words: Sequence[str], work: Path) -> tuple[TrainedModel | None, str]:
+    """The model of the tuned settings of a set, and where they are from; None where a set has none."""
+    tuned = SETS[name]
+    if tuned.shipped:
+        return load_model(tuned.shipped), tuned.shipped
+    if not tuned.config:
+        return None, ""
+    changes = [word for change in tuned.changes for word in ("--set", change)]
+    config = ["--config", str(ROOT / "configs" / f"{tuned.config}.yaml"), *changes]
+    source = " ".join([f"configs/{tuned.config}.yaml", *tuned.changes])
+    return train([*words, *config], work / f"tuned-{name}.safetensors"), source
+
+
+def settings_of(model: TrainedModel) -> RunConfig:
+    """The settings that a model was trained with."""
+    card = model.card
+    return from_mapping(RunConfig, {**card.training["config"], "model": to_mapping(card.model)})
+
+
+def parts_of(model: TrainedModel, data: Sequence[LabeledSequence]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """What each member learned from and held out; one pair where all hold out the same."""
+    config = settings_of(model)
+    found = [partition(data, config, model.card.classes, i + 1) for i in range(model.card.members)]
+    pairs = [(part.train, part.validation) for part in found]
+    return pairs[:1] if all(np.array_equal(held, pairs[0][1]) for _, held in pairs) else pairs
+
+
+def answers(
+    source: str, model: TrainedModel, data: Sequence[LabeledSequence], held: Sequence[np.ndarray]
+) -> Answers:
+    """Answers of the network of each part, or of all networks for one part."""
+    networks = model.networks
+    teams = [networks] if len(held) == 1 else [(network,) for network in networks]
+    found = []
+    for team, rows in zip(teams, held, strict=False):
+        part = TrainedModel(replace(model.card, members=len(team)), team)
+        codes = [model.read_codes(data[i].sequence) for i in rows]
+        found.append(score_ragged(part, codes, "auto", "fp32"))
+    card = model.card
+    threshold = card.threshold if len(card.classes) == 2 else None
+    return answers_from_probabilities(
+        source, source, np.concatenate(found), card.classes, card.positive, threshold
+    )
+
+
+def floor(
+    model: TrainedModel, data: Sequence[LabeledSequence], parts: Sequence[tuple[np.ndarray, np.ndarray]]
+) -> Answers:
+    """The floor, fitted on what each member learned from."""
+    card, found = model.card, []
+    for learned, held in parts:
+        examples, train = [data[i] for i in held], [data[i] for i in learned]
+        alphabet = ALPHABETS[card.model.alphabet]
+        all_ = floor_answers(
+            examples, train, card.classes, card.positive, alphabet, list(range(len(examples)))
+        )
+        found.append(next(one for one in all_ if one.source == "floor"))
+    scores, calls = (np.concatenate([getattr(one, name) for one in found]) for name in ("scores", "calls"))
+    return replace(found[0], scores=scores, calls=calls)
+
+
+def compare(
+    name: str, automatic: TrainedModel, tuned: TrainedModel | None, data: Sequence[LabeledSequence]
+) -> list[list[object]]:
+    """Rows of a set.
+
+    Raises
+    ------
+    ValueError
+        Where the two models held out other parts.
+    """
+    parts = parts_of(automatic, data)
+    if tuned is not None:
+        theirs = parts_of(tuned, data)
+        parts = parts[: len(theirs)]
+        if not all(np.array_equal(a[1], b[1]) for a, b in zip(parts, theirs, strict=False)):
+            raise ValueError(f"{name}: the tuned settings hold out another part")
+    card, held = automatic.card, [rows for _, rows in parts]
+    examples = [data[i] for i in np.concatenate(held)]
+    labels = np.array([card.classes.index(example.label) for example in examples])
+    groups = related_groups(examples, ALPHABETS[card.model.alphabet])
+    answered = [answers("model", automatic, data, held), floor(automatic, data, parts)]
+    if tuned is not None:
+        against = answers("against", tuned, data, held)
+        order = [tuned.card.classes.index(label) for label in card.classes]
+        calls = np.array([order.index(call) for call in against.calls.tolist()], dtype=np.int64)
+        answered.insert(1, replace(against, scores=against.scores[:, order], calls=calls))
+    evaluation = evaluate_answers(labels, answered, card.classes, card.positive, groups)
+    figures = {(one.source, one.label, one.metric): one for one in evaluation.figures}
+    rows: list[list[object]] = []
+    for metric in FIGURES:
+        many = "all" if metric == "accuracy" else "macro"
+        label = many if len(card.classes) > 2 else card.positive
+        mine, low, other, gap = (
+            figures.get((source, label, metric)) for source in ("model", "floor", "against", "model-against")
+        )
+        if mine is None or low is None:
+            continue
+        cells = [mine.value, low.value]
+        for one in (other, gap):
+            cells += [one.value, one.low, one.high] if one else [np.nan] * 3
+        shown = [f"{cell:.4f}" if np.isfinite(cell) else "" for cell in cells]
+        rows.append([name, len(labels), len(card.classes), metric, *shown])
+    return rows
+
+
+def known_rows(path: Path) -> list[list[str]]:
+    """Rows of an earlier table."""
+    if not path.exists():
+        return []
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    return [line.split("\t") for line in lines[1:]]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Train, compare and write."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--data", type=Path, default=Path("runs/data"), help="folder of the tables")
+    parser.add_argument("--work", type=Path, default=Path("runs/automatic"), help="folder of the models")
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "automatic.tsv")
+    parser.add_argument(
+        "--only", nargs="+", choices=list(SETS), default=list(SETS), help="the others keep their rows"
+    )
+    args = parser.parse_args(argv)
+    args.work.mkdir(parents=True, exist_ok=True)
+    rows: list[list[Any]] = []
+    for name in args.only:
+        table = args.data / f"{name}.tsv.gz"
+        words = ["--train", str(table), "--threads", "1"]
+        automatic = train(words, args.work / f"{name}.safetensors")
+        data = read_labeled_table(table, ALPHABETS[automatic.card.model.alphabet])
+        tuned, source = tuned_model(name, words, args.work)
+        minutes = (args.work / f"{name}.cpu").read_text().strip()
+        rows += [[*row, source, minutes] for row in compare(name, automatic, tuned, data)]
+    kept = [row for row in known_rows(args.out) if row[0] not in args.only]
+    order = list(SETS)
+    write_table(
+        args.out, COLUMNS, sorted(kept + rows, key=lambda row: order.index(row[0])), describe(sys.argv)
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
