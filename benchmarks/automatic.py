@@ -215,7 +215,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     kept = [row for row in known_rows(args.out) if row[0] not in args.only]
     order = list(SETS)
     write_table(
-        args.out, COLUMNS, sorted(kept + rows, key=lambda row: order.index(row[0])), describe(sys.argv)
+        args.out, COLUMNS, sorted(kept + rows, key=lambda row: order.index(str(row[0]))), describe(sys.argv)
     )
     return 0
 
