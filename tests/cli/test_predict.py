@@ -484,3 +484,12 @@ def test_few_records_are_not_judged(tiny_model, tmp_path, capfd):
     model = with_held_out(tiny_model, tmp_path, 0.999999, prevalence=0.02)
     assert main(["predict", str(tmp_path / "few.fa"), "--model", model]) == 0
     assert cautions(capfd) == []
+
+
+def test_damaged_held_out_scores_are_refused_before_any_output(tiny_model, many, tmp_path, capfd):
+    damaged = {name: {"n": 3, "rank": [2, 1], "probability": [0.1, 0.2]} for name in tiny_model.card.classes}
+    path, out = tmp_path / "damaged.safetensors", tmp_path / "out.tsv"
+    save_model(path, tiny_model.networks, replace(tiny_model.card, conformal=damaged))
+    assert main(["predict", many, "--model", str(path), "--out", str(out)]) == 2
+    assert "conformal" in capfd.readouterr().err
+    assert not out.exists()

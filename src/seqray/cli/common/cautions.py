@@ -75,6 +75,7 @@ class FileCheck:
     ) -> None:
         self._model, self._coverage, self._prior = model, coverage, prior
         self._labeled = labeled
+        self._held_out = _held_out_scores(model.card)
         self._origin = Origin(model, options)
         self._windows, self._scores = Sample[str](_WINDOWS), Sample[tuple[float, ...]](_SCORES)
         self.flags: Counter[str] = Counter()
@@ -113,12 +114,21 @@ class FileCheck:
         said = [line for line in self._origin.findings() if line.startswith(_CAUTION)]
         yield from length_cautions(card, self.flags, count)
         yield from [line.removeprefix(_CAUTION) for line in said] or odd_caution(self.flags[_ODD], count)
-        if card.conformal and count:
+        if self._held_out and count:
             scores = _as_calibrated(card, self._scores.items, self._prior)
             windows = self._windows.items
             yield from score_cautions(
-                self._model, windows, scores, self._coverage, self._prior, self._labeled
+                self._model, self._held_out, windows, scores, self._coverage, self._prior, self._labeled
             )
+
+
+def _held_out_scores(card: Card) -> HeldOutScores | None:
+    """Scores on the card, if there are any; a damaged card is refused before the first record."""
+    if not card.conformal:
+        return None
+    from seqray.calibration import HeldOutScores
+
+    return HeldOutScores(card)
 
 
 def odd_caution(odd: int, count: int) -> Iterator[str]:
@@ -138,6 +148,7 @@ def odd_caution(odd: int, count: int) -> Iterator[str]:
 
 def score_cautions(
     model: TrainedModel,
+    held_out: HeldOutScores,
     windows: Sequence[str],
     probabilities: Floats,
     coverage: float | None = None,
@@ -148,8 +159,8 @@ def score_cautions(
 
     Parameters
     ----------
-    model
-        That gave the probabilities, with ranks of held-out examples (`Card.conformal`).
+    model, held_out
+        Model that gave the probabilities, and the held-out scores on its card.
     windows
         Letters of some records, to look for sites that lie elsewhere.
     probabilities
@@ -161,9 +172,6 @@ def score_cautions(
     labeled
         Leave out the number of calls.
     """
-    from seqray.calibration import HeldOutScores
-
-    held_out = HeldOutScores(model.card)
     # Held-out examples were read in their contexts; without one all scores are nearer to the middle.
     comparable = labeled or model.context is not None or not model.card.model.contexts
     scores = list(_unlike_scores(held_out, model.card, probabilities, coverage, comparable))
