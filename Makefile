@@ -136,7 +136,7 @@ test: $(VENV)/test.done  ## run all tests
 	@OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 	@OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest --doctest-modules src/seqray
 
-# Without the marker's part all tests run; the count of tries is what docs/reliability.md states.
+# Tests marked `long` run only here; the table counts what was tried.
 attack: $(VENV)/test.done  ## attack every verb: bad input, kills, forged files, limits; takes about an hour
 	@SEQRAY_ATTACKS=benchmarks/results/attacks.tsv OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} \
 		$(BIN)/python -m pytest tests/attack -m 'long or not long'

@@ -34,7 +34,7 @@ WORKING = {
     "negatives": "promoter.fa --recipe shuffle",
     "negatives --recipe": "promoter.fa --recipe @",
     "negatives --genome": "promoter.fa --recipe genome --starts none --genome @",
-    "negatives --annotation": "promoter.fa --recipe genome --genome genome.fa --annotation @",
+    "negatives --annotation": "promoter.fa --recipe genome --genome genome.fa --annotation @ --feature CDS",
     "negatives --starts": "promoter.fa --recipe genome --genome genome.fa --starts @",
     "negatives --feature": "promoter.fa --recipe genome --genome genome.fa --starts genes.gff3 --feature @",
     "audit": "table.tsv --no-baselines",
@@ -178,7 +178,7 @@ GOOD_ENOUGH = {
     "empty": {"settings"},
     "blank": {"settings"},
     "FASTA": {"sequences", "sequences of a class"},
-    "twice": {"sequences of a class", "settings", "genes", "pretrain input"},
+    "twice": {"sequences of a class", "settings", "genes", "calls", "parts", "pretrain input"},
     "JSON": {"figures"},
 }
 ONLY_FOR = {"a wrong letter": {"sequences", "sequences of a class", "labeled table"}}
@@ -304,7 +304,8 @@ def _outputs(argument: Argument) -> dict[str, str]:
         "a long name": "x" * 300 + suffix,
     }
     values |= {"below a file": f"table.tsv/o{suffix}", "an input": f"input{suffix}"}
-    return values if argument.name in ANY_SUFFIX else values | {"another suffix": "o.png"}
+    other = "o.tsv" if suffix == ".png" else "o.png"
+    return values if argument.name in ANY_SUFFIX else values | {"another suffix": other}
 
 
 PLAIN: dict[str, dict[str, str] | Callable[[Argument], dict[str, str]]] = {

@@ -27,7 +27,7 @@ WRITING = {
     "export": "../tiny.safetensors --out out/a.onnx",
     "pretrain": "../genome.fa --config ../config.yaml --threads 1 --work-dir work --out out/a.safetensors",
     "train": "--train ../table.tsv --config ../config.yaml --threads 1 --work-dir work "
-    "--out out/a.safetensors",
+    "--out out/a.safetensors --save-config out/b.yaml",
 }
 
 

@@ -128,12 +128,21 @@ def test_figures_over_all_classes_have_no_positives(summary):
             "has no rows of the subset 'all' for the model",
         ),
         ("", "is neither a table of calls nor of an evaluation"),
+        (EVALUATION + EVALUATION.replace("0.5", "0.9"), "holds two tables"),
     ],
 )
 def test_a_table_that_was_cut_is_refused(summary, text, complaint):
     status, rows, err = summary(text)
     assert (status, rows, err.count("\n")) == (2, None, 1)
     assert f"0.tsv: {complaint}; " in err
+
+
+def test_nothing_is_printed_if_the_page_cannot_be_written(tmp_path, capfd):
+    (tmp_path / "a.tsv").write_text(CALLS)
+    assert main(["summary", f"a={tmp_path / 'a.tsv'}", "--html", str(tmp_path / "none" / "a.html")]) == 2
+    printed, said = capfd.readouterr()
+    assert printed == ""
+    assert "a.html: can't be written" in said
 
 
 @pytest.mark.parametrize(

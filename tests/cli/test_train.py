@@ -171,7 +171,7 @@ def test_devices():
         (["--metrics", "nan.json"], None, "nan.json: 'metrics.test.auroc' is nan; give text or a finite"),
         (["--set", "card.made=2001-01-01"], None, "'card.made' is of the type date; give text or a finite"),
         (["--out", "m.pt"], None, "m.pt: a model file ends in .safetensors"),
-        (["--out", "none/m.safetensors"], None, "none/m.safetensors: can't be written: its folder"),
+        (["--out", "none/m.safetensors"], None, "none/m.safetensors: can't be written (its directory"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_leaves_nothing(files, capsys, monkeypatch, words, data, message):

@@ -173,7 +173,8 @@ def table(slices: dict[str, list[Slice]], folder: Path) -> Iterator[tuple[object
 
 def write_table(path: Path, slices: dict[str, list[Slice]], folder: Path) -> None:
     """Write the figures, with what they depend on."""
-    lines = [f"# {line}" for line in describe(["fuzz.campaign", *sys.argv[1:]])]
+    _, *machine = describe([])
+    lines = [f"# {line}" for line in (f"command: python -m fuzz.campaign {' '.join(sys.argv[1:])}", *machine)]
     lines += ["\t".join(COLUMNS), *("\t".join(map(str, cells)) for cells in table(slices, folder))]
     path.write_text("\n".join(lines) + "\n")
 

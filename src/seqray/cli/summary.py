@@ -38,6 +38,7 @@ def run(request: SummaryRequest) -> Outcome:
     from seqray.io import Staging, encode_text, open_output
     from seqray.io.tables import summarize, write_summary
 
+    check_suffix(request.out, ".tsv")
     check_suffix(request.html, ".html", ".htm")
     rows: list[dict[str, str]] = []
     for word in request.tables:
@@ -49,10 +50,10 @@ def run(request: SummaryRequest) -> Outcome:
         if list(rows[-1]) != list(rows[0]):
             raise InputError("is a table of another kind than the first", where=path)
     with Staging() as staging:
-        write_summary(staging.path(request.out), rows)
-        if request.html:
+        if request.html:  # first: what is printed can't be taken back
             from seqray.report.pages import render_summary
 
             with open_output(staging.path(request.html)) as handle:
                 handle.write(encode_text(render_summary(request.title, rows)))
+        write_summary(staging.path(request.out), rows)
     return Outcome(records=len(rows))

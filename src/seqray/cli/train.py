@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -172,6 +171,7 @@ def run(request: TrainRequest) -> Outcome:
     check_files(request.data.files() + request.genomes.files(), outputs, beside=beside)
     training = learn(request)
     metrics = read_metrics(request.metrics) if request.metrics else None
+    from seqray.io import Staging
     from seqray.modelfile import load_initial_weights, locate_model
     from seqray.training import is_main_process
 
@@ -179,11 +179,14 @@ def run(request: TrainRequest) -> Outcome:
     start = {"start": load_initial_weights(locate_model(request.init))} if request.init else {}
     try:
         with (
-            _saving(None if request.budget else request.save_config, training.config),
+            Staging() as staging,
             Progress("train", "steps", quiet=request.quiet or not is_main_process()) as progress,
         ):
+            out = Path(staging.path(request.out))
+            if request.save_config and not request.budget:  # a search writes those that it finds
+                write_config(str(staging.path(request.save_config)), training.config)
             result = training.train(
-                out=Path(request.out),
+                out=out,
                 work_dir=folder,
                 resume=not request.fit.no_resume,
                 progress=progress.update,
@@ -197,26 +200,6 @@ def run(request: TrainRequest) -> Outcome:
     if is_main_process():
         request.say(*training.summary(result, request.out))
     return Outcome(records=training.records, status=training.status(result))
-
-
-@contextmanager
-def _saving(path: str | None, config: RunConfig) -> Iterator[None]:
-    """Write the settings as training ends or is interrupted; errors leave no file, as of all outputs.
-
-    A search writes those that it finds.
-    """
-    from seqray.io import Staging
-
-    interrupted = False
-    with Staging() as staging:
-        if path:
-            write_config(str(staging.path(path)), config)
-        try:
-            yield
-        except KeyboardInterrupt:
-            interrupted = True
-    if interrupted:
-        raise KeyboardInterrupt
 
 
 @dataclass(frozen=True)

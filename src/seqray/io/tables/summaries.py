@@ -57,6 +57,8 @@ def _read(path: str | Path) -> tuple[dict[str, str], list[str], list[list[str]]]
             raise InputError("is not text in UTF-8", where=str(path)) from None
     pairs = (line[2:].partition(": ") for line in lines if line.startswith("# "))
     header, *rows = [line.split("\t") for line in lines if not line.startswith("#")] or [[]]
+    if header in rows:
+        raise InputError("holds two tables", where=str(path), remedy="give each in a file of its own")
     return {key: value for key, _, value in pairs}, header, rows
 
 
