@@ -115,7 +115,7 @@ def _scan(folder: Path, length: int, model: str, **options: Any) -> Work:
 
 def _explain(folder: Path, records: int, length: int) -> Work:
     source, model = fasta(folder, records, length), random_model()
-    return lambda: seqray.explain(model, source, shuffles=0)
+    return lambda: seqray.explain(model, source, shuffles=0, effects=False)
 
 
 def _train(folder: Path, records: int, length: int) -> Work:
@@ -153,7 +153,7 @@ AXES = {
     "scan with windows, letters": Axis(
         (25_000, 50_000, 100_000, 200_000), lambda f, x: _scan(f, x, "ecoli-promoter", null_mb=0)
     ),
-    "explain by rollout, records of 256 letters": Axis((8, 16, 32, 64), lambda f, x: _explain(f, x, 256)),
+    "explain by rollout, records of 256 letters": Axis((64, 128, 256, 512), lambda f, x: _explain(f, x, 256)),
     "explain by rollout, letters of a record": Axis(
         (256, 512, 1024, 2048, 4096), lambda f, x: _explain(f, RECORDS, x)
     ),
@@ -251,6 +251,7 @@ def main() -> None:
     )
     parser.add_argument("--only", nargs="+", choices=AXES, default=list(AXES), metavar="WHAT")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "growth.tsv")
+    parser.add_argument("--plot", type=Path, default=ROOT / "docs" / "figures" / "growth.svg")
     parser.add_argument("--one", nargs=3, metavar=("WHAT", "METHOD", "X"), help="measure one and print it")
     arguments = parser.parse_args()
     if arguments.one:
@@ -270,7 +271,7 @@ def main() -> None:
             print(lines[-1], flush=True)
     with open_output(arguments.out) as handle:
         handle.write(("\n".join(lines) + "\n").encode())
-    draw(found, arguments.out.with_suffix(".svg"))
+    draw(found, arguments.plot)
 
 
 if __name__ == "__main__":
