@@ -11,7 +11,7 @@ _BYTE = 256
 class Dropout(nn.Dropout):
     """`torch.nn.Dropout`; on the CPU a random byte decides on each value, so p is rounded to a 256th.
 
-    torch draws a number of 32 bits for each value there, which took a seventh of a training step.
+    torch draws a number of 32 bits for each value there, which is a large part of a training step.
     """
 
     def forward(self, input: Tensor) -> Tensor:
