@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -231,15 +232,19 @@ def draw(found: dict[str, dict[str, list[tuple[int, float, float]]]], path: Path
 
     colors = {SEQRAY: "#0072B2", BERT: "#D55E00", DNABERT: "#999999"}
     with matplotlib.rc_context({"svg.hashsalt": "seqray", "font.size": 8}):
-        figure = Figure(figsize=(12, 5), layout="constrained")
+        figure = Figure(figsize=(13, 5.5), layout="constrained")
         for axes, (what, methods) in zip(figure.subplots(2, 5).flat, found.items(), strict=False):
             for method, rows in methods.items():
                 xs, seconds, _ = zip(*rows, strict=True)
-                slope = exponent(list(xs), list(seconds))
-                axes.loglog(xs, seconds, "o-", ms=3, color=colors[method], label=f"{method}: {slope}")
-            axes.set(title=what.replace(", ", ",\n"), ylabel="CPU seconds")
+                axes.loglog(xs, seconds, "o-", ms=3, color=colors[method], label=method)
+            axes.set(title=fill(what, 28), ylabel="CPU seconds")
+            axes.set_xticks(xs[::2], [f"{x:,}" for x in xs[::2]])
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.yaxis.set_minor_formatter("")
+            axes.xaxis.minorticks_off()
             axes.spines[["top", "right"]].set_visible(False)
-            axes.legend(frameon=False, fontsize=7)
+            if len(methods) > 1:
+                axes.legend(frameon=False, fontsize=7, loc="lower right")
         with open_output(path) as handle:
             figure.savefig(handle, format="svg", metadata={"Date": None})
 
