@@ -25,7 +25,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -173,8 +172,14 @@ def encoder(method: str, length: int) -> Work:
     if method == BERT:
         network = bert_like(from_mapping(ModelConfig, SHAPE))
     else:
-        size = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12}
-        network = BertModel(BertConfig(vocab_size=4096, max_position_embeddings=LONGEST, **size)).eval()
+        shape = BertConfig(
+            vocab_size=4096,
+            hidden_size=768,
+            num_hidden_layers=12,
+            num_attention_heads=12,
+            max_position_embeddings=LONGEST,
+        )
+        network = BertModel(shape).eval()
         length = length // LETTERS_OF_A_TOKEN
     tokens = torch.randint(0, 8, (RECORDS, length))
     return torch.inference_mode()(lambda: network(tokens))
@@ -225,38 +230,13 @@ def exponent(sizes: list[int], values: list[float]) -> str:
     return f"{np.polyfit(np.log(sizes[-3:]), np.log(last), 1)[0]:.2f}"
 
 
-def draw(found: dict[str, dict[str, list[tuple[int, float, float]]]], path: Path) -> None:
-    """CPU seconds over size, a panel for each table."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    colors = {SEQRAY: "#0072B2", BERT: "#D55E00", DNABERT: "#999999"}
-    with matplotlib.rc_context({"svg.hashsalt": "seqray", "font.size": 8}):
-        figure = Figure(figsize=(13, 5.5), layout="constrained")
-        for axes, (what, methods) in zip(figure.subplots(2, 5).flat, found.items(), strict=False):
-            for method, rows in methods.items():
-                xs, seconds, _ = zip(*rows, strict=True)
-                axes.loglog(xs, seconds, "o-", ms=3, color=colors[method], label=method)
-            axes.set(title=fill(what, 28), ylabel="CPU seconds")
-            axes.set_xticks(xs[::2], [f"{x:,}" for x in xs[::2]])
-            axes.yaxis.set_major_formatter("{x:g}")
-            axes.yaxis.set_minor_formatter("")
-            axes.xaxis.minorticks_off()
-            axes.spines[["top", "right"]].set_visible(False)
-            if len(methods) > 1:
-                axes.legend(frameon=False, fontsize=7, loc="lower right")
-        with open_output(path) as handle:
-            figure.savefig(handle, format="svg", metadata={"Date": None})
-
-
 def main() -> None:
-    """Measure, write the table and the plot."""
+    """Measure, and write the table; docs/figures.py draws it."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", nargs="+", choices=AXES, default=list(AXES), metavar="WHAT")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "growth.tsv")
-    parser.add_argument("--plot", type=Path, default=ROOT / "docs" / "figures" / "growth.svg")
     parser.add_argument("--one", nargs=3, metavar=("WHAT", "METHOD", "X"), help="measure one and print it")
     arguments = parser.parse_args()
     if arguments.one:
@@ -264,10 +244,8 @@ def main() -> None:
         measure_here(what, method, int(x))
         return
     lines = [*(f"# {line}" for line in describe(sys.argv)), "\t".join(COLUMNS)]
-    found: dict[str, dict[str, list[tuple[int, float, float]]]] = {}
     for what in arguments.only:
         for method, rows in measure(what):
-            found.setdefault(what, {})[method] = rows
             sizes = [x for x, _, _ in rows]
             slopes = exponent(sizes, [s for _, s, _ in rows]), exponent(sizes, [m for _, _, m in rows])
             for x, cpu, megabytes in rows:
@@ -276,7 +254,6 @@ def main() -> None:
             print(lines[-1], flush=True)
     with open_output(arguments.out) as handle:
         handle.write(("\n".join(lines) + "\n").encode())
-    draw(found, arguments.plot)
 
 
 if __name__ == "__main__":

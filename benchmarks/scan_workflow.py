@@ -54,7 +54,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.data is None and not args.fasta:
         parser.error("name the folder of the public files by --data or SEQRAY_DATA, or files by --fasta")
-    files = [path.resolve() for path in args.fasta or [Path(args.data) / GENOME]]
+    files = [path.resolve() for path in args.fasta or [(args.data or ROOT) / GENOME]]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copytree(WORKFLOW / "config", folder / "config")

@@ -1,4 +1,4 @@
-"""Draw what the pages show: plots by `seqray explain --plot`, screenshots by a headless Chromium.
+"""Draw what the pages show: plots of explanations and of measurements, screenshots by a headless Chromium.
 
     python docs/figures.py
 
@@ -7,17 +7,23 @@ Without Chromium the screenshots are left as they are, and a line says so.
 
 from __future__ import annotations
 
+import csv
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from textwrap import fill
+
+import matplotlib
+from matplotlib.figure import Figure
 
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = ROOT / "docs/figures"
 EXAMPLE = ROOT / "data/example/promoters.fa"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 RECORDS = ("lacUV5", "recA")
+COLORS = ("#0072B2", "#D55E00", "#999999")
 
 
 def draw(folder: Path) -> dict[str, Path]:
@@ -28,7 +34,8 @@ def draw(folder: Path) -> dict[str, Path]:
     explain(
         chosen, "--no-check", "--shuffles", "0", "--plot", folder / "explain.svg", "--out", folder / "two.tsv"
     )
-    made = {"explain.svg": folder / "explain.svg"}
+    draw_growth(ROOT / "benchmarks/results/growth.tsv", folder / "growth.svg")
+    made = {name: folder / name for name in ("explain.svg", "growth.svg")}
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         print(f"none of {', '.join(BROWSERS)} is here: no screenshots", file=sys.stderr)
@@ -41,6 +48,32 @@ def draw(folder: Path) -> dict[str, Path]:
 def explain(source: Path, *words: object) -> None:
     command = ["explain", source, "--model", "ecoli-promoter", "--method", "rollout", "--quiet", *words]
     subprocess.run([sys.executable, "-m", "seqray", *map(str, command)], check=True)
+
+
+def draw_growth(table: Path, picture: Path) -> None:
+    """CPU seconds over size, a panel for each size that grows."""
+    lines = [line for line in table.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    found: dict[str, dict[str, list[tuple[int, float]]]] = {}
+    for row in csv.DictReader(lines, delimiter="\t"):
+        methods = found.setdefault(row["what"], {})
+        methods.setdefault(row["method"], []).append((int(row["x"]), float(row["cpu_s"])))
+    with matplotlib.rc_context({"svg.hashsalt": "seqray", "font.size": 8}):
+        figure = Figure(figsize=(13, 5.5), layout="constrained")
+        for axes, (what, methods) in zip(
+            figure.subplots(2, -(-len(found) // 2)).flat, found.items(), strict=False
+        ):
+            for (method, points), color in zip(methods.items(), COLORS, strict=False):
+                axes.loglog(*zip(*points, strict=True), "o-", ms=3, color=color, label=method)
+            sizes = [size for size, _ in next(iter(methods.values()))][::2]
+            axes.set(title=fill(what, 28), ylabel="CPU seconds")
+            axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.yaxis.set_minor_formatter("")
+            axes.xaxis.minorticks_off()
+            axes.spines[["top", "right"]].set_visible(False)
+            if len(methods) > 1:
+                axes.legend(frameon=False, fontsize=7, loc="lower right")
+        figure.savefig(picture, format="svg", metadata={"Date": None})
 
 
 def screenshot(browser: str, page: Path, picture: Path) -> None:
