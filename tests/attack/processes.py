@@ -22,6 +22,7 @@ for module, _ in VERBS.values():
 import_module("sklearn.linear_model")  # which takes seconds, as torch does
 for name in ("kinds", "scanning", "inference", "io.sequences", "io.tables", "io.tracks", "datasets.audit"):
     import_module(f"seqray.{name}").__all__
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a job in the background ignores
 sys.stdout.write("ready\\n")
 sys.stdout.flush()
 
@@ -52,6 +53,8 @@ for line in sys.stdin:
         status = 1
         try:
             status = work(job)
+        except KeyboardInterrupt:  # before the verb began, or after it ended
+            status = 130
         except BaseException:
             traceback.print_exc()
         finally:
