@@ -20,6 +20,7 @@ K, LETTERS = 4, 4
 MIN_WORDS = 10_000  # fewer, about 130 windows of 81 letters, are too few
 CLOSE = 0.03  # below, it is the genome itself or one that is hard to distinguish from it
 LIMIT = 0.05  # along one genome .01 or .02, another genus .05 to .15: benchmarks/signature.py
+LEAD = 0.001  # what is nearer to each other, such as strains, is told apart by chance
 _UNITS = 100_000  # shares are kept as whole numbers of these parts
 _CHUNK = 1 << 18  # letters counted at once
 
@@ -182,10 +183,19 @@ class Signature:
         distance = np.abs(counts / n - together).sum() / 2 - _sampling_distance(together, n, words.sum())
         return bool(distance <= min(LIMIT, found[0].distance))
 
-    def home(self, counts: np.ndarray) -> str | None:
-        """The context that 4-mer counts (136,) are as near to as pieces of its genome; None if none."""
-        found = self.compare(counts)
-        return found[0].context if found and found[0].is_close else None
+    def home(self, counts: np.ndarray, *, clear: bool = False) -> str | None:
+        """The context that 4-mer counts (136,) are as near to as pieces of its genome; None if none.
+
+        Parameters
+        ----------
+        counts
+            Of a file.
+        clear
+            None, too, where the next context is less than twice as far, or nearer than `LEAD` on top.
+        """
+        nearest, *others = self.compare(counts) or [ContextDistance(None, np.inf)]
+        tied = clear and others and others[0].distance < 2 * nearest.distance + LEAD
+        return nearest.context if nearest.is_close and not tied else None
 
     def closest_pair(self, counts: np.ndarray) -> tuple[ContextDistance, ContextDistance] | None:
         """Find the two contexts whose mixture is nearest to 4-mer counts (136,), each with its distance.

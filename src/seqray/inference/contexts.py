@@ -20,8 +20,8 @@ def recognize_context(
     """Set the context of a model to that which the first records are of, if it knows one like them.
 
     The first records are held in memory: as many as have `FIRST_LETTERS` together, or all. If their words of
-    four letters are as near to a context of the training data as pieces of its genome are
-    (`seqray.calibration.Signature.home`), all records are taken to be of this context.
+    four letters are as near to a context of the training data as pieces of its genome are, and clearly
+    nearer than to any other (`seqray.calibration.Signature.home`), all records are taken to be of it.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def recognize_context(
         letters += len(record)
         if letters >= FIRST_LETTERS:
             break
-    context = known_context(model, signature.home(words.counts))
+    context = known_context(model, signature.home(words.counts, clear=True))
     return model.with_context(context), chain(_taken(first), rest)
 
 

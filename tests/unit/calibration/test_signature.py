@@ -108,6 +108,20 @@ def test_any_mixture_of_the_classes_is_at_home():
     assert pooled.compare(tallied(texts(drawn("rich", 900, seed=5))))[0].is_foreign
 
 
+def test_contexts_alike_are_no_clear_home():
+    signature = fitted("rich", "poor")
+    at = signature.contexts.index("rich")
+    twice = Signature(
+        (*signature.contexts, "another strain"),
+        (*signature.shares, signature.shares[at]),
+        (*signature.words, signature.words[at]),
+    )
+    counts = tallied(texts(drawn("rich", 900, seed=5)))
+    assert twice.home(counts) in ("rich", "another strain")
+    assert twice.home(counts, clear=True) is None
+    assert signature.home(counts, clear=True) == "rich"
+
+
 def test_few_words_tell_nothing():
     signature = fitted("rich", "poor")
     assert signature.compare(np.full(SIZE, (MIN_WORDS - 1) // SIZE)) == []
