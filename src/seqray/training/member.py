@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import torch
 
 from seqray.core import Card, InputError, ModelFileError, OnProgress, RunConfig, SeqrayError
 from seqray.modelfile import Network, build_network
-from seqray.training.module import NetworkModule
+from seqray.training.module import NetworkModule, best_epoch
 from seqray.training.trainer import BEST, LAST, make_trainer, run_fit
 from seqray.training.workdir import WorkDir
 
@@ -89,18 +89,15 @@ def fit_member(
         trainer = make_trainer(config, folder.member(number), progress=progress)
         began = time.monotonic()
         run_fit(trainer, module, batches, folder.checkpoint(number, LAST))
-        result = {"seed": seed, "best_epoch": best_epoch(module.history, config), "history": module.history}
+        result = {
+            "seed": seed,
+            "best_epoch": best_epoch(module.history, config.stopping.monitor),
+            "history": module.history,
+        }
         result["seconds"] = round(time.monotonic() - began, 1)  # since it was last resumed
     network = _load_network(config, folder.member(number) / f"{BEST}.ckpt")
     folder.finish(number, result)
     return network, result
-
-
-def best_epoch(history: Sequence[Mapping[str, float]], config: RunConfig) -> int:
-    """Return the first epoch with the best monitored figure."""
-    name = config.stopping.monitor
-    sign = -1 if name == "loss" else 1
-    return int(max(history, key=lambda row: sign * row[name])["epoch"])
 
 
 def _load_network(config: RunConfig, path: Path) -> Network:

@@ -13,7 +13,7 @@ import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import lightning
 import torch
@@ -22,8 +22,10 @@ from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint, TQDMProg
 from lightning.pytorch.callbacks.progress.tqdm_progress import Tqdm
 from lightning.pytorch.loggers import CSVLogger
 from lightning.pytorch.trainer.states import TrainerStatus
+from torch import Tensor
 
 from seqray.core import ConfigError, OnProgress, RunConfig, StoppingConfig
+from seqray.training.module import NetworkModule, best_epoch
 
 BEST, LAST = "best", "last"
 
@@ -148,7 +150,7 @@ def _callbacks(
     when: dict[str, Any] = {"save_on_train_epoch_end": True, "enable_version_counter": False}
     callbacks: list[lightning.Callback] = [
         _Stopping(monitor, mode=mode, patience=stopping.patience, check_on_train_epoch_end=True),
-        ModelCheckpoint(folder, BEST, monitor=monitor, mode=mode, **when),
+        _Best(folder, BEST, monitor=monitor, mode=mode, **when),
         ModelCheckpoint(folder, LAST, **when),  # holds the state of the two before it
     ]
     if progress is True:
@@ -180,6 +182,19 @@ class _Bar(TQDMProgressBar):
         self, trainer: lightning.Trainer, pl_module: lightning.LightningModule
     ) -> dict[str, int | str | float | dict[str, float]]:
         return {k: v for k, v in super().get_metrics(trainer, pl_module).items() if k != "v_num"}
+
+
+class _Best(ModelCheckpoint):
+    """Keeps the checkpoint of `best_epoch`, which may be one whose figure is no better."""
+
+    def check_monitor_top_k(self, trainer: lightning.Trainer, current: Tensor | None = None) -> bool:
+        if super().check_monitor_top_k(trainer, current):
+            return True
+        history = cast(NetworkModule, trainer.lightning_module).history
+        tied = current is not None and bool(current == self.best_model_score)
+        monitor = str(self.monitor).removeprefix("validation_")
+        is_best = tied and best_epoch(history, monitor) == trainer.current_epoch + 1
+        return trainer.strategy.reduce_boolean_decision(is_best)
 
 
 class _Stopping(EarlyStopping):

@@ -198,11 +198,26 @@ def test_the_best_epoch_is_kept(motif_task, make_config, tmp_path):
         config = make_config(stopping={"monitor": monitor}, trainer={"max_epochs": 5})
         result = fit.train(config, data, None, work_dir=tmp_path / monitor)
         history = result.history[0]
-        best = max(history, key=lambda row: sign * row[monitor])
+        best = max(history, key=lambda row: (sign * row[monitor], -row["loss"]))
         assert result.card.training["best_epochs"] == [best["epoch"]]
         # Undo the temperature: one member's own loss on validation is that of the best epoch.
         model_loss = _uncalibrated_loss(result, data, config)
         assert model_loss == pytest.approx(best["loss"], rel=1e-4)
+
+
+def test_of_epochs_that_rank_perfectly_the_surest_is_kept(make_config, tmp_path):
+    rng = np.random.default_rng(0)
+    data = [
+        LabeledSequence("AC"[i % 2] * 20 + "".join(rng.choice(list("ACGT"), 20)), label, f"s{i}")
+        for i, label in enumerate(["promoter", "background"] * 60)
+    ]
+    config = make_config(stopping={"monitor": "auprc", "patience": 9}, trainer={"max_epochs": 6})
+    result = fit.train(config, data, None, work_dir=tmp_path)
+    perfect = [row for row in result.history[0] if row["auprc"] == 1]
+    assert len(perfect) > 1
+    surest = min(perfect, key=lambda row: row["loss"])
+    assert result.card.training["best_epochs"] == [surest["epoch"]] != [perfect[0]["epoch"]]
+    assert _uncalibrated_loss(result, data, config) == pytest.approx(surest["loss"], rel=1e-4)
 
 
 def test_members_that_hold_out_their_own_parts_are_calibrated_on_all_of_them(

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from seqray.core import RunConfig
-from seqray.training.member import best_epoch
+from seqray.training.module import best_epoch
 from seqray.training.search.space import Changes
 from seqray.training.trainer import BEST, LAST
 from seqray.training.workdir import WorkDir
@@ -132,7 +132,7 @@ def _cut_result(config: RunConfig, folder: WorkDir) -> dict[str, Any] | None:
     if path is None:
         return None
     history = torch.load(path, map_location="cpu", weights_only=True)["history"]
-    best = best_epoch(history, config)
+    best = best_epoch(history, config.stopping.monitor)
     return {"seed": config.seed, "best_epoch": best, "history": history, "cut": True}
 
 
