@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import machine
 from attack.processes import Forks
 from seqray.annotation import TRACKS
 from seqray.cli import main
@@ -77,8 +78,10 @@ def inputs(attack_files: dict[str, bytes], tmp_path_factory: pytest.TempPathFact
 
 
 Tally = Callable[[str, bool], None]
+COLUMNS = ("attack", "tries", "done_nevertheless", "wrong", "commit")
 _TRIED: Counter[str] = Counter()
 _DONE: Counter[str] = Counter()
+_WRONG: Counter[str] = Counter()
 
 
 @pytest.fixture(scope="session")
@@ -92,8 +95,28 @@ def tally() -> Tally:
     return count
 
 
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Count a test that failed as a wrong try, under its own name: the attack may be unknown yet."""
+    if report.failed:
+        name = report.nodeid.rpartition("::")[2].partition("[")[0]
+        _TRIED[name] += 1
+        _WRONG[name] += 1
+
+
 def pytest_sessionfinish() -> None:
     """Write what was counted to the file that SEQRAY_ATTACKS names, as `make attack` does."""
     if name := os.environ.get("SEQRAY_ATTACKS"):
-        rows = [f"{attack}\t{_TRIED[attack]}\t{_DONE[attack]}\n" for attack in sorted(_TRIED)]
-        Path(name).write_text("attack\ttries\tdone_nevertheless\n" + "".join(rows))
+        write_counts(Path(name))
+
+
+def write_counts(path: Path) -> None:
+    """Write the counts of this run; rows of attacks that it did not try stay as an earlier run wrote them."""
+    old = path.read_text().splitlines() if path.exists() else []
+    rows = {line.partition("\t")[0]: line for line in old if line.count("\t") == len(COLUMNS) - 1}
+    for attack, tried in _TRIED.items():
+        counts = (tried, _DONE[attack], _WRONG[attack])
+        rows[attack] = "\t".join((attack, *map(str, counts), machine.commit()))
+    rows.pop(COLUMNS[0], None)
+    _, *about = machine.describe([])
+    head = ["# command: make attack", *(f"# {line}" for line in about), "\t".join(COLUMNS)]
+    path.write_text("\n".join([*head, *(rows[attack] for attack in sorted(rows))]) + "\n")

@@ -21,7 +21,7 @@ SLOW = {"pretrain", "train"}
 TRIES = [
     pytest.param(verb, count, marks=pytest.mark.long if count > 1 or verb in SLOW else ())
     for verb in WRITING
-    for count in (1, 24)
+    for count in (1, 40)
 ]
 
 

@@ -10,6 +10,7 @@ import json
 import struct
 import tempfile
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -30,7 +31,7 @@ from seqray.core import (
     describe_card,
     headline_metric,
 )
-from seqray.inference import predict_records
+from seqray.inference import open_with_engine, predict_records
 from seqray.io.sequences import read_sequences
 from seqray.modelfile import build_network, load_initial_weights, load_model_file, read_card, save_model
 from seqray.modelfile.header import checksum
@@ -52,11 +53,12 @@ def _saved(kind: str) -> bytes:
         elif kind == "pretrained":
             save_pretrained(path, build_network(CONFIG), {"records": 5})
         else:
-            _save_classifier(path)
+            positions = "rotary" if kind == "sequence-rotary" else "sinusoidal"
+            _save_classifier(path, replace(CONFIG, positions=positions))
         return path.read_bytes()
 
 
-def _save_classifier(path: Path) -> None:
+def _save_classifier(path: Path, config: ModelConfig) -> None:
     rng = np.random.default_rng(1)
     shares, labels = rng.dirichlet((1, 1), 60), np.arange(60) % 2
     log_odds = np.log(shares[:, 0] / shares[:, 1])
@@ -68,7 +70,7 @@ def _save_classifier(path: Path) -> None:
         positive=CLASSES[0],
         window=20,
         site=12,
-        model=CONFIG,
+        model=config,
         isotonic=IsotonicMap.fit(log_odds, shares[:, 0] > rng.random(60)).to_mapping(),
         conformal=Conformal.fit(shares, labels, CLASSES).to_mapping(),
         domain=Domain.fit(rng.integers(0, 4, (100, 20)).astype(np.uint8), DNA).to_mapping(),
@@ -76,7 +78,7 @@ def _save_classifier(path: Path) -> None:
         training={"config": {"data": {"flank": 0}}, "seeds": [1]},
         info={"licence": "MIT", "limits": ["none known"]},
     )
-    save_model(path, [build_network(CONFIG)], card)
+    save_model(path, [build_network(config)], card)
 
 
 def _save_locator(path: Path) -> None:
@@ -127,6 +129,14 @@ def join_file(data: bytes, key: str) -> bytes:
     return struct.pack("<Q", len(text)) + text + numbers
 
 
+def use_without_torch(path: Path) -> None:
+    """Open a model as ONNX Runtime does, which needs no networks, and classify two sequences."""
+    model = open_with_engine(path, "onnx", "fp32", 1)
+    records = write_beside(path.with_name("records.fa"), RECORDS)
+    for prediction in predict_records(model, read_sequences(records, model.alphabet)):
+        str(prediction)
+
+
 def use_model(path: Path) -> None:
     """Load a model, and classify two sequences."""
     describe_card(read_card(path))
@@ -175,6 +185,14 @@ TARGETS = (
         "model-signed",
         use_model,
         lambda: signed("sequence", "locator"),
+        build=lambda data: join_file(data, "seqray_card"),
+        suffix=".safetensors",
+        is_json=True,
+    ),
+    Target(
+        "engine-signed",
+        use_without_torch,
+        lambda: signed("sequence", "sequence-rotary"),
         build=lambda data: join_file(data, "seqray_card"),
         suffix=".safetensors",
         is_json=True,
