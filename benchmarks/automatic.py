@@ -62,7 +62,7 @@ SETS = {
         config="ecoli-sigma", changes=("data.positive=sigma54",)
     ),  # orders the classes alike
     "arabidopsis": Tuned("arabidopsis-promoter"),
-    "mouse-tata": Tuned("mouse-tata-promoter"),
+    "mouse-tata": Tuned(config="mouse-tata"),
     "human-core-all": Tuned("human-core-promoter"),
     "human-300-tata": Tuned("human-promoter-300"),
     "amp": Tuned(config="antimicrobial-peptide", changes=("data.validation=0.12",)),

@@ -7,8 +7,10 @@ The signature (`seqray.calibration`) is fitted to the training sequences of the 
 twice: with all species, and with those of other genera (Escherichia and Shigella count as one), as if the
 genus had not been trained on. A row per species and size: the median distance over the draws to the nearest
 context in either case, the share of the draws told as foreign, and the share whose own genus came first; of
-the first draw also the distance to the nearest mixture of two contexts of other genera. Then pieces of the
-*Escherichia coli* genome as they stand, coding or not, and sets of other organisms, 1500 sequences of each.
+the first draw also the distance to the nearest mixture of two contexts of other genera. ``read_right`` and
+``read_wrong`` are the shares of the draws that ``--context auto`` would read as their own context and as
+another; the rest as none. Then pieces of the *Escherichia coli* genome, coding or not, and other sets, 1500
+sequences of each: one of *E. coli* by other authors, and sets of other organisms.
 """
 
 from __future__ import annotations
@@ -32,11 +34,12 @@ from seqray.io import open_output
 
 SIZES, DRAWS, SEED = (150, 400, 1500), 20, 1
 PIECES = (20_000, 100_000, 1_000_000)
-OTHERS = ("ecoli", "arabidopsis", "human-core-all", "human-nontata", "mouse-tata")
+OTHERS = ("ecoli", "ecoli-cnnprom", "arabidopsis", "human-core-all", "human-nontata", "mouse-tata")
+ECOLI = "Escherichia coli K-12 MG1655"
 GENOME = "ecoli_genome/GCF_000005845.2_ASM584v2_genomic.fna.gz"
 COLUMNS = (
     *("input", "size", "draws", "distance", "foreign", "genus_first"),
-    *("distance_without_genus", "foreign_without_genus", "pair_without_genus"),
+    *("distance_without_genus", "foreign_without_genus", "pair_without_genus", "read_right", "read_wrong"),
 )
 Row = tuple[str, int, int, float, float, *tuple[float | str, ...]]
 
@@ -71,6 +74,11 @@ def genus_of(context: str | None) -> str:
     return genus(LabeledSequence("", "", "", context=context))
 
 
+def readings(homes: Sequence[str | None], own: str) -> tuple[float, float]:
+    """Shares that are read as their own context, and as another."""
+    return float(np.mean([h == own for h in homes])), float(np.mean([h not in (None, own) for h in homes]))
+
+
 def species_rows(signature: Signature, test: Sequence[LabeledSequence]) -> Iterator[Row]:
     rng = np.random.default_rng(SEED)
     for name in sorted({e.context for e in test if e.context}):
@@ -81,6 +89,7 @@ def species_rows(signature: Signature, test: Sequence[LabeledSequence]) -> Itera
                 continue
             drawn = [counts([own[i] for i in rng.permutation(len(own))[:size]]) for _ in range(DRAWS)]
             known = [signature.compare(c)[0] for c in drawn]
+            homes = [signature.home(c, clear=True) for c in drawn]
             unknown = [others.compare(c)[0] for c in drawn]
             yield (
                 name,
@@ -92,6 +101,7 @@ def species_rows(signature: Signature, test: Sequence[LabeledSequence]) -> Itera
                 float(np.median([u.distance for u in unknown])),
                 float(np.mean([u.is_foreign for u in unknown])),
                 pair[0].distance if (pair := others.closest_pair(drawn[0])) else "",
+                *readings(homes, name),
             )
 
 
@@ -101,7 +111,8 @@ def genome_rows(signature: Signature, path: Path) -> Iterator[Row]:
         letters = "".join(line.strip() for line in handle if not line.startswith(">"))
     for size in PIECES:
         starts = rng.integers(0, len(letters) - size, DRAWS)
-        found = [signature.compare(counts([letters[s : s + size]]))[0] for s in starts]
+        pieces = [counts([letters[s : s + size]]) for s in starts]
+        found = [signature.compare(piece)[0] for piece in pieces]
         first = float(np.mean([genus_of(f.context) == "Escherichia" for f in found]))
         distance = float(np.median([f.distance for f in found]))
         yield (
@@ -112,6 +123,7 @@ def genome_rows(signature: Signature, path: Path) -> Iterator[Row]:
             float(np.mean([f.is_foreign for f in found])),
             first,
             *[""] * 3,
+            *readings([signature.home(piece, clear=True) for piece in pieces], ECOLI),
         )
 
 
@@ -120,7 +132,8 @@ def other_rows(signature: Signature) -> Iterator[Row]:
     for name in OTHERS:
         data = table_of(name)
         chosen = [data[i].sequence for i in rng.permutation(len(data))[: max(SIZES)]]
-        nearest = signature.compare(counts(chosen))[0]
+        counted = counts(chosen)
+        nearest = signature.compare(counted)[0]
         yield (
             f"the set {name}",
             len(chosen),
@@ -128,6 +141,7 @@ def other_rows(signature: Signature) -> Iterator[Row]:
             nearest.distance,
             float(nearest.is_foreign),
             *[""] * 4,
+            *readings([signature.home(counted, clear=True)], ECOLI if name.startswith("ecoli") else ""),
         )
 
 

@@ -6,12 +6,13 @@
 Each model meets the sets of ``data/other_sources.py`` that ask its question, cut to its window around the
 start. The table has AUROC with a 95 % interval (bootstrap over groups that share a 40-mer); MCC, sensitivity
 and specificity at the threshold on the card; and the share of prediction sets that hold the class where 90 %
-was asked for (``--coverage 0.9``). Two models fitted to the same training table stand beside it: a regression
-on k-mers and positions, and one on the shares of letters alone. Protocol ``unrelated`` leaves out what shares
-a 40-mer with that table; ``all`` does not. ``shift`` moves the window by so many letters, upstream below 0.
+was asked for (``--coverage 0.9``). Two models fitted to the same training table are in columns beside it: a
+regression on k-mers and positions, and one on the shares of letters alone. Protocol ``unrelated`` leaves out
+what shares a 40-mer with that table; ``all`` does not. ``shift`` moves the window by so many letters,
+upstream below 0.
 
 ``--models`` scores the files in a folder in place of the shipped ones of the same name. Models that are not
-shipped stand there: those that lack a source, trained with one member each, and that of one source alone:
+shipped are there, too: those that lack a source, trained with one member each, and that of one source alone:
 
     python data/prepare.py tata-no-gue --out runs/data/tata-no-gue.tsv.gz
     seqray train --config configs/mouse-tata-promoter.yaml --train runs/data/tata-no-gue.tsv.gz \\

@@ -16,7 +16,7 @@ mapped-NAME          starts of a genome of ``data/prepare_genomes.py`` that iPro
                      against antisense coding fragments
 ===================  ==================================================================================
 
-The start of a set stands at one index, which the pyrimidine-purine step of its promoters shows.
+All starts of a set have the same index. The pyrimidine-purine step of its promoters shows which one.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def gue(name: str) -> Callable[[Path], list[LabeledSequence]]:
 
 
 TATA_SITE, TATA_WINDOW, TATA_TEST = 200, 251, 0.2
-"""The windows of CNNProm; those of 300 letters, whose start stands at index 249, are cut to them."""
+"""The windows of CNNProm. Windows of 300 letters, with the start at index 249, are cut to the same length."""
 
 
 def tata(without: str, data: Path) -> list[LabeledSequence]:
@@ -157,7 +157,7 @@ def tata(without: str, data: Path) -> list[LabeledSequence]:
 
 
 def cut_to_site(path: Path, column: str) -> list[tuple[str, str]]:
-    """Letters and labels of windows of 300 letters, cut so that the start stands at ``TATA_SITE``."""
+    """Letters and labels of windows of 300 letters, cut so that the start is at ``TATA_SITE``."""
     return [
         (DNA.normalize(letters[249 - TATA_SITE :]), PROMOTER if label == "1" else BACKGROUND)
         for letters, label in labeled_rows(path, column)

@@ -12,7 +12,7 @@ from zlib import crc32
 from attack.arguments import Argument, arguments
 from seqray.cli.common.streams import escape_controls
 
-# A command line that works, for a verb, or for one of its options whose value stands at @.
+# A command line that works, for a verb or for one of its options; @ is where the value of the option goes.
 WORKING = {
     "predict": "promoter.fa --model tiny.safetensors --threads 1 --out o.tsv",
     "scan": "genome.fa --model tiny.safetensors --threads 1 --null-mb 0",

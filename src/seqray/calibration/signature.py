@@ -20,7 +20,7 @@ K, LETTERS = 4, 4
 MIN_WORDS = 10_000  # fewer, about 130 windows of 81 letters, are too few
 CLOSE = 0.03  # below, it is the genome itself or one that is hard to distinguish from it
 LIMIT = 0.05  # along one genome .01 or .02, another genus .05 to .15: benchmarks/signature.py
-LEAD = 0.001  # what is nearer to each other, such as strains, is told apart by chance
+LEAD = 0.001  # contexts that differ by less, such as strains, can not be distinguished
 _UNITS = 100_000  # shares are kept as whole numbers of these parts
 _CHUNK = 1 << 18  # letters counted at once
 

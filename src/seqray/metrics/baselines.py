@@ -129,8 +129,8 @@ def _shares(counts: csr_array) -> csr_array:
 def default_baseline(alphabet: Alphabet, max_iter: int = 1000) -> KmerPositionalBaseline:
     """`KmerPositionalBaseline` with the features for an alphabet.
 
-    The 8,000 3-mers of protein are too many. Their ends, such as signals that lead a protein to its place,
-    are told by composition.
+    The 8,000 3-mers of protein are too many. The composition of both ends represents the signals there that
+    direct a protein to its place.
     """
     settings: dict[str, Any] = {"alphabet": alphabet.name, "max_iter": max_iter}
     if alphabet.name == "protein":

@@ -220,7 +220,7 @@ _given: dict[str, Any] = {}
 
 
 def _begin(work: Any, shared: Mapping[str, Any], threads: int, stop: Any, reports: Any) -> None:
-    """Prepare a process: it ends when it is told to, or when the one that began it is gone."""
+    """Prepare a process: it leaves signals to the one that started it, and ends with that one."""
     for number in _ENDING:  # they reach the first process, which ends this one
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
