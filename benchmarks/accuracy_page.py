@@ -81,7 +81,8 @@ TRANSFER = """
 ## On sets of other sources
 
 The table shows shipped models on sets that ask their question and that others made: other promoters, other
-negatives ([transfer.tsv](../benchmarks/results/transfer.tsv), `python benchmarks/transfer.py`;
+negatives ([transfer.tsv](../benchmarks/results/transfer.tsv), `python benchmarks/transfer.py --models
+runs/transfer`, whose first lines say how to train the models that are not shipped;
 `data/other_sources.py` describes the sets). Sequences that share a 40-mer with the training table are left
 out. `AUROC` and what follows it are for windows cut around the start as in training; `2 off` and `5 off` are
 AUROCs for windows cut so many letters upstream. MCC, sensitivity and specificity are those at the threshold
@@ -96,9 +97,9 @@ the letters alone.
   own set: their specificity is .14 to .17, and their AUROC is below that of the floor. Use them only to tell
   promoters from other windows with a TATA box.
 - `human-core-promoter` and `human-nontata-promoter` rank no better than the shares of the letters do.
-- `bacteria-promoter` learned windows in place. 2 letters off cost .02 to .17 in AUROC, 5 letters .11 to .26.
-  Rows without "species given" hide the species. `predict` recognizes that of a file by default, and reads
-  the files of *B. subtilis* and *E. coli* as in the rows with the species.
+- `bacteria-promoter` learned windows in place. 2 letters off cost .02 to .16 in AUROC, 5 letters .11 to .26.
+  Rows without "species given" hide the species. By default `predict` recognizes the species of a file if
+  it is clearly nearest: here that of *B. subtilis*. *E. coli* is too like *Shigella*: give `--context`.
 
 `predict` prints a caution for 39 of 43 such files whose coverage is below .85
 ([cautions](concepts/probabilities.md#scores-unlike-those-of-held-out-examples)).

@@ -92,6 +92,7 @@ class HeldOutScores:
     def __init__(self, card: Card) -> None:
         self._card = card
         self._ranks = Conformal.from_mapping(card.conformal, card.classes)
+        self._has_two = len(card.classes) == 2 and min(self._ranks.counts) > 0  # with held-out examples
 
     def empty_sets(self, probabilities: Floats, coverage: float | None = None) -> EmptySets | None:
         """Tell whether more sets are empty than of held-out examples; None if not, or if unknown.
@@ -149,7 +150,7 @@ class HeldOutScores:
             (N, K) calibrated, before any re-weighting.
         """
         n = len(probabilities)
-        if n < FEWEST or len(self._card.classes) != 2:
+        if n < FEWEST or not self._has_two:
             return None
         positive = self._card.positive_index
         held = self._ranks.probabilities
@@ -176,7 +177,7 @@ class HeldOutScores:
         """
         n, card = len(probabilities), self._card
         expected = card.prevalence if prior is None else prior
-        if n < FEWEST or len(card.classes) != 2 or not 0 < expected < 1:
+        if n < FEWEST or not self._has_two or not 0 < expected < 1:
             return None
         called = float(np.mean(probabilities[:, card.positive_index] >= card.threshold))
         hit, false = self._call_rates()
@@ -197,7 +198,7 @@ class HeldOutScores:
         """
         n, card = len(probabilities), self._card
         expected = card.prevalence if prior is None else prior
-        if n < FEWEST or len(card.classes) != 2:
+        if n < FEWEST or not self._has_two:
             return False
         hit, false = self._call_rates()
         called = float(np.mean(probabilities[:, card.positive_index] >= card.threshold))

@@ -191,10 +191,11 @@ class Signature:
         counts
             Of a file.
         clear
-            None, too, where the next context is less than twice as far, or nearer than `LEAD` on top.
+            None, too, where the next context is not foreign and less than twice as far, or within `LEAD`.
         """
         nearest, *others = self.compare(counts) or [ContextDistance(None, np.inf)]
-        tied = clear and others and others[0].distance < 2 * nearest.distance + LEAD
+        near = [other for other in others if clear and not other.is_foreign]
+        tied = any(other.distance < 2 * nearest.distance + LEAD for other in near)
         return nearest.context if nearest.is_close and not tied else None
 
     def closest_pair(self, counts: np.ndarray) -> tuple[ContextDistance, ContextDistance] | None:

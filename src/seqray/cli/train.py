@@ -285,8 +285,9 @@ def learn_examples(request: TrainRequest, config: RunConfig, data: Sequence[Exam
     if rule != "none" and longer:
         request.note(describe_truncation(longer, len(data), window, rule))
     if request.budget:
-        fixed = frozenset(assignment.partition("=")[0].strip() for assignment in request.fit.set)
-        plan = SearchPlan(request, request.budget, request.out, request.save_config, fixed)
+        plan = SearchPlan(
+            request, request.budget, request.out, request.save_config, set_by_words(request.fit)
+        )
         found = partial(search_examples, plan, config, data)
         return Training(config, found, len(data), partial(search_summary, plan), search_status)
     from seqray.modelfile import load_model

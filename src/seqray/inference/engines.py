@@ -144,6 +144,7 @@ def with_engine(
         model.networks,
         model.sha256,
         model.context,
+        weights=model.arrays(),
         graph=graph,
         threads=threads,
         about=runner.about,

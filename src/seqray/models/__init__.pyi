@@ -18,11 +18,9 @@ from .helices import helix_profile as helix_profile, pair_probabilities as pair_
 from .kernels import keep_freed_memory as keep_freed_memory
 from .kmers import KmerEmbedding as KmerEmbedding
 from .layers import (
-    SPECIAL_TOKENS as SPECIAL_TOKENS,
     Block as Block,
     ConvolutionalStem as ConvolutionalStem,
     FeedForward as FeedForward,
-    TokenEmbedding as TokenEmbedding,
 )
 from .locator import (
     LETTERS as LETTERS,

@@ -340,7 +340,7 @@ def _position_detector(
     )
 
 
-def check_scan_options(model: TrainedModel, given: Iterable[str]) -> None:
+def check_scan_options(card: Card, given: Iterable[str]) -> None:
     """Refuse options of the command line that this kind of model does not take.
 
     Raises
@@ -348,11 +348,9 @@ def check_scan_options(model: TrainedModel, given: Iterable[str]) -> None:
     ConfigError
         For the first such option.
     """
-    own, other = (PositionDetector, "windows") if model.is_locator else (WindowDetector, "locators")
+    is_locator = card.model.kind == "locator"
+    own, other = (PositionDetector, "models of windows") if is_locator else (WindowDetector, "locators")
     for option in given:
         if option in own.foreign_options:
-            kind = "a locator" if model.is_locator else "a model of windows"
-            raise ConfigError(
-                f"{option} is for {'models of windows' if other == 'windows' else other}, and "
-                f"'{model.card.name}' is {kind}"
-            )
+            kind = "a locator" if is_locator else "a model of windows"
+            raise ConfigError(f"{option} is for {other}, and '{card.name}' is {kind}")

@@ -130,12 +130,14 @@ def train(
         make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
         folder.claim()
         shared = {"data": data, "teacher": teacher, "start": start}
+        before = torch.get_num_threads()
         if processes is None:
             folder = _train_side_by_side(config, parts, folder, shared, progress)
         members = [
             train_member(config=config, number=number, parts=part, folder=folder, progress=progress, **shared)
             for number, part in enumerate(parts, 1)
         ]
+        torch.set_num_threads(before)
     networks, results = zip(*members, strict=True)
     card, figures = build_card(config, networks, results, data, parts, sha256, metrics)
     if search is not None:

@@ -17,6 +17,7 @@ from seqray.core import (
     Alignment,
     Alphabet,
     ConfigError,
+    DataConfig,
     Example,
     InputError,
     LabeledSequence,
@@ -191,7 +192,7 @@ def check_lengths(data: Sequence[Example], config: RunConfig) -> None:
     window, flank, rule = config.data.window, config.data.flank, config.data.truncate
     tokenizer = build_tokenizer(config.model)
     if not flank and rule == "none":
-        _refuse_longer(sequences, window)
+        _refuse_longer(sequences, config.data)
     for example in sequences:
         length, where = len(example.sequence), example.where
         if flank and length != window + 2 * flank:
@@ -205,15 +206,16 @@ def check_lengths(data: Sequence[Example], config: RunConfig) -> None:
             raise InputError("holds no letters", where=where)
 
 
-def _refuse_longer(sequences: Sequence[LabeledSequence], window: int) -> None:
+def _refuse_longer(sequences: Sequence[LabeledSequence], data: DataConfig) -> None:
     """Count the sequences that are longer than the window in one error."""
-    longer = [example for example in sequences if len(example.sequence) > window]
+    longer = [example for example in sequences if len(example.sequence) > data.window]
     if longer:
+        cut = "give --truncate ends or start" if data.site is None else "cut them around the site"
         others = f", and so do {len(longer) - 1} others" if len(longer) > 1 else ""
         raise InputError(
-            f"holds {len(longer[0].sequence)} letters, more than 'data.window' ({window}){others}",
+            f"holds {len(longer[0].sequence)} letters, more than 'data.window' ({data.window}){others}",
             where=longer[0].where,
-            remedy="give --truncate ends or start, or raise 'data.window'",
+            remedy=f"{cut}, or raise 'data.window'",
         )
 
 

@@ -153,3 +153,13 @@ def test_of_three_classes_only_misses_are_known():
     assert found is not None
     assert found.expected == pytest.approx(0.1, abs=0.01)
     assert HeldOutScores(card).empty_sets(p) is None
+
+
+def test_a_class_without_held_out_examples_is_not_judged():
+    p, labels = drawn(1000, 0, 0), np.ones(1000)
+    card = replace(reference(), conformal=Conformal.fit(p, labels, CLASSES).to_mapping())
+    held_out, scores = HeldOutScores(card), drawn(50, 350, 1)
+    assert held_out.empty_sets(scores) is None
+    assert held_out.unclear_scores(scores) is None
+    assert held_out.called_share(scores) is None
+    assert not held_out.has_few_calls(scores)

@@ -398,3 +398,11 @@ def test_a_missing_package_is_named_with_its_extra(engine, package, extra, tiny_
     monkeypatch.delattr("seqray.inference.onnx.graph", raising=False)
     with pytest.raises(ConfigError, match=rf"'{package}' is not installed.*pip install 'seqray\[{extra}\]'"):
         with_engine(tiny_model, engine)
+
+
+def test_a_model_of_another_engine_keeps_its_weights():
+    model = random_model(members=2)
+    changed = with_engine(model, "onnx")
+    for mine, other in zip(changed.arrays(), model.arrays(), strict=True):
+        assert mine.keys() == other.keys()
+        assert all(np.array_equal(mine[name], other[name]) for name in mine)

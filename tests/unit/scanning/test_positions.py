@@ -343,6 +343,6 @@ def test_genes_of_a_contig_that_is_not_named_are_not_known(locator):
 
 def test_options_of_the_other_kind_are_refused(locator, tiny_model):
     with pytest.raises(ConfigError, match=r"--stride is for models of windows, and 'tiny-locator' is a loc"):
-        check_scan_options(locator, ["--strand", "--stride"])
+        check_scan_options(locator.card, ["--strand", "--stride"])
     with pytest.raises(ConfigError, match="--genes is for locators, and 'tiny' is a model of windows"):
-        check_scan_options(tiny_model, ["--genes"])
+        check_scan_options(tiny_model.card, ["--genes"])

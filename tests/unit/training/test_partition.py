@@ -192,6 +192,10 @@ def test_settings_that_do_not_fit_the_data_are_refused(motif_task, make_config):
         partition(data, make_config())
     with pytest.raises(InputError, match="the classes promoter, other are not the labels"):
         partition(motif_task(20), make_config(), ["promoter", "other"])
+    with pytest.raises(
+        InputError, match=r"more than 'data.window' \(30\), .*; cut them around the site, or rais"
+    ):
+        partition(motif_task(20), make_config(data={"window": 30, "site": 4}))
     with pytest.raises(InputError, match=r"'s0': holds 40 letters, but .* make 30 \+ 2 x 6 = 42"):
         partition(motif_task(20), make_config(data={"window": 30, "flank": 6}))
     kmers = make_config(model={"tokenizer": "kmer", "k": 4})

@@ -67,6 +67,7 @@ def test_members_side_by_side_are_those_of_one_after_the_other(
         pairs = zip(mine.state_dict().values(), other.state_dict().values(), strict=True)
         assert all(torch.equal(a, b) for a, b in pairs)
     assert both.validation == one.validation
+    assert torch.get_num_threads() == 2
     assert {phase for *_, phase in reports} == {"train members"}
 
 

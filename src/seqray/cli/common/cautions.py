@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from seqray.cli.common.lengths import length_cautions
+from seqray.cli.common.lengths import ODD_SHARE, length_cautions
 from seqray.cli.common.model import ModelOptions
 from seqray.cli.common.origin import Origin
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_CAUTIONS = 3
-ODD_SHARE, FEWEST_ODD = 0.05, 5  # out-of-domain records that a caution needs
+FEWEST_ODD = 5  # out-of-domain records that a caution needs
 _ODD = "out-of-domain"
 _SCORES, _WINDOWS = 10_000, 400  # records that are held to judge a file of any size
 _SEED = 20_240_229
@@ -83,9 +83,10 @@ class FileCheck:
 
     def watch_records(self, records: Iterable[Any]) -> Iterator[Any]:
         """Hand records on, and keep some windows."""
-        keep = self._model.card.site is not None and not self._model.is_locator
+        card = self._model.card
+        keep = card.site is not None and card.model.kind in ("sequence", "backbone")
         for record in self._origin.watch(records):
-            if keep and len(record.sequence) == self._model.card.window:
+            if keep and len(record.sequence) == card.window:
                 self._windows.add(record.sequence)
             yield record
 

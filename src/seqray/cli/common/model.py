@@ -125,10 +125,12 @@ def _engine_without_torch(options: ModelOptions, computing: DeviceOptions, path:
     """The engine, if it needs no torch to find out that it computes; else None."""
     if not isinstance(computing, EngineOptions) or computing.engine == "torch" or options.backbone:
         return None
-    if computing.device != "cpu" and (computing.device != "auto" or has_gpu_device()):
+    if computing.device not in ("cpu", "auto"):
         return None
     if computing.engine != "auto":
         return computing.engine
+    if computing.device == "auto" and has_gpu_device():
+        return None
     from seqray.inference import choose_engine
     from seqray.modelfile import read_card
 

@@ -58,12 +58,12 @@ def run(request: ScanRequest) -> Outcome:
     check_files([request.input], written, beside=beside)
     options = scan_options(request)
     card = read_card(locate_model(request.model.model))
+    check_scan_options(card, given(request))
     if read_again or card.model.kind == "locator" or card.model.contexts:
         keep_pipes(request.input)
-    with ThreadPoolExecutor(1) as beside:  # genes are predicted while torch is loaded
-        finding = beside.submit(_genes, request, card, options)
+    with ThreadPoolExecutor(1) as pool:  # genes are predicted while torch is loaded
+        finding = pool.submit(_genes, request, card, options)
         model = open_model(request.model, request.computing, locators=True, verbose=request.verbose)
-        check_scan_options(model, given(request))
         genes, notes = finding.result()
     model, computing = _in_context(request, model), request.computing
     detector = make_detector(model, batch_size=computing.batch_size, dtype=computing.precision, genes=genes)

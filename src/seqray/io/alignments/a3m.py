@@ -31,7 +31,7 @@ def parse_fasta_rows(handle: io.BufferedReader, where: str) -> AlignedText:
     """
     names: list[str] = []
     pieces: list[list[bytes]] = []
-    for number, line in numbered_lines(handle, where):
+    for number, line in numbered_lines(handle):
         if line.startswith(b">"):
             words = line[1:].split(None, 1)
             names.append(decode(words[0]) if words else f"row_{len(names) + 1}")

@@ -31,7 +31,7 @@ def decode(data: bytes) -> str:
         return data.decode("latin-1")
 
 
-def numbered_lines(handle: io.BufferedReader, where: str) -> Iterator[tuple[int, bytes]]:
+def numbered_lines(handle: io.BufferedReader) -> Iterator[tuple[int, bytes]]:
     """Lines without their ends, counted from 1."""
     number = 0
     for raw in handle:

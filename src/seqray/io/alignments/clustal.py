@@ -25,7 +25,7 @@ def parse_clustal(handle: io.BufferedReader, where: str) -> Iterator[AlignedText
     """
     blocks: _Blocks | None = None
     number = 0
-    for number, line in numbered_lines(handle, where):
+    for number, line in numbered_lines(handle):
         place = f"{where}, line {number}"
         if line.startswith(HEADERS):
             if blocks is not None:

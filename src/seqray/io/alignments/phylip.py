@@ -26,7 +26,7 @@ def parse_phylip(handle: io.BufferedReader, where: str) -> Iterator[AlignedText]
     Raises `InputError` if the first line is not two numbers, rows are missing, or no layout gives every row
     its columns.
     """
-    lines = [line.rstrip() for _, line in numbered_lines(handle, where) if line.strip()]
+    lines = [line.rstrip() for _, line in numbered_lines(handle) if line.strip()]
     sizes = FIRST_LINE.match(lines[0]) if lines else None
     if sizes is None:
         raise InputError(

@@ -23,7 +23,7 @@ def parse_stockholm(handle: io.BufferedReader, where: str) -> Iterator[AlignedTe
     """
     reader: _Reader | None = None
     number = 0
-    for number, line in numbered_lines(handle, where):
+    for number, line in numbered_lines(handle):
         if reader is None:
             if not line.strip():
                 continue

@@ -130,22 +130,23 @@ def search_settings(
     check_plain(metrics or {}, "metrics")
     if out is not None:
         check_model_path(Path(out))
-    if threads is not None:
-        torch.set_num_threads(threads)
+    threads = threads or torch.get_num_threads()
+    torch.set_num_threads(threads)
+    with quiet():
+        make_trainer(config, Path(work_dir), progress=False)  # refuses settings before anything is removed
     if not resume and Path(work_dir).is_dir():
         _remove_folders(Path(work_dir))
     parts = partition(data, config)
     facts = measure_data(data, ALPHABETS[config.model.alphabet])
     letters = count_letters(data, parts.train)
-    processes, each = plan_processes(config, LARGEST, threads or torch.get_num_threads(), letters)
+    processes, each = plan_processes(config, LARGEST, threads, letters)
     shared = {"data": data}
     with quiet(), Crew(train_member, shared, processes=processes, threads=each, on_progress=progress) as crew:
-        make_trainer(config, Path(work_dir), progress=False)  # refuses settings before any work
         running = _Search(config, parts, data_sha256(data), Path(work_dir), budget, crew, on_trial)
         ended = running.run(rows_for(facts, fixed))
     chosen = running.best
     close_trial(chosen)
-    members = 1 if ended != "done" else running.affordable_members(threads or torch.get_num_threads())
+    members = 1 if ended != "done" else running.affordable_members()
     final = replace(chosen.config, members=members)
     finish = partial(
         train,
@@ -344,7 +345,7 @@ class _Search:
                 return count
         return 0
 
-    def affordable_members(self, threads: int) -> int:
+    def affordable_members(self) -> int:
         """Members that fit into the budget, from 1 to those of the settings."""
         rest = self._budget.amount - self._spent()
         for members in range(self._begin.members, 1, -1):

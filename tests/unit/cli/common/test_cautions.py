@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -63,3 +64,9 @@ def test_sites_that_lie_elsewhere_are_told(monkeypatch, tiny_model):
         "the sites seem to lie at index 7 of the windows, not 12: shifted, 60 of 128 windows are called "
         "promoter, and 3 as they are; cut windows that begin 5 letters earlier"
     )
+
+
+def test_alignments_have_no_windows_around_a_site(alignment_model):
+    model = replace(alignment_model, card=replace(alignment_model.card, site=3))
+    rows = [SimpleNamespace(id="a")]
+    assert list(FileCheck(model, ModelOptions(model="m")).watch_records(rows)) == rows

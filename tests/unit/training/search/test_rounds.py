@@ -190,3 +190,14 @@ def test_only_models_of_single_sequences_are_searched(find):
     model = {"kind": "alignment", "d_model": 16, "layers": 1, "heads": 2, "max_length": 64}
     with pytest.raises(ConfigError, match="a search is for models of single sequences"):
         find("10m", model=model)
+
+
+def test_settings_that_are_refused_remove_nothing(motif_task, make_config, tmp_path):
+    kept = tmp_path / "settings-a"
+    kept.mkdir()
+    config = make_config(trainer={"max_epochs": 9, "no_such_setting": 1})
+    with pytest.raises(ConfigError, match="no_such_setting"):
+        search_settings(
+            config, motif_task(64), None, budget=Budget.parse("9s"), work_dir=tmp_path, resume=False
+        )
+    assert kept.is_dir()
