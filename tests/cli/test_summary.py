@@ -50,17 +50,23 @@ def summary(tmp_path, capfd):
 def test_tables_of_calls_give_a_row_each(summary):
     status, rows, _ = summary(CALLS, CALLS.replace("0.5, chosen", "none"))
     assert status == 0
-    assert rows[0][:6] == ["sample", "model", "sequences", "letters", "positions", "calls"]
-    assert rows[1][:6] == ["a", "tiny", "2", "2000000", "1999960", "3"]
-    assert rows[0][6:8] == ["calls_per_mb", "threshold"]
-    assert rows[1][6:8] == ["1.5", "0.5"]
-    assert rows[2][7] == "."
+    assert rows[0][:6] == ["sample", "model", "sequences", "letters", "positions", "parts"]
+    assert rows[1][:6] == ["a", "tiny", "2", "2000000", "1999960", "all"]
+    assert rows[0][6:9] == ["calls", "calls_per_mb", "threshold"]
+    assert rows[1][6:9] == ["3", "1.5", "0.5"]
+    assert rows[2][8] == "."
+
+
+def test_a_scan_of_parts_is_told_from_one_of_whole_sequences(summary):
+    parts = CALLS.replace("1999960 positions per strand", "700 positions per strand in 12 parts")
+    parts = parts.replace("# threshold", "# parts: sites within one:1-700 and 11 more only\n# threshold")
+    assert summary(parts)[1][1][3:6] == ["2000000", "700", "12"]
 
 
 def test_calls_of_a_locator_are_given_per_mb(summary):
     status, rows, _ = summary(CALLS.replace("1.5 per Mb", "0.4 per kb, 0.593 per gene"))
     assert status == 0
-    assert rows[1][5:7] == ["3", "400"]
+    assert rows[1][6:8] == ["3", "400"]
 
 
 def test_a_table_without_its_positions_leaves_them_unknown(summary):
@@ -71,7 +77,7 @@ def test_a_table_without_its_positions_leaves_them_unknown(summary):
 def test_ids_may_hold_what_ends_a_line_elsewhere(summary, sign):
     status, rows, err = summary(CALLS.replace("\none\t", f"\n{sign}one\t").replace("a\tone", f"a\to{sign}e"))
     assert status == 0, err
-    assert rows[1][5] == "3"
+    assert rows[1][6] == "3"
 
 
 def test_names_in_another_encoding_are_written_as_far_as_they_go(summary, tmp_path):

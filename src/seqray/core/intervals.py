@@ -118,6 +118,18 @@ class Region:
     text: str
     where: str
 
+    def __str__(self) -> str:
+        """As `parse_region` reads it.
+
+        Examples
+        --------
+        >>> str(parse_region("chr1:11-1,020")), str(parse_region("chr1:11")), str(parse_region("chr1"))
+        ('chr1:11-1020', 'chr1:11', 'chr1')
+        """
+        if self.end is not None:
+            return f"{self.contig}:{self.start + 1}-{self.end}"
+        return f"{self.contig}:{self.start + 1}" if self.start else self.contig
+
 
 def parse_region(text: str) -> Region:
     """Read ``contig``, ``contig:start`` or ``contig:start-end`` (1-based, closed, thousands commas allowed).

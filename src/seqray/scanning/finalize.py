@@ -53,6 +53,7 @@ def finalize_scan(
     options: ScanOptions,
     threshold: float,
     rule: WindowRule,
+    contigs: Iterable[Contig],
     genes: Annotation | None = None,
 ) -> ScanResult:
     """Choose the threshold, estimate the false calls to expect, and keep the calls that reach it.
@@ -71,11 +72,14 @@ def finalize_scan(
         Down to which peaks were collected.
     rule
         What was scored.
+    contigs
+        All that were scanned.
     genes
         Of the contigs scanned, if known.
     """
     null = NullScores(null_scores, counts.null_positions) if counts.null_positions else None
     positions = counts.positions // len(options.strands)
+    parts = {contig.name: contig.parts for contig in contigs if contig.parts is not None}
     applied: float | None = threshold
     if options.fdr is not None:
         applied = null.threshold_for(options.fdr, calls.scores, positions) if null else None
@@ -90,6 +94,7 @@ def finalize_scan(
         positions=positions,
         windows=counts.windows,
         unlike=counts.unlike / counts.compared if counts.compared else None,
+        parts=parts or None,
         genes=genes,
         from_positions=rule.is_position,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -117,6 +118,8 @@ class ScanResult:
         Contigs scanned and their total length.
     positions
         Positions searched on each strand.
+    parts
+        By contig, the parts that ``ScanOptions.regions`` selected; None if everything was searched.
     windows
         Windows scored, refinement and shuffled sequence included.
     genes
@@ -139,6 +142,7 @@ class ScanResult:
     positions: int
     windows: int
     unlike: float | None
+    parts: Mapping[str, Intervals] | None = None
     genes: Annotation | None = None
     from_positions: bool = False
     expectation: Expectation | None = None
@@ -159,6 +163,6 @@ class ScanResult:
 
     @property
     def calls_per_gene(self) -> float | None:
-        """Calls per gene; None where no gene is known, or more than a tenth was not scanned."""
-        whole = self.positions >= 0.9 * self.letters
+        """Calls per gene; None where no gene is known, of parts, or if more than a tenth was not scanned."""
+        whole = self.parts is None and self.positions >= 0.9 * self.letters
         return len(self.calls) / self.genes.count if whole and self.genes and self.genes.count else None

@@ -54,6 +54,7 @@ def scan_sequences(
     """
     scanner = Scanner(detector, options, callbacks)
     calls = CallTable(detector.label, detector.extent)
+    contigs: list[Contig] = []
 
     def pieces(contig: Contig, windows: ScoredGrid, strand: str) -> Iterator[PiecePeaks]:
         for _, peaks, profile in scanner.pieces(contig, windows, strand):
@@ -63,11 +64,13 @@ def scan_sequences(
 
     with detector.running():
         for contig, windows in scanner.contigs(records):
+            contigs.append(contig)
             add_calls(calls, contig, windows, options, partial(pieces, contig, windows))
             del windows  # else they are in memory while the next record is read
         null = scanner.null_scores()
     threshold = scanner.finder.threshold
-    return finalize_scan(calls, null, scanner.counts, options, threshold, scanner.rule, scanner.annotation)
+    genes = scanner.annotation
+    return finalize_scan(calls, null, scanner.counts, options, threshold, scanner.rule, contigs, genes)
 
 
 def scan_records(

@@ -273,14 +273,15 @@ def _gather(files: Sequence[ShardFile], options: ScanOptions, callbacks: ScanCal
 
     before, after = header["extent"]
     calls = CallTable(header["label"], (before, after))
-    for number, contig in enumerate(map(_contig_from_list, header["contigs"])):
+    contigs = list(map(_contig_from_list, header["contigs"]))
+    for number, contig in enumerate(contigs):
         grid = Grid(contig.length, rule, circular=contig.circular)
         if callbacks.on_contig is not None:
             callbacks.on_contig(contig.name, contig.length)
         add_calls(calls, contig, grid, options, partial(pieces, number, contig, grid))
     null = np.concatenate([file.array("null") for file in files])
-    genes = _genes_from_list(header["genes"])
-    return finalize_scan(calls, null, _sum_counts(files), options, float(header["threshold"]), rule, genes)
+    genes, threshold = _genes_from_list(header["genes"]), float(header["threshold"])
+    return finalize_scan(calls, null, _sum_counts(files), options, threshold, rule, contigs, genes)
 
 
 def _sum_counts(files: Sequence[ShardFile]) -> ScanCounts:

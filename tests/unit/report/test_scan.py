@@ -77,6 +77,29 @@ def test_a_scan_of_parts_counts_the_letters_of_the_parts(made_scan):
     assert "Calls per gene" not in page
 
 
+def test_parts_are_named_shaded_and_have_the_genes_in_them(made_scan):
+    # 80 genes of 600 letters, 1250 apart: those from 10,000 to 12,500 are partly or wholly in the first part,
+    # and that from 50,000 in the second.
+    parts = [(10_500, 13_000), (50_599, 50_700)]
+    report = made_scan(contigs=[ScannedContig("chromosome", 100_000, parts=parts)], searched=2601)
+    page = render_scan(report)
+    assert "in 2.6 kb of 100 kb, 1 sequence; searched: chromosome:10,501-13,000, chromosome:50,600-" in page
+    assert "<dt>Genes in the parts<dd><b>4</b><small>or partly in them; the whole: 80," in page
+    assert "Calls per gene" not in page
+    assert "Only the shaded parts were searched." in page
+    # 12,500 letters on 1080 px from 74 px on, so the first part is on the first line and the second.
+    assert "M981 14H1154V" in page
+    assert "M74 14H118V" in page
+    assert page.count("<path class=searched") == 3
+    assert "shaded" not in render_scan(made_scan())
+
+
+def test_the_density_of_calls_shows_what_was_searched(made_scan):
+    contigs = [ScannedContig("empty", 50_000, parts=[(0, 10)]), ScannedContig("chromosome", 50_000)]
+    page = render_scan(replace(made_scan(calls=300, length=50_000), contigs=contigs))
+    assert '<path class=searched d="M74 4H75V78H74z"/>' in page  # a pixel at least
+
+
 @pytest.mark.parametrize("field", ["title", "contig", "names", "gene_source", "expected_note"])
 def test_names_from_files_are_text(made_scan, field):
     page = render_scan(made_scan(**{field: EVIL}))

@@ -19,6 +19,7 @@ from seqray.scanning import Detector, ScanCallbacks, ScanOptions, ScanResult, Sc
 if TYPE_CHECKING:
     from seqray.cli.scan.arguments import CallOutputs
     from seqray.cli.scan.page import ScanPage
+    from seqray.core import Region
     from seqray.io import Staging
     from seqray.io.sequences import Duplicates, OnSkip
 
@@ -28,6 +29,7 @@ FORMATS = {
     **dict.fromkeys((".gb", ".gbk", ".gbff"), GENBANK),
 }
 
+_MOST_PARTS = 5  # that a header names
 # Of the windows of training sequences 0.5 % count as unlike them, by construction.
 UNLIKE_LIMIT = 0.1
 
@@ -225,19 +227,27 @@ def settings_facts(detector: Detector, options: ScanOptions) -> dict[str, str]:
     if options.skip_soft_masked:
         facts["soft-masked"] = "sites in lower-case letters are not scored"
     if options.regions is not None:
-        facts["parts"] = f"sites within {len(options.regions)} regions only"
+        facts["parts"] = f"sites within {_named_parts(options.regions)} only"
     return facts
+
+
+def _named_parts(regions: Sequence[Region]) -> str:
+    named = ", ".join(map(str, regions[:_MOST_PARTS])) or "none"
+    more = len(regions) - _MOST_PARTS
+    return f"{named} and {more} more" if more > 0 else named
 
 
 def result_facts(result: ScanResult, options: ScanOptions) -> dict[str, str]:
     """Describe what came out, for the header of every table of calls."""
     facts = {
         "threshold": _threshold(result, options),
-        "scanned": f"{_sequences(result)}, {result.letters} letters, {result.positions} positions per strand",
+        "scanned": f"{_sequences(result)}, {result.letters} letters, {result.positions} positions per strand"
+        f"{_within_parts(result)}",
         "calls": f"{len(result.calls)}, {_frequency(result)}",
     }
     if result.genes is not None:
-        facts["genes known"] = f"{result.genes.count}, {result.genes.source}"
+        whole = " in the whole sequences" if result.parts else ""
+        facts["genes known"] = f"{result.genes.count}{whole}, {result.genes.source}"
     if not result.from_positions:
         facts["expected false calls"] = false_calls(result)
     elif result.false_calls is not None:
@@ -251,10 +261,11 @@ def result_facts(result: ScanResult, options: ScanOptions) -> dict[str, str]:
 
 def _frequency(result: ScanResult) -> str:
     """Calls per Mb; of a locator per kb and per gene."""
+    searched = " searched" if result.parts else ""
     if not result.from_positions:
-        return f"{result.calls_per_mb:.4g} per Mb"
+        return f"{result.calls_per_mb:.4g} per Mb{searched}"
     per_gene = "" if result.calls_per_gene is None else f", {result.calls_per_gene:.3g} per gene"
-    return f"{result.calls_per_mb / 1000:.4g} per kb{per_gene}"
+    return f"{result.calls_per_mb / 1000:.4g} per kb{searched}{per_gene}"
 
 
 def _sequences(result: ScanResult) -> str:
@@ -264,7 +275,17 @@ def _sequences(result: ScanResult) -> str:
 def _searched(result: ScanResult) -> str:
     """Megabases searched, of those read: with ``--region`` or masks they are fewer."""
     searched, whole = (f"{letters / 1e6:.4g}" for letters in (result.positions, result.letters))
-    return f"{whole} Mb" if searched == whole else f"{searched} of {whole} Mb searched"
+    if result.parts is None and searched == whole:
+        return f"{whole} Mb"
+    return f"{searched} of {whole} Mb searched{_within_parts(result)}"
+
+
+def _within_parts(result: ScanResult) -> str:
+    """In how many parts a scan of parts searched."""
+    if result.parts is None:
+        return ""
+    parts = sum(len(found.starts) for found in result.parts.values())
+    return " in 1 part" if parts == 1 else f" in {parts} parts"
 
 
 def _threshold(result: ScanResult, options: ScanOptions) -> str:

@@ -100,13 +100,17 @@ class ScanPage:
         shown = [i for group in shown_calls(calls.scores) for i in group]
         kept = self._letters <= _MOST_LETTERS
         around = {i: self._around(calls[i], calls.circular) for i in shown} if kept else {}
-        contigs = [ScannedContig(name, n, name in calls.circular) for name, n in self._lengths.items()]
+        parts = {name: found.pairs() for name, found in (result.parts or {}).items()}
+        contigs = [
+            ScannedContig(name, n, name in calls.circular, parts.get(name))
+            for name, n in self._lengths.items()
+        ]
         precision, note, expected = _expected(result)
         report = ScanReport(
-            title=f"Scan for {self._label} in {_named(contigs)}",
+            title=f"Scan for {self._label} in {'parts of ' if parts else ''}{_named(contigs)}",
             calls=calls,
             contigs=contigs,
-            searched=result.positions if result.positions < _PART * result.letters else None,
+            searched=result.positions if parts or result.positions < _PART * result.letters else None,
             genes={} if result.genes is None else {name: result.genes.of(name) for name in self._lengths},
             gene_source="" if result.genes is None else _without_folders(result.genes.source),
             profiles=around,

@@ -12,13 +12,15 @@ from seqray.io.files import open_input
 from seqray.io.tables.writing import write_table
 
 UNKNOWN = "."
-CALLS: tuple[str, ...] = ("sequences", "letters", "positions", "calls", "calls_per_mb", "threshold")
+CALLS: tuple[str, ...] = ("sequences", "letters", "positions", "parts", "calls", "calls_per_mb", "threshold")
 FALSE_CALLS: tuple[str, ...] = ("false_calls_per_mb", "false_calls_per_mb_low", "false_calls_per_mb_high")
 METRICS = ("mcc", "auroc", "auprc", "sensitivity", "specificity", "precision", "ece", "brier")
 _WITH_INTERVAL = ("mcc", "auroc", "auprc")
 _OF_FLOOR = ("mcc", "auroc")
 _OF_ALL_CLASSES = ("all", "macro")
-_SCANNED = re.compile(r"(\d+) sequences?, (\d+) letters,(?: (\d+) positions)?")
+_SCANNED = re.compile(
+    r"(\d+) sequences?, (\d+) letters,(?: (\d+) positions)?(?: per strand in (\d+) parts?)?"
+)
 _WRITE_AGAIN = "write it again with 'seqray evaluate'"
 _CALLED = re.compile(r"(\d{1,18}), (\d+(?:\.\d+)?(?:e[+-]?\d+)?) per ([Mk]b)")  # of a locator per kb
 _FALSE_CALLS = re.compile(r"(\S+) per Mb \(95 % interval (\S+) to (\S+?)\)")
@@ -80,7 +82,10 @@ def _calls(facts: Mapping[str, str], count: int, where: str) -> dict[str, str]:
         )
     false_calls = _FALSE_CALLS.match(facts.get("expected false calls", ""))
     per_mb = called[2] if called[3] == "Mb" else f"{1000 * float(called[2]):.4g}"
-    cells = (*scanned.groups(UNKNOWN), called[1], per_mb, threshold if threshold[0].isdigit() else UNKNOWN)
+    sequences, letters, positions, parts = scanned.groups(UNKNOWN)
+    where_searched = parts if "parts" in facts else "all"
+    known = threshold if threshold[0].isdigit() else UNKNOWN
+    cells = (sequences, letters, positions, where_searched, called[1], per_mb, known)
     chance = false_calls.groups() if false_calls else [UNKNOWN] * len(FALSE_CALLS)
     return dict(zip(CALLS, cells, strict=True)) | dict(zip(FALSE_CALLS, chance, strict=True))
 

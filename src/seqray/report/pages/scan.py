@@ -9,7 +9,7 @@ import numpy as np
 from markupsafe import Markup
 
 from seqray.annotation import Gene
-from seqray.core import Card, Floats
+from seqray.core import Card, Floats, Intervals
 from seqray.core.results import Call
 from seqray.report.html import MISSING, count, document, fixed, number, resource, templates
 from seqray.report.pages.call_cards import CallCard, card_of
@@ -22,16 +22,18 @@ SHOWN = 24  # calls with a map of their own: so many of the best, and so many of
 _MOST_ROWS = 20_000  # of the table of all calls
 _MOST_LETTERS = 200_000_000  # that the strip shows
 _MOST_CONTIGS = 500
+_MOST_PARTS = 3  # named among the figures
 _MANY = 200  # calls above which their density is drawn
 
 
 @dataclass(frozen=True, slots=True)
 class ScannedContig:
-    """A sequence of the input."""
+    """A sequence of the input; ``parts`` are half-open intervals that were searched, None for everything."""
 
     name: str
     length: int
     circular: bool = False
+    parts: Sequence[tuple[int, int]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,16 +182,20 @@ def _figures(report: ScanReport) -> dict[str, Markup]:
     """The numbers at the top of the page."""
     words = templates("scan.html")
     letters = sum(contig.length for contig in report.contigs)
-    genes = sum(map(len, report.genes.values()))
+    genes, parts = sum(map(len, report.genes.values())), _parts(report)
     calls, sequences = len(report.calls), count(len(report.contigs), "sequence")
     searched = letters if report.searched is None else report.searched
     per_kb = fixed(calls / (searched / 1000), 2) if searched else MISSING
     size = _size(letters) if report.searched is None else f"{_size(searched)} of {_size(letters)}"
     shown = {
         "Calls": words.figure(f"{calls:,}", f"at a score of {_threshold(report)} or more"),
-        "Calls per kb": words.figure(per_kb, f"in {size}, {sequences}"),
+        "Calls per kb": words.figure(per_kb, f"in {size}, {sequences}{_named_parts(parts)}"),
     }
-    if genes and report.searched is not None:
+    if genes and parts:
+        shown["Genes in the parts"] = words.figure(
+            f"{_genes_within(report):,}", f"or partly in them; the whole: {genes:,}, {report.gene_source}"
+        )
+    elif genes and report.searched is not None:
         shown["Genes"] = words.figure(f"{genes:,}", report.gene_source)
     elif genes:
         from_ = f": {report.gene_source}" if report.gene_source else ""
@@ -201,6 +207,29 @@ def _figures(report: ScanReport) -> dict[str, Markup]:
     )
     shown["Model"] = words.figure(report.model, report.card.summary if report.card else "", True)
     return shown
+
+
+def _parts(report: ScanReport) -> list[str]:
+    """The parts that were searched, as genome browsers write them; none if everything was."""
+    return [f"{c.name}:{start + 1:,}-{end:,}" for c in report.contigs for start, end in c.parts or ()]
+
+
+def _named_parts(parts: Sequence[str]) -> str:
+    if not parts:
+        return ""
+    more = len(parts) - _MOST_PARTS
+    return "; searched: " + ", ".join(parts[:_MOST_PARTS]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _genes_within(report: ScanReport) -> int:
+    """Genes that overlap a part, also those of which a piece lies beyond the origin of a circle."""
+    found = 0
+    for contig in report.contigs:
+        parts = Intervals.merge(contig.parts or ())
+        for gene in report.genes.get(contig.name, ()):
+            before = parts.count_covered(np.array(_halves(gene, contig.length)))
+            found += bool((before[:, 1] > before[:, 0]).any())
+    return found
 
 
 def _threshold(report: ScanReport) -> str:
@@ -235,7 +264,8 @@ def _genome(report: ScanReport, linked: Mapping[int, CallCard]) -> Markup:
             there[call.contig].append((i, call))
     drawn = [_drawn(report, contig, there[contig.name], linked) for contig in shown]
     overview = density(drawn) if len(report.calls) > _MANY else ""
-    return templates("scan.html").genome(overview, list(genome_lines(drawn)), left, bool(report.genes))
+    parts, named = len(_parts(report)), bool(report.genes)
+    return templates("scan.html").genome(overview, list(genome_lines(drawn)), left, named, parts)
 
 
 def _longest(contigs: Sequence[ScannedContig]) -> tuple[list[ScannedContig], int]:
@@ -263,14 +293,20 @@ def _drawn(
         np.array([call.strand == "+" for _, call in there], dtype=bool),
         np.array([call.score for _, call in there]),
         [f"c{i}" if i in linked else "" for i, _ in there],
+        contig.parts,
     )
 
 
 def _pieces(gene: Gene, length: int) -> list[DrawnGene]:
     """A gene across the origin is drawn as two."""
     title = f"{gene.name}: {gene.product}" if gene.product else gene.name
+    return [DrawnGene(a, b, gene.strand, gene.name, title) for a, b in _halves(gene, length)]
+
+
+def _halves(gene: Gene, length: int) -> list[tuple[int, int]]:
+    """Where a gene lies: before the origin, and beyond it."""
     parts = [(gene.start, min(gene.end, length)), (0, gene.end - length)]
-    return [DrawnGene(a, b, gene.strand, gene.name, title) for a, b in parts if b > a]
+    return [(start, end) for start, end in parts if end > start]
 
 
 def _where(report: ScanReport) -> Markup:

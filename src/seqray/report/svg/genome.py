@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from seqray.core import Floats, Ints
+from seqray.core import Floats, Intervals, Ints
 from seqray.report.html import compact, escape, number
 from seqray.report.svg.frame import round_ticks
 from seqray.report.svg.genes import arrow_path, fitting_name, named_arrow, outline
@@ -41,7 +41,10 @@ class DrawnGene:
 
 @dataclass(frozen=True, slots=True)
 class DrawnContig:
-    """A contig with its genes, and with the sites, strands (``+`` is True) and scores of its calls."""
+    """A contig with its genes, and with the sites, strands (``+`` is True) and scores of its calls.
+
+    ``parts`` are half-open intervals that were searched; None for everything.
+    """
 
     name: str
     length: int
@@ -50,6 +53,7 @@ class DrawnContig:
     plus: np.ndarray
     scores: Floats
     links: Sequence[str]
+    parts: Sequence[tuple[int, int]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,7 @@ def _wrap(contigs: Iterable[DrawnContig], per_line: int) -> Iterator[list[_Stret
 def _line(stretches: Sequence[_Stretch]) -> Markup:
     first, last = stretches[0], stretches[-1]
     name = f"{first.contig.name} from letter {first.start + 1} to {last.contig.name} letter {last.end}"
-    body = "".join(_name(s, s is first) + _genes(s) + _calls(s) + _ruler(s) for s in stretches)
+    body = "".join(_parts(s) + _name(s, s is first) + _genes(s) + _calls(s) + _ruler(s) for s in stretches)
     body += tick_label(_LEFT - 10, _MINUS + 3, _kilobases(first.start, first.contig.length), "end")
     size = f'viewBox="0 0 {_TOTAL} {_HIGH}"'
     return Markup(f'<svg class=genome {size} role=group aria-label="{escape(name)}">{body}</svg>')
@@ -124,6 +128,19 @@ def _name(stretch: _Stretch, first: bool) -> str:
     shown = fitting_name(stretch.contig.name, stretch.right - stretch.left)
     at = compact(stretch.left + (0 if first else 4))
     return f"{edge}<text class=contig x={at} y={_LABEL - 3}>{escape(shown)}</text>"
+
+
+def _parts(stretch: _Stretch) -> str:
+    """Shade what was searched."""
+    near = [p for p in stretch.contig.parts or () if p[0] < stretch.end and p[1] > stretch.start]
+    return _shade([(stretch.x(start), stretch.x(end)) for start, end in near], _LABEL, _HIGH)
+
+
+def _shade(spans: Iterable[tuple[float, float]], top: float, bottom: float) -> str:
+    """Shade columns of whole pixels, so that many small parts become a few large ones."""
+    merged = Intervals.merge((math.floor(left), math.ceil(right)) for left, right in spans).pairs()
+    path = "".join(f"M{left} {top}H{right}V{bottom}H{left}z" for left, right in merged)
+    return f'<path class=searched d="{path}"/>' if path else ""
 
 
 def _ruler(stretch: _Stretch) -> str:
@@ -209,7 +226,7 @@ def density(contigs: Sequence[DrawnContig], bins: int = 216) -> Markup:
     counts = [np.bincount(sites[mask] * bins // total, minlength=bins) for mask in (plus, ~plus)]
     top = max(1, *(int(c.max()) for c in counts))
     step, half = _WIDE // bins, 34
-    body = ""
+    body = _searched_columns(contigs, firsts.tolist(), step * bins / total)
     for values, kind, up in ((counts[0], "own", True), (counts[1], "other", False)):
         heights = np.repeat(np.rint(2 * half * values / top).astype(int), step).tolist()
         body += f'<path class={kind} d="{outline(heights, _LEFT, 40 if up else 42, up=up)}"/>'
@@ -224,3 +241,13 @@ def density(contigs: Sequence[DrawnContig], bins: int = 216) -> Markup:
         f'<svg class=genome viewBox="0 0 {_TOTAL} 102" role=img aria-label="{escape(label)}">'
         f'{body}<path class=axis d="M{_LEFT} 41h{step * bins}"/></svg>'
     )
+
+
+def _searched_columns(contigs: Sequence[DrawnContig], firsts: Sequence[int], scale: float) -> str:
+    """Shade what was searched; ``scale`` is in pixels per letter."""
+    spans = (
+        (_LEFT + (first + start) * scale, _LEFT + (first + end) * scale)
+        for contig, first in zip(contigs, firsts, strict=True)
+        for start, end in contig.parts or ()
+    )
+    return _shade(spans, 4, 78)
