@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import re
 import struct
 from pathlib import Path
 
@@ -77,6 +78,44 @@ def test_gathered_shards_are_the_whole_scan(genome, tiny_model_file, tmp_path, n
     for file in OUTPUTS:
         assert (gathered / file).read_bytes() == (whole / file).read_bytes(), file
     assert (whole / "calls.tsv").read_text().count("\n") > 20
+
+
+@pytest.mark.parametrize("name", ["threshold", "parts", "one strand"])
+def test_the_page_of_gathered_shards_is_that_of_the_whole_scan(
+    genome, tiny_model_file, tmp_path, monkeypatch, capfd, name
+):
+    monkeypatch.chdir(tmp_path)
+    words = scan_words(genome, tiny_model_file, *SETTINGS[name])
+    run(*words, "--out", "calls.tsv", "--html", "page.html")
+    whole, told = Path("page.html").read_bytes(), capfd.readouterr().err
+    for number in (1, 2, 3):
+        run(*words, "--shard", f"{number}/3", "--out", f"{number}.shard", "--quiet")
+    capfd.readouterr()
+    run("gather", "1.shard", "2.shard", "3.shard", "--out", "calls.tsv", "--html", "page.html")
+    assert Path("page.html").read_bytes() == whole
+    assert b"<article class=card" in whole
+    assert b"<h2 id=card-title>Model card" in whole
+    gathered = capfd.readouterr().err
+    cautions = [[line for line in text.splitlines() if "caution" in line] for text in (told, gathered)]
+    assert cautions[0] == cautions[1]
+
+
+def test_the_page_of_gathered_calls_of_a_locator_lacks_only_what_needs_the_model(
+    genome, locator_file, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    words = scan_words(genome, locator_file, "--genes", "none", "--threshold", "0.4")
+    run(*words, "--out", "calls.tsv", "--html", "page.html")
+    whole = Path("page.html").read_text()
+    for number in (1, 2):
+        run(*words, "--shard", f"{number}/2", "--out", f"{number}.shard", "--quiet")
+    run("gather", "2.shard", "1.shard", "--out", "calls.tsv", "--html", "page.html")
+    gathered = Path("page.html").read_text()
+    assert "without genes a locator finds fewer sites" in gathered
+    strips = r"<svg class=strip .*?</svg>|<p class=note>Bars above a letter.*?</p>\n"
+    assert re.sub(strips, "", gathered) == re.sub(strips, "", whole)
+    letters_shown = [re.findall("Letters around the site: [ACGTN]+", page) for page in (whole, gathered)]
+    assert letters_shown[0] == letters_shown[1] != []
 
 
 def test_a_shard_has_the_same_bytes_each_time(genome, tiny_model_file, tmp_path):
@@ -256,6 +295,8 @@ HEADERS += (
     "model",
     "alphabet",
     "facts",
+    "card",
+    "findings",
     "options",
     "track name",
     "extent",

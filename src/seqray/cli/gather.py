@@ -29,7 +29,7 @@ class GatherRequest(Request):
 def run(request: GatherRequest) -> Outcome:
     """Read the shards, merge them, write."""
     started = time.monotonic()
-    from seqray.cli.scan import CallFiles, cautions, summary
+    from seqray.cli.scan import CallFiles, summary
     from seqray.scanning import ScanOptions, ShardFile, check_shards
 
     files = CallFiles.plan(request.outputs, request.skipped)
@@ -42,8 +42,8 @@ def run(request: GatherRequest) -> Outcome:
         check_shards(shards)
         _check_version(shards[0])
         options = ScanOptions(**shards[0].header["options"])
-        result = _gather(request, shards, options, files)
-    request.note(*(f"caution: {caution}" for caution in cautions(result, options)))
+        result, findings = _gather(request, shards, options, files)
+    request.note(*findings)
     skipped = len(shards[0].header["skipped"])
     request.say(f"{summary(result, skipped)}, {time.monotonic() - started:.1f} s")
     return Outcome(records=result.contigs)
@@ -51,7 +51,8 @@ def run(request: GatherRequest) -> Outcome:
 
 def _gather(
     request: GatherRequest, shards: Sequence[ShardFile], options: ScanOptions, files: CallFiles
-) -> ScanResult:
+) -> tuple[ScanResult, list[str]]:
+    """Write all files; the result, and what to tell the user of it."""
     from seqray.calibration import ExpectedPrecision
     from seqray.cli.scan import cautions, result_facts
     from seqray.io import Staging
@@ -68,12 +69,16 @@ def _gather(
         with reading_shard(shards[0].path):
             expected = ExpectedPrecision.from_mapping(header["expected"])
             result = describe_result(result, expected, header["species"])
+            reasons = list(cautions(result, options, expected))
+        findings = [*header["findings"], *(f"caution: {text}" for text in reasons)]
         facts = _provenance(request, shards[0], result_facts(result, options))
         staged.write(result, facts)
         if staged.page is not None:
-            model = shards[0].header["model"][0]
-            staged.page.write(result, facts, list(cautions(result, options)), model)
-    return result
+            from seqray.report.pages import ModelText
+
+            [name, _], [about, *lines_of_card] = header["model"], header["card"]
+            staged.page.write(result, facts, findings, ModelText(name, about, lines_of_card))
+    return result, findings
 
 
 def _provenance(request: GatherRequest, shard: ShardFile, extra: dict[str, str]) -> list[str]:

@@ -44,7 +44,8 @@ def _is_list(of: Callable[[Any], bool], length: int | None = None) -> Callable[[
 _is_text = _is(str)
 _HEADER: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("share", "extent"), _is_list(is_whole, 2)),
-    **dict.fromkeys(("strands", "command"), _is_list(_is_text)),
+    **dict.fromkeys(("strands", "command", "findings"), _is_list(_is_text)),
+    "card": lambda value: _is_list(_is_text)(value) and len(value) > 0,
     "model": _is_list(_is_text, 2),
     "skipped": _is_list(_is_list(_is_text, 2)),
     **dict.fromkeys(("contigs", "genes"), _is(list)),

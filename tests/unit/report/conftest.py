@@ -21,6 +21,7 @@ from seqray.core.results.alignment import AlignmentExplanation, AlignmentScores
 from seqray.core.results.explanation import Check, Curve, Explanation, Faithfulness, HeadFigures, Motif, Place
 from seqray.explanations.attribution.column_pairs import pair_table, structure_of
 from seqray.report.pages.alignments import AlignmentReport
+from seqray.report.pages.explained import ModelText
 from seqray.report.pages.scan import Expected, ScannedContig, ScanReport, shown_calls
 from seqray.report.pages.sequences import SequenceReport
 from seqray.report.svg.call_map import CALL_REACH, STRIP_END, STRIP_START
@@ -300,8 +301,7 @@ def made_call_report(
         "expected": [Expected("a species", False, 1.0, 0.5, 0.44, 0.38, 0.51)],
         "cautions": ["unlike the training data"],
         "provenance": ["seqray 0"],
-        "model": "made-up",
-        "card": made_card(),
+        "model": ModelText.of(made_card()),
     }
     return ScanReport(**{**settings, **more})
 

@@ -11,12 +11,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seqray.cli.common import check_suffix
-from seqray.cli.scan.expected import expected_precision, expected_precision_fact, locator_cautions
+from seqray.cli.scan.expected import (
+    expected_precision,
+    expected_precision_fact,
+    locator_cautions,
+    missed_without_genes,
+)
 from seqray.core import InputError, OnProgress
 from seqray.io.tracks import TrackWriter, track_paths, write_bed, write_calls_tsv, write_gff3
 from seqray.scanning import Detector, ScanCallbacks, ScanOptions, ScanResult, ScoreProfile
 
 if TYPE_CHECKING:
+    from seqray.calibration import ExpectedPrecision
     from seqray.cli.scan.arguments import CallOutputs
     from seqray.cli.scan.page import ScanPage
     from seqray.core import Region
@@ -330,8 +336,16 @@ def letter_evidence(result: ScanResult) -> str:
     )
 
 
-def cautions(result: ScanResult, options: ScanOptions) -> Iterator[str]:
-    """Yield cautions about the calls."""
+def cautions(result: ScanResult, options: ScanOptions, expected: ExpectedPrecision) -> Iterator[str]:
+    """Yield cautions about the calls.
+
+    Parameters
+    ----------
+    result, options
+        The scan.
+    expected
+        Figures of the model's card.
+    """
     if options.fdr is not None and result.threshold is None:
         yield f"no threshold keeps expected false calls at {options.fdr:g} of all calls: the output is empty"
     null = None if result.from_positions else result.false_calls
@@ -348,6 +362,8 @@ def cautions(result: ScanResult, options: ScanOptions) -> Iterator[str]:
         )
     if result.from_positions:
         yield from locator_cautions(result)
+        if result.genes is None:
+            yield missed_without_genes(expected, result.species)
 
 
 def summary(result: ScanResult, skipped: int) -> str:

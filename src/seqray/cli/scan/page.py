@@ -11,7 +11,7 @@ import numpy as np
 
 from seqray.core import DNA, Floats, Ints
 from seqray.io import encode_text, open_output
-from seqray.report.pages import Expected, ScannedContig, ScanReport, render_scan, shown_calls
+from seqray.report.pages import Expected, ModelText, ScannedContig, ScanReport, render_scan, shown_calls
 from seqray.report.svg import CALL_REACH, STRIP_END, STRIP_START
 from seqray.scanning import LETTERS_BEFORE
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from seqray.calibration import Expectation
-    from seqray.core import Card
     from seqray.core.results import Call
     from seqray.scanning import CallTable, ScanCallbacks, ScanResult, ScoreProfile
 
@@ -77,8 +76,7 @@ class ScanPage:
         result: ScanResult,
         lines: Sequence[str],
         cautions: Sequence[str],
-        model: str,
-        card: Card | None = None,
+        model: ModelText,
         shares_of: Callable[[Sequence[int]], dict[int, Floats]] | None = None,
     ) -> None:
         """Write the page.
@@ -91,8 +89,8 @@ class ScanPage:
             Provenance.
         cautions
             What speaks against trusting the calls.
-        model, card
-            Name of the model, and its card if it is at hand.
+        model
+            What the page says of it.
         shares_of
             Indices of calls to what each letter of the strip adds to the score.
         """
@@ -123,7 +121,6 @@ class ScanPage:
             cautions=[text.removeprefix("caution: ") for text in cautions],
             provenance=[*lines, *([] if kept else [_NO_PROFILES])],
             model=model,
-            card=card,
         )
         with open_output(self._path) as handle:
             handle.write(encode_text(render_scan(report)))

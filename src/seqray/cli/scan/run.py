@@ -140,7 +140,6 @@ def _scan(
 ) -> tuple[int, list[str]]:
     """Scan and write; returns the number of records and what to say of them."""
     from seqray.calibration import ExpectedPrecision
-    from seqray.cli.scan.expected import missed_without_genes
     from seqray.cli.scan.outputs import Sequences, cautions, result_facts, settings_facts, summary
     from seqray.io import Staging
     from seqray.io.sequences import read_sequences
@@ -167,13 +166,12 @@ def _scan(
         result = describe_result(result, expected, species)
         lines = provenance(request.command, model, facts | result_facts(result, options))
         staged.write(result, lines, Sequences(request.input, request.records.duplicates, options))
-        reasons = list(cautions(result, options))
-        if result.from_positions and result.genes is None:
-            reasons.append(missed_without_genes(expected, species))
+        reasons = cautions(result, options, expected)
         findings = [*origin.findings(), *(f"caution: {text}" for text in reasons)]
         if staged.page is not None:
             from seqray.cli.scan.letter_shares import letter_shares
+            from seqray.report.pages import ModelText
 
             shares_of = partial(letter_shares, request, model, result)
-            staged.page.write(result, lines, findings, model.card.name, model.card, shares_of)
+            staged.page.write(result, lines, findings, ModelText.of(model.card), shares_of)
     return records.count, [*(f"seqray: {line}" for line in findings), summary(result, skipped.count)]

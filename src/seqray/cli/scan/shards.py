@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from seqray.cli.common import Origin, Progress, SkipLog, context_fact, letters_in, open_records
 from seqray.cli.scan.command import divide_words
 from seqray.cli.scan.outputs import settings_facts
-from seqray.core import ConfigError, __version__
+from seqray.core import ConfigError, __version__, describe_card
 from seqray.io import Staging
 from seqray.io.sequences import read_sequences
 from seqray.io.tables import describe_alphabet
@@ -99,6 +99,8 @@ def write_share(
             "version": __version__,
             "command": divide_words(request.command)[0],
             "model": [model.card.name, model.sha256],
+            "card": [model.card.summary, *describe_card(model.card)],
+            "findings": list(origin.findings()),
             "alphabet": describe_alphabet(model.alphabet),
             "facts": context_fact(request.model, model) | settings_facts(detector, options),
             "options": {name: getattr(options, name) for name in GATHERED},

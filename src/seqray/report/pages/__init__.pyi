@@ -1,6 +1,7 @@
 from .alignments import AlignmentReport as AlignmentReport, render_alignments as render_alignments
 from .audit import render_audit as render_audit
 from .evaluation import render_evaluation as render_evaluation
+from .explained import ModelText as ModelText
 from .scan import (
     Expected as Expected,
     ScannedContig as ScannedContig,

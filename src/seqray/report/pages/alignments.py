@@ -19,7 +19,15 @@ from seqray.report.pages.alignment_grid import (
     alignment_panel,
     color_key,
 )
-from seqray.report.pages.explained import Report, card_section, checks, facts, ranking, verdict_section
+from seqray.report.pages.explained import (
+    ModelText,
+    Report,
+    card_section,
+    checks,
+    facts,
+    ranking,
+    verdict_section,
+)
 from seqray.report.pages.pair_map import NO_POSITION, pair_map, pair_ranks
 from seqray.report.svg import BAR_DEFINITIONS, line_width
 
@@ -55,7 +63,7 @@ def render_alignments(report: AlignmentReport) -> str:
             "set": ("All alignments together", checks(report.faithfulness, "column")),
             "reading": ("How to read the alignments", reading),
             **alignments,
-            "card": card_section(report.card),
+            "card": card_section(ModelText.of(report.card)),
         },
         report.provenance,
     )

@@ -121,9 +121,23 @@ def _check_row(check: Check) -> list[str]:
     return [check.method, measure, check.against, value, interval, str(check.records)]
 
 
-def card_section(card: Card) -> tuple[str, Markup]:
+@dataclass(frozen=True, slots=True)
+class ModelText:
+    """What a page says of a model: its name, the summary and the lines of its card."""
+
+    name: str
+    summary: str = ""
+    lines: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, card: Card) -> ModelText:
+        """Describe a card."""
+        return cls(card.name, card.summary, describe_card(card))
+
+
+def card_section(model: ModelText) -> tuple[str, Markup]:
     """Show the model card."""
-    return "Model card", templates("explained.html").card(card, describe_card(card))
+    return "Model card", templates("explained.html").card(model)
 
 
 def ranking(scores: Floats, top: int = TOP) -> list[int]:

@@ -9,13 +9,13 @@ import numpy as np
 from markupsafe import Markup
 
 from seqray.annotation import Gene
-from seqray.core import Card, Floats, Intervals
+from seqray.core import Floats, Intervals
 from seqray.core.results import Call
 from seqray.report.html import MISSING, count, document, fixed, number, resource, templates
 from seqray.report.pages.call_cards import CallCard, card_of
 from seqray.report.pages.call_figures import distance_plot, places_table, score_plot
 from seqray.report.pages.call_table import table_data
-from seqray.report.pages.explained import card_section
+from seqray.report.pages.explained import ModelText, card_section
 from seqray.report.svg import DrawnContig, DrawnGene, density, genome_lines
 
 SHOWN = 24  # calls with a map of their own: so many of the best, and so many of the doubtful
@@ -97,9 +97,7 @@ class ScanReport:
     provenance
         Lines that say how the page was made.
     model
-        Name of the model.
-    card
-        Of the model; None if only its name is known.
+        What is known of the model.
     """
 
     title: str
@@ -117,8 +115,7 @@ class ScanReport:
     expected: Sequence[Expected] = ()
     cautions: Sequence[str] = ()
     provenance: Sequence[str]
-    model: str
-    card: Card | None = None
+    model: ModelText
 
 
 def shown_calls(scores: Floats, most: int = SHOWN) -> tuple[list[int], list[int]]:
@@ -165,7 +162,7 @@ def render_scan(report: ScanReport) -> str:
             "where": ("Where the calls lie" if report.genes else "Scores of the calls", _where(report)),
             "expected": ("How many of these calls are right?", words.expected(report)),
             "all": ("All calls", _all_calls(report, named)),
-            "card": ("Model card", words.folded(card_section(report.card)[1]) if report.card else ""),
+            "card": ("Model card", words.folded(card_section(report.model)[1]) if report.model.lines else ""),
         },
         report.provenance,
         notes=report.cautions,
@@ -205,7 +202,7 @@ def _figures(report: ScanReport) -> dict[str, Markup]:
     shown["Precision to expect"] = words.figure(
         report.expected_precision or "not known", report.expected_note, not report.expected_precision
     )
-    shown["Model"] = words.figure(report.model, report.card.summary if report.card else "", True)
+    shown["Model"] = words.figure(report.model.name, report.model.summary, True)
     return shown
 
 

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from seqray.core import Alphabet
 from seqray.core.results import Explanation, HeadFigures, Motif
 from seqray.report.html import document, number, resource, table, templates
-from seqray.report.pages.explained import Report, card_section, checks, facts, verdict_section
+from seqray.report.pages.explained import ModelText, Report, card_section, checks, facts, verdict_section
 from seqray.report.pages.record import Series, record
 from seqray.report.svg import (
     BAR_DEFINITIONS,
@@ -64,7 +64,7 @@ def render_sequences(report: SequenceReport) -> str:
             "verdict": verdict_section(report, "letter"),
             "set": ("All records together", together),
             "records": ("Records", _records(report, groups, series)),
-            "card": card_section(report.card),
+            "card": card_section(ModelText.of(report.card)),
         },
         report.provenance,
         style=logo_style(report.alphabet),
