@@ -243,7 +243,7 @@ class WindowLayer(SequenceLayer):
                 rows = slice(start, min(start + 7, q.shape[2]))
                 near = window(q.shape[2], k.shape[2])[rows]
                 weights = scaled_dot_product(q[:, :, rows], k, v, near)[1]
-                yield WeightBlock(weights, (slice(None), rows), (slice(None), slice(None)), v)
+                yield WeightBlock(weights, None, (slice(None), rows), (slice(None), slice(None)), v)
 
 
 def test_another_kind_of_attention_adds_a_layer_and_a_row_of_the_table(monkeypatch):
@@ -270,3 +270,15 @@ def test_hooks_are_gone_after_an_error():
     with pytest.raises(IndexError):
         trace(net, torch.full((1, 5), 99))
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in net.modules())
+
+
+@pytest.mark.parametrize(("scale", "off"), [(1.0, 1e-5), (300.0, 1e-3)])
+def test_weights_of_any_size_are_those_of_softmax(scale, off):
+    net, (tokens, mask) = network(), batch([40, 25])
+    with torch.no_grad():
+        for block in net.blocks:
+            block.attention.qkv.weight.mul_(scale)  # scores beyond what an exponential holds
+    traced = trace(net, tokens, mask)
+    for layer, expected in zip(traced.layers, explicit(net, tokens, mask), strict=True):
+        found = torch.cat([block.weights for block in layer.blocks()], dim=2)
+        torch.testing.assert_close(found, expected[:, :, : found.shape[2]], atol=off, rtol=0)

@@ -16,9 +16,9 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
-from seqray.models import MultiHeadAttention, WindowedAttention, attention_weights
+from seqray.models import SAFE_SUMS, MultiHeadAttention, WindowedAttention, attention_weights
 
-CHUNK_BYTES = 2 << 20  # of the weights at a time: they stay in the processor's cache
+CHUNK_BYTES = 1 << 20  # of the weights at a time: they stay in the processor's cache
 MIN_QUERIES = 8
 
 Index = tuple[int | slice, slice]
@@ -29,18 +29,26 @@ class WeightBlock(NamedTuple):
 
     Attributes
     ----------
-    weights
-        (n, H, q, k), each row sums to 1; (1, H, q, k) where all n lines share them.
+    terms
+        (n, H, q, k), the weights times the sums; (1, H, q, k) where all n lines share them.
+    sums
+        (n, H, q) of the rows of the terms; None where they are 1.
     queries, keys
         Where the n·q queries and the n·k keys are in `AttentionLayer.lines` of the tokens.
     values
         (n, H, k, E) of the keys; None where the network does not show them.
     """
 
-    weights: Tensor
+    terms: Tensor
+    sums: Tensor | None
     queries: Index
     keys: Index
     values: Tensor | None
+
+    @property
+    def weights(self) -> Tensor:
+        """The weights, of the shape of the terms; each row sums to 1."""
+        return self.terms if self.sums is None else self.terms / self.sums[..., None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,8 +146,13 @@ class LineLayer(AttentionLayer):
         step = max(MIN_QUERIES, CHUNK_BYTES // (4 * k.shape[:3].numel()))
         for start in range(0, q.shape[2], step):
             rows = slice(start, min(start + step, q.shape[2]))
-            weights = attention_weights(q[:, :, rows] @ k.mT, self.attended(rows))
-            yield WeightBlock(weights, (slice(None), rows), (slice(None), slice(None)), v)
+            # No name holds the block, so that the next one takes the same memory, which is in the cache.
+            yield WeightBlock(
+                *_softmax_terms(q[:, :, rows], k, self.attended(rows)),
+                (slice(None), rows),
+                (slice(None), slice(None)),
+                v,
+            )
 
     def weight_gradient(self, slope: Tensor, block: WeightBlock) -> Tensor:
         """By the slopes of the heads."""
@@ -240,6 +253,18 @@ class WindowedLayer(LineLayer):
     def attended(self, rows: slice) -> Tensor:
         key = torch.arange(self.x.shape[1], device=self.x.device)
         return (key[rows, None] - key).abs() <= self.attention.window
+
+
+def _softmax_terms(q: Tensor, k: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Exponentials of the scores and their row sums; the weights where a sum nears the limits of float32."""
+    terms = q @ k.mT
+    if mask is not None:
+        terms.masked_fill_(~mask, float("-inf"))
+    sums = terms.exp_().sum(dim=-1)
+    low, high = (float(value) for value in torch.aminmax(sums))
+    if SAFE_SUMS[0] < low and high < SAFE_SUMS[1]:
+        return terms, sums
+    return attention_weights(q @ k.mT, mask), None
 
 
 def slopes_by_values(slope: Tensor, block: WeightBlock) -> Tensor:

@@ -148,14 +148,17 @@ def _pull_back(relevance: Tensor, layer: AttentionLayer, step: Step, residual: f
         of_keys[block.keys] += reached
         if idle is not None:  # what attends to nothing keeps all of its relevance
             kept_lines[block.queries] += (1 - residual) * asked * idle
+        del block  # before the next one is made
     return kept + (1 - residual) * arrived
 
 
 def _mean_step(block: WeightBlock, asked: Tensor) -> tuple[Tensor, None]:
-    """The mean over heads: one product of the row (n, 1, H q) with the weights as they lie in memory."""
-    n, H, q, k = block.weights.shape
-    row = asked[:, None].expand(n, H, q).reshape(n, 1, H * q) / H
-    return torch.bmm(row, block.weights.reshape(n, H * q, k))[:, 0], None
+    """The mean over heads: one product of a row (n, 1, H q) with the terms as they lie in memory."""
+    n, H, q, k = block.terms.shape
+    row = (asked / H)[:, None].expand(n, H, q)
+    if block.sums is not None:
+        row = row / block.sums
+    return torch.bmm(row.reshape(n, 1, H * q), block.terms.reshape(n, H * q, k))[:, 0], None
 
 
 def _normalized(combine: Combine) -> Step:

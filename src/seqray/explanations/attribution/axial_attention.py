@@ -74,7 +74,7 @@ class AxialLayer(AttentionLayer):
                 lines = slice(start, min(start + step, len(cells)))
                 q, k, v = self.attention.project(cells[lines], self.rotation)
                 weights = scaled_dot_product(q, k, v, mask)[1] if shared is None else shared
-                yield WeightBlock(weights, (b, lines), (b, lines), v)
+                yield WeightBlock(weights, None, (b, lines), (b, lines), v)
 
     def weight_gradient(self, slope: Tensor, block: WeightBlock) -> Tensor:
         """By the slopes of the heads."""

@@ -31,7 +31,7 @@ class BackboneLayer(AttentionLayer):
     def blocks(self) -> Iterator[WeightBlock]:
         """All weights at once."""
         every = (slice(None), slice(None))
-        yield WeightBlock(self.heads.detach().float(), every, every, None)
+        yield WeightBlock(self.heads.detach().float(), None, every, every, None)
 
     def weight_gradient(self, slope: Tensor, block: WeightBlock) -> Tensor:
         """The slope itself."""
