@@ -126,6 +126,7 @@ CONTENTS: dict[str, Callable[[bytes], bytes]] = {
     "JSON": lambda good: b'{"id": ["a"], "sequence": ["ACGT"]}\n',
     "prose": lambda good: "Dear editor,\n\nplease find enclosed \u2013 our data.\n".encode(),
     "twice": lambda good: good + good,
+    "a flipped bit": lambda good: good[:-9] + bytes([good[-9] ^ 4]) + good[-8:],
     "a wrong letter": lambda good: good.replace(b"ACG", b"A!G"),
 }
 
@@ -181,7 +182,10 @@ GOOD_ENOUGH = {
     "twice": {"sequences of a class", "settings", "genes", "calls", "parts", "pretrain input"},
     "JSON": {"figures"},
 }
-ONLY_FOR = {"a wrong letter": {"sequences", "sequences of a class", "labeled table"}}
+ONLY_FOR = {
+    "a wrong letter": {"sequences", "sequences of a class", "labeled table"},
+    "a flipped bit": {"model", "shard"},
+}
 ZERO = (
     "--threshold --prior --coverage --seed --precision --fdr --null-mb --max-ambiguous --shuffles --residual "
 )

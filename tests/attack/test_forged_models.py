@@ -124,6 +124,7 @@ def forgeries(content: bytes, count: int) -> Iterator[tuple[str, bytes]]:
             yield change, sign(forged, card, data) if "__metadata__" in forged else sign(header, forged, data)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")  # which numpy prints
 @pytest.mark.parametrize("count", [50, pytest.param(1000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", ["sequence", "locator", "sequence without torch"])
 def test_a_forged_model_is_used_or_refused_in_one_line(

@@ -97,6 +97,7 @@ def forgeries(shard: Path, count: int) -> Iterator[tuple[str, bytes]]:
         yield name, sign(json.loads(text), arrays | {name: changed})
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")  # which numpy prints
 @pytest.mark.parametrize("count", [60, pytest.param(1500, marks=pytest.mark.long)])
 @pytest.mark.parametrize("scan", ["windows", "locator"])
 def test_a_forged_shard_is_gathered_or_refused_in_one_line(shards, tmp_path, capfd, scan, count, tally):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from attack.test_forged_models import parts, sign
 from seqray.cli.dispatch import main
 from seqray.cli.train_settings import model_name, settings_of, write_config
 from seqray.core import DataConfig, RunConfig, load_run_config, to_mapping
@@ -105,6 +106,35 @@ def test_settings_of_a_shipped_model_are_taken(table, capsys):
     card, other = read_card(path), settings_of("mouse-tata-promoter")
     assert card.training["config"]["optimizer"] == to_mapping(other)["optimizer"]
     assert (card.model.d_model, card.model.stem, card.window) == (16, other.model.stem, 30)
+
+
+def test_a_model_that_says_nothing_of_its_training_has_settings(tiny_model_file):
+    settings = settings_of(str(tiny_model_file))
+    assert (settings.data.window, settings.model.d_model) == (20, 8)  # of the fixture
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (
+            lambda data: data[:-9] + bytes([data[-9] ^ 4]) + data[-8:],
+            "is damaged: its checksum does not match",
+        ),
+        (lambda data: forged(data, {"config": "x"}), "model card: 'training.config' is no mapping"),
+        (lambda data: forged(data, {"config": {"optimizer": {"x": 1}}}), "unknown setting 'optimizer.x'"),
+    ],
+)
+def test_settings_of_a_damaged_model_are_refused(tiny_model_file, tmp_path, table, capsys, damage, message):
+    model = tmp_path / "like.safetensors"
+    model.write_bytes(damage(tiny_model_file.read_bytes()))
+    assert train(table, "m.safetensors", "--like", str(model))[0] == 2
+    assert capsys.readouterr().err.startswith(f"seqray: error: {model}: {message}")
+
+
+def forged(content, training):
+    """The same model with another record of its training, signed anew."""
+    header, card, data = parts(content)
+    return sign(header, card | {"training": training}, data)
 
 
 def test_the_command_line_decides_on_the_alphabet(table, capsys):

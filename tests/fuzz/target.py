@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -99,7 +100,8 @@ def examine(target: Target, data: bytes, path: Path) -> Finding | None:
     """
     before, started = _peak_megabytes(), time.process_time()
     try:
-        with _limited_time(SECONDS):
+        with _limited_time(SECONDS), warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)  # of numpy, on standard error
             path.write_bytes(target.build(data))
             target.read(path)
     except SeqrayError as error:

@@ -24,6 +24,7 @@ from seqray.core import (
 
 _LONGEST_WORD = 8
 _CHUNK = 8192  # sequences at once: their k-mer tables take a few MB
+_LEAST = 1e-30  # of a variance: a mean that is rounded may be 1, of sequences of one letter
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,7 @@ class KmerProfile:
         """Distance per sequence: (N, letters**k) counts -> (N,); infinite without a complete k-mer."""
         n = counts.sum(axis=1, keepdims=True)
         n_safe = np.maximum(n, 1)
-        variance = self.spread + self.mean * (1 - self.mean) / n_safe
+        variance = np.maximum(self.spread + self.mean * (1 - self.mean) / n_safe, _LEAST)
         squared = ((counts / n_safe - self.mean) ** 2 / variance).mean(axis=1)
         return np.where(n[:, 0] > 0, squared, np.inf)
 
@@ -211,6 +212,8 @@ class Domain:
             for p in profiles:
                 if not 1 <= p.k <= _LONGEST_WORD or not p.mean.shape == p.spread.shape == (letters**p.k,):
                     raise ValueError("a word table of the wrong size")
+                if not all((shares >= 0).all() and (shares <= 1).all() for shares in (p.mean, p.spread)):
+                    raise ValueError("shares of words that no sequences have")
             chain = MarkovProfile.from_mapping(mapping["chain"], letters) if "chain" in mapping else None
             signature = Signature.from_mapping(mapping["signature"]) if "signature" in mapping else None
         return cls(mapping["alphabet"], shortest, longest, profiles, chain, signature)

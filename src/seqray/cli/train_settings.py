@@ -73,7 +73,11 @@ def settings_of(model: str) -> RunConfig:
     from seqray.modelfile import locate_model, read_card
 
     card = read_card(locate_model(model))
-    return from_mapping(RunConfig, {**card.training.get("config", {}), "model": to_mapping(card.model)})
+    known = {"data": {"window": card.window}, **card.training.get("config", {})}
+    try:
+        return from_mapping(RunConfig, {**known, "model": to_mapping(card.model)})
+    except ConfigError as error:
+        raise ConfigError(error.what, where=model, remedy=error.remedy) from None
 
 
 def read_examples(files: LabeledFiles, config: RunConfig) -> Sequence[Example]:

@@ -127,6 +127,7 @@ class Card:
             _require(self.format >= 2, "isotonic", "needs format 2")
         for name in ("threshold", "prevalence", "ece"):
             _require(0 <= getattr(self, name) <= 1, name, "is outside 0 to 1")
+        _require(isinstance(self.training.get("config", {}), Mapping), "training.config", "is no mapping")
         _check_locator(self.locator)
 
     @property

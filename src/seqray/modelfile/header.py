@@ -144,11 +144,13 @@ def _check_layout(tensors: Mapping[str, Any], available: int, where: str) -> Non
 
 
 def read_card(path: str | Path) -> Card:
-    """Read the card of a model file, without its tensors and without torch.
+    """Read the card of a model file, without torch.
 
-    Raises ModelFileError as `read_header`.
+    Raises ModelFileError as `read_header`, and where the checksum of the file does not match.
     """
-    return read_header(path).card
+    header = read_header(path)
+    read_content(header, path)
+    return header.card
 
 
 def read_content(header: Header, path: str | Path) -> bytes:

@@ -122,6 +122,11 @@ def test_protein_is_judged_by_its_letters():
         lambda m: m["chain"].pop("limit"),
         lambda m: m["chain"]["log_p"].pop(),
         lambda m: m["chain"].update(order=0, log_p=[-1, -1, -1, -1]),
+        lambda m: m["chain"].update(within=1e308),
+        lambda m: m["chain"]["log_p"].__setitem__(0, math.nan),
+        lambda m: m["words"][1]["mean"].__setitem__(0, -0.1),
+        lambda m: m["words"][1]["mean"].__setitem__(0, 1.5),
+        lambda m: m["words"][0]["spread"].__setitem__(0, math.nan),
     ],
 )
 def test_a_damaged_domain_is_refused(domain, damage):
@@ -129,6 +134,20 @@ def test_a_damaged_domain_is_refused(domain, damage):
     damage(mapping)
     with pytest.raises(ModelFileError, match="'domain' can't be read"):
         Domain.from_mapping(mapping)
+
+
+def test_a_word_that_is_all_of_training_divides_nothing_by_zero(domain):
+    """A share of 1, as rounding makes of 2 million letters but one, has no variance."""
+    mapping = json.loads(json.dumps(domain.to_mapping()))
+    mapping["words"][0] |= {"mean": [1, 0, 0, 0], "spread": [0, 0, 0, 0], "limit": 5}
+    del mapping["words"][1], mapping["chain"]
+    with np.errstate(all="raise"):
+        assert Domain.from_mapping(mapping).outlying(
+            [DNA.encode("A" * 30), DNA.encode("C" * 30)]
+        ).tolist() == [
+            False,
+            True,
+        ]
 
 
 # --- the Markov chain -----------------------------------------------------------------------------

@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
-from Bio import BiopythonParserWarning
+from Bio import BiopythonParserWarning, SeqIO
 from Bio.GenBank.Scanner import GenBankScanner
 from Bio.Seq import UndefinedSequenceError
 from Bio.SeqRecord import SeqRecord
@@ -27,43 +27,62 @@ def split_genbank(handle: io.BufferedReader, where: str) -> Iterator[RawRecord]:
     other = detect_format(handle.peek(1))
     if other not in ("", GENBANK):
         raise InputError(f"is {other}, not GenBank", where=where)
-    lines = _Lines(handle)
-    count = 0
-    # The scanner instead of SeqIO, because it can leave out the features: four times as fast.
-    records = parse_genbank(lambda: iter(GenBankScanner().parse_records(lines, do_features=False)), where)
-    for count, record in enumerate(records, start=1):  # noqa: B007
+    for record in parse_genbank(handle, where, features=False):
         circular = record.annotations.get("topology") == "circular"
         identifier = record.id or record.name
         yield RawRecord(identifier, _letters(record), record.description, circular, "no sequence in the file")
+
+
+class _Lines(io.TextIOWrapper):
+    """Text lines for the parser, which skips what lies between records: also one without its first line.
+
+    Counts the lines that begin a record, and raises `InputError` for text after the end of one.
+    """
+
+    def __init__(self, handle: BinaryIO, where: str) -> None:
+        super().__init__(handle, encoding="utf-8", errors="replace")
+        self.loci, self._where, self._ended = 0, where, False
+
+    def readline(self, *size: Any) -> str:
+        line = super().readline(*size)
+        if line.startswith("LOCUS"):
+            self.loci, self._ended = self.loci + 1, False
+        elif self._ended and line.strip():
+            what = f"text after the end of GenBank record {self.loci}, where a line LOCUS must follow"
+            raise InputError(f"{what} ({line.strip()[:40]!r})", where=self._where)
+        self._ended |= line.startswith("//")
+        return line
+
+
+def parse_genbank(handle: BinaryIO, where: str, *, features: bool) -> Iterator[SeqRecord]:
+    """Yield the records of an open file, as Biopython reads them.
+
+    Raises `InputError` for a file that is cut off or can't be parsed, and for a record without a first line.
+
+    Parameters
+    ----------
+    handle, where
+        Of bytes, and its name for errors.
+    features
+        Whether to read the features, too, which takes four times as long.
+    """
+    lines, count = _Lines(handle, where), 0
+
+    def parse() -> Iterator[SeqRecord]:
+        if features:
+            return SeqIO.parse(lines, "genbank")
+        return iter(GenBankScanner().parse_records(lines, do_features=False))
+
+    for count, record in enumerate(_parsed(parse, where), start=1):  # noqa: B007
+        yield record
     if count < lines.loci:  # Biopython skips a LOCUS line that it can't read, with its record
         raise InputError(f"{lines.loci - count} of {lines.loci} LOCUS lines can't be parsed", where=where)
 
 
-class _Lines(io.TextIOWrapper):
-    """Text lines for the parser; counts those that begin a record."""
+def _parsed(parse: Callable[[], Iterator[SeqRecord]], where: str) -> Iterator[SeqRecord]:
+    """Yield the records of a parser, which is opened here, for it may already read.
 
-    def __init__(self, handle: io.BufferedReader) -> None:
-        super().__init__(handle, encoding="utf-8", errors="replace")
-        self.loci = 0
-
-    def readline(self, *size: Any) -> str:
-        line = super().readline(*size)
-        self.loci += line.startswith("LOCUS")
-        return line
-
-
-def parse_genbank(parse: Callable[[], Iterator[SeqRecord]], where: str) -> Iterator[SeqRecord]:
-    """Yield the records of a parser of Biopython.
-
-    Raises `InputError` for a file that is cut off or can't be parsed. Of a damaged file the parser raises
-    errors of any type, and of one that is cut off it only warns.
-
-    Parameters
-    ----------
-    parse
-        Opens the parser, which may already read.
-    where
-        Name of the file, for errors.
+    Of a damaged file the parser raises errors of any type, and of one that is cut off it only warns.
     """
     records = None
     while True:

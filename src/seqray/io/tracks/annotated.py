@@ -6,16 +6,13 @@ together, in which order they are read, and what the file says of them.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 from urllib.parse import unquote
 
-from Bio import SeqIO
 from Bio.SeqFeature import AfterPosition, BeforePosition, SeqFeature, SimpleLocation
-from Bio.SeqRecord import SeqRecord
 
 from seqray.core import InputError
 from seqray.io.files import open_input
@@ -121,7 +118,7 @@ def _read_genbank(handle: BinaryIO, name: str, wanted: Callable[[str], bool]) ->
     features: list[AnnotatedFeature] = []
     lengths: dict[str, int] = {}
     circular: set[str] = set()
-    for record in genbank_records(handle, name):
+    for record in parse_genbank(handle, name, features=True):
         contig = record.id or record.name
         lengths[contig] = len(record)
         if record.annotations.get("topology") == "circular":
@@ -129,15 +126,6 @@ def _read_genbank(handle: BinaryIO, name: str, wanted: Callable[[str], bool]) ->
         read = (_from_genbank(one, contig, name) for one in record.features if wanted(one.type))
         features += [feature for feature in read if feature.parts]
     return AnnotatedFile(GENBANK, features, lengths, frozenset(circular))
-
-
-def genbank_records(handle: BinaryIO, name: str) -> Iterator[SeqRecord]:
-    """Records of an open GenBank file, with their features.
-
-    Raises `InputError` for a file that is cut off or can't be parsed.
-    """
-    text = io.TextIOWrapper(handle, encoding="utf-8", errors="replace")
-    return parse_genbank(lambda: SeqIO.parse(text, "genbank"), name)
 
 
 def _from_genbank(feature: SeqFeature, contig: str, name: str) -> AnnotatedFeature:

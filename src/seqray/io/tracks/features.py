@@ -12,9 +12,8 @@ from Bio.SeqFeature import SeqFeature
 from seqray.core import InputError
 from seqray.io.files import open_input
 from seqray.io.pipes import display_name
-from seqray.io.sequences import GENBANK, GFF, detect_format
+from seqray.io.sequences import GENBANK, GFF, detect_format, parse_genbank
 from seqray.io.tables import parse_rows
-from seqray.io.tracks.annotated import genbank_records
 from seqray.io.tracks.bed import parse_bed
 from seqray.io.tracks.gff3 import parse_gff3_features
 from seqray.io.tracks.lines import Feature, data_lines, parse_position, parse_strand
@@ -79,7 +78,7 @@ def first_line(data: bytes) -> str:
 
 def _parse_genbank(data: bytes, name: str) -> Iterator[Feature]:
     """Features of GenBank; the kind of a ``regulatory`` one is its class (``promoter``)."""
-    for record in genbank_records(io.BytesIO(data), name):
+    for record in parse_genbank(io.BytesIO(data), name, features=True):
         for feature in record.features:
             yield from _parts(feature, str(record.id))
 

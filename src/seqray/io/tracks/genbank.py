@@ -19,9 +19,9 @@ from seqray.core import DNA, __version__, format_number
 from seqray.core.results import Box, Call, CallContext
 from seqray.io.files import encode_text, open_input, open_output
 from seqray.io.pipes import display_name
-from seqray.io.sequences import GENBANK, Duplicates, UniqueIds, detect_format, read_fasta
+from seqray.io.sequences import GENBANK, Duplicates, UniqueIds, detect_format, parse_genbank, read_fasta
 from seqray.io.tables import one_line
-from seqray.io.tracks.annotated import AnnotatedFeature, genbank_records
+from seqray.io.tracks.annotated import AnnotatedFeature
 from seqray.io.tracks.calls import call_ids
 
 # Classes of a model that are a controlled term for /regulatory_class of the feature table of INSDC; features
@@ -91,7 +91,7 @@ def _records(source: str | Path, duplicates: Duplicates) -> Iterator[tuple[str, 
     with open_input(source) as handle:
         if detect_format(handle.peek(1)) == GENBANK:
             ids = UniqueIds(duplicates, where)
-            for record in genbank_records(handle, where):
+            for record in parse_genbank(handle, where, features=True):
                 record.annotations.setdefault("molecule_type", "DNA")
                 record.features = [feature for feature in record.features if feature.location is not None]
                 yield ids.resolve(record.id or record.name), record

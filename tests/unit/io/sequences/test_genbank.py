@@ -125,6 +125,22 @@ def test_record_whose_first_line_is_damaged_is_not_lost_in_silence(make):
     assert error_of(make(genbank(PLASMID) + damaged)) == "x.gb: 1 of 2 LOCUS lines can't be parsed"
 
 
+def test_a_record_without_a_first_line_is_not_lost_in_silence(make):
+    text = genbank(PLASMID) + b"\n" + genbank(PIECE).replace(b"LOCUS", b"LOCSU")
+    assert error_of(make(text)).startswith("x.gb: text after the end of GenBank record 1, where a line LOCUS")
+    assert [one.id for one in read_genbank(make(b"GBBCT1.SEQ\n\n" + genbank(PLASMID) + b"\n\n"))] == [
+        "TEST1.2"
+    ]
+
+
+@pytest.mark.parametrize("read", [read_features, lambda path: read_annotated(path, bool)])
+@pytest.mark.parametrize("first", [b"LOCSU       ", b"LOCUS "])
+def test_features_of_a_damaged_record_are_not_lost_in_silence(make, read, first):
+    path = make(genbank(PLASMID) + genbank(PIECE).replace(b"LOCUS       ", first))
+    with pytest.raises(InputError, match="LOCUS"):
+        read(path)
+
+
 def damages(data: bytes):
     text = data.decode()
     yield text.replace("FEATURES", "  AUTHORS   Somebody\nFEATURES")  # of no reference
