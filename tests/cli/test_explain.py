@@ -188,6 +188,48 @@ def test_calls_are_explained_in_their_place(explain, genome, tiny_model, tmp_pat
     assert crossing == [*range(9, -1, -1), *range(89, 79, -1)]
 
 
+def test_what_the_scan_states_of_its_calls_is_repeated(explain, genome, tiny_model, tmp_path):
+    fasta, calls = genome
+    stated = [
+        "# seqray 0",
+        f"# model: tiny sha256:{tiny_model.sha256}",
+        "# threshold: 0.7, as asked",
+        "# calls: 3, 33333 per Mb",
+        "# expected false calls: 2 per Mb <i>",
+    ]
+    words = ["--no-check", "--shuffles", 0, "--html", tmp_path / "page.html"]
+    head, *rows = calls.read_text().splitlines()
+    calls.write_text("\n".join([head, *stated, *rows, "# threshold: 0.1, below the calls"]))
+    status, out, err = explain(fasta, "--calls", calls, *words)
+    assert status == 0
+    assert "# scan threshold: 0.7, as asked\n# scan expected false calls: 2 per Mb <i>\n" in out
+    assert (
+        "another question; c.gff3 states threshold: 0.7, as asked; expected false calls: 2 per Mb <i>\n"
+        in err
+    )
+    page = (tmp_path / "page.html").read_text()
+    assert page.index("<dt>Threshold<dd>0.7, as asked") < page.index("<section id=verdict ")
+    assert "<dt>Expected false calls<dd>2 per Mb &lt;i&gt;" in page
+
+    calls.write_text("\n".join([head, "# model: other sha256:0", "# threshold: 0.7", *rows]))
+    _, out, err = explain(fasta, "--calls", calls, *words)
+    missing = "c.gff3 does not state the precision or the false calls to expect"
+    assert f"caution: {missing}, so it is not known how many of the calls are right" in err
+    assert "caution: c.gff3 has the calls of another model or version: other" in err
+    assert "# scan lacks: the precision or the false calls to expect\n" in out
+    assert missing in (tmp_path / "page.html").read_text()
+
+
+def test_records_that_are_no_calls_have_no_statement_of_a_scan(explain, genome, tmp_path):
+    (tmp_path / "one.fa").write_text(f">one\n{GENOME[:20]}\n")
+    _, out, err = explain(
+        tmp_path / "one.fa", "--no-check", "--shuffles", 0, "--html", tmp_path / "page.html"
+    )
+    assert "# scan" not in out
+    assert "another question" not in err
+    assert "Are these calls right?" not in (tmp_path / "page.html").read_text()
+
+
 def test_a_file_without_calls_is_told_or_gives_an_empty_output(explain, genome, tmp_path):
     (tmp_path / "none.gff3").write_text("##gff-version 3\nchr\tx\tgene\t1\t20\t.\t+\t.\tID=g\n")
     words = [genome[0], "--calls", tmp_path / "none.gff3"]

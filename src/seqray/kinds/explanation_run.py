@@ -164,6 +164,10 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
     @abstractmethod
     def _check(self, records: Iterable[Record]) -> Faithfulness: ...
 
+    def remarks(self) -> list[str]:
+        """What to tell the user beside the verdicts on rankings."""
+        return []
+
     def _write_others(self, staged: Mapping[str, Path], provenance: Sequence[str]) -> None:
         """Write the files that only this kind has."""
 

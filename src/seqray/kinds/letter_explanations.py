@@ -13,7 +13,7 @@ from seqray.core.results import Call, Explanation, Faithfulness, HeadFigures, Mo
 from seqray.explanations import ExplainOptions
 from seqray.explanations.attribution import METHODS
 from seqray.io.tables import EXPLANATION_COLUMNS, explanation_rows
-from seqray.io.tracks import ScoreTrack, read_gff3_calls
+from seqray.io.tracks import EXPECTED, ScoreTrack, read_gff3_calls, read_scan_statement
 from seqray.kinds.explanation_files import ExplanationRequest
 from seqray.kinds.explanation_run import ExplanationRun, Record, Rows
 from seqray.modelfile import TrainedModel
@@ -37,6 +37,10 @@ class LetterRun(ExplanationRun[Record, Explanation, ExplainOptions]):
             **{name: value for name, value in chosen.items() if value is not None},
         )
         super().__init__(model, request, options)
+        self._scan = read_scan_statement(request.calls) if request.calls else None
+        if self._scan is not None and not self._scan.made_by(model.sha256):
+            made_by = self._scan.facts["model"].split(" ")[0]
+            self.cautions.append(f"{self._scan.file} has the calls of another model or version: {made_by}")
         self._tracks = {method: ScoreTrack() for method in options.methods} if files.track else {}
         self._for_motifs: list[Explanation] = []
 
@@ -50,9 +54,22 @@ class LetterRun(ExplanationRun[Record, Explanation, ExplainOptions]):
         if copies := self.options.shuffles:
             facts["p"] = f"share of letters in {copies} shuffled copies of the record that score as high"
             facts["q"] = "p after Benjamini and Hochberg over the positions of the record"
-        if self.request.calls:
-            facts["calls"] = Path(self.request.calls).name
+        if self._scan is not None:
+            facts["calls"] = self._scan.file
+            facts |= {f"scan {key}": text for key, text in self._scan.facts.items()}
+            if self._scan.lacks:
+                facts["scan lacks"] = ", ".join(self._scan.lacks)
         return facts
+
+    def remarks(self) -> list[str]:
+        if self._scan is None:
+            return []
+        if self._scan.lacks:
+            unknown = f"{self._scan.file} does not state {' and '.join(self._scan.lacks)}"
+            return [f"caution: {unknown}, so it is not known how many of the calls are right"]
+        judged = ("threshold", *EXPECTED)
+        stated = "; ".join(f"{key}: {self._scan.facts[key]}" for key in judged if key in self._scan.facts)
+        return [f"whether the calls are right is another question; {self._scan.file} states {stated}"]
 
     def _read_calls(self, path: str) -> list[Call]:
         calls = read_gff3_calls(path)
@@ -140,5 +157,6 @@ class LetterRun(ExplanationRun[Record, Explanation, ExplainOptions]):
                 heads=self._head_figures,
                 motifs=self._motifs,
                 omitted=self._omitted,
+                scan=self._scan,
             )
         )

@@ -42,6 +42,7 @@ def run(request: ExplainRequest) -> Outcome:
         raise ConfigError("a track requires unique ids", remedy="use --duplicates rename")
     outputs = [*asked.files.paths(), options.skipped]
     check_files(request.input, outputs, beside=(request.model.model, asked.calls, request.genes.genes))
+    keep_pipes(asked.calls)  # read for what the scan states, and for its calls
     model = open_model(
         request.model, request.computing, alignments=True, locators=True, verbose=request.verbose
     )
@@ -75,7 +76,7 @@ def _explain(request: ExplainRequest, asked: ExplanationRequest, model: TrainedM
         with Progress("check", "records", len(work.sample()), quiet=request.quiet) as progress:
             faithfulness = work.check(progress.watch)
         work.write(staged, lines, faithfulness)
-    request.note(*(faithfulness.verdicts.values() if faithfulness else ()))
+    request.note(*(faithfulness.verdicts.values() if faithfulness else ()), *work.remarks())
     return records.count, f"{work.count} records, {skipped.count} skipped"
 
 

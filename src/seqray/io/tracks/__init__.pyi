@@ -19,3 +19,8 @@ from .gff3 import read_gff3_calls as read_gff3_calls, write_gff3 as write_gff3
 from .lines import Feature as Feature
 from .scores import TrackWriter as TrackWriter, track_paths as track_paths
 from .sites import Site as Site, read_sites as read_sites
+from .statement import (
+    EXPECTED as EXPECTED,
+    ScanStatement as ScanStatement,
+    read_scan_statement as read_scan_statement,
+)

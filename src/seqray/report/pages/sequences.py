@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from seqray.core import Alphabet
 from seqray.core.results import Explanation, HeadFigures, Motif
+from seqray.io.tracks import ScanStatement
 from seqray.report.html import document, number, resource, table, templates
 from seqray.report.pages.explained import ModelText, Report, card_section, checks, facts, verdict_section
 from seqray.report.pages.record import Series, record
@@ -42,6 +43,8 @@ class SequenceReport(Report):
         Index of the transcription start in each record; None if unknown.
     heads, motifs
         Of all records together; empty where not computed.
+    scan
+        What the scan states of its calls; None if no calls are explained.
     """
 
     explanations: Sequence[Explanation]
@@ -49,6 +52,7 @@ class SequenceReport(Report):
     site: int | None
     heads: Sequence[HeadFigures] = ()
     motifs: Sequence[Motif] = ()
+    scan: ScanStatement | None = None
 
 
 def render_sequences(report: SequenceReport) -> str:
@@ -61,6 +65,7 @@ def render_sequences(report: SequenceReport) -> str:
         report.title,
         facts(report, len(groups), "record", (e.target for e in shown), (e.method for e in shown)),
         {
+            "scan": ("Are these calls right?", templates("sequences.html").calls(report.scan)),
             "verdict": verdict_section(report, "letter"),
             "set": ("All records together", together),
             "records": ("Records", _records(report, groups, series)),
