@@ -45,8 +45,12 @@ class KmerProfile:
     limit: float
 
     @classmethod
-    def fit(cls, stack: CodeStack, labels: np.ndarray, k: int, letters: int, quantile: float) -> KmerProfile:
+    def fit(
+        cls, stack: CodeStack, labels: np.ndarray, k: int, letters: int, quantile: float
+    ) -> KmerProfile | None:
         """Measure frequencies and spread over all sequences, and the limit of the widest class.
+
+        Returns None if no sequence holds a word of k unambiguous letters.
 
         Parameters
         ----------
@@ -59,7 +63,7 @@ class KmerProfile:
         whole = counts.sum(axis=1) > 0
         counts, labels = counts[whole], labels[whole]
         if not len(counts):
-            raise InputError(f"no training sequence holds a word of {k} unambiguous letters")
+            return None
         n = counts.sum(axis=1, keepdims=True)
         frequencies = counts / n
         mean = (counts.sum(axis=0) + 1) / (counts.sum() + counts.shape[1])  # no word is impossible
@@ -133,7 +137,10 @@ class Domain:
         letters = len(alphabet.letters)
         sizes = (1,) if alphabet.name == "protein" else (1, 3)  # 8,000 protein 3-mers would never fill
         classes = np.zeros(len(stack)) if labels is None else np.asarray(labels)
-        profiles = tuple(KmerProfile.fit(stack, classes, k, letters, quantile) for k in sizes)
+        fitted = (KmerProfile.fit(stack, classes, k, letters, quantile) for k in sizes)
+        profiles = tuple(profile for profile in fitted if profile is not None)
+        if not profiles:
+            raise InputError("no training sequence holds an unambiguous letter")
         chain = MarkovProfile.fit(stack, classes, alphabet, quantile) if alphabet.is_nucleotide else None
         signature = None
         if alphabet.is_nucleotide and contexts is not None:

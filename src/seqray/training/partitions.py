@@ -182,7 +182,7 @@ def _check_names(names: Sequence[str]) -> None:
 
 
 def check_lengths(data: Sequence[Example], config: RunConfig) -> None:
-    """Refuse sequences that don't fit the window, its flanks or the tokenizer.
+    """Refuse sequences that don't fit the window, its flanks or the tokenizer, and those without a letter.
 
     Alignments fit always: `seqray.core.msa.fit` cuts them to the window.
     """
@@ -190,6 +190,9 @@ def check_lengths(data: Sequence[Example], config: RunConfig) -> None:
     if not sequences:
         return
     window, flank, rule = config.data.window, config.data.flank, config.data.truncate
+    plain = set(ALPHABETS[config.model.alphabet].letters)
+    if all(plain.isdisjoint(example.sequence) for example in sequences):
+        raise InputError("no training sequence holds an unambiguous letter")
     tokenizer = build_tokenizer(config.model)
     if not flank and rule == "none":
         _refuse_longer(sequences, config.data)

@@ -24,6 +24,12 @@ def test_data_without_letters_are_refused(sequences):
         Domain.fit(sequences, DNA)
 
 
+def test_sequences_shorter_than_a_word_are_described_by_their_letters():
+    domain = Domain.fit([DNA.encode(letters) for letters in ("A", "AC", "C", "CA")], DNA)
+    assert [profile.k for profile in domain.profiles] == [1]
+    assert Domain.from_mapping(domain.to_mapping()).flags(DNA.encode("GG")) == ("out-of-domain",)
+
+
 def windows_like_a_genome(n, length, seed):
     """Codes of windows whose GC content varies between windows, as in a genome."""
     rng = np.random.default_rng(seed)

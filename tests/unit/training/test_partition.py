@@ -159,6 +159,7 @@ def test_what_cannot_be_trained_on_is_refused(motif_task, make_config):
             "record 'long': holds 41 letters, more than 'data.window' (40), and so do 2 others",
         ),
         ([*data, example("", id="none")], "record 'none': holds no letters"),
+        ([replace(e, sequence="N" * 40) for e in data], "no training sequence holds an unambiguous letter"),
         ([replace(e, group="one") for e in data], "the validation part holds no example of class"),
         (
             [replace(e, split="validation" if e.label == "promoter" else "train") for e in data],

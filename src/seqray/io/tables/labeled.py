@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from seqray.core import Alphabet, InputError, LabeledSequence
+from seqray.core import Alphabet, InputError, LabeledSequence, class_name_fault
 from seqray.io.files import encode_text, open_output
 from seqray.io.sequences import OnLetters, OnSkip, read_fasta
 from seqray.io.tables.delimited import read_rows
@@ -22,10 +22,12 @@ SPLITS = ("train", "validation", "test")
 def check_label(row: Mapping[str, str], where: str) -> str | None:
     """Return the split of a labeled row, or None.
 
-    Raises `InputError` for an empty label and an unknown split.
+    Raises `InputError` for an empty label, one that can't name a class, and an unknown split.
     """
     if not row["label"]:
         raise InputError("has no label", where=where)
+    if fault := class_name_fault(row["label"]):
+        raise InputError(f"has the label {row['label']!r}, which {fault}", where=where, remedy="rename it")
     split = row.get("split") or None
     if split not in (None, *SPLITS):
         raise InputError(

@@ -111,6 +111,8 @@ def test_empty_cells_of_optional_columns_are_none(tmp_path):
         (b"sequence,label\nA,\n", "t.csv: line 2: has no label"),
         (b"# c\nsequence,label\n,x\n", "t.csv: line 3: has no sequence"),
         (b"sequence,label\nACGTACGJ,x\n", "t.csv: line 2: unknown letter 'J' at position 8"),
+        (b"sequence,label\nA,x\nC,#x\n", "line 3: has the label '#x', which begins with #"),
+        (b"sequence\tlabel\nA\t\x1b[31mx\n", r"line 2: has the label '\x1b[31mx', which holds"),
         (b"sequence,label,split\nA,x,dev\n", "line 2: has the split 'dev'; use train, validation, test"),
         (b"sequence,label\nA,\0\n", "t.csv: NUL byte at byte 18, so binary or damaged"),
         (b"sequence,label\nA,\xff\xfe\n", "t.csv: is not text in UTF-8"),
