@@ -14,6 +14,8 @@ import torch
 from seqray.cli.dispatch import main
 from seqray.cli.explain.arguments import METHODS as OFFERED
 from seqray.core.alphabet import DNA, reverse_complement
+from seqray.core.card import Card
+from seqray.core.model_config import ModelConfig
 from seqray.core.numbers import format_number
 from seqray.core.records import SequenceRecord
 from seqray.core.results.explanation import Explanation, Place
@@ -23,6 +25,8 @@ from seqray.explanations.attribution.methods import METHODS
 from seqray.io.tables.explanations import CHECK_COLUMNS, EXPLANATION_COLUMNS, HEAD_COLUMNS, ranks
 from seqray.io.tracks.explanation_scores import ScoreTrack
 from seqray.io.tracks.gff3 import write_gff3
+from seqray.modelfile import save_model
+from seqray.models.build import build_model
 
 RNG = np.random.default_rng(4)
 RECORDS = [SequenceRecord(f"r{i}", "".join(RNG.choice(list("ACGT"), 20 - i % 4))) for i in range(12)]
@@ -332,3 +336,17 @@ def test_standard_input_and_a_closed_pipe(source, tiny_model_file):
 
 def test_quiet_says_nothing(explain, source):
     assert explain(source, "--quiet", "--shuffles", 0, "--top", 1)[2] == ""
+
+
+def test_a_composition_is_named_as_what_rollout_does_not_show(source, tmp_path, capfd):
+    config = ModelConfig(d_model=8, heads=2, layers=1, max_length=20, composition=("whole",))
+    card = Card(
+        name="composed", classes=("promoter", "background"), positive="promoter", window=20, model=config
+    )
+    save_model(tmp_path / "m.safetensors", (build_model(config).eval(),), card)
+    words = ["explain", str(source), "--model", str(tmp_path / "m.safetensors"), "--shuffles", "0"]
+    assert main([*words, "--method", "rollout", "--method", "ism"]) == 0
+    caution = "caution: model 'composed' reads the composition of the sequence beside its attention"
+    assert f"{caution}, and rollout can't show that part; ism and occlusion do" in capfd.readouterr().err
+    assert main([*words, "--method", "ism"]) == 0
+    assert "caution" not in capfd.readouterr().err

@@ -36,6 +36,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     },
     "pooled": {"pooling": ("cls", "mean", "max")},
     "stem, pooled ends": {"stem": STEM, "ends": 7, "pooling": ("mean", "ends")},
+    "composition": {"composition": ("whole", "ends", "pairs")},
     "stem, rotary, relu": {"stem": STEM, "positions": "rotary", "activation": "relu"},
 }
 

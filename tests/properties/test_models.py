@@ -29,6 +29,7 @@ configs = st.builds(
     positions=positions,
     position_gain=st.sampled_from(["none", "shared"]),
     position_matrix=st.sampled_from(["none", "shared"]),
+    composition=st.sampled_from([(), ("whole", "ends", "pairs")]),
     activation=st.sampled_from(["relu", "gelu"]),
     max_length=st.just(LONGEST),
     stem=stems,

@@ -1,6 +1,7 @@
 """What everything else speaks of: letters, records, settings, errors, results. No files, no networks.
 
 - `alphabet`, `column_codes`, `arrays`, `kmers`, `shuffle`: letters and what is computed from letters alone
+- `composition`: what a network counts in a sequence as its composition
 - `truncation`: which letters are read of a sequence that is too long
 - `peaks`: local maxima of a profile, and which of two neighbors is kept
 - `records`, `intervals`: sequences, alignments, and regions on them

@@ -34,6 +34,14 @@ from .column_codes import (
     gap_code as gap_code,
     missing_code as missing_code,
 )
+from .composition import (
+    COMPOSITION_ENDS as COMPOSITION_ENDS,
+    COMPOSITION_GAPS as COMPOSITION_GAPS,
+    END_FACTORS as END_FACTORS,
+    PAIR_FACTOR as PAIR_FACTOR,
+    WHOLE_FACTOR as WHOLE_FACTOR,
+    composition_size as composition_size,
+)
 from .errors import (
     ConfigError as ConfigError,
     InputError as InputError,

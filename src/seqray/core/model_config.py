@@ -201,6 +201,10 @@ class ModelConfig:
         What the head reads, side by side: the final state of CLS (``cls``), the mean (``mean``) and the
         largest value of each channel (``max``) over all letters' tokens, and the means over the tokens of the
         first and of the last ``ends`` letters (``ends``). More than CLS suits long sequences.
+    composition
+        Shares of letters that a linear map adds to the vector of CLS before the blocks: of the ``whole``
+        sequence, of its first and last 15, 30 and 60 letters (``ends``), and of pairs of letters 1, 2 and 3
+        apart (``pairs``). For small sets of long sequences. The head must read CLS. Not with k-mers.
     helices
         Of ``alignment``, RNA or DNA: whether the network gets the pairing of columns as input, see
         `seqray.models.helices`.
@@ -239,6 +243,7 @@ class ModelConfig:
     words: int = 0
     pooling: tuple[Literal["cls", "mean", "max", "ends"], ...] = ("cls",)
     helices: bool = False
+    composition: tuple[Literal["whole", "ends", "pairs"], ...] = ()
     backbone: BackboneConfig | None = None
     locator: LocatorConfig | None = None
 
@@ -286,6 +291,7 @@ class ModelConfig:
             "model.words",
             "requires the character tokenizer",
         )
+        self._check_composition()
         require(all(self.contexts), "model.contexts", "are names, none of them empty")
         require(len(set(self.contexts)) == len(self.contexts), "model.contexts", "repeats a name")
         fewest = 1 if self.kind == "locator" else 2
@@ -332,6 +338,16 @@ class ModelConfig:
                 "must divide 'model.d_model' by their number",
             )
 
+    def _check_composition(self) -> None:
+        parts = self.composition
+        require(len(set(parts)) == len(parts), "model.composition", "names each part once")
+        require(
+            not parts or self.tokenizer == "character",
+            "model.composition",
+            "requires the character tokenizer",
+        )
+        require(not parts or "cls" in self.pooling, "model.composition", "requires 'cls' in 'model.pooling'")
+
     def _check_backbone(self) -> None:
         settled = [f.name for f in dataclasses.fields(self) if f.name not in BACKBONE_SETTINGS]
         _refuse_set(self, "model", settled, "is settled by the backbone; leave it out")
@@ -351,5 +367,6 @@ class ModelConfig:
         require(self.stem is None or self.stem.stride == 1, "model.stem.stride", f"above 1 {why}")
         require(not self.contexts, "model.contexts", why)
         require(self.pooling == ("cls",), "model.pooling", f"of more than CLS {why}")
+        require(not self.composition, "model.composition", why)
         require(self.position_gain == "none", "model.position_gain", why)
         require(self.position_matrix == "none", "model.position_matrix", why)

@@ -21,6 +21,8 @@ from seqray.modelfile import TrainedModel
 Record = TypeVar("Record", SequenceRecord, Alignment, Stretch)
 Found = TypeVar("Found")
 Options = TypeVar("Options", ExplainOptions, AlignmentOptions)
+OF_PREDICTIONS = ("ism", "occlusion")
+"""Methods that change letters and predict again, so that they see all that a model reads."""
 Rows = Callable[[Any], Iterable[tuple[object, ...]]]
 
 
@@ -45,7 +47,7 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
     count
         Records explained so far.
     cautions
-        What went wrong and spoiled nothing else.
+        What the scores leave out, and what went wrong and spoiled nothing else.
     """
 
     most_checked: ClassVar[int]
@@ -53,7 +55,7 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
     def __init__(self, model: TrainedModel, request: ExplanationRequest, options: Options) -> None:
         self.model, self.request, self.options = model, request, options
         self.count = 0
-        self.cautions: list[str] = []
+        self.cautions = _composition_cautions(model, options.methods)
         self.shown: list[Found] = []
         size = request.check_records or self.most_checked
         self._called: Reservoir[Record] = Reservoir(size, request.seed)
@@ -176,3 +178,14 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
 
     @abstractmethod
     def _page(self, provenance: Sequence[str], faithfulness: Faithfulness | None) -> str: ...
+
+
+def _composition_cautions(model: TrainedModel, methods: Sequence[str]) -> list[str]:
+    """Say which methods do not see the composition that a model reads beside the letters."""
+    blind = [method for method in methods if method not in OF_PREDICTIONS]
+    if not (blind and model.card.model.composition):
+        return []
+    return [
+        f"model '{model.card.name}' reads the composition of the sequence beside its attention, and "
+        f"{', '.join(blind)} can't show that part; {' and '.join(OF_PREDICTIONS)} do"
+    ]

@@ -41,8 +41,10 @@ _SAME = (
     "stem",
     "locator",
 )
-_OWN = ("head.", "contexts", "gain.", "matrix.")  # belong to the classes, contexts and frame of one data set
-_OPTIONAL = ("ends.", "words.", "helices.")  # taken over where both networks have them, of the same size
+# These belong to the classes, contexts and frame of one data set.
+_OWN = ("head.", "contexts", "gain.", "matrix.")
+# These are taken over where both networks have them, of the same size.
+_OPTIONAL = ("ends.", "words.", "helices.", "composition.")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from seqray.core import ModelConfig
+from seqray.models.composition import Composition
 from seqray.models.kmers import KmerEmbedding
 from seqray.models.layers import SPECIAL_TOKENS, Block, ConvolutionalStem, TokenEmbedding, Transformer
 from seqray.models.positions import (
@@ -53,6 +54,13 @@ class SequenceTransformer(Transformer):
         )
         self.ends = EndMatrix(config.ends, vocabulary, width) if config.ends else None
         self.words = KmerEmbedding(vocabulary - SPECIAL_TOKENS, config.words, width) if config.words else None
+        self.composition = (
+            Composition(
+                vocabulary - SPECIAL_TOKENS, config.composition, width, config.activation, config.dropout
+            )
+            if config.composition
+            else None
+        )
         longest = 1 + math.ceil(config.max_length / self.embedding.stride)
         self.positions = LearnedPositions(longest, width) if config.positions == "learned" else None
         self.add_blocks(Block)
@@ -87,7 +95,10 @@ class SequenceTransformer(Transformer):
         if self.words is not None:
             words = self.words(letters - SPECIAL_TOKENS, real)
             x = x + sum_over_strides(words, self.embedding.stride).to(x.dtype)
-        x = torch.cat((self.cls.to(x.dtype).expand(x.shape[0], 1, -1), x), dim=1)  # (B, T, D)
+        cls = self.cls.to(x.dtype).expand(x.shape[0], 1, -1)
+        if self.composition is not None:
+            cls = cls + self.composition(letters - SPECIAL_TOKENS, real)[:, None].to(x.dtype)
+        x = torch.cat((cls, x), dim=1)  # (B, T, D)
         if mask is not None and letter_mask is not None:
             mask = torch.cat((mask[:, :1], letter_mask), dim=1)
         coordinates = self._coordinates(coordinates, x)

@@ -29,8 +29,9 @@ from seqray.core import (
 MAX_WINDOW, MAX_PROTEIN = 100_000, 5_000  # letters; of longer sequences both ends are read
 MAX_CONTEXTS = 256
 SITE_TOKENS, TOKENS = 64, 1024  # most tokens of windows of one length, and of longer sequences of any length
+PROTEIN_TOKENS = 256  # of longer proteins, of which the composition is read beside the tokens
 END_LETTERS = 512  # longest sequences of which no letters are merged, and only CLS is read
-LONG_EPOCHS = 10  # of longer ones, which pooling learns in fewer
+LONG_EPOCHS = 14  # of longer ones, which are learned in fewer
 BATCH_LETTERS = 1 << 18  # about 64 MB for each array of 64 channels
 POSITIVE = {"positive", "pos", "promoter", "site", "yes", "true", "1", "+1", "+"}
 NEGATIVE = {
@@ -243,13 +244,15 @@ def _choose_model(facts: DataFacts, scale: Scale) -> ModelConfig:
     window, protein = _window(facts), facts.alphabet.name == "protein"
     contexts = facts.contexts if 2 <= len(facts.contexts) <= MAX_CONTEXTS else ()
     long = _is_long(facts)
-    ends = 0 if facts.one_length else 48 if long and protein else 12 if protein else 24
+    composed = long and protein
+    ends = 0 if facts.one_length or composed else 12 if protein else 24
     if protein:
         dropout, kernels, words = 0.4, (3, 7), 2
     else:
         dropout = 0.15 if facts.total >= 100_000 or not facts.one_length else 0.3
         kernels, words = (7, 15) if facts.site and scale is not _MANY else (5, 9, 15, 21), 4
-    most = SITE_TOKENS if facts.one_length else TOKENS if long else END_LETTERS
+    most = PROTEIN_TOKENS if composed else TOKENS if long else END_LETTERS
+    most = SITE_TOKENS if facts.one_length else most
     return ModelConfig(
         alphabet=cast(Any, facts.alphabet.name),
         classes=max(len(facts.counts), 2),
@@ -262,8 +265,9 @@ def _choose_model(facts: DataFacts, scale: Scale) -> ModelConfig:
         position_matrix="shared" if facts.site and not contexts else "none",
         max_length=window,
         ends=min(ends, window),
-        words=0 if facts.site or scale is _MANY else words,
-        pooling=("mean", "max", "ends") if long else ("cls",),
+        words=0 if facts.site or scale is _MANY or composed else words,
+        pooling=("mean", "max", "ends") if long and not composed else ("cls",),
+        composition=("whole", "ends", "pairs") if composed else (),
         contexts=contexts,
         stem=StemConfig(kernels=kernels, stride=min(-(-window // most), 64)),
     )

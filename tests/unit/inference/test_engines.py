@@ -100,6 +100,13 @@ SHAPES = {
     "words of up to four": {"words": 4},
     "words of proteins": {"words": 2, "alphabet": "protein"},
     "words in a stem": {"words": 3, "stem": StemConfig(kernels=(3,), stride=3)},
+    "composition": {"composition": ("whole", "ends", "pairs")},
+    "composition of proteins": {
+        "composition": ("pairs", "whole"),
+        "alphabet": "protein",
+        "pooling": ("mean", "cls"),
+        "stem": StemConfig(kernels=(3,), stride=3),
+    },
     "gain in a stem": {
         "position_gain": "context",
         "contexts": ("x",),

@@ -87,14 +87,26 @@ RARE = {"a": 20_000, "b": 257, "c": 33}
                 "model.stem.stride": 5,
                 "optimizer.batch_size": 52,
                 "model.pooling": ("mean", "max", "ends"),
-                "trainer": {"max_epochs": 10},
-                "stopping.patience": 4,
+                "trainer": {"max_epochs": 14},
+                "stopping.patience": 5,
+                "model.composition": (),
             },
         ),
-        (of_any_length(600, alphabet=PROTEIN), {"model.ends": 48, "model.stem.stride": 1}),
+        # Long proteins: their composition beside 256 tokens or fewer (600 / 3, 5000 / 20).
+        (
+            of_any_length(600, alphabet=PROTEIN),
+            {
+                "model.composition": ("whole", "ends", "pairs"),
+                "model.pooling": ("cls",),
+                "model.ends": 0,
+                "model.words": 0,
+                "model.stem.stride": 3,
+            },
+        ),
+        (of_any_length(512, alphabet=PROTEIN), {"model.composition": (), "model.ends": 12}),
         (of_any_length(100_000), {"model.stem.stride": 64, "optimizer.batch_size": 2}),
         (of_any_length(100_001), {"data.window": 100_000}),
-        (of_any_length(5001, alphabet=PROTEIN), {"data.window": 5000, "model.stem.stride": 5}),
+        (of_any_length(5001, alphabet=PROTEIN), {"data.window": 5000, "model.stem.stride": 20}),
         # The number of examples.
         (
             facts(counts=FEW),

@@ -7,6 +7,7 @@ from onnx import TensorProto
 
 from seqray.core import StemConfig
 from seqray.inference.onnx.builder import Builder
+from seqray.inference.onnx.composition import compose
 from seqray.inference.onnx.member import Array, Member
 from seqray.models.tokenizers import FIRST_LETTER
 
@@ -48,6 +49,8 @@ def embed(g: Builder, net: Member, tokens: str, mask: str | None) -> tuple[str, 
         x = g.op("Add", x, _sum_over_strides(g, _kmers(g, net, letters, real), net.stride))
     shape = g.op("Concat", g.size(tokens, 0), g.integers(1, width), axis=0)
     cls = g.op("Expand", g.constant(net("cls", width).reshape(1, 1, -1)), shape)
+    if config.composition:
+        cls = g.op("Add", cls, g.unsqueeze(compose(g, net, letters, real), 1))
     x = g.op("Concat", cls, x, axis=1)
     if config.contexts:
         table = _with_zeros(net("contexts", len(config.contexts), width))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core import ModelConfig, ModelFileError
+from seqray.core import ModelConfig, ModelFileError, composition_size
 from seqray.models.tokenizers import FIRST_LETTER, make_tokenizer
 
 Array = npt.NDArray[np.float32]
@@ -37,6 +37,8 @@ class Member:
         """Tokens of either end that are pooled as such."""
         self.pooled = config.d_model * sum(2 if part == "ends" else 1 for part in config.pooling)
         """Width of what the head reads."""
+        self.composition = composition_size(self.letters, config.composition)
+        """Number of its features."""
 
     def __call__(self, name: str, *shape: int) -> Array:
         """Return a float32 tensor. Raises ModelFileError where it is missing or has another shape or type."""

@@ -93,7 +93,13 @@ SPACE: tuple[Row, ...] = (
     Row("letters by end", _each("model.ends", 0, 12, 24, 48), _any_length, "sequences of different lengths"),
     Row(
         "what the head reads",
-        _each("model.pooling", ("cls",), ("mean", "max"), ("mean", "max", "ends")),
+        _each("model.pooling", ("cls",), ("cls", "mean", "max"), ("mean", "max"), ("mean", "max", "ends")),
+        _any_length,
+        "sequences of different lengths",
+    ),
+    Row(
+        "composition",
+        _each("model.composition", (), ("whole",), ("whole", "pairs"), ("whole", "ends", "pairs")),
         _any_length,
         "sequences of different lengths",
     ),

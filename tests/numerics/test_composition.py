@@ -1,0 +1,102 @@
+"""The composition that a network computes, against counts by hand."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import pytest
+import torch
+from hypothesis import given, strategies as st
+
+from seqray.core.errors import ConfigError
+from seqray.core.model_config import ModelConfig
+from seqray.models.build import build_model
+from seqray.models.composition import Composition
+from seqray.models.tokenizers.sequence import CLS, FIRST_LETTER, MASK
+
+LETTERS = "abc"
+LAYER = Composition(len(LETTERS), ("whole", "ends", "pairs"), 2, "gelu", 0.0)
+ENDS, GAPS = {15: 1.5, 30: 1.9, 60: 2.5}, (1, 2, 3)
+
+
+def scaled(found: list[str], kinds: list[str], factor: float) -> list[float]:
+    """c (√(m p) - 1) of each kind; 0 where nothing was found."""
+    counts, total = Counter(found), len(found)
+    if not total:
+        return [0.0] * len(kinds)
+    return [factor * (math.sqrt(len(kinds) * counts[kind] / total) - 1) for kind in kinds]
+
+
+def expected(text: str) -> list[float]:
+    """All features of a text, in which letters other than a, b and c are unknown."""
+    letters, pairs = list(LETTERS), [a + b for a in LETTERS for b in LETTERS]
+
+    def known(part: str) -> list[str]:
+        return [letter for letter in part if letter in LETTERS]
+
+    values = scaled(known(text), letters, 5.0)
+    for end in (lambda n: text[:n], lambda n: text[-n:]):
+        for length, factor in ENDS.items():
+            values += scaled(known(end(length)), letters, factor)
+    for gap in GAPS:
+        near = [a + b for a, b in zip(text, text[gap:], strict=False) if a + b in pairs]
+        values += scaled(near, pairs, 1.6)
+    return values
+
+
+@given(st.text("abc?", min_size=1, max_size=70), st.integers(0, 5))
+def test_the_features_are_scaled_shares_of_letters_and_pairs(text, behind):
+    """Unknown letters, and what stands behind the text, count for nothing."""
+    letters = torch.tensor([["?abc".index(letter) - 1 for letter in text] + [1] * behind])
+    found = LAYER.features(letters, torch.arange(letters.shape[1])[None] < len(text))
+    torch.testing.assert_close(found[0], torch.tensor(expected(text)), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("length", [1, 2, 17, 300])
+def test_padding_leaves_every_bit_of_the_features(length):
+    torch.manual_seed(length)
+    letters = torch.randint(-1, 3, (4, length))
+    alone = LAYER.features(letters, torch.ones_like(letters, dtype=torch.bool))
+    longer = torch.cat((letters, torch.randint(-1, 3, (4, 50))), dim=1)
+    assert torch.equal(LAYER.features(longer, torch.arange(length + 50).expand(4, -1) < length), alone)
+
+
+def test_counts_are_exact_in_bfloat16():
+    """1025 letters would round to 1024 there."""
+    letters = torch.zeros((1, 1025), dtype=torch.long)
+    letters[0, 0] = 1
+    real = torch.ones_like(letters, dtype=torch.bool)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = LAYER.features(letters, real)
+    assert torch.equal(found, LAYER.features(letters, real))
+
+
+@torch.no_grad()
+def test_a_network_adds_it_to_cls_alone():
+    torch.manual_seed(0)
+    config = ModelConfig(d_model=4, heads=1, layers=1, composition=("whole",))
+    network = build_model(config).eval()
+    layer = network.composition
+    assert layer is not None
+    tokens = torch.tensor([[CLS, FIRST_LETTER, MASK, FIRST_LETTER + 3]])
+    whole = network.embed(tokens)[0]
+    network.composition = None
+    added = whole - network.embed(tokens)[0]
+    features = 5 * torch.tensor([[2**0.5 - 1, -1.0, -1.0, 2**0.5 - 1]])  # A and T, the masked letter left out
+    torch.testing.assert_close(added[0, :1], layer.down(torch.nn.functional.gelu(layer.up(features))))
+    assert not added[0, 1:].any()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"composition": ("whole", "whole")}, "names each part once"),
+        ({"composition": ("whole",), "tokenizer": "kmer", "k": 3}, "character tokenizer"),
+        ({"composition": ("whole",), "pooling": ("mean",)}, "requires 'cls' in 'model.pooling'"),
+        ({"composition": ("whole",), "kind": "alignment"}, "requires 'model.kind: sequence'"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        ModelConfig(**settings)
