@@ -6,6 +6,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,7 @@ def tally() -> Tally:
     def count(attack: str, done: bool) -> None:
         _TRIED[attack] += 1
         _DONE[attack] += done
+        write_counts()
 
     return count
 
@@ -104,19 +106,27 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_sessionfinish() -> None:
-    """Write what was counted to the file that SEQRAY_ATTACKS names, as `make attack` does."""
-    if name := os.environ.get("SEQRAY_ATTACKS"):
-        write_counts(Path(name))
+    write_counts()
 
 
-def write_counts(path: Path) -> None:
-    """Write the counts of this run; rows of attacks that it did not try stay as an earlier run wrote them."""
+@cache
+def _head() -> tuple[str, list[str]]:
+    """The commit, and the first lines of the table."""
+    _, *about = machine.describe([])
+    return machine.commit(), ["# command: make attack", *(f"# {line}" for line in about), "\t".join(COLUMNS)]
+
+
+def write_counts() -> None:
+    """Write what was counted so far to the file that SEQRAY_ATTACKS names, as `make attack` does.
+
+    Rows of attacks that this run did not try stay as an earlier run wrote them.
+    """
+    if not (name := os.environ.get("SEQRAY_ATTACKS")):
+        return
+    path, (commit, head) = Path(name), _head()
     old = path.read_text().splitlines() if path.exists() else []
     rows = {line.partition("\t")[0]: line for line in old if line.count("\t") == len(COLUMNS) - 1}
-    for attack, tried in _TRIED.items():
-        counts = (tried, _DONE[attack], _WRONG[attack])
-        rows[attack] = "\t".join((attack, *map(str, counts), machine.commit()))
     rows.pop(COLUMNS[0], None)
-    _, *about = machine.describe([])
-    head = ["# command: make attack", *(f"# {line}" for line in about), "\t".join(COLUMNS)]
+    for attack, tried in _TRIED.items():
+        rows[attack] = "\t".join(map(str, (attack, tried, _DONE[attack], _WRONG[attack], commit)))
     path.write_text("\n".join([*head, *(rows[attack] for attack in sorted(rows))]) + "\n")

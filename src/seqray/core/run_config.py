@@ -326,6 +326,11 @@ class RunConfig:
             "is one word without slashes",
         )
         require(
+            self.data.truncate == "none" or self.model.kind in ("sequence", "backbone"),
+            "data.truncate",
+            f"is for models of single sequences, but 'model.kind' is {self.model.kind}",
+        )
+        require(
             self.data.window <= self.model.max_length,
             "data.window",
             f"({self.data.window}) exceeds 'model.max_length' ({self.model.max_length})",
