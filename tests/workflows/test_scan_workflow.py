@@ -169,10 +169,13 @@ def test_a_run_elsewhere_gives_the_same_bytes(finished, tiny_model_file, tmp_pat
         ({"models": ["a/mod\u00e8le.safetensors"]}, "letters, digits, '.', '_' and '-'"),
         ({"models": [".."]}, "'..' can't name results"),
         ({"samples": "config/none.tsv"}, "config/none.tsv: the sheet can't be read"),
+        ({"samples": "data/latin.tsv"}, "data/latin.tsv: the sheet is not text in UTF-8"),
+        ({"outdir": ""}, "'' should be non-empty"),
     ],
 )
 def test_a_wrong_project_stops_before_any_work(tmp_path, tiny_model_file, settings, complaint):
     folder = make_project(tmp_path / "wrong", tiny_model_file, **settings)
+    (folder / "data" / "latin.tsv").write_bytes(b"sample\tfasta\na\tdata/\xe9.fa\n")
     done = snakemake(folder, "--cores", "1")
     assert done.returncode != 0
     assert complaint in done.stderr
@@ -183,7 +186,10 @@ def test_a_wrong_project_stops_before_any_work(tmp_path, tiny_model_file, settin
     ("track", "option"), [("none", ""), ("bigwig", " --track 'my results/alpha/tiny/score.bw'")]
 )
 def test_a_folder_of_results_with_a_space_stays_one_word(tmp_path, tiny_model_file, track, option):
-    folder = make_project(tmp_path / "space", tiny_model_file, outdir="my results", scan={"track": track})
+    marked = "\ufeff" + SHEET  # with a byte order mark, as a spreadsheet program writes it
+    folder = make_project(
+        tmp_path / "space", tiny_model_file, marked, outdir="my results", scan={"track": track}
+    )
     done = snakemake(folder, "--cores", "1", "--dry-run", "--printshellcmds")
     assert done.returncode == 0, done.stderr
     told = done.stdout + done.stderr

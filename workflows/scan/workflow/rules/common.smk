@@ -20,7 +20,7 @@ NAME = r"[A-Za-z0-9._-]+"
 def read_samples(path):
     """Rows of the sheet by sample name, checked against the schema."""
     try:
-        with open(path, newline="", encoding="utf-8") as handle:
+        with open(path, newline="", encoding="utf-8-sig") as handle:
             lines = (
                 line for line in handle if line.strip() and not line.startswith("#")
             )
@@ -29,6 +29,8 @@ def read_samples(path):
             )
     except OSError as error:
         raise WorkflowError(f"{path}: the sheet can't be read ({error.strerror})")
+    except (UnicodeDecodeError, csv.Error):
+        raise WorkflowError(f"{path}: the sheet is not text in UTF-8")
     samples = {}
     for row in rows:
         row = {column: cell for column, cell in row.items() if cell}

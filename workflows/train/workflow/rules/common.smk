@@ -16,7 +16,7 @@ validate(config, schema="../schemas/config.schema.yaml")
 def read_sets(path):
     """Rows of the sheet by set name, checked against the schema."""
     try:
-        with open(path, newline="", encoding="utf-8") as handle:
+        with open(path, newline="", encoding="utf-8-sig") as handle:
             lines = (
                 line for line in handle if line.strip() and not line.startswith("#")
             )
@@ -25,6 +25,8 @@ def read_sets(path):
             )
     except OSError as error:
         raise WorkflowError(f"{path}: the sheet can't be read ({error.strerror})")
+    except (UnicodeDecodeError, csv.Error):
+        raise WorkflowError(f"{path}: the sheet is not text in UTF-8")
     sets = {}
     for row in rows:
         row = {column: cell for column, cell in row.items() if cell}
