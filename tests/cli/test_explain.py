@@ -217,8 +217,8 @@ def test_what_the_scan_states_of_its_calls_is_repeated(explain, genome, tiny_mod
 
     calls.write_text("\n".join([head, "# model: other sha256:0", "# threshold: 0.7", *rows]))
     _, out, err = explain(fasta, "--calls", calls, *words)
-    missing = "c.gff3 does not state the precision or the false calls to expect"
-    assert f"caution: {missing}, so it is not known how many of the calls are right" in err
+    missing = "does not state the precision or the false calls to expect"
+    assert f"caution: c.gff3 {missing}, so it is not known how many of the calls are right" in err
     assert "caution: c.gff3 has the calls of another model or version: other" in err
     assert "# scan lacks: the precision or the false calls to expect\n" in out
     assert missing in (tmp_path / "page.html").read_text()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from seqray.cli.dispatch import main
-from seqray.core import load_run_config
+from seqray.core import InputError, load_run_config
 from seqray.core.interrupt import terminate
 from seqray.modelfile import load_model_file
 from seqray.modelfile.header import read_card
@@ -88,6 +88,17 @@ def test_the_best_of_the_table_becomes_the_model(folder, capsys):
     again = ["--config", "best.yaml", "--train", "t.tsv", "--out", "again.safetensors", "--threads", "1"]
     assert main(["train", *again, "--quiet"]) == 0
     assert read_card("again.safetensors").training["validation"] == card.training["validation"]
+
+
+def test_all_outputs_of_a_search_appear_together_or_none(folder, capsys, monkeypatch):
+    def fail(path, config):
+        raise InputError("no space is left", where=str(path))
+
+    monkeypatch.setattr("seqray.cli.train_search.write_config", fail)
+    before = {path.name for path in folder.iterdir()}
+    assert search("--save-config", "best.yaml", budget="6steps", epochs=1) == 2
+    assert "best.yaml: no space is left" in capsys.readouterr().err
+    assert {path.name for path in folder.iterdir()} - before == {"m.safetensors.training"}
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
+from safetensors.numpy import load_file
 
 from attack.test_forged_models import parts, sign
 from seqray.cli.dispatch import main
@@ -51,6 +52,30 @@ def test_a_table_alone_becomes_a_model(table, capsys):
         30,
     )
     assert (card.model.position_gain, card.model.max_length) == ("shared", 30)
+
+
+def test_longer_sequences_are_learned_from_as_if_they_were_cut_by_hand(table, capsys):
+    cut = table.with_name("cut.tsv")
+    header, *rows = table.read_text().splitlines()
+    cut.write_text("\n".join([header, *(row[:18] + row[30:] for row in rows)]) + "\n")
+    settings = str(table.with_name("settings.yaml"))
+    assert train(cut, "by hand.safetensors", "--save-config", settings)[0] == 0
+    assert "longer than" not in capsys.readouterr().err
+    status, path = train(table, "by rule.safetensors", "--config", settings, "--truncate", "start")
+    assert status == 0
+    told = "seqray: 48 of 48 sequences are longer than 18 letters: their first 18 are read\n"
+    assert told in capsys.readouterr().err
+    weights = [load_file(table.with_name(f"by {how}.safetensors")) for how in ("hand", "rule")]
+    assert weights[0].keys() == weights[1].keys()
+    assert all((weights[0][name] == weights[1][name]).all() for name in weights[0])
+    assert read_card(path).training["config"]["data"]["truncate"] == "start"
+    status, path = train(table, "none.safetensors", "--config", settings, "--truncate", "none")
+    assert status == 2
+    assert (
+        "holds 30 letters, more than 'data.window' (18), and so do 47 others; give --truncate"
+        in capsys.readouterr().err
+    )
+    assert not path.exists()
 
 
 def test_one_fasta_a_class_of_proteins_becomes_a_model(tmp_path, capsys):

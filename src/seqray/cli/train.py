@@ -176,15 +176,18 @@ def run(request: TrainRequest) -> Outcome:
     from seqray.training import is_main_process
 
     folder = request.fit.folder(request.out)
-    start = {"start": load_initial_weights(locate_model(request.init))} if request.init else {}
+    more: dict[str, Any] = {"start": load_initial_weights(locate_model(request.init))} if request.init else {}
     try:
         with (
             Staging() as staging,
             Progress("train", "steps", quiet=request.quiet or not is_main_process()) as progress,
         ):
             out = Path(staging.path(request.out))
-            if request.save_config and not request.budget:  # a search writes those that it finds
-                write_config(str(staging.path(request.save_config)), training.config)
+            config = Path(staging.path(request.save_config)) if request.save_config else None
+            if request.budget:  # a search writes the settings that it finds
+                more |= {"table": Path(staging.path(search_path(request.out))), "save_config": config}
+            elif config:
+                write_config(config, training.config)
             result = training.train(
                 out=out,
                 work_dir=folder,
@@ -192,7 +195,7 @@ def run(request: TrainRequest) -> Outcome:
                 progress=progress.update,
                 threads=use_threads(request.fit.threads),
                 metrics=metrics,
-                **start,
+                **more,
             )
     except KeyboardInterrupt:
         report_interruption(request.fit, folder)
@@ -285,9 +288,7 @@ def learn_examples(request: TrainRequest, config: RunConfig, data: Sequence[Exam
     if rule != "none" and longer:
         request.note(describe_truncation(longer, len(data), window, rule))
     if request.budget:
-        plan = SearchPlan(
-            request, request.budget, request.out, request.save_config, set_by_words(request.fit)
-        )
+        plan = SearchPlan(request, request.budget, request.out, set_by_words(request.fit))
         found = partial(search_examples, plan, config, data)
         return Training(config, found, len(data), partial(search_summary, plan), search_status)
     from seqray.modelfile import load_model

@@ -41,8 +41,6 @@ class SearchPlan:
         Words of the command line, and whether to report.
     budget, out
         Of the search, and the model file.
-    save_config
-        Where the settings that are found go; None for nowhere.
     fixed
         Settings that the user has set.
     """
@@ -50,7 +48,6 @@ class SearchPlan:
     request: Request
     budget: Budget
     out: str
-    save_config: str | None
     fixed: frozenset[str]
 
     @property
@@ -96,6 +93,8 @@ def search_examples(
     data: Sequence[Any],
     *,
     out: Path,
+    table: Path,
+    save_config: Path | None,
     progress: Any,
     **training: Any,
 ) -> SearchResult:
@@ -107,6 +106,8 @@ def search_examples(
         Budget and outputs.
     config, data, out, progress, **training
         See `seqray.training.search_settings`.
+    table, save_config
+        Where the table goes, and the settings that are found, until all files are complete.
     """
     from seqray.training import search_settings
 
@@ -121,9 +122,9 @@ def search_examples(
         on_trial=lambda trial: report_trial(plan.request, trial),
         **training,
     )
-    write_trials(plan, result)
-    if plan.save_config:
-        write_config(plan.save_config, result.config)
+    write_trials(plan, table, result)
+    if save_config:
+        write_config(save_config, result.config)
     return result
 
 
@@ -151,7 +152,7 @@ def trial_line(trial: Trial) -> str:
     )
 
 
-def write_trials(plan: SearchPlan, result: SearchResult) -> None:
+def write_trials(plan: SearchPlan, path: Path, result: SearchResult) -> None:
     """Write the table of all trainings of a search."""
     from seqray.io.tables import describe_alphabet, provenance_lines, write_table
     from seqray.training import TRIAL_COLUMNS, trial_row
@@ -162,7 +163,7 @@ def write_trials(plan: SearchPlan, result: SearchResult) -> None:
     policy = describe_alphabet(ALPHABETS[card.model.alphabet])
     lines = provenance_lines(plan.request.command, "", "", policy, {"figures": meaning})
     rows = (trial_row(trial, trial is result.chosen) for trial in result.trials)
-    write_table(plan.table, TRIAL_COLUMNS, rows, lines)
+    write_table(path, TRIAL_COLUMNS, rows, lines)
 
 
 def search_summary(plan: SearchPlan, result: SearchResult, out: str) -> list[str]:

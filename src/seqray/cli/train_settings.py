@@ -142,7 +142,7 @@ def model_name(out: str) -> str:
     return re.sub(r"[^\w.+-]+", "-", Path(out).name.removesuffix(".safetensors")).strip("-") or "model"
 
 
-def write_config(path: str, config: RunConfig) -> None:
+def write_config(path: str | Path, config: RunConfig) -> None:
     """Write settings as YAML that ``--config`` reads; those of genomes only for a locator."""
     mapping = to_mapping(config)
     if config.model.kind != "locator":
