@@ -194,7 +194,15 @@ def test_pieces_threads_and_shards_change_nothing(locator, tmp_path_factory, gen
     files = []
     for number in range(1, total + 1):
         header, arrays = scan_shard(detector, records, chosen, ScanCallbacks(), ShardNumber(number, total))
-        described = {"skipped": [], "command": [], "model": ["tiny", "0"], "facts": {}, "options": {}}
+        described = {
+            "skipped": [],
+            "card": ["tiny"],
+            "findings": [],
+            "command": [],
+            "model": ["tiny", "0"],
+            "facts": {},
+            "options": {},
+        }
         texts = {"version": "1", "alphabet": "dna", "track name": "x", "species": None, "expected": {}}
         write_shard(folder / f"{number}.shard", header | described | texts, arrays)
         files.append(ShardFile(folder / f"{number}.shard"))
