@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from seqray.core import Bools, InputError, Ints, number_by_appearance
+
+if TYPE_CHECKING:
+    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 Values = Sequence[Hashable] | np.ndarray
 
@@ -27,6 +30,8 @@ def random_folds(labels: Values, n_folds: int = 5, seed: int = 0) -> Ints:
     seed
         Of the shuffling.
     """
+    from sklearn.model_selection import StratifiedKFold  # here, because parts of other sizes need none of it
+
     y = number_by_appearance(labels)
     _require_folds(n_folds, int(np.bincount(y).min()), "examples in the smallest class")
     splitter = StratifiedKFold(n_splits=n_folds, shuffle=True, random_state=seed)
@@ -56,6 +61,8 @@ def grouped_folds(labels: Values, groups: Values, n_folds: int = 5, seed: int = 
     >>> np.bincount(folds).tolist(), bool((folds[::2] == folds[1::2]).all())
     ([4, 4, 4], True)
     """
+    from sklearn.model_selection import StratifiedGroupKFold
+
     y, g = _classes_and_groups(labels, groups)
     _require_folds(n_folds, int(g.max()) + 1, "groups")
     _require_folds(n_folds, int(np.bincount(y).max()), "examples in the largest class")
