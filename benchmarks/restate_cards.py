@@ -1,0 +1,41 @@
+"""Write the text and the figures of model cards anew, where they changed after training.
+
+    python benchmarks/accuracy_cards.py antimicrobial-peptide
+    python benchmarks/restate_cards.py antimicrobial-peptide human-promoter-300
+
+The text is the section ``card`` of ``configs/<model>.yaml``, the figures are those of
+``results/<model>.card.json``. Weights, calibration and all else stay as they are; the checksum of the file
+and its self-test are made anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+from machine import ROOT
+
+from seqray.core import load_run_config
+from seqray.modelfile import load_model, locate_model, save_model
+
+
+def restate(name: str) -> None:
+    """Write the file of a shipped model with its text and figures as they are now."""
+    path, model = locate_model(name), load_model(name)
+    text = load_run_config(ROOT / "configs" / f"{name}.yaml").card
+    figures = json.loads((ROOT / "benchmarks/results" / f"{name}.card.json").read_text(encoding="utf-8"))
+    save_model(path, model.networks, replace(model.card, info=dict(text), metrics=figures))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("models", nargs="+")
+    for name in parser.parse_args(arguments).models:
+        restate(name)
+        print(f"wrote the card of {name}")
+
+
+if __name__ == "__main__":
+    main()
