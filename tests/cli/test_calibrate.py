@@ -315,7 +315,7 @@ def test_the_training_data_are_known_in_another_order_and_under_their_own_split(
     assert calibrate("--train", parts)[0] == 0
     status, err, out = calibrate("--test", parts, out=tmp_path / "other.safetensors")
     assert status == 2
-    assert "was trained on" in err
+    assert "is of the split 'train', but --test" in err
     assert not out.exists()
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypedDict, Unpack
+from typing import TypedDict, TypeVar, Unpack
 
 from seqray.core import ANY_LETTERS, Alignment, Alphabet, InputError, LabeledSequence, infer_alphabet
 from seqray.io.alignments import read_labeled_alignments, read_labeled_stockholm
 from seqray.io.sequences import OnLetters, OnSkip
 from seqray.io.tables import read_labeled_fastas, read_labeled_table
+
+E = TypeVar("E", LabeledSequence, Alignment)
 
 Part = tuple[str | None, list[LabeledSequence]]
 """Examples of one file, with the split that is assigned to all of them."""
@@ -97,8 +99,25 @@ def read_inferred_examples(
 
 
 def with_named_splits(parts: Sequence[Part]) -> list[LabeledSequence]:
-    """The examples of all parts, each of the split that is assigned to its file, if there is one."""
-    return [replace(e, split=split) if split else e for split, examples in parts for e in examples]
+    """The examples of all parts, each of the split that is assigned to its file, if there is one.
+
+    Raises `InputError` for an example that its file says is of another split.
+    """
+    return [one for split, examples in parts for one in _assigned(split, examples)]
+
+
+def _assigned(split: str | None, examples: Sequence[E]) -> Sequence[E]:
+    if split is None:
+        return examples
+    others = [one for one in examples if one.split not in (None, split)]
+    if others:
+        count = f" ({len(others)} records are not of '{split}')"
+        raise InputError(
+            f"is of the split '{others[0].split}', but --{split} takes its whole file as '{split}'{count}",
+            where=others[0].where,
+            remedy="give the file with --train, which keeps its splits, or leave out the column 'split'",
+        )
+    return [replace(one, split=split) for one in examples]
 
 
 def read_alignment_examples(files: LabeledFiles, alphabet: Alphabet) -> list[Alignment]:
@@ -119,11 +138,8 @@ def read_alignment_examples(files: LabeledFiles, alphabet: Alphabet) -> list[Ali
         parts, _ = read_labeled_stockholm(paths, files.alignment_labels, alphabet)
     else:
         parts = [read_labeled_alignments(path, alphabet) for path in paths]
-    examples = [
-        replace(one, split=split) if split else one
-        for (split, _), part in zip(files.tables, parts, strict=True)
-        for one in part
-    ]
+    splits = [split for split, _ in files.tables]
+    examples = [one for split, part in zip(splits, parts, strict=True) for one in _assigned(split, part)]
     return [one.take_rows([0]) for one in examples] if files.query_only else examples
 
 
