@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from machine import ROOT
-
 from seqray.core import load_run_config
 from seqray.modelfile import load_model, locate_model, save_model
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-import restate_cards
 from safetensors.numpy import load_file
 
+import restate_cards
 from seqray.modelfile import load_model_file, save_model
 
 
