@@ -182,6 +182,28 @@ print(main(["try", "--quiet"]), signal.getsignal(signal.SIGTERM) is before)
     assert done.stderr == "seqray: terminated\n"
 
 
+def test_a_signal_that_a_library_makes_an_error_of_still_ends_the_run():
+    program = """
+import os, signal, sys, types
+from seqray.cli.common import Request
+from seqray.cli.dispatch import main
+from seqray.cli.verbs import VERBS
+
+def run(request):
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+        signal.pause()
+    except BaseException:
+        raise ImportError("initialization failed") from None
+
+sys.modules["try_verb"] = types.SimpleNamespace(TryRequest=Request, run=run)
+VERBS["try"] = ("try_verb", "do as told")
+sys.exit(main(["try", "--quiet"]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (143, "seqray: terminated\n")
+
+
 def test_a_verb_gets_a_frozen_request_with_the_whole_command(verb):
     seen = []
     verb(lambda request: seen.append(request) or Outcome())

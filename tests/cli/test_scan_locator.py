@@ -104,6 +104,20 @@ def test_genes_of_a_genbank_input_are_its_own(scan, tmp_path):
     assert facts(scan(path)[0])["genes"].startswith("predicted")
 
 
+def test_a_codon_table_is_for_predicted_genes(locator_file, genome, annotation, tmp_path, capsys):
+    path = tmp_path / "x.gb"
+    path.write_text(genbank("r.1", letters(900), ["200..499"]))
+    for words, reason in [
+        ([genome, "--genes", annotation], f"but --genes is {annotation}; give one of them"),
+        ([genome, "--genes", "none"], "but --genes is none"),
+        ([path], f"but {path} names genes; give --genes predict, too"),
+    ]:
+        status = main([str(word) for word in ["scan", *words, "--model", locator_file, "--codon-table", "4"]])
+        said = capsys.readouterr().err
+        assert (status, said.count("\n")) == (2, 1)
+        assert said.startswith(f"seqray: error: --codon-table is for predicted genes, {reason}")
+
+
 def test_without_the_extra_letters_are_scanned_alone(scan, genome, monkeypatch):
     monkeypatch.setattr("seqray.annotation.predict.find_spec", lambda name: None)
     out, err = scan(genome)

@@ -325,6 +325,10 @@ def _gene_source(
     sequences: Any,
 ) -> GeneSource | None:
     """Where the genes that a locator reads are from; warns where they should be predicted and can't be."""
+    if table is not None and genes not in ("auto", "predict"):
+        raise ConfigError(
+            "codon_table is for predicted genes", remedy="leave it out, or give genes='predict'"
+        )
     if genes is None:
         return None
     if genes == "auto" and holds_genes(sequences) and (own := read_genes(sequences)).count:

@@ -81,7 +81,11 @@ def _end(words: list[str]) -> int:
     debug = "--debug" in words
     try:
         with terminable(), single_reading_of_pipes():
-            status = _dispatch(words)
+            try:
+                status = _dispatch(words)
+            except Exception:  # which a library may have made of a signal that came while it was loaded
+                raise_if_terminated()
+                raise
             raise_if_terminated()
             return status
     except SystemExit as done:  # argparse ends a verb's --help so

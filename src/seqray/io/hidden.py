@@ -17,23 +17,36 @@ from hashlib import blake2b
 from itertools import count
 from pathlib import Path
 
+from seqray.core import signals_held
+
 _LOCK = ".lock"
 
 
 @contextmanager
 def hidden_folder(target: Path) -> Iterator[Path]:
-    """Yield an empty folder beside ``target``, which is removed at the end with all that is left in it."""
+    """Yield an empty folder beside ``target``, which is removed at the end with all that is left in it.
+
+    Signals wait while it is made and while it is removed, so that none leaves it behind.
+    """
     stem = f".seqray-{blake2b(os.fsencode(target.name), digest_size=6).hexdigest()}"
-    folder, lock = next(filter(None, (_take(target.with_name(f"{stem}-{number}")) for number in count())))
+    taken = None
     try:
-        yield folder
+        with signals_held():
+            taken = next(filter(None, (_take(target.with_name(f"{stem}-{number}")) for number in count())))
+        yield taken[0]
     finally:
-        with suppress(OSError):  # another run may have taken the folder by now
-            _empty(folder)
-            (folder / _LOCK).unlink(missing_ok=True)
-            folder.rmdir()
-        if lock is not None:
-            os.close(lock)
+        if taken is not None:
+            with signals_held():
+                _remove(*taken)
+
+
+def _remove(folder: Path, lock: int | None) -> None:
+    with suppress(OSError):  # another run may have taken the folder by now
+        _empty(folder)
+        (folder / _LOCK).unlink(missing_ok=True)
+        folder.rmdir()
+    if lock is not None:
+        os.close(lock)
 
 
 def _take(folder: Path) -> tuple[Path, int | None] | None:

@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -16,6 +18,39 @@ def test_a_folder_is_empty_and_goes_with_its_content(tmp_path):
         assert [path.name for path in folder.iterdir()] == [".lock"]
         (folder / "half").mkdir()
         (folder / "half" / "a.tsv").write_text("1")
+    assert list(tmp_path.iterdir()) == []
+
+
+SIGNALLED = """
+import signal, sys
+from pathlib import Path
+import seqray.io.hidden as module
+from seqray.core import Terminated
+from seqray.core.interrupt import terminate
+
+signal.signal(signal.SIGTERM, terminate)
+for name in ("_make", "_is_file", "_empty"):  # as it is made, locked and removed
+    known = getattr(module, name)
+
+    def end_and_go_on(*words):
+        signal.raise_signal(signal.SIGTERM)
+        return known(*words)
+
+    setattr(module, name, end_and_go_on)
+    try:
+        with module.hidden_folder(Path(sys.argv[1])):
+            print("still there")
+    except Terminated:
+        print("ended")
+    setattr(module, name, known)
+"""
+
+
+def test_a_signal_leaves_no_folder(tmp_path):
+    """In a process of its own, as all tests of signals."""
+    command = [sys.executable, "-c", SIGNALLED, str(tmp_path / "a.tsv")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "ended\n" * 3
     assert list(tmp_path.iterdir()) == []
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from seqray.cli.common.argument_types import PositiveInt
 from seqray.cli.common.arguments import Options, option
 from seqray.cli.common.inputs import RecordOptions
-from seqray.core import InputError, NoRecordsError
+from seqray.core import ConfigError, InputError, NoRecordsError
 
 if TYPE_CHECKING:
     from seqray.core import Alphabet, SequenceRecord
@@ -52,12 +52,23 @@ def find_genes(
     -------
     source, notes
         Where genes are from, None for no genes; and what to tell the user.
+
+    Raises
+    ------
+    ConfigError
+        For a codon table where no genes are predicted.
+    InputError
+        For genes that were asked for and can't be read.
     """
     from seqray.annotation import can_predict_genes, read_genes
     from seqray.io.sequences import is_genbank
     from seqray.scanning import genes_of_annotation, predicted_genes
 
     chosen, table = options.genes, options.codon_table
+    if table is not None and chosen not in (None, "predict"):
+        raise ConfigError(
+            f"--codon-table is for predicted genes, but --genes is {chosen}", remedy="give one of them"
+        )
 
     def records() -> Iterator[SequenceRecord]:
         from seqray.io.sequences import read_sequences
@@ -72,6 +83,11 @@ def find_genes(
             return None, []
         if chosen is None and is_genbank(path):
             annotation = read_genes(path)
+            if annotation.count and table is not None:
+                raise ConfigError(
+                    f"--codon-table is for predicted genes, but {path} names genes",
+                    remedy="give --genes predict, too",
+                )
             if annotation.count:
                 return genes_of_annotation(annotation, records()), []
         if chosen is None and not can_predict_genes():
