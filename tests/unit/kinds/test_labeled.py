@@ -34,7 +34,8 @@ def test_a_row_of_another_split_than_that_of_its_file_is_an_error(tmp_path):
         read_inferred_examples(LabeledFiles(tables=[("test", str(table))]))
     assert str(error.value) == (
         f"{table}: record 'y': is of the split 'train', but --test takes its whole file as 'test' (2 "
-        "records are not of 'test'); give the file with --train, which keeps its splits, or leave out the column 'split'"
+        "records are not of 'test'); give the file with --train, which keeps its splits, or leave out the "
+        "column 'split'"
     )
     table.write_text("sequence\tlabel\tsplit\nACGT\ta\ttest\nACGG\ta\t\n")
     examples, _ = read_inferred_examples(LabeledFiles(tables=[("test", str(table))]))
