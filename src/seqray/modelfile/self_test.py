@@ -131,10 +131,11 @@ def _read_self_test(card: Card) -> tuple[list[str], list[str | None], np.ndarray
 
 
 def _fits(card: Card, text: str) -> bool:
-    """Whether an input is no larger than those that are drawn."""
+    """Whether an input is no larger than those that are drawn; a locator reads at least four letters."""
     rows = text.split("\n")
     most = _COUNT if card.model.kind == "alignment" else 1
-    return len(rows) <= most and all(1 <= len(row) <= min(card.window, _LONGEST) for row in rows)
+    least = 4 if card.model.kind == "locator" else 1
+    return len(rows) <= most and all(least <= len(row) <= min(card.window, _LONGEST) for row in rows)
 
 
 def check_self_test(model: TrainedModel, where: str = "") -> float:

@@ -377,6 +377,14 @@ def test_a_file_without_a_usable_self_test_is_refused(write, content, damage):
         load_model_file(write(rebuilt(content, damage)))
 
 
+def test_a_self_test_of_fewer_letters_than_a_locator_reads_is_refused(locator_file, write):
+    def cut(card):
+        card["self_test"]["sequences"][1] = "ACG"
+
+    with pytest.raises(ModelFileError, match="no usable self-test"):
+        load_model_file(write(rebuilt(locator_file.read_bytes(), cut)))
+
+
 def test_a_logit_that_is_not_a_number_fails():
     networks = tuple(make_networks())
     card = make_card(self_test=make_self_test(TrainedModel(make_card(), networks)))
