@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = ROOT / "docs/figures"
 EXAMPLE = ROOT / "data/example/promoters.fa"
+STRETCH = ROOT / "data/example/stretch.gb"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 RECORDS = ("lacUV5", "recA")
 COLORS = ("#0072B2", "#D55E00", "#999999")
@@ -41,13 +42,20 @@ def draw(folder: Path) -> dict[str, Path]:
         print(f"none of {', '.join(BROWSERS)} is here: no screenshots", file=sys.stderr)
         return made
     explain(EXAMPLE, "--shuffles", "0", "--out", folder / "all.tsv", "--html", folder / "page.html")
-    screenshot(browser, folder / "page.html", folder / "explain-page.png")
-    return made | {"explain-page.png": folder / "explain-page.png"}
+    scan = ["scan", STRETCH, "--model", "bacteria-genome", "--quiet", "--out", folder / "calls.tsv"]
+    seqray(*scan, "--html", folder / "scan.html")
+    pages = {"explain-page.png": "page.html", "scan-page.png": "scan.html"}
+    for picture, page in pages.items():
+        screenshot(browser, folder / page, folder / picture)
+    return made | {picture: folder / picture for picture in pages}
 
 
 def explain(source: Path, *words: object) -> None:
-    command = ["explain", source, "--model", "ecoli-promoter", "--method", "rollout", "--quiet", *words]
-    subprocess.run([sys.executable, "-m", "seqray", *map(str, command)], check=True)
+    seqray("explain", source, "--model", "ecoli-promoter", "--method", "rollout", "--quiet", *words)
+
+
+def seqray(*words: object) -> None:
+    subprocess.run([sys.executable, "-m", "seqray", *map(str, words)], check=True)
 
 
 def draw_growth(table: Path, picture: Path) -> None:
