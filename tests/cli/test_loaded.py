@@ -49,11 +49,13 @@ def test_predict_and_scan_load_torch_alone_and_explain_no_statistics(folder):
     assert found[2][1] <= {"torch", "scipy"}  # scipy.special, for intervals
 
 
-def test_split_loads_no_statistics(folder):
+def test_split_and_an_audit_without_baselines_load_no_statistics(folder):
     rows = (f"{'ACGT'[i % 4] * 20}{'GATTACA'[i % 7] * 20}\t{'np'[i % 2]}\n" for i in range(40))
     (folder / "labels.tsv").write_text("sequence\tlabel\n" + "".join(rows))
-    [(_, packages)] = loaded(folder, ["split", "labels.tsv", "--out", "split.tsv"])
-    assert not packages & {"sklearn", "scipy.stats", "pandas", "torch"}
+    split = ["split", "labels.tsv", "--out", "split.tsv", "--quiet"]
+    audit = ["audit", "split.tsv", "--no-baselines", "--out", "audit.tsv", "--quiet"]
+    for _, packages in loaded(folder, split, audit):
+        assert not packages & {"sklearn", "scipy.stats", "pandas", "torch"}
 
 
 @pytest.mark.parametrize("engine", ["onnx", "auto"])

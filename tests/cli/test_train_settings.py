@@ -87,8 +87,11 @@ def test_one_fasta_a_class_of_proteins_becomes_a_model(tmp_path, capsys):
         words += ["--class", f"{label}={tmp_path / label}.fa"]
     out = tmp_path / "m.safetensors"
     assert main(["train", *words, "--out", str(out), *FAST]) == 0
-    first = capsys.readouterr().err.splitlines()[0]
+    first, *told = capsys.readouterr().err.splitlines()
+    [figures] = [line for line in told if line.startswith("validation on ")]
     assert first.endswith("; classes in, none, out (positive: in)")
+    assert " sequences: mean of classes: mcc " in figures
+    assert "threshold" not in figures
     assert first.startswith("seqray: settings chosen from the data: protein, ")
     card = read_card(out)
     assert (card.model.alphabet, card.model.ends, card.model.words) == ("protein", 12, 2)

@@ -46,8 +46,16 @@ def genome_summary(result: TrainResult, out: str) -> list[str]:
 
 
 def figures_line(result: TrainResult) -> str:
-    """Write the figures of merit of the calibrated model as one line."""
+    """Write the figures of merit of the calibrated model as one line.
+
+    Of more than two classes they are means over the classes, and no threshold divides them.
+    """
     names = ("mcc", "auroc", "auprc", "sensitivity", "specificity", "ece")
     figures = [f"{name} {result.validation[name]:.3f}" for name in names if name in result.validation]
     card = result.card
-    return " ".join(figures) + f" (threshold {card.threshold:.3f}, temperature {card.temperature:.3f})"
+    several = len(card.classes) > 2
+    settings = "" if several else f"threshold {card.threshold:.3f}, "
+    return (
+        f"{'mean of classes: ' if several else ''}{' '.join(figures)} "
+        f"({settings}temperature {card.temperature:.3f})"
+    )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 
 from seqray.core import Bools, Floats, Ints
 from seqray.core.results import AuditFigure
 from seqray.datasets.audit.dataset import EVERY_CLASS, AuditSet
 from seqray.datasets.audit.validation import UNRELATED, Bootstrap, Validation
-from seqray.metrics import PositionWeightMatrix, default_baseline, held_out_probabilities
+
+if TYPE_CHECKING:
+    from sklearn.base import ClassifierMixin
 
 SECTION = "baselines"
 MOST_CLASSES = 50  # with more of them a fit takes too long
@@ -25,6 +27,8 @@ def baselines_for(data: AuditSet) -> dict[str, ClassifierMixin]:
     """
     if len(data.classes) > MOST_CLASSES:
         return {}
+    from seqray.metrics import PositionWeightMatrix, default_baseline  # here, for they load scikit-learn
+
     found: dict[str, ClassifierMixin] = {KMER: default_baseline(data.alphabet, max_iter=300)}
     if len(data.classes) == 2 and len({len(s) for s in data.sequences}) == 1:
         found[WEIGHTS] = PositionWeightMatrix(alphabet=data.alphabet.name)
@@ -63,6 +67,8 @@ def baseline_figures(
     related
         (N,) rows with a relative in training; if given, the figures without them are added as ``unrelated``.
     """
+    from seqray.metrics import held_out_probabilities
+
     pairs = [(train[chosen[train]], rows[chosen[rows]]) for train, rows in validation.pairs]
     rows = np.concatenate([test for _, test in pairs])
     figures = []
