@@ -19,7 +19,8 @@ from seqray.cli.verbs import VERBS
 
 for module, _ in VERBS.values():
     import_module(module)
-import_module("sklearn.linear_model")  # which takes seconds, as torch does
+for module in ("sklearn.linear_model", "seqray.training.fit", "seqray.training.pretraining"):
+    import_module(module)  # which takes seconds, as torch does
 for name in ("kinds", "scanning", "inference", "io.sequences", "io.tables", "io.tracks", "datasets.audit"):
     import_module(f"seqray.{name}").__all__
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which a job in the background ignores

@@ -17,9 +17,8 @@ def test_every_verb_that_writes_is_killed():
     assert {a.verb for a in arguments() if a.takes == "output" and a.name == "--out"} == set(WRITING)
 
 
-SLOW = {"pretrain", "train"}
 TRIES = [
-    pytest.param(verb, count, marks=pytest.mark.long if count > 1 or verb in SLOW else ())
+    pytest.param(verb, count, marks=pytest.mark.long if count > 1 else ())
     for verb in WRITING
     for count in (1, 40)
 ]

@@ -25,10 +25,8 @@ WRITING = {
     "--json out/b.json --html out/c.html --multiqc out/d_mqc.json",
     "calibrate": "../tiny.safetensors --test ../table.tsv --out out/a.safetensors",
     "export": "../tiny.safetensors --out out/a.onnx",
-    "pretrain": "../genome.fa --config ../config.yaml --threads 1 --work-dir work --out out/a.safetensors "
-    "--set trainer.max_epochs=2",
+    "pretrain": "../genome.fa --config ../config.yaml --threads 1 --work-dir work --out out/a.safetensors",
     "train": "--train ../table.tsv --config ../config.yaml --threads 1 --work-dir work "
-    "--set trainer.max_epochs=2 "
     "--out out/a.safetensors --save-config out/b.yaml",
 }
 
