@@ -138,6 +138,7 @@ OUT_OF_MEMORY = "seqray: error: memory ran out; free some, raise its limit, or g
         (SeqrayError("broke\n  here"), 1, "seqray: error: broke here"),
         (MemoryError(), 2, OUT_OF_MEMORY),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), 2, OUT_OF_MEMORY),
+        (RuntimeError("could not create a primitive"), 2, OUT_OF_MEMORY),
         (ImportError("libtorch_cpu.so: failed to map segment from shared object"), 2, OUT_OF_MEMORY),
         (
             ZeroDivisionError("by\nzero"),

@@ -111,6 +111,7 @@ def _end(words: list[str]) -> int:
 def _lacks_memory(error: Exception) -> bool:
     """Whether memory ran out: in Python and numpy, in torch, or while a library was loaded."""
     words = ("allocate memory", "out of memory", "failed to map segment", "can't start new thread")
+    words += ("could not create a primitive",)  # as oneDNN says it
     return isinstance(error, MemoryError) or any(word in str(error) for word in words)
 
 

@@ -41,8 +41,9 @@ def hidden_folder(target: Path) -> Iterator[Path]:
 
 
 def _remove(folder: Path, lock: int | None) -> None:
-    with suppress(OSError):  # another run may have taken the folder by now
+    with suppress(OSError):  # as where no more files can be opened; then it may hold the lock alone
         _empty(folder)
+    with suppress(OSError):  # another run may have taken the folder by now
         (folder / _LOCK).unlink(missing_ok=True)
         folder.rmdir()
     if lock is not None:
@@ -58,6 +59,10 @@ def _take(folder: Path) -> tuple[Path, int | None] | None:
             lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         except FileNotFoundError:  # its run ended just now
             continue
+        except OSError:
+            with suppress(OSError):  # it is empty if it was made just now
+                folder.rmdir()
+            raise
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -67,7 +72,11 @@ def _take(folder: Path) -> tuple[Path, int | None] | None:
             os.close(lock)
             return Path(tempfile.mkdtemp(prefix=".seqray-", dir=folder.parent)), None
         if _is_file(lock, folder / _LOCK):
-            _empty(folder)
+            try:
+                _empty(folder)
+            except OSError:
+                _remove(folder, lock)
+                raise
             return folder, lock
         os.close(lock)
 

@@ -54,6 +54,17 @@ def test_a_signal_leaves_no_folder(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("needs", ["os.open", "seqray.io.hidden._empty"])
+def test_a_folder_that_lacks_a_descriptor_is_not_left(tmp_path, monkeypatch, needs):
+    def refuse(*_):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(needs, refuse)
+    with pytest.raises(OSError, match="Too many open files"), hidden_folder(tmp_path / "a.tsv"):
+        pass
+    assert os.listdir(tmp_path) == []
+
+
 def test_a_link_in_its_place_is_not_followed(tmp_path):
     target, mine = tmp_path / "a.tsv", tmp_path / "mine"
     mine.mkdir()
