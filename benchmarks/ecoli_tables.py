@@ -50,6 +50,8 @@ class Site:
         As in the table, empty where it says nothing.
     experimental
         True where at least one piece of the evidence is an experiment.
+    evidence
+        Names of the experiments, where the table has them.
     score, p_value
         Of a prediction.
     gene
@@ -66,6 +68,7 @@ class Site:
     sigma: str = ""
     confidence: str = ""
     experimental: bool = False
+    evidence: str = ""
     score: float = 0.0
     p_value: float = 1.0
     gene: GeneRef | None = None
@@ -120,8 +123,9 @@ def read_regulondb(path: Path) -> list[Site]:
             if len(fields) < 11 or not fields[3].isdigit():
                 continue
             letters, index = _with_capital(fields[5].strip())
-            experimental = re.search(r"\[EXP", fields[8]) is not None
-            kept = {"sigma": fields[4], "confidence": fields[10], "experimental": experimental}
+            experiments = dict.fromkeys(re.findall(r"\[EXP-?([^:\]]*)", fields[8]))
+            kept = {"sigma": fields[4], "confidence": fields[10], "experimental": bool(experiments)}
+            kept["evidence"] = ", ".join(experiments)
             sites.append(Site(int(fields[3]), STRANDS[fields[2]], fields[1], letters, index, **kept))
     return sites
 

@@ -1,0 +1,103 @@
+"""CPU time, memory and calls of a scan with the default model: a phage, plasmids, and E. coli.
+
+    python benchmarks/scan_genomes.py --data "$SEQRAY_DATA"
+
+Each row is one run of ``seqray scan FILE --model bacteria-genome`` in a process of its own: what starts,
+predicts genes where the file has none, and writes the calls as TSV. Plasmids are the contigs below 50 kb that
+the FASTA files of whole genomes call plasmids, each scanned alone. CPU seconds are of all threads, and
+say the same on a busy machine; wall time does not. Letters, calls and genes are those of the header.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ecoli_tables import GENOME
+from machine import ROOT, Cost, describe, run
+from seqray.io.tables import write_table
+
+RESULTS = ROOT / "benchmarks/results/scan_genomes.tsv"
+LAMBDA = "lambda_genome/lambda_virus.fa.gz"
+ECOLI = "ecoli_genome/GCF_000005845.2_ASM584v2_genomic.gbff.gz"
+MODEL = "bacteria-genome"
+LARGEST = 50_000
+COLUMNS = ("sequence", "genes", "letters", "cpu_s", "peak_mb", "calls", "per_kb", "genes_known")
+COLUMNS += ("per_gene", "expected_precision")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A file to scan: its name in the table, where the genes are from, the file, and further options."""
+
+    name: str
+    genes: str
+    path: Path
+    options: tuple[str, ...] = ()
+
+
+def plasmids(path: Path) -> Iterator[tuple[str, str]]:
+    """Id and letters of the small plasmids of a FASTA file."""
+    with gzip.open(path, "rt") as handle:
+        for record in handle.read().split(">")[1:]:
+            head, _, letters = record.partition("\n")
+            if "plasmid" in head and len(letters.replace("\n", "")) < LARGEST:
+                yield head.split()[0], letters
+
+
+def cases(data: Path, folder: Path) -> Iterator[Case]:
+    """All files to scan; plasmids are written to a folder."""
+    yield Case("phage lambda", "predicted", data / LAMBDA)
+    found = [one for path in sorted((data / "genomes").glob("*.fna.gz")) for one in plasmids(path)]
+    for name, letters in sorted(found, key=lambda one: len(one[1])):
+        path = folder / f"{name}.fa"
+        path.write_text(f">{name}\n{letters}")
+        yield Case(f"plasmid {name}", "predicted", path, ("--circular",))
+    yield Case("E. coli NC_000913.3", "predicted", data / GENOME, ("--circular",))
+    yield Case("E. coli NC_000913.3", "GenBank", data / ECOLI)
+
+
+def measure(case: Case, out: Path) -> tuple[object, ...]:
+    """Scan a file; the cells of its row."""
+    command = [sys.executable, "-m", "seqray", "scan", str(case.path), "--model", MODEL, "--quiet"]
+    cost = run([*command, "--out", str(out), *case.options])
+    return table_row(case, cost, out.read_text(encoding="utf-8"))
+
+
+def table_row(case: Case, cost: Cost, table: str) -> tuple[object, ...]:
+    """Cells of `COLUMNS`, of what was measured and what the header of the calls states."""
+    facts = dict(re.findall(r"^# ([^:\n]+): (.+)$", table, re.MULTILINE))
+    letters = re.match(r"\d+ sequences?, (\d+) letters", facts["scanned"])
+    calls, *figures = facts["calls"].split(", ")
+    per = {unit: figure for figure, _, unit in (text.partition(" per ") for text in figures)}
+    return (
+        *(case.name, case.genes, letters[1] if letters else None),
+        *(f"{cost.cpu:.1f}", f"{cost.peak_mb:.0f}"),
+        *(calls, per.get("kb"), facts.get("genes known", "0").split(",")[0], per.get("gene")),
+        facts.get("expected precision", "").partition(":")[0] or None,
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    data = os.environ.get("SEQRAY_DATA")
+    parser.add_argument("--data", type=Path, required=data is None, default=data and Path(data))
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    args = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        rows = []
+        for case in cases(args.data, Path(folder)):
+            rows.append(measure(case, Path(folder) / "calls.tsv"))
+            print(*rows[-1], sep="\t", flush=True)
+    write_table(args.out, COLUMNS, rows, describe(["scan_genomes.py"]))
+
+
+if __name__ == "__main__":
+    main()
