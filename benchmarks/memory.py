@@ -7,8 +7,8 @@ Makes a FASTA file of random letters with a fixed seed, gives it to a random mod
 that reading and writing count, not the network, and takes the largest resident size of that process from
 the kernel. ``records`` at scale 1 are 20 million records of 81 letters; ``contigs`` are 2 GB, the first
 of 250 Mb, the others of 1 Mb. Two scales give the slope: what a record or a letter of the longest contig
-takes. ``contig`` is the first of the contigs alone, which decides on the peak. Ends with 1 where the peak is
-above the limit.
+takes. ``two`` are the first two of the contigs, which decide on the peak. Ends with 1 where the peak is above
+the limit.
 """
 
 from __future__ import annotations
@@ -61,8 +61,7 @@ def lengths(kind: str, scale: float) -> Iterator[int]:
         yield from (WINDOW for _ in range(round(20_000_000 * scale)))
     else:
         yield round(250_000_000 * scale)
-        if kind == "contigs":
-            yield from (CHUNK for _ in range(round(1750 * scale)))
+        yield from (CHUNK for _ in range(round(1750 * scale) if kind == "contigs" else 1))
 
 
 def write_fasta(path: Path, kind: str, scale: float) -> tuple[int, int]:
@@ -73,7 +72,7 @@ def write_fasta(path: Path, kind: str, scale: float) -> tuple[int, int]:
     path
         Where to.
     kind
-        ``records``, ``contigs`` or ``contig``.
+        ``records``, ``contigs`` or ``two``.
     scale
         Of both, how large.
     """
@@ -104,7 +103,7 @@ def main() -> int:
     """Make the file, run the verb on it, compare with the limit."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("verb", choices=list(OPTIONS))
-    parser.add_argument("input", choices=["records", "contigs", "contig"], help="contigs are for scan")
+    parser.add_argument("input", choices=["records", "contigs", "two"], help="contigs are for scan")
     parser.add_argument("--scale", type=float, default=1.0, help="size of the input (default: 1)")
     parser.add_argument("--limit", type=float, default=2300, help="MB of memory allowed (default: 2300)")
     parser.add_argument("--out", type=Path, help="add a row to this table")

@@ -123,7 +123,8 @@ def _fuzz_here(atheris: Any, target: Any, folder: Path, seconds: float, log: Pat
     def mutate(data: bytes, limit: int, seed: int) -> bytes:
         return mutate_json(data, seed, limit) if seed % 8 else atheris.Mutate(data, limit)
 
-    words = [target.name, "-timeout=300", "-rss_limit_mb=4096", f"-max_len={MOST_BYTES}", "-len_control=20"]
+    words = [target.name, "-rss_limit_mb=4096", f"-max_len={MOST_BYTES}", "-len_control=20"]
+    words += ["-timeout=300", "-report_slow_units=300"]  # of the clock; `examine` counts processor time
     words += [f"-max_total_time={max(1, round(seconds))}", f"-dict={folder / target.name}.dict"]
     words += [f"-artifact_prefix={folder}/findings/{target.name}-", str(folder / "corpus" / target.name)]
     atheris.Setup(words, one, **({"custom_mutator": mutate} if target.is_json else {}))
