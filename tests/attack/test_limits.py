@@ -61,7 +61,8 @@ def test_limits_of_files_and_memory(forks: Forks, inputs, verb, limit, count, ta
     largest = max(map(len, victim.whole.values()))
     for _ in range(count):
         victim.clear()
-        bounds = {"FSIZE": (10, largest + 10), "NOFILE": (4, 40), "AS": (0, 60_000_000)}
+        # The message is written to a file, too, so a limit leaves room for it.
+        bounds = {"FSIZE": (400, max(largest, 400) + 10), "NOFILE": (4, 40), "AS": (0, 60_000_000)}
         ended = victim.run(limits={limit: rng.randint(*bounds[limit])})
         assert_all_or_none(victim, ended)
         tally(f"limit {limit}", ended.status == 0)

@@ -205,6 +205,30 @@ sys.exit(main(["try", "--quiet"]))
     assert (done.returncode, done.stderr) == (143, "seqray: terminated\n")
 
 
+def test_a_signal_within_a_finalizer_ends_the_run_without_a_traceback():
+    program = """
+import os, signal, sys, types
+from seqray.cli.common import Outcome, Request
+from seqray.cli.dispatch import main
+from seqray.cli.verbs import VERBS
+
+class Open:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        signal.pause()
+
+def run(request):
+    Open()
+    return Outcome()
+
+sys.modules["try_verb"] = types.SimpleNamespace(TryRequest=Request, run=run)
+VERBS["try"] = ("try_verb", "do as told")
+sys.exit(main(["try", "--quiet"]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (143, "seqray: terminated\n")
+
+
 def test_a_verb_gets_a_frozen_request_with_the_whole_command(verb):
     seen = []
     verb(lambda request: seen.append(request) or Outcome())

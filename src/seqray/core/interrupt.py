@@ -7,6 +7,7 @@ are imported. So the request is kept, and the code that publishes outputs checks
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,10 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 class Terminated(BaseException):
     """SIGTERM, as an exception: what is open is closed, and half-written files go."""
+
+
+_RAISED = (KeyboardInterrupt, Terminated)
+"""Python prints those that are raised within ``__del__``, and goes on; the request is kept."""
 
 
 class _Request:
@@ -53,9 +58,12 @@ def terminable() -> Iterator[None]:
         return
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         before[signal.SIGINT] = signal.signal(signal.SIGINT, terminate)
+    known = sys.unraisablehook
+    sys.unraisablehook = lambda one: None if one.exc_type in _RAISED else known(one)
     try:
         yield
     finally:
+        sys.unraisablehook = known
         for number, handler in before.items():
             signal.signal(number, handler)
         reset_termination()
