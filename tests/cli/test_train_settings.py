@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -244,3 +245,24 @@ def test_a_model_is_named_after_its_file():
     assert model_name("x/my model.safetensors") == "my-model"
     assert model_name("a\\b\t.safetensors") == "a-b"
     assert model_name(".safetensors") == "model"
+
+
+def test_settings_that_the_data_decide_on_are_tried_and_stated(tmp_path, capsys, monkeypatch):
+    """2,000 windows are enough to try them; a network of 8 channels for one epoch is enough to see it."""
+    rng = random.Random(0)
+    rows = ["sequence\tlabel"]
+    for i in range(2000):
+        letters = "".join(rng.choices("ACGT", k=12))
+        rows.append(f"{letters[:4]}TATA{letters[8:]}\tpromoter" if i % 2 else f"{letters}\tbackground")
+    (tmp_path / "t.tsv").write_text("\n".join(rows) + "\n")
+    monkeypatch.chdir(tmp_path)
+    words = ["--train", "t.tsv", "--out", "m.safetensors", "--save-config", "c.yaml", *FAST]
+    small = ["--set", "model.d_model=8", "--set", "model.layers=1", "--set", "optimizer.batch_size=500"]
+    assert main(["train", *words, *small]) == 0
+    text = capsys.readouterr().err
+    first, second = re.findall(r"trial \d, round 0: model.position_matrix=(\w+): .*?: auprc ([\d.]+)", text)
+    assert (first[0], second[0]) == ("shared", "none")
+    best = max(first, second, key=lambda one: float(one[1]))[0]
+    assert f"chosen: model.position_matrix={best}" in text
+    assert read_card(Path("m.safetensors")).model.position_matrix == best
+    assert load_run_config("c.yaml").model.position_matrix == best

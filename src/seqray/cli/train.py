@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -36,6 +36,8 @@ from seqray.cli.train_search import (
     search_path,
     search_status,
     search_summary,
+    tried_summary,
+    try_examples,
 )
 from seqray.cli.train_settings import (
     choose_config,
@@ -63,7 +65,8 @@ from seqray.core import (
 )
 
 INTERRUPTED = 130
-
+Changes = Mapping[str, Any]
+"""Settings by ``section.key``, as in ``--set``."""
 
 CONFIG = option("--config YAML", "settings of the model and its training")
 
@@ -184,8 +187,10 @@ def run(request: TrainRequest) -> Outcome:
         ):
             out = Path(staging.path(request.out))
             config = Path(staging.path(request.save_config)) if request.save_config else None
-            if request.budget:  # a search writes the settings that it finds
-                more |= {"table": Path(staging.path(search_path(request.out))), "save_config": config}
+            if request.budget:
+                more |= {"table": Path(staging.path(search_path(request.out)))}
+            if training.finds_settings:
+                more |= {"save_config": config}
             elif config:
                 write_config(config, training.config)
             result = training.train(
@@ -219,6 +224,8 @@ class Training:
         Examples or genomes.
     summary, status
         Result and model file to lines for the user, and result to exit status.
+    finds_settings
+        Whether the settings are known only when it ends.
     """
 
     config: RunConfig
@@ -226,13 +233,15 @@ class Training:
     records: int
     summary: Callable[[Any, str], list[str]]
     status: Callable[[Any], int] = lambda _: 0
+    finds_settings: bool = False
 
 
 def learn(request: TrainRequest) -> Training:
     """Read or choose the settings, and read the data."""
     named: frozenset[str] = frozenset()
+    alternatives: Sequence[Changes] = ()
     if request.config is None:
-        data, config = choose(request)
+        data, config, alternatives = choose(request)
     else:
         if request.like:
             raise ConfigError("both --config and --like are given", remedy="give one of them")
@@ -250,7 +259,7 @@ def learn(request: TrainRequest) -> Training:
     if data is None:
         data = read_examples(request.data.located(request.labels), config)
         config = complete_from_data(config, named | set_by_words(request.fit), data)
-    return learn_examples(request, config, data)
+    return learn_examples(request, config, data, alternatives)
 
 
 def set_by_words(fit: FitOptions) -> frozenset[str]:
@@ -258,8 +267,10 @@ def set_by_words(fit: FitOptions) -> frozenset[str]:
     return frozenset(assignment.partition("=")[0].strip() for assignment in fit.set)
 
 
-def choose(request: TrainRequest) -> tuple[Sequence[Example], RunConfig]:
+def choose(request: TrainRequest) -> tuple[Sequence[Example], RunConfig, Sequence[Changes]]:
     """Read labeled examples, and choose the settings from them, or fit those of the model of ``--like``.
+
+    The third value holds changes that a training tries, where the data must decide.
 
     Raises
     ------
@@ -275,14 +286,25 @@ def choose(request: TrainRequest) -> tuple[Sequence[Example], RunConfig]:
     config, data, facts = choose_config(request.data.located(request.labels), request.like)
     config = settle(replace(config, name=model_name(request.out)), request)
     data = in_alphabet(data, facts.alphabet, ALPHABETS[config.model.alphabet])
-    from seqray.training import describe_settings
+    from seqray.training import alternatives_of, describe_settings
 
     request.note(*describe_settings(config, facts, request.like or "the data"))
-    return data, config
+    chosen = not (request.like or request.teacher or request.init)
+    return data, config, alternatives_of(config, facts, set_by_words(request.fit)) if chosen else ()
 
 
-def learn_examples(request: TrainRequest, config: RunConfig, data: Sequence[Example]) -> Training:
-    """Prepare a training on labeled sequences or alignments, or a search."""
+def learn_examples(
+    request: TrainRequest, config: RunConfig, data: Sequence[Example], alternatives: Sequence[Changes] = ()
+) -> Training:
+    """Prepare a training on labeled sequences or alignments, or a search.
+
+    Parameters
+    ----------
+    request, config, data
+        Words of the command line, settings, and examples.
+    alternatives
+        Changes of the settings among which the data decide.
+    """
     window, rule = config.data.window, config.data.truncate
     longer = sum(len(one.sequence) > window for one in data if isinstance(one, LabeledSequence))
     if rule != "none" and longer:
@@ -290,7 +312,10 @@ def learn_examples(request: TrainRequest, config: RunConfig, data: Sequence[Exam
     if request.budget:
         plan = SearchPlan(request, request.budget, request.out, set_by_words(request.fit))
         found = partial(search_examples, plan, config, data)
-        return Training(config, found, len(data), partial(search_summary, plan), search_status)
+        return Training(config, found, len(data), partial(search_summary, plan), search_status, True)
+    if alternatives:
+        tried = partial(try_examples, request, config, alternatives, data)
+        return Training(config, tried, len(data), tried_summary, finds_settings=True)
     from seqray.modelfile import load_model
     from seqray.training import train
 

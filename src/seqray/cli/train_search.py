@@ -16,7 +16,7 @@ from seqray.core import ALPHABETS, ConfigError, RunConfig
 from seqray.training import Budget
 
 if TYPE_CHECKING:
-    from seqray.training import SearchResult, Trial
+    from seqray.training import SearchResult, Trial, TriedResult
 
 _STATUS = {"done": 0, "interrupted": 130, "terminated": 143}
 
@@ -126,6 +126,54 @@ def search_examples(
     if save_config:
         write_config(save_config, result.config)
     return result
+
+
+def try_examples(
+    request: Request,
+    config: RunConfig,
+    alternatives: Sequence[Mapping[str, Any]],
+    data: Sequence[Any],
+    *,
+    out: Path,
+    progress: Any,
+    save_config: Path | None = None,
+    **training: Any,
+) -> TriedResult:
+    """Try alternatives, train with the best, and write its settings if they are asked for.
+
+    Parameters
+    ----------
+    request
+        Whether to report.
+    config, alternatives, data, out, progress, **training
+        See `seqray.training.train_best`.
+    save_config
+        Where the settings go; None for nowhere.
+    """
+    from seqray.training import train_best
+
+    result = train_best(
+        config,
+        alternatives,
+        data,
+        out,
+        progress=progress,
+        on_trial=lambda trial: report_trial(request, trial),
+        **training,
+    )
+    if save_config:
+        write_config(save_config, result.chosen.config)
+    return result
+
+
+def tried_summary(result: TriedResult, out: str) -> list[str]:
+    """State what was tried, and summarize the model."""
+    name = result.chosen.config.stopping.monitor
+    tried = ", ".join(f"{trial.figures[name]:.4f} with {trial.title}" for trial in result.trials)
+    return [
+        f"{name} of the first network on its held-out part: {tried}; chosen: {result.chosen.title}",
+        *summary(result.trained, out),
+    ]
 
 
 def report_trial(request: Request, trial: Trial) -> None:

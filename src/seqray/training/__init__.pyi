@@ -1,5 +1,6 @@
 from .automatic import (
     DataFacts as DataFacts,
+    alternatives_of as alternatives_of,
     choose_positive as choose_positive,
     choose_settings as choose_settings,
     describe_settings as describe_settings,
@@ -22,7 +23,9 @@ from .search import (
     Budget as Budget,
     SearchResult as SearchResult,
     Trial as Trial,
+    TriedResult as TriedResult,
     search_settings as search_settings,
+    train_best as train_best,
     trial_row as trial_row,
 )
 from .workdir import is_main_process as is_main_process

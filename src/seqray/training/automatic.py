@@ -6,7 +6,7 @@ The rules are taken from the shipped configurations (``configs/*.yaml``), whose 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -229,6 +229,28 @@ def choose_settings(facts: DataFacts) -> RunConfig:
         trainer={"max_epochs": epochs},
         members=scale.members,
     )
+
+
+def alternatives_of(
+    config: RunConfig, facts: DataFacts, fixed: Set[str] = frozenset()
+) -> list[dict[str, Any]]:
+    """Changes of chosen settings among which the data decide; empty where none is to be tried.
+
+    Around a site, the matrix of positions is decisive for some sets, and some learn it by heart. With fewer
+    than 2,000 examples, too few are held out to see the difference; with many, there is none.
+
+    Parameters
+    ----------
+    config, facts
+        The settings, and the data.
+    fixed
+        Settings, as in ``section.key``, that are not changed.
+    """
+    setting = "model.position_matrix"
+    few_or_many = facts.total < _FEW.below or facts.total >= _SOME.below
+    if config.model.position_matrix != "shared" or few_or_many or setting in fixed:
+        return []
+    return [{setting: "shared"}, {setting: "none"}]
 
 
 def _window(facts: DataFacts) -> int:

@@ -13,6 +13,7 @@ from seqray.core.model_config import StemConfig
 from seqray.core.run_config import AugmentConfig, CalibrationConfig, DataConfig
 from seqray.training.automatic import (
     DataFacts,
+    alternatives_of,
     choose_positive,
     choose_settings,
     describe_settings,
@@ -282,4 +283,23 @@ def test_what_was_chosen_is_stated():
     assert describe_settings(choose_settings(data), data, "the data")[0] == (
         "settings chosen from the data: protein, 10 to 200 letters; "
         "classes c00, c01, c02, c03, c04, c05, c06, c07, c08, c09 and 2 more (positive: c00)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "fixed", "tried"),
+    [
+        (facts(), (), True),
+        (facts(), ("model.position_matrix",), False),
+        (facts(), ("model.dropout",), True),
+        (facts(site=False), (), False),
+        (facts(contexts=("x", "y")), (), False),
+        (facts(counts=FEW), (), False),
+        (facts(counts=MANY), (), False),
+    ],
+)
+def test_the_matrix_is_tried_where_enough_is_held_out_and_few_are_learned_from(data, fixed, tried):
+    found = alternatives_of(choose_settings(data), data, frozenset(fixed))
+    assert found == (
+        [{"model.position_matrix": "shared"}, {"model.position_matrix": "none"}] if tried else []
     )

@@ -1,0 +1,122 @@
+"""Settings that the data decide on: the first member is trained with each, and the best one goes on."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from seqray.core import LabeledSequence, OnProgress, RunConfig, change_settings
+from seqray.training.fit import count_letters, open_folder, train, train_member
+from seqray.training.member import TrainResult, check_model_path
+from seqray.training.partitions import data_sha256, partition
+from seqray.training.search.space import Changes
+from seqray.training.search.trials import Trial, drop_checkpoints, read_trial
+from seqray.training.side_by_side import Crew, plan_processes
+from seqray.training.trainer import quiet
+from seqray.training.workdir import fingerprint
+
+
+@dataclass(frozen=True)
+class TriedResult:
+    """What the alternatives reached, and the model of the best.
+
+    Attributes
+    ----------
+    trained
+        The model, as of `seqray.training.train`.
+    trials
+        The first member with each alternative, in their order.
+    chosen
+        The one whose settings the model has.
+    """
+
+    trained: TrainResult
+    trials: tuple[Trial, ...]
+    chosen: Trial
+
+
+def train_best(
+    config: RunConfig,
+    alternatives: Sequence[Changes],
+    data: Sequence[LabeledSequence],
+    out: Path | None,
+    *,
+    work_dir: Path,
+    resume: bool = True,
+    progress: OnProgress | None = None,
+    on_trial: Callable[[Trial], None] | None = None,
+    threads: int | None = None,
+    metrics: Mapping[str, Any] | None = None,
+) -> TriedResult:
+    """Train the first member with each alternative, and the other members with the best of them.
+
+    Parameters
+    ----------
+    config
+        Settings that the alternatives change.
+    alternatives
+        Changes, two or more; of equally good ones the first is taken.
+    data, out, progress, threads, metrics
+        As of `seqray.training.train`.
+    work_dir
+        Folder of all trainings. One that it holds is not repeated, and one that was interrupted goes on.
+    resume
+        False removes what ``work_dir`` holds.
+    on_trial
+        Receives each first member when all are trained.
+
+    Raises
+    ------
+    ConfigError, InputError, ModelFileError, SeqrayError
+        As of `seqray.training.train`.
+    """
+    if out is not None:
+        check_model_path(Path(out))
+    threads = threads or torch.get_num_threads()
+    torch.set_num_threads(threads)
+    if not resume:
+        for folder in Path(work_dir).glob("settings-*"):
+            shutil.rmtree(folder)
+    parts, sha256 = partition(data, config), data_sha256(data)
+    calls = []
+    for changes in alternatives:
+        one = change_settings(config, changes)
+        name = f"settings-{fingerprint(one, parts.classes)[:12]}"
+        folder = open_folder(Path(work_dir) / name, one, [parts], sha256, resume=True)
+        calls.append({"config": one, "number": 1, "parts": parts, "folder": folder})
+    processes, each = plan_processes(config, len(calls), threads, count_letters(data, parts.train))
+    shared = {"data": data}
+    with quiet(), Crew(train_member, shared, processes=processes, threads=each, on_progress=progress) as crew:
+        for call in calls:
+            call["folder"].claim()
+        crew.run([call for call in calls if call["folder"].result(1) is None], "try settings")
+    steps = -(-len(parts.train) // config.optimizer.batch_size)
+    trials = []
+    for number, (changes, call) in enumerate(zip(alternatives, calls, strict=True), start=1):
+        trial = read_trial(number, 0, changes, call["config"], call["folder"], steps)
+        assert isinstance(trial, Trial)  # its training came to its end
+        trials.append(trial)
+        if on_trial is not None:
+            on_trial(trial)
+    chosen = max(trials, key=lambda trial: trial.score)
+    tried = {trial.title: trial.score for trial in trials}
+    trained = train(
+        chosen.config,
+        data,
+        out,
+        work_dir=chosen.folder.path,
+        progress=progress or False,
+        threads=threads,
+        processes=None,
+        metrics=metrics,
+        search={"figure": config.stopping.monitor, "tried": tried, "changes": dict(chosen.changes)},
+    )
+    for trial in trials:
+        if trial is not chosen:
+            drop_checkpoints(trial)
+    return TriedResult(trained, tuple(trials), chosen)
