@@ -27,8 +27,10 @@ def assert_all_or_none(victim: Victim, ended: Ended) -> None:
         assert found == victim.whole
         return
     assert (ended.status, found) == (2, {}), ended
-    assert ended.messages.startswith("seqray: error: "), ended
-    assert ended.messages.count("\n") == 1, ended
+    lines = ended.messages.splitlines()  # ONNX Runtime has some of its own where no file can be opened
+    assert [line for line in lines if line.startswith("seqray: ")] == lines[-1:], ended
+    assert lines[-1].startswith("seqray: error: "), ended
+    assert "Traceback" not in ended.messages, ended
 
 
 def verbs(fast: tuple[str, ...]) -> list[object]:
