@@ -17,6 +17,7 @@ from seqray.io.tables import (
     rows_by_id,
     summarize,
 )
+from seqray.io.tracks import read_scan_statement
 
 LABELED = b"""# a comment
 sequence\tlabel\tid\tgroup\tsplit\tcontext
@@ -77,6 +78,7 @@ def read_predictions(path: Path) -> None:
 
 def read_result(path: Path) -> None:
     """As ``seqray summary`` reads tables of other verbs."""
+    read_scan_statement(path)
     summarize(path)
 
 
