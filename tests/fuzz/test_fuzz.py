@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import random
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -69,11 +73,6 @@ def fails(error: BaseException) -> Target:
     return Target("x", read, list)
 
 
-def endless(path):
-    while True:
-        pass
-
-
 def test_a_finding_is_what_is_not_refused_with_status_two(tmp_path, monkeypatch):
     path = tmp_path / "x"
     assert examine(fails(InputError("no")), b"", path) is None
@@ -81,10 +80,35 @@ def test_a_finding_is_what_is_not_refused_with_status_two(tmp_path, monkeypatch)
         finding = examine(fails(error), b"", path)
         assert finding.what.startswith(type(error).__name__)
         assert finding.signature == examine(fails(error), b"", path).signature
-    monkeypatch.setattr("fuzz.target.SECONDS", 0.05)
-    assert "hang" in examine(Target("x", endless, list), b"", path).what
     monkeypatch.setattr("fuzz.target.MEGABYTES", -1.0)
     assert "MB" in examine(Target("x", len_of, list), b"", path).what
+
+
+ENDLESS = """
+import sys
+from pathlib import Path
+from fuzz import target
+
+def endless(path):
+    while True:
+        pass
+
+target.SECONDS = 0.05
+print(target.examine(target.Target("x", endless, list), b"", Path(sys.argv[1])).what)
+"""
+
+
+def test_a_reader_that_does_not_end_is_a_finding(tmp_path):
+    """In a process of its own, as all tests of signals."""
+    folders = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", ENDLESS, str(tmp_path / "x")],
+        env={**os.environ, "PYTHONPATH": folders},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "hang" in done.stdout
 
 
 def len_of(path):
