@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from seqray.cli.dispatch import main
-from seqray.cli.train import override
+from seqray.cli.train.settings import override
 from seqray.core.errors import ConfigError
 from seqray.core.run_config import RunConfig
 from seqray.modelfile import load_model_file

@@ -94,7 +94,7 @@ def test_all_outputs_of_a_search_appear_together_or_none(folder, capsys, monkeyp
     def fail(path, config):
         raise InputError("no space is left", where=str(path))
 
-    monkeypatch.setattr("seqray.cli.train_search.write_config", fail)
+    monkeypatch.setattr("seqray.cli.train.search.write_config", fail)
     before = {path.name for path in folder.iterdir()}
     assert search("--save-config", "best.yaml", budget="6steps", epochs=1) == 2
     assert "best.yaml: no space is left" in capsys.readouterr().err
@@ -119,7 +119,7 @@ def test_a_process_that_is_ended_writes_the_best_so_far(folder):
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         for line in process.stderr:
-            if line.startswith("seqray: trial 1,"):
+            if line.startswith("seqray: trial 1:"):
                 process.terminate()
                 break
         rest = process.stderr.read()

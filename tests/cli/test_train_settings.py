@@ -11,7 +11,7 @@ from safetensors.numpy import load_file
 
 from attack.test_forged_models import parts, sign
 from seqray.cli.dispatch import main
-from seqray.cli.train_settings import model_name, settings_of, write_config
+from seqray.cli.train.settings import model_name, settings_of, write_config
 from seqray.core import DataConfig, RunConfig, load_run_config, to_mapping
 from seqray.modelfile.header import read_card
 
@@ -260,7 +260,7 @@ def test_settings_that_the_data_decide_on_are_tried_and_stated(tmp_path, capsys,
     small = ["--set", "model.d_model=8", "--set", "model.layers=1", "--set", "optimizer.batch_size=500"]
     assert main(["train", *words, *small]) == 0
     text = capsys.readouterr().err
-    first, second = re.findall(r"trial \d, round 0: model.position_matrix=(\w+): .*?: auprc ([\d.]+)", text)
+    first, second = re.findall(r"trial \d: model.position_matrix=(\w+): .*?: auprc ([\d.]+)", text)
     assert (first[0], second[0]) == ("shared", "none")
     best = max(first, second, key=lambda one: float(one[1]))[0]
     assert f"chosen: model.position_matrix={best}" in text

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from fuzz.target import Target
-from seqray.cli.train_settings import read_metrics, write_config
+from seqray.cli.train.settings import read_metrics, write_config
 from seqray.core import InputError, RegionSet, RunConfig, check_plain, load_run_config, parse_region
 
 CONFIGS = Path(__file__).parents[2] / "configs"

@@ -143,10 +143,10 @@ def _limited_time(seconds: float) -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         raise Hang
 
-    signal.signal(signal.SIGVTALRM, stop)
+    before = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, signal.SIG_IGN)  # one that comes late would end the process
+        signal.signal(signal.SIGVTALRM, before)

@@ -29,7 +29,7 @@ VERBS = {
     "audit": ("seqray.cli.audit", "find leaks and shortcuts in labeled sequences, before training"),
     "split": ("seqray.cli.split.run", "split labeled sequences, keeping relatives together, and prove it"),
     "pretrain": ("seqray.cli.pretrain", "learn from sequences without labels, to initialize a training"),
-    "train": ("seqray.cli.train", "train a model on labeled sequences"),
+    "train": ("seqray.cli.train.run", "train a model on labeled sequences"),
     "evaluate": ("seqray.cli.evaluate.run", "compare predictions with labels, and with simple rules"),
     "calibrate": ("seqray.cli.calibrate", "recalibrate a model on your own labeled sequences"),
     "export": ("seqray.cli.export", "write a model as a file that other programs run"),

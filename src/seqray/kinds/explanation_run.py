@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from seqray.core import Alignment, SequenceRecord
 from seqray.core.results import Faithfulness
 from seqray.explanations import AlignmentOptions, ExplainOptions, Stretch
+from seqray.explanations.attribution import METHODS
 from seqray.explanations.checks import Reservoir
 from seqray.io import encode_text, open_output
 from seqray.io.tables import open_table, write_checks
@@ -21,8 +22,6 @@ from seqray.modelfile import TrainedModel
 Record = TypeVar("Record", SequenceRecord, Alignment, Stretch)
 Found = TypeVar("Found")
 Options = TypeVar("Options", ExplainOptions, AlignmentOptions)
-OF_PREDICTIONS = ("ism", "occlusion")
-"""Methods that change letters and predict again, so that they see all that a model reads."""
 Rows = Callable[[Any], Iterable[tuple[object, ...]]]
 
 
@@ -182,10 +181,11 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
 
 def _composition_cautions(model: TrainedModel, methods: Sequence[str]) -> list[str]:
     """Say which methods do not see the composition that a model reads beside the letters."""
-    blind = [method for method in methods if method not in OF_PREDICTIONS]
+    blind = [name for name in methods if not METHODS[name].predicts]
     if not (blind and model.card.model.composition):
         return []
+    seeing = [name for name, method in METHODS.items() if method.predicts]
     return [
         f"model '{model.card.name}' reads the composition of the sequence beside its attention, and "
-        f"{', '.join(blind)} can't show that part; {' and '.join(OF_PREDICTIONS)} do"
+        f"{', '.join(blind)} can't show that part; {' and '.join(seeing)} do"
     ]

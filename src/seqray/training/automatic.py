@@ -236,7 +236,7 @@ def alternatives_of(
 ) -> list[dict[str, Any]]:
     """Changes of chosen settings among which the data decide; empty where none is to be tried.
 
-    Around a site, the matrix of positions is decisive for some sets, and some learn it by heart. With fewer
+    For windows around a site, some sets need the matrix of positions, and others overfit with it. With fewer
     than 2,000 examples, too few are held out to see the difference; with many, there is none.
 
     Parameters

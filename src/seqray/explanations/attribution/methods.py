@@ -32,6 +32,8 @@ class Method:
         shares that sum to 1.
     per_class
         Whether the scores depend on the class explained.
+    predicts
+        Whether it changes letters and predicts again, so that it sees all that a model reads.
     of_sequences
         (target, codes, settings) to scores (N, n): network and class explained, letter codes (N, n) of
         records of one length, and the settings of the method.
@@ -58,6 +60,7 @@ class Method:
     of_alignment: Callable[[AlignmentTarget, MethodSettings], tuple[Floats, Floats, Floats | None]] | None = (
         None
     )
+    predicts: bool = False
 
     def score(self, target: LetterTarget, codes: Codes, settings: MethodSettings) -> Floats:
         """Scores (N, n) of the letters of records of one length, codes (N, n)."""
@@ -113,6 +116,7 @@ METHODS = {
             per_class=True,
             of_sequences=_letters.mean_loss,
             of_calls=_letters.mean_loss,
+            predicts=True,
         ),
         Method(
             "occlusion",
@@ -121,6 +125,7 @@ METHODS = {
             of_sequences=_letters.occlusion_falls,
             of_calls=_letters.occlusion_falls,
             of_alignment=_cells.occlusion_falls,
+            predicts=True,
         ),
     )
 }

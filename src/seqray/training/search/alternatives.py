@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +14,9 @@ from seqray.training.fit import count_letters, open_folder, train, train_member
 from seqray.training.member import TrainResult, check_model_path
 from seqray.training.partitions import data_sha256, partition
 from seqray.training.search.space import Changes
-from seqray.training.search.trials import Trial, drop_checkpoints, read_trial
+from seqray.training.search.trials import Trial, drop_checkpoints, read_trial, remove_trainings
 from seqray.training.side_by_side import Crew, plan_processes
-from seqray.training.trainer import quiet
+from seqray.training.trainer import make_trainer, quiet
 from seqray.training.workdir import fingerprint
 
 
@@ -79,9 +78,10 @@ def train_best(
         check_model_path(Path(out))
     threads = threads or torch.get_num_threads()
     torch.set_num_threads(threads)
+    with quiet():
+        make_trainer(config, Path(work_dir), progress=False)  # refuses settings before anything is removed
     if not resume:
-        for folder in Path(work_dir).glob("settings-*"):
-            shutil.rmtree(folder)
+        remove_trainings(Path(work_dir))
     parts, sha256 = partition(data, config), data_sha256(data)
     calls = []
     for changes in alternatives:

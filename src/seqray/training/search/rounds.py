@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -31,7 +30,14 @@ from seqray.training.member import TrainResult, check_model_path
 from seqray.training.partitions import Partition, data_sha256, partition
 from seqray.training.search.budget import Budget
 from seqray.training.search.space import Changes, draw_configurations, rows_for
-from seqray.training.search.trials import Trial, close_trial, drop_checkpoints, read_trial, reopen_trial
+from seqray.training.search.trials import (
+    Trial,
+    close_trial,
+    drop_checkpoints,
+    read_trial,
+    remove_trainings,
+    reopen_trial,
+)
 from seqray.training.side_by_side import Crew, plan_processes
 from seqray.training.trainer import make_trainer, quiet
 from seqray.training.workdir import WorkDir, fingerprint
@@ -134,8 +140,8 @@ def search_settings(
     torch.set_num_threads(threads)
     with quiet():
         make_trainer(config, Path(work_dir), progress=False)  # refuses settings before anything is removed
-    if not resume and Path(work_dir).is_dir():
-        _remove_folders(Path(work_dir))
+    if not resume:
+        remove_trainings(Path(work_dir))
     parts = partition(data, config)
     facts = measure_data(data, ALPHABETS[config.model.alphabet])
     letters = count_letters(data, parts.train)
@@ -175,11 +181,6 @@ def _obey_later(signal: BaseException) -> Literal["interrupted", "terminated"]:
     """Name the signal that ends a search, which is obeyed once the model is written."""
     reset_termination()
     return "terminated" if isinstance(signal, Terminated) else "interrupted"
-
-
-def _remove_folders(work_dir: Path) -> None:
-    for folder in work_dir.glob("settings-*"):
-        shutil.rmtree(folder)
 
 
 class _Search:

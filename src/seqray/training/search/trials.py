@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -124,6 +126,12 @@ def read_trial(
         score=-figures[name] if name == "loss" else figures[name],
         cut=result.get("cut", False),
     )
+
+
+def remove_trainings(work_dir: Path) -> None:
+    """Remove all trainings that a folder holds."""
+    for folder in work_dir.glob("settings-*"):
+        shutil.rmtree(folder)
 
 
 def _cut_result(config: RunConfig, folder: WorkDir) -> dict[str, Any] | None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from seqray.core.errors import ConfigError
 from seqray.core.model_config import ModelConfig
 from seqray.core.records import LabeledSequence
 from seqray.core.run_config import DataConfig, RunConfig, StoppingConfig
@@ -80,3 +81,12 @@ def test_a_fresh_start_removes_what_was_there(tried):
     stale.mkdir()
     train_best(CONFIG, WIDTHS, data, None, work_dir=folder, resume=False, threads=1)
     assert not stale.exists()
+
+
+def test_settings_that_are_refused_remove_nothing(tmp_path):
+    kept = tmp_path / "settings-a"
+    kept.mkdir()
+    wrong = replace(CONFIG, trainer={**CONFIG.trainer, "no_such_setting": 1})
+    with pytest.raises(ConfigError, match="no_such_setting"):
+        train_best(wrong, WIDTHS, examples(), None, work_dir=tmp_path, resume=False)
+    assert kept.is_dir()

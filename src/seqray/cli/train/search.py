@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from seqray.cli.common import Request
-from seqray.cli.train_settings import write_config
-from seqray.cli.train_summary import summary
+from seqray.cli.train.settings import write_config
+from seqray.cli.train.summary import summary
 from seqray.core import ALPHABETS, ConfigError, RunConfig
-from seqray.training import Budget
 
 if TYPE_CHECKING:
-    from seqray.training import SearchResult, Trial, TriedResult
+    from seqray.training import Budget, SearchResult, Trial, TriedResult
+
+Changes = Mapping[str, Any]
+"""Settings by ``section.key``, as in ``--set``."""
 
 _STATUS = {"done": 0, "interrupted": 130, "terminated": 143}
-
-
-def _budget(text: str) -> Budget:
-    try:
-        return Budget.parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-BudgetWord = Annotated[Budget, _budget]
 
 
 @dataclass(frozen=True)
@@ -194,8 +185,9 @@ def trial_line(trial: Trial) -> str:
     names = dict.fromkeys([trial.config.stopping.monitor, "mcc"])
     figures = ", ".join(f"{name} {trial.figures[name]:.4f}" for name in names if name in trial.figures)
     took = "cut" if trial.cut else f"{trial.seconds:.0f} s"
+    of_round = f", round {trial.round}" if trial.round else ""
     return (
-        f"trial {trial.number}, round {trial.round}: {trial.title}: epochs {trial.epochs}, "
+        f"trial {trial.number}{of_round}: {trial.title}: epochs {trial.epochs}, "
         f"steps {trial.steps}, {took}: {figures}"
     )
 

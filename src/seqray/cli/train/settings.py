@@ -23,11 +23,13 @@ from seqray.core import (
     change_settings,
     check_plain,
     from_mapping,
+    parse_yaml,
     read_small_text,
     to_mapping,
 )
 
 if TYPE_CHECKING:
+    from seqray.cli.train.arguments import FitOptions, TrainRequest
     from seqray.kinds import LabeledFiles
     from seqray.training import DataFacts
 
@@ -167,3 +169,76 @@ def read_metrics(path: str) -> dict[str, Any]:
     except ConfigError as error:
         raise InputError(error.what, where=path, remedy=error.remedy) from None
     return content
+
+
+def set_by_words(fit: FitOptions) -> frozenset[str]:
+    """Settings that ``--set`` names."""
+    return frozenset(assignment.partition("=")[0].strip() for assignment in fit.set)
+
+
+def override_settings(config: RunConfig, request: TrainRequest) -> RunConfig:
+    """Override settings by those of the command line."""
+    if request.truncate is not None:
+        config = replace(config, data=replace(config.data, truncate=request.truncate))
+    return configure(config, request.fit, members=request.members, backbone=request.backbone)
+
+
+def configure(
+    config: RunConfig, fit: FitOptions, *, members: int | None = None, backbone: str | None = None
+) -> RunConfig:
+    """Override settings by those of the command line.
+
+    Parameters
+    ----------
+    config
+        The settings.
+    fit
+        Settings by ``--set``, the seed and the device.
+    members, backbone
+        Number of networks and directory of the encoder, where given.
+    """
+    config = override(config, fit.set)
+    if backbone is not None:
+        config = on_backbone(config, backbone)
+    changed = {"seed": fit.seed, "members": members}
+    config = replace(config, **{key: value for key, value in changed.items() if value is not None})
+    from seqray.models import trainer_device  # here, for it loads torch
+
+    return replace(config, trainer=config.trainer | trainer_device(fit.device))
+
+
+def on_backbone(config: RunConfig, path: str) -> RunConfig:
+    """Name the directory of the encoder in the settings.
+
+    Raises
+    ------
+    ConfigError
+        For settings of another kind of model.
+    """
+    if config.model.backbone is None:
+        raise ConfigError(
+            f"--backbone is given, but 'model.kind' is {config.model.kind}",
+            remedy="write 'kind: backbone' in the section 'model'",
+        )
+    return replace(config, model=replace(config.model, backbone=replace(config.model.backbone, path=path)))
+
+
+def override(config: RunConfig, assignments: Sequence[str]) -> RunConfig:
+    """Change settings by ``section.key=value``; values are read as YAML.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown key (the nearest is named), or an assignment of another form.
+    """
+    changes: dict[str, Any] = {}
+    for assignment in assignments:
+        path, equals, text = assignment.partition("=")
+        path = path.strip()
+        if not equals or not all(path.split(".")):
+            raise ConfigError(f"'--set {assignment}' is not an assignment", remedy="write section.key=value")
+        try:
+            changes[path] = parse_yaml(text)
+        except ConfigError as error:
+            raise ConfigError(f"the value of '--set {assignment}' {error.what}") from None
+    return change_settings(config, changes)

@@ -1,0 +1,183 @@
+"""What ``seqray train`` learns from, and how: labeled examples or genomes, with settings or a search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from seqray.cli.common import given
+from seqray.cli.train.arguments import TrainRequest
+from seqray.cli.train.search import (
+    Changes,
+    SearchPlan,
+    check_search,
+    search_examples,
+    search_status,
+    search_summary,
+    tried_summary,
+    try_examples,
+)
+from seqray.cli.train.settings import (
+    choose_config,
+    complete_from_data,
+    in_alphabet,
+    model_name,
+    override_settings,
+    read_examples,
+    set_by_words,
+)
+from seqray.cli.train.summary import genome_summary, summary
+from seqray.core import (
+    ALPHABETS,
+    ConfigError,
+    Example,
+    InputError,
+    LabeledSequence,
+    RunConfig,
+    describe_truncation,
+    load_named_config,
+)
+
+
+@dataclass(frozen=True)
+class Training:
+    """Data of a kind of model, ready to be learned from.
+
+    Attributes
+    ----------
+    config
+        The settings.
+    train
+        Runs the training, see `seqray.training.train`.
+    records
+        Examples or genomes.
+    summary, status
+        Result and model file to lines for the user, and result to exit status.
+    finds_settings
+        Whether the settings are known only when it ends.
+    """
+
+    config: RunConfig
+    train: Callable[..., Any]
+    records: int
+    summary: Callable[[Any, str], list[str]]
+    status: Callable[[Any], int] = lambda _: 0
+    finds_settings: bool = False
+
+
+def learn(request: TrainRequest) -> Training:
+    """Read or choose the settings, and read the data."""
+    named: frozenset[str] = frozenset()
+    alternatives: Sequence[Changes] = ()
+    if request.config is None:
+        data, config, alternatives = choose(request)
+    else:
+        if request.like:
+            raise ConfigError("both --config and --like are given", remedy="give one of them")
+        config, named = load_named_config(request.config)
+        data, config = None, override_settings(config, request)
+    if request.budget:
+        check_search({"--teacher": request.teacher, "--init": request.init}, config)
+    if config.model.kind == "locator":
+        return learn_genomes(request, config)
+    if words := given(request.genomes):
+        raise ConfigError(
+            f"{words[0]} is for locators, but 'model.kind' is {config.model.kind}",
+            remedy="write 'kind: locator' in the section 'model', or give --train TABLE",
+        )
+    if data is None:
+        data = read_examples(request.data.located(request.labels), config)
+        config = complete_from_data(config, named | set_by_words(request.fit), data)
+    return learn_examples(request, config, data, alternatives)
+
+
+def choose(request: TrainRequest) -> tuple[Sequence[Example], RunConfig, Sequence[Changes]]:
+    """Read labeled examples, and choose the settings from them, or fit those of the model of ``--like``.
+
+    The third value holds changes that a training tries, where the data must decide.
+
+    Raises
+    ------
+    ConfigError
+        For genomes, and for alignments without a model to take the settings of.
+    """
+    if words := given(request.genomes):
+        raise ConfigError(f"{words[0]} needs settings of a locator", remedy="give --config YAML")
+    if request.like is None and (words := given(request.labels)):
+        raise ConfigError(
+            f"{words[0]} needs settings for alignments", remedy="give --like rna-family-type or --config YAML"
+        )
+    config, data, facts = choose_config(request.data.located(request.labels), request.like)
+    config = override_settings(replace(config, name=model_name(request.out)), request)
+    data = in_alphabet(data, facts.alphabet, ALPHABETS[config.model.alphabet])
+    from seqray.training import alternatives_of, describe_settings
+
+    request.note(*describe_settings(config, facts, request.like or "the data"))
+    chosen = not (request.like or request.teacher or request.init)
+    return data, config, alternatives_of(config, facts, set_by_words(request.fit)) if chosen else ()
+
+
+def learn_examples(
+    request: TrainRequest, config: RunConfig, data: Sequence[Example], alternatives: Sequence[Changes] = ()
+) -> Training:
+    """Prepare a training on labeled sequences or alignments, or a search.
+
+    Parameters
+    ----------
+    request, config, data
+        Words of the command line, settings, and examples.
+    alternatives
+        Changes of the settings among which the data decide.
+    """
+    window, rule = config.data.window, config.data.truncate
+    longer = sum(len(one.sequence) > window for one in data if isinstance(one, LabeledSequence))
+    if rule != "none" and longer:
+        request.note(describe_truncation(longer, len(data), window, rule))
+    if request.budget:
+        plan = SearchPlan(request, request.budget, request.out, set_by_words(request.fit))
+        found = partial(search_examples, plan, config, data)
+        return Training(config, found, len(data), partial(search_summary, plan), search_status, True)
+    if alternatives:
+        tried = partial(try_examples, request, config, alternatives, data)
+        return Training(config, tried, len(data), tried_summary, finds_settings=True)
+    from seqray.modelfile import load_model
+    from seqray.training import train
+
+    teacher = load_model(request.teacher) if request.teacher else None
+    trained = partial(train, config, data, teacher=teacher, processes=None)
+    return Training(config, trained, len(data), summary)
+
+
+def learn_genomes(request: TrainRequest, config: RunConfig) -> Training:
+    """Read which genomes and sites a locator learns from.
+
+    Raises
+    ------
+    ConfigError
+        Where labeled sequences or a teacher are given.
+    InputError
+        Where no genome is given, or one and a sheet.
+    """
+    if words := given(request.data) + given(request.labels) + (["--teacher"] if request.teacher else []):
+        raise ConfigError(
+            f"{words[0]} is not for locators ('model.kind: locator')", remedy="give --genome and --sites"
+        )
+    from seqray.io import keep_pipes
+    from seqray.training import GenomeInput, GenomeRow, read_sheet, train_locator
+
+    asked = request.genomes
+    keep_pipes(*asked.files())
+    if asked.sheet:
+        if asked.genome or asked.sites:
+            raise InputError("a sheet and a genome are given", remedy="give --sheet or --genome")
+        rows = read_sheet(asked.sheet)
+    elif asked.genome and asked.sites:
+        species = asked.species or Path(asked.genome).name.partition(".")[0]
+        rows = [GenomeRow(genome=asked.genome, sites=asked.sites, genes=asked.genes, species=species)]
+    else:
+        raise InputError("no genome with sites is given", remedy="give --genome and --sites, or --sheet")
+    data = GenomeInput(rows, asked.hold_out, asked.site_class, asked.fold)
+    return Training(config, partial(train_locator, config, data), len(rows), genome_summary)

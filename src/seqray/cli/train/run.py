@@ -1,0 +1,69 @@
+"""``seqray train``: train a calibrated model on labeled sequences."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from seqray.cli.common import Outcome, Progress, check_files, use_threads
+from seqray.cli.train.arguments import FitOptions, TrainRequest
+from seqray.cli.train.learn import learn
+from seqray.cli.train.search import search_path
+from seqray.cli.train.settings import read_metrics, write_config
+from seqray.core import reset_termination
+
+__all__ = ["TrainRequest", "run"]
+
+INTERRUPTED = 130
+
+
+def run(request: TrainRequest) -> Outcome:
+    """Train, save, and sum up on standard error."""
+    beside = (request.config, request.like, request.labels.alignment_labels)
+    beside += (request.teacher, request.init, request.metrics)
+    outputs = [request.out, request.save_config, search_path(request.out) if request.budget else None]
+    check_files(request.data.files() + request.genomes.files(), outputs, beside=beside)
+    training = learn(request)
+    metrics = read_metrics(request.metrics) if request.metrics else None
+    from seqray.io import Staging
+    from seqray.modelfile import load_initial_weights, locate_model
+    from seqray.training import is_main_process
+
+    folder = request.fit.folder(request.out)
+    more: dict[str, Any] = {"start": load_initial_weights(locate_model(request.init))} if request.init else {}
+    try:
+        with (
+            Staging() as staging,
+            Progress("train", "steps", quiet=request.quiet or not is_main_process()) as progress,
+        ):
+            out = Path(staging.path(request.out))
+            config = Path(staging.path(request.save_config)) if request.save_config else None
+            if request.budget:
+                more |= {"table": Path(staging.path(search_path(request.out)))}
+            if training.finds_settings:
+                more |= {"save_config": config}
+            elif config:
+                write_config(config, training.config)
+            result = training.train(
+                out=out,
+                work_dir=folder,
+                resume=not request.fit.no_resume,
+                progress=progress.update,
+                threads=use_threads(request.fit.threads),
+                metrics=metrics,
+                **more,
+            )
+    except KeyboardInterrupt:
+        report_interruption(request.fit, folder)
+        return Outcome(records=training.records, status=INTERRUPTED)
+    if is_main_process():
+        request.say(*training.summary(result, request.out))
+    return Outcome(records=training.records, status=training.status(result))
+
+
+def report_interruption(fit: FitOptions, folder: Path) -> None:
+    """Explain how to resume an interrupted training; the interrupt is heard so."""
+    reset_termination()
+    again = " without --no-resume" if fit.no_resume else ""
+    print(f"seqray: interrupted; the same command{again} resumes from {folder}", file=sys.stderr)
