@@ -104,6 +104,17 @@ def test_genes_of_a_genbank_input_are_its_own(scan, tmp_path):
     assert facts(scan(path)[0])["genes"].startswith("predicted")
 
 
+@pytest.mark.parametrize("place", ["complement(200..499", "850..980"])
+def test_damaged_genes_of_a_genbank_input_are_refused_unless_others_are_asked_for(scan, tmp_path, place):
+    path = tmp_path / "x.gb"
+    path.write_text(genbank("r.1", letters(900), [place]).replace("circular", "linear  "))
+    out, err = scan(path, status=2)
+    assert (out, err.count("\n")) == ("", 1)
+    assert path.name in err
+    assert err.endswith("; correct the genes, or give --genes predict\n")
+    assert facts(scan(path, "--genes", "predict")[0])["genes"].startswith("predicted")
+
+
 def test_a_codon_table_is_for_predicted_genes(locator_file, genome, annotation, tmp_path, capsys):
     path = tmp_path / "x.gb"
     path.write_text(genbank("r.1", letters(900), ["200..499"]))

@@ -58,11 +58,11 @@ def find_genes(
     ConfigError
         For a codon table where no genes are predicted.
     InputError
-        For genes that were asked for and can't be read.
+        For genes of a file that can't be read, and genes that were asked for and can't be predicted.
     """
     from seqray.annotation import can_predict_genes, read_genes
     from seqray.io.sequences import is_genbank
-    from seqray.scanning import genes_of_annotation, predicted_genes
+    from seqray.scanning import genes_of_annotation
 
     chosen, table = options.genes, options.codon_table
     if table is not None and chosen not in (None, "predict"):
@@ -81,21 +81,51 @@ def find_genes(
             return genes_of_annotation(read_genes(chosen), records()), []
         if chosen == "none":
             return None, []
-        if chosen is None and is_genbank(path):
-            annotation = read_genes(path)
-            if annotation.count and table is not None:
-                raise ConfigError(
-                    f"--codon-table is for predicted genes, but {path} names genes",
-                    remedy="give --genes predict, too",
-                )
-            if annotation.count:
-                return genes_of_annotation(annotation, records()), []
+        if chosen is None and is_genbank(path) and (own := _genes_of_input(path, records(), table)):
+            return own, []
         if chosen is None and not can_predict_genes():
             return None, ["no genes: give --genes FILE, or pip install 'seqray[genes]' to predict them"]
-        return predicted_genes(records(), table, is_circular=is_circular), []
+        return _predict(records(), table, is_circular, asked=chosen is not None)
     except NoRecordsError:
         return None, []  # the scan says so, or takes it where --allow-empty is given
+
+
+def _genes_of_input(path: str, records: Iterator[SequenceRecord], table: int | None) -> GeneSource | None:
+    """Genes that a GenBank file names for its own sequences."""
+    from seqray.annotation import read_genes
+    from seqray.scanning import genes_of_annotation
+
+    try:
+        annotation = read_genes(path)
+        source = genes_of_annotation(annotation, records) if annotation.count else None
+    except NoRecordsError:
+        raise
     except InputError as error:
-        if chosen is not None:
+        remedy = "correct the genes, or give --genes predict"
+        raise InputError(error.what, where=error.where, remedy=remedy) from None
+    if source and table is not None:
+        raise ConfigError(
+            f"--codon-table is for predicted genes, but {path} names genes",
+            remedy="give --genes predict, too",
+        )
+    return source
+
+
+def _predict(
+    records: Iterator[SequenceRecord],
+    table: int | None,
+    is_circular: Callable[[SequenceRecord], bool] | None,
+    *,
+    asked: bool,
+) -> tuple[GeneSource | None, list[str]]:
+    """Genes, or why there are none: without ``--genes`` a genome that is too large is scanned nevertheless."""
+    from seqray.scanning import predicted_genes
+
+    try:
+        return predicted_genes(records, table, is_circular=is_circular), []
+    except NoRecordsError:
+        raise
+    except InputError as error:
+        if asked:
             raise
         return None, [f"no genes: {error}"]

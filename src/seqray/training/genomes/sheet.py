@@ -11,6 +11,7 @@ from seqray.core import InputError
 from seqray.io.tables import read_rows
 
 COLUMNS = ("genome", "genes", "sites", "species", "weight")
+FURTHER = ("group", "inside", "held_out")
 PREDICT, NONE = "predict", "none"
 
 
@@ -51,20 +52,29 @@ class GenomeRow:
 def read_sheet(path: str | Path) -> list[GenomeRow]:
     """Read a sheet; paths in it are relative to its folder.
 
-    Raises `InputError` for a column that is missing, an empty cell that is needed, and a number out of range.
+    Raises `InputError` for a column that is missing or unknown, an empty cell that is needed, a number out of
+    range, and a genome that is named twice with the same sites.
 
     Parameters
     ----------
     path
         TSV with the columns ``genome``, ``genes`` (empty: predict), ``sites``, ``species``, ``weight``, and
-        if needed ``group``, ``inside`` and ``held_out``. Others are ignored.
+        if needed ``group``, ``inside`` and ``held_out``.
     """
     folder = Path(path).parent
-    remedy = f"name the columns {', '.join(COLUMNS)}[, group, inside, held_out]"
-    rows = [_row(cells, folder, where) for where, cells in read_rows(path, COLUMNS, remedy)]
+    remedy = f"name the columns {', '.join(COLUMNS)}[, {', '.join(FURTHER)}]"
+    rows: dict[tuple[str, str], GenomeRow] = {}
+    for where, cells in read_rows(path, COLUMNS, remedy):
+        if unknown := cells.keys() - {*COLUMNS, *FURTHER}:  # 'heldout' would let a test region be learned
+            raise InputError(f"the column '{min(unknown)}' is unknown", where=str(path), remedy=remedy)
+        row = _row(cells, folder, where)
+        earlier = rows.setdefault((row.genome, row.sites), row)
+        if earlier is not row:
+            what = f"names the same genome and sites as {earlier.where}"
+            raise InputError(what, where=where, remedy="remove one, and set 'weight' to draw it more often")
     if not rows:
         raise InputError("names no genome", where=str(path))
-    return rows
+    return [*rows.values()]
 
 
 def _row(cells: Mapping[str, str], folder: Path, where: str) -> GenomeRow:

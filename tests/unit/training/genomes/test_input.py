@@ -35,10 +35,10 @@ def read(folder, classes=("promoter",), site_class=None, **row):
 def test_a_sheet_names_files_beside_it(files):
     sheet = files / "genomes.tsv"
     sheet.write_text(
-        "genome\tgenes\tsites\tspecies\tweight\tgenus\tgroup\tinside\theld_out\n"
-        "g.fa\tg.gff\ts.tsv\tA b\t0.5\tA\tA\t.1\tr.bed\n"
-        "/other/g.fa\tnone\ts.tsv\tB c\t\t\t\t\t\n"
-        "g.fa\t\ts.tsv\tC d\t0\t\t\t\t\n"
+        "genome\tgenes\tsites\tspecies\tweight\tgroup\tinside\theld_out\n"
+        "g.fa\tg.gff\ts.tsv\tA b\t0.5\tA\t.1\tr.bed\n"
+        "/other/g.fa\tnone\ts.tsv\tB c\t\t\t\t\n"
+        "h.fa\t\ts.tsv\tC d\t0\t\t\t\n"
     )
     first, second, third = read_sheet(sheet)
     assert (first.genome, first.genes, first.held_out) == tuple(
@@ -56,6 +56,14 @@ def test_a_sheet_names_files_beside_it(files):
         ("genome\tgenes\tsites\tspecies\tweight\n", "names no genome"),
         ("genome\tgenes\tsites\tspecies\tweight\ng.fa\t\t\tA\t1\n", "has no 'sites'"),
         ("genome\tgenes\tsites\tspecies\tweight\ng.fa\t\ts.tsv\tA\tmuch\n", "has 'much' as its weight"),
+        (
+            "genome\tgenes\tsites\tspecies\tweight\theldout\ng.fa\t\ts.tsv\tA\t1\tr.bed\n",
+            "the column 'heldout' is unknown",
+        ),
+        (
+            "genome\tgenes\tsites\tspecies\tweight\n" + "g.fa\t\ts.tsv\tA\t1\n" * 2,
+            "line 3: names the same genome and sites as .*line 2",
+        ),
     ],
 )
 def test_sheets_that_are_refused(text, words, tmp_path):
