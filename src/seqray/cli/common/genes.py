@@ -118,7 +118,7 @@ def _predict(
     *,
     asked: bool,
 ) -> tuple[GeneSource | None, list[str]]:
-    """Genes, or why there are none: without ``--genes`` a genome that is too large is scanned nevertheless."""
+    """Genes, or why there are none: without ``--genes`` a genome too large is scanned nevertheless."""
     from seqray.scanning import predicted_genes
 
     try:

@@ -53,7 +53,7 @@ def read_sheet(path: str | Path) -> list[GenomeRow]:
     """Read a sheet; paths in it are relative to its folder.
 
     Raises `InputError` for a column that is missing or unknown, an empty cell that is needed, a number out of
-    range, and a genome that is named twice with the same sites.
+    range, and a genome that is named twice with the same files and species.
 
     Parameters
     ----------
@@ -63,14 +63,14 @@ def read_sheet(path: str | Path) -> list[GenomeRow]:
     """
     folder = Path(path).parent
     remedy = f"name the columns {', '.join(COLUMNS)}[, {', '.join(FURTHER)}]"
-    rows: dict[tuple[str, str], GenomeRow] = {}
+    rows: dict[tuple[str, ...], GenomeRow] = {}
     for where, cells in read_rows(path, COLUMNS, remedy):
         if unknown := cells.keys() - {*COLUMNS, *FURTHER}:  # 'heldout' would let a test region be learned
             raise InputError(f"the column '{min(unknown)}' is unknown", where=str(path), remedy=remedy)
         row = _row(cells, folder, where)
-        earlier = rows.setdefault((row.genome, row.sites), row)
+        earlier = rows.setdefault((row.genome, row.genes, row.sites, row.species), row)
         if earlier is not row:
-            what = f"names the same genome and sites as {earlier.where}"
+            what = f"names the files and the species of {earlier.where.rpartition(': ')[2]}"
             raise InputError(what, where=where, remedy="remove one, and set 'weight' to draw it more often")
     if not rows:
         raise InputError("names no genome", where=str(path))

@@ -62,7 +62,7 @@ def test_a_sheet_names_files_beside_it(files):
         ),
         (
             "genome\tgenes\tsites\tspecies\tweight\n" + "g.fa\t\ts.tsv\tA\t1\n" * 2,
-            "line 3: names the same genome and sites as .*line 2",
+            "line 3: names the files and the species of line 2",
         ),
     ],
 )
