@@ -98,8 +98,8 @@ the letters alone.
   promoters from other windows with a TATA box.
 - `human-core-promoter` and `human-nontata-promoter` rank no better than the shares of the letters do.
 - `bacteria-promoter` learned windows in place. 2 letters off cost .02 to .16 in AUROC, 5 letters .11 to .26.
-  Rows without "species given" hide the species. By default `predict` recognizes the species of a file if
-  it is clearly nearest: here that of *B. subtilis*. *E. coli* is too like *Shigella*: give `--context`.
+  Rows without "species" hide it. By default `predict` recognizes the species of a file if it is clearly
+  nearest, as in the row "species recognized". *E. coli* is too like *Shigella*: give `--context`.
 
 `predict` prints a caution for 39 of 43 such files whose coverage is below .85
 ([cautions](concepts/probabilities.md#scores-unlike-those-of-held-out-examples)).
@@ -226,15 +226,16 @@ def _transfer(rows: Sequence[Mapping[str, str]]) -> list[str]:
     found: dict[tuple[str, str, str], dict[str, Mapping[str, str]]] = {}
     for row in rows:
         if row["protocol"] == "unrelated":
-            found.setdefault((row["model"], row["set"], row["context"]), {})[row["shift"]] = row
+            known = row["context"].partition(": ")[0]  # recognized, or told
+            found.setdefault((row["model"], row["set"], known), {})[row["shift"]] = row
     lines = []
-    for (model, name, context), cuts in found.items():
+    for (model, name, known), cuts in found.items():
         row = cuts["0"]
         off = [_short(cuts[shift]["auroc"] if shift in cuts else "") for shift in ("-2", "-5")]
-        asked = name if context == "-" else f"{name}, species given"
+        how = {"-": "", "recognized": ", species recognized"}.get(known, ", species given")
         auroc = f"**{_short(row['auroc'])}** ({_short(row['low'])} to {_short(row['high'])})"
         names = ("mcc", "sensitivity", "specificity", "coverage", "floor_auroc", "letters_auroc")
-        cells = (model, asked, row["n"], auroc, *off, *(_short(row[column]) for column in names))
+        cells = (model, name + how, row["n"], auroc, *off, *(_short(row[column]) for column in names))
         lines.append(f"| {' | '.join(cells)} |")
     return [TRANSFER + "\n".join(lines)]
 

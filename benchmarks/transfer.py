@@ -45,7 +45,7 @@ from other_sources import OTHER_SOURCES, OtherSource
 from seqray.calibration import coverage_cutoffs
 from seqray.core import DNA, LabeledSequence, SequenceRecord
 from seqray.homology import KmerSet
-from seqray.inference import predict_records
+from seqray.inference import predict_records, recognize_context
 from seqray.io import open_output
 from seqray.metrics import KmerPositionalBaseline, auroc, threshold_metrics
 from seqray.modelfile import TrainedModel, load_model
@@ -66,7 +66,8 @@ COLUMNS = (
 class Question:
     """A model, the index of the start in its window, the table that it learned, and sets to score.
 
-    ``without`` says of a model that is not shipped how it was trained, without the sources of its sets.
+    ``context`` is told to the model, or `RECOGNIZED`. ``without`` says of a model that is not shipped how it
+    was trained, without the sources of its sets.
     """
 
     model: str
@@ -81,7 +82,9 @@ class Question:
         return source.site - self.site + shift
 
 
-ECOLI, BSUBTILIS = "Escherichia coli K-12 MG1655", "Bacillus subtilis 168"
+ECOLI = "Escherichia coli K-12 MG1655"
+RECOGNIZED = "recognized"
+"""The context that ``seqray predict`` recognizes by default, from the same windows."""
 NEW_SPECIES = ("mapped-sagalactiae", "mapped-mtuberculosis", "mapped-zmobilis")
 LEFT_OUT = "left out of training (one member)"
 QUESTIONS = (
@@ -140,7 +143,7 @@ QUESTIONS = (
         context=ECOLI,
     ),
     Question(
-        model="bacteria-promoter", site=60, table="bacteria", sets=("mapped-bsubtilis",), context=BSUBTILIS
+        model="bacteria-promoter", site=60, table="bacteria", sets=("mapped-bsubtilis",), context=RECOGNIZED
     ),
 )
 
@@ -181,11 +184,24 @@ def cut_windows(examples: Sequence[LabeledSequence], start: int, length: int) ->
 
 def answers(model: TrainedModel, sequences: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Probability of the positive class (N,), and which classes are in the sets: bool (N, K)."""
-    found = predict_records(model, [SequenceRecord(f"s{i}", s) for i, s in enumerate(sequences)])
+    found = predict_records(model, records_of(sequences))
     probabilities = np.array([p.probabilities for p in found])
     return probabilities[:, model.card.positive_index], probabilities >= coverage_cutoffs(
         model.card, COVERAGE
     )
+
+
+def records_of(sequences: Sequence[str]) -> list[SequenceRecord]:
+    """Give them names."""
+    return [SequenceRecord(f"s{i}", s) for i, s in enumerate(sequences)]
+
+
+def set_context(model: TrainedModel, context: str, sequences: Sequence[str]) -> tuple[TrainedModel, str]:
+    """The model that reads sequences in a context, and what the table says of it."""
+    if context == RECOGNIZED:
+        model, _ = recognize_context(model, records_of(sequences))
+        return model, f"{RECOGNIZED}: {model.context or 'none'}"
+    return model.with_context(context or None), context or "-"
 
 
 @dataclass(frozen=True)
@@ -257,19 +273,21 @@ def all_rows(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
         if question.without and not file.is_file():
             print(f"transfer: no file of {question.model} in --models; left out", file=sys.stderr)
             continue
-        model = load_model(str(file) if file.is_file() else question.model)
-        model = model.with_context(question.context or None)
-        key = (question.table, model.card.window)
+        loaded = load_model(str(file) if file.is_file() else question.model)
+        window = loaded.card.window
+        key = (question.table, window)
         if key not in learned:
-            learned[key] = Known.learn(question.table, model.card.positive, model.card.window)
+            learned[key] = Known.learn(question.table, loaded.card.positive, window)
         for name in question.sets:
             source = OTHER_SOURCES[name]
             examples = source.load(args.data, args.genomes)
             for shift in SHIFTS:
                 start = question.start_in(source, shift)
+                windows = cut_windows(examples, start, window)
+                model, context = set_context(loaded, question.context, windows)
                 scored = Scored.score(examples, start, model, learned[key])
                 for protocol, part in protocols(scored):
-                    names = (question.model, name, question.context or "-", shift, protocol)
+                    names = (question.model, name, context, shift, protocol)
                     yield dict(zip(COLUMNS, names, strict=False)) | part.figures(model.card.threshold)
 
 

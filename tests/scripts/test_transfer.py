@@ -11,6 +11,7 @@ from published_sets import hold_out
 from seqray.annotation import Gene
 from seqray.core import LabeledSequence, SequenceRecord, reverse_complement
 from seqray.homology import KmerSet
+from seqray.modelfile import TrainedModel
 from transfer import LEFT_OUT, QUESTIONS, Known, Scored, card_figures, middle
 
 RNG = np.random.default_rng(3)
@@ -79,6 +80,20 @@ def test_windows_move_and_letters_beyond_the_end_are_unknown(monkeypatch, tiny_m
     assert seen[0] == expected
     assert scored.truth.tolist() == [True, False]
     assert scored.fresh.all()
+
+
+def test_a_context_is_told_or_recognized_from_the_windows(monkeypatch, tiny_model):
+    seen: list[str] = []
+
+    def recognize(model: TrainedModel, records: list[SequenceRecord]) -> tuple[TrainedModel, object]:
+        seen.extend(record.sequence for record in records)
+        return model, records
+
+    monkeypatch.setattr(transfer, "recognize_context", recognize)
+    assert transfer.set_context(tiny_model, "", ["ACGT"])[1] == "-"
+    assert seen == []
+    assert transfer.set_context(tiny_model, transfer.RECOGNIZED, ["ACGT"])[1] == "recognized: none"
+    assert seen == ["ACGT"]
 
 
 def test_the_middle_is_without_flanks():
