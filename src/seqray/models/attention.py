@@ -122,12 +122,30 @@ class MultiHeadAttention(nn.Module):
         first_query_only
             Compute the query of the first token alone, Lq = 1.
         """
+        if not first_query_only:
+            return self.split_heads(self.qkv(x), rotation)
         width = self.heads * self.head_width
-        if first_query_only:
-            q = linear(x[:, :1], self.qkv.weight[:width], self.qkv.bias[:width])
-            kv = linear(x, self.qkv.weight[width:], self.qkv.bias[width:])
-        else:
-            q, kv = self.qkv(x).split([width, 2 * self.kv_heads * self.head_width], dim=-1)
+        q = linear(x[:, :1], self.qkv.weight[:width], self.qkv.bias[:width])
+        return self._heads(q, linear(x, self.qkv.weight[width:], self.qkv.bias[width:]), rotation)
+
+    def split_heads(
+        self, qkv: Tensor, rotation: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values, as of `project`.
+
+        Parameters
+        ----------
+        qkv
+            Output of the layer of this name.
+        rotation
+            Cosine and sine of the rotary angles.
+        """
+        width = self.heads * self.head_width
+        return self._heads(qkv[..., :width], qkv[..., width:], rotation)
+
+    def _heads(
+        self, q: Tensor, kv: Tensor, rotation: tuple[Tensor, Tensor] | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
         q = q.unflatten(-1, (self.heads, self.head_width)).transpose(1, 2)  # (B, Lq, D) -> (B, H, Lq, E)
         k, v = kv.unflatten(-1, (2, self.kv_heads, self.head_width)).transpose(1, 3).unbind(2)  # (B, G, L, E)
         if rotation is not None:

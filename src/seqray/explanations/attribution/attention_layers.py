@@ -19,6 +19,7 @@ from torch import Tensor
 from seqray.models import SAFE_SUMS, MultiHeadAttention, WindowedAttention, attention_weights
 
 CHUNK_BYTES = 1 << 20  # of the weights at a time: they stay in the processor's cache
+KEPT_BYTES = 8 << 20  # of queries, keys and values of a layer; those of longer sequences are computed again
 MIN_QUERIES = 8
 
 Index = tuple[int | slice, slice]
@@ -49,6 +50,25 @@ class WeightBlock(NamedTuple):
     def weights(self) -> Tensor:
         """The weights, of the shape of the terms; each row sums to 1."""
         return self.terms if self.sums is None else self.terms / self.sums[..., None]
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """What was seen of a call of an attention module.
+
+    Attributes
+    ----------
+    arguments
+        Of the call, by name.
+    projected
+        Queries, keys and values (B, T, 3D) of a `MultiHeadAttention`, if they are small enough to be kept.
+    heads
+        See `AttentionLayer`.
+    """
+
+    arguments: dict[str, Any]
+    projected: Tensor | None = None
+    heads: Tensor | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,8 +149,8 @@ class LineLayer(AttentionLayer):
         """Queries (B, H, Lq, E), keys and values (B, H, T, E), as the layer computes them."""
 
     @abstractmethod
-    def attended(self, rows: slice) -> Tensor | None:
-        """Which keys some queries attend to, bool, of a shape that fits (B, H, q, T); None for all."""
+    def attended(self, queries: Index) -> Tensor | None:
+        """Which keys some queries of some records attend to, bool, to fit (n, H, q, T); None for all."""
 
     def project(self) -> tuple[Tensor, Tensor, Tensor]:
         """Scaled queries (B, H, Lq, E), keys and values (B, H, T, E), without gradients."""
@@ -141,18 +161,18 @@ class LineLayer(AttentionLayer):
 
     @torch.no_grad()
     def blocks(self) -> Iterator[WeightBlock]:
-        """Cut the queries so that the weights of one block stay small."""
+        """Cut the records and their queries so that the weights of one block stay small."""
         q, k, v = self.project()
-        step = max(MIN_QUERIES, CHUNK_BYTES // (4 * k.shape[:3].numel()))
-        for start in range(0, q.shape[2], step):
-            rows = slice(start, min(start + step, q.shape[2]))
-            # No name holds the block, so that the next one takes the same memory, which is in the cache.
-            yield WeightBlock(
-                *_softmax_terms(q[:, :, rows], k, self.attended(rows)),
-                (slice(None), rows),
-                (slice(None), slice(None)),
-                v,
-            )
+        most = max(MIN_QUERIES, CHUNK_BYTES // (4 * k.shape[1:3].numel()))
+        for some in _cuts(len(q), max(1, most // q.shape[2])):
+            for rows in _cuts(q.shape[2], most):
+                # No name holds the block, so that the next one takes the same memory, which is in the cache.
+                yield WeightBlock(
+                    *_softmax_terms(q[some, :, rows], k[some], self.attended((some, rows))),
+                    (some, rows),
+                    (some, slice(None)),
+                    v[some],
+                )
 
     def weight_gradient(self, slope: Tensor, block: WeightBlock) -> Tensor:
         """By the slopes of the heads."""
@@ -170,7 +190,7 @@ class LineLayer(AttentionLayer):
         gram = torch.einsum("bhtd,bgtd->bhgt", u, u)
 
         def norm(block: WeightBlock) -> Tensor:
-            squared = torch.einsum("bhct,bgct,bhgt->bct", block.weights, block.weights, gram)
+            squared = torch.einsum("bhct,bgct,bhgt->bct", block.weights, block.weights, gram[block.keys[0]])
             return squared.clamp(min=0).sqrt()
 
         return norm
@@ -186,35 +206,30 @@ class SequenceLayer(LineLayer):
         (B, T) bool, True at real tokens; None where nothing is padded.
     cls_only
         Whether it computed the query of CLS alone: Lq is 1, else T.
+    projected
+        See `Call`.
     """
 
     attention: MultiHeadAttention
     mask: Tensor | None
     cls_only: bool
+    projected: Tensor | None
 
     @classmethod
-    def of_call(
-        cls, attention: MultiHeadAttention, arguments: dict[str, Any], heads: Tensor | None
-    ) -> SequenceLayer:
-        """Build from the arguments of `MultiHeadAttention.forward`.
-
-        Parameters
-        ----------
-        attention
-            The module called.
-        arguments
-            Arguments of the call, by name.
-        heads
-            (B, Lq, D) output of the heads; None without gradients.
-        """
-        rotation, mask = arguments.get("rotation"), arguments.get("mask")
-        return cls(heads, attention, arguments["x"], rotation, mask, arguments.get("first_query_only", False))
+    def of_call(cls, attention: MultiHeadAttention, call: Call) -> SequenceLayer:
+        """Build from a call of `MultiHeadAttention.forward`."""
+        given = call.arguments
+        cls_only = given.get("first_query_only", False)
+        rotation, mask = given.get("rotation"), given.get("mask")
+        return cls(call.heads, attention, given["x"], rotation, mask, cls_only, call.projected)
 
     def states(self) -> tuple[Tensor, Tensor, Tensor]:
+        if self.projected is not None:
+            return self.attention.split_heads(self.projected, self.rotation)
         return self.attention.project(self.x.detach(), self.rotation, first_query_only=self.cls_only)
 
-    def attended(self, rows: slice) -> Tensor | None:
-        return None if self.mask is None else self.mask[:, None, None, :]
+    def attended(self, queries: Index) -> Tensor | None:
+        return None if self.mask is None else self.mask[queries[0], None, None, :]
 
     @torch.no_grad()
     def attention_from(self, start: Tensor) -> Tensor:
@@ -223,7 +238,7 @@ class SequenceLayer(LineLayer):
         for block in self.blocks():
             asked = start[block.queries]
             if asked.any():
-                found += torch.einsum("bq,bhqk->bhk", asked, block.weights)
+                found[block.keys[0]] += torch.einsum("bq,bhqk->bhk", asked, block.weights)
         return found
 
 
@@ -235,24 +250,20 @@ class WindowedLayer(LineLayer):
     rotation: tuple[Tensor, Tensor]
 
     @classmethod
-    def of_call(
-        cls, attention: WindowedAttention, arguments: dict[str, Any], heads: Tensor | None
-    ) -> WindowedLayer:
-        """Build from the arguments of `WindowedAttention.forward`.
-
-        Parameters
-        ----------
-        attention, arguments, heads
-            See `SequenceLayer.of_call`.
-        """
-        return cls(heads, attention, arguments["x"], arguments["rotation"])
+    def of_call(cls, attention: WindowedAttention, call: Call) -> WindowedLayer:
+        """Build from a call of `WindowedAttention.forward`."""
+        return cls(call.heads, attention, call.arguments["x"], call.arguments["rotation"])
 
     def states(self) -> tuple[Tensor, Tensor, Tensor]:
         return self.attention.project(self.x.detach(), self.rotation)
 
-    def attended(self, rows: slice) -> Tensor:
+    def attended(self, queries: Index) -> Tensor:
         key = torch.arange(self.x.shape[1], device=self.x.device)
-        return (key[rows, None] - key).abs() <= self.attention.window
+        return (key[queries[1], None] - key).abs() <= self.attention.window
+
+
+def _cuts(length: int, step: int) -> Iterator[slice]:
+    return (slice(start, min(start + step, length)) for start in range(0, length, step))
 
 
 def _softmax_terms(q: Tensor, k: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from seqray.explanations.attribution.attention_layers import (
     AttentionLayer,
+    Call,
     Trace,
     WeightBlock,
     slopes_by_values,
@@ -87,15 +88,10 @@ class ColumnLayer(AxialLayer):
     """A step in which each cell attends to the rows of its column."""
 
     @classmethod
-    def of_call(cls, layer: ColumnAttention, arguments: dict[str, Any], heads: Tensor | None) -> ColumnLayer:
-        """Build from the arguments of `ColumnAttention.forward`.
-
-        Parameters
-        ----------
-        layer, arguments, heads
-            See `SequenceLayer.of_call`.
-        """
-        return cls(heads, layer.attention, arguments["x"], arguments.get("row_mask"), None, None)
+    def of_call(cls, layer: ColumnAttention, call: Call) -> ColumnLayer:
+        """Build from a call of `ColumnAttention.forward`."""
+        given = call.arguments
+        return cls(call.heads, layer.attention, given["x"], given.get("row_mask"), None, None)
 
     @property
     def key_mask(self) -> Tensor | None:
@@ -116,16 +112,11 @@ class RowLayer(AxialLayer):
     layer: RowAttention
 
     @classmethod
-    def of_call(cls, layer: RowAttention, arguments: dict[str, Any], heads: Tensor | None) -> RowLayer:
-        """Build from the arguments of `RowAttention.forward`.
-
-        Parameters
-        ----------
-        layer, arguments, heads
-            See `SequenceLayer.of_call`.
-        """
-        masks = arguments.get("row_mask"), arguments.get("column_mask")
-        return cls(heads, layer.attention, arguments["x"], *masks, arguments.get("rotation"), layer)
+    def of_call(cls, layer: RowAttention, call: Call) -> RowLayer:
+        """Build from a call of `RowAttention.forward`."""
+        given = call.arguments
+        masks = given.get("row_mask"), given.get("column_mask")
+        return cls(call.heads, layer.attention, given["x"], *masks, given.get("rotation"), layer)
 
     @property
     def key_mask(self) -> Tensor | None:

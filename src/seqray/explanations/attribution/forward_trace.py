@@ -16,7 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from seqray.explanations.attribution.attention_layers import (
+    KEPT_BYTES,
     AttentionLayer,
+    Call,
     SequenceLayer,
     Trace,
     WindowedLayer,
@@ -34,13 +36,13 @@ from seqray.models import (
     WindowedAttention,
 )
 
-LAYERS: dict[type[nn.Module], Callable[[Any, dict[str, Any], Tensor | None], AttentionLayer]] = {
+LAYERS: dict[type[nn.Module], Callable[[Any, Call], AttentionLayer]] = {
     MultiHeadAttention: SequenceLayer.of_call,
     ColumnAttention: ColumnLayer.of_call,
     RowAttention: RowLayer.of_call,
     WindowedAttention: WindowedLayer.of_call,
 }
-"""How an attention layer is described: from the module, the arguments of its call and its heads' output."""
+"""How an attention layer is described: from the module and what was seen of its call."""
 
 
 @contextmanager
@@ -205,8 +207,7 @@ class _Watch:
         self.network, self.embedding, self.embedded = network, embedding, embedded
         self.gradients = gradients
         self.attentions = list(_attentions(network)) if attention else []
-        self.calls: list[tuple[nn.Module, dict[str, Any]]] = []
-        self.heads: list[Tensor] = []
+        self.calls: list[tuple[nn.Module, Call]] = []
         self.vectors: list[Tensor] = []
 
     def run(self, forward: Callable[[], Tensor]) -> Tensor:
@@ -218,6 +219,8 @@ class _Watch:
             for attention in self.attentions:
                 hook = attention.register_forward_pre_hook(self._see_call, with_kwargs=True)
                 stack.callback(hook.remove)
+                if isinstance(attention, MultiHeadAttention):
+                    stack.callback(attention.qkv.register_forward_hook(self._see_projection).remove)
                 if self.gradients:
                     output = attention.get_submodule(
                         "attention.out" if hasattr(attention, "attention") else "out"
@@ -226,20 +229,21 @@ class _Watch:
             return forward()
 
     def layers(self) -> tuple[AttentionLayer, ...]:
-        seen = len(self.calls)
-        if seen != len(self.attentions) or (self.gradients and len(self.heads) != seen):
-            raise RuntimeError(f"saw {seen} of {len(self.attentions)} attention layers")
-        heads = self.heads or [None] * seen
-        return tuple(
-            LAYERS[type(module)](module, arguments, output)
-            for (module, arguments), output in zip(self.calls, heads, strict=True)
-        )
+        seen = [call for _, call in self.calls if call.heads is not None or not self.gradients]
+        if len(seen) != len(self.attentions):
+            raise RuntimeError(f"saw {len(seen)} of {len(self.attentions)} attention layers")
+        return tuple(LAYERS[type(module)](module, call) for module, call in self.calls)
 
     def _see_call(self, module: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
-        self.calls.append((module, inspect.signature(module.forward).bind(*arguments, **named).arguments))
+        bound = inspect.signature(module.forward).bind(*arguments, **named)
+        self.calls.append((module, Call(bound.arguments)))
+
+    def _see_projection(self, _: nn.Module, __: tuple[Any, ...], output: Tensor) -> None:
+        if output.nbytes <= KEPT_BYTES:
+            self.calls[-1][1].projected = output.detach()
 
     def _see_heads(self, _: nn.Module, arguments: tuple[Any, ...]) -> None:
-        self.heads.append(arguments[0])
+        self.calls[-1][1].heads = arguments[0]
 
     def _see_embedding(self, _: nn.Module, __: tuple[Any, ...], output: Tensor) -> Tensor:
         start = output if self.embedded is None else self.embedded
