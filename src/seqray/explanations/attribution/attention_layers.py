@@ -18,7 +18,7 @@ from torch import Tensor
 
 from seqray.models import SAFE_SUMS, MultiHeadAttention, WindowedAttention, attention_weights
 
-CHUNK_BYTES = 1 << 20  # of the weights at a time: they stay in the processor's cache
+CHUNK_BYTES = 1 << 21  # of the weights at a time: they stay in the processor's cache
 KEPT_BYTES = 8 << 20  # of queries, keys and values of a layer; those of longer sequences are computed again
 MIN_QUERIES = 8
 
