@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pytest
 import torch
 from hypothesis import settings
 
+from forking import Forks
 from seqray.annotation.tracks import TRACKS
 from seqray.calibration.domain import Domain
 from seqray.core.alphabet import DNA
@@ -37,6 +38,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if unseen:
         config.hook.pytest_deselected(items=unseen)
         items[:] = [item for item in items if item not in unseen]
+
+
+@pytest.fixture(scope="session")
+def seqray_forks() -> Iterator[Forks]:
+    """``seqray`` in processes that begin at once."""
+    with Forks("seqray") as forks:
+        yield forks
+
+
+@pytest.fixture(scope="session")
+def snakemake_forks() -> Iterator[Forks]:
+    """``snakemake`` in processes that begin at once."""
+    with Forks("snakemake") as forks:
+        yield forks
 
 
 WINDOW, SITE = 20, 12

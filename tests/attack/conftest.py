@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 import machine
-from attack.processes import Forks
 from seqray.annotation import TRACKS
 from seqray.cli import main
 
@@ -60,13 +59,6 @@ def attack_files(input_files: dict[str, bytes], tmp_path_factory: pytest.TempPat
         assert main([*words, "--shard", f"{number}/2", "--out", str(folder / name), "--quiet"]) == 0
         shards[name] = (folder / name).read_bytes()
     return input_files | shards | {name: text.encode() for name, text in genomes().items()}
-
-
-@pytest.fixture(scope="session")
-def forks() -> Iterator[Forks]:
-    """Runs verbs in processes of their own."""
-    with Forks() as forks:
-        yield forks
 
 
 @pytest.fixture(scope="module")

@@ -27,9 +27,9 @@ TRIES = [
 
 
 @pytest.mark.parametrize(("verb", "count"), TRIES)
-def test_a_killed_verb_leaves_all_outputs_or_none(forks, inputs, verb, count, tally):
+def test_a_killed_verb_leaves_all_outputs_or_none(seqray_forks, inputs, verb, count, tally):
     rng = random.Random(f"{verb} {count}")
-    victim = Victim(forks, verb, inputs / verb)
+    victim = Victim(seqray_forks, verb, inputs / verb)
     assert victim.litter() == []
     for _ in range(count):
         number = rng.choice(list(STATUS))
@@ -62,9 +62,9 @@ def whole_search(folder: Path) -> bool:
 
 
 @pytest.mark.parametrize("count", [1, pytest.param(40, marks=pytest.mark.long)])
-def test_a_killed_search_leaves_its_best_or_nothing(forks, inputs, count, tally):
+def test_a_killed_search_leaves_its_best_or_nothing(seqray_forks, inputs, count, tally):
     rng, folder = random.Random(count), inputs / "search"
-    victim = Victim(forks, "train", folder, "--budget 8steps")
+    victim = Victim(seqray_forks, "train", folder, "--budget 8steps")
     names = set(victim.whole)
     for _ in range(count):
         number = rng.choice(list(STATUS))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from attack.processes import Ended, Forks
 from attack.victims import WRITING, Victim
+from forking import Ended, Forks
 
 STREAMS = [
     (number, state) for number in "012" for state in ("closed", "full") if (number, state) != ("0", "full")
@@ -40,8 +40,8 @@ def verbs(fast: tuple[str, ...]) -> list[object]:
 
 @pytest.mark.parametrize(("number", "state"), STREAMS)
 @pytest.mark.parametrize("verb", verbs(("summary", "audit", "predict")))
-def test_streams_that_are_closed_or_full(forks: Forks, inputs, verb, number, state, tally):
-    victim = Victim(forks, verb, inputs / f"{verb}-{number}-{state}", quiet=False)
+def test_streams_that_are_closed_or_full(seqray_forks: Forks, inputs, verb, number, state, tally):
+    victim = Victim(seqray_forks, verb, inputs / f"{verb}-{number}-{state}", quiet=False)
     victim.clear()
     ended = victim.run(streams={number: state})
     fails = number == "1" and verb in SPEAKS
@@ -57,9 +57,9 @@ def test_streams_that_are_closed_or_full(forks: Forks, inputs, verb, number, sta
 @pytest.mark.parametrize("count", [3, pytest.param(12, marks=pytest.mark.long)])
 @pytest.mark.parametrize("limit", ["FSIZE", "NOFILE", "AS"])
 @pytest.mark.parametrize("verb", verbs(("summary", "predict")))
-def test_limits_of_files_and_memory(forks: Forks, inputs, verb, limit, count, tally):
+def test_limits_of_files_and_memory(seqray_forks: Forks, inputs, verb, limit, count, tally):
     rng = random.Random(f"{verb} {limit}")
-    victim = Victim(forks, verb, inputs / f"{verb}-{limit}")
+    victim = Victim(seqray_forks, verb, inputs / f"{verb}-{limit}")
     largest = max(map(len, victim.whole.values()))
     for _ in range(count):
         victim.clear()
@@ -84,8 +84,8 @@ def small_disk(folder: Path, size: int) -> Iterator[dict[str, int]]:
 
 
 @pytest.mark.parametrize("verb", verbs(("summary", "scan")))
-def test_a_full_disk(forks: Forks, inputs, verb, tally):
-    victim = Victim(forks, verb, inputs / f"{verb}-disk")
+def test_a_full_disk(seqray_forks: Forks, inputs, verb, tally):
+    victim = Victim(seqray_forks, verb, inputs / f"{verb}-disk")
     victim.clear()
     with small_disk(inputs / f"{verb}-disk" / "out", 4096) as limits:  # one page
         ended = victim.run(limits=limits)

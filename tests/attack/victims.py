@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from attack.processes import Ended, Forks
+from forking import Ended, Forks
 
 # Outputs are named out/*; what is read lies beside the folder.
 WRITING = {

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,12 +20,16 @@ INPUTS = (
 )
 
 
-def dry_run(folder: Path, snakefile: str, *targets: str) -> subprocess.CompletedProcess[str]:
-    (folder / "Snakefile").write_text(snakefile)
-    environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
-    words = [sys.executable, "-m", "snakemake", "--directory", str(folder), "--dry-run", "--cores", "1"]
-    words += ["--snakefile", str(folder / "Snakefile"), "--printshellcmds"]
-    return subprocess.run([*words, *targets], capture_output=True, text=True, env=environment, timeout=300)
+@pytest.fixture
+def dry_run(snakemake) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Plan targets by a Snakefile of this text."""
+
+    def run(folder: Path, snakefile: str, *targets: str) -> subprocess.CompletedProcess[str]:
+        (folder / "Snakefile").write_text(snakefile)
+        words = ("--dry-run", "--cores", "1", "--printshellcmds", *targets)
+        return snakemake(folder / "Snakefile", folder, *words)
+
+    return run
 
 
 def outputs_of(text: str) -> list[str]:
@@ -61,7 +64,7 @@ def test_a_rule_names_options_that_its_verb_has(path):
     assert set(re.findall(r"--[a-z-]+", command)) <= known
 
 
-def test_all_rules_plan_their_outputs(tmp_path):
+def test_all_rules_plan_their_outputs(dry_run, tmp_path):
     for name in INPUTS:
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).touch()
@@ -85,7 +88,7 @@ use rule seqray_scan as promoters with:
 """
 
 
-def test_a_rule_can_be_taken_over_and_changed(tmp_path):
+def test_a_rule_can_be_taken_over_and_changed(dry_run, tmp_path):
     (tmp_path / "genomes").mkdir()
     (tmp_path / "genomes" / "k12.fna.gz").touch()
     snakefile = CHANGED.format(path=str(RULES / "scan.smk"))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
-import os
 import subprocess
-import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,23 +16,12 @@ from seqray.cli.dispatch import main
 from seqray.core.alphabet import DNA
 
 ROOT = Path(__file__).parents[2] / "workflows" / "scan"
+SNAKEFILE = ROOT / "workflow" / "Snakefile"
 SETTINGS = {
     "scan": {"stride": 5, "threshold": 0.3, "track": "bedgraph", "shards": 3},
     "explain": {"calls": 2},
 }
 SHEET = "sample\tfasta\tcircular\nalpha\tdata/alpha.fa\nbeta\tdata/beta.fa\tyes\n"
-
-
-def snakemake(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {
-        **os.environ,
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
-        "XDG_CACHE_HOME": str(folder / "cache"),
-        "OMP_NUM_THREADS": "1",
-    }
-    snakefile = [] if "--snakefile" in arguments else ["--snakefile", str(ROOT / "workflow" / "Snakefile")]
-    words = [sys.executable, "-m", "snakemake", *snakefile, "--directory", str(folder)]
-    return subprocess.run([*words, *arguments], capture_output=True, text=True, env=environment, timeout=900)
 
 
 def write_fasta(path: Path, lengths: dict[str, int], seed: int) -> None:
@@ -64,10 +53,16 @@ def read_table(path: Path) -> list[dict[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def finished(tiny_model_file, tmp_path_factory) -> Path:
+def run(snakemake) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the workflow in a folder."""
+    return partial(snakemake, SNAKEFILE)
+
+
+@pytest.fixture(scope="module")
+def finished(run, seqray_forks, tiny_model_file, tmp_path_factory) -> Path:
     """A project after its first run."""
     folder = make_project(tmp_path_factory.mktemp("project") / "run", tiny_model_file, **SETTINGS)
-    done = snakemake(folder, "--cores", "1")
+    done = run(folder, "--cores", "1", commands=seqray_forks.folder)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -134,18 +129,18 @@ def test_the_summary_has_a_row_per_sample(finished):
     assert float(rows[1]["calls_per_mb"]) == pytest.approx(int(rows[1]["calls"]) / 250e-6, rel=1e-3)
 
 
-def test_a_second_run_does_nothing(finished):
+def test_a_second_run_does_nothing(run, finished):
     files = sorted(path for path in (finished / "results").rglob("*") if path.is_file())
     before = [path.stat().st_mtime_ns for path in files]
-    done = snakemake(finished, "--cores", "1")
+    done = run(finished, "--cores", "1")
     assert done.returncode == 0
     assert "Nothing to be done" in done.stderr
     assert [path.stat().st_mtime_ns for path in files] == before
 
 
-def test_a_run_elsewhere_gives_the_same_bytes(finished, tiny_model_file, tmp_path):
+def test_a_run_elsewhere_gives_the_same_bytes(run, finished, tiny_model_file, tmp_path):
     other = make_project(tmp_path / "elsewhere", tiny_model_file, **SETTINGS)
-    done = snakemake(other, "--cores", "2", "--set-scatter", "shards=1")
+    done = run(other, "--cores", "2", "--set-scatter", "shards=1")
     assert done.returncode == 0, done.stderr
     names = ("calls.gff3", "calls.tsv", "score.plus.bedgraph", "explanations.tsv", "explanations.html")
     for name in ("summary.tsv", "summary.html", *(f"{s}/tiny/{n}" for s in ("alpha", "beta") for n in names)):
@@ -173,10 +168,10 @@ def test_a_run_elsewhere_gives_the_same_bytes(finished, tiny_model_file, tmp_pat
         ({"outdir": ""}, "'' should be non-empty"),
     ],
 )
-def test_a_wrong_project_stops_before_any_work(tmp_path, tiny_model_file, settings, complaint):
+def test_a_wrong_project_stops_before_any_work(run, tmp_path, tiny_model_file, settings, complaint):
     folder = make_project(tmp_path / "wrong", tiny_model_file, **settings)
     (folder / "data" / "latin.tsv").write_bytes(b"sample\tfasta\na\tdata/\xe9.fa\n")
-    done = snakemake(folder, "--cores", "1")
+    done = run(folder, "--cores", "1")
     assert done.returncode != 0
     assert complaint in done.stderr
     assert not (folder / "results").exists()
@@ -185,28 +180,28 @@ def test_a_wrong_project_stops_before_any_work(tmp_path, tiny_model_file, settin
 @pytest.mark.parametrize(
     ("track", "option"), [("none", ""), ("bigwig", " --track 'my results/alpha/tiny/score.bw'")]
 )
-def test_a_folder_of_results_with_a_space_stays_one_word(tmp_path, tiny_model_file, track, option):
+def test_a_folder_of_results_with_a_space_stays_one_word(run, tmp_path, tiny_model_file, track, option):
     marked = "\ufeff" + SHEET  # with a byte order mark, as a spreadsheet program writes it
     folder = make_project(
         tmp_path / "space", tiny_model_file, marked, outdir="my results", scan={"track": track}
     )
-    done = snakemake(folder, "--cores", "1", "--dry-run", "--printshellcmds")
+    done = run(folder, "--cores", "1", "--dry-run", "--printshellcmds")
     assert done.returncode == 0, done.stderr
     told = done.stdout + done.stderr
     log = "'my results/logs/gather/alpha/tiny.log'"
     assert f"--skipped 'my results/alpha/tiny/skipped.tsv'{option} > {log}" in " ".join(told.split())
 
 
-def test_an_empty_section_takes_the_defaults(tmp_path, tiny_model_file):
+def test_an_empty_section_takes_the_defaults(run, tmp_path, tiny_model_file):
     folder = make_project(tmp_path / "plain", tiny_model_file, scan=None)
-    done = snakemake(folder, "--cores", "1", "--dry-run", "--printshellcmds")
+    done = run(folder, "--cores", "1", "--dry-run", "--printshellcmds")
     assert done.returncode == 0, done.stderr
     assert "--stride 10 --threads 1" in done.stdout + done.stderr
 
 
-def test_one_report_shows_summary_calls_and_explanations(finished, tmp_path):
+def test_one_report_shows_summary_calls_and_explanations(run, finished, tmp_path):
     page = tmp_path / "report.html"
-    done = snakemake(finished, "--cores", "1", "--report", str(page))
+    done = run(finished, "--cores", "1", "--report", str(page))
     assert done.returncode == 0, done.stderr
     text = page.read_text(encoding="utf-8")
     for words in (
@@ -236,19 +231,19 @@ rule all:
 """
 
 
-def test_another_workflow_takes_it_as_a_module(tmp_path, tiny_model_file):
+def test_another_workflow_takes_it_as_a_module(snakemake, tmp_path, tiny_model_file):
     folder = make_project(tmp_path / "module", tiny_model_file, **SETTINGS)
     settings = yaml.safe_load((folder / "config" / "config.yaml").read_text())
     (folder / "config" / "other.yaml").write_text(yaml.safe_dump({"scan": settings}))
     (folder / "config" / "config.yaml").unlink()
-    (folder / "Snakefile").write_text(MODULE.format(snakefile=str(ROOT / "workflow" / "Snakefile")))
-    done = snakemake(folder, "--cores", "1", "--dry-run", "--snakefile", str(folder / "Snakefile"))
+    (folder / "Snakefile").write_text(MODULE.format(snakefile=str(SNAKEFILE)))
+    done = snakemake(folder / "Snakefile", folder, "--cores", "1", "--dry-run")
     assert done.returncode == 0, done.stderr
     counts = dict(line.split()[:2] for line in done.stdout.splitlines() if line.startswith("scan_"))
     assert counts["scan_scan"] == "6"
     assert counts["scan_gather"] == counts["scan_explain"] == "2"
 
 
-def test_the_linter_is_content():
-    done = snakemake(ROOT / ".test", "--lint")
+def test_the_linter_is_content(run, tmp_path):
+    done = run(ROOT / ".test", "--lint", XDG_CACHE_HOME=str(tmp_path))
     assert done.returncode == 0, done.stderr + done.stdout

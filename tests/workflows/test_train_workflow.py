@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import csv
-import os
 import shutil
 import subprocess
-import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,18 +15,6 @@ from seqray.modelfile import load_model_file
 from seqray.modelfile.header import read_card
 
 ROOT = Path(__file__).parents[2] / "workflows" / "train"
-
-
-def snakemake(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {
-        **os.environ,
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
-        "XDG_CACHE_HOME": str(folder / "cache"),
-        "OMP_NUM_THREADS": "1",
-    }
-    words = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "workflow" / "Snakefile")]
-    words += ["--directory", str(folder), *arguments]
-    return subprocess.run(words, capture_output=True, text=True, env=environment, timeout=3600)
 
 
 def project(folder: Path) -> Path:
@@ -41,9 +29,15 @@ def read_table(path: Path) -> list[dict[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory) -> Path:
+def run(snakemake) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the workflow in a folder."""
+    return partial(snakemake, ROOT / "workflow" / "Snakefile")
+
+
+@pytest.fixture(scope="module")
+def finished(run, seqray_forks, tmp_path_factory) -> Path:
     folder = project(tmp_path_factory.mktemp("train"))
-    done = snakemake(folder, "--cores", "2")
+    done = run(folder, "--cores", "2", commands=seqray_forks.folder)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -77,15 +71,15 @@ def test_all_are_measured_on_the_same_held_out_part(finished):
     assert not (wide.parents[1] / "tiny" / "seed-1" / "comparison.html").exists()  # it is the reference
 
 
-def test_a_second_run_does_nothing(finished):
-    done = snakemake(finished, "--cores", "1")
+def test_a_second_run_does_nothing(run, finished):
+    done = run(finished, "--cores", "1")
     assert done.returncode == 0
     assert "Nothing to be done" in done.stderr
 
 
-def test_one_report_shows_it_all(finished, tmp_path):
+def test_one_report_shows_it_all(run, finished, tmp_path):
     page = tmp_path / "report.html"
-    done = snakemake(finished, "--cores", "1", "--report", str(page))
+    done = run(finished, "--cores", "1", "--report", str(page))
     assert done.returncode == 0, done.stderr
     text = page.read_text(encoding="utf-8")
     for words in ("Models trained on labeled sets", "Evaluation", "Comparison", "Explanations", "Models"):
@@ -101,16 +95,16 @@ def test_one_report_shows_it_all(finished, tmp_path):
         ("sets.tsv", "labelled", "none", "data/none.tsv"),
     ],
 )
-def test_a_wrong_project_stops_before_any_work(tmp_path, file, old, new, complaint):
+def test_a_wrong_project_stops_before_any_work(run, tmp_path, file, old, new, complaint):
     folder = project(tmp_path / "wrong")
     path = folder / "config" / file
     path.write_text(path.read_text().replace(old, new))
-    done = snakemake(folder, "--cores", "1")
+    done = run(folder, "--cores", "1")
     assert done.returncode != 0
     assert complaint in done.stderr
     assert not (folder / "results").exists()
 
 
-def test_the_linter_is_content():
-    done = snakemake(ROOT / ".test", "--lint")
+def test_the_linter_is_content(run, tmp_path):
+    done = run(ROOT / ".test", "--lint", XDG_CACHE_HOME=str(tmp_path))
     assert done.returncode == 0, done.stderr + done.stdout

@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_a_checkout_with_a_space_in_its_path_stays_one_word(tmp_path):
+def test_a_checkout_with_a_space_in_its_path_stays_one_word(snakemake, tmp_path):
     checkout = tmp_path / "my checkout"
     for name in ("workflows/zoo", "workflows/rules", "configs"):
         shutil.copytree(ROOT / name, checkout / name)
     figures = checkout / "benchmarks/results/ecoli-promoter.card.json"
     figures.parent.mkdir(parents=True)
     figures.write_text("{}")
-    words = ["--snakefile", str(checkout / "workflows/zoo/workflow/Snakefile"), "--directory"]
-    words += [str(checkout / "workflows/zoo"), "--cores", "1", "--dry-run", "--printshellcmds", "--"]
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "snakemake",
-            *words,
-            f"{checkout}/src/seqray/zoo_models/ecoli-promoter.safetensors",
-            f"{checkout}/src/seqray/zoo_models/bacteria-promoter-fast.safetensors",
-            f"{checkout}/src/seqray/zoo_models/bacteria-genome.safetensors",
-        ],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "SEQRAY_DATA": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")},
-        timeout=900,
+    done = snakemake(
+        checkout / "workflows/zoo/workflow/Snakefile",
+        checkout / "workflows/zoo",
+        *("--cores", "1", "--dry-run", "--printshellcmds", "--"),
+        f"{checkout}/src/seqray/zoo_models/ecoli-promoter.safetensors",
+        f"{checkout}/src/seqray/zoo_models/bacteria-promoter-fast.safetensors",
+        f"{checkout}/src/seqray/zoo_models/bacteria-genome.safetensors",
+        SEQRAY_DATA=str(tmp_path),
     )
     assert done.returncode == 0, done.stderr
     command = f"--work-dir '{checkout}/runs/ecoli-promoter' --metrics '{figures}' --threads"
