@@ -39,8 +39,8 @@ def commands(block: str) -> list[tuple[str, str]]:
     return [(command, output) for command, _, output in parts]
 
 
-def run(command: str, folder: Path) -> str:
-    """Run a command in a folder and return its standard output.
+def run(command: str, folder: Path, commands: Path = Path(sys.executable).parent) -> str:
+    """Run a command in a folder and return its standard output. ``seqray`` is that of the folder of commands.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def run(command: str, folder: Path) -> str:
     for name in ("data", "configs"):
         if not (folder / name).exists():
             (folder / name).symlink_to(ROOT / name)
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    path = os.pathsep.join([str(commands), os.environ.get("PATH", "")])
     done = subprocess.run(
         ["bash", "-c", command], cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True
     )

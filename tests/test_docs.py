@@ -78,9 +78,9 @@ def test_code_runs_and_prints_what_the_page_says(page, line, source, output, tmp
 
 
 @pytest.mark.parametrize(("page", "session"), SESSIONS)
-def test_sessions_show_what_is_printed(page, session, tmp_path):
+def test_sessions_show_what_is_printed(seqray_forks, page, session, tmp_path):
     for command, shown in session:
-        printed = run(command, tmp_path)
+        printed = run(command, tmp_path, seqray_forks.folder)
         assert same(printed, shown), f"$ {command}\n{printed}(python docs/rerun.py writes this to the page)"
 
 

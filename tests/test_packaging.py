@@ -12,7 +12,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from xml.etree import ElementTree
@@ -46,8 +45,8 @@ def options(verb: str) -> dict[str, argparse.Action]:
     return {name: action for action in parser_of(verb)._actions for name in action.option_strings}
 
 
-def run(script: str, folder: Path) -> None:
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+def run(script: str, folder: Path, commands: Path) -> None:
+    path = os.pathsep.join([str(commands), os.environ.get("PATH", "")])
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=folder,
@@ -271,7 +270,7 @@ def test_galaxy_test_data_are_the_example():
 
 @pytest.mark.parametrize("section", ["script", "stub"])
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: path.name)
-def test_nextflow_scripts_make_what_the_channels_take(module, section, tmp_path):
+def test_nextflow_scripts_make_what_the_channels_take(seqray_forks, module, section, tmp_path):
     source = (module / "main.nf").read_text()
     data = re.search(r"data/example/[\w.]+", (module / "tests/main.nf.test").read_text())[0]
     (tmp_path / "input.fa").symlink_to(ROOT / data)
@@ -284,7 +283,7 @@ def test_nextflow_scripts_make_what_the_channels_take(module, section, tmp_path)
         "task.process": "A:B",
     }
     script = nextflow_module.script(source, section, variables)
-    run(script, tmp_path)
+    run(script, tmp_path, seqray_forks.folder)
     made = {path.name for path in tmp_path.iterdir()} - {"input.fa"}
     taken = set()
     for pattern, optional in nextflow_module.outputs(source).values():

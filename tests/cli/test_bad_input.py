@@ -231,18 +231,16 @@ def test_a_prior_must_leave_both_classes_possible(tiny_model_file, source, capfd
 # --- stopped half-way -----------------------------------------------------------------------------
 
 
-def start(verb, model, target):
+def start(forks, verb, model, target):
     """Begin a run that waits for more input; return once its output is opened and its input read so far.
 
     A signal that comes earlier meets imports, some of which swallow whatever is raised in them.
     """
     process = subprocess.Popen(
-        [sys.executable, "-m", "seqray", verb, "-", "--model", str(model), "-o", str(target)],
+        [forks.folder / "seqray", verb, "-", "--model", str(model), "-o", str(target)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # A runner in the background may ignore Ctrl-C, and its children with it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     assert process.stdin is not None
     process.stdin.write(RECORD.encode())
@@ -268,8 +266,8 @@ def unread(pipe):
         (signal.SIGTERM, 143, "seqray: terminated\n"),
     ],
 )
-def test_a_stopped_run_leaves_nothing(tiny_model_file, out, verb, number, status, line):
-    process = start(verb, tiny_model_file, out / "x.tsv")
+def test_a_stopped_run_leaves_nothing(seqray_forks, tiny_model_file, out, verb, number, status, line):
+    process = start(seqray_forks, verb, tiny_model_file, out / "x.tsv")
     process.send_signal(number)
     text, err = process.communicate(timeout=600)
     # Python ends by the signal itself where Ctrl-C meets it in exec(), as in an import: 130 to a shell, too.

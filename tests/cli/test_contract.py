@@ -45,17 +45,24 @@ def run(tiny_model_file, capfd):
     return call
 
 
-def seqray(*words, **more):
-    return subprocess.run(
-        [sys.executable, "-m", "seqray", *map(str, words)], capture_output=True, timeout=600, **more
-    )
+@pytest.fixture
+def seqray(seqray_forks):
+    """Run it in a process of its own."""
+
+    def call(*words, **more):
+        command = [seqray_forks.folder / "seqray", *map(str, words)]
+        return subprocess.run(
+            command, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | more, timeout=600
+        )
+
+    return call
 
 
 # --- streams and compression ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("verb", ["predict", "scan", "explain"])
-def test_standard_streams_and_gz_carry_the_same_rows(verb, tiny_model_file, source, tmp_path, run):
+def test_standard_streams_and_gz_carry_the_same_rows(seqray, verb, tiny_model_file, source, tmp_path, run):
     more = {"scan": ["--null-mb", "0"], "explain": ["--no-check"]}.get(verb, [])
     assert run(verb, source, "--out", tmp_path / "a.tsv", *more)[0] == 0
     packed = tmp_path / "in.fa.gz"
@@ -158,16 +165,16 @@ def test_log_json_tells_errors_too(run, tmp_path):
     assert entry["message"].endswith("none.fa: no such file")
 
 
-def test_no_colour_and_no_bar_without_a_terminal(tiny_model_file, source):
+def test_no_colour_and_no_bar_without_a_terminal(seqray, tiny_model_file, source):
     done = seqray("predict", source, "--model", tiny_model_file)
     assert b"\x1b" not in done.stdout + done.stderr
     assert b"\r" not in done.stdout + done.stderr
 
 
-def test_a_terminal_gets_no_colour_either_under_log_json(tiny_model_file, source, tmp_path):
+def test_a_terminal_gets_no_colour_either_under_log_json(seqray, tiny_model_file, source, tmp_path):
     ours, theirs = pty.openpty()
     words = ["predict", source, "--model", tiny_model_file, "--log-json", "--out", tmp_path / "a.tsv"]
-    done = subprocess.run([sys.executable, "-m", "seqray", *map(str, words)], stderr=theirs, timeout=600)
+    done = seqray(*words, stdout=None, stderr=theirs)
     os.close(theirs)
     text = os.read(ours, 1 << 16)
     os.close(ours)
@@ -179,11 +186,11 @@ def test_a_terminal_gets_no_colour_either_under_log_json(tiny_model_file, source
 # --- how it ends ----------------------------------------------------------------------------------
 
 
-def test_sigterm_leaves_nothing_half_written(tiny_model_file, tmp_path):
+def test_sigterm_leaves_nothing_half_written(seqray_forks, tiny_model_file, tmp_path):
     (tmp_path / "out").mkdir()
     process = subprocess.Popen(
         [
-            *(sys.executable, "-m", "seqray", "scan", "-", "--model", str(tiny_model_file)),
+            *(seqray_forks.folder / "seqray", "scan", "-", "--model", str(tiny_model_file)),
             *("--out", str(tmp_path / "out" / "a.gff3"), "--track", str(tmp_path / "out" / "a.bw")),
         ],
         stdin=subprocess.PIPE,

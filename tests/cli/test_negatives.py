@@ -180,10 +180,10 @@ def test_a_table_of_positives_keeps_its_groups_and_leaves_other_labels(seqray):
 
 
 @pytest.mark.parametrize("name", ["positives.tsv", "positives.fa.gz"])
-def test_standard_input(folder, name):
+def test_standard_input(seqray_forks, folder, name):
     data = (folder / name.removesuffix(".gz")).read_bytes()
     label = "site" if name.endswith("tsv") else "promoter"
-    command = [sys.executable, "-m", "seqray", "negatives", "-", "--recipe", "shuffle", "--only-negatives"]
+    command = [seqray_forks.folder / "seqray", "negatives", "-", "--recipe", "shuffle", "--only-negatives"]
     command += ["--label-positive", label, "--format", "fasta", "-q"]
     given = gzip.compress(data) if name.endswith("gz") else data
     done = subprocess.run(command, input=given, capture_output=True, check=True)
@@ -452,8 +452,8 @@ def test_help_shows_the_recipes_and_is_light():
     assert "--max-overlap" in done.stdout
 
 
-def test_a_packed_table_comes_from_a_pipe(folder):
-    command = [sys.executable, "-m", "seqray", "negatives", "-", "--recipe", "shuffle"]
+def test_a_packed_table_comes_from_a_pipe(seqray_forks, folder):
+    command = [seqray_forks.folder / "seqray", "negatives", "-", "--recipe", "shuffle"]
     words = [*command, "--label-positive", "site", "--quiet"]
     table = (folder / "positives.tsv").read_bytes()
     packed, plain = (

@@ -188,8 +188,8 @@ def test_compressed_input_standard_input_and_batch_size_change_nothing(scan, gen
     assert places(scan(genome, "--batch-size", "3")[1]) == places(plain)
 
 
-def test_a_pipe_works_as_input_and_output(genome, tiny_model_file):
-    words = [sys.executable, "-m", "seqray", "scan", "-", "--model", str(tiny_model_file), "--null-mb", "0"]
+def test_a_pipe_works_as_input_and_output(seqray_forks, genome, tiny_model_file):
+    words = [seqray_forks.folder / "seqray", "scan", "-", "--model", str(tiny_model_file), "--null-mb", "0"]
     words += ["--threshold", "0.55", "--format", "gff3", "-q"]
     done = subprocess.run(words, input=genome.read_bytes(), capture_output=True, check=True)
     assert done.stderr == b""
@@ -327,15 +327,13 @@ def test_a_fault_in_the_middle_leaves_no_output(scan, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["broken.fa"]
 
 
-def test_ctrl_c_in_mid_run_leaves_no_output(tiny_model_file, tmp_path):
-    words = [sys.executable, "-m", "seqray", "scan", "-", "--model", str(tiny_model_file)]
+def test_ctrl_c_in_mid_run_leaves_no_output(seqray_forks, tiny_model_file, tmp_path):
+    words = [seqray_forks.folder / "seqray", "scan", "-", "--model", str(tiny_model_file)]
     words += ["-o", str(tmp_path / "c.gff3"), "--track", str(tmp_path / "c.bw")]
     with subprocess.Popen(
         words,
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # A runner in the background may ignore Ctrl-C, and its children with it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as process:
         assert process.stdin is not None
         process.stdin.write(f">a\n{letters(500)}\n>b\n".encode())

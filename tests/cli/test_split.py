@@ -143,10 +143,10 @@ def test_the_same_command_gives_the_same_bytes_and_another_seed_others(table, tm
     assert split_of[0] != split_of[1]
 
 
-def test_standard_streams_gz_and_csv(table, tmp_path, capsysbinary):
+def test_standard_streams_gz_and_csv(seqray_forks, table, tmp_path, capsysbinary):
     split(table, "-q")
     printed = capsysbinary.readouterr().out
-    command = [sys.executable, "-m", "seqray", "split", "-", "-q"]
+    command = [seqray_forks.folder / "seqray", "split", "-", "-q"]
     piped = subprocess.run(command, input=gzip.compress(table.read_bytes()), capture_output=True, check=True)
 
     def body(text):

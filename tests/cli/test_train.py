@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
@@ -229,20 +228,13 @@ def _press_ctrl_c(*_):
     raise KeyboardInterrupt
 
 
-def test_a_killed_run_resumes_to_the_bytes_of_an_uninterrupted_one(files):
+def test_a_killed_run_resumes_to_the_bytes_of_an_uninterrupted_one(seqray_forks, files):
     """A real signal to a real process, after its first epoch."""
     settings = ["--set", "trainer.max_epochs=40", "--set", "stopping.patience=40", "--quiet"]
     assert train(files, *settings, "--out", str(files / "whole.safetensors")) == 0
     words = ["--config", files / "c.yaml", "--train", files / "data.tsv", "--out", files / "m.safetensors"]
-    command = [sys.executable, "-m", "seqray", "train", *map(str, words), "--threads", "1", *settings]
-    process = subprocess.Popen(
-        command,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        # A runner in the background may ignore Ctrl-C, and its children with it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+    command = [seqray_forks.folder / "seqray", "train", *map(str, words), "--threads", "1", *settings]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     checkpoint = files / "m.safetensors.training" / "member-1" / "last.ckpt"
     while process.poll() is None and not checkpoint.exists():
         time.sleep(0.01)

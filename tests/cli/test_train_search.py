@@ -6,7 +6,6 @@ import csv
 import random
 import signal
 import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -114,8 +113,8 @@ def test_signals_leave_the_best_so_far_and_the_search_goes_on(folder, capsys, at
     assert [row["epochs"] for row in rows()[:2]] == ["1", "3"]
 
 
-def test_a_process_that_is_ended_writes_the_best_so_far(folder):
-    words = [sys.executable, "-m", "seqray", *command(budget="100000steps", epochs=400)]
+def test_a_process_that_is_ended_writes_the_best_so_far(seqray_forks, folder):
+    words = [seqray_forks.folder / "seqray", *command(budget="100000steps", epochs=400)]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         for line in process.stderr:
