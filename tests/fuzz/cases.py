@@ -6,6 +6,7 @@ What a campaign found is a file in the folder ``cases``, named after its target.
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,6 +39,16 @@ def _locus(length: bytes) -> bytes:
     return CONTIG.replace(b"TEST                      40 bp", b"TEST " + length + b" bp")
 
 
+def _large_score() -> bytes:
+    """Shard whose first score becomes infinite."""
+    from fuzz.shards import TARGETS
+
+    (target,) = (one for one in TARGETS if one.name == "shard-signed")
+    parts = json.loads(target.seeds()[0])
+    parts["arrays"]["profile"] = [1e300, *parts["arrays"]["profile"][1:]]
+    return json.dumps(parts).encode()
+
+
 def made() -> Iterator[tuple[str, str, bytes]]:
     """Target, a word, and the input."""
     numbers = ("3²", DIGITS.decode(), "٣")
@@ -65,6 +76,7 @@ def made() -> Iterator[tuple[str, str, bytes]]:
     yield "yaml", "a long number as a name", b"0x" + b"f" * 5000 + b": 1"
     yield "genbank", "a long sequence that is not there", _locus(b"9" * 30)
     yield "fasta", "a protein of a stop alone", b">a\n*\n"
+    yield "shard-signed", "a score beyond float32", _large_score()
 
 
 def all_cases() -> list[tuple[str, str, bytes]]:
