@@ -343,6 +343,18 @@ def test_a_file_without_what_a_shard_holds_is_no_shard(shards, tmp_path, capfd, 
     assert not (tmp_path / "calls.tsv").exists()
 
 
+@pytest.mark.parametrize("score", [-0.1, 1.1, np.inf])
+def test_a_track_of_scores_that_are_no_probabilities_is_refused(shards, tmp_path, capfd, score):
+    files = [shards / f"{number}.shard" for number in (1, 2, 3)]
+    scores = {"arrays": lambda arrays: arrays | {"profile": np.full_like(arrays["profile"], score)}}
+    changed(files[1], tmp_path / "changed.shard", **scores)
+    files[1] = tmp_path / "changed.shard"
+    words = [*map(str, files), "--out", str(tmp_path / "calls.tsv"), "--track", str(tmp_path / "x.bw")]
+    assert main(["gather", *words]) == 2
+    assert f"{files[1]}: is no shard of a scan" in capfd.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["changed.shard"]
+
+
 def test_a_shard_of_a_newer_format_is_told(shards, tmp_path, capfd):
     changed(shards / "1.shard", tmp_path / "new.shard", header=lambda _: {"format": 99})
     assert main(["gather", str(tmp_path / "new.shard"), "--out", str(tmp_path / "calls.tsv")]) == 2

@@ -177,7 +177,10 @@ class _Shard:
     def profile(self, i: int) -> Floats:
         """Scores of the grid's windows in piece ``i``; NaN outside the parts."""
         span = int(self._points[i]), int(self._points[i + 1])
-        return self.file.part("profile", *span).astype(np.float64)
+        scores = self.file.part("profile", *span).astype(np.float64)
+        if np.any((scores < 0) | (scores > 1)):  # NaN is neither
+            raise no_shard(self.file.path)
+        return scores
 
 
 def _check_header(file: ShardFile) -> None:
