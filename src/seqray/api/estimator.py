@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self, cast
 
@@ -44,7 +45,7 @@ from seqray.modelfile import (
     save_model,
 )
 from seqray.models import torch_device, trainer_device
-from seqray.training import choose_settings, measure_data, train
+from seqray.training import alternatives_of, choose_settings, measure_data, train, train_best
 
 NAME = "sequence-classifier"  # of models without settings
 _TINY = 1e-300  # keeps the logarithm of a probability finite
@@ -59,8 +60,9 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
     ----------
     config
         Settings of the run: a `RunConfig`, the path of a YAML file, the name of a shipped model whose
-        settings are taken, or None to choose them from X and y by the rules of ``seqray train``. All
-        parameters below override it where they are not None.
+        settings are taken, or None to choose them from X and y by the rules of ``seqray train``, which
+        trains one more network where the data must decide. All parameters below override it where they are
+        not None.
     alphabet
         ``dna``, ``rna`` or ``protein``; with ``config`` None that of the letters of X.
     window
@@ -200,14 +202,17 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
             LabeledSequence(record.sequence, names[number], record.id, group)
             for record, number, group in zip(records, numbers, known, strict=True)
         ]
-        chosen = choose_settings(measure_data(data, alphabet)) if self.config is None else None
+        facts = measure_data(data, alphabet) if self.config is None else None
+        chosen = choose_settings(facts) if facts else None
         settings = self._fitted_to(self._settings(chosen), records, names)
+        alternatives = alternatives_of(settings, facts) if facts else []
+        fit = partial(train_best, alternatives=alternatives) if alternatives else train
         with tempfile.TemporaryDirectory(prefix="seqray-") as folder, _untouched(self.threads):
             out = Path(folder) / f"model{SUFFIX}"
-            train(
+            fit(
                 settings,
-                data,
-                out,
+                data=data,
+                out=out,
                 work_dir=Path(folder) / "work",
                 classes=names,
                 progress=self.verbose,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import random
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -31,7 +32,7 @@ from seqray.core.run_config import RunConfig
 from seqray.core.serialization import from_mapping
 from seqray.inference.sequences import predict_records
 from seqray.modelfile import TrainedModel, save_model
-from seqray.training import choose_settings, measure_data
+from seqray.training import automatic, choose_settings, measure_data
 
 SMALL = {"d_model": 8, "layers": 1, "heads": 2, "epochs": 1, "members": 1, "device": "cpu", "threads": 1}
 RNG = np.random.default_rng(1)
@@ -220,6 +221,20 @@ def test_without_settings_those_of_the_rules_are_taken():
     assert SequenceClassifier(**fast, alphabet="rna").fit(X, Y).model_.card.model.alphabet == "rna"
     with pytest.raises(ConfigError, match="'alphabet' is 'amino'; give dna, rna, protein"):
         SequenceClassifier(alphabet="amino").fit(X, Y)  # pyright: ignore
+
+
+def test_what_the_data_decide_is_tried_as_by_the_command(monkeypatch):
+    monkeypatch.setattr(automatic, "_FEW", replace(automatic._FEW, below=50))
+    plain = ["".join(RNG.choice(list("ACGT"), 12)) for _ in range(120)]
+    y = ["site" if i % 2 else "other" for i in range(120)]
+    planted = [x[:3] + "TATAAT" + x[9:] if label == "site" else x for x, label in zip(plain, y, strict=True)]
+    fast = {"d_model": 8, "layers": 1, "epochs": 1, "members": 1, "device": "cpu", "threads": 1}
+    card = SequenceClassifier(**fast).fit(planted, y).model_.card
+    tried = card.training["search"]["tried"]
+    assert set(tried) == {"model.position_matrix=shared", "model.position_matrix=none"}
+    assert tried[f"model.position_matrix={card.model.position_matrix}"] == max(tried.values())
+    assert (card.classes, card.positive) == (("other", "site"), "site")
+    assert "search" not in SequenceClassifier(**fast).fit(plain, y).model_.card.training
 
 
 def test_training_sequences_may_carry_flanks_and_be_scored_with_them():

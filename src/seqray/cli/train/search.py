@@ -150,6 +150,7 @@ def try_examples(
         out,
         progress=progress,
         on_trial=lambda trial: report_trial(request, trial),
+        processes=None,
         **training,
     )
     if save_config:

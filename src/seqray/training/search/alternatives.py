@@ -46,10 +46,12 @@ def train_best(
     out: Path | None,
     *,
     work_dir: Path,
+    classes: Sequence[str] | None = None,
     resume: bool = True,
-    progress: OnProgress | None = None,
+    progress: bool | OnProgress = False,
     on_trial: Callable[[Trial], None] | None = None,
     threads: int | None = None,
+    processes: int | None = 1,
     metrics: Mapping[str, Any] | None = None,
 ) -> TriedResult:
     """Train the first member with each alternative, and the other members with the best of them.
@@ -60,7 +62,7 @@ def train_best(
         Settings that the alternatives change.
     alternatives
         Changes, two or more; of equally good ones the first is taken.
-    data, out, progress, threads, metrics
+    data, out, classes, progress, threads, processes, metrics
         As of `seqray.training.train`.
     work_dir
         Folder of all trainings. One that it holds is not repeated, and one that was interrupted goes on.
@@ -82,16 +84,18 @@ def train_best(
         make_trainer(config, Path(work_dir), progress=False)  # refuses settings before anything is removed
     if not resume:
         remove_trainings(Path(work_dir))
-    parts, sha256 = partition(data, config), data_sha256(data)
+    parts, sha256 = partition(data, config, classes), data_sha256(data)
     calls = []
     for changes in alternatives:
         one = change_settings(config, changes)
         name = f"settings-{fingerprint(one, parts.classes)[:12]}"
         folder = open_folder(Path(work_dir) / name, one, [parts], sha256, resume=True)
         calls.append({"config": one, "number": 1, "parts": parts, "folder": folder})
-    processes, each = plan_processes(config, len(calls), threads, count_letters(data, parts.train))
-    shared = {"data": data}
-    with quiet(), Crew(train_member, shared, processes=processes, threads=each, on_progress=progress) as crew:
+    at_once, each = processes or 1, threads
+    if processes is None:
+        at_once, each = plan_processes(config, len(calls), threads, count_letters(data, parts.train))
+    shared, told = {"data": data}, progress if callable(progress) else None
+    with quiet(), Crew(train_member, shared, processes=at_once, threads=each, on_progress=told) as crew:
         for call in calls:
             call["folder"].claim()
         crew.run([call for call in calls if call["folder"].result(1) is None], "try settings")
@@ -110,9 +114,10 @@ def train_best(
         data,
         out,
         work_dir=chosen.folder.path,
-        progress=progress or False,
+        classes=classes,
+        progress=progress,
         threads=threads,
-        processes=None,
+        processes=processes,
         metrics=metrics,
         search={"figure": config.stopping.monitor, "tried": tried, "changes": dict(chosen.changes)},
     )
