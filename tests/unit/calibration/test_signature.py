@@ -208,9 +208,10 @@ def models(tmp_path_factory):
     return folder
 
 
-def written(folder, kind, count=300):
+def written(folder, kind, count=300, length=81):
     path = folder / f"{kind}-{count}.fa"
-    path.write_text("".join(f">{i}\n{text}\n" for i, text in enumerate(texts(drawn(kind, count, seed=8)))))
+    lines = texts(drawn(kind, count, length, seed=8))
+    path.write_text("".join(f">{i}\n{text}\n" for i, text in enumerate(lines)))
     return path
 
 
@@ -233,8 +234,8 @@ def told(capfd):
     ],
 )  # fmt: skip
 def test_what_is_said_of_a_file(models, capfd, verb, model, kind, options, said):
-    path = written(models, kind)
-    further = ("--null-mb", "0") if verb == "scan" else ()
+    path = written(models, kind, 3, 8100) if verb == "scan" else written(models, kind)
+    further = ("--null-mb", "0", "--stride", "40") if verb == "scan" else ()
     command = [verb, str(path), "-m", str(models / f"{model}.safetensors"), "-o", str(models / "o.tsv")]
     assert main([*command, *options, *further]) == 0
     lines = told(capfd)
