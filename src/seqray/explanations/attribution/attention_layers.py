@@ -18,7 +18,7 @@ from torch import Tensor
 
 from seqray.models import SAFE_SUMS, MultiHeadAttention, WindowedAttention, attention_weights
 
-CHUNK_BYTES = 1 << 21  # of the weights at a time: they stay in the processor's cache
+CHUNK_BYTES = 3 << 20  # of the weights at a time: they stay in the processor's cache
 KEPT_BYTES = 8 << 20  # of queries, keys and values of a layer; those of longer sequences are computed again
 MIN_QUERIES = 8
 
@@ -153,11 +153,10 @@ class LineLayer(AttentionLayer):
         """Which keys some queries of some records attend to, bool, to fit (n, H, q, T); None for all."""
 
     def project(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Scaled queries (B, H, Lq, E), keys and values (B, H, T, E), without gradients."""
+        """The states in float32, without gradients."""
         with torch.no_grad():
             q, k, v = self.states()
-            q = (q.float() / math.sqrt(q.shape[-1])).contiguous()
-            return q, k.float().mT.contiguous().mT, v.float()  # turned once, not for each product
+            return q.float(), k.float(), v.float()
 
     @torch.no_grad()
     def blocks(self) -> Iterator[WeightBlock]:
@@ -262,12 +261,15 @@ class WindowedLayer(LineLayer):
         return (key[queries[1], None] - key).abs() <= self.attention.window
 
 
-def _cuts(length: int, step: int) -> Iterator[slice]:
+def _cuts(length: int, most: int) -> Iterator[slice]:
+    """As few cuts as may be, of the same size."""
+    step = math.ceil(length / math.ceil(length / most))
     return (slice(start, min(start + step, length)) for start in range(0, length, step))
 
 
 def _softmax_terms(q: Tensor, k: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """Exponentials of the scores and their row sums; the weights where a sum nears the limits of float32."""
+    q = q / math.sqrt(q.shape[-1])
     terms = q @ k.mT
     if mask is not None:
         terms.masked_fill_(~mask, float("-inf"))
