@@ -2,7 +2,7 @@
 
 - `data`, `alignments`, `encode`, `augment`, `partitions`: examples to batches
 - `module`, `trainer`, `member`, `fit`: the training; `teacher`: learning from other models
-- `automatic`: settings chosen from the data; `search`: better ones looked for
+- `data_facts`, `automatic`: settings chosen from the data; `search`: better ones looked for
 - `side_by_side`: several networks at once
 - `genomes`: genomes with mapped sites give a locator
 - `masking`, `pretraining`: learning without labels

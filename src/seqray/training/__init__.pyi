@@ -1,10 +1,12 @@
 from .automatic import (
-    DataFacts as DataFacts,
     alternatives_of as alternatives_of,
-    choose_positive as choose_positive,
     choose_settings as choose_settings,
     describe_settings as describe_settings,
     fit_settings as fit_settings,
+)
+from .data_facts import (
+    DataFacts as DataFacts,
+    choose_positive as choose_positive,
     measure_data as measure_data,
 )
 from .fit import train as train

@@ -5,22 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
-from seqray.core import DNA, PROTEIN, RNA, LabeledSequence, ModelConfig, RunConfig
+from seqray.core import DNA, PROTEIN, RNA, ModelConfig, RunConfig
 from seqray.core.model_config import StemConfig
 from seqray.core.run_config import AugmentConfig, CalibrationConfig, DataConfig
-from seqray.training.automatic import (
-    DataFacts,
-    alternatives_of,
-    choose_positive,
-    choose_settings,
-    describe_settings,
-    fit_settings,
-    has_site,
-    measure_data,
-)
+from seqray.training.automatic import alternatives_of, choose_settings, describe_settings, fit_settings
+from seqray.training.data_facts import DataFacts
 
 
 def facts(**changes: Any) -> DataFacts:
@@ -172,68 +163,6 @@ def test_the_rules(data, expected):
     assert found == expected
 
 
-@pytest.mark.parametrize(
-    ("counts", "positive"),
-    [
-        ({"background": 1, "promoter": 9}, "promoter"),
-        ({"0": 1, "1": 9}, "1"),
-        ({"no": 1, "Yes": 9}, "Yes"),
-        ({"cytosol": 9, "nucleus": 5}, "nucleus"),  # no name decides: the rarer
-        ({"TATA": 9, "nonTATA": 5}, "TATA"),
-        ({"amp": 9, "other": 5}, "amp"),
-        ({"b": 5, "a": 5}, "a"),
-        ({"background": 2, "sigma24": 5, "sigma70": 9}, "sigma24"),
-        ({"0": 9, "1": 8, "2": 7}, "2"),  # of several classes 1 is a number like the others
-        ({"only": 3}, "only"),
-        ({}, "promoter"),  # refused later, with the data
-    ],
-)
-def test_the_positive_class(counts, positive):
-    assert choose_positive(counts) == positive
-
-
-def random_windows(count: int, length: int, seed: int, letters: str = "ACGT") -> list[str]:
-    codes = np.random.default_rng(seed).integers(len(letters), size=(count, length))
-    return ["".join(letters[code] for code in row) for row in codes]
-
-
-def test_windows_around_a_site_are_told_by_their_letters():
-    background, others = random_windows(200, 30, 1), random_windows(200, 30, 2)
-    sites = [window[:12] + "TATAAT" + window[18:] for window in others]
-    assert has_site([background, sites], DNA)
-    assert not has_site([background, others], DNA)
-    moved = [window[i % 24 :] + window[: i % 24] for i, window in enumerate(sites)]
-    assert not has_site([background, moved], DNA)  # the same letters in all windows, at any place
-    # Other shares of letters are no site.
-    assert not has_site([background, random_windows(200, 30, 3, "AACGT")], DNA)
-
-
-def test_too_few_windows_show_no_site():
-    assert not has_site([["ACGT"], ["TTTT"]], DNA)
-
-
-def examples(*rows: tuple[str, str], **more: Any) -> list[LabeledSequence]:
-    return [LabeledSequence(sequence, label, f"s{i}", **more) for i, (sequence, label) in enumerate(rows)]
-
-
-def test_data_are_measured_without_their_test_part():
-    data = examples(("ACGT", "a"), ("ACG", "b"), ("ACG", "b"))
-    data += examples(("ACGTACGT", "a"), ("A", "c"), split="test", context="yeast")
-    found = measure_data(data, DNA)
-    assert (found.counts, found.shortest, found.longest, found.site) == ({"a": 1, "b": 2}, 3, 4, False)
-    assert (found.total, found.one_length, found.contexts) == (3, False, ("yeast",))
-
-
-def test_copies_do_not_make_a_site():
-    data = examples(*[("ACGTTGCA" * 4, "a"), ("TTGACCGA" * 4, "b")] * 100)
-    assert not measure_data(data, DNA).site
-
-
-def test_no_data_are_left_to_the_training_to_refuse():
-    assert measure_data(examples(("ACGT", "a"), split="test"), DNA).total == 0
-    assert choose_settings(measure_data([], DNA)).data.window == 1
-
-
 SPECIES = RunConfig(
     model=ModelConfig(
         max_length=81, position_gain="context", contexts=("x", "y"), stem=StemConfig(stride=3), d_model=32
@@ -269,6 +198,10 @@ def test_settings_of_a_model_keep_what_the_data_have():
     config = fit_settings(SPECIES, facts(contexts=("z",)))
     assert (config.data.flank, config.data.site, config.model.contexts) == (0, 60, ("z",))
     assert (config.model.position_gain, config.augment.hide_context) == ("context", 0.2)
+
+
+def test_no_data_are_left_to_the_training_to_refuse():
+    assert choose_settings(DataFacts(alphabet=DNA, counts={}, shortest=0, longest=0)).data.window == 1
 
 
 def test_what_was_chosen_is_stated():

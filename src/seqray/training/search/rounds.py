@@ -24,7 +24,7 @@ from seqray.core import (
     check_plain,
     reset_termination,
 )
-from seqray.training.automatic import measure_data
+from seqray.training.data_facts import measure_data
 from seqray.training.fit import count_letters, open_folder, train, train_member
 from seqray.training.member import TrainResult, check_model_path
 from seqray.training.partitions import Partition, data_sha256, partition

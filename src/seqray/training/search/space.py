@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from seqray.core import ConfigError, RunConfig, change_settings, to_mapping
-from seqray.training.automatic import DataFacts, has_rare_class
+from seqray.training.data_facts import DataFacts, has_rare_class
 
 MOST_TOKENS = 512
 """Of a sequence, unless the search begins with more: the time of attention grows with their square."""

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from seqray.core import DNA, PROTEIN, RunConfig, change_settings, to_mapping
-from seqray.training.automatic import DataFacts, choose_settings
+from seqray.training.automatic import choose_settings
+from seqray.training.data_facts import DataFacts
 from seqray.training.search.space import SPACE, draw_configurations, rows_for
 
 ROOT = Path(__file__).parents[4]

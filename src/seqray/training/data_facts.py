@@ -1,0 +1,138 @@
+"""What the settings of a training follow from: letters, lengths, classes, a site, contexts."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import chi2
+
+from seqray.core import Alphabet, DataConfig, Example
+
+POSITIVE = {"positive", "pos", "promoter", "site", "yes", "true", "1", "+1", "+"}
+NEGATIVE = {
+    "negative",
+    "neg",
+    "background",
+    "other",
+    "none",
+    "random",
+    "control",
+    "no",
+    "false",
+    "0",
+    "-1",
+    "-",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataFacts:
+    """What decides the settings; examples of split ``test`` count for the contexts only.
+
+    Attributes
+    ----------
+    alphabet
+        Of the examples.
+    counts
+        Examples of each class.
+    shortest, longest
+        Length in letters.
+    site
+        Whether windows are cut around a site, see `has_site`.
+    contexts
+        Names of the contexts, sorted.
+    """
+
+    alphabet: Alphabet
+    counts: Mapping[str, int]
+    shortest: int
+    longest: int
+    site: bool = False
+    contexts: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Number of examples."""
+        return sum(self.counts.values())
+
+    @property
+    def one_length(self) -> bool:
+        """Whether all examples have the same length."""
+        return self.shortest == self.longest
+
+
+def measure_data(data: Sequence[Example], alphabet: Alphabet) -> DataFacts:
+    """Measure examples; ``alphabet`` is that of their letters."""
+    learned = [example for example in data if example.split != "test"]
+    sequences: dict[str, set[str]] = defaultdict(set)
+    for example in learned:
+        sequences[example.label or ""].add(example.sequence)
+    lengths = {len(example.sequence) for example in learned} or {0}
+    one_length = len(lengths) == 1 and lengths != {0}
+    return DataFacts(
+        alphabet=alphabet,
+        counts=Counter(example.label or "" for example in learned),
+        shortest=min(lengths),
+        longest=max(lengths),
+        site=one_length and has_site([sorted(one) for one in sequences.values()], alphabet),
+        contexts=tuple(sorted({example.context for example in data if example.context})),
+    )
+
+
+def has_site(classes: Sequence[Sequence[str]], alphabet: Alphabet) -> bool:
+    """Tell windows cut around a site: letters of a class are not equally common at all positions.
+
+    At each position, Pearson's chi-squared compares the letters of each class with those of its windows as a
+    whole; the sum over the classes decides, at a level of .001 divided by the number of positions.
+
+    Parameters
+    ----------
+    classes
+        Different sequences of each class, all of one length [L].
+    alphabet
+        Of the sequences.
+    """
+    step = 1 + sum(len(one) * len(one[0]) for one in classes) // 50_000_000  # a sample is enough
+    counts = np.stack([_letter_counts(one[::step], alphabet) for one in classes])  # (K, L, letters)
+    shares = counts.sum(axis=1, keepdims=True) / np.maximum(counts.sum(axis=(1, 2), keepdims=True), 1)
+    expected = counts.sum(axis=2, keepdims=True) * shares
+    used = expected >= 5  # with fewer the statistic does not follow the distribution
+    deviations = np.divide((counts - expected) ** 2, expected, out=np.zeros_like(expected), where=used)
+    freedom = np.maximum(used.sum(axis=2) - 1, 0).sum(axis=0)
+    p = np.where(freedom > 0, chi2.sf(deviations.sum(axis=(0, 2)), np.maximum(freedom, 1)), 1.0)
+    return bool(p.min() * len(p) < 0.001)
+
+
+def _letter_counts(sequences: Sequence[str], alphabet: Alphabet) -> np.ndarray:
+    """Number of sequences with each letter at each position: int64 (L, letters)."""
+    codes = alphabet.encode("".join(sequences)).reshape(len(sequences), -1)
+    return np.stack([(codes == code).sum(axis=0) for code in range(alphabet.unknown)], axis=1)
+
+
+def choose_positive(counts: Mapping[str, int]) -> str:
+    """Name the positive class.
+
+    Of two classes the one with such a name (promoter, positive, yes, 1, ...); else the rarest of those that
+    are not named as the negative one (background, other, non-..., 0, ...).
+    """
+    ordered = sorted(counts, key=lambda name: (counts[name], name))
+    if len(ordered) == 2:
+        ordered.sort(key=lambda name: name.casefold() not in POSITIVE)
+    ordered.sort(key=_is_negative)
+    return ordered[0] if ordered else DataConfig().positive
+
+
+def _is_negative(name: str) -> bool:
+    folded = name.casefold()
+    return folded in NEGATIVE or folded.startswith(("non", "not-", "not_", "not ", "no-", "no_"))
+
+
+def has_rare_class(counts: Mapping[str, int]) -> bool:
+    """Whether a class needs help: below 5 % of two classes, a tenth of the largest of several."""
+    rarest, largest = min(counts.values(), default=1), max(counts.values(), default=1)
+    if len(counts) <= 2:
+        return rarest < 0.05 * sum(counts.values())
+    return 10 * rarest <= largest
