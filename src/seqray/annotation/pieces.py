@@ -8,7 +8,6 @@ a pseudogene with an insertion) are pieces of their own, each on its strand; eac
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 from seqray.io.tracks import Part
@@ -44,7 +43,7 @@ def pieces_of(parts: Sequence[Part], length: int | None, offset: int | None) -> 
         In the order of transcription. One that is nothing but the rest of a codon is left out.
     """
     groups: list[list[Part]] = []
-    for part in _across_origin(parts, length):
+    for part in parts:
         if groups and (shifted := _following(groups[-1][-1], part, length)):
             groups[-1].append(shifted)
         else:
@@ -56,18 +55,6 @@ def pieces_of(parts: Sequence[Part], length: int | None, offset: int | None) -> 
         piece = _piece(group, skip, (number > 0, number + 1 < len(groups)), length)
         pieces += [piece] if piece.start < piece.end else []
     return pieces
-
-
-def _across_origin(parts: Sequence[Part], length: int | None) -> list[Part]:
-    """Put parts that were sorted by position in order: the part that ends at the origin comes before it."""
-    forward = all(part.strand == "+" for part in parts)
-    first, last = (parts[0], parts[-1]) if forward else (parts[-1], parts[0])
-    sorted_by_start = [part.start for part in parts] == sorted((p.start for p in parts), reverse=not forward)
-    if len(parts) < 2 or not sorted_by_start or (first.start, last.end) != (0, length):
-        return list(parts)
-    gaps = [max(a.start - b.end, b.start - a.end) for a, b in pairwise(parts)]
-    turn = gaps.index(max(gaps)) + 1
-    return [*parts[turn:], *parts[:turn]]
 
 
 def _following(last: Part, part: Part, length: int | None) -> Part | None:

@@ -237,6 +237,30 @@ def test_two_lines_that_meet_at_the_origin_are_one_gene(tmp_path, strand):
     assert [(g.start, g.end) for g in read(tmp_path, linear).of("c1")] != [(900, 1050)]
 
 
+@pytest.mark.parametrize(
+    ("strand", "phases", "first"), [("+", (1, 0), 900), ("-", (0, 2), 1040)], ids=["plus", "minus"]
+)
+def test_the_phase_of_two_lines_at_the_origin_is_that_of_the_first_to_be_read(
+    tmp_path, strand, phases, first
+):
+    """101 letters before the origin leave 1 of a codon, 40 after it leave 2, see the definition of phases."""
+    text = rows(
+        "c1 x region 1 1001 . + . ID=c1;Is_circular=true",
+        f"c1 x CDS 1 40 . {strand} {phases[0]} ID=a",
+        f"c1 x CDS 901 1001 . {strand} {phases[1]} ID=a",
+    )
+    (gene,) = read(tmp_path, text).of("c1")
+    assert (gene.start, gene.end) == (900, 1041)
+    assert gene.complete
+    assert gene.start_codon == first
+
+
+def test_genbank_across_the_origin_sorted_by_position_begins_before_it(tmp_path):
+    features = "     CDS             join(1..50,<1101..1200)\n"
+    (gene,) = read(tmp_path, genbank(features)).of("chr1.1")
+    assert (gene.start, gene.end, gene.partial_start, gene.partial_end) == (1100, 1250, True, False)
+
+
 def test_genbank_across_the_origin_on_the_other_strand(tmp_path):
     features = "     CDS             complement(join(1101..1200,1..50))\n"
     (gene,) = read(tmp_path, genbank(features)).of("chr1.1")

@@ -6,8 +6,9 @@ together, in which order they are read, and what the file says of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 from urllib.parse import unquote
@@ -41,7 +42,7 @@ class AnnotatedFeature:
     contig, kind
         Name of the sequence, and type of the feature (``CDS``).
     parts
-        In the order of transcription.
+        In the order of transcription, also of a feature across the origin whose file sorts them by position.
     attributes
         Qualifiers of GenBank or attributes of GFF3, the first value of each.
     where
@@ -106,6 +107,22 @@ def read_annotated(path: str | Path, wanted: Callable[[str], bool]) -> Annotated
     raise InputError(what, where=name, remedy=f"give {_FORMATS}")
 
 
+def _turn_at_origin(parts: Sequence[Part], length: int | None) -> int:
+    """Count the parts that a file sorted by position put before those which they follow across the origin.
+
+    ``length`` is that of the contig if it is circular, else None.
+    """
+    if len(parts) < 2:
+        return 0
+    forward = all(part.strand == "+" for part in parts)
+    first, last = (parts[0], parts[-1]) if forward else (parts[-1], parts[0])
+    starts = [part.start for part in parts]
+    if starts != sorted(starts, reverse=not forward) or (first.start, last.end) != (0, length):
+        return 0
+    gaps = [max(a.start - b.end, b.start - a.end) for a, b in pairwise(parts)]
+    return gaps.index(max(gaps)) + 1
+
+
 def _has_nine_columns(head: bytes) -> bool:
     line = next((line for line in head.splitlines() if line.strip() and not line.startswith(b"#")), b"")
     return line.count(b"\t") == 8
@@ -121,20 +138,24 @@ def _read_genbank(handle: BinaryIO, name: str, wanted: Callable[[str], bool]) ->
     for record in parse_genbank(handle, name, features=True):
         contig = record.id or record.name
         lengths[contig] = len(record)
-        if record.annotations.get("topology") == "circular":
+        around = len(record) if record.annotations.get("topology") == "circular" else None
+        if around:
             circular.add(contig)
-        read = (_from_genbank(one, contig, name) for one in record.features if wanted(one.type))
+        read = (_from_genbank(one, contig, name, around) for one in record.features if wanted(one.type))
         features += [feature for feature in read if feature.parts]
     return AnnotatedFile(GENBANK, features, lengths, frozenset(circular))
 
 
-def _from_genbank(feature: SeqFeature, contig: str, name: str) -> AnnotatedFeature:
+def _from_genbank(feature: SeqFeature, contig: str, name: str, around: int | None) -> AnnotatedFeature:
+    """``around`` is the length of a circular contig."""
     attributes = {key: values[0] for key, values in feature.qualifiers.items() if values}
     where = f"{name}: record '{contig}'"
     if feature.location is None:
         raise InputError(f"the location of a {feature.type} can't be read", where=where)
     # Parts on other records, without letters or with unknown ends are left out.
     pairs = [(one, part) for one in feature.location.parts if one.ref is None and (part := _part(one))]
+    turn = _turn_at_origin([part for _, part in pairs], around)
+    pairs = pairs[turn:] + pairs[:turn]
     offset = attributes.get("codon_start", "1")
     return AnnotatedFeature(
         contig,
@@ -179,7 +200,8 @@ def _read_gff3(handle: Iterable[bytes], name: str, wanted: Callable[[str], bool]
         if wanted(row.kind):
             _check_row(row, line)
             groups.setdefault(_group(row), []).append(row)
-    features = [_from_gff3(rows) for rows in groups.values()]
+    around = {contig: lengths[contig] for contig in circular}
+    features = [_from_gff3(rows, around.get(rows[0].contig)) for rows in groups.values()]
     return AnnotatedFile("GFF3", features, lengths, frozenset(circular))
 
 
@@ -210,19 +232,26 @@ def _group(row: Gff3Row) -> tuple[str, ...]:
     return (row.where,)
 
 
-def _from_gff3(rows: list[Gff3Row]) -> AnnotatedFeature:
+def _from_gff3(rows: list[Gff3Row], around: int | None) -> AnnotatedFeature:
+    """``around`` is the length of a circular contig."""
     rows = _in_reading_order(rows)
+    turn = _turn_at_origin([_part_of(row) for row in rows], around)
+    rows = rows[turn:] + rows[:turn]
     first, last = rows[0], rows[-1]
     return AnnotatedFeature(
         first.contig,
         first.kind,
-        tuple(Part(row.start, row.end, row.strand if row.strand != "?" else ".") for row in rows),
+        tuple(map(_part_of, rows)),
         first.attributes,
         first.where,
         partial_start=_stated_open(first)[first.strand == "-"],
         partial_end=_stated_open(last)[last.strand != "-"],
         offset=int(first.phase) if first.phase != "." else 0,
     )
+
+
+def _part_of(row: Gff3Row) -> Part:
+    return Part(row.start, row.end, row.strand if row.strand != "?" else ".")
 
 
 def _in_reading_order(rows: list[Gff3Row]) -> list[Gff3Row]:
