@@ -1,8 +1,5 @@
 from .check import (
-    check_contig as check_contig,
     check_genes as check_genes,
-    check_names as check_names,
-    check_starts as check_starts,
     count_starts as count_starts,
 )
 from .features import gene_features as gene_features

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
@@ -16,20 +16,25 @@ _FEW_GENES = 20
 _LEAST_SHARE = 0.5
 
 
-def check_genes(annotation: Annotation, contigs: Mapping[str, int]) -> None:
-    """Raise `InputError` if the genes can't be those of the sequences.
+def check_genes(annotation: Annotation, contigs: Iterable[tuple[str, Codes]]) -> None:
+    """Raise `InputError` if the genes can't be those of the sequences: other names, lengths or start codons.
 
     Parameters
     ----------
     annotation
         As read.
     contigs
-        Length of each sequence by its name. Sequences without genes, and genes of other sequences, are
-        accepted, as long as one name is common.
+        Name and codes (n,) of each sequence, see `seqray.core.DNA`. Sequences without genes, and genes of
+        other sequences, are accepted, as long as one name is common.
     """
-    check_names(annotation, contigs)
-    for contig, length in contigs.items():
-        check_contig(annotation, contig, length)
+    names, with_start, looked_at = [], 0, 0
+    for name, codes in contigs:
+        names.append(name)
+        check_contig(annotation, name, len(codes))
+        found, seen = count_starts(annotation.of(name), codes)
+        with_start, looked_at = with_start + found, looked_at + seen
+    check_names(annotation, names)
+    check_starts(with_start, looked_at, annotation.source)
 
 
 def check_names(annotation: Annotation, contigs: Collection[str]) -> None:

@@ -6,16 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from seqray.annotation import (
-    Annotation,
-    Gene,
-    GenePredictor,
-    check_contig,
-    check_names,
-    check_predictable,
-    check_starts,
-    count_starts,
-)
+from seqray.annotation import Annotation, Gene, GenePredictor, check_genes, check_predictable
 from seqray.core import DNA, SequenceRecord
 
 
@@ -51,16 +42,7 @@ def genes_of_annotation(annotation: Annotation, records: Iterable[SequenceRecord
     records
         All sequences, to compare.
     """
-    names, with_start, looked_at = [], 0, 0
-    for record in records:
-        names.append(record.id)
-        check_contig(annotation, record.id, len(record))
-        genes = annotation.of(record.id)
-        if genes:
-            found, seen = count_starts(genes, DNA.encode(_dna(record)))
-            with_start, looked_at = with_start + found, looked_at + seen
-    check_names(annotation, names)
-    check_starts(with_start, looked_at, annotation.source)
+    check_genes(annotation, ((record.id, DNA.encode(_dna(record))) for record in records))
 
     def find(record: SequenceRecord, circular: bool) -> tuple[Gene, ...] | None:
         return annotation.genes.get(record.id)

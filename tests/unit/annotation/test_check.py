@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from seqray.annotation import Annotation, Gene, check_contig, check_genes, check_starts, count_starts
+from seqray.annotation import Annotation, Gene, check_genes, count_starts
+from seqray.annotation.check import check_contig, check_starts
 from seqray.core import DNA, InputError
 
 
@@ -12,9 +13,13 @@ def annotation(*genes, contig="c1", **more):
     return Annotation({contig: genes, "empty": ()}, "GFF3 a.gff", **more)
 
 
+def check(known, lengths):
+    check_genes(known, ((name, DNA.encode("C" * length)) for name, length in lengths.items()))
+
+
 def test_genes_that_fit_pass():
-    check_genes(annotation(Gene(0, 90, "+", "a")), {"c1": 90, "c2": 5})
-    check_genes(annotation(Gene(80, 110, "+", "a"), circular={"c1"}), {"c1": 90})
+    check(annotation(Gene(0, 90, "+", "a")), {"c1": 90, "c2": 5})
+    check(annotation(Gene(80, 110, "+", "a"), circular={"c1"}), {"c1": 90})
 
 
 @pytest.mark.parametrize(
@@ -47,7 +52,7 @@ def test_genes_that_fit_pass():
 )
 def test_genes_of_another_genome_are_refused(known, contigs, message):
     with pytest.raises(InputError) as caught:
-        check_genes(known, contigs)
+        check(known, contigs)
     assert message in str(caught.value)
 
 
@@ -82,3 +87,6 @@ def test_genes_at_random_places_are_refused():
     check_starts(0, 19, "a.gff")
     with pytest.raises(InputError, match=r"a\.gff: the genes do not fit the sequence: 45 % of 20 begin with"):
         check_starts(9, 20, "a.gff")
+    genes = [Gene(at, at + 30, "+", str(at)) for at in range(20)]
+    with pytest.raises(InputError, match="0 % of 20 begin with"):
+        check(annotation(*genes), {"c1": 90})

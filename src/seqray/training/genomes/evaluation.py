@@ -72,7 +72,7 @@ class Measured:
 def measure(model: TrainedModel, genomes: Sequence[tuple[Genome, str]], *, genes: bool) -> list[Measured]:
     """Call the development regions of all genomes, and match the calls with the mapped sites.
 
-    Species without a mapped site there are left out, with genes also those whose genes are not known.
+    Species without a mapped site there are left out, with genes also contigs whose genes are not known.
 
     Parameters
     ----------
@@ -85,9 +85,9 @@ def measure(model: TrainedModel, genomes: Sequence[tuple[Genome, str]], *, genes
     """
     found: dict[tuple[str, str], list[_Part]] = defaultdict(list)
     for genome, held_out in genomes:
-        if genes and genome.genes is None:
-            continue
         for contig in genome.contigs:
+            if genes and genome.genes_of(contig) is None:
+                continue
             parts = _measure_contig(model, genome, contig, genes)
             found[genome.row.species, held_out].extend(parts)
     pooled = [_pool(*key, genes, parts) for key, parts in found.items()]

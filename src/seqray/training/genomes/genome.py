@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from seqray.annotation import Annotation, check_genes, predict_all, read_genes
+from seqray.annotation import Annotation, Gene, check_genes, predict_all, read_genes
 from seqray.core import DNA, Bools, Codes, InputError, SequenceRecord
 from seqray.io.sequences import read_sequences
 from seqray.io.tracks import Site, read_bed, read_sites
@@ -78,11 +78,16 @@ class Genome:
     contigs: list[Contig]
     genes: Annotation | None
 
+    def genes_of(self, contig: Contig) -> tuple[Gene, ...] | None:
+        """The genes of a contig; None where they are not known, or the annotation does not name it."""
+        return None if self.genes is None else self.genes.genes.get(contig.name)
+
     def update(self, digest: hashlib._Hash) -> None:
         """Add all that training depends on to a hash."""
         for contig in self.contigs:
             digest.update(contig.name.encode() + contig.codes.tobytes())
-            genes = "unknown" if self.genes is None else repr(self.genes.of(contig.name))
+            known = self.genes_of(contig)
+            genes = "unknown" if known is None else repr(known)
             digest.update(f"{contig.circular}{contig.sites}{contig.regions}{genes}".encode())
         digest.update(f"{self.row.species}\t{self.row.weight}\t{self.row.inside}".encode())
 
@@ -177,7 +182,7 @@ def _genes(row: GenomeRow, records: Sequence[SequenceRecord]) -> Annotation | No
     if row.genes == PREDICT:
         return predict_all(records)
     genes = read_genes(row.genes)
-    check_genes(genes, {record.id: len(record) for record in records})
+    check_genes(genes, ((record.id, DNA.encode(record.sequence)) for record in records))
     return genes
 
 

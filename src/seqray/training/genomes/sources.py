@@ -189,8 +189,9 @@ def training_source(genome: Genome, held_out: KmerSet, chunk: int) -> list[Sourc
     sources: list[Source] = []
     if whole:
         sources.append(WholeContigs(whole))
-    if short:
-        sources.append(JoinedContigs(short))
+    for known in (True, False):  # the genes of joined contigs are known of all or of none
+        if alike := [strand for strand in short if (strand.genes is not None) == known]:
+            sources.append(JoinedContigs(alike))
     return sources
 
 
@@ -229,8 +230,8 @@ def make_strand(genome: Genome, contig: Contig, strand: str, masked: Bools) -> S
         ]
     )
     genes = tracks = None
-    if genome.genes is not None:
-        known = genome.genes.of(contig.name)
+    known = genome.genes_of(contig)
+    if known is not None:
         genes = known if forward else flipped_genes(known, length)
         tracks = gene_tracks(known, length, strand, circular=contig.circular)
     return Strand(

@@ -105,6 +105,14 @@ def test_sites_of_a_table_bed_and_gff3_are_the_same(files):
         assert other.contigs[0].sites == table.contigs[0].sites == [(9, "+", 0, 1.0), (299, "-", 0, 1.0)]
 
 
+def test_genes_of_another_assembly_of_the_same_length_are_refused(files):
+    (files / "g.fa").write_text(">c\n" + "C" * 800 + "\n")
+    lines = [f"c\tx\tCDS\t{at}\t{at + 29}\t.\t+\t0\tID={at}\n" for at in range(1, 701, 30)]
+    (files / "g.gff").write_text("".join(lines))
+    with pytest.raises(InputError, match="the genes do not fit the sequence: 0 % of 24 begin with"):
+        read(files, genes=str(files / "g.gff"))
+
+
 def test_regions_are_read_or_chosen(files):
     (files / "r.bed").write_text("c\t100\t200\tdev\nc\t300\t400\ttest\n")
     [genome] = read(files, held_out=str(files / "r.bed"))

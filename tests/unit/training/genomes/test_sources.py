@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from seqray.annotation import Gene
 from seqray.core import DNA, reverse_complement
 from seqray.homology import KmerSet
 from seqray.training.genomes.chunks import ChunkOrder, Stream
@@ -14,6 +15,8 @@ from seqray.training.genomes.genome import DEV, TEST
 from seqray.training.genomes.prepare import prepare
 from seqray.training.genomes.sources import AFTER, BEFORE, JoinedContigs, WholeContigs, training_source
 from seqray.training.genomes.strands import MASKED
+
+CONTIGS = {"long": 600, "empty": 600, "other": 600, "short": 100, "other short": 100}
 
 
 def masked_of(strand):
@@ -145,6 +148,18 @@ def test_short_contigs_that_share_a_held_out_locus_are_left_out(make_genome, ran
     held = KmerSet([genome.contigs[3].codes[10:60]], 40)
     [source] = training_source(genome, held, 512)
     assert len(source.strands) == 39
+
+
+def test_genes_of_a_contig_that_is_not_named_are_not_known(make_genome, random_letters):
+    """As a scan takes them: no genes and genes that nobody looked for are not the same."""
+    letters = {name: random_letters(length, i) for i, (name, length) in enumerate(CONTIGS.items())}
+    gene = Gene(30, 90, "+", "g")
+    genome = make_genome(letters, genes={"long": [gene], "empty": [], "short": [gene]})
+    found = [
+        [None if strand.genes is None else len(strand.genes) for strand in source.strands]
+        for source in training_source(genome, KmerSet([], 40), 512)
+    ]
+    assert found == [[1, 1, 0, 0, None, None], [1, 1], [None, None]]
 
 
 def test_species_that_are_left_out_mask_their_loci_in_others(make_genome, make_config, random_letters):
