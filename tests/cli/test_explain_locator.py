@@ -106,12 +106,29 @@ def test_each_call_is_explained_in_its_place(seqray, genome, annotation, calls, 
 
 def test_genes_change_what_is_explained(seqray, genome, annotation, calls):
     some = ["--calls", calls, "--best-calls", 2, "--no-check", "--shuffles", 0, "--top", 3]
-    known, _ = seqray("explain", genome, *some, "--genes", annotation)
-    unknown, _ = seqray("explain", genome, *some, "--genes", "none")
+    known, told = seqray("explain", genome, *some, "--genes", annotation)
+    assert "another score" not in told
+    unknown, told = seqray("explain", genome, *some, "--genes", "none")
+    assert "caution: 2 of 2 calls have another score here, such as promoter_" in told
+    assert "; give the sequences and the genes of the scan\n" in told
     assert f"# genes: GFF3 {annotation.name}" in known
     assert "# genes: not known" in unknown
     assert len(table(known)) == len(table(unknown)) == 6
     assert table(known) != table(unknown)
+
+
+def test_calls_that_were_chosen_keep_their_names(seqray, genome, annotation, calls, tmp_path):
+    head, *rows = calls.read_text().splitlines()
+    some, twice = tmp_path / "some.gff3", tmp_path / "twice.gff3"
+    some.write_text("\n".join([head, *rows[-3:-1], ""]))
+    words = ["--genes", annotation, "--no-check", "--shuffles", 0, "--top", 1]
+    out, _ = seqray("explain", genome, "--calls", some, *words)
+    places = [(row["record"], row["contig"]) for row in table(out)]
+    assert places == [(known["ID"], contig) for contig, _, known in attributes(some)]
+    assert "promoter_1" not in dict(places)
+    twice.write_text("\n".join([head, rows[-2], rows[-3], rows[-2], ""]))
+    out, _ = seqray("explain", genome, "--calls", twice, *words)
+    assert [row["record"] for row in table(out)] == ["promoter_1", "promoter_2", "promoter_3"]
 
 
 def test_a_locator_needs_calls_and_classifies_nothing(seqray, genome, calls):
@@ -158,6 +175,7 @@ def test_python_says_the_same(seqray, locator, genome, annotation, calls, tmp_pa
         )
     best = library.explain(locator, genome, calls=frame.nlargest(1, "score"), genes=annotation, shuffles=0)
     assert len(best) == 2 * RADIUS + 1
+    assert set(best.record) == set(frame.nlargest(1, "score").id)
     with pytest.raises(library.ConfigError, match="by its calls; give calls="):
         library.explain(locator, genome)
     with pytest.raises(library.InputError, match="lack the column 'contig'"):

@@ -63,10 +63,12 @@ def frame_calls(frame: pd.DataFrame) -> list[Call]:
 
     Raises `InputError` where a column is missing.
     """
-    names = [field.name for field in fields(Call) if field.name != "context"]
+    names = [field.name for field in fields(Call) if field.name not in ("context", "id")]
     if missing := [name for name in names if name not in frame]:
         raise InputError(f"the calls lack the column '{missing[0]}'", remedy="give what seqray.scan gave")
-    return [Call(*row) for row in zip(*(frame[name].tolist() for name in names), strict=True)]
+    ids = frame["id"].tolist() if "id" in frame else [""] * len(frame)
+    rows = zip(*(frame[name].tolist() for name in names), strict=True)
+    return [Call(*row, id=str(name)) for name, row in zip(ids, rows, strict=True)]
 
 
 def explanation_frame(rows: Iterable[Sequence[object]], columns: Sequence[str]) -> pd.DataFrame:

@@ -1,5 +1,5 @@
 from .alignments import check_alignments as check_alignments, explain_alignments as explain_alignments
-from .call_windows import extract_call_windows as extract_call_windows
+from .call_windows import best_calls as best_calls, extract_call_windows as extract_call_windows
 from .calls import (
     check_calls as check_calls,
     explain_calls as explain_calls,

@@ -40,8 +40,8 @@ def extract_call_windows(
     Returns
     -------
     records, places
-        In the order of the calls, or with ``best`` from the highest score down; a record bears the name that
-        `seqray scan` gives the call.
+        In the order of the calls, or with ``best`` from the highest score down; a record bears the name of
+        the call, see `best_calls`.
 
     Raises
     ------
@@ -58,8 +58,13 @@ def extract_call_windows(
 
 
 def best_calls(calls: Sequence[Call], best: int | None) -> list[tuple[str, Call]]:
-    """Calls with their names, all in their order, or the ``best`` from the highest score down."""
-    named = list(call_ids(calls))
+    """Calls with their names, all in their order, or the ``best`` from the highest score down.
+
+    A call that was read keeps its name, unless two have the same: then all are numbered.
+    """
+    names = [call.id for call in calls]
+    unique = all(names) and len(set(names)) == len(names)
+    named = list(zip(names, calls, strict=True)) if unique else list(call_ids(calls))
     return named if best is None else sorted(named, key=lambda pair: -pair[1].score)[:best]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from seqray.core import InputError
 from seqray.core.results import Call, Explanation, Faithfulness, HeadFigures, Motif
-from seqray.explanations import ExplainOptions
+from seqray.explanations import ExplainOptions, best_calls
 from seqray.explanations.attribution import METHODS
 from seqray.io.tables import EXPLANATION_COLUMNS, explanation_rows
 from seqray.io.tracks import EXPECTED, ScoreTrack, read_gff3_calls, read_scan_statement
@@ -19,6 +19,7 @@ from seqray.kinds.explanation_run import ExplanationRun, Record, Rows
 from seqray.modelfile import TrainedModel
 
 MOTIF_RECORDS = 5000  # explained records that motifs are searched in
+SAME = 0.02  # largest difference of two scores of one call: those of --dtype bf16 are not exact
 
 
 class LetterRun(ExplanationRun[Record, Explanation, ExplainOptions]):
@@ -43,6 +44,8 @@ class LetterRun(ExplanationRun[Record, Explanation, ExplainOptions]):
             self.cautions.append(f"{self._scan.file} has the calls of another model or version: {made_by}")
         self._tracks = {method: ScoreTrack() for method in options.methods} if files.track else {}
         self._for_motifs: list[Explanation] = []
+        self._listed: dict[str, Call] = {}
+        self._other_scores: list[str] = []
 
     def facts(self) -> dict[str, str]:
         facts = {
@@ -62,6 +65,18 @@ class LetterRun(ExplanationRun[Record, Explanation, ExplainOptions]):
         return facts
 
     def remarks(self) -> list[str]:
+        return [*self._moved_calls(), *self._judgement()]
+
+    def _moved_calls(self) -> list[str]:
+        """That scores are not those of the file of calls: what was explained is not what was called."""
+        if not self._other_scores:
+            return []
+        return [
+            f"caution: {len(self._other_scores)} of {self.count} calls have another score here, such as "
+            f"{self._other_scores[0]}; give the sequences and the genes of the scan"
+        ]
+
+    def _judgement(self) -> list[str]:
         if self._scan is None:
             return []
         if self._scan.lacks:
@@ -76,6 +91,7 @@ class LetterRun(ExplanationRun[Record, Explanation, ExplainOptions]):
         if not calls and not self.request.allow_empty:
             remedy = "--allow-empty gives an empty output instead"
             raise InputError("holds no calls of 'seqray scan'", where=path, remedy=remedy)
+        self._listed = dict(best_calls(calls, self.request.best_calls))
         return calls
 
     def _tables(self) -> list[tuple[str | None, Sequence[str], Rows]]:
@@ -86,12 +102,19 @@ class LetterRun(ExplanationRun[Record, Explanation, ExplainOptions]):
         e = explanation
         if e.method == self.options.methods[0] and e.member == "mean":
             self._offer(self._record_of(e), called=e.label == e.target)
+            self._compare(e)
             if e.label == e.target and self._motifs_wanted and len(self._for_motifs) < MOTIF_RECORDS:
                 self._for_motifs.append(replace(self._shown_part(e), attention=None, effects=None))
         if self.count <= self.request.shown:
             self.shown.append(self._shown_part(e))
         if e.member == "mean" and e.method in self._tracks:
             self._tracks[e.method].add(e)
+
+    def _compare(self, explanation: Explanation) -> None:
+        """Note a call whose score is not that of its file."""
+        call, here = self._listed.get(explanation.id), explanation.probability
+        if call and call.label == explanation.target and not abs(here - call.score) <= SAME:
+            self._other_scores.append(f"{explanation.id} ({here:.3g}, in the file {call.score:.3g})")
 
     @abstractmethod
     def _record_of(self, explanation: Explanation) -> Record:

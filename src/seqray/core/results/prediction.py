@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 
@@ -113,6 +113,8 @@ class Call:
         Calibrated probability of the positive class, and its name.
     context
         Of a call of a locator; None for others.
+    id
+        Name in the file or table that it was read from; empty for a call that was not read.
     """
 
     contig: str
@@ -123,3 +125,4 @@ class Call:
     score: float
     label: str
     context: CallContext | None = None
+    id: str = field(default="", compare=False)

@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 from seqray.core import InputError, format_number
 from seqray.core.results import Call
 from seqray.io.files import encode_text, open_output
-from seqray.io.tables import comment_lines
+from seqray.io.tables import comment_lines, one_line
 from seqray.io.tracks.calls import call_ids
 from seqray.io.tracks.contexts import context_attributes, context_from_attributes, parse_number
 from seqray.io.tracks.lines import Feature, numbered_lines, parse_position
@@ -196,4 +196,5 @@ def _call(row: Gff3Row) -> Call | None:
         score=parse_number(attributes[name], name, row.where),
         label=attributes.get("label", row.kind),
         context=context_from_attributes(attributes, row.where) if name == "score" else None,
+        id=one_line(attributes.get("ID", "")),
     )
