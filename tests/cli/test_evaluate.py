@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
 import subprocess
@@ -151,6 +152,44 @@ def test_training_data_give_a_floor_and_ranges_of_similarity(evaluate, folder):
     assert "cross-validated" not in out
 
 
+def test_data_that_the_model_was_trained_on_are_noted(evaluate, folder, tiny_model, tmp_path):
+    for name, given in (("t", TRAIN), ("both", [*TEST, *TRAIN])):
+        rows = sorted({f"{letters}\t{label}\n" for _, letters, label, *_ in given})
+        known = {"content_sha256": hashlib.sha256("".join(rows).encode()).hexdigest()}
+        card = replace(tiny_model.card, training=known)
+        save_model(tmp_path / f"{name}.safetensors", tiny_model.networks, card)
+    names = ("id", "sequence", "label", "split")
+    parts = [(*row[:3], "test") for row in TEST] + [
+        (*row[:3], ("train", "validation")[i % 2]) for i, row in enumerate(TRAIN)
+    ]
+    (tmp_path / "parts.tsv").write_text("\n".join("\t".join(row) for row in (names, *parts)) + "\n")
+
+    def is_noted(*words, model="t"):
+        status, out, err = evaluate("--model", f"{model}.safetensors", *words, "--no-floor", model=False)
+        assert status == 0, err
+        return "note: the model was trained on these data" in out
+
+    for words in (["--train", "train.tsv"], ["--test", "train.tsv"]):
+        assert is_noted(*words)
+    for split in ("train", "validation", "all"):
+        for model in ("t", "both"):
+            assert is_noted("--train", "parts.tsv", "--split", split, model=model)
+    assert not is_noted("--train", "parts.tsv")  # its test part
+    assert not is_noted("--train", "parts.tsv", model="both")  # training was given it, and left it out
+    assert not is_noted("--test", "test.tsv")
+
+
+def test_groups_on_both_sides_are_noted(evaluate, folder):
+    shared = [row for row in TEST if row[3] in {r[3] for r in TRAIN[:20]}]
+    write_table(folder / "few.tsv", TRAIN[:20])
+    write_table(folder / "none.tsv", TRAIN[:20], ("id", "sequence", "label"))
+    _, out, _ = evaluate("--train", "few.tsv", "--test", "test.tsv", "--no-floor")
+    assert len(shared) == 20
+    assert "note: 20 of 60 records have a group (column 'group') that training records have, too" in out
+    _, out, _ = evaluate("--train", "none.tsv", "--test", "test.tsv", "--no-floor")
+    assert "training records have, too" not in out
+
+
 def test_fasta_files_and_a_choice_of_split(evaluate, folder):
     fastas = [f"{label}={label}.fa" for label in CLASSES]
     words = [f"--class={pair}" for pair in fastas]
@@ -187,7 +226,7 @@ def test_another_model_on_the_same_records(evaluate, folder, tiny_model_file, ti
     assert value(found, "mcc", "against") == value(found, "mcc")
     row = found["all", "model-against", "promoter", "mcc"]
     assert (row["value"], row["low"], row["high"], row["p"]) == ("0", "0", "0", "1")
-    assert "right alone: model 0, against 0; McNemar p 1" in out
+    assert "records that only one gets right: model 0, against 0; McNemar p 1" in out
 
 
 def test_labels_of_another_name(evaluate, folder):

@@ -176,7 +176,11 @@ def test_a_kept_test_part_stays_and_its_relatives_are_left_out_or_join(tmp_path,
     made = rows_of(tmp_path / "drop.tsv")
     assert [row["id"] for row in made if row["split"] == "test"] == ["0.0", "1.0"]
     assert {row["id"] for row in made} == {r[2] for r in rows} - {"0.1", "0.2", "1.1", "1.2"}
-    assert "kept as it is: test; 4 other examples left out as relatives of these" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "kept as it is: test; 4 other examples left out as relatives of these" in err
+    assert "is replaced" not in err
+    split(table, "-o", tmp_path / "new.tsv")
+    assert "the column 'split' of the data is replaced; to keep a part" in capsys.readouterr().err
     split(table, "-o", tmp_path / "join.tsv", "--keep", "test", "--relatives", "join")
     assert "kept: test; 4 other examples joined them as relatives" in capsys.readouterr().err
     made = rows_of(tmp_path / "join.tsv")

@@ -76,12 +76,11 @@ class Conformal:
         if not 0 < coverage < 1:
             raise ConfigError(f"the coverage is {coverage:g}", remedy="give a share above 0 and below 1")
         found = []
-        for name, n, ranks, cuts in zip(
-            self.classes, self.counts, self.ranks, self.probabilities, strict=True
-        ):
+        for n, ranks, cuts in zip(self.counts, self.ranks, self.probabilities, strict=True):
             rank = math.floor((n + 1) * (1 - coverage) + _SLACK)
             if rank < 1:
-                raise ConfigError(_too_few(coverage, name, n), remedy=_remedy(min(self.counts)))
+                rarest, fewest = min(zip(self.classes, self.counts, strict=True), key=lambda pair: pair[1])
+                raise ConfigError(_too_few(coverage, rarest, fewest), remedy=_remedy(fewest))
             found.append(cuts[np.searchsorted(ranks, rank, side="right") - 1])
         return np.array(found)
 

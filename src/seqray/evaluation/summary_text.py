@@ -52,7 +52,9 @@ def _differences(evaluation: Evaluation, found: dict[tuple[str, str, str], Figur
             if (figure := found.get(("all", f"model-{source}", metric))) and not math.isnan(figure.value)
         ]
         lines.append(f"model minus {source}: {', '.join(parts)}")
-        lines.append(f"  right alone: model {model}, {source} {other}; McNemar p {p:.2g}")
+        lines.append(
+            f"  records that only one gets right: model {model}, {source} {other}; McNemar p {p:.2g}"
+        )
     return lines
 
 

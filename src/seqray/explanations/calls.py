@@ -75,7 +75,7 @@ def check_calls(
     chosen = options or ExplainOptions()
     evidence, random_weights = Evidence(), randomized_network(model)
     assert isinstance(random_weights, LocatorTransformer)
-    reference = reference_method(2 * model.locators[0].radius + 1)
+    reference = reference_method(2 * model.locators[0].radius + 1, model.alphabet)
     for number, one in enumerate(stretches):
         group = _group(model, number, one, chosen)
         chance = LocatorTarget(model, random_weights, group.items[0].target, one.tracks, one.phase)

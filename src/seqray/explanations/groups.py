@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from seqray.core import Codes, Floats, Ints, SequenceRecord
+from seqray.core import Alphabet, Codes, Floats, Ints, SequenceRecord
 from seqray.core.results import Explanation, Place
 from seqray.explanations.attribution import (
     METHODS,
@@ -20,6 +20,7 @@ from seqray.explanations.checks import Evidence, curves, p_values, q_values
 from seqray.explanations.options import ExplainOptions
 
 MAX_MUTATED = 500  # letters; every substitution of a longer record would cost too much to be a reference
+MAX_SUBSTITUTIONS = 4_000  # of a record, so of 210 residues, each of which has 19
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +80,9 @@ class Group:
 def explain_group(group: Group, options: ExplainOptions) -> Iterator[Explanation]:
     """Explain the records of a group, each by each method in turn."""
     codes, settings = group.codes, options.settings
-    wanted = "ism" in options.methods or (options.effects and codes.shape[1] <= MAX_MUTATED)
+    wanted = "ism" in options.methods or (
+        options.effects and is_mutated(codes.shape[1], group.targets[0].model.alphabet)
+    )
     known = member_effects(group.targets, codes) if wanted else None
     scores = {m: member_scores(group.targets, codes, m, settings, known) for m in options.methods}
     means = {method: one.mean(axis=0) for method, one in scores.items()}
@@ -111,9 +114,14 @@ def explain_group(group: Group, options: ExplainOptions) -> Iterator[Explanation
             yield from (one.spread_over(item.kept) for one in found)
 
 
-def reference_method(letters: int) -> str:
-    """The method that others are compared with: mutagenesis up to 500 letters, else occlusion."""
-    return "ism" if letters <= MAX_MUTATED else "occlusion"
+def is_mutated(letters: int, alphabet: Alphabet) -> bool:
+    """Whether a record of so many letters gets every substitution unasked."""
+    return letters <= MAX_MUTATED and letters * (len(alphabet.letters) - 1) <= MAX_SUBSTITUTIONS
+
+
+def reference_method(letters: int, alphabet: Alphabet) -> str:
+    """The method that others are compared with: mutagenesis of short records, else occlusion."""
+    return "ism" if is_mutated(letters, alphabet) else "occlusion"
 
 
 def _by_member(common: Explanation, scores: Floats, effects: Floats | None) -> Iterator[Explanation]:

@@ -95,7 +95,7 @@ class ExplainOptions(_Options):
     shuffles
         Shuffled copies of each record for p-values; 0 for none.
     effects
-        Whether to compute the effect of every substitution; records above 500 letters get none.
+        Whether to compute the effect of every substitution; above 500 letters (210 residues) none.
     attention
         Whether to keep the attention of CLS per layer and head.
     """

@@ -93,7 +93,7 @@ def check(
     """
     chosen = options or ExplainOptions()
     items = _read(model, list(enumerate(checked_records(records, model, ""))), chosen)
-    reference = reference_method(max((len(item.codes) for item in items), default=0))
+    reference = reference_method(max((len(item.codes) for item in items), default=0), model.alphabet)
     evidence, random_weights = Evidence(), randomized_network(model)
     assert isinstance(random_weights, SequenceNetwork)
     for group in _groups(model, items):

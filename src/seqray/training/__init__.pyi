@@ -19,7 +19,11 @@ from .genomes import (
 from .member import TrainResult as TrainResult, check_model_path as check_model_path
 from .partitions import data_sha256 as data_sha256, partition as partition, related_groups as related_groups
 from .pretraining import pretrain as pretrain
-from .recalibration import recalibrate as recalibrate, refuse_training_data as refuse_training_data
+from .recalibration import (
+    is_training_data as is_training_data,
+    recalibrate as recalibrate,
+    refuse_training_data as refuse_training_data,
+)
 from .search import (
     TRIAL_COLUMNS as TRIAL_COLUMNS,
     Budget as Budget,

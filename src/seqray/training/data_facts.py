@@ -120,13 +120,18 @@ def choose_positive(counts: Mapping[str, int]) -> str:
     """
     ordered = sorted(counts, key=lambda name: (counts[name], name))
     if len(ordered) == 2:
-        ordered.sort(key=lambda name: name.casefold() not in POSITIVE)
+        ordered.sort(key=lambda name: _folded(name) not in POSITIVE)
     ordered.sort(key=_is_negative)
     return ordered[0] if ordered else DataConfig().positive
 
 
+def _folded(name: str) -> str:
+    """Without case; labels that a spreadsheet or pandas wrote as 1.0 and 0.0 are 1 and 0."""
+    return name.casefold().removesuffix(".0")
+
+
 def _is_negative(name: str) -> bool:
-    folded = name.casefold()
+    folded = _folded(name)
     return folded in NEGATIVE or folded.startswith(("non", "not-", "not_", "not ", "no-", "no_"))
 
 

@@ -15,6 +15,7 @@ from seqray.core import (
     CalibrationMethod,
     Card,
     ConfigError,
+    Example,
     InputError,
     LabeledSequence,
     __version__,
@@ -116,6 +117,16 @@ def _not_for_training(data: Sequence[LabeledSequence]) -> list[LabeledSequence]:
     return [example for example in data if example.split != "train" and (example.split or not names_parts)]
 
 
+def is_training_data(card: Card, data: Sequence[Example]) -> bool:
+    """Whether these are the very data that the card's checksums are of, of whatever order and split.
+
+    A card of an earlier version knows its data in their order only. No data are the training data of no card.
+    """
+    versions = [data, *([replace(e, split=split) for e in data] for split in (None, "train"))]
+    in_order = any(data_sha256(version) == card.training.get("data_sha256") for version in versions)
+    return len(data) > 0 and (in_order or content_sha256(data) == card.training.get("content_sha256"))
+
+
 def refuse_training_data(
     card: Card, data: Sequence[LabeledSequence], *, parts_are_left_out: bool = True
 ) -> None:
@@ -137,9 +148,7 @@ def refuse_training_data(
     """
     if parts_are_left_out and 0 < len(_not_for_training(data)) < len(data):
         return
-    versions = [data, *([replace(e, split=split) for e in data] for split in (None, "train"))]
-    in_order = any(data_sha256(version) == card.training.get("data_sha256") for version in versions)
-    if in_order or content_sha256(data) == card.training.get("content_sha256"):
+    if is_training_data(card, data):
         raise InputError(
             f"these are the data that model '{card.name}' was trained on",
             remedy="give labeled sequences that it has not seen",

@@ -83,6 +83,13 @@ def test_a_coverage_beyond_the_examples_is_refused_with_the_one_that_is_not():
             table.cutoffs(coverage)
 
 
+def test_the_class_of_fewest_examples_is_named_whatever_the_order():
+    p, labels = answers((6, 2, 40), 0)
+    table = Conformal.fit(p, labels, CLASSES)
+    with pytest.raises(ConfigError, match=r"needs 9 .*'b' has 2; ask for 0\.666 or less"):
+        table.cutoffs(0.9)
+
+
 def test_a_class_without_examples_supports_nothing():
     p, labels = answers((10, 10, 0), 0)
     with pytest.raises(ConfigError, match="'c' has 0; calibrate on more"):

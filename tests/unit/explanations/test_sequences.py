@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 import seqray
+from seqray.core.alphabet import DNA, PROTEIN
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import SequenceRecord
 from seqray.explanations import (
@@ -176,6 +177,15 @@ def test_long_records_are_not_mutated(tiny_model, monkeypatch):
     assert [e.effects is None for e in found] == [True, False]
     verdict = check(tiny_model, random_records([20, 15]), ExplainOptions(shuffles=0))
     assert {c.against for c in verdict.checks if c.measure == "share_of_reference"} == {"occlusion"}
+
+
+@pytest.mark.parametrize(
+    ("letters", "alphabet", "method"),
+    [(500, DNA, "ism"), (501, DNA, "occlusion"), (210, PROTEIN, "ism"), (211, PROTEIN, "occlusion")],
+)
+def test_the_reference_costs_at_most_4000_predictions(letters, alphabet, method):
+    assert letters * (len(alphabet.letters) - 1) <= 4_000 or method == "occlusion"
+    assert groups.reference_method(letters, alphabet) == method
 
 
 def test_ambiguous_letters_are_explained_around(tiny_model):

@@ -16,6 +16,8 @@ from seqray.training.data_facts import choose_positive, has_site, measure_data
     [
         ({"background": 1, "promoter": 9}, "promoter"),
         ({"0": 1, "1": 9}, "1"),
+        ({"0.0": 5, "1.0": 5}, "1.0"),  # as pandas writes them beside an empty cell
+        ({"-1.0": 5, "1.0": 9}, "1.0"),
         ({"no": 1, "Yes": 9}, "Yes"),
         ({"cytosol": 9, "nucleus": 5}, "nucleus"),  # no name decides: the rarer
         ({"TATA": 9, "nonTATA": 5}, "TATA"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -182,3 +182,14 @@ def group_keys(
         keys = kmer_groups([e.sequence for e in examples], k, alphabet=alphabet).tolist()
         return keys, f"sequences that share {k} letters drawn together"
     return None, "records drawn one by one"
+
+
+def shared_groups(examples: Sequence[LabeledSequence], train: Sequence[LabeledSequence]) -> Iterator[str]:
+    """A note that counts evaluated examples whose named group is also in the training data."""
+    known = {example.group for example in train} - {None, ""}
+    shared = sum(example.group in known for example in examples)
+    if shared:
+        yield (
+            f"{shared} of {len(examples)} records have a group (column 'group') that training records have, "
+            "too: the figures may be too high for new groups; split by whole groups (seqray split)"
+        )

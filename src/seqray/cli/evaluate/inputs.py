@@ -19,12 +19,13 @@ from seqray.cli.common import (
 from seqray.cli.evaluate.contexts import set_contexts
 from seqray.cli.evaluate.data import Material, as_read_by, check_labels, choose_split, read_for, renamed
 from seqray.cli.evaluate.tables import from_predictions, table_answers
-from seqray.core import ConfigError, LabeledSequence, describe_truncation
+from seqray.core import ConfigError, Example, LabeledSequence, describe_truncation
 from seqray.core.results import Answers
 from seqray.io.tables import read_prediction_table, rows_by_id
 
 if TYPE_CHECKING:
     from seqray.cli.evaluate.arguments import EvaluateRequest
+    from seqray.core import Card
     from seqray.modelfile import TrainedModel
 
 TABLE_ENDINGS = (".tsv", ".csv", ".txt", ".parquet", ".gz")
@@ -84,6 +85,7 @@ def _from_model(request: EvaluateRequest) -> Material:
         notes += dropped
     examples, train, split = choose_split(data, how.split)
     check_labels([*examples, *train], card.classes)
+    notes += _seen_in_training(card, data, split)
     check = FileCheck(model, ModelOptions(model=card.name), prior=how.prior, labeled=True)
     answers, more = _model_answers(request, model, examples, "model", check)
     notes += [*check.cautions(), *_lost_coverage(model, examples, answers, how.prior)]
@@ -108,6 +110,22 @@ def _from_model(request: EvaluateRequest) -> Material:
         notes=[*notes, *more],
         read=len(data),
     )
+
+
+def _seen_in_training(card: Card, data: Sequence[Example], split: str) -> Iterator[str]:
+    """A note where the model has learned from the records evaluated.
+
+    The checksum of a card is of all data given to training, of which the split ``test`` was left out.
+    """
+    from seqray.training import is_training_data
+
+    learned = [example for example in data if example.split != "test"]
+    evaluates_learned = split != "test" or not learned  # all were called test, but hardly for training
+    if evaluates_learned and (is_training_data(card, data) or is_training_data(card, learned)):
+        yield (
+            "the model was trained on these data: the figures show what it remembers, not how well it "
+            "classifies new records; evaluate a part that training left out (seqray split)"
+        )
 
 
 def _open(request: EvaluateRequest, name: str, backbone: str | None) -> TrainedModel:

@@ -47,7 +47,7 @@ def _check(request: EvaluateRequest) -> None:
 
 
 def _evaluate(request: EvaluateRequest, material: Material) -> Evaluation:
-    from seqray.cli.evaluate.data import group_keys
+    from seqray.cli.evaluate.data import group_keys, shared_groups
     from seqray.evaluation import by_context, by_similarity, evaluate_answers, label_indices
 
     examples = material.examples
@@ -69,7 +69,7 @@ def _evaluate(request: EvaluateRequest, material: Material) -> Evaluation:
         seed=request.how.seed,
         split=material.split,
         grouping=grouping,
-        notes=[*material.notes, *notes],
+        notes=[*material.notes, *notes, *shared_groups(examples, material.train)],
     )
 
 

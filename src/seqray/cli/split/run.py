@@ -54,6 +54,8 @@ def run(request: SplitRequest) -> Outcome:
     write(request.out, request.proof, result, header(request.command, result))
     if request.alphabet is None and alphabet.name != "dna":
         request.note(f"the letters are those of {describe_letters(alphabet.name)} (--alphabet names others)")
+    if not division.keep and any(example.split for example in data):
+        request.note("the column 'split' of the data is replaced; to keep a part as it is, give --keep test")
     request.note(*summary(result))
     return Outcome(records=len(data), status=LEAK if request.strict and leaking(result) else 0)
 

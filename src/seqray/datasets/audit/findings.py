@@ -172,10 +172,20 @@ def _floor(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]
         beside = ""
         if given and split != "given" and not math.isnan(given.value):
             beside = f"; MCC {with_interval(given)} {given_place}"
+        each = [f for f in found if (f.split, f.quantity) == (split, best.quantity)]
+        class_named = ""
+        if len(each) > 1:
+            class_named = f" for{of_class(best.label)} against the rest"
+            lowest = min(each, key=lambda f: f.value)
+            mean = sum(f.value for f in each) / len(each)
+            beside += (
+                f"; over {len(each)} classes the mean MCC is {mean:.3f} and the lowest {lowest.value:.3f}"
+                f" ('{lowest.label}')"
+            )
         yield Finding(
             "note",
             "floor",
-            f"{baseline_name(best.quantity)}{of_class(best.label)} scores MCC {with_interval(best)} and "
+            f"{baseline_name(best.quantity)}{class_named} scores MCC {with_interval(best)} and "
             f"AUROC {auroc:.3f} {place}{beside}",
             "this is the score of simple k-mer counts and positions",
             "report it beside the score of your model; a model that does not exceed it adds nothing",

@@ -440,3 +440,19 @@ def test_figures_of_random_folds_are_not_said_to_be_of_a_given_split():
     assert "on random folds" in what(whole, "floor")
     assert "given split" not in what(whole, "floor")
     assert "on the given split" in what(audit(divided(clean(200)), DNA, resamples=10), "floor")
+
+
+def test_the_floor_of_several_classes_states_their_mean_and_the_lowest():
+    found = audit(clean(240, 40, classes=("a", "b", "c")), DNA, resamples=10)
+    each = {
+        (f.quantity, f.label): f.value
+        for f in found.figures
+        if f.section == "baselines" and f.split == "grouped" and f.quantity.endswith("_mcc")
+    }
+    quantity, best = max(each, key=lambda key: each[key])
+    values = {label: value for (name, label), value in each.items() if name == quantity}
+    lowest = min(values, key=lambda label: values[label])
+    text = what(found, "floor")
+    assert f" for '{best}' against the rest scores MCC {values[best]:.3f}" in text
+    mean = f"{sum(values.values()) / 3:.3f}"
+    assert text.endswith(f"the mean MCC is {mean} and the lowest {values[lowest]:.3f} ('{lowest}')")
