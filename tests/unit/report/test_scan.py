@@ -129,6 +129,14 @@ def test_the_table_has_all_calls_as_they_are(made_scan):
     assert {data["names"][i] for i in data["minus10"]} == {"TATAAT"}
 
 
+def test_the_table_shows_the_digits_of_the_maps(made_scan):
+    """0.4951 is 0.50, though 0.495, as a number of the machine, is below it and would be 0.49."""
+    calls = [replace(call, context=CallContext(probability=0.4951)) for call in made_scan().calls]
+    page = render_scan(replace(made_scan(), calls=calls))
+    assert "probability 0.50" in re.sub("<[^>]*>", "", page)
+    assert {f"{value:.2f}" for value in embedded(page)["probability"]} == {"0.50"}
+
+
 def test_best_and_doubtful_calls_are_those_at_either_end():
     scores = np.array([0.5, 0.9, 0.2, 0.9, 0.3, 0.7])
     assert shown_calls(scores, 2) == ([1, 3], [2, 4])

@@ -78,7 +78,8 @@ def _differences(values: Sequence[int]) -> list[int]:
 
 
 def _rounded(value: float | None) -> float | int:
-    return -1 if value is None else round(value, 3)
+    """To the digits that are shown: a value that is rounded twice differs from that of the maps."""
+    return -1 if value is None else round(value, 2)
 
 
 def _letters(box: Box | None) -> str:
