@@ -26,7 +26,7 @@ def is_locus(kind: str) -> bool:
 
 def families_of(features: Sequence[AnnotatedFeature]) -> Iterator[Family]:
     """One family for each CDS and each RNA, and for each gene to which none of these belongs."""
-    parents = {one.attributes["ID"]: one for one in features if "ID" in one.attributes}
+    parents = {(one.contig, one.attributes["ID"]): one for one in features if "ID" in one.attributes}
     loci: dict[tuple[str, str], Family] = {}
     for locus in features:
         if is_locus(locus.kind):
@@ -58,11 +58,11 @@ def _keys(feature: AnnotatedFeature) -> Iterator[tuple[str, str]]:
         yield feature.contig, f"gene {attributes['gene']}"
 
 
-def _with_parents(feature: AnnotatedFeature, parents: Mapping[str, AnnotatedFeature]) -> Family:
-    """A feature, the parent that its file names, and so on; the first of several parents."""
+def _with_parents(feature: AnnotatedFeature, parents: Mapping[tuple[str, str], AnnotatedFeature]) -> Family:
+    """A feature, the parent of its contig that its file names, and so on; the first of several parents."""
     family = [feature]
     while len(family) < DEEPEST:
-        parent = parents.get(family[-1].attributes.get("Parent", "").split(",")[0])
+        parent = parents.get((feature.contig, family[-1].attributes.get("Parent", "").split(",")[0]))
         if parent is None or any(parent is one for one in family):
             break
         family.append(parent)

@@ -225,6 +225,18 @@ def test_lines_without_an_id_are_one_gene_where_they_name_one_parent(tmp_path):
     ]
 
 
+def test_a_gene_is_named_by_the_parent_on_its_own_contig(tmp_path):
+    """Files of several contigs that were written one by one count their genes from 1 in each."""
+    text = rows(
+        "c1 x gene 11 40 . + . ID=g1;Name=abc",
+        "c1 x CDS 11 40 . + 0 ID=p1;Parent=g1",
+        "c2 x gene 51 80 . + . ID=g1;Name=xyz",
+        "c2 x CDS 51 80 . + 0 ID=p1;Parent=g1",
+    )
+    annotation = read(tmp_path, text)
+    assert [[gene.name for gene in annotation.of(contig)] for contig in ("c1", "c2")] == [["abc"], ["xyz"]]
+
+
 @pytest.mark.parametrize("strand", ["+", "-"])
 def test_two_lines_that_meet_at_the_origin_are_one_gene(tmp_path, strand):
     text = rows(
