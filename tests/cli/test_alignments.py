@@ -55,6 +55,19 @@ def share_right(labels, truth):
     return sum(a == b for a, b in zip(labels, truth, strict=True)) / len(truth)
 
 
+def test_separate_sequences_of_one_length_are_not_taken_for_an_alignment_in_silence(folder, tmp_path, capsys):
+    rng = random.Random(4)
+    rows = ["".join(rng.choices("ACGU", k=20)) for _ in range(30)]
+    letters = {"separate": rows, "family": [rows[0][:-1] + rng.choice("ACGU") for _ in rows]}
+    for name, found in letters.items():
+        fasta = tmp_path / f"{name}.fa"
+        fasta.write_text("".join(f">s{i}\n{row}\n" for i, row in enumerate(found)))
+        out = str(tmp_path / "p.tsv")
+        assert main(["predict", str(fasta), "--model", str(folder / "m.safetensors"), "--out", out]) == 0
+        said = "1 of 1 alignments, such as 'separate', have no gaps" in capsys.readouterr().err
+        assert said == (name == "separate")
+
+
 def test_predict_writes_a_row_an_alignment(folder):
     words = ["predict", str(folder / "test.sto"), "--model", str(folder / "m.safetensors"), "--quiet"]
     assert main([*words, "--out", str(folder / "p.tsv")]) == 0

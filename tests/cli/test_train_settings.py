@@ -219,7 +219,10 @@ def test_the_example_file_trains_any_number_of_classes(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["model.classes=2"], "'model.classes' is 2, but the data have 3 labels: b, c, a"),
+        (
+            ["model.classes=2"],
+            "'model.classes' is 2, but the data have 3 labels: b, c, a; give --set model.classes=3",
+        ),
         (["data.positive=x"], "no example has the positive class 'x'"),
         (["data.window=20"], "holds 30 letters, more than 'data.window' (20)"),
     ],

@@ -351,7 +351,8 @@ def _one_dimensional(X: Any) -> Any:
     ndim = getattr(X, "ndim", 1)
     if ndim != 1:
         shape = getattr(X, "shape", "")
-        raise ValueError(f"X has {ndim} dimensions {shape}; give one column of sequences. Reshape your data")
+        remedy = "give a list of sequences or one column as X['sequence']. Reshape your data"
+        raise ValueError(f"X has {ndim} dimensions {shape}; {remedy}")
     return X if hasattr(X, "__len__") else list(X)
 
 

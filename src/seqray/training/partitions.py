@@ -155,7 +155,10 @@ def check_classes(counts: Counter[str], config: RunConfig, classes: Sequence[str
         raise InputError(f"all examples have the label '{positive}'", remedy="a classifier needs two classes")
     if len(names) != config.model.classes:
         labels = f"{len(names)} labels: {', '.join(names)}"
-        raise ConfigError(f"'model.classes' is {config.model.classes}, but the data have {labels}")
+        raise ConfigError(
+            f"'model.classes' is {config.model.classes}, but the data have {labels}",
+            remedy=f"give --set model.classes={len(names)}, or leave 'model.classes' out of the settings",
+        )
     for name in names:
         if counts[name] < 2:
             raise InputError(f"label '{name}' has one example", remedy="give two or more of each label")

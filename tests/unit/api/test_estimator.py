@@ -311,7 +311,7 @@ def test_what_cannot_be_read_is_refused(fitted):
         fitted.predict(["ACGT!"])
     with pytest.raises(InputError, match="at most 12"):
         fitted.predict(["ACGT" * 4])
-    with pytest.raises(ValueError, match="2 dimensions"):
+    with pytest.raises(ValueError, match=r"2 dimensions .*one column as X\['sequence'\]"):
         fitted.predict(np.array([X]))
     with pytest.raises(ValueError, match="one sequence or path"):
         fitted.predict("ACGT")

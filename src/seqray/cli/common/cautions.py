@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from seqray.cli.common.lengths import ODD_SHARE, length_cautions
 from seqray.cli.common.model import ModelOptions
 from seqray.cli.common.origin import Origin
+from seqray.core import Alignment
+from seqray.core.msa import looks_unaligned
 
 if TYPE_CHECKING:
     from seqray.calibration import CalledShare, HeldOutScores
@@ -80,6 +82,7 @@ class FileCheck:
         self._windows, self._scores = Sample[str](_WINDOWS), Sample[tuple[float, ...]](_SCORES)
         self.flags: Counter[str] = Counter()
         self.labels: Counter[str] = Counter()
+        self._unaligned: list[str] = []
 
     def watch_records(self, records: Iterable[Any]) -> Iterator[Any]:
         """Hand records on, and keep some windows."""
@@ -88,6 +91,8 @@ class FileCheck:
         for record in self._origin.watch(records):
             if keep and len(record.sequence) == card.window:
                 self._windows.add(record.sequence)
+            if isinstance(record, Alignment) and looks_unaligned(record.codes, record.alphabet):
+                self._unaligned.append(record.id)
             yield record
 
     def watch_predictions(self, predictions: Iterable[Prediction]) -> Iterator[Prediction]:
@@ -113,6 +118,12 @@ class FileCheck:
     def _cautions(self) -> Iterator[str]:
         card, count = self._model.card, self.labels.total()
         said = [line for line in self._origin.findings() if line.startswith(_CAUTION)]
+        if odd := self._unaligned:
+            yield (
+                f"{len(odd)} of {count} alignments, such as '{odd[0]}', have no gaps, and their rows share "
+                "no more letters than unrelated sequences do: a FASTA file is read as one alignment, so "
+                "align its records first"
+            )
         yield from length_cautions(card, self.flags, count)
         yield from [line.removeprefix(_CAUTION) for line in said] or odd_caution(self.flags[_ODD], count)
         if self._held_out and count:

@@ -7,7 +7,11 @@ from .column_covariation import (
     pair_precision as pair_precision,
     pairs_from_maps as pairs_from_maps,
 )
-from .profiles import conservation as conservation, occupancy as occupancy
+from .profiles import (
+    conservation as conservation,
+    looks_unaligned as looks_unaligned,
+    occupancy as occupancy,
+)
 from .rows import (
     choose_cells as choose_cells,
     choose_columns as choose_columns,

@@ -1,4 +1,4 @@
-"""Occupancy and conservation of the columns of an alignment."""
+"""Occupancy and conservation of the columns of an alignment, and whether it is one."""
 
 from __future__ import annotations
 
@@ -34,3 +34,28 @@ def conservation(codes: Codes, alphabet: Alphabet) -> Floats:
     shares = counts / np.maximum(total, 1)
     entropy = -(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(axis=0)
     return np.where(total > 0, 1 - entropy / np.log(letters), np.nan)
+
+
+_RELATED = 0.15  # of the way from chance to identity: what two rows of an alignment share at the least
+
+
+def looks_unaligned(codes: Codes, alphabet: Alphabet) -> bool:
+    """Whether rows look like separate sequences of one length, as in a FASTA file that nobody aligned.
+
+    No row has a gap, and two rows share hardly more letters of a column than two letters drawn from all.
+
+    Parameters
+    ----------
+    codes
+        (R, C) codes of the rows.
+    alphabet
+        Of the letters.
+    """
+    rows = len(codes)
+    if rows < 2 or (codes > alphabet.unknown).any():
+        return False
+    counts = np.stack([(codes == letter).sum(axis=0) for letter in range(len(alphabet.letters))])
+    counts = counts.astype(np.float64)
+    shared = (counts * (counts - 1)).sum(axis=0).mean() / (rows * (rows - 1))
+    by_chance = ((counts.sum(axis=1) / max(counts.sum(), 1)) ** 2).sum()
+    return bool(shared - by_chance < _RELATED * (1 - by_chance))
