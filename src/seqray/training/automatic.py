@@ -43,7 +43,7 @@ class Scale:
     width, layers, heads
         Shape of the network.
     epochs, epochs_around_site
-        Most epochs; of windows that are cut around a site.
+        Most epochs; of windows with a site and without.
     validation, learning_rate, warmup, batch, smoothing, average, members
         See `RunConfig`; ``average`` is the decay of the weight average.
     """
@@ -100,7 +100,7 @@ def choose_settings(facts: DataFacts) -> RunConfig:
     """Choose all settings of a training by the rules."""
     scale = next(scale for scale in (_FEW, _SOME, _MANY) if facts.total < scale.below)
     protein, rare = facts.alphabet.name == "protein", has_rare_class(facts.counts)
-    epochs = scale.epochs_around_site if facts.site else scale.epochs
+    epochs = scale.epochs_around_site if facts.site_or_not else scale.epochs
     epochs = min(epochs, LONG_EPOCHS) if _is_long(facts) else epochs
     model, window = _choose_model(facts, scale), _window(facts)
     return RunConfig(
@@ -185,7 +185,7 @@ def _choose_model(facts: DataFacts, scale: Scale) -> ModelConfig:
         position_matrix="shared" if facts.site and not contexts else "none",
         max_length=window,
         ends=min(ends, window),
-        words=0 if facts.site or scale is _MANY or composed else words,
+        words=0 if facts.site_or_not or scale is _MANY or composed else words,
         pooling=("mean", "max", "ends") if long and not composed else ("cls",),
         composition=("whole", "ends", "pairs") if composed else (),
         contexts=contexts,

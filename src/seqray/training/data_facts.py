@@ -59,6 +59,11 @@ class DataFacts:
         return sum(self.counts.values())
 
     @property
+    def site_or_not(self) -> bool:
+        """Whether two classes are to be told apart, windows with a site and without; more are kinds of sites."""
+        return self.site and len(self.counts) <= 2
+
+    @property
     def one_length(self) -> bool:
         """Whether all examples have the same length."""
         return self.shortest == self.longest

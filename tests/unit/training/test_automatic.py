@@ -126,6 +126,10 @@ RARE = {"a": 20_000, "b": 257, "c": 33}
                 "optimizer.logit_adjustment": 0.5,
                 "calibration.method": "temperature",
                 "data.positive": "c",
+                # Kinds of sites are told apart by k-mers, too, and in more epochs.
+                "model.words": 4,
+                "model.position_gain": "shared",
+                "trainer": {"max_epochs": 30},
             },
         ),
         (facts(counts={"a": 9, "b": 1}), {"optimizer.logit_adjustment": 0.0}),
