@@ -60,7 +60,7 @@ class DataFacts:
 
     @property
     def site_or_not(self) -> bool:
-        """Whether two classes are to be told apart, windows with a site and without; more are kinds of sites."""
+        """Whether windows with a site are told from those without; more classes are kinds of sites."""
         return self.site and len(self.counts) <= 2
 
     @property
