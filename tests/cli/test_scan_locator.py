@@ -91,6 +91,19 @@ def test_genes_of_a_file_and_none_and_predicted_ones(scan, genome, annotation):
     assert table(again) == table(predicted)
 
 
+def test_sequences_that_a_file_of_genes_does_not_name_are_counted(scan, genome, annotation):
+    whole, err = scan(genome, "--genes", annotation)
+    assert "not named" not in err  # the third has 40 letters
+    lines = annotation.read_text().splitlines(keepends=True)
+    annotation.write_text("".join(line for line in lines if not line.startswith("one\t")))
+    some, err = scan(genome, "--genes", annotation)
+    assert f"caution: 2 of 3 sequences are not named in GFF3 {annotation.name}: there the model" in err
+    assert "per gene" in facts(whole)["calls"]
+    assert "per gene" not in facts(some)["calls"]
+    first, second = ([row["site"] for row in table(out) if row["contig"] == "two"] for out in (whole, some))
+    assert first == second
+
+
 def test_genes_of_a_genbank_input_are_its_own(scan, tmp_path):
     path = tmp_path / "x.gb"
     path.write_text(genbank("r.1", letters(900), ["200..499", "join(801..900,1..80)"]))

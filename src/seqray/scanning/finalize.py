@@ -79,7 +79,9 @@ def finalize_scan(
     """
     null = NullScores(null_scores, counts.null_positions) if counts.null_positions else None
     positions = counts.positions // len(options.strands)
+    contigs = list(contigs)
     parts = {contig.name: contig.parts for contig in contigs if contig.parts is not None}
+    unknown = [contig.length for contig in contigs if genes is None or contig.name not in genes.genes]
     applied: float | None = threshold
     if options.fdr is not None:
         applied = null.threshold_for(options.fdr, calls.scores, positions) if null else None
@@ -97,6 +99,8 @@ def finalize_scan(
         parts=parts or None,
         genes=genes,
         from_positions=rule.is_position,
+        contigs_without_genes=len(unknown),
+        letters_without_genes=sum(unknown),
     )
 
 

@@ -132,6 +132,8 @@ class ScanResult:
         The species of the card that the input is like; None if it is like none.
     unlike
         Share of the windows compared that differ from the model's training data; None if unknown.
+    contigs_without_genes, letters_without_genes
+        Contigs scanned whose genes are not known, and their letters.
     """
 
     calls: CallTable
@@ -147,6 +149,8 @@ class ScanResult:
     from_positions: bool = False
     expectation: Expectation | None = None
     species: str | None = None
+    contigs_without_genes: int = 0
+    letters_without_genes: int = 0
 
     @property
     def calls_per_mb(self) -> float:
@@ -163,6 +167,7 @@ class ScanResult:
 
     @property
     def calls_per_gene(self) -> float | None:
-        """Calls per gene; None where no gene is known, of parts, or if more than a tenth was not scanned."""
-        whole = self.parts is None and self.positions >= 0.9 * self.letters
+        """Calls per gene; None of parts, or if more than a tenth was not scanned or has no known genes."""
+        least = 0.9 * self.letters
+        whole = self.parts is None and min(self.positions, self.letters - self.letters_without_genes) >= least
         return len(self.calls) / self.genes.count if whole and self.genes and self.genes.count else None

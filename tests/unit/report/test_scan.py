@@ -129,6 +129,21 @@ def test_the_table_has_all_calls_as_they_are(made_scan):
     assert {data["names"][i] for i in data["minus10"]} == {"TATAAT"}
 
 
+def test_calls_where_no_genes_are_known_are_not_called_far_from_genes(made_scan):
+    report = made_scan()
+    [name] = report.genes
+    other = [replace(call, contig="other", context=CallContext()) for call in report.calls]
+    page = render_scan(
+        replace(
+            report, calls=[*report.calls, *other], contigs=[*report.contigs, ScannedContig("other", 50_000)]
+        )
+    )
+    text = re.sub("<[^>]*>", " ", page)
+    assert name != "other"
+    assert "Calls per gene" not in text
+    assert re.search(r"no gene follows\s+0\s+0 %", text)
+
+
 def test_the_table_shows_the_digits_of_the_maps(made_scan):
     """0.4951 is 0.50, though 0.495, as a number of the machine, is below it and would be 0.49."""
     calls = [replace(call, context=CallContext(probability=0.4951)) for call in made_scan().calls]

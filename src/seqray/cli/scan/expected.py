@@ -69,6 +69,11 @@ def locator_cautions(result: ScanResult) -> Iterator[str]:
             f"the contigs have {mean:.0f} letters on average: genes are cut and sites at ends are missed, so "
             "expect less than in whole genomes"
         )
+    if result.genes and result.letters_without_genes >= SHORT_CONTIGS:
+        yield (
+            f"{result.contigs_without_genes} of {result.contigs} sequences are not named in "
+            f"{result.genes.source}: there the model reads letters alone, and calls have no genes"
+        )
     if result.letters < GENOME_LETTERS:
         return
     genes = result.genes.count / result.letters * 1000 if result.genes else None

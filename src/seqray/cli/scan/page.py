@@ -109,7 +109,7 @@ class ScanPage:
             calls=calls,
             contigs=contigs,
             searched=result.positions if parts or result.positions < _PART * result.letters else None,
-            genes={} if result.genes is None else {name: result.genes.of(name) for name in self._lengths},
+            genes={} if result.genes is None else dict(result.genes.genes),
             gene_source="" if result.genes is None else _without_folders(result.genes.source),
             profiles=around,
             letters=_letters(calls, shown),

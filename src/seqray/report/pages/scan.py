@@ -179,6 +179,7 @@ def _figures(report: ScanReport) -> dict[str, Markup]:
     """The numbers at the top of the page."""
     words = templates("scan.html")
     letters = sum(contig.length for contig in report.contigs)
+    unknown = sum(contig.length for contig in report.contigs if contig.name not in report.genes)
     genes, parts = sum(map(len, report.genes.values())), _parts(report)
     calls, sequences = len(report.calls), count(len(report.contigs), "sequence")
     searched = letters if report.searched is None else report.searched
@@ -192,7 +193,7 @@ def _figures(report: ScanReport) -> dict[str, Markup]:
         shown["Genes in the parts"] = words.figure(
             f"{_genes_within(report):,}", f"or partly in them; the whole: {genes:,}, {report.gene_source}"
         )
-    elif genes and report.searched is not None:
+    elif genes and (report.searched is not None or 10 * unknown > letters):
         shown["Genes"] = words.figure(f"{genes:,}", report.gene_source)
     elif genes:
         from_ = f": {report.gene_source}" if report.gene_source else ""
@@ -307,7 +308,7 @@ def _halves(gene: Gene, length: int) -> list[tuple[int, int]]:
 
 
 def _where(report: ScanReport) -> Markup:
-    known = [call.context for call in report.calls if call.context is not None]
+    known = [call.context for call in report.calls if call.context and call.contig in report.genes]
     table = places_table(known) if report.genes and known else ""
     plots = [score_plot([call.score for call in report.calls])] if report.calls else []
     distances = [c.distance for c in known if c.distance is not None]
