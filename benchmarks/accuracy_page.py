@@ -117,11 +117,10 @@ chose the epochs, so the figures of both trainings are slightly too good. `diffe
 settings, with a 95 % interval from the bootstrap over groups of related sequences. Of several classes, a
 figure is the mean over the classes.
 
-`ecoli-cnnprom`, `ecoli-sigma`, `human-300-tata` and `deeploc1` are measured with the present rules. Some of
-their trainings were interrupted several times, and their minutes count the new starts. The tuned settings of
-`ecoli-sigma` are those that it had before it got k-mers, as the rules have them. `arabidopsis` and
-`mouse-tata` were trained by earlier rules, before `model.position_matrix` was
-[tried on the data](how-to/train.md#what-is-chosen-from-the-data): they have gain and matrix.
+Some trainings were interrupted several times, and their minutes count the new starts. The tuned settings of
+`ecoli-sigma` are those that it had before it got k-mers, as the rules have them. `arabidopsis` was trained by
+earlier rules, before `model.position_matrix` was
+[tried on the data](how-to/train.md#what-is-chosen-from-the-data): it has gain and matrix.
 
 | set | n | measure | floor | tuned | automatic | difference | processor minutes |
 |---|---|---|---|---|---|---|---|
