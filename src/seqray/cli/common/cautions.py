@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from seqray.cli.common.lengths import ODD_SHARE, length_cautions
 from seqray.cli.common.model import ModelOptions
 from seqray.cli.common.origin import Origin
-from seqray.core import Alignment
-from seqray.core.msa import looks_unaligned
 
 if TYPE_CHECKING:
     from seqray.calibration import CalledShare, HeldOutScores
@@ -86,6 +84,9 @@ class FileCheck:
 
     def watch_records(self, records: Iterable[Any]) -> Iterator[Any]:
         """Hand records on, and keep some windows."""
+        from seqray.core import Alignment
+        from seqray.core.msa import looks_unaligned
+
         card = self._model.card
         keep = card.site is not None and card.model.kind in ("sequence", "backbone")
         for record in self._origin.watch(records):
