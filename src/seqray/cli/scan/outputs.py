@@ -306,7 +306,7 @@ def _threshold(result: ScanResult, options: ScanOptions) -> str:
         basis = f"measured on {options.species}" if options.species else "the median of species left out"
         return f"{result.threshold:.9g}, for an expected precision of {options.precision:g}, {basis}"
     if options.per_kb is not None:
-        return f"{result.threshold:.9g}, so that the best {options.per_kb:g} per kb are called"
+        return f"{result.threshold:.9g}, so that at most {options.per_kb:g} per kb are called"
     origin = "the model's" if options.threshold is None else "as asked"
     return f"{result.threshold:.9g}, {origin}"
 
