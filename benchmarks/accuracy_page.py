@@ -118,8 +118,8 @@ settings, with a 95 % interval from the bootstrap over groups of related sequenc
 figure is the mean over the classes.
 
 Some trainings were interrupted several times, and their minutes count the new starts. The tuned settings of
-`ecoli-sigma` are those that it had before it got k-mers, as [the rules](how-to/train.md#what-is-chosen-from-the-data)
-have them.
+`ecoli-sigma` are those that it had before it got k-mers, as
+[the rules](how-to/train.md#what-is-chosen-from-the-data) have them.
 
 | set | n | measure | floor | tuned | automatic | difference | processor minutes |
 |---|---|---|---|---|---|---|---|
