@@ -163,6 +163,7 @@ def test_a_run_elsewhere_gives_the_same_bytes(run, finished, tiny_model_file, tm
         ({"models": ["a/my model.safetensors"]}, "'a/my model.safetensors' can't name results"),
         ({"models": ["a/mod\u00e8le.safetensors"]}, "letters, digits, '.', '_' and '-'"),
         ({"models": [".."]}, "'..' can't name results"),
+        ({"models": ["ecoli-promotor"]}, "did you mean 'ecoli-promoter'?"),
         ({"samples": "config/none.tsv"}, "config/none.tsv: the sheet can't be read"),
         ({"samples": "data/latin.tsv"}, "data/latin.tsv: the sheet is not text in UTF-8"),
         ({"outdir": ""}, "'' should be non-empty"),

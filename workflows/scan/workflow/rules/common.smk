@@ -43,6 +43,19 @@ def read_samples(path):
     return samples
 
 
+def check_shipped(name):
+    """Raise for a name that no shipped model has; nothing is known where only the jobs have seqray."""
+    try:
+        from seqray.core import InputError
+        from seqray.modelfile import locate_model
+    except ImportError:
+        return
+    try:
+        locate_model(name)
+    except InputError as error:
+        raise WorkflowError(str(error))
+
+
 def read_models(models):
     """Models by the name of their results: the shipped name, or the file name without folder and suffix."""
     named = {
@@ -53,6 +66,9 @@ def read_models(models):
             raise WorkflowError(
                 f"the model '{model}' can't name results: rename its file to letters, digits, '.', '_' and '-'"
             )
+    for model in models:
+        if Path(model).suffix != ".safetensors":
+            check_shipped(model)
     if len(named) < len(models):
         raise WorkflowError("two models of the configuration have the same name")
     return named
