@@ -66,8 +66,8 @@ COLUMNS = (
 class Question:
     """A model, the index of the start in its window, the table that it learned, and sets to score.
 
-    ``context`` is told to the model, or `RECOGNIZED`. ``without`` says of a model that is not shipped how it
-    was trained, without the sources of its sets.
+    ``context`` is what the model is given, or `RECOGNIZED`. ``without`` says of a model that is not shipped
+    how it was trained, without the sources of its sets.
     """
 
     model: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -20,6 +20,7 @@ from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from seqray.api.estimator_settings import fit_to_data, lay_parameters
 from seqray.core import (
     ALPHABETS,
     ANY_LETTERS,
@@ -28,26 +29,14 @@ from seqray.core import (
     LabeledSequence,
     RunConfig,
     SequenceRecord,
-    from_mapping,
     infer_alphabet,
-    load_run_config,
-    to_mapping,
 )
 from seqray.inference import checked_records, score_ragged
-from seqray.kinds import as_records, kind_of
-from seqray.modelfile import (
-    SUFFIX,
-    TrainedModel,
-    available_models,
-    load_model_file,
-    locate_model,
-    read_card,
-    save_model,
-)
-from seqray.models import torch_device, trainer_device
+from seqray.kinds import as_records
+from seqray.modelfile import SUFFIX, TrainedModel, load_model_file, save_model
+from seqray.models import torch_device
 from seqray.training import alternatives_of, choose_settings, measure_data, train, train_best
 
-NAME = "sequence-classifier"  # of models without settings
 _TINY = 1e-300  # keeps the logarithm of a probability finite
 
 
@@ -204,7 +193,8 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         ]
         facts = measure_data(data, alphabet) if self.config is None else None
         chosen = choose_settings(facts) if facts else None
-        settings = self._fitted_to(self._settings(chosen), records, names)
+        laid = lay_parameters(self.get_params(deep=False), chosen)
+        settings = fit_to_data(laid, records, names, self.positive)
         alternatives = alternatives_of(settings, facts) if facts else []
         fit = partial(train_best, alternatives=alternatives) if alternatives else train
         with tempfile.TemporaryDirectory(prefix="seqray-") as folder, _untouched(self.threads):
@@ -223,7 +213,9 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
 
     def _read(self, things: Any) -> tuple[list[SequenceRecord], Alphabet]:
         """Read the sequences, and tell their alphabet by their letters unless it is set."""
-        name = self.alphabet if self.config is None else self._settings().model.alphabet
+        name = self.alphabet
+        if self.config is not None:
+            name = lay_parameters(self.get_params(deep=False)).model.alphabet
         if name is not None:
             if name not in ALPHABETS:
                 raise ConfigError(f"'alphabet' is {name!r}", remedy=f"give {', '.join(ALPHABETS)}")
@@ -233,44 +225,6 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         return [
             replace(one, sequence=alphabet.normalize(one.sequence, f"'{one.id}'")) for one in records
         ], alphabet
-
-    def _settings(self, chosen: RunConfig | None = None) -> RunConfig:
-        """Lay the parameters over the settings, or over those chosen from the data."""
-        base = _base_settings(self.config) if chosen is None else replace(chosen, name=NAME)
-        mapping = to_mapping(base)
-        if chosen is not None and self.d_model is not None:
-            mapping["model"]["d_ff"] = 2 * _plain(self.d_model)  # as the rules have it
-        sections = {
-            "model": ("alphabet", "d_model", "layers", "heads", "dropout"),
-            "data": ("window", "validation"),
-            "optimizer": ("learning_rate", "weight_decay", "batch_size"),
-        }
-        for section, names in sections.items():
-            mapping[section] |= {n: _plain(getattr(self, n)) for n in names if getattr(self, n) is not None}
-        if self.window is not None:
-            mapping["model"]["max_length"] = max(mapping["model"]["max_length"], self.window)
-        if self.epochs is not None:
-            mapping["trainer"]["max_epochs"] = _plain(self.epochs)
-        mapping |= {n: _plain(getattr(self, n)) for n in ("members", "seed") if getattr(self, n) is not None}
-        mapping["trainer"] |= trainer_device(self.device)
-        settings = from_mapping(RunConfig, mapping)
-        if kind_of(settings).example is not LabeledSequence:
-            raise ConfigError(f"'model.kind' is {settings.model.kind}", remedy="X are sequences")
-        return settings
-
-    def _fitted_to(
-        self, settings: RunConfig, records: Sequence[SequenceRecord], names: Sequence[str]
-    ) -> RunConfig:
-        """Take from the data what the settings leave open: classes and flanks."""
-        data, model = settings.data, settings.model
-        longest = max((len(record) for record in records), default=1)
-        if longest <= data.window:
-            data = replace(data, flank=0)  # the sequences come without flanks
-        positive = names[-1] if self.positive is None else str(self.positive)
-        if self.positive is None and data.positive in names:
-            positive = data.positive
-        data = replace(data, positive=positive)
-        return replace(settings, data=data, model=replace(model, classes=len(names)))
 
     # --------------------------------------------------------------------------------------- predicting
 
@@ -365,23 +319,6 @@ def _trim_flanks(records: Iterable[SequenceRecord], model: TrainedModel) -> Iter
     """Cut sequences to the window that come with the flanks of the training sequences, as in a score."""
     for record in records:
         yield replace(record, sequence=model.card.trim_flanks(record.sequence))
-
-
-def _base_settings(config: str | Path | RunConfig | None) -> RunConfig:
-    if config is None:
-        return RunConfig(name=NAME)
-    if isinstance(config, RunConfig):
-        return config
-    if str(config) not in available_models():
-        return load_run_config(config)
-    card = read_card(locate_model(config))
-    mapping = {**card.training["config"], "name": card.name, "model": to_mapping(card.model)}
-    return from_mapping(RunConfig, mapping)
-
-
-def _plain(value: Any) -> Any:
-    """Python's own number for one of numpy, as grids of parameters hold them."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from seqray.core import Alphabet, DataConfig, Example
+from seqray.core.msa import letter_counts
 
 POSITIVE = {"positive", "pos", "promoter", "site", "yes", "true", "1", "+1", "+"}
 NEGATIVE = {
@@ -60,7 +61,7 @@ class DataFacts:
 
     @property
     def site_or_not(self) -> bool:
-        """Whether windows with a site are told from those without; more classes are kinds of sites."""
+        """Whether the classes are windows with a site and without; more classes are kinds of sites."""
         return self.site and len(self.counts) <= 2
 
     @property
@@ -114,7 +115,7 @@ def has_site(classes: Sequence[Sequence[str]], alphabet: Alphabet) -> bool:
 def _letter_counts(sequences: Sequence[str], alphabet: Alphabet) -> np.ndarray:
     """Number of sequences with each letter at each position: int64 (L, letters)."""
     codes = alphabet.encode("".join(sequences)).reshape(len(sequences), -1)
-    return np.stack([(codes == code).sum(axis=0) for code in range(alphabet.unknown)], axis=1)
+    return letter_counts(codes, alphabet).T
 
 
 def choose_positive(counts: Mapping[str, int]) -> str:

@@ -25,6 +25,7 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 
 import seqray
 from seqray import SequenceClassifier
+from seqray.api.estimator_settings import lay_parameters
 from seqray.core import PROTEIN, LabeledSequence, to_mapping
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import SequenceRecord
@@ -196,7 +197,7 @@ def test_settings_come_from_a_file_a_shipped_model_or_an_object(tmp_path):
     )
     card = SequenceClassifier(config, epochs=1, device="cpu").fit(X, Y).model_.card
     assert (card.name, card.model.d_model, card.positive) == ("mine", 6, "site")
-    settings = SequenceClassifier("ecoli-promoter")._settings()
+    settings = lay_parameters(SequenceClassifier("ecoli-promoter").get_params())
     shipped = seqray.load_model("ecoli-promoter").card
     assert settings.model == shipped.model
     assert settings.optimizer.learning_rate == shipped.training["config"]["optimizer"]["learning_rate"]

@@ -126,7 +126,7 @@ RARE = {"a": 20_000, "b": 257, "c": 33}
                 "optimizer.logit_adjustment": 0.5,
                 "calibration.method": "temperature",
                 "data.positive": "c",
-                # Kinds of sites are told apart by k-mers, too, and in more epochs.
+                # Kinds of sites differ in their k-mers, and need more epochs.
                 "model.words": 4,
                 "model.position_gain": "shared",
                 "trainer": {"max_epochs": 30},

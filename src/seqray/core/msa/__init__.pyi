@@ -9,6 +9,7 @@ from .column_covariation import (
 )
 from .profiles import (
     conservation as conservation,
+    letter_counts as letter_counts,
     looks_unaligned as looks_unaligned,
     occupancy as occupancy,
 )

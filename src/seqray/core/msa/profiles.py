@@ -5,12 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from seqray.core.alphabet import Alphabet
-from seqray.core.arrays import Codes, Floats
+from seqray.core.arrays import Codes, Floats, Ints
 
 
 def occupancy(codes: Codes, alphabet: Alphabet) -> Floats:
     """Share of the rows that have a letter, ambiguous ones counted: (R, C) to (C,)."""
     return (codes <= alphabet.unknown).mean(axis=0)
+
+
+def letter_counts(codes: Codes, alphabet: Alphabet) -> Ints:
+    """How often each of the A letters stands in each column, ambiguous ones not counted: (R, C) to (A, C)."""
+    return np.stack([(codes == letter).sum(axis=0) for letter in range(len(alphabet.letters))])
 
 
 def conservation(codes: Codes, alphabet: Alphabet) -> Floats:
@@ -28,8 +33,7 @@ def conservation(codes: Codes, alphabet: Alphabet) -> Floats:
     array of float64, shape (C,)
         1 for one letter only, 0 for equal frequencies; nan for a column without letters.
     """
-    letters = len(alphabet.letters)
-    counts = np.stack([(codes == letter).sum(axis=0) for letter in range(letters)]).astype(np.float64)
+    letters, counts = len(alphabet.letters), letter_counts(codes, alphabet).astype(np.float64)
     total = counts.sum(axis=0)
     shares = counts / np.maximum(total, 1)
     entropy = -(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(axis=0)
@@ -54,8 +58,7 @@ def looks_unaligned(codes: Codes, alphabet: Alphabet) -> bool:
     rows = len(codes)
     if rows < 2 or (codes > alphabet.unknown).any():
         return False
-    counts = np.stack([(codes == letter).sum(axis=0) for letter in range(len(alphabet.letters))])
-    counts = counts.astype(np.float64)
+    counts = letter_counts(codes, alphabet).astype(np.float64)
     shared = (counts * (counts - 1)).sum(axis=0).mean() / (rows * (rows - 1))
     by_chance = ((counts.sum(axis=1) / max(counts.sum(), 1)) ** 2).sum()
     return bool(shared - by_chance < _RELATED * (1 - by_chance))

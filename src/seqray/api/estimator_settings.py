@@ -1,0 +1,105 @@
+"""How the parameters of `seqray.SequenceClassifier` become the settings of a training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from seqray.core import (
+    ConfigError,
+    LabeledSequence,
+    RunConfig,
+    SequenceRecord,
+    from_mapping,
+    load_run_config,
+    to_mapping,
+)
+from seqray.kinds import kind_of
+from seqray.modelfile import available_models, locate_model, read_card
+from seqray.models import trainer_device
+
+NAME = "sequence-classifier"  # of models without settings
+_SECTIONS = {
+    "model": ("alphabet", "d_model", "layers", "heads", "dropout"),
+    "data": ("window", "validation"),
+    "optimizer": ("learning_rate", "weight_decay", "batch_size"),
+}
+
+
+def lay_parameters(parameters: Mapping[str, Any], chosen: RunConfig | None = None) -> RunConfig:
+    """Lay parameters that are not None over the settings, or over those chosen from the data.
+
+    Parameters
+    ----------
+    parameters
+        All of the estimator, by name.
+    chosen
+        Settings to take in place of the parameter ``config``.
+
+    Raises
+    ------
+    ConfigError
+        For settings that are wrong, or of a model that does not read sequences.
+    """
+    given = {name: _plain(value) for name, value in parameters.items() if value is not None}
+    base = _base_settings(parameters["config"]) if chosen is None else replace(chosen, name=NAME)
+    mapping = to_mapping(base)
+    if chosen is not None and "d_model" in given:
+        mapping["model"]["d_ff"] = 2 * given["d_model"]  # as the rules have it
+    for section, names in _SECTIONS.items():
+        mapping[section] |= {name: given[name] for name in names if name in given}
+    if "window" in given:
+        mapping["model"]["max_length"] = max(mapping["model"]["max_length"], given["window"])
+    if "epochs" in given:
+        mapping["trainer"]["max_epochs"] = given["epochs"]
+    mapping |= {name: given[name] for name in ("members", "seed") if name in given}
+    mapping["trainer"] |= trainer_device(parameters["device"])
+    settings = from_mapping(RunConfig, mapping)
+    if kind_of(settings).example is not LabeledSequence:
+        raise ConfigError(f"'model.kind' is {settings.model.kind}", remedy="X are sequences")
+    return settings
+
+
+def fit_to_data(
+    settings: RunConfig, records: Sequence[SequenceRecord], names: Sequence[str], positive: object
+) -> RunConfig:
+    """Take from the data what the settings leave open: classes and flanks.
+
+    Parameters
+    ----------
+    settings
+        After `lay_parameters`.
+    records, names
+        The sequences, and the names of the classes.
+    positive
+        Parameter of this name; None takes that of the settings if it is a class, else the last class.
+    """
+    data, model = settings.data, settings.model
+    longest = max((len(record) for record in records), default=1)
+    if longest <= data.window:
+        data = replace(data, flank=0)  # the sequences come without flanks
+    if positive is None:
+        positive = data.positive if data.positive in names else names[-1]
+    data = replace(data, positive=str(positive))
+    return replace(settings, data=data, model=replace(model, classes=len(names)))
+
+
+def _base_settings(config: str | Path | RunConfig | None) -> RunConfig:
+    if config is None:
+        return RunConfig(name=NAME)
+    if isinstance(config, RunConfig):
+        return config
+    if str(config) not in available_models():
+        return load_run_config(config)
+    card = read_card(locate_model(config))
+    mapping = {**card.training["config"], "name": card.name, "model": to_mapping(card.model)}
+    return from_mapping(RunConfig, mapping)
+
+
+def _plain(value: Any) -> Any:
+    """Python's own number for one of numpy, as grids of parameters hold them."""
+    return value.item() if isinstance(value, np.generic) else value
