@@ -29,12 +29,12 @@ card: {scan_threshold: 0.9}
 """
 
 
-def table(count: int, seed: int, length: int = 40) -> str:
-    """Half of them carry TATAAT, now and then with another letter."""
+def table(count: int, seed: int, length: int = 40, shares: tuple[float, ...] | None = None) -> str:
+    """Half of them carry TATAAT, now and then with another letter; ``shares`` of A, C, G, T elsewhere."""
     rng = random.Random(seed)
     rows = ["sequence\tlabel"]
     for i in range(count):
-        letters = rng.choices("ACGT", k=length)
+        letters = rng.choices("ACGT", weights=shares, k=length)
         if i % 2:
             letters[17:23] = "TATAAT"
             letters[rng.randrange(17, 23)] = rng.choice("ACGT")
@@ -47,7 +47,7 @@ def folder(tmp_path_factory) -> Path:
     """A toy model, its training table and a table of fresh examples."""
     path = tmp_path_factory.mktemp("calibrate")
     (path / "c.yaml").write_text(YAML)
-    (path / "train.tsv").write_text(table(400, 0))
+    (path / "train.tsv").write_text(table(800, 0))
     (path / "fresh.tsv").write_text(table(600, 1))
     words = [
         "train",
@@ -101,7 +101,7 @@ def test_a_model_is_calibrated_and_its_weights_stay(calibrate, folder, method):
     assert facts["log_loss_after"] <= facts["log_loss_before"] + 0.01
     assert card.ece == pytest.approx(facts["ece_after"], rel=1e-5)
     assert card.training["data_sha256"] == old.card.training["data_sha256"]
-    assert card.domain == old.card.domain
+    assert {key: part for key, part in card.domain.items() if key != "calibration"} == old.card.domain
     *lines, resources = err.splitlines()
     assert resources.startswith("seqray: resources: ")
     assert lines[0].startswith(
@@ -149,6 +149,53 @@ def test_the_sets_of_the_new_model_cover_fresh_sequences(calibrate, folder, tmp_
         # 300 held-out examples and 400 fresh ones: beta-binomial of mean 0.9, standard deviation 0.023.
         assert len(hits) == 400
         assert 0.9 - 4 * 0.023 < np.mean(hits) < 0.9 + 4 * 0.023
+
+
+@pytest.fixture
+def cautions_of(tmp_path, capfd):
+    """What ``predict --coverage 0.9`` says of the sequences of a table."""
+
+    def run(model: Path, rows: str) -> str:
+        lines = [line.split()[0] for line in rows.splitlines()[1:]]
+        (tmp_path / "p.fa").write_text("".join(f">s{i}\n{line}\n" for i, line in enumerate(lines)))
+        words = [
+            "predict",
+            tmp_path / "p.fa",
+            "--model",
+            model,
+            "--coverage",
+            "0.9",
+            "-o",
+            tmp_path / "p.tsv",
+        ]
+        assert main([*map(str, words), "--threads", "1"]) == 0
+        return capfd.readouterr().err
+
+    return run
+
+
+def test_coverage_is_promised_for_the_species_that_the_model_was_calibrated_on_and_for_no_other(
+    calibrate, cautions_of, folder, tmp_path
+):
+    rich = (0.15, 0.35, 0.35, 0.15)
+    fresh = table(400, 8, shares=rich)
+    foreign = cautions_of(folder / "m.safetensors", fresh)
+    assert "this file is unlike what the model was trained on" in foreign
+    assert "--coverage 0.9 can't be promised" in foreign
+    (tmp_path / "rich.tsv").write_text(table(600, 7, shares=rich))
+    _, _, out = calibrate("--test", tmp_path / "rich.tsv")
+    assert "caution" not in cautions_of(out, fresh)
+    assert "unlike the data that the model was calibrated on" in cautions_of(out, table(400, 9))
+
+
+def test_too_few_sequences_to_know_a_species_by_leave_the_caution_and_say_so(
+    calibrate, cautions_of, folder, tmp_path
+):
+    rich = (0.15, 0.35, 0.35, 0.15)
+    (tmp_path / "rich.tsv").write_text(table(400, 7, shares=rich))  # 200 x 37 words of four in each class
+    _, err, out = calibrate("--test", tmp_path / "rich.tsv")
+    assert "have too few letters to recognize others of their origin" in err
+    assert "unlike what the model was trained on" in cautions_of(out, table(400, 8, shares=rich))
 
 
 def test_the_same_run_gives_the_same_bytes_from_a_pipe_packed_or_one_fasta_a_class(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -82,6 +83,36 @@ class KmerProfile:
 
 
 @dataclass(frozen=True, eq=False)
+class CalibrationDomain:
+    """What the data of a later calibration looked like: the probabilities hold for input like them.
+
+    Attributes
+    ----------
+    flags
+        Share of its sequences that have each flag (`Domain.flag_sequences`); those of none are left out.
+    signature
+        Of these data; None for other letters than nucleotides, and for too few 4-mers.
+    """
+
+    flags: Mapping[str, float]
+    signature: Signature | None = None
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return plain data for the model card."""
+        shares = {name: round_number(share) for name, share in self.flags.items()}
+        return {"flags": shares} | ({"signature": self.signature.to_mapping()} if self.signature else {})
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any]) -> CalibrationDomain:
+        """Read the output of `to_mapping`; raises KeyError, TypeError or ValueError if it is damaged."""
+        signature = Signature.from_mapping(mapping["signature"]) if "signature" in mapping else None
+        flags = {name: float(share) for name, share in mapping["flags"].items()}
+        if not all(0 <= share <= 1 for share in flags.values()):
+            raise ValueError("shares of flags that no sequences have")
+        return cls(flags, signature)
+
+
+@dataclass(frozen=True, eq=False)
 class Domain:
     """Profiles of the training sequences, to flag input that differs from them.
 
@@ -96,6 +127,8 @@ class Domain:
         For nucleotides, the Markov chain of the training sequences; None in cards without it.
     signature
         For nucleotides, the k-mer shares by context, to judge a whole file; None in cards without it.
+    calibration
+        Of the data that `seqray.training.recalibrate` used; None for a model as it was trained.
     """
 
     alphabet: str
@@ -104,6 +137,7 @@ class Domain:
     profiles: tuple[KmerProfile, ...]
     chain: MarkovProfile | None = None
     signature: Signature | None = None
+    calibration: CalibrationDomain | None = None
 
     @classmethod
     def fit(
@@ -147,6 +181,23 @@ class Domain:
             signature = Signature.fit(stack, classes, contexts)
         shortest, longest = int(stack.lengths.min()), int(stack.lengths.max())
         return cls(alphabet.name, shortest, longest, profiles, chain, signature)
+
+    def describe_calibration(
+        self, sequences: Sequence[np.ndarray], labels: ArrayLike, contexts: Sequence[str | None]
+    ) -> CalibrationDomain:
+        """Describe the data of a later calibration.
+
+        Parameters
+        ----------
+        sequences, labels, contexts
+            N sequences of letter codes, (N,) classes and N names, as `fit` takes them.
+        """
+        counts = Counter(flag for flags in self.flag_sequences(sequences) for flag in flags)
+        shares = {name: count / len(sequences) for name, count in sorted(counts.items())}
+        signature = None
+        if ALPHABETS[self.alphabet].is_nucleotide:
+            signature = Signature.fit(stack_codes(sequences), np.asarray(labels), contexts)
+        return CalibrationDomain(shares, signature)
 
     def outlying(self, sequences: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
         """Say which sequences differ in composition from all but a few of training: bool (N,)."""
@@ -196,6 +247,8 @@ class Domain:
             mapping["chain"] = self.chain.to_mapping()
         if self.signature is not None:
             mapping["signature"] = self.signature.to_mapping()
+        if self.calibration is not None:
+            mapping["calibration"] = self.calibration.to_mapping()
         return mapping
 
     @classmethod
@@ -223,4 +276,7 @@ class Domain:
                     raise ValueError("shares of words that no sequences have")
             chain = MarkovProfile.from_mapping(mapping["chain"], letters) if "chain" in mapping else None
             signature = Signature.from_mapping(mapping["signature"]) if "signature" in mapping else None
-        return cls(mapping["alphabet"], shortest, longest, profiles, chain, signature)
+            later = (
+                CalibrationDomain.from_mapping(mapping["calibration"]) if "calibration" in mapping else None
+            )
+        return cls(mapping["alphabet"], shortest, longest, profiles, chain, signature, later)

@@ -110,6 +110,11 @@ def summary(card: Card, out: str) -> list[str]:
         "the card does not list the training sequences: seqray can't check whether any of these are among "
         "them; if so, the probabilities are overconfident",
     ]
+    if "signature" in card.domain and "signature" not in card.domain.get("calibration", {}):
+        lines.append(
+            "these sequences have too few letters to recognize others of their origin (10,000 words of four "
+            "letters of one class are needed): cautions about a file still compare it with the training data"
+        )
     if facts["log_loss_after"] > facts["log_loss_before"]:
         lines.append("caution: the new probabilities are no better than the old ones")
     if facts["log_loss_after"] >= facts["log_loss_of_shares"]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import mannwhitneyu
 
-from seqray.calibration import Calibration, calibrated_card
+from seqray.calibration import Calibration, Domain, calibrated_card
 from seqray.core import (
     CalibrationMethod,
     Card,
@@ -95,6 +95,7 @@ def recalibrate(
         fitted,
         seqray_version=__version__,
         info=_converted_info(fitted, before),
+        domain=_domain(model, used, texts, labels),
         training=card.training | {"calibrated_on": provenance},
     )
 
@@ -217,6 +218,18 @@ def _scores(
         codes = [model.alphabet.encode(texts[i]) for i in rows]
         p[rows] = score_ragged(model.with_context(name), codes, batch_size, "fp32")
     return p
+
+
+def _domain(
+    model: TrainedModel, used: Sequence[LabeledSequence], texts: Sequence[str], labels: np.ndarray
+) -> dict[str, Any]:
+    """What training data looked like, and what these do; nothing for a card that says neither."""
+    if not model.card.domain:
+        return {}
+    codes = [model.alphabet.encode(text) for text in texts]
+    contexts = [example.context for example in used]
+    found = Domain.from_mapping(model.card.domain).describe_calibration(codes, labels, contexts)
+    return model.card.domain | {"calibration": found.to_mapping()}
 
 
 def _converted_info(card: Card, before: Calibration) -> dict[str, Any]:

@@ -106,6 +106,19 @@ def test_the_card_carries_the_domain(domain):
     assert len(json.dumps(domain.to_mapping())) < 40_000
 
 
+def test_the_data_of_a_later_calibration_are_described_beside_those_of_training(domain):
+    odd = DNA.encode("G" * 81)
+    codes = [*windows_like_a_genome(300, 81, seed=7), *[odd] * 100]
+    codes[0] = codes[0][:40]
+    later = domain.describe_calibration(codes, np.zeros(400), ["x"] * 200 + [None] * 200)
+    assert later.flags["out-of-domain"] >= 0.25
+    assert later.flags["short"] == 1 / 400
+    assert later.signature.contexts == ("x",)
+    again = Domain.from_mapping(domain.to_mapping() | {"calibration": later.to_mapping()})
+    assert again.to_mapping()["calibration"] == later.to_mapping()
+    assert domain.describe_calibration(codes[:9], np.zeros(9), [None] * 9).signature is None
+
+
 def test_protein_is_judged_by_its_letters():
     rng = np.random.default_rng(8)
     peptides = [rng.choice(20, size=n).astype(np.uint8) for n in rng.integers(20, 100, 800)]
@@ -133,6 +146,9 @@ def test_protein_is_judged_by_its_letters():
         lambda m: m["words"][1]["mean"].__setitem__(0, -0.1),
         lambda m: m["words"][1]["mean"].__setitem__(0, 1.5),
         lambda m: m["words"][0]["spread"].__setitem__(0, math.nan),
+        lambda m: m.update(calibration=[]),
+        lambda m: m.update(calibration={"flags": {"short": math.nan}}),
+        lambda m: m.update(calibration={"flags": {}, "signature": []}),
     ],
 )
 def test_a_damaged_domain_is_refused(domain, damage):

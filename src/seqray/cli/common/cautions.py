@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from seqray.cli.common.lengths import ODD_SHARE, length_cautions
+from seqray.cli.common.lengths import ODD_SHARE, length_cautions, usual_share
 from seqray.cli.common.model import ModelOptions
 from seqray.cli.common.origin import Origin
 
@@ -126,7 +126,8 @@ class FileCheck:
                 "align its records first"
             )
         yield from length_cautions(card, self.flags, count)
-        yield from [line.removeprefix(_CAUTION) for line in said] or odd_caution(self.flags[_ODD], count)
+        told = [line.removeprefix(_CAUTION) for line in said]
+        yield from told or odd_caution(card, self.flags[_ODD], count)
         if self._held_out and count:
             scores = _as_calibrated(card, self._scores.items, self._prior)
             windows = self._windows.items
@@ -144,18 +145,22 @@ def _held_out_scores(card: Card) -> HeldOutScores | None:
     return HeldOutScores(card)
 
 
-def odd_caution(odd: int, count: int) -> Iterator[str]:
+def odd_caution(card: Card, odd: int, count: int) -> Iterator[str]:
     """Caution about a file of which many records are out-of-domain; a single window rarely shows it.
 
     Parameters
     ----------
+    card
+        Of the model.
     odd, count
         Number of records with the flag, and of all.
     """
-    if odd >= FEWEST_ODD and odd > ODD_SHARE * count:
+    usual = usual_share(card, _ODD)
+    if odd >= FEWEST_ODD and odd > usual * count:
+        later = f" and {usual / 2:.0%} of those that it was calibrated on" if usual > ODD_SHARE else ""
         yield (
             f"{odd} of {count} records ({odd / count:.0%}) are out-of-domain: unlike the training data "
-            "of the model, of which about 1 % are; its probabilities may not hold for this file"
+            f"of the model, of which about 1 %{later} are; its probabilities may not hold for this file"
         )
 
 

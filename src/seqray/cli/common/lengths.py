@@ -11,6 +11,12 @@ if TYPE_CHECKING:
 ODD_SHARE = 0.05  # of the records; fewer are left to their flags
 
 
+def usual_share(card: Card, flag: str) -> float:
+    """Share of the records that may have a flag: twice that of a later calibration, or `ODD_SHARE`."""
+    flags = card.domain.get("calibration", {}).get("flags", {})
+    return max(ODD_SHARE, 2 * flags.get(flag, 0.0))
+
+
 def _learned_lengths(card: Card) -> tuple[int, int]:
     """Shortest and longest training sequence; the window for a card without them."""
     shortest, longest = card.domain.get("length", (card.window, card.window))
@@ -36,7 +42,7 @@ def length_cautions(card: Card, flags: Mapping[str, int], count: int) -> Iterato
     }
     for flag, (how, learned) in sides.items():
         odd = flags.get(flag, 0)
-        if odd > ODD_SHARE * count:
+        if odd > usual_share(card, flag) * count:
             yield (
                 f"{odd} of {count} records ({odd / count:.0%}) are {how} than any sequence that the model "
                 f"was trained on ({learned}); its probabilities may not hold for them"

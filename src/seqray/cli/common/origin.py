@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from seqray.cli.common.model import AUTO, ModelOptions
 
 if TYPE_CHECKING:
-    from seqray.calibration import ContextDistance
-    from seqray.core import SequenceRecord
+    from seqray.calibration import ContextDistance, Signature
+    from seqray.core import Ints, SequenceRecord
     from seqray.modelfile import TrainedModel
 
 NAMED = 4  # contexts that are named at most
@@ -71,12 +71,15 @@ class Origin:
         self._known, self._named = model.card.model.contexts, model.context
         self._recognized = recognized(options, model)
         self._locator = model.is_locator
-        self._signature = Domain.from_mapping(model.card.domain).signature if model.card.domain else None
+        domain = Domain.from_mapping(model.card.domain) if model.card.domain else None
+        later = domain.calibration if domain else None
+        self._signature = domain.signature if domain else None
+        self._calibrated_on = later.signature if later else None
         self._words = KmerCounter(model.alphabet)
 
     def watch(self, records: Iterable[SequenceRecord]) -> Iterable[SequenceRecord]:
         """Hand records on, and count their words."""
-        return self._words.watch(records) if self._signature else records
+        return self._words.watch(records) if self._signature or self._calibrated_on else records
 
     @property
     def species(self) -> str | None:
@@ -86,18 +89,19 @@ class Origin:
     def findings(self) -> Iterator[str]:
         """Yield the context that was recognized, cautions about it or the model, or which context to name."""
         yield from self._recognized
-        found = self._signature.compare(self._words.counts) if self._signature else []
-        if not found:
-            return
+        counts = self._words.counts
+        found = self._signature.compare(counts) if self._signature else []
         near = [likeness for likeness in found if not likeness.is_foreign]
-        if not near and self._signature and self._signature.is_blend(self._words.counts):
+        if self._calibrated_on:  # the probabilities hold for what is like these data, and for nothing else
+            yield from _unlike_calibration(self._calibrated_on, counts)
+        elif found and not near and self._signature and self._signature.is_blend(counts):
             yield "this file is like the contexts of the training data together; give each its own file"
-        elif not near:
+        elif found and not near:
             yield self._foreign(found[0])
-        elif self._named:
+        if near and self._named:
             said = "the first records are like" if self._recognized else "--context says"
             yield from _against(f"{said} {self._named}", self._named, found, near)
-        elif found[0].context and self._known:
+        elif near and near[0].context and self._known:
             yield _advice(near)
 
     def _foreign(self, nearest: ContextDistance) -> str:
@@ -118,6 +122,17 @@ class Origin:
             f"caution: this file is unlike {than}, judged by words of four letters "
             f"({_distances([nearest])}); its probabilities may not hold, measure them on known sites "
             "(seqray evaluate)"
+        )
+
+
+def _unlike_calibration(data: Signature, counts: Ints) -> Iterator[str]:
+    """A caution if 4-mer counts (136,) are unlike each context of a later calibration, and all together."""
+    found, pair = data.compare(counts), data.closest_pair(counts)
+    if found and found[0].is_foreign and not data.is_blend(counts) and not (pair and pair[0].is_close):
+        yield (
+            "caution: this file is unlike the data that the model was calibrated on, judged by words of four "
+            f"letters ({_distances(found[:1])}); its probabilities may not hold, measure them on known sites "
+            "(seqray evaluate), or calibrate it on such data"
         )
 
 

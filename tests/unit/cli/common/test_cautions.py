@@ -11,6 +11,7 @@ import pytest
 from seqray import inference
 from seqray.cli.common import cautions
 from seqray.cli.common.cautions import FileCheck, Sample, odd_caution
+from seqray.cli.common.lengths import length_cautions
 from seqray.cli.common.model import ModelOptions
 from seqray.core.results import Prediction
 
@@ -37,8 +38,18 @@ def test_the_same_stream_gives_the_same_sample():
 
 
 @pytest.mark.parametrize(("odd", "count", "told"), [(5, 99, True), (5, 100, False), (4, 10, False)])
-def test_many_odd_records_are_told(odd, count, told):
-    assert len(list(odd_caution(odd, count))) == told
+def test_many_odd_records_are_told(tiny_model, odd, count, told):
+    assert len(list(odd_caution(tiny_model.card, odd, count))) == told
+
+
+def test_flags_as_common_as_in_a_later_calibration_are_no_caution(tiny_model):
+    flags = {"out-of-domain": 0.1, "short": 0.2}
+    card = replace(tiny_model.card, domain=tiny_model.card.domain | {"calibration": {"flags": flags}})
+    assert not list(odd_caution(card, 20, 100))
+    [line] = odd_caution(card, 21, 100)
+    assert "of which about 1 % and 10% of those that it was calibrated on are;" in line
+    assert not list(length_cautions(card, {"short": 40}, 100))
+    assert len(list(length_cautions(card, {"short": 41, "long": 6}, 100))) == 2
 
 
 def test_three_lines_at_most_and_the_coverage_in_the_first(tiny_model, monkeypatch):
