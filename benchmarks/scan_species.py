@@ -9,8 +9,10 @@ letters, for each genome and method. A method with fewer calls is taken with all
 
 Truth: distinct starts of full weight count for the recall (the best sources of a genome, see
 ``data/README.md``), and any mapped start makes a call right. ``genes``: starts at most 500 letters before a
-gene; ``all``: all of them. For *H. pylori* also the 1,907 starts of the data set that Promotech was trained
-on (``1907``), and those of them before genes. Unmapped starts count as false: precision is a lower bound.
+gene; ``all``: all of them; ``kuo``: starts before genes that the tables of the Promoter Architecture Scanner
+list, whatever their weight, where a genome has at least 50 of them. For *H. pylori* also the 1,907 starts of
+the data set that Promotech was trained on (``1907``), and those of them before genes. Unmapped starts count
+as false: precision is a lower bound.
 
 Methods:
 
@@ -63,6 +65,8 @@ PROMOTECH = {
 }
 DATA_SETS = {"hpylori": ("promotech/HPYLORI", "1907")}
 """Source of the starts of one data set, and the name of the truth that they make."""
+LISTED, LEAST_LISTED = "kuo", 50
+"""Source of starts before genes that were chosen alike in all species, and how many make a truth."""
 METHODS = ("models", "no-letters", "promotech")
 NO_LETTERS = "no letters"
 OTHERS = "*"
@@ -114,11 +118,14 @@ def read_models(path: Path) -> dict[str, str]:
 def make_section(genome: KnownGenome) -> Section:
     """Return a whole genome with the starts that recall counts, and those that make a call right."""
     every = genome.select()
-    full = {
+    kept = {
         "genes": genome.select(lambda start: start.weight >= FULL_WEIGHT and start.upstream),
         "all": genome.select(lambda start: start.weight >= FULL_WEIGHT),
+        LISTED: genome.select(lambda start: LISTED in start.sources and start.upstream),
     }
-    pairs = {name: (starts, every) for name, starts in full.items()}
+    if len(kept[LISTED]) < LEAST_LISTED:
+        del kept[LISTED]
+    pairs = {name: (starts, every) for name, starts in kept.items()}
     if genome.name in DATA_SETS:
         source, name = DATA_SETS[genome.name]
         listed = genome.select(lambda start: source in start.sources)
@@ -261,26 +268,32 @@ def genome_rows(result: Result) -> Iterator[Row]:
 
 
 def mean_rows(results: Sequence[Result]) -> Iterator[Row]:
-    """Yield the means over the genomes that count, and over their genera, of what all of these have."""
-    counted = [result for result in results if result.counted]
-    sizes = Counter(result.row["genus"] for result in counted)
-    by_genus = np.array([1 / sizes[result.row["genus"]] for result in counted])
-    for name, what, shares in (
-        (MEAN, f"{len(counted)} genomes", np.ones(len(counted))),
-        (MEAN_OF_GENERA, f"{len(sizes)} genera", by_genus),
-    ):
-        if counted:
-            yield from _mean_rows(counted, shares / shares.sum(), {"genome": name, "species": what})
+    """Yield for each truth the means over the genomes that count and have it, and over their genera.
+
+    Methods that one of these genomes lacks have no mean.
+    """
+    for truth in ("genes", "all", LISTED):
+        counted = [result for result in results if result.counted and truth in result.starts]
+        sizes = Counter(result.row["genus"] for result in counted)
+        by_genus = np.array([1 / sizes[result.row["genus"]] for result in counted])
+        for name, what, shares in (
+            (MEAN, f"{len(counted)} genomes", np.ones(len(counted))),
+            (MEAN_OF_GENERA, f"{len(sizes)} genera", by_genus),
+        ):
+            if counted:
+                head: Row = {"genome": name, "species": what}
+                yield from _mean_rows(counted, shares / shares.sum(), truth, head)
 
 
-def _mean_rows(counted: Sequence[Result], shares: np.ndarray, head: Row) -> Iterator[Row]:
-    keys = [key for key in counted[0].recall if all(key in result.recall for result in counted)]
+def _mean_rows(counted: Sequence[Result], shares: np.ndarray, truth: str, head: Row) -> Iterator[Row]:
+    keys = [key for key in counted[0].recall if key[2] == truth]
+    keys = [key for key in keys if all(key in result.recall for result in counted)]
     recall = {key: shares @ np.stack([result.recall[key] for result in counted]) for key in keys}
     precision = {key: shares @ np.stack([result.precision[key] for result in counted]) for key in keys}
     for key in keys:
         row = {**head, "genus": "", "counted": "", "model": "", **figures(key, recall, precision)}
         yield row | {
-            "starts": sum(result.starts[key[2]] for result in counted),
+            "starts": sum(result.starts[truth] for result in counted),
             "calls": sum(result.calls[key] for result in counted),
         }
 

@@ -55,6 +55,29 @@ def test_recall_counts_starts_of_full_weight_and_any_start_makes_a_call_right():
     assert set(section.pairs) == {"genes", "all"}
 
 
+def listed(count: int) -> list[KnownStart]:
+    return [known(100 * (i + 1), weight=0.5, source="kuo") for i in range(count)]
+
+
+def test_starts_before_genes_of_one_source_are_a_truth_where_there_are_fifty():
+    others = [known(9000, None, source="kuo"), known(9100)]
+    pairs = scan_species.make_section(genome("g", *listed(50), *others)).pairs
+    assert pairs["kuo"][0].position.tolist() == [100 * (i + 1) for i in range(50)]
+    assert len(pairs["kuo"][1]) == 52
+    assert "kuo" not in scan_species.make_section(genome("g", *listed(49), *others)).pairs
+
+
+def test_a_truth_that_some_genomes_lack_has_the_mean_of_the_others():
+    truth = genome("b", *listed(50))
+    calls = {"seqray": rank_calls([100, 200, 300], ["+"] * 3, [3.0, 2.0, 1.0])}
+    has = scan_species.measure_genome(sheet_row("b"), truth, calls, "", 20)
+    means = {
+        row["truth"]: row for row in scan_species.mean_rows([result("a"), has]) if row["genome"] == "mean"
+    }
+    assert (means["kuo"]["species"], means["kuo"]["recall"]) == ("1 genomes", pytest.approx(3 / 50))
+    assert means["all"]["species"] == "2 genomes"
+
+
 def test_the_starts_of_one_data_set_are_a_truth_of_their_own():
     source = scan_species.DATA_SETS["hpylori"][0]
     starts = known(100), known(700, source=source), known(900, None, weight=0.5, source=source)

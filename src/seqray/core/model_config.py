@@ -128,13 +128,22 @@ class LocatorConfig:
         Tokens on either side that a token attends to [W].
     stem
         Channels of the first convolution.
+    no_gene_ahead
+        For each class of site, what is added to its logit, outside of training, at a letter where genes are
+        known and none of its strand begins within 510 letters ahead; nothing by default. It corrects for
+        starts inside genes, of which species have more or fewer mapped than those of training.
     """
 
     tracks: tuple[str, ...] = ()
     window: int = 32
     stem: int = 32
+    no_gene_ahead: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
+        known = {"known", "to-start"} <= set(self.tracks)
+        name = "model.locator.no_gene_ahead"
+        require(known or not self.no_gene_ahead, name, "requires the tracks 'known' and 'to-start'")
+        require(all(-100 <= value <= 100 for value in self.no_gene_ahead), name, "lies between -100 and 100")
         require(len(set(self.tracks)) == len(self.tracks), "model.locator.tracks", "repeats a name")
         require(1 <= self.window <= 1024, "model.locator.window", "lies between 1 and 1024")
         require(1 <= self.stem <= 1024, "model.locator.stem", "lies between 1 and 1024")
@@ -359,6 +368,9 @@ class ModelConfig:
         _refuse_set(self, "model", settled, "is not for 'model.kind: locator'; leave it out")
         if self.locator is None:
             object.__setattr__(self, "locator", LocatorConfig())
+        elif self.locator.no_gene_ahead:
+            one_each = len(self.locator.no_gene_ahead) == self.classes
+            require(one_each, "model.locator.no_gene_ahead", "has one number for each class")
 
     def _check_alignment(self) -> None:
         why = "requires 'model.kind: sequence'"

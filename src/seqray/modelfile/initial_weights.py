@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,15 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as serialize
 from torch import Tensor
 
-from seqray.core import ConfigError, ModelConfig, ModelFileError, __version__, from_mapping, to_mapping
+from seqray.core import (
+    ConfigError,
+    LocatorConfig,
+    ModelConfig,
+    ModelFileError,
+    __version__,
+    from_mapping,
+    to_mapping,
+)
 from seqray.io import open_output
 from seqray.modelfile.building import Network
 from seqray.modelfile.file import load_model_file
@@ -158,7 +166,7 @@ def check_initial_weights(start: InitialWeights, config: ModelConfig) -> None:
     if config.kind == "backbone":
         raise ConfigError("'model.kind: backbone' begins with the weights of its directory, not with others")
     for name in _SAME:
-        theirs, ours = getattr(start.config, name), getattr(config, name)
+        theirs, ours = (_shaping(each, name) for each in (start.config, config))
         if theirs != ours:
             raise ConfigError(
                 f"the weights to begin with have 'model.{name}' {theirs}, the settings {ours}",
@@ -169,6 +177,12 @@ def check_initial_weights(start: InitialWeights, config: ModelConfig) -> None:
             f"the weights to begin with have learned positions up to {start.config.max_length}, "
             f"'model.max_length' is {config.max_length}"
         )
+
+
+def _shaping(config: ModelConfig, name: str) -> Any:
+    """A setting, without what is added to the scores of a locator after training."""
+    value = getattr(config, name)
+    return replace(value, no_gene_ahead=()) if isinstance(value, LocatorConfig) else value
 
 
 def apply_initial_weights(network: Network, start: InitialWeights) -> None:

@@ -133,6 +133,7 @@ class LocatorTransformer(nn.Module):
         self.norm = nn.LayerNorm(width)
         self.dropout = Dropout(config.dropout)
         self.head = nn.Linear(width, STRIDE * (config.classes + self.tracks))
+        self._no_gene_ahead = settings.no_gene_ahead
 
     @property
     def radius(self) -> int:
@@ -177,6 +178,7 @@ class LocatorTransformer(nn.Module):
         """Scores from embedded letters and tracks (B, L, 4 + T)."""
         if x.shape[1] % STRIDE:
             raise ValueError(f"{x.shape[1]} letters are no multiple of {STRIDE}")
+        embedded = x
         x = self.stem(x)
         rotation = _rotation(x.shape[1], self.config.d_model // self.config.heads, x.device)
         steps: list[AttentionStep] = []
@@ -186,7 +188,15 @@ class LocatorTransformer(nn.Module):
         scores = self.head(self.dropout(self.norm(x)))  # (B, L/4, 4·(K + T))
         scores = scores.unflatten(-1, (STRIDE, -1)).flatten(1, 2)
         logits, tracks = scores.split([self.config.classes, self.tracks], dim=-1)
+        if self._no_gene_ahead and not self.training:
+            logits = logits + self._without_gene(embedded) * logits.new_tensor(self._no_gene_ahead)
         return LocatorOutput(logits, tracks, tuple(steps))
+
+    def _without_gene(self, embedded: Tensor) -> Tensor:
+        """Letters where genes are known and none begins soon ahead: 1 there and 0 elsewhere, (B, L, 1)."""
+        rows = [LETTERS + _settings(self.config).tracks.index(name) for name in ("known", "to-start")]
+        known, ahead = embedded[..., rows].split(1, dim=-1)
+        return known * (ahead == 0)
 
 
 @functools.lru_cache(maxsize=4)

@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
+from seqray.annotation import TRACKS, Gene, gene_tracks
 from seqray.core import ConfigError, LocatorConfig, ModelConfig
 from seqray.models import LocatorTransformer, WindowedAttention, build_network, locator_radius, rotary_angles
 
@@ -143,6 +144,47 @@ def test_hidden_tracks_are_tracks_of_zeros():
         torch.testing.assert_close(net(letters).logits, net(letters, tracks * 0).logits)
         assert not torch.equal(net(letters).logits, net(letters, tracks).logits)
         assert net(letters, tracks).tracks.shape == (1, 80, 3)
+
+
+def with_correction(*values: float) -> LocatorTransformer:
+    settings = LocatorConfig(tracks=TRACKS, window=4, stem=8, no_gene_ahead=values)
+    return network(replace(small(dropout=0.0), locator=settings))
+
+
+GENE = Gene(1100, 1400, "+", "one")
+
+
+@pytest.mark.parametrize("strand", "+-")
+def test_scores_change_where_no_gene_begins_within_510_letters_ahead(strand):
+    letters, tracks = torch.randint(0, 4, (1, 1600)), gene_tracks([GENE], 1600, strand)
+    given = torch.from_numpy(tracks)[None]
+    with torch.inference_mode():
+        change = with_correction(-2.0, 0.5)(letters, given).logits - with_correction()(letters, given).logits
+    begins = GENE.start if strand == "+" else 1600 - GENE.end  # nothing of the other strand counts
+    near = [strand == "+" and begins - 510 <= at <= begins for at in range(1600)]
+    expected = [[0.0, 0.0] if one else [-2.0, 0.5] for one in near]
+    torch.testing.assert_close(change[0], torch.tensor(expected), atol=1e-5, rtol=0)
+
+
+def test_scores_do_not_change_where_no_genes_are_known_and_in_training():
+    letters, tracks = torch.randint(0, 4, (1, 80)), torch.from_numpy(gene_tracks([], 80, "+"))[None]
+    plain, corrected = with_correction(), with_correction(-2.0, -2.0)
+    torch.testing.assert_close(corrected(letters).logits, plain(letters).logits)
+    trained = corrected.train()(letters, tracks).logits
+    torch.testing.assert_close(trained, plain.train()(letters, tracks).logits)
+
+
+@pytest.mark.parametrize(
+    ("tracks", "values", "message"),
+    [
+        (("known", "start"), (-2.0, 0.0), "requires the tracks 'known' and 'to-start'"),
+        (TRACKS, (-2.0,), "has one number for each class"),
+        (TRACKS, (-2.0, math.nan), "lies between -100 and 100"),
+    ],
+)
+def test_a_correction_that_can_not_be_made_is_refused(tracks, values, message):
+    with pytest.raises(ConfigError, match=rf"model\.locator\.no_gene_ahead.*{message}"):
+        replace(small(), locator=LocatorConfig(tracks=tracks, no_gene_ahead=values))
 
 
 def test_a_length_that_is_no_multiple_of_four_is_refused():

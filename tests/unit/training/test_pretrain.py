@@ -11,10 +11,11 @@ import torch
 from safetensors.torch import save_file
 
 from seqray.core.errors import ConfigError, InputError, ModelFileError
-from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.core.model_config import LocatorConfig, ModelConfig, StemConfig
 from seqray.core.records import LabeledSequence
 from seqray.core.run_config import OptimizerConfig, RunConfig
 from seqray.modelfile.initial_weights import (
+    InitialWeights,
     apply_initial_weights,
     check_initial_weights,
     load_initial_weights,
@@ -82,6 +83,20 @@ def test_weights_survive_the_file_and_the_head_begins_anew(tmp_path):
     for name, value in other.state_dict().items():
         own = name.startswith(("head.", "contexts", "gain.", "matrix."))
         assert torch.equal(value, before[name] if own else network.state_dict()[name]), name
+
+
+def test_a_locator_begins_with_weights_of_one_whose_scores_are_corrected():
+    def shape(*correction: float) -> ModelConfig:
+        genes = LocatorConfig(tracks=("known", "to-start"), no_gene_ahead=correction)
+        return ModelConfig(
+            kind="locator", classes=1, d_model=8, layers=1, heads=2, positions="rotary", locator=genes
+        )
+
+    given, network = build_network(shape(-1.5)), build_network(shape())
+    start = InitialWeights(shape(-1.5), given.state_dict(), {}, "")
+    check_initial_weights(start, network.config)
+    apply_initial_weights(network, start)
+    assert all(torch.equal(value, network.state_dict()[name]) for name, value in start.tensors.items())
 
 
 @pytest.mark.parametrize("theirs", [{}, {"ends": 3}, {"ends": 5}, {"ends": 3, "words": 3, "helices": True}])
