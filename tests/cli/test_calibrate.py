@@ -108,7 +108,8 @@ def test_a_model_is_calibrated_and_its_weights_stay(calibrate, folder, method):
         f"calibrated on 600 sequences (300 background, 300 promoter) by {method}: ece "
     )
     assert lines[-1] == f"wrote {out}"
-    assert any("can't check" in line for line in lines)
+    assert facts["in_training"] == {"known": 0, "checked": 600}
+    assert not any("trained on" in line or "can't check" in line for line in lines)
 
 
 def test_a_threshold_for_scans_calls_the_same_windows_as_before(calibrate, folder):
@@ -328,6 +329,7 @@ def test_what_the_data_cannot_tell_is_cautioned_against(tiny_model):
     text = summary(replace(found, training={"calibrated_on": facts | {"classes": {}}}), "x")
     assert facts["at_bounds"] == ["temperature"]
     assert any("at the limit of the search: temperature;" in line for line in text)
+    assert any("can't check whether any of these are among them" in line for line in text)
     found, facts = calibrated_card(card, noise, y, np.arange(200), "platt")
     text = summary(replace(found, training={"calibrated_on": facts | {"classes": {}}}), "x")
     assert facts["log_loss_of_shares"] == pytest.approx(np.log(2), rel=1e-5)
@@ -359,7 +361,9 @@ def test_the_training_data_are_known_in_another_order_and_under_their_own_split(
     parts = tmp_path / "parts.tsv"
     marked = [f"{row}\t{'test' if i < 100 else 'train'}" for i, row in enumerate(rows)]
     parts.write_text("\n".join([f"{head}\tsplit", *marked]) + "\n")
-    assert calibrate("--train", parts)[0] == 0
+    status, err, out = calibrate("--train", parts)
+    assert status == 0
+    assert "caution: the model was trained on 100 of these 100 records" in err
     status, err, out = calibrate("--test", parts, out=tmp_path / "other.safetensors")
     assert status == 2
     assert "is of the split 'train', but --test" in err

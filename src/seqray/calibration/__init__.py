@@ -3,6 +3,7 @@
 - `fit`, `isotonic`: logits to probabilities; `conformal`: sets of classes with a promised coverage
 - `expected`: what to expect of a locator's calls, by species
 - `domain`, `markov`, `signature`: how unlike the training data a window, or a whole file, is
+- `learned`: which sequences are training data
 - `shift`: whether the scores of a file are like those of held-out examples
 """
 

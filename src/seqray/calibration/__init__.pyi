@@ -14,5 +14,6 @@ from .fit import (
     log_loss as log_loss,
 )
 from .isotonic import IsotonicMap as IsotonicMap, apply_isotonic as apply_isotonic
+from .learned import LearnedCount as LearnedCount, LearnedSample as LearnedSample
 from .shift import COVERAGE as COVERAGE, CalledShare as CalledShare, HeldOutScores as HeldOutScores
 from .signature import ContextDistance as ContextDistance, KmerCounter as KmerCounter, Signature as Signature

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from seqray.cli.common import (
     BACKBONE,
@@ -17,6 +17,7 @@ from seqray.cli.common import (
     Request,
     UnknownLabels,
     check_files,
+    describe_learned,
     drop_unknown_labels,
     naming_other_models,
     open_model,
@@ -97,6 +98,24 @@ def _with_known_labels(parts: Sequence[Part], classes: Sequence[str]) -> tuple[l
     return [(split, [one for one in examples if one.label in classes]) for split, examples in parts], notes
 
 
+def _training_data_among(facts: Mapping[str, Any]) -> Iterator[str]:
+    """What is known of training sequences among those of the calibration."""
+    found, count = facts.get("in_training"), facts["examples"]
+    if found is None:
+        yield (
+            "the card has no sample of the training sequences: seqray can't check whether any of these are "
+            "among them; if so, the probabilities are overconfident"
+        )
+    elif found["known"]:
+        which = describe_learned(found["known"], found["checked"], count)
+        yield f"caution: the model was trained on {which}: the probabilities are overconfident"
+    elif found["checked"] < count:
+        yield (
+            f"the card can tell of {found['checked']} of these sequences whether the model was trained on "
+            "them: on none"
+        )
+
+
 def summary(card: Card, out: str) -> list[str]:
     facts = card.training["calibrated_on"]
     counts = ", ".join(f"{n} {name}" for name, n in facts["classes"].items())
@@ -107,8 +126,7 @@ def summary(card: Card, out: str) -> list[str]:
         f"(after: {facts['figures']})",
         f"threshold {card.threshold:.3f}, temperature {card.temperature:.3f}, "
         f"prevalence {card.prevalence:.3f}",
-        "the card does not list the training sequences: seqray can't check whether any of these are among "
-        "them; if so, the probabilities are overconfident",
+        *_training_data_among(facts),
     ]
     if "signature" in card.domain and "signature" not in card.domain.get("calibration", {}):
         lines.append(

@@ -20,6 +20,7 @@ from .member import TrainResult as TrainResult, check_model_path as check_model_
 from .partitions import data_sha256 as data_sha256, partition as partition, related_groups as related_groups
 from .pretraining import pretrain as pretrain
 from .recalibration import (
+    count_training_data as count_training_data,
     is_training_data as is_training_data,
     recalibrate as recalibrate,
     refuse_training_data as refuse_training_data,

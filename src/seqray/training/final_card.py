@@ -12,7 +12,7 @@ import lightning
 import numpy as np
 import torch
 
-from seqray.calibration import Calibration, Domain, calibrated_card
+from seqray.calibration import Calibration, Domain, LearnedSample, calibrated_card
 from seqray.core import (
     ALPHABETS,
     Card,
@@ -26,7 +26,7 @@ from seqray.core import (
 from seqray.modelfile import Network, TrainedModel
 from seqray.models import count_parameters
 from seqray.training.encode import encode
-from seqray.training.partitions import Partition, content_sha256, related_groups
+from seqray.training.partitions import Partition, content_sha256, learned_keys, related_groups
 from seqray.training.trainer import on_gpu
 from seqray.training.validation import classification_figures, model_logits
 
@@ -122,7 +122,10 @@ def build_card(
             **({"transformers": version("transformers")} if config.model.backbone else {}),
         },
     }
-    return replace(card, training=training), figures
+    card = replace(card, training=training)
+    given = [data[i] for i in np.unique(np.concatenate([rows, held_out_rows(parts)]))]
+    sample = LearnedSample.fit(learned_keys(card, given))
+    return replace(card, domain=card.domain | {"learned": sample.to_mapping()}), figures
 
 
 def _share_validation(parts: Sequence[Partition]) -> bool:

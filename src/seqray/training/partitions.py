@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from seqray.core import (
     ALPHABETS,
     Alignment,
     Alphabet,
+    Card,
     ConfigError,
     DataConfig,
     Example,
@@ -234,9 +235,7 @@ def related_groups(data: Sequence[Example], alphabet: Alphabet) -> np.ndarray:
     keys: dict[tuple[str, str], int] = {}
     edges: list[tuple[int, int]] = []
     for row, example in enumerate(data):
-        letters = example.sequence
-        if alphabet.is_nucleotide:
-            letters = min(letters, reverse_complement(letters, alphabet))
+        letters = strandless(example.sequence, alphabet)
         for key in (("sequence", letters), ("group", example.group)):
             if key[1] is not None:
                 edges.append((row, len(data) + keys.setdefault((key[0], key[1]), len(keys))))
@@ -244,6 +243,11 @@ def related_groups(data: Sequence[Example], alphabet: Alphabet) -> np.ndarray:
     left, right = np.array(edges, dtype=np.int64).reshape(-1, 2).T
     graph = coo_array((np.ones(len(edges), dtype=np.int8), (left, right)), shape=(size, size))
     return connected_components(graph, directed=False)[1][: len(data)].astype(np.int64)
+
+
+def strandless(letters: str, alphabet: Alphabet) -> str:
+    """The same letters for both strands of nucleotides."""
+    return min(letters, reverse_complement(letters, alphabet)) if alphabet.is_nucleotide else letters
 
 
 def hold_out_in_turn(
@@ -316,6 +320,15 @@ def content_sha256(data: Sequence[Example]) -> str:
     """Hash only sequences and labels, to recognize the same data in another order or split."""
     rows = sorted({f"{_letters(example)}\t{example.label or ''}\n" for example in data})
     return hashlib.sha256("".join(rows).encode()).hexdigest()
+
+
+def learned_keys(card: Card, data: Sequence[Example]) -> Iterator[str]:
+    """What `seqray.calibration.LearnedSample` hashes: windows without flanks, or alignments."""
+    alphabet = ALPHABETS[card.model.alphabet]
+    for example in data:
+        letters = _letters(example)
+        is_sequence = isinstance(example, LabeledSequence)
+        yield strandless(card.trim_flanks(letters), alphabet) if is_sequence else letters
 
 
 def data_sha256(data: Sequence[Example]) -> str:

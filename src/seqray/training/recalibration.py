@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import mannwhitneyu
 
-from seqray.calibration import Calibration, Domain, calibrated_card
+from seqray.calibration import Calibration, Domain, LearnedCount, LearnedSample, calibrated_card
 from seqray.core import (
     CalibrationMethod,
     Card,
@@ -25,7 +25,7 @@ from seqray.core import (
 from seqray.inference import BatchSize, known_context, score_ragged
 from seqray.metrics import auroc
 from seqray.modelfile import TrainedModel
-from seqray.training.partitions import content_sha256, data_sha256, related_groups
+from seqray.training.partitions import content_sha256, data_sha256, learned_keys, related_groups
 
 REVERSED_P_VALUE = 1e-3
 """A model that knows nothing ranks as badly with this chance; below it, labels are taken for swapped."""
@@ -84,11 +84,13 @@ def recalibrate(
     fitted, facts = calibrated_card(
         card, raw, labels, related_groups(used, model.alphabet), method, before=before
     )
+    learned = count_training_data(card, used)
     counts = np.bincount(labels, minlength=len(card.classes)).tolist()
     provenance = facts | {
         "classes": dict(zip(card.classes, counts, strict=True)),
         "sha256": data_sha256(used),
         "model_sha256": model.sha256,
+        **({"in_training": {"known": learned.known, "checked": learned.checked}} if learned else {}),
         "note": "figures under 'metrics' and 'validation' were measured before, at the threshold of then",
     }
     return replace(
@@ -126,6 +128,12 @@ def is_training_data(card: Card, data: Sequence[Example]) -> bool:
     versions = [data, *([replace(e, split=split) for e in data] for split in (None, "train"))]
     in_order = any(data_sha256(version) == card.training.get("data_sha256") for version in versions)
     return len(data) > 0 and (in_order or content_sha256(data) == card.training.get("content_sha256"))
+
+
+def count_training_data(card: Card, data: Sequence[Example]) -> LearnedCount | None:
+    """Count examples that the model was trained on, of whatever label; None for a card without a sample."""
+    sample = LearnedSample.of(card)
+    return sample and sample.count(learned_keys(card, data))
 
 
 def refuse_training_data(

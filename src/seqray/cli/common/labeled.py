@@ -168,3 +168,20 @@ def drop_unknown_labels(
     shown = ", ".join(f"{count} '{label}'" for label, count in dropped.most_common(SHOWN_LABELS))
     more = f" and {len(dropped) - SHOWN_LABELS} more labels" if len(dropped) > SHOWN_LABELS else ""
     return kept, [f"examples of labels that the model does not know are left out: {shown}{more}"]
+
+
+def describe_learned(known: int, checked: int, count: int) -> str:
+    """How many records are training data, as ``12 of these 40 records``, or about which share.
+
+    Parameters
+    ----------
+    known, checked
+        As `seqray.calibration.LearnedCount`.
+    count
+        Number of records.
+    """
+    if checked == count:
+        return f"{known} of these {count} records"
+    return (
+        f"about {known / checked:.0%} of these records ({known} of the {checked} that its card can tell of)"
+    )

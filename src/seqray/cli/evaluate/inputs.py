@@ -13,6 +13,7 @@ from seqray.cli.common import (
     FileCheck,
     ModelOptions,
     Progress,
+    describe_learned,
     drop_unknown_labels,
     open_model,
 )
@@ -85,7 +86,7 @@ def _from_model(request: EvaluateRequest) -> Material:
         notes += dropped
     examples, train, split = choose_split(data, how.split)
     check_labels([*examples, *train], card.classes)
-    notes += _seen_in_training(card, data, split)
+    notes += _seen_in_training(card, data, split, examples)
     check = FileCheck(model, ModelOptions(model=card.name), prior=how.prior, labeled=True)
     answers, more = _model_answers(request, model, examples, "model", check)
     notes += [*check.cautions(), *_lost_coverage(model, examples, answers, how.prior)]
@@ -112,20 +113,28 @@ def _from_model(request: EvaluateRequest) -> Material:
     )
 
 
-def _seen_in_training(card: Card, data: Sequence[Example], split: str) -> Iterator[str]:
-    """A note where the model has learned from the records evaluated.
+def _seen_in_training(
+    card: Card, data: Sequence[Example], split: str, examples: Sequence[Example]
+) -> Iterator[str]:
+    """A note where the model has learned from all or some of the records evaluated.
 
     The checksum of a card is of all data given to training, of which the split ``test`` was left out.
     """
-    from seqray.training import is_training_data
+    from seqray.training import count_training_data, is_training_data
 
     learned = [example for example in data if example.split != "test"]
     evaluates_learned = split != "test" or not learned  # all were called test, but hardly for training
+    count = count_training_data(card, examples)
     if evaluates_learned and (is_training_data(card, data) or is_training_data(card, learned)):
-        yield (
-            "the model was trained on these data: the figures show what it remembers, not how well it "
-            "classifies new records; evaluate a part that training left out (seqray split)"
-        )
+        which = "these data"
+    elif count and count.known:
+        which = describe_learned(count.known, count.checked, len(examples))
+    else:
+        return
+    yield (
+        f"the model was trained on {which}: the figures show what it remembers, not how well it "
+        "classifies new records; evaluate a part that training left out (seqray split)"
+    )
 
 
 def _open(request: EvaluateRequest, name: str, backbone: str | None) -> TrainedModel:
