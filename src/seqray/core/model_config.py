@@ -130,8 +130,9 @@ class LocatorConfig:
         Channels of the first convolution.
     no_gene_ahead
         For each class of site, what is added to its logit, outside of training, at a letter where genes are
-        known and none of its strand begins within 510 letters ahead; nothing by default. It corrects for
-        starts inside genes, of which species have more or fewer mapped than those of training.
+        known and none of its strand begins within 510 letters ahead; nothing by default, and near the end of
+        a contig. It corrects for starts inside genes, of which species have more or fewer mapped than those
+        of training.
     """
 
     tracks: tuple[str, ...] = ()

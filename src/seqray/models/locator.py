@@ -193,9 +193,13 @@ class LocatorTransformer(nn.Module):
         return LocatorOutput(logits, tracks, tuple(steps))
 
     def _without_gene(self, embedded: Tensor) -> Tensor:
-        """Letters where genes are known and none begins soon ahead: 1 there and 0 elsewhere, (B, L, 1)."""
+        """Letters where genes are known and none begins soon ahead: 1 there and 0 elsewhere, (B, L, 1).
+
+        Genes are known as far as the contig reaches: near its end one may begin beyond.
+        """
         rows = [LETTERS + _settings(self.config).tracks.index(name) for name in ("known", "to-start")]
         known, ahead = embedded[..., rows].split(1, dim=-1)
+        known = F.pad(known[:, self.radius :], (0, 0, 0, min(self.radius, known.shape[1])))
         return known * (ahead == 0)
 
 
