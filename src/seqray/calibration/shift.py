@@ -23,6 +23,7 @@ from seqray.core import Card, ConfigError, Floats, Ints
 FEWEST = 50  # records that a file needs to be judged
 ERRORS = 4.0  # standard errors beyond what is expected: 1 of 30,000 files by chance
 CHANCE = 1e-3  # that a mixture is refused by chance, at most (Dvoretzky, Kiefer and Wolfowitz)
+MISSED = 0.05  # chance that a range of shares of positives does not hold the true one, at most
 TOLERANCE = 0.05  # a class whose scores move by this much loses this much coverage at most
 ODDS = 3.0  # between the shares of the classes; a probability of .50 is then .25 or .75
 COVERAGE = 0.9  # of the sets that are judged where none is asked for
@@ -72,12 +73,13 @@ class CalledShare:
     expected
         Share of positives that the probabilities assume.
     likely
-        Share of positives that gives so many calls, if the classes are like the held-out ones.
+        Lowest and highest share of positives that explain all scores of the file, not the number of calls
+        alone, if the sequences of each class are like the held-out ones; None where no share does.
     """
 
     called: float
     expected: float
-    likely: float
+    likely: tuple[float, float] | None
 
 
 class HeldOutScores:
@@ -152,18 +154,41 @@ class HeldOutScores:
         n = len(probabilities)
         if n < FEWEST or not self._has_two:
             return None
-        positive = self._card.positive_index
-        held = self._ranks.probabilities
+        mixtures, observed, left = self._distributions(probabilities)
+        missing = np.where(left, mixtures - observed, observed - mixtures)
+        excess = float(missing.max(axis=1).min())
+        return UnclearScores(excess) if excess > self._distance(n, CHANCE) + TOLERANCE else None
+
+    def _explaining_shares(self, probabilities: Floats) -> tuple[float, float] | None:
+        """Lowest and highest share of positives whose mixture has the scores of a file of two classes."""
+        mixtures, observed, _ = self._distributions(probabilities)
+        distances = np.abs(mixtures - observed).max(axis=1)
+        shares = _SHARES[distances <= self._distance(len(probabilities), MISSED), 0]
+        return (float(shares[0]), float(shares[-1])) if len(shares) else None
+
+    def _distributions(self, probabilities: Floats) -> tuple[Floats, Floats, np.ndarray]:
+        """Distributions of scores at P places.
+
+        Returns
+        -------
+        mixtures
+            (S, P): of each share of positives.
+        observed
+            (P,): of a file.
+        left
+            bool (P,): places left of the middle.
+        """
+        positive, held = self._card.positive_index, self._ranks.probabilities
         places = np.unique(np.concatenate((held[positive], 1 - held[1 - positive])))
         below = [self._share_below(places, k) for k in (1 - positive, positive)]
         mixtures = (1 - _SHARES) * below[0] + _SHARES * below[1]
-        observed = np.searchsorted(np.sort(probabilities[:, positive]), places, side="right") / n
-        left = below[1] < 1 - below[0]
-        missing = np.where(left, mixtures - observed, observed - mixtures)
-        excess = float(missing.max(axis=1).min())
-        fewest = min(self._ranks.counts)
-        limit = math.sqrt(math.log(2 / CHANCE) / 2 * (1 / n + 1 / fewest))
-        return UnclearScores(excess) if excess > limit + TOLERANCE else None
+        scores = np.sort(probabilities[:, positive])
+        observed = np.searchsorted(scores, places, side="right") / len(scores)
+        return mixtures, observed, below[1] < 1 - below[0]
+
+    def _distance(self, n: int, chance: float) -> float:
+        """Distance of the distributions of n scores and of held-out ones that chance exceeds so rarely."""
+        return math.sqrt(math.log(2 / chance) / 2 * (1 / n + 1 / min(self._ranks.counts)))
 
     def called_share(self, probabilities: Floats, prior: float | None = None) -> CalledShare | None:
         """Tell whether the calls of two classes ask for another share of positives; None if not.
@@ -181,12 +206,12 @@ class HeldOutScores:
             return None
         called = float(np.mean(probabilities[:, card.positive_index] >= card.threshold))
         hit, false = self._call_rates()
-        likely = float(np.clip((called - false) / max(hit - false, 1e-9), 0.01, 0.99))
+        likely = (called - false) / max(hit - false, 1e-9)
         edge = _with_odds(expected, ODDS if called > expected * hit + (1 - expected) * false else 1 / ODDS)
         distance = called - (edge * hit + (1 - edge) * false)
         if (likely > edge) != (edge > expected) or distance**2 <= ERRORS**2 * self._variance(edge, n):
             return None
-        return CalledShare(called, expected, likely)
+        return CalledShare(called, expected, self._explaining_shares(probabilities))
 
     def has_few_calls(self, probabilities: Floats, prior: float | None = None) -> bool:
         """Whether clearly fewer records are called than the expected share of positives gives.

@@ -98,16 +98,36 @@ def test_odds():
 
 def test_the_share_of_positives_that_calls_ask_for():
     held_out = HeldOutScores(reference(0.2))
-    p = drawn(360, 40, 4)
+    p = drawn(360, 40, 14)
     found = held_out.called_share(p)
     assert found is not None
     assert found.expected == 0.2
-    assert found.likely == pytest.approx(0.9, abs=0.05)
+    low, high = found.likely or (0, 0)
+    assert 0.8 <= low < 0.9 < high <= 1
     assert held_out.called_share(p, prior=0.9) is None
     fewer = HeldOutScores(reference(0.9)).called_share(drawn(40, 360, 5))
     assert fewer is not None
-    assert fewer.likely == pytest.approx(0.1, abs=0.05)
+    low, high = fewer.likely or (0, 0)
+    assert 0 <= low < 0.1 < high <= 0.2
     assert held_out.called_share(p[:40]) is None
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 1.0])
+def test_the_range_of_shares_of_positives_holds_the_true_one(share):
+    held_out, n = HeldOutScores(reference()), 400
+    files = [drawn(round(share * n), n - round(share * n), seed) for seed in range(10, 50)]
+    ranges = [held_out._explaining_shares(p) or (1.0, 0.0) for p in files]
+    assert sum(low <= share <= high for low, high in ranges) >= 36  # of 40, where 38 are promised on average
+    assert max(high - low for low, high in ranges) < 0.25
+
+
+def test_no_share_of_positives_is_estimated_from_scores_that_none_explains():
+    """Background that is called as often as promoters are, but with other scores: at even odds exactly."""
+    held_out = HeldOutScores(reference(0.02))
+    found = held_out.called_share(np.concatenate((drawn(0, 200, 9), np.full((200, 2), 0.5))))
+    assert found is not None
+    assert found.called > 0.5
+    assert found.likely is None
 
 
 def test_few_calls():

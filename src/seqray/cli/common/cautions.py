@@ -126,13 +126,15 @@ class FileCheck:
                 "align its records first"
             )
         yield from length_cautions(card, self.flags, count)
-        told = [line.removeprefix(_CAUTION) for line in said]
-        yield from told or odd_caution(card, self.flags[_ODD], count)
+        unlike = [line.removeprefix(_CAUTION) for line in said] or [
+            *odd_caution(card, self.flags[_ODD], count)
+        ]
+        yield from unlike
         if self._held_out and count:
             scores = _as_calibrated(card, self._scores.items, self._prior)
-            windows = self._windows.items
+            windows, asked = self._windows.items, (self._coverage, self._prior)
             yield from score_cautions(
-                self._model, self._held_out, windows, scores, self._coverage, self._prior, self._labeled
+                self._model, self._held_out, windows, scores, *asked, self._labeled, bool(unlike)
             )
 
 
@@ -172,6 +174,7 @@ def score_cautions(
     coverage: float | None = None,
     prior: float | None = None,
     labeled: bool = False,
+    is_unlike: bool = False,
 ) -> Iterator[str]:
     """Yield a caution for each way in which the scores of a file are unlike those of held-out examples.
 
@@ -189,16 +192,18 @@ def score_cautions(
         Expected share of positives; that of the calibration data by default.
     labeled
         Leave out the number of calls.
+    is_unlike
+        Whether the sequences are unlike the training data, so that the share of positives can't be estimated.
     """
     # Held-out examples were read in their contexts; without one all scores are nearer to the middle.
     comparable = labeled or model.context is not None or not model.card.model.contexts
     scores = list(_unlike_scores(held_out, model.card, probabilities, coverage, comparable))
     share = held_out.called_share(probabilities, prior)
     if scores or share or held_out.has_few_calls(probabilities, prior):
-        yield from _site_caution(model, windows)
+        scores = [*_site_caution(model, windows), *scores]
     yield from scores
     if share and not labeled:
-        yield _share_caution(model.card, share, prior)
+        yield _share_caution(model.card, share, prior, comparable and not (scores or is_unlike))
 
 
 def _unlike_scores(
@@ -221,14 +226,25 @@ def _unlike_scores(
         )
 
 
-def _share_caution(card: Card, share: CalledShare, prior: float | None) -> str:
+def _share_caution(card: Card, share: CalledShare, prior: float | None, comparable: bool) -> str:
+    """A caution, with an estimate of the share of positives only if nothing else speaks against it."""
     name, more = card.positive, share.called > share.expected
     source = "as in the calibration data" if prior is None else "as --prior says"
-    return (
-        f"{share.called:.0%} of the records are called {name}, {'more' if more else 'fewer'} than if "
-        f"{share.expected:.0%} were, {source}: if about {share.likely:.0%} are, give --prior "
-        f"{share.likely:.2f}; if not, the model {'makes false calls' if more else 'misses many'} in this file"
-    )
+    found = f"{share.called:.0%} of the records are called {name}, {'more' if more else 'fewer'} than if"
+    wrong = "makes false calls" if more else "misses many"
+    if comparable and share.likely:
+        low, high = share.likely
+        advice = (
+            f"if {low:.0%} to {high:.0%} are, which explains the scores as long as both classes are like the "
+            f"held-out ones, give --prior {(low + high) / 2:.2f}; if not, the model {wrong} in this file"
+        )
+    else:
+        advice = (
+            f"either the share of {name} is another one here, which --prior takes, or the model {wrong} in "
+            "this file: its scores are unlike held-out ones and can't tell; label some records (seqray "
+            "evaluate)"
+        )
+    return f"{found} {share.expected:.0%} were, {source}: {advice}"
 
 
 def _site_caution(model: TrainedModel, windows: Sequence[str]) -> Iterator[str]:

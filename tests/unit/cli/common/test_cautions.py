@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from seqray import inference
+from seqray.calibration.shift import CalledShare
 from seqray.cli.common import cautions
 from seqray.cli.common.cautions import FileCheck, Sample, odd_caution
 from seqray.cli.common.lengths import length_cautions
@@ -81,3 +82,18 @@ def test_alignments_have_no_windows_around_a_site(alignment_model):
     model = replace(alignment_model, card=replace(alignment_model.card, site=3))
     rows = [SimpleNamespace(id="a")]
     assert list(FileCheck(model, ModelOptions(model="m")).watch_records(rows)) == rows
+
+
+@pytest.mark.parametrize(
+    ("likely", "comparable", "said"),
+    [
+        ((0.6, 0.8), True, "if 60% to 80% are, which explains the scores as long as both classes are like"),
+        ((0.6, 0.8), False, "its scores are unlike held-out ones and can't tell"),
+        (None, True, "its scores are unlike held-out ones and can't tell"),
+    ],
+)
+def test_a_share_of_positives_is_advised_only_if_the_scores_can_tell(tiny_model, likely, comparable, said):
+    line = cautions._share_caution(tiny_model.card, CalledShare(0.5, 0.1, likely), None, comparable)
+    assert line.startswith("50% of the records are called promoter, more than if 10% were, as in the")
+    assert said in line
+    assert ("give --prior 0.70;" in line) == (likely is not None and comparable)
