@@ -158,6 +158,31 @@ def test_calls_across_an_origin_are_explained_on_a_circle(seqray, tmp_path):
     assert "." not in {row["genomic_position"] for row in table(out)}
 
 
+def test_python_knows_that_the_calls_are_of_a_circle(seqray, locator, tmp_path):
+    """From a frame of calls, some of its rows, and a file of calls; another table has to be told."""
+    import seqray as library
+
+    genome, calls, genes = tmp_path / "circle.fa", tmp_path / "calls.gff3", tmp_path / "genes.gff3"
+    genome.write_text(f">one\n{letters(301)}\n>two\n{letters(301, 1)}\n")
+    rows = [f"one\tx\tCDS\t{a}\t{b}\t.\t+\t0\tID=a" for a, b in ((1, 60), (242, 301))]
+    genes.write_text("\n".join(["##gff-version 3", *rows, ""]))
+    words = [genome, "--genes", genes]
+    seqray("scan", *words, "--circular-id", "one", "--threshold", 0, "--out", calls)
+    out, _ = seqray("explain", *words, "--calls", calls, "--no-check", "--shuffles", 0)
+    expected = [float(row["score"]) for row in table(out)]
+    frame = library.scan(locator, genome, genes=genes, circular_ids=("one",), threshold=0)
+    assert frame.attrs["circular"] == ["one"]
+    told = frame.assign(score=frame.score)
+    told.attrs = {}
+    for given, circular in ((frame, None), (calls, None), (told, ("one",))):
+        found = library.explain(locator, genome, calls=given, genes=genes, shuffles=0, circular=circular)
+        assert found.score.tolist() == pytest.approx(expected, rel=1e-5, abs=1e-9)
+    some = library.explain(locator, genome, calls=frame[frame.contig == "one"], genes=genes, shuffles=0)
+    assert some.genomic_position.notna().all()
+    linear = library.explain(locator, genome, calls=told, genes=genes, shuffles=0, circular=False)
+    assert linear.score.tolist() != pytest.approx(expected, rel=1e-5, abs=1e-9)
+
+
 def test_python_says_the_same(seqray, locator, genome, annotation, calls, tmp_path):
     import seqray as library
 

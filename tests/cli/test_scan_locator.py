@@ -104,6 +104,32 @@ def test_sequences_that_a_file_of_genes_does_not_name_are_counted(scan, genome, 
     assert first == second
 
 
+def test_a_gene_of_two_lines_at_the_origin_is_one_where_the_scan_says_that_contigs_are_circular(
+    scan, tmp_path
+):
+    """As if the file of genes said it, ``Is_circular``, or the GenBank file of the sequence."""
+    (tmp_path / "one.fa").write_text(f">one\n{letters(900)}\n")
+    (tmp_path / "one.gb").write_text(genbank("one", letters(900)))
+    rows = [f"one\tx\tCDS\t{a}\t{b}\t.\t-\t0\tID=a" for a, b in ((1, 90), (601, 900))]
+    rows += ["one\tx\tCDS\t301\t420\t.\t+\t0\tID=b"]
+    plain, stated = tmp_path / "plain.gff3", tmp_path / "stated.gff3"
+    plain.write_text("\n".join(["##gff-version 3", *rows, ""]))
+    region = "one\tx\tregion\t1\t900\t.\t+\t.\tID=one;Is_circular=true"
+    stated.write_text("\n".join(["##gff-version 3", region, *rows, ""]))
+    found = []
+    for source, genes, *words in (
+        ("one.fa", stated),
+        ("one.fa", plain, "--circular"),
+        ("one.fa", plain, "--circular-id", "one"),
+        ("one.gb", plain),
+    ):
+        out, _ = scan(tmp_path / source, "--genes", genes, "--threshold", 0.3, *words)
+        assert facts(out)["genes known"].startswith("2, GFF3")
+        found.append(table(out))
+    assert found[1:] == found[:1] * 3
+    assert {row["gene"] for row in found[0]} >= {"a", "b"}
+
+
 def test_genes_of_a_genbank_input_are_its_own(scan, tmp_path):
     path = tmp_path / "x.gb"
     path.write_text(genbank("r.1", letters(900), ["200..499", "join(801..900,1..80)"]))

@@ -73,7 +73,7 @@ class Annotation:
     lengths
         Length of each contig, where the annotation states it.
     circular
-        Names of the contigs that the annotation calls circular.
+        Names of the contigs that the annotation, or who read it, calls circular.
     """
 
     genes: Mapping[str, tuple[Gene, ...]]

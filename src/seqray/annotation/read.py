@@ -6,7 +6,7 @@ one only if none of these belongs to it: a pseudogene without a reading frame, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from seqray.annotation.families import Family, families_of, is_locus, is_wanted
@@ -14,10 +14,10 @@ from seqray.annotation.genes import Annotation, Gene, sort_genes
 from seqray.annotation.pieces import pieces_of
 from seqray.core import InputError
 from seqray.io import display_name
-from seqray.io.tracks import AnnotatedFeature, AnnotatedFile, read_annotated
+from seqray.io.tracks import AnnotatedFeature, read_annotated
 
 
-def read_genes(path: str | Path) -> Annotation:
+def read_genes(path: str | Path, circles: Mapping[str, int] | None = None) -> Annotation:
     """Read the genes of a GenBank or GFF3 file; its content decides on the format, not its name.
 
     Raises `InputError` if the file can't be read, has another format, is cut off or damaged, or has a gene
@@ -28,16 +28,22 @@ def read_genes(path: str | Path) -> Annotation:
     path
         Plain or compressed; ``-`` is standard input. GFF3 of NCBI, Prokka, Bakta, Prodigal or Ensembl, with
         or without its FASTA.
+    circles
+        Lengths of contigs that are known to be circular, whether the file says so or not: a gene in two parts
+        on either side of the origin is then one.
     """
-    file = read_annotated(path, is_wanted)
+    file = read_annotated(path, is_wanted, circles)
+    around = {**(circles or {}), **{contig: file.lengths[contig] for contig in file.circular}}
     families = list(families_of(file.features))
     with_frames = any(family[0].kind == "CDS" for family in families)
     found: dict[str, dict[Gene, None]] = {contig: {} for contig in file.lengths}
     for family in families:  # genes are keys, so that those of several transcripts are kept once
         coding = _is_coding(family, with_frames)
-        found.setdefault(family[0].contig, {}).update(dict.fromkeys(_genes(family, file, coding)))
+        found.setdefault(family[0].contig, {}).update(dict.fromkeys(_genes(family, around, coding)))
     genes = {contig: sort_genes(ones) for contig, ones in found.items()}
-    return Annotation(genes, f"{file.format} {Path(display_name(path)).name}", file.lengths, file.circular)
+    return Annotation(
+        genes, f"{file.format} {Path(display_name(path)).name}", file.lengths, frozenset(around)
+    )
 
 
 def _is_coding(family: Family, with_frames: bool) -> bool:
@@ -53,13 +59,12 @@ def _is_coding(family: Family, with_frames: bool) -> bool:
     )
 
 
-def _genes(family: Family, file: AnnotatedFile, coding: bool) -> Iterator[Gene]:
-    """The gene of a family, or its pieces."""
+def _genes(family: Family, around: Mapping[str, int], coding: bool) -> Iterator[Gene]:
+    """The gene of a family, or its pieces; ``around`` are the lengths of circular contigs."""
     feature, name, locus = family[0], _name(family), _locus(family)
     if strange := [part.strand for part in feature.parts if part.strand not in ("+", "-")]:
         raise InputError(f"a gene has the strand '{strange[0]}'", where=feature.where, remedy="use + or -")
-    length = file.lengths.get(feature.contig) if feature.contig in file.circular else None
-    pieces = pieces_of(feature.parts, length, feature.offset if coding else None)
+    pieces = pieces_of(feature.parts, around.get(feature.contig), feature.offset if coding else None)
     for number, piece in enumerate(pieces, start=1):
         cut = feature.partial_start or feature.offset > 0
         yield Gene(

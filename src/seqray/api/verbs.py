@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from seqray.inference import (
     recognize_context,
     with_engine,
 )
-from seqray.io.tracks import read_gff3_calls
+from seqray.io.tracks import read_circular, read_gff3_calls
 from seqray.kinds import as_records, holds_genes, kind_of, tracks_reader
 from seqray.modelfile import TrainedModel, load_model
 from seqray.scanning import (
@@ -148,7 +148,8 @@ def scan(
         half-open, on the plus strand of the contig; with a locator also the columns that docs/formats.md
         lists. Its ``attrs`` hold the ``threshold`` in force, the ``expected_false_calls`` and
         ``expected_precision`` (None where not estimated), ``letters``, the ``context`` in which they were
-        read, and the reason why each of the ``skipped`` sequences was.
+        read, the ``circular`` sequences that have calls, and the reason why each of the ``skipped`` sequences
+        was.
 
     Examples
     --------
@@ -171,7 +172,8 @@ def scan(
     source = None
     if loaded.is_locator:
         records = list(records)
-        source = _gene_source(genes, codon_table, records, sequences)
+        circles = {record.id: len(record) for record in records if settings.is_circular(record)}
+        source = _gene_source(genes, codon_table, records, sequences, circles)
     skipped: list[SkippedRecord] = []
     result = scan_records(
         loaded,
@@ -192,6 +194,7 @@ def scan(
         "expected_precision": result.expected_precision,
         "letters": result.letters,
         "context": loaded.context,
+        "circular": sorted(result.calls.circular),
         "skipped": {record.id: record.reason for record in skipped},
     }
     return frame
@@ -207,6 +210,7 @@ def explain(
     device: str | None = None,
     calls: pd.DataFrame | str | Path | None = None,
     genes: str | Path | Annotation | None = "auto",
+    circular: bool | Collection[str] | None = None,
     truncate: Truncation | None = None,
     **options: Any,
 ) -> pd.DataFrame:
@@ -224,6 +228,10 @@ def explain(
     calls, genes
         For a locator, which explains nothing but its calls: what `scan` gave for the same sequences, or
         GFF3 that ``seqray scan`` wrote; and the genes, as in `scan`.
+    circular
+        For a locator: whether all sequences are circular, or the names of those that are, beside those that
+        GenBank marks so. None takes what ``calls`` say: a frame of `scan` in its ``attrs``, GFF3 in lines
+        with ``Is_circular``.
     **options
         Of `ExplainOptions`: ``target``, ``shuffles``, ``members``, ``seed``, ``effects``; for a model of
         alignments of `AlignmentOptions`: ``target``, ``rows``, ``seed``.
@@ -253,7 +261,7 @@ def explain(
     kind = kind_of(loaded.card)
     chosen = kind.explain_options(methods=methods, **_checked(kind.explain_options, options, "methods"))
     if loaded.is_locator:
-        explained = explain_calls(loaded, _stretches(loaded, sequences, calls, genes), chosen)
+        explained = explain_calls(loaded, _stretches(loaded, sequences, calls, genes, circular), chosen)
     elif calls is not None:
         raise ConfigError(f"the model '{loaded.card.name}' is no locator", remedy="leave out 'calls'")
     else:
@@ -307,15 +315,26 @@ def _stretches(
     sequences: Any,
     calls: pd.DataFrame | str | Path | None,
     genes: str | Path | Annotation | None,
+    circular: bool | Collection[str] | None,
 ) -> list[Stretch]:
     """The letters and genes around calls."""
     if calls is None:
         raise ConfigError("a locator is explained by its calls", remedy="give calls=seqray.scan(...)")
     listed = frame_calls(calls) if isinstance(calls, pd.DataFrame) else read_gff3_calls(calls)
     records = list(_distinct(as_records(sequences, model.alphabet)))
-    source = _gene_source(genes, None, records, sequences)
+    named = _circular_of(calls) if circular is None else circular
+    circles = {
+        one.id: len(one) for one in records if one.circular or named is True or (named and one.id in named)
+    }
+    source = _gene_source(genes, None, records, sequences, circles)
     tracks = tracks_reader(model, source.find if source else None)
-    return cut_stretches(model, records, listed, tracks, circular=source.circular if source else ())
+    names = {*circles, *(source.circular if source else ())}
+    return cut_stretches(model, records, listed, tracks, circular=names)
+
+
+def _circular_of(calls: pd.DataFrame | str | Path) -> Collection[str]:
+    """Names of the contigs that calls say are circular."""
+    return calls.attrs.get("circular", ()) if isinstance(calls, pd.DataFrame) else read_circular(calls)
 
 
 def _gene_source(
@@ -323,6 +342,7 @@ def _gene_source(
     table: int | None,
     records: Sequence[SequenceRecord],
     sequences: Any,
+    circles: Mapping[str, int],
 ) -> GeneSource | None:
     """Where the genes that a locator reads are from; warns where they should be predicted and can't be."""
     if table is not None and genes not in ("auto", "predict"):
@@ -331,12 +351,12 @@ def _gene_source(
         )
     if genes is None:
         return None
-    if genes == "auto" and holds_genes(sequences) and (own := read_genes(sequences)).count:
+    if genes == "auto" and holds_genes(sequences) and (own := read_genes(sequences, circles)).count:
         return genes_of_annotation(own, records)
     if isinstance(genes, Annotation):
         return genes_of_annotation(genes, records)
     if genes not in ("auto", "predict"):
-        return genes_of_annotation(read_genes(genes), records)
+        return genes_of_annotation(read_genes(genes, circles), records)
     try:
         return predicted_genes(records, table)
     except (InputError, ConfigError) as error:

@@ -22,7 +22,7 @@ from seqray.explanations import (
 )
 from seqray.explanations.checks import CHECKED_CALLS
 from seqray.io.tables import write_shares
-from seqray.io.tracks import read_annotated
+from seqray.io.tracks import read_circular
 from seqray.kinds.explanation_files import ExplanationRequest
 from seqray.kinds.letter_explanations import LetterRun
 from seqray.modelfile import TrainedModel
@@ -87,15 +87,11 @@ class LocatorRun(LetterRun[Stretch]):
             records,
             calls,
             tracks_reader(self.model, self.request.genes),
-            circular=self._circular(),
+            circular={*self.request.circular, *read_circular(self._calls)},
             source=self._calls,
             best=self.request.best_calls,
         )
         return explain_calls(self.model, self._stretches, self.options)
-
-    def _circular(self) -> set[str]:
-        """Contigs that the genes or the scan call circular."""
-        return {*self.request.circular, *read_annotated(self._calls, lambda kind: False).circular}
 
     def _record_of(self, explanation: Explanation) -> Stretch:
         return self._stretches[explanation.record]

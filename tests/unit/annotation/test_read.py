@@ -114,10 +114,10 @@ def genbank(features: str, length: int = 1200, topology: str = "circular") -> st
     )
 
 
-def read(tmp_path, text, name="genes.txt"):
+def read(tmp_path, text, name="genes.txt", circles=None):
     path = tmp_path / name
     path.write_text(text)
-    return read_genes(path)
+    return read_genes(path, circles)
 
 
 def rows(*lines: str) -> str:
@@ -247,6 +247,9 @@ def test_two_lines_that_meet_at_the_origin_are_one_gene(tmp_path, strand):
     assert read(tmp_path, text).of("c1") == (Gene(900, 1050, strand, "a", "a"),)
     linear = text.replace(";Is_circular=true", "")
     assert [(g.start, g.end) for g in read(tmp_path, linear).of("c1")] != [(900, 1050)]
+    known = read(tmp_path, linear, circles={"c1": 1000, "c2": 30})
+    assert known.of("c1") == (Gene(900, 1050, strand, "a", "a"),)
+    assert (set(known.genes), set(known.circular)) == ({"c1"}, {"c1", "c2"})
 
 
 @pytest.mark.parametrize(
@@ -267,9 +270,10 @@ def test_the_phase_of_two_lines_at_the_origin_is_that_of_the_first_to_be_read(
     assert gene.start_codon == first
 
 
-def test_genbank_across_the_origin_sorted_by_position_begins_before_it(tmp_path):
+@pytest.mark.parametrize(("topology", "circles"), [("circular", {}), ("linear  ", {"chr1.1": 1200})])
+def test_genbank_across_the_origin_sorted_by_position_begins_before_it(tmp_path, topology, circles):
     features = "     CDS             join(1..50,<1101..1200)\n"
-    (gene,) = read(tmp_path, genbank(features)).of("chr1.1")
+    (gene,) = read(tmp_path, genbank(features, topology=topology), circles=circles).of("chr1.1")
     assert (gene.start, gene.end, gene.partial_start, gene.partial_end) == (1100, 1250, True, False)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from seqray.cli.common.argument_types import PositiveInt
@@ -33,7 +33,9 @@ def find_genes(
     reading: RecordOptions,
     path: str,
     alphabet: Alphabet,
-    is_circular: Callable[[SequenceRecord], bool] | None = None,
+    is_circular: Callable[[SequenceRecord], bool],
+    *,
+    ahead: bool = False,
 ) -> tuple[GeneSource | None, list[str]]:
     """Read or predict genes as the command line says.
 
@@ -46,7 +48,9 @@ def find_genes(
     alphabet
         Of the locator.
     is_circular
-        As of `seqray.scanning.predicted_genes`.
+        Tells how a contig is read.
+    ahead
+        Predict the genes of the first contig at once.
 
     Returns
     -------
@@ -76,27 +80,36 @@ def find_genes(
         unique, skip = reading.duplicates, (lambda record: None)
         return read_sequences(path, alphabet, duplicates=unique, on_skip=skip)
 
+    def circles() -> dict[str, int]:
+        return {record.id: len(record) for record in records() if is_circular(record)}
+
     try:
         if chosen not in (None, "predict", "none"):
-            return genes_of_annotation(read_genes(chosen), records()), []
+            return genes_of_annotation(read_genes(chosen, circles()), records()), []
         if chosen == "none":
             return None, []
-        if chosen is None and is_genbank(path) and (own := _genes_of_input(path, records(), table)):
+        if (
+            chosen is None
+            and is_genbank(path)
+            and (own := _genes_of_input(path, circles(), records(), table))
+        ):
             return own, []
         if chosen is None and not can_predict_genes():
             return None, ["no genes: give --genes FILE, or pip install 'seqray[genes]' to predict them"]
-        return _predict(records(), table, is_circular, asked=chosen is not None)
+        return _predict(records(), table, is_circular if ahead else None, asked=chosen is not None)
     except NoRecordsError:
         return None, []  # the scan says so, or takes it where --allow-empty is given
 
 
-def _genes_of_input(path: str, records: Iterator[SequenceRecord], table: int | None) -> GeneSource | None:
+def _genes_of_input(
+    path: str, circles: Mapping[str, int], records: Iterator[SequenceRecord], table: int | None
+) -> GeneSource | None:
     """Genes that a GenBank file names for its own sequences."""
     from seqray.annotation import read_genes
     from seqray.scanning import genes_of_annotation
 
     try:
-        annotation = read_genes(path)
+        annotation = read_genes(path, circles)
         source = genes_of_annotation(annotation, records) if annotation.count else None
     except NoRecordsError:
         raise

@@ -24,6 +24,7 @@ from seqray.cli.common import (
 from seqray.cli.explain.arguments import ExplainRequest
 from seqray.core import ConfigError
 from seqray.io import keep_pipes
+from seqray.io.tracks import read_circular
 
 if TYPE_CHECKING:
     from seqray.kinds import ExplanationRequest
@@ -90,8 +91,16 @@ def _with_genes(
     if others:
         raise ConfigError("a locator explains the calls of one file", remedy="give one genome at a time")
     keep_pipes(source)
-    found, notes = find_genes(request.genes, request.records, source, model.alphabet)
+    circular = read_circular(asked.calls) if asked.calls else frozenset[str]()
+    found, notes = find_genes(
+        request.genes,
+        request.records,
+        source,
+        model.alphabet,
+        lambda record: record.circular or record.id in circular,
+    )
     request.note(*notes)
     if found is None:
         return asked
-    return replace(asked, genes=found.find, gene_source=found.source, circular=found.circular)
+    names = circular | set(found.circular)
+    return replace(asked, genes=found.find, gene_source=found.source, circular=names)

@@ -79,9 +79,9 @@ def _genes(request: ScanRequest, card: Card, options: ScanOptions) -> tuple[Gene
         return None, []
     from seqray.core import ALPHABETS
 
-    is_circular = options.is_circular if options.regions is None else None  # the first may not be scanned
-    alphabet = ALPHABETS[card.model.alphabet]
-    return find_genes(request.genes, request.records, request.input, alphabet, is_circular)
+    alphabet, ahead = ALPHABETS[card.model.alphabet], options.regions is None  # else it may not be scanned
+    inputs = request.genes, request.records, request.input
+    return find_genes(*inputs, alphabet, options.is_circular, ahead=ahead)
 
 
 def _in_context(request: ScanRequest, model: TrainedModel) -> TrainedModel:

@@ -15,7 +15,11 @@ from .contexts import CONTEXT_COLUMNS as CONTEXT_COLUMNS
 from .explanation_scores import ScoreTrack as ScoreTrack
 from .features import read_features as read_features, select_features as select_features
 from .genbank import write_genbank as write_genbank
-from .gff3 import read_gff3_calls as read_gff3_calls, write_gff3 as write_gff3
+from .gff3 import (
+    read_circular as read_circular,
+    read_gff3_calls as read_gff3_calls,
+    write_gff3 as write_gff3,
+)
 from .lines import Feature as Feature
 from .scores import TrackWriter as TrackWriter, track_paths as track_paths
 from .sites import Site as Site, read_sites as read_sites

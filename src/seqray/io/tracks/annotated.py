@@ -19,7 +19,7 @@ from seqray.core import InputError
 from seqray.io.files import open_input
 from seqray.io.pipes import display_name
 from seqray.io.sequences import GENBANK, GFF, detect_format, parse_genbank
-from seqray.io.tracks.gff3 import Gff3Row, parse_gff3_row, require_interval
+from seqray.io.tracks.gff3 import Gff3Row, is_circular, parse_gff3_row, require_interval
 from seqray.io.tracks.lines import decoded_lines, is_position
 
 _FORMATS = "GenBank or GFF3"
@@ -82,7 +82,9 @@ class AnnotatedFile(NamedTuple):
     circular: frozenset[str]
 
 
-def read_annotated(path: str | Path, wanted: Callable[[str], bool]) -> AnnotatedFile:
+def read_annotated(
+    path: str | Path, wanted: Callable[[str], bool], circles: Mapping[str, int] | None = None
+) -> AnnotatedFile:
     """Read the features of some kinds.
 
     Raises `InputError` if the file can't be read, is neither GenBank nor GFF3, is cut off or has a line that
@@ -94,15 +96,17 @@ def read_annotated(path: str | Path, wanted: Callable[[str], bool]) -> Annotated
         Plain or compressed; ``-`` is standard input. A ``##FASTA`` section ends GFF3.
     wanted
         Tells the kinds to read.
+    circles
+        Lengths of contigs that are known to be circular, whether the file says so or not.
     """
-    name = display_name(path)
+    name, circles = display_name(path), circles or {}
     with open_input(path) as handle:
         head = handle.peek(1)
         known = detect_format(head)
         if known == GENBANK:
-            return _read_genbank(handle, name, wanted)
+            return _read_genbank(handle, name, wanted, circles)
         if known == GFF or (not known and _has_nine_columns(head)):
-            return _read_gff3(handle, name, wanted)
+            return _read_gff3(handle, name, wanted, circles)
     what = f"is {known}, not an annotation of genes" if known else "is no annotation of genes"
     raise InputError(what, where=name, remedy=f"give {_FORMATS}")
 
@@ -131,16 +135,19 @@ def _has_nine_columns(head: bytes) -> bool:
 # --------------------------------------------------------------------------------------------- GenBank
 
 
-def _read_genbank(handle: BinaryIO, name: str, wanted: Callable[[str], bool]) -> AnnotatedFile:
+def _read_genbank(
+    handle: BinaryIO, name: str, wanted: Callable[[str], bool], circles: Mapping[str, int]
+) -> AnnotatedFile:
     features: list[AnnotatedFeature] = []
     lengths: dict[str, int] = {}
     circular: set[str] = set()
     for record in parse_genbank(handle, name, features=True):
         contig = record.id or record.name
         lengths[contig] = len(record)
-        around = len(record) if record.annotations.get("topology") == "circular" else None
-        if around:
+        around = circles.get(contig)
+        if record.annotations.get("topology") == "circular":
             circular.add(contig)
+            around = len(record)
         read = (_from_genbank(one, contig, name, around) for one in record.features if wanted(one.type))
         features += [feature for feature in read if feature.parts]
     return AnnotatedFile(GENBANK, features, lengths, frozenset(circular))
@@ -185,7 +192,9 @@ def _is_open(location: SimpleLocation) -> tuple[bool, bool]:
 # ------------------------------------------------------------------------------------------------ GFF3
 
 
-def _read_gff3(handle: Iterable[bytes], name: str, wanted: Callable[[str], bool]) -> AnnotatedFile:
+def _read_gff3(
+    handle: Iterable[bytes], name: str, wanted: Callable[[str], bool], circles: Mapping[str, int]
+) -> AnnotatedFile:
     lengths: dict[str, int] = {}
     circular: set[str] = set()
     groups: dict[tuple[str, ...], list[Gff3Row]] = {}
@@ -194,13 +203,13 @@ def _read_gff3(handle: Iterable[bytes], name: str, wanted: Callable[[str], bool]
             lengths.update(_stated_length(line))
             continue
         row = parse_gff3_row(line, where)
-        if row.attributes.get("Is_circular", "").lower() == "true":
+        if is_circular(row):
             circular.add(row.contig)
             lengths[row.contig] = row.end
         if wanted(row.kind):
             _check_row(row, line)
             groups.setdefault(_group(row), []).append(row)
-    around = {contig: lengths[contig] for contig in circular}
+    around = {**circles, **{contig: lengths[contig] for contig in circular}}
     features = [_from_gff3(rows, around.get(rows[0].contig)) for rows in groups.values()]
     return AnnotatedFile("GFF3", features, lengths, frozenset(circular))
 

@@ -180,6 +180,17 @@ def read_gff3_calls(path: str | Path) -> list[Call]:
     return [call for call in calls if call is not None]
 
 
+def read_circular(path: str | Path) -> frozenset[str]:
+    """Read the names of the contigs that `write_gff3`, or another, calls circular; errors as above."""
+    rows = _rows(numbered_lines(path))
+    return frozenset(row.contig for row in rows if is_circular(row))
+
+
+def is_circular(row: Gff3Row) -> bool:
+    """Whether a line says that its contig, of which it is all, is circular."""
+    return row.attributes.get("Is_circular", "").lower() == "true"
+
+
 def _call(row: Gff3Row) -> Call | None:
     attributes = row.attributes
     text = attributes.get("tss", attributes.get("site"))
