@@ -130,6 +130,16 @@ def test_a_gene_of_two_lines_at_the_origin_is_one_where_the_scan_says_that_conti
     assert {row["gene"] for row in found[0]} >= {"a", "b"}
 
 
+def test_calls_per_gene_count_a_gene_in_pieces_once(scan, tmp_path):
+    path, page = tmp_path / "x.gb", tmp_path / "x.html"
+    path.write_text(genbank("r.1", letters(900), ["join(100..159,300..359,500..559)", "700..760"]))
+    scan(path, "--threshold", "0.3", "--out", tmp_path / "x.tsv", "--html", page)
+    text = (tmp_path / "x.tsv").read_text()
+    assert facts(text)["genes known"].startswith("2, GenBank")
+    assert facts(text)["calls"].endswith(f"{len(table(text)) / 2:.3g} per gene")
+    assert "2 genes: GenBank x.gb" in page.read_text()
+
+
 def test_genes_of_a_genbank_input_are_its_own(scan, tmp_path):
     path = tmp_path / "x.gb"
     path.write_text(genbank("r.1", letters(900), ["200..499", "join(801..900,1..80)"]))

@@ -3,7 +3,7 @@ from .check import (
     count_starts as count_starts,
 )
 from .features import gene_features as gene_features
-from .genes import Annotation as Annotation, Gene as Gene
+from .genes import Annotation as Annotation, Gene as Gene, count_genes as count_genes
 from .index import GeneIndex as GeneIndex
 from .predict import (
     GenePredictor as GenePredictor,

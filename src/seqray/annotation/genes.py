@@ -87,10 +87,19 @@ class Annotation:
 
     @property
     def count(self) -> int:
-        """Number of genes, each piece of a gene in several counted."""
-        return sum(map(len, self.genes.values()))
+        """Number of genes; one in several pieces counts once."""
+        return sum(map(count_genes, self.genes.values()))
+
+
+def count_genes(genes: Iterable[Gene]) -> int:
+    """Count the genes of a contig: pieces of one gene share its locus, or its name if it has no locus."""
+    return len({gene.locus or (_place(gene) if gene.complete else gene.name) for gene in genes})
+
+
+def _place(gene: Gene) -> tuple[int, int, str]:
+    return gene.start, gene.end, gene.strand
 
 
 def sort_genes(genes: Iterable[Gene]) -> tuple[Gene, ...]:
     """Sort by position; genes of the same interval keep their order."""
-    return tuple(sorted(genes, key=lambda gene: (gene.start, gene.end, gene.strand)))
+    return tuple(sorted(genes, key=_place))

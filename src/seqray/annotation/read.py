@@ -69,7 +69,7 @@ def _genes(family: Family, around: Mapping[str, int], coding: bool) -> Iterator[
         cut = feature.partial_start or feature.offset > 0
         yield Gene(
             *piece[:3],
-            name=name or locus or f"{feature.kind}_{piece.start + 1}",
+            name=name or locus or f"{feature.kind}_{pieces[0].start + 1}",
             locus=locus,
             product=_first(family, "product"),
             partial_start=piece.partial_start or (number == 1 and cut),

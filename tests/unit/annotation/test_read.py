@@ -128,7 +128,7 @@ def rows(*lines: str) -> str:
 def test_the_same_genes_from_both_formats(tmp_path, text):
     annotation = read(tmp_path, text)
     assert annotation.of("chr1.1") == EXPECTED
-    assert annotation.count == len(EXPECTED)
+    assert annotation.count == len(EXPECTED) - 2  # L05 and L07 are in two pieces
     assert annotation.lengths == {"chr1.1": 1200}
     assert set(annotation.circular) == {"chr1.1"}
     assert annotation.of("other") == ()
@@ -296,6 +296,23 @@ def test_genbank_genes_without_a_locus_tag(tmp_path):
         Gene(50, 80, "+", "CDS_51"),
         Gene(92, 120, "-", "b", pseudo=True),
     )
+
+
+def test_a_gene_in_pieces_counts_once_with_and_without_a_locus_tag(tmp_path):
+    exons = "join(11..40,201..230,401..430)"
+    features = (
+        f"     CDS             {exons}\n"
+        f'     CDS             complement({exons})\n                     /gene="a"\n'
+        f'     CDS             {exons}\n                     /locus_tag="L1"\n'
+        '     tRNA            501..530\n                     /gene="t"\n'
+        '     tRNA            551..580\n                     /gene="t"\n'
+    )
+    annotation = read(tmp_path, genbank(features))
+    assert len(annotation.of("chr1.1")) == 11
+    assert annotation.count == 5
+    assert [gene.name for gene in annotation.of("chr1.1") if gene.strand == "+"][::2] == [
+        "CDS_11", "CDS_11", "CDS_11", "t"
+    ]  # fmt: skip
 
 
 def test_an_empty_part_is_left_out(tmp_path):

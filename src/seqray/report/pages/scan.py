@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from markupsafe import Markup
 
-from seqray.annotation import Gene
+from seqray.annotation import Gene, count_genes
 from seqray.core import Floats, Intervals
 from seqray.core.results import Call
 from seqray.report.html import MISSING, count, document, fixed, number, resource, templates
@@ -180,7 +180,7 @@ def _figures(report: ScanReport) -> dict[str, Markup]:
     words = templates("scan.html")
     letters = sum(contig.length for contig in report.contigs)
     unknown = sum(contig.length for contig in report.contigs if contig.name not in report.genes)
-    genes, parts = sum(map(len, report.genes.values())), _parts(report)
+    genes, parts = sum(map(count_genes, report.genes.values())), _parts(report)
     calls, sequences = len(report.calls), count(len(report.contigs), "sequence")
     searched = letters if report.searched is None else report.searched
     per_kb = fixed(calls / (searched / 1000), 2) if searched else MISSING
@@ -224,9 +224,11 @@ def _genes_within(report: ScanReport) -> int:
     found = 0
     for contig in report.contigs:
         parts = Intervals.merge(contig.parts or ())
+        inside = list[Gene]()
         for gene in report.genes.get(contig.name, ()):
             before = parts.count_covered(np.array(_halves(gene, contig.length)))
-            found += bool((before[:, 1] > before[:, 0]).any())
+            inside += [gene] if (before[:, 1] > before[:, 0]).any() else []
+        found += count_genes(inside)
     return found
 
 
