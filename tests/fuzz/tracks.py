@@ -5,9 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from fuzz.target import Target
-from seqray.annotation import read_genes
+from seqray.annotation import Annotation, read_genes
 from seqray.core import InputError
-from seqray.io.tracks import read_bed, read_features, read_gff3_calls, read_sites, select_features
+from seqray.io.tracks import (
+    read_bed,
+    read_circular,
+    read_features,
+    read_gff3_calls,
+    read_sites,
+    select_features,
+)
 
 GFF3 = b"""##gff-version 3
 ##sequence-region one 1 300
@@ -44,7 +51,7 @@ SITES = b"contig\tposition\tstrand\tsite\tweight\none\t5\t+\tsigma70\t0.5\none\t
 
 def read_all(path: Path) -> None:
     """In every way in which an annotation is read."""
-    for reader in (read_bed, read_sites, read_gff3_calls, read_genes):
+    for reader in (read_bed, read_sites, read_gff3_calls, read_circular, read_genes, _genes_of_circles):
         try:
             reader(path)
         except InputError:
@@ -52,6 +59,10 @@ def read_all(path: Path) -> None:
     for feature in select_features(read_features(path), ["CDS", "promoter", "TSS"], path):
         if not 0 <= feature.start < feature.end:
             raise RuntimeError("a feature without letters")
+
+
+def _genes_of_circles(path: Path) -> Annotation:
+    return read_genes(path, {"one": 300, "two": 310})
 
 
 WORDS = (
