@@ -75,8 +75,10 @@ class LearnedSample:
             facts: Mapping[str, Any] | None = card.domain.get("learned")
             if facts is None:
                 return None
-            packed = base64.b64decode(facts["hashes"], validate=True)
-            return cls(np.frombuffer(packed, dtype="<u4"), int(facts["limit"]))
+            hashes = np.frombuffer(base64.b64decode(facts["hashes"], validate=True), dtype="<u4")
+            if hashes.max(initial=0) >= facts["limit"]:
+                raise ValueError("a hash above the limit")
+            return cls(hashes, int(facts["limit"]))
 
 
 def _hash(key: str) -> int:

@@ -40,7 +40,17 @@ def test_a_card_without_a_sample_tells_nothing(tiny_model):
     assert LearnedSample.of(tiny_model.card) is None
 
 
-@pytest.mark.parametrize("facts", [[], {}, {"limit": 3, "hashes": "?"}, {"limit": 3, "hashes": "AAA="}])
+@pytest.mark.parametrize(
+    "facts",
+    [
+        [],
+        {},
+        {"limit": 3, "hashes": "?"},
+        {"limit": 3, "hashes": "AAA="},
+        {"limit": 3, "hashes": "AwAAAA=="},
+        {"limit": "3", "hashes": ""},
+    ],
+)
 def test_a_damaged_sample_is_refused(tiny_model, facts):
     with pytest.raises(ModelFileError, match="'domain' can't be read"):
         on_card(tiny_model, facts)
