@@ -140,6 +140,20 @@ def test_calls_per_gene_count_a_gene_in_pieces_once(scan, tmp_path):
     assert "2 genes: GenBank x.gb" in page.read_text()
 
 
+def test_one_call_is_no_plural(scan, genome, tmp_path):
+    words = ("--genes", "none", "--out", tmp_path / "x.tsv")
+    assert " 1 call (" in scan(genome, *words, "--per-kb", "0.27")[1]  # of 3.74 kb
+    assert " 4 calls (" in scan(genome, *words, "--per-kb", "1.07")[1]
+
+
+def test_genbank_with_genes_and_without_letters_is_said_to_have_none(scan, tmp_path):
+    path = tmp_path / "x.gb"
+    text = genbank("r.1", letters(900), ["200..499"])
+    path.write_text(text[: text.index("ORIGIN")] + "CONTIG      join(U1.1:1..900)\n//\n")
+    _, err = scan(path, status=2)
+    assert "all 1 records were skipped, such as 'r.1': no sequence in the file" in err
+
+
 def test_genes_of_a_genbank_input_are_its_own(scan, tmp_path):
     path = tmp_path / "x.gb"
     path.write_text(genbank("r.1", letters(900), ["200..499", "join(801..900,1..80)"]))

@@ -38,13 +38,16 @@ def check_genes(annotation: Annotation, contigs: Iterable[tuple[str, Codes]]) ->
 
 
 def check_names(annotation: Annotation, contigs: Collection[str]) -> None:
-    """Raise `InputError` if there are no genes, or none on a sequence of these names."""
+    """Raise `InputError` if there are no genes, or none on a sequence of these names.
+
+    No sequences at all are another error, which reading them again explains.
+    """
     annotated = [contig for contig, genes in annotation.genes.items() if genes]
     if not annotated:
         raise InputError(
             "contains no genes", where=annotation.source, remedy="give another file, or no genes"
         )
-    if not set(annotated) & set(contigs):
+    if contigs and not set(annotated) & set(contigs):
         same = {_versionless(name) for name in annotated} & {_versionless(name) for name in contigs}
         raise InputError(
             f"has genes of {_some(annotated)}, but the sequences are {_some(contigs)}",

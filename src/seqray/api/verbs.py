@@ -230,7 +230,7 @@ def explain(
         GFF3 that ``seqray scan`` wrote; and the genes, as in `scan`.
     circular
         For a locator: whether all sequences are circular, or the names of those that are, beside those that
-        GenBank marks so. None takes what ``calls`` say: a frame of `scan` in its ``attrs``, GFF3 in lines
+        their file marks so. None takes what ``calls`` say: a frame of `scan` in its ``attrs``, GFF3 in lines
         with ``Is_circular``.
     **options
         Of `ExplainOptions`: ``target``, ``shuffles``, ``members``, ``seed``, ``effects``; for a model of

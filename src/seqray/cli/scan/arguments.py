@@ -93,7 +93,8 @@ class WindowOptions(Options, heading="sequences"):
     bed: str | None = option("--bed FILE", "only sites within the parts in a BED file")
     circular: bool = option("--circular", "every sequence is circular")
     circular_ids: tuple[str, ...] = option(
-        "--circular-id NAME", "this sequence is circular, as are those that GenBank marks so; may be repeated"
+        "--circular-id NAME",
+        "this sequence is circular, as are those marked in the input; may be repeated",
     )
     max_ambiguous: Probability = option(
         "--max-ambiguous SHARE",

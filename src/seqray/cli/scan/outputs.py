@@ -372,7 +372,8 @@ def summary(result: ScanResult, skipped: int) -> str:
     if skipped:
         parts.append(f"{skipped} skipped")
     parts.append(_searched(result))
-    parts.append(f"{len(result.calls)} calls ({_frequency(result)})")
+    calls = len(result.calls)
+    parts.append(f"{calls} {'call' if calls == 1 else 'calls'} ({_frequency(result)})")
     if result.false_calls is not None and not result.from_positions:
         rate = result.false_calls
         parts.append(f"expected false calls {rate.per_mb:.4g} per Mb ({rate.low:.4g} to {rate.high:.4g})")

@@ -9,6 +9,7 @@ at once, so wrapped and single-line sequences cost the same.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 
 from seqray.core import InputError
@@ -17,6 +18,8 @@ from seqray.io.sequences.records import RawRecord
 from seqray.io.sequences.sniff import BYTE_ORDER_MARK, FASTA, GENBANK, PREAMBLE, detect_format
 
 _WHITE_SPACE = b" \t\n\v\f"
+# As files for submission to NCBI write it, and assemblers such as Unicycler.
+_CIRCULAR = re.compile(r"(?<![^\s\[])(?:topology=circular|circular=(?:true|yes|y))(?![^\s\]])", re.IGNORECASE)
 
 
 def split_fasta(handle: io.BufferedReader, where: str) -> Iterator[RawRecord]:
@@ -99,4 +102,5 @@ def _record(pieces: list[bytes], number: int, where: str) -> RawRecord:
     if not words:
         raise InputError(f"record {number} has no id", where=where, remedy="write a name after '>'")
     identifier, *rest = (word.decode("utf-8", "replace") for word in words)
-    return RawRecord(identifier, letters, rest[0].strip() if rest else "")
+    description = rest[0].strip() if rest else ""
+    return RawRecord(identifier, letters, description, bool(_CIRCULAR.search(description)))

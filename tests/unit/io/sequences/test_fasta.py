@@ -46,6 +46,25 @@ def test_header_gives_id_and_description(make):
     assert (record.circular, record.soft_masked) == (False, ())
 
 
+@pytest.mark.parametrize(
+    ("header", "circular"),
+    [
+        ("p [organism=E. coli] [topology=circular]", True),
+        ("2 length=4361 depth=1.91x circular=true", True),
+        ("p Topology=Circular", True),
+        ("p circular=yes", True),
+        ("p [topology=linear]", False),
+        ("p circular=false", False),
+        ("p circular plasmid", False),
+        ("p not-circular=true", False),
+        ("topology=circular", False),  # the name
+    ],
+)
+def test_a_header_may_state_that_a_sequence_is_circular(make, header, circular):
+    [record] = read_fasta(make(f">{header}\nACGT\n".encode()), DNA)
+    assert record.circular == circular
+
+
 def test_comments_blank_lines_and_byte_order_mark_before_the_first_header(make):
     assert pairs(make(b"\xef\xbb\xbf\n; old style\r\n# new style\n  \n>a\nACGT\n")) == [("a", "ACGT")]
 
