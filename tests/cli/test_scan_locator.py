@@ -441,6 +441,18 @@ def test_genbank_out_of_fasta(scan, genome, annotation, tmp_path):
     )
 
 
+def test_a_circle_by_its_fasta_header_is_scanned_and_written_as_one(scan, tmp_path):
+    """Also where nothing is called; the same as with the option."""
+    plain, marked, out = tmp_path / "a.fa", tmp_path / "b.fa", tmp_path / "x.gb"
+    plain.write_text(f">one\n{letters(900)}\n")
+    marked.write_text(f">one [topology=circular]\n{letters(900)}\n")
+    words = ("--genes", "none", "--threshold", "0.3")
+    linear, circular = table(scan(plain, *words)[0]), table(scan(plain, *words, "--circular")[0])
+    assert table(scan(marked, *words)[0]) == circular != linear
+    scan(marked, "--genes", "none", "--threshold", "1", "--out", out)
+    assert SeqIO.read(out, "genbank").annotations["topology"] == "circular"
+
+
 def test_genbank_out_of_a_pipe_of_genbank(scan, tmp_path, monkeypatch):
     text = genbank("r.1", letters(900), ["200..499", "join(801..900,1..80)"])
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))

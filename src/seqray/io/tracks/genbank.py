@@ -99,7 +99,8 @@ def _records(source: str | Path, duplicates: Duplicates) -> Iterator[tuple[str, 
     for record in read_fasta(source, DNA, duplicates=duplicates, on_skip=lambda _: None):
         room = _LOCUS_WIDTH - 1 - len(str(len(record)))
         new = SeqRecord(Seq(record.sequence), record.id, record.id[:room], record.description)
-        new.annotations.update(molecule_type="DNA", topology="linear")
+        topology = "circular" if record.circular else "linear"
+        new.annotations.update(molecule_type="DNA", topology=topology)
         yield record.id, new
 
 
