@@ -50,7 +50,7 @@ def test_a_genome_becomes_a_locator(files, capsys):
     assert card.classes == ("promoter",)
     assert {row["species"] for row in card.locator["expected"]} == {"g"}
     assert {row["genes"] for row in card.locator["expected"]} == {True, False}
-    assert lines[0].startswith("trained on 0.04 Mb of 1 species with ")
+    assert lines[0].startswith("read 0.04 Mb (all strands together) of 1 species, and learned from ")
     assert lines[1].startswith("development regions, mean over species: auprc ")
     assert lines[2] == f"wrote {files / 'm.safetensors'}"
 

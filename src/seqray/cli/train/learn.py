@@ -105,7 +105,10 @@ def choose(request: TrainRequest) -> tuple[Sequence[Example], RunConfig, Sequenc
         For genomes, and for alignments without a model to take the settings of.
     """
     if words := given(request.genomes):
-        raise ConfigError(f"{words[0]} needs settings of a locator", remedy="give --config YAML")
+        raise ConfigError(
+            f"{words[0]} needs settings of a locator",
+            remedy="give --config YAML, such as configs/genome.yaml",
+        )
     if request.like is None and (words := given(request.labels)):
         raise ConfigError(
             f"{words[0]} needs settings for alignments", remedy="give --like rna-family-type or --config YAML"

@@ -38,8 +38,9 @@ def genome_summary(result: TrainResult, out: str) -> list[str]:
     epochs = ", ".join(str(epoch) for epoch in facts["best_epochs"])
     figures = " ".join(f"{name} {value:.3f}" for name, value in result.validation.items())
     return [
-        f"trained on {letters / 1e6:.2f} Mb of {len(facts['species'])} species with {sites} sites; "
-        f"members: {card.members}; parameters of each: {facts['parameters']}; best epochs: {epochs}",
+        f"read {letters / 1e6:.2f} Mb (all strands together) of {len(facts['species'])} species, and learned "
+        f"from {sites} sites; members: {card.members}; parameters of each: {facts['parameters']}; "
+        f"best epochs: {epochs}",
         f"development regions, mean over species: {figures} (threshold {card.threshold:.3f})",
         f"wrote {out}",
     ]
