@@ -321,8 +321,16 @@ def test_an_empty_part_is_left_out(tmp_path):
 
 
 def test_parts_on_other_records_are_left_out(tmp_path):
-    features = "     CDS             join(J00194.1:100..202,11..40)\n     CDS             J00194.1:1..30\n"
-    assert [(g.start, g.end) for g in read(tmp_path, genbank(features)).of("chr1.1")] == [(10, 40)]
+    """What begins or ends there is partial; 103 letters there leave two of a codon here."""
+    features = (
+        "     CDS             join(J00194.1:100..202,11..40)\n     CDS             J00194.1:1..30\n"
+        "     CDS             complement(join(J00194.1:100..201,51..80))\n"
+    )
+    found = read(tmp_path, genbank(features)).of("chr1.1")
+    assert [(g.start, g.end, g.partial_start, g.partial_end) for g in found] == [
+        (12, 40, True, False),
+        (50, 80, False, True),
+    ]
 
 
 def test_a_file_without_genes_has_none(tmp_path):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 from urllib.parse import unquote
@@ -160,20 +160,28 @@ def _from_genbank(feature: SeqFeature, contig: str, name: str, around: int | Non
     if feature.location is None:
         raise InputError(f"the location of a {feature.type} can't be read", where=where)
     # Parts on other records, without letters or with unknown ends are left out.
-    pairs = [(one, part) for one in feature.location.parts if one.ref is None and (part := _part(one))]
+    parts = feature.location.parts
+    pairs = [(one, part) for one in parts if one.ref is None and (part := _part(one))]
     turn = _turn_at_origin([part for _, part in pairs], around)
     pairs = pairs[turn:] + pairs[:turn]
     offset = attributes.get("codon_start", "1")
+    read = sum(map(len, takewhile(_is_elsewhere, parts)))  # letters on other records, before the first here
     return AnnotatedFeature(
         contig,
         feature.type,
         tuple(part for _, part in pairs),
         attributes,
         where,
-        partial_start=any(_is_open(one)[part.strand == "-"] for one, part in pairs[:1]),
-        partial_end=any(_is_open(one)[part.strand != "-"] for one, part in pairs[-1:]),
-        offset=int(offset) - 1 if offset in ("1", "2", "3") else 0,
+        partial_start=_is_elsewhere(parts[0])
+        or any(_is_open(one)[part.strand == "-"] for one, part in pairs[:1]),
+        partial_end=_is_elsewhere(parts[-1])
+        or any(_is_open(one)[part.strand != "-"] for one, part in pairs[-1:]),
+        offset=((int(offset) - 1 if offset in ("1", "2", "3") else 0) - read) % 3,
     )
+
+
+def _is_elsewhere(location: SimpleLocation) -> bool:
+    return location.ref is not None
 
 
 def _part(location: SimpleLocation) -> Part | None:
