@@ -165,7 +165,8 @@ def _from_genbank(feature: SeqFeature, contig: str, name: str, around: int | Non
     turn = _turn_at_origin([part for _, part in pairs], around)
     pairs = pairs[turn:] + pairs[:turn]
     offset = attributes.get("codon_start", "1")
-    read = sum(map(len, takewhile(_is_elsewhere, parts)))  # letters on other records, before the first here
+    before = filter(None, map(_part, takewhile(_is_elsewhere, parts)))  # on other records
+    read = sum(part.end - part.start for part in before)
     return AnnotatedFeature(
         contig,
         feature.type,
