@@ -151,7 +151,7 @@ def test_genbank_with_genes_and_without_letters_is_said_to_have_none(scan, tmp_p
     text = genbank("r.1", letters(900), ["200..499"])
     path.write_text(text[: text.index("ORIGIN")] + "CONTIG      join(U1.1:1..900)\n//\n")
     _, err = scan(path, status=2)
-    assert "all 1 records were skipped, such as 'r.1': no sequence in the file" in err
+    assert "the only record was skipped, 'r.1': no sequence in the file" in err
 
 
 def test_genes_of_a_genbank_input_are_its_own(scan, tmp_path):
@@ -451,6 +451,16 @@ def test_a_circle_by_its_fasta_header_is_scanned_and_written_as_one(scan, tmp_pa
     assert table(scan(marked, *words)[0]) == circular != linear
     scan(marked, "--genes", "none", "--threshold", "1", "--out", out)
     assert SeqIO.read(out, "genbank").annotations["topology"] == "circular"
+
+
+def test_short_contigs_are_cautioned_about_unless_they_are_circles(scan, tmp_path):
+    path = tmp_path / "x.fa"
+    path.write_text(f">a [topology=circular]\n{letters(900)}\n>b\n{letters(2500, 1)}\n")
+    assert "letters on average" not in scan(path, "--genes", "none")[1]
+    path.write_text(f">a\n{letters(900)}\n>b\n{letters(2500, 1)}\n")
+    assert (
+        "the linear contigs have 1700 letters on average: genes are cut" in scan(path, "--genes", "none")[1]
+    )
 
 
 def test_genbank_out_of_a_pipe_of_genbank(scan, tmp_path, monkeypatch):

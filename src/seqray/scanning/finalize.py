@@ -81,6 +81,7 @@ def finalize_scan(
     positions = counts.positions // len(options.strands)
     contigs = list(contigs)
     parts = {contig.name: contig.parts for contig in contigs if contig.parts is not None}
+    linear = [contig.length for contig in contigs if not contig.circular]
     unknown = [contig.length for contig in contigs if genes is None or contig.name not in genes.genes]
     applied: float | None = threshold
     if options.fdr is not None:
@@ -101,6 +102,7 @@ def finalize_scan(
         from_positions=rule.is_position,
         contigs_without_genes=len(unknown),
         letters_without_genes=sum(unknown),
+        mean_linear_length=sum(linear) / len(linear) if linear else None,
     )
 
 

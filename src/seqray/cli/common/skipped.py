@@ -72,8 +72,9 @@ class SkipLog:
         if self.count and not used:
             from seqray.io import display_name
 
+            many = f"all {self.count} records were skipped, such as"
             raise NoRecordsError(
-                f"all {self.count} records were skipped, such as {self._first}",
+                f"{many if self.count > 1 else 'the only record was skipped,'} {self._first}",
                 where=display_name(source),
                 remedy="--allow-empty gives an empty output instead",
             )

@@ -63,11 +63,11 @@ def missed_without_genes(expected: ExpectedPrecision, species: str | None) -> st
 
 def locator_cautions(result: ScanResult) -> Iterator[str]:
     """Yield reasons to expect less, or something else, than the card of a locator says."""
-    mean = result.letters / result.contigs if result.contigs else SHORT_CONTIGS
-    if mean < SHORT_CONTIGS:
+    mean = result.mean_linear_length
+    if mean is not None and mean < SHORT_CONTIGS:
         yield (
-            f"the contigs have {mean:.0f} letters on average: genes are cut and sites at ends are missed, so "
-            "expect less than in whole genomes"
+            f"the linear contigs have {mean:.0f} letters on average: genes are cut and sites at ends are "
+            "missed, so expect less than in whole genomes"
         )
     if result.genes and result.letters_without_genes >= SHORT_CONTIGS:
         yield (
