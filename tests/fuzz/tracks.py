@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fuzz.target import Target
-from seqray.annotation import Annotation, read_genes
+from seqray.annotation import read_genes
 from seqray.core import InputError
 from seqray.io.tracks import (
     read_bed,
@@ -61,7 +61,7 @@ def read_all(path: Path) -> None:
             raise RuntimeError("a feature without letters")
 
 
-def _genes_of_circles(path: Path) -> Annotation:
+def _genes_of_circles(path: Path) -> object:
     return read_genes(path, {"one": 300, "two": 310})
 
 
