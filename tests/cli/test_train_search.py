@@ -6,6 +6,7 @@ import csv
 import random
 import signal
 import subprocess
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from seqray.core import InputError, load_run_config
 from seqray.core.interrupt import terminate
 from seqray.modelfile import load_model_file
 from seqray.modelfile.header import read_card
+from seqray.training import automatic
 from seqray.training.module import Classifier
 
 SMALL = ("model.d_model=16", "model.heads=2", "model.layers=1", "model.stem.stride=4", "model.words=0")
@@ -98,6 +100,17 @@ def test_all_outputs_of_a_search_appear_together_or_none(folder, capsys, monkeyp
     assert search("--save-config", "best.yaml", budget="6steps", epochs=1) == 2
     assert "best.yaml: no space is left" in capsys.readouterr().err
     assert {path.name for path in folder.iterdir()} - before == {"m.safetensors.training"}
+
+
+@pytest.mark.parametrize(("words", "networks"), [([], 3), (["--members", "2"], 2)])
+def test_a_search_keeps_time_for_three_networks_or_as_many_as_asked_for(
+    folder, capsys, monkeypatch, words, networks
+):
+    monkeypatch.setattr(automatic, "_FEW", replace(automatic._FEW, members=1))  # as with many examples
+    asked = [word for word in command(budget="6steps", epochs=1) if word not in ("--members", "1")]
+    asked.insert(asked.index("--threads") + 1, "1")
+    assert main([*asked, *words]) == 0
+    assert f"networks: {networks};" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

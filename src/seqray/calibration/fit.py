@@ -88,6 +88,30 @@ def fit_platt(log_odds: ArrayLike, positive: ArrayLike) -> tuple[float, float]:
     return float(1 / best.x[0]), float(best.x[1])
 
 
+def choose_method(raw: np.ndarray, labels: np.ndarray, positive: int) -> CalibrationMethod:
+    """``platt`` where a shift beside the temperature lowers the Bayesian information criterion.
+
+    Twice the gain in log-likelihood has to exceed ln N. More than two classes always get ``temperature``.
+
+    Parameters
+    ----------
+    raw, labels
+        (N, K) log-probabilities and (N,) class indices, of held-out data.
+    positive
+        Column of the positive class.
+
+    Source: Schwarz 1978, Estimating the dimension of a model, Annals of Statistics 6, 461.
+    """
+    if raw.shape[1] != 2:
+        return "temperature"
+    without, shifted = (
+        log_loss(Calibration.fit(raw, labels, positive, method).probabilities(raw), labels)
+        for method in ("temperature", "platt")
+    )
+    count = len(labels)
+    return "platt" if 2 * count * (without - shifted) > np.log(count) else "temperature"
+
+
 def choose_threshold(probabilities: ArrayLike) -> float:
     """Find the threshold with the highest Matthews correlation to expect, if the probabilities are right.
 
@@ -160,7 +184,7 @@ class Calibration:
         positive
             Column of the positive class.
         method
-            ``temperature``, ``platt`` or ``isotonic``.
+            ``temperature``, ``platt``, ``isotonic``, or ``auto`` for that of `choose_method`.
 
         Notes
         -----
@@ -168,6 +192,8 @@ class Calibration:
         class against the rest would need as many examples of each, and changes which class is the most
         probable; InputError if the examples can't be calibrated on.
         """
+        if method == "auto":
+            method = choose_method(raw, labels, positive)
         if method == "temperature":
             return cls(positive, fit_temperature(raw, labels))
         if raw.shape[1] != 2:
@@ -187,10 +213,17 @@ class Calibration:
         p = softmax(raw / self.temperature, axis=1)
         return p if self.isotonic is None else self.isotonic.probabilities(p, self.positive)
 
+    @property
+    def method(self) -> CalibrationMethod:
+        """By which it was fitted."""
+        if self.isotonic is None:
+            return "temperature"
+        return "platt" if len(self.isotonic.after) == 1 else "isotonic"
+
     def at_bounds(self) -> list[str]:
         """Names of temperature and shift if they are at an end of their range: limited, not fitted."""
         cut = {"temperature": np.isclose(self.temperature, TEMPERATURES, rtol=1e-3).any()}
-        if self.isotonic is not None and len(self.isotonic.after) == 1:
+        if self.isotonic is not None and self.method == "platt":
             cut["shift"] = np.isclose(self.isotonic.after[0], SHIFTS, rtol=1e-3).any()
         return [name for name, limited in cut.items() if limited]
 
@@ -285,7 +318,7 @@ def calibrated_card(
     groups
         (N,) examples of one group are related.
     method
-        ``temperature``, ``platt`` or ``isotonic``.
+        As `Calibration.fit` takes it.
     before
         Earlier calibration of the model; none by default.
 
@@ -294,10 +327,10 @@ def calibrated_card(
     card
         With temperature, isotonic map, threshold, prevalence, ECE and conformal ranks.
     facts
-        ``method``, number of ``examples`` and ``groups``, ECE and log loss before and after, log loss of the
-        classes' shares, and what is ``at_bounds``. The later figures are cross-fitted over groups
-        (``figures``), and so is the card's ECE; with too few groups they are those of the examples fitted
-        to.
+        ``method`` that was taken, number of ``examples`` and ``groups``, ECE and log loss before and after,
+        log loss of the classes' shares, and what is ``at_bounds``. The later figures are cross-fitted over
+        groups (``figures``), and so is the card's ECE; with too few groups they are those of the examples
+        fitted to.
     """
     positive = card.positive_index
     found = Calibration.fit(raw, labels, positive, method)
@@ -308,7 +341,7 @@ def calibrated_card(
     ece = calibration_error(judged, labels, positive)
     isotonic = found.isotonic.to_mapping() if found.isotonic else {}
     facts = {
-        "method": method,
+        "method": found.method if method == "auto" else method,
         "examples": len(labels),
         "groups": len(np.unique(groups)),
         "figures": "of the examples fitted to" if fair is None else f"cross-fitted, {FOLDS} folds of groups",

@@ -45,7 +45,8 @@ class CalibrateRequest(Request):
     method: CalibrationMethod = option(
         "--method",
         "temperature divides the logits by one number; for two classes, platt also shifts them, and isotonic "
-        "maps them by a rising function, which requires several hundred examples",
+        "maps them by a rising function, which requires several hundred examples; auto is platt where the "
+        "data show that a shift is needed, else temperature",
         "temperature",
     )
     unknown_labels: UnknownLabels = UNKNOWN_LABELS

@@ -37,7 +37,7 @@ FROM_DATA = ("model.classes", "data.positive", "data.window")
 """Settings that labeled data state, too."""
 MAX_TEXT = 1_000_000  # bytes of settings, or of figures for a card
 
-CalibrationMethod = Literal["temperature", "platt", "isotonic"]
+CalibrationMethod = Literal["temperature", "platt", "isotonic", "auto"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,6 +263,7 @@ class CalibrationConfig:
     method
         ``temperature`` divides the logits by one number. For two classes ``platt`` also shifts them by one,
         and ``isotonic`` maps them by an increasing function, given some hundred held-out examples or more.
+        ``auto`` is ``platt`` where the held-out examples show that a shift is needed, else ``temperature``.
     """
 
     method: CalibrationMethod = "temperature"
@@ -311,9 +312,9 @@ class RunConfig:
         require(1 <= self.members <= 5, "members", "lies between 1 and 5")
         require(0 <= self.seed < 2**31, "seed", "lies between 0 and 2^31 - 1")
         require(
-            self.calibration.method == "temperature" or self.model.classes == 2,
+            self.calibration.method in ("temperature", "auto") or self.model.classes == 2,
             "calibration.method",
-            f"is temperature for more than two classes ('model.classes' is {self.model.classes})",
+            f"is temperature or auto for more than two classes ('model.classes' is {self.model.classes})",
         )
         require(
             self.augment.mask == 0 or self.model.kind != "backbone",

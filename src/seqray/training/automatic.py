@@ -122,8 +122,7 @@ def choose_settings(facts: DataFacts) -> RunConfig:
             ema=scale.average,
         ),
         stopping=StoppingConfig(monitor="auprc", patience=2 * epochs // 5),
-        # The adjustment shifts the scores of two classes, which a temperature alone can't undo.
-        calibration=CalibrationConfig(method="platt" if rare and model.classes == 2 else "temperature"),
+        calibration=CalibrationConfig(method="auto"),
         trainer={"max_epochs": epochs},
         members=scale.members,
     )

@@ -13,6 +13,7 @@ from seqray.calibration.fit import (
     Calibration,
     calibrated_card,
     calibration_error,
+    choose_method,
     choose_threshold,
     cross_fitted,
     fit_platt,
@@ -154,6 +155,27 @@ def test_platt_is_an_unpenalised_logistic_regression():
     assert shift == pytest.approx(expected.intercept_[0], rel=1e-4)
     found = Calibration.fit(raw, labels, 1, "platt").probabilities(raw)
     np.testing.assert_allclose(found, expected.predict_proba(x[:, None]), atol=1e-5)
+
+
+@pytest.mark.parametrize(("shift", "count", "method"), [(0.0, 4000, "temperature"), (0.5, 4000, "platt")])
+def test_a_shift_is_taken_where_it_lowers_the_information_criterion(shift, count, method):
+    """Against the criterion of two logistic regressions by scikit-learn, without and with an intercept."""
+    rng = np.random.default_rng(3)
+    true = rng.normal(0, 2, count)
+    labels = (rng.random(count) < expit(true)).astype(int)
+    raw = log_softmax(np.stack((np.zeros(count), 1.5 * (true - shift)), axis=1), axis=1)
+    x, criteria = (raw[:, 1] - raw[:, 0])[:, None], []
+    for intercept in (False, True):
+        fitted = LogisticRegression(C=np.inf, tol=1e-10, fit_intercept=intercept).fit(x, labels)
+        likelihood = -log_loss(fitted.predict_proba(x), labels) * count
+        criteria.append((1 + intercept) * np.log(count) - 2 * likelihood)
+    assert (criteria[1] < criteria[0]) == (method == "platt")
+    assert choose_method(raw, labels, 1) == Calibration.fit(raw, labels, 1, "auto").method == method
+
+
+def test_three_classes_have_a_temperature_alone():
+    raw = log_softmax(np.random.default_rng(0).normal(size=(300, 3)), axis=1)
+    assert choose_method(raw, np.arange(300) % 3, 1) == "temperature"
 
 
 def test_platt_moves_even_odds_and_a_temperature_cannot():

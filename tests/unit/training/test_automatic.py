@@ -124,7 +124,7 @@ RARE = {"a": 20_000, "b": 257, "c": 33}
                 "model.classes": 3,
                 "optimizer.class_weights": "none",
                 "optimizer.logit_adjustment": 0.5,
-                "calibration.method": "temperature",
+                "calibration.method": "auto",
                 "data.positive": "c",
                 # Kinds of sites differ in their k-mers, and need more epochs.
                 "model.words": 4,
@@ -137,7 +137,7 @@ RARE = {"a": 20_000, "b": 257, "c": 33}
         (facts(counts={"a": 10, "b": 1, "c": 1}), {"optimizer.logit_adjustment": 0.5}),
         (
             facts(counts={"a": 96, "b": 4}),
-            {"optimizer.logit_adjustment": 0.5, "calibration.method": "platt"},
+            {"optimizer.logit_adjustment": 0.5, "calibration.method": "auto"},
         ),
         # Contexts.
         (

@@ -41,6 +41,9 @@ from seqray.core import (
     load_named_config,
 )
 
+SEARCH_MEMBERS = 3
+"""Networks for which a search keeps time: they gain more than the last configurations that it would try."""
+
 
 @dataclass(frozen=True)
 class Training:
@@ -114,6 +117,8 @@ def choose(request: TrainRequest) -> tuple[Sequence[Example], RunConfig, Sequenc
             f"{words[0]} needs settings for alignments", remedy="give --like rna-family-type or --config YAML"
         )
     config, data, facts = choose_config(request.data.located(request.labels), request.like)
+    if request.budget and request.like is None:
+        config = replace(config, members=max(config.members, SEARCH_MEMBERS))
     config = override_settings(replace(config, name=model_name(request.out)), request)
     data = in_alphabet(data, facts.alphabet, ALPHABETS[config.model.alphabet])
     from seqray.training import alternatives_of, describe_settings
