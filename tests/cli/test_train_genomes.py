@@ -55,6 +55,18 @@ def test_a_genome_becomes_a_locator(files, capsys):
     assert lines[2] == f"wrote {files / 'm.safetensors'}"
 
 
+def test_a_locator_lends_its_settings(files, capsys):
+    given = ("--genome", files / "g.fa", "--sites", files / "s.tsv", "--genes", "none", "--threads", "1")
+    assert train(files, *map(str, given)) == 0
+    like = ["--like", files / "m.safetensors", "--out", files / "n.safetensors"]
+    assert main([*map(str, ["train", *like, *given])]) == 0
+    first, second = (load_model_file(files / f"{name}.safetensors").card for name in "mn")
+    assert (second.name, second.model, second.training) == ("n", first.model, first.training)
+    capsys.readouterr()
+    assert main([*map(str, ["train", "--like", "ecoli-promoter", "--out", files / "o.safetensors", *given])])
+    assert "--genome is for locators, but 'model.kind' is sequence" in capsys.readouterr().err
+
+
 def test_species_of_a_sheet_are_held_out(files):
     # the other row is the same genome: all of it shares k-mers, so that nothing is left to learn from
     assert train(files, "--sheet", str(files / "sheet.tsv"), "--hold-out", "Other") == 2

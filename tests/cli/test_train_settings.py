@@ -183,9 +183,9 @@ def test_the_command_line_decides_on_the_alphabet(table, capsys):
         (["--like", "antimicrobial-peptide"], "looks like nucleotides, but protein is expected"),
         (
             ["--like", "bacteria-genome"],
-            "bacteria-genome: is a locator, which learns from genomes; give --config",
+            "bacteria-genome: is a locator, which learns from genomes; give --genome and --sites",
         ),
-        (["--genome", "g.fa"], "--genome needs settings of a locator; give --config YAML"),
+        (["--genome", "g.fa"], "--genome needs settings of a locator; give --like bacteria-genome, or"),
         (["--alignment-labels", "l.tsv"], "needs settings for alignments; give --like rna-family-type or"),
         (["--backbone", "."], "--backbone is given, but 'model.kind' is sequence"),
         (["--save-config", "none/c.yaml"], "none/c.yaml: can't be written"),

@@ -63,7 +63,10 @@ class GenomeOptions(Options, heading="data: genomes with sites, for a locator ('
         "--sites FILE",
         "its sites: TSV with the columns contig, position (1-based), strand[, site, weight], BED or GFF3",
     )
-    genes: str = option("--genes FILE|predict|none", "its genes: GFF3 or GenBank", "predict")
+    genes: str | None = option(
+        "--genes FILE|predict|none",
+        "its genes: GFF3 or GenBank; by default those of a GenBank genome, else predicted ones",
+    )
     species: Printable | None = option(
         "--species NAME", "its species (default: the name of the genome's file)"
     )

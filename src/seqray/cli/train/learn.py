@@ -28,6 +28,7 @@ from seqray.cli.train.settings import (
     override_settings,
     read_examples,
     set_by_words,
+    settings_of,
 )
 from seqray.cli.train.summary import genome_summary, summary
 from seqray.core import (
@@ -75,7 +76,10 @@ def learn(request: TrainRequest) -> Training:
     """Read or choose the settings, and read the data."""
     named: frozenset[str] = frozenset()
     alternatives: Sequence[Changes] = ()
-    if request.config is None:
+    if request.config is None and request.like and given(request.genomes):
+        config = replace(settings_of(request.like), name=model_name(request.out))
+        data, config = None, override_settings(config, request)
+    elif request.config is None:
         data, config, alternatives = choose(request)
     else:
         if request.like:
@@ -110,7 +114,7 @@ def choose(request: TrainRequest) -> tuple[Sequence[Example], RunConfig, Sequenc
     if words := given(request.genomes):
         raise ConfigError(
             f"{words[0]} needs settings of a locator",
-            remedy="give --config YAML, such as configs/genome.yaml",
+            remedy="give --like bacteria-genome, or --config YAML such as configs/genome.yaml",
         )
     if request.like is None and (words := given(request.labels)):
         raise ConfigError(
@@ -184,7 +188,7 @@ def learn_genomes(request: TrainRequest, config: RunConfig) -> Training:
         rows = read_sheet(asked.sheet)
     elif asked.genome and asked.sites:
         species = asked.species or Path(asked.genome).name.partition(".")[0]
-        rows = [GenomeRow(genome=asked.genome, sites=asked.sites, genes=asked.genes, species=species)]
+        rows = [GenomeRow(genome=asked.genome, sites=asked.sites, genes=asked.genes or "", species=species)]
     else:
         raise InputError("no genome with sites is given", remedy="give --genome and --sites, or --sheet")
     data = GenomeInput(rows, asked.hold_out, asked.site_class, asked.fold)

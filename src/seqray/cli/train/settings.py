@@ -64,7 +64,7 @@ def choose_config(files: LabeledFiles, like: str | None) -> tuple[RunConfig, Seq
     config = settings_of(like)
     if config.model.kind == "locator":
         what = "is a locator, which learns from genomes"
-        raise ConfigError(what, where=like, remedy="give --config YAML, --genome and --sites")
+        raise ConfigError(what, where=like, remedy="give --genome and --sites")
     data = read_examples(files, config)
     facts = measure_data(data, ALPHABETS[config.model.alphabet])
     return fit_settings(config, facts), data, facts

@@ -13,7 +13,7 @@ import numpy as np
 
 from seqray.annotation import Annotation, Gene, check_genes, predict_all, read_genes
 from seqray.core import DNA, Bools, Codes, InputError, SequenceRecord
-from seqray.io.sequences import read_sequences
+from seqray.io.sequences import is_genbank, read_sequences
 from seqray.io.tracks import Site, read_bed, read_sites
 from seqray.training.genomes.sheet import NONE, PREDICT, GenomeRow
 
@@ -154,7 +154,7 @@ class _Names:
 def _read(row: GenomeRow, names: _Names, whole: int) -> Genome:
     records = list(read_sequences(row.genome, DNA))
     genes = _genes(row, records)
-    circular = genes.circular if genes and row.genes != PREDICT else ()
+    circular = genes.circular if genes else ()
     contigs = {
         record.id: Contig(record.id, DNA.encode(record.sequence), record.circular or record.id in circular)
         for record in records
@@ -177,11 +177,14 @@ def _read(row: GenomeRow, names: _Names, whole: int) -> Genome:
 
 
 def _genes(row: GenomeRow, records: Sequence[SequenceRecord]) -> Annotation | None:
+    circles = {record.id: len(record.sequence) for record in records if record.circular}
     if row.genes == NONE:
         return None
-    if row.genes == PREDICT:
+    if not row.genes and is_genbank(row.genome) and (own := read_genes(row.genome, circles)).count:
+        return own
+    if row.genes in ("", PREDICT):
         return predict_all(records)
-    genes = read_genes(row.genes)
+    genes = read_genes(row.genes, circles)
     check_genes(genes, ((record.id, DNA.encode(record.sequence)) for record in records))
     return genes
 

@@ -24,7 +24,8 @@ class GenomeRow:
     genome, sites
         Files of its letters (FASTA, GenBank) and of its mapped sites.
     genes
-        File of its genes, ``predict`` or ``none``.
+        File of its genes, ``predict`` or ``none``. Empty: those of a GenBank genome, and predicted ones of
+        another.
     species, group
         Names under which it can be held out; the group, such as the genus, may be empty.
     weight
@@ -40,7 +41,7 @@ class GenomeRow:
 
     genome: str
     sites: str
-    genes: str = PREDICT
+    genes: str = ""
     species: str
     group: str = ""
     weight: float = 1.0
@@ -58,7 +59,7 @@ def read_sheet(path: str | Path) -> list[GenomeRow]:
     Parameters
     ----------
     path
-        TSV with the columns ``genome``, ``genes`` (empty: predict), ``sites``, ``species``, ``weight``, and
+        TSV with the columns ``genome``, ``genes`` (may be empty), ``sites``, ``species``, ``weight``, and
         if needed ``group``, ``inside`` and ``held_out``.
     """
     folder = Path(path).parent
@@ -81,11 +82,11 @@ def _row(cells: Mapping[str, str], folder: Path, where: str) -> GenomeRow:
     for name in ("genome", "sites", "species"):
         if not cells[name]:
             raise InputError(f"has no '{name}'", where=where)
-    genes, held_out = cells["genes"] or PREDICT, cells.get("held_out", "")
+    genes, held_out = cells["genes"], cells.get("held_out", "")
     return GenomeRow(
         genome=str(folder / cells["genome"]),
         sites=str(folder / cells["sites"]),
-        genes=genes if genes in (PREDICT, NONE) else str(folder / genes),
+        genes=genes if genes in ("", PREDICT, NONE) else str(folder / genes),
         species=cells["species"],
         group=cells.get("group", ""),
         weight=_number(cells, "weight", where),

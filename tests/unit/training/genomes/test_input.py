@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from seqray.annotation import Annotation, Gene
 from seqray.core import InputError
 from seqray.training.genomes.genome import DEV, read_genomes
 from seqray.training.genomes.prepare import prepare
@@ -46,7 +47,7 @@ def test_a_sheet_names_files_beside_it(files):
     )
     assert (first.weight, first.inside, first.group) == (0.5, 0.1, "A")
     assert (second.genome, second.genes, second.weight, second.held_out) == ("/other/g.fa", "none", 1.0, "")
-    assert (third.genes, third.weight) == ("predict", 0.0)
+    assert (third.genes, third.weight) == ("", 0.0)
 
 
 @pytest.mark.parametrize(
@@ -111,6 +112,42 @@ def test_genes_of_another_assembly_of_the_same_length_are_refused(files):
     (files / "g.gff").write_text("".join(lines))
     with pytest.raises(InputError, match="the genes do not fit the sequence: 0 % of 24 begin with"):
         read(files, genes=str(files / "g.gff"))
+
+
+GENBANK = """LOCUS       c                       240 bp    DNA     circular BCT 01-JAN-2000
+VERSION     c
+FEATURES             Location/Qualifiers
+{features}ORIGIN
+{letters}//
+"""
+
+
+def genbank(features: str) -> str:
+    rows = [f"{at + 1:9} " + "acgtactgca" * 6 + "\n" for at in range(0, 240, 60)]
+    return GENBANK.format(features=features, letters="".join(rows))
+
+
+@pytest.mark.parametrize("genes", ["", "g.gff"])
+def test_a_genbank_genome_brings_its_genes_and_its_shape(files, genes):
+    """The gene crosses the origin; GFF3 does not say that the contig is a circle."""
+    gene = '     CDS             join(211..240,1..30)\n                     /locus_tag="one"\n'
+    (files / "g.gb").write_text(genbank(gene))
+    lines = [f"c\t.\tCDS\t{start}\t{end}\t.\t+\t0\tID=one\n" for start, end in ((211, 240), (1, 30))]
+    (files / "g.gff").write_text("##gff-version 3\n##sequence-region c 1 240\n" + "".join(lines))
+    (files / "s.tsv").write_text("contig\tposition\tstrand\nc\t180\t+\n")
+    [genome] = read(files, genome=str(files / "g.gb"), genes=genes and str(files / genes))
+    (contig,) = genome.contigs
+    assert contig.circular
+    assert [(gene.start, gene.end, gene.name) for gene in genome.genes_of(contig)] == [(210, 270, "one")]
+
+
+def test_a_genbank_genome_without_genes_has_predicted_ones(files, monkeypatch):
+    (files / "g.gb").write_text(genbank(""))
+    (files / "s.tsv").write_text("contig\tposition\tstrand\nc\t180\t+\n")
+    predicted = Annotation({"c": (Gene(30, 90, "-", "p"),)}, "predicted", {"c": 240})
+    monkeypatch.setattr("seqray.training.genomes.genome.predict_all", lambda records: predicted)
+    [genome] = read(files, genome=str(files / "g.gb"), genes="")
+    assert genome.genes is predicted
 
 
 def test_regions_are_read_or_chosen(files):
