@@ -180,13 +180,13 @@ def _genes(row: GenomeRow, records: Sequence[SequenceRecord]) -> Annotation | No
     circles = {record.id: len(record.sequence) for record in records if record.circular}
     if row.genes == NONE:
         return None
-    if not row.genes and is_genbank(row.genome) and (own := read_genes(row.genome, circles)).count:
-        return own
-    if row.genes in ("", PREDICT):
-        return predict_all(records)
-    genes = read_genes(row.genes, circles)
-    check_genes(genes, ((record.id, DNA.encode(record.sequence)) for record in records))
-    return genes
+    own = not row.genes and is_genbank(row.genome)
+    if own or row.genes not in ("", PREDICT):
+        genes = read_genes(row.genes or row.genome, circles)
+        if genes.count or not own:
+            check_genes(genes, ((record.id, DNA.encode(record.sequence)) for record in records))
+            return genes
+    return predict_all(records)
 
 
 def _contig(contigs: Mapping[str, Contig], name: str, where: str) -> Contig:

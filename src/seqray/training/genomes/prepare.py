@@ -49,7 +49,8 @@ def prepare(
 ) -> Prepared:
     """Divide genomes into what is learned from and what is not.
 
-    Raises `InputError` for a name to hold out that no genome has, and where no site or no region is left.
+    Raises `InputError` for a name to hold out that no genome has, where no site or no region is left, and
+    where no region has a site of the positive class.
 
     Parameters
     ----------
@@ -81,7 +82,22 @@ def prepare(
     inside = [genome for genome, out in zip(genomes, left_out, strict=True) if not out]
     places = validation_places(inside, config)
     measured = [(g, SPECIES if out else REGION) for g, out in zip(genomes, left_out, strict=True)]
+    if not any(_has_measured_site(genome, classes.index(config.data.positive)) for genome in genomes):
+        raise InputError(
+            f"no site of class {config.data.positive} lies in a development region, to measure on",
+            remedy="give more sites, or regions that have some (column 'held_out' of a --sheet)",
+        )
     return Prepared(sources, [share / sum(shares) for share in shares], places, measured, counts)
+
+
+def _has_measured_site(genome: Genome, positive: int) -> bool:
+    return any(
+        start <= position < end
+        for contig in genome.contigs
+        for start, end, name in contig.regions
+        for position, _, kind, weight in contig.sites
+        if name == DEV and kind == positive and weight > 0
+    )
 
 
 def _check_names(genomes: Sequence[Genome], hold_out: Sequence[str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -141,6 +143,14 @@ def test_a_genbank_genome_brings_its_genes_and_its_shape(files, genes):
     assert [(gene.start, gene.end, gene.name) for gene in genome.genes_of(contig)] == [(210, 270, "one")]
 
 
+def test_damaged_genes_of_a_genbank_genome_are_refused(files):
+    genes = (f"     CDS             {at}..{at + 8}\n" for at in range(2, 202, 10))  # each begins with CGT
+    (files / "g.gb").write_text(genbank("".join(genes)))
+    (files / "s.tsv").write_text("contig\tposition\tstrand\nc\t180\t+\n")
+    with pytest.raises(InputError, match="the genes do not fit the sequence: 0 % of 20 begin with"):
+        read(files, genome=str(files / "g.gb"), genes="")
+
+
 def test_a_genbank_genome_without_genes_has_predicted_ones(files, monkeypatch):
     (files / "g.gb").write_text(genbank(""))
     (files / "s.tsv").write_text("contig\tposition\tstrand\nc\t180\t+\n")
@@ -173,3 +183,10 @@ def test_nothing_to_learn_or_to_validate_on(files, make_config):
     (files / "r.bed").write_text("c\t600\t700\ttest\n")
     with pytest.raises(InputError, match="named 'dev'"):
         prepare(read(files, held_out=str(files / "r.bed")), ("promoter",), [], config)
+    (files / "r.bed").write_text("c\t600\t700\tdev\n")
+    regions = {"held_out": str(files / "r.bed")}
+    cases = {"700\t+\tpromoter\t1": True, "701\t+\tpromoter\t1": False, "650\t+\tpromoter\t0": False}
+    for other, fits in cases.items():
+        (files / "s.tsv").write_text(HEADER + f"c\t10\t+\tpromoter\t1\nc\t{other}\n")
+        with nullcontext() if fits else pytest.raises(InputError, match="no site of class promoter lies in"):
+            prepare(read(files, **regions), ("promoter",), [], config)

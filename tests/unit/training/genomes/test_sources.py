@@ -165,7 +165,7 @@ def test_genes_of_a_contig_that_is_not_named_are_not_known(make_genome, random_l
 def test_species_that_are_left_out_mask_their_loci_in_others(make_genome, make_config, random_letters):
     shared = random_letters(300, 7)
     genomes = [
-        make_genome({"a": random_letters(3000, 8) + shared}, {"a": [(500, "+", 0, 1.0)]},
+        make_genome({"a": random_letters(3000, 8) + shared}, {"a": [(500, "+", 0, 1.0), (1200, "-", 0, 1.0)]},
                     {"a": [(1000, 1500, DEV)]}, species="A"),
         make_genome({"b": shared + random_letters(3000, 9)}, species="B", group="G"),
     ]  # fmt: skip
@@ -181,7 +181,7 @@ def test_species_that_are_left_out_mask_their_loci_in_others(make_genome, make_c
 
 def test_validation_reads_the_development_region_alone(make_genome, make_config, random_letters):
     genome = make_genome(
-        {"c": random_letters(4000, 10)}, {"c": [(100, "+", 0, 1.0)]},
+        {"c": random_letters(4000, 10)}, {"c": [(100, "+", 0, 1.0), (1200, "-", 0, 1.0)]},
         {"c": [(1000, 1700, DEV), (1700, 2300, TEST)]},
     )  # fmt: skip
     config = make_config()
