@@ -64,7 +64,9 @@ def test_a_locator_lends_its_settings(files, capsys):
     assert (second.name, second.model, second.training) == ("n", first.model, first.training)
     capsys.readouterr()
     assert main([*map(str, ["train", "--like", "ecoli-promoter", "--out", files / "o.safetensors", *given])])
-    assert "--genome is for locators, but 'model.kind' is sequence" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "--genome is for locators, but 'model.kind' is sequence" in error
+    assert "settings of a locator: --like bacteria-genome" in error
 
 
 def test_species_of_a_sheet_are_held_out(files):

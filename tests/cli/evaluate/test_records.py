@@ -64,7 +64,7 @@ def test_a_part_of_the_training_data_is_noted_with_its_share(evaluate, folder, t
         assert status == 0, err
         return out
 
-    assert "note: the model was trained on 40 of these 40 records: the figures show" in printed("half.tsv")
+    assert "note: the model was trained on all 40 of these records: the figures show" in printed("half.tsv")
     assert "note: the model was trained on 15 of these 60 records" in printed("turned.tsv")
     assert "trained on" not in printed("test.tsv")
 

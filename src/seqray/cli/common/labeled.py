@@ -171,7 +171,7 @@ def drop_unknown_labels(
 
 
 def describe_learned(known: int, checked: int, count: int) -> str:
-    """How many records are training data, as ``12 of these 40 records``, or about which share.
+    """Which records are training data, as ``all 40 of these records``, or about which share of them.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def describe_learned(known: int, checked: int, count: int) -> str:
         Number of records.
     """
     if checked == count:
-        return f"{known} of these {count} records"
+        return f"all {count} of these records" if known == count else f"{known} of these {count} records"
     return (
         f"about {known / checked:.0%} of these records ({known} of the {checked} that its card can tell of)"
     )

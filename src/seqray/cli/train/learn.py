@@ -74,18 +74,19 @@ class Training:
 
 def learn(request: TrainRequest) -> Training:
     """Read or choose the settings, and read the data."""
+    if request.config and request.like:
+        raise ConfigError("both --config and --like are given", remedy="give one of them")
     named: frozenset[str] = frozenset()
     alternatives: Sequence[Changes] = ()
-    if request.config is None and request.like and given(request.genomes):
-        config = replace(settings_of(request.like), name=model_name(request.out))
-        data, config = None, override_settings(config, request)
-    elif request.config is None:
-        data, config, alternatives = choose(request)
-    else:
-        if request.like:
-            raise ConfigError("both --config and --like are given", remedy="give one of them")
+    data: Sequence[Example] | None = None
+    if request.config:
         config, named = load_named_config(request.config)
-        data, config = None, override_settings(config, request)
+        config = override_settings(config, request)
+    elif request.like and given(request.genomes):
+        config = replace(settings_of(request.like), name=model_name(request.out))
+        config = override_settings(config, request)
+    else:
+        data, config, alternatives = choose(request)
     if request.budget:
         check_search({"--teacher": request.teacher, "--init": request.init}, config)
     if config.model.kind == "locator":
@@ -93,7 +94,7 @@ def learn(request: TrainRequest) -> Training:
     if words := given(request.genomes):
         raise ConfigError(
             f"{words[0]} is for locators, but 'model.kind' is {config.model.kind}",
-            remedy="write 'kind: locator' in the section 'model', or give --train TABLE",
+            remedy="give --train TABLE, or settings of a locator: --like bacteria-genome, or --config YAML",
         )
     if data is None:
         data = read_examples(request.data.located(request.labels), config)
