@@ -300,7 +300,7 @@ def test_isotonic_is_refused_for_more_than_two_classes(calibrate, tiny_model, fo
     status, err, _ = calibrate(*words, "--method", "isotonic", model=tmp_path / "three.safetensors")
     assert status == 2
     assert "two classes, model 'three' has 3; use the method temperature" in err
-    status, _, out = calibrate(*words, model=tmp_path / "three.safetensors")
+    status, _, out = calibrate(*words, "--method", "auto", model=tmp_path / "three.safetensors")
     assert status == 0
     assert list(read_card(out).conformal) == ["a", "b", "promoter"]
 

@@ -67,7 +67,7 @@ def recalibrate(
         For a method that the model can't take.
     """
     card = model.card
-    if method != "temperature" and len(card.classes) != 2:
+    if method not in ("temperature", "auto") and len(card.classes) != 2:
         raise ConfigError(
             f"{method} calibration is for two classes, model '{card.name}' has {len(card.classes)}",
             remedy="use the method temperature",
