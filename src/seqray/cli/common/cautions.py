@@ -234,9 +234,10 @@ def _share_caution(card: Card, share: CalledShare, prior: float | None, comparab
     wrong = "makes false calls" if more else "misses many"
     if comparable and share.likely:
         low, high = share.likely
+        advised = min(max((low + high) / 2, 0.01), 0.99)  # 0 and 1 leave nothing to predict
         advice = (
             f"if {low:.0%} to {high:.0%} are, which explains the scores as long as both classes are like the "
-            f"held-out ones, give --prior {(low + high) / 2:.2f}; if not, the model {wrong} in this file"
+            f"held-out ones, give --prior {advised:.2f}; if not, the model {wrong} in this file"
         )
     else:
         advice = (

@@ -97,3 +97,5 @@ def test_a_share_of_positives_is_advised_only_if_the_scores_can_tell(tiny_model,
     assert line.startswith("50% of the records are called promoter, more than if 10% were, as in the")
     assert said in line
     assert ("give --prior 0.70;" in line) == (likely is not None and comparable)
+    none = cautions._share_caution(tiny_model.card, CalledShare(0.01, 0.5, (0.0, 0.0)), None, True)
+    assert "give --prior 0.01;" in none  # 0 is refused
