@@ -224,12 +224,15 @@ def _genes_within(report: ScanReport) -> int:
     found = 0
     for contig in report.contigs:
         parts = Intervals.merge(contig.parts or ())
-        inside = list[Gene]()
-        for gene in report.genes.get(contig.name, ()):
-            before = parts.count_covered(np.array(_halves(gene, contig.length)))
-            inside += [gene] if (before[:, 1] > before[:, 0]).any() else []
-        found += count_genes(inside)
+        genes = report.genes.get(contig.name, ())
+        found += count_genes(gene for gene in genes if _is_covered(gene, contig.length, parts))
     return found
+
+
+def _is_covered(gene: Gene, length: int, parts: Intervals) -> bool:
+    """Whether a letter of the gene lies in the parts."""
+    before = parts.count_covered(np.array(_halves(gene, length)))
+    return bool((before[:, 1] > before[:, 0]).any())
 
 
 def _threshold(report: ScanReport) -> str:
