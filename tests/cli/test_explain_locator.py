@@ -174,13 +174,14 @@ def test_python_knows_that_the_calls_are_of_a_circle(seqray, locator, tmp_path):
     assert frame.attrs["circular"] == ["one"]
     told = frame.assign(score=frame.score)
     told.attrs = {}
-    for given, circular in ((frame, None), (calls, None), (told, ("one",))):
+    for given, circular in ((frame, None), (calls, None), (told, ("one",)), (told, "one")):
         found = library.explain(locator, genome, calls=given, genes=genes, shuffles=0, circular=circular)
         assert found.score.tolist() == pytest.approx(expected, rel=1e-5, abs=1e-9)
     some = library.explain(locator, genome, calls=frame[frame.contig == "one"], genes=genes, shuffles=0)
     assert some.genomic_position.notna().all()
-    linear = library.explain(locator, genome, calls=told, genes=genes, shuffles=0, circular=False)
-    assert linear.score.tolist() != pytest.approx(expected, rel=1e-5, abs=1e-9)
+    for circular in (False, "one or two"):  # a name, no collection of letters
+        linear = library.explain(locator, genome, calls=told, genes=genes, shuffles=0, circular=circular)
+        assert linear.score.tolist() != pytest.approx(expected, rel=1e-5, abs=1e-9)
 
 
 def test_python_says_the_same(seqray, locator, genome, annotation, calls, tmp_path):

@@ -323,6 +323,7 @@ def _stretches(
     listed = frame_calls(calls) if isinstance(calls, pd.DataFrame) else read_gff3_calls(calls)
     records = list(_distinct(as_records(sequences, model.alphabet)))
     named = _circular_of(calls) if circular is None else circular
+    named = {named} if isinstance(named, str) else named
     circles = {
         one.id: len(one) for one in records if one.circular or named is True or (named and one.id in named)
     }

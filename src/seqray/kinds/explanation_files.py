@@ -123,7 +123,7 @@ class ExplanationRequest:
         Name of the input, for errors.
     genes, gene_source, circular
         For a locator: a contig, and whether it is circular, to its genes, None where they are not known;
-        where they are from, in words; and the contigs that this source calls circular.
+        where they are from, in words; and the contigs that this source or the calls call circular.
     """
 
     files: ExplanationFiles = field(default_factory=ExplanationFiles)

@@ -22,7 +22,6 @@ from seqray.explanations import (
 )
 from seqray.explanations.checks import CHECKED_CALLS
 from seqray.io.tables import write_shares
-from seqray.io.tracks import read_circular
 from seqray.kinds.explanation_files import ExplanationRequest
 from seqray.kinds.letter_explanations import LetterRun
 from seqray.modelfile import TrainedModel
@@ -87,7 +86,7 @@ class LocatorRun(LetterRun[Stretch]):
             records,
             calls,
             tracks_reader(self.model, self.request.genes),
-            circular={*self.request.circular, *read_circular(self._calls)},
+            circular=self.request.circular,
             source=self._calls,
             best=self.request.best_calls,
         )

@@ -101,6 +101,6 @@ def _with_genes(
     )
     request.note(*notes)
     if found is None:
-        return asked
+        return replace(asked, circular=circular)
     names = circular | set(found.circular)
     return replace(asked, genes=found.find, gene_source=found.source, circular=names)
