@@ -159,10 +159,10 @@ def odd_caution(card: Card, odd: int, count: int) -> Iterator[str]:
     """
     usual = usual_share(card, _ODD)
     if odd >= FEWEST_ODD and odd > usual * count:
-        later = f" and {usual / 2:.0%} of those that it was calibrated on" if usual > ODD_SHARE else ""
+        later = f", and {usual / 2:.0%} of the data of its calibration" if usual > ODD_SHARE else ""
         yield (
             f"{odd} of {count} records ({odd / count:.0%}) are out-of-domain: unlike the training data "
-            f"of the model, of which about 1 %{later} are; its probabilities may not hold for this file"
+            f"of the model, of which about 1 % are{later}; its probabilities may not hold for this file"
         )
 
 

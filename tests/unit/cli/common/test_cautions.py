@@ -48,7 +48,7 @@ def test_flags_as_common_as_in_a_later_calibration_are_no_caution(tiny_model):
     card = replace(tiny_model.card, domain=tiny_model.card.domain | {"calibration": {"flags": flags}})
     assert not list(odd_caution(card, 20, 100))
     [line] = odd_caution(card, 21, 100)
-    assert "of which about 1 % and 10% of those that it was calibrated on are;" in line
+    assert "of which about 1 % are, and 10% of the data of its calibration;" in line
     assert not list(length_cautions(card, {"short": 40}, 100))
     assert len(list(length_cautions(card, {"short": 41, "long": 6}, 100))) == 2
 
