@@ -1,10 +1,11 @@
-"""Ways to calibrate shipped models, beside each other: temperature, slope and shift, isotonic map.
+"""Ways to calibrate models, beside each other: temperature, slope and shift, isotonic map, automatic.
 
-    python benchmarks/calibrations.py
+    python benchmarks/calibrations.py --data runs/data --automatic runs/automatic
 
-On the published validation part of each set; figures are cross-fitted over groups of relatives, so no
-example is judged by a calibration that it helped to fit. The threshold is chosen from the probabilities
-(decision 0008).
+Shipped models on the published validation part of their sets, and those of ``benchmarks/automatic.py`` on
+what their members held out. Figures are cross-fitted over groups of relatives, so no example is judged by a
+calibration that it helped to fit. The threshold is chosen from the probabilities (decision 0008). Temperature
+and shift are those of all examples.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ import argparse
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
 import torch
 from sklearn.metrics import matthews_corrcoef
 
+import automatic
 from accuracy import table_of
 from machine import describe
 from seqray.calibration import (
@@ -28,9 +32,10 @@ from seqray.calibration import (
     cross_fitted,
     log_loss,
 )
-from seqray.core import CalibrationMethod
+from seqray.core import ALPHABETS, CalibrationMethod, LabeledSequence
 from seqray.inference import score_codes
 from seqray.io import open_output
+from seqray.io.tables import read_labeled_table
 from seqray.modelfile import TrainedModel, load_model
 from seqray.training import related_groups
 
@@ -39,16 +44,47 @@ SETS = {
     "human-core-tata-promoter": "human-core-tata",
     "human-promoter-300": "human-300-tata",
 }
+CHOSEN = ("ecoli-cnnprom", "human-300-tata", "mouse-tata", "arabidopsis", "human-core-all", "amp")
+"""Sets of two classes of `automatic`."""
 COLUMNS = ("model", "method", "n", "temperature", "shift", "ece", "log_loss", "threshold", "mcc")
 
+Rows = Iterator[tuple[object, ...]]
 
-def measure(model: TrainedModel, table: str) -> Iterator[tuple[object, ...]]:
-    """Rows of one model."""
-    card = model.card
+
+def uncalibrated(model: TrainedModel) -> TrainedModel:
+    """The same networks, as they were trained."""
+    return replace(model, card=replace(model.card, temperature=1.0, isotonic={}))
+
+
+def measure_shipped(name: str, table: str) -> Rows:
+    """Rows of a shipped model."""
+    model = uncalibrated(load_model(name))
     examples = [e for e in table_of(table) if e.split == "validation"]
-    plain = replace(model, card=replace(card, temperature=1.0, isotonic={}))
-    raw = np.log(score_codes(plain, np.stack([model.alphabet.encode(e.sequence) for e in examples])))
-    labels = np.array([card.classes.index(e.label) for e in examples])
+    scores = score_codes(model, np.stack([model.alphabet.encode(e.sequence) for e in examples]))
+    return measure(name, model, scores, examples)
+
+
+def measure_automatic(name: str, data: Path, models: Path) -> Rows:
+    """Rows of a model whose settings were chosen from the data."""
+    model = uncalibrated(load_model(models / f"{name}.safetensors"))
+    examples = read_labeled_table(data / f"{name}.tsv.gz", ALPHABETS[model.card.model.alphabet])
+    held = [rows for _, rows in automatic.parts_of(model, examples)]
+    scores = automatic.answers("model", model, examples, held).scores
+    return measure(f"automatic, {name}", model, scores, [examples[i] for i in np.concatenate(held)])
+
+
+def measure(name: str, model: TrainedModel, scores: np.ndarray, examples: list[LabeledSequence]) -> Rows:
+    """Rows of one model.
+
+    Parameters
+    ----------
+    name, model
+        As the table calls it, and without calibration.
+    scores, examples
+        (N, K) probabilities, and the N examples.
+    """
+    card, raw = model.card, np.log(scores)
+    labels = np.array([card.classes.index(e.label or "") for e in examples])
     positive, groups = card.positive_index, related_groups(examples, model.alphabet)
     for method in get_args(CalibrationMethod):
         found = Calibration.fit(raw, labels, positive, method)
@@ -57,11 +93,11 @@ def measure(model: TrainedModel, table: str) -> Iterator[tuple[object, ...]]:
         threshold = choose_threshold(p[:, positive])
         calls = p[:, positive] >= threshold
         yield (
-            card.name,
+            name,
             method,
             len(labels),
             found.temperature,
-            found.isotonic.after[0] if method == "platt" and found.isotonic else "",
+            found.isotonic.after[0] if found.isotonic and found.method == "platt" else "",
             calibration_error(p, labels, positive),
             log_loss(p, labels),
             threshold,
@@ -71,13 +107,18 @@ def measure(model: TrainedModel, table: str) -> Iterator[tuple[object, ...]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", type=Path, default=Path("runs/data"), help="folder of the tables")
+    parser.add_argument(
+        "--automatic", type=Path, default=Path("runs/automatic"), help="models of benchmarks/automatic.py"
+    )
     parser.add_argument("--out", default="benchmarks/results/calibrations.tsv")
     args = parser.parse_args()
     torch.set_num_threads(1)
     lines = [*(f"# {line}" for line in describe(sys.argv)), "\t".join(COLUMNS)]
-    for name, table in SETS.items():
-        for row in measure(load_model(name), table):
-            lines.append("\t".join(f"{c:.4f}" if isinstance(c, float) else str(c) for c in row))
+    shipped = [measure_shipped(name, table) for name, table in SETS.items()]
+    chosen = [measure_automatic(name, args.data, args.automatic) for name in CHOSEN]
+    for row in chain(*shipped, *chosen):
+        lines.append("\t".join(f"{c:.4f}" if isinstance(c, float) else str(c) for c in row))
     with open_output(args.out) as handle:
         handle.write(("\n".join(lines) + "\n").encode())
 
