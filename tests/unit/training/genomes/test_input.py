@@ -140,7 +140,9 @@ def test_a_genbank_genome_brings_its_genes_and_its_shape(files, genes):
     [genome] = read(files, genome=str(files / "g.gb"), genes=genes and str(files / genes))
     (contig,) = genome.contigs
     assert contig.circular
-    assert [(gene.start, gene.end, gene.name) for gene in genome.genes_of(contig)] == [(210, 270, "one")]
+    assert [(gene.start, gene.end, gene.name) for gene in genome.genes_of(contig) or ()] == [
+        (210, 270, "one")
+    ]
 
 
 def test_damaged_genes_of_a_genbank_genome_are_refused(files):
