@@ -25,7 +25,7 @@ class LearnedCount:
     known
         Sequences that the model was trained on.
     checked
-        Sequences that the sample can tell of, ``known`` of which are in it; the others were not trained on.
+        Sequences that the sample decides on: ``known`` of them are in it, the others were not trained on.
     """
 
     known: int

@@ -112,8 +112,8 @@ def _training_data_among(facts: Mapping[str, Any]) -> Iterator[str]:
         yield f"caution: the model was trained on {which}: the probabilities are overconfident"
     elif found["checked"] < count:
         yield (
-            f"the card can tell of {found['checked']} of these sequences whether the model was trained on "
-            "them: on none"
+            f"the card shows of {found['checked']} of these sequences that the model was not trained on "
+            "them; of the others it does not say"
         )
 
 

@@ -182,6 +182,4 @@ def describe_learned(known: int, checked: int, count: int) -> str:
     """
     if checked == count:
         return f"all {count} of these records" if known == count else f"{known} of these {count} records"
-    return (
-        f"about {known / checked:.0%} of these records ({known} of the {checked} that its card can tell of)"
-    )
+    return f"about {known / checked:.0%} of these records ({known} of the {checked} that its card can check)"
