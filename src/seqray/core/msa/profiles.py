@@ -14,7 +14,7 @@ def occupancy(codes: Codes, alphabet: Alphabet) -> Floats:
 
 
 def letter_counts(codes: Codes, alphabet: Alphabet) -> Ints:
-    """How often each of the A letters stands in each column, ambiguous ones not counted: (R, C) to (A, C)."""
+    """Count each of the A letters in each column of codes (R, C): (A, C). Ambiguous letters do not count."""
     return np.stack([(codes == letter).sum(axis=0) for letter in range(len(alphabet.letters))])
 
 
