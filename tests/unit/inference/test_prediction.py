@@ -187,7 +187,8 @@ def test_a_long_record_is_read_as_its_parts_by_the_rule_of_the_card(rule, kept):
     letters = DNA.decode(CODES[0]) + DNA.decode(CODES[1][:10])
     [whole, fits] = predict_records(make_model(truncate=rule), [record(letters), record(letters[:20], "s")])
     [part] = predict_records(make_model(), [record("".join(letters[i] for i in kept))])
-    assert (whole.probabilities, whole.label) == (part.probabilities, part.label)
+    assert whole.label == part.label
+    assert whole.probabilities == pytest.approx(part.probabilities, abs=1e-6)  # two batches: equal as printed
     assert (whole.length, whole.flags, part.flags) == (30, ("truncated",), ())
     assert (fits.length, fits.flags) == (20, ())
 

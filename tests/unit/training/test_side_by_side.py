@@ -66,7 +66,7 @@ def test_members_side_by_side_are_those_of_one_after_the_other(
     for mine, other in zip(one.networks, both.networks, strict=True):
         pairs = zip(mine.state_dict().values(), other.state_dict().values(), strict=True)
         assert all(torch.equal(a, b) for a, b in pairs)
-    assert both.validation == one.validation
+    assert both.validation == pytest.approx(one.validation, abs=1e-6)  # read with 2 threads and with 1
     assert torch.get_num_threads() == 2
     assert {phase for *_, phase in reports} == {"train members"}
 
