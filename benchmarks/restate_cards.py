@@ -25,7 +25,8 @@ def restate(name: str) -> None:
     path, model = locate_model(name), load_model(name)
     text = load_run_config(ROOT / "configs" / f"{name}.yaml").card
     figures = json.loads((ROOT / "benchmarks/results" / f"{name}.card.json").read_text(encoding="utf-8"))
-    save_model(path, model.networks, replace(model.card, info=dict(text), metrics=figures))
+    card = replace(model.card, info=dict(text), metrics=figures)
+    save_model(path, model.networks, card, model.prefilter)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from seqray.modelfile import TrainedModel, load_model_file, save_model
 from seqray.modelfile.backbones.resolve import resolve_backbone
 from seqray.modelfile.building import build_network
 from seqray.models.build import build_model
+from seqray.models.prefilter import Prefilter, prefilter_shapes
 from seqray.models.tokenizers.sequence import CharacterTokenizer
 
 # A busy machine must not fail a test; nothing is left on the disk.
@@ -88,6 +90,20 @@ def tiny_model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     path = tmp_path_factory.mktemp("models") / "tiny.safetensors"
     save_model(path, [network], card)
+    return path
+
+
+@pytest.fixture(scope="session")
+def prefiltered_file(tiny_model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model of `tiny_model_file` with a prefilter of random weights: half of all windows pass."""
+    model, rng = load_model_file(tiny_model_file), np.random.default_rng(3)
+    shapes = prefilter_shapes(WINDOW, len(DNA.letters), 0)
+    weights = {name: rng.normal(0, 0.3, shape).astype(np.float32) for name, shape in shapes.items()}
+    prefilter = Prefilter(weights, WINDOW)
+    middle = float(np.median([prefilter.log_odds(codes) for codes in random_codes(500)]))
+    card = replace(model.card, format=3, prefilter={"levels": [[0.5, middle, 0.05]], "lost": 0.001})
+    path = tmp_path_factory.mktemp("prefiltered") / "tiny.safetensors"
+    save_model(path, model.networks, card, prefilter)
     return path
 
 

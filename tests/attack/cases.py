@@ -50,6 +50,8 @@ WORKING = {
     "evaluate --alignment-labels": "--test alignments.sto --alignment-labels @ --no-floor "
     "--model aligned.safetensors",
     "calibrate": "tiny.safetensors --test table.tsv --out o.safetensors",
+    "prefilter": "tiny.safetensors contig.fa --windows 3000 --out o.safetensors",
+    "prefilter input": "tiny.safetensors @ --windows 3000 --out o.safetensors",
     "export": "tiny.safetensors --out o.onnx",
     "models": "",
     "models list": "",
@@ -332,6 +334,6 @@ SUFFIXES = {
     "--plot": ".png",
     "--motifs": ".meme",
     "--save-config": ".yaml",
-    **dict.fromkeys(("pretrain --out", "train --out", "calibrate --out"), ".safetensors"),
+    **dict.fromkeys(("pretrain --out", "train --out", "calibrate --out", "prefilter --out"), ".safetensors"),
     "export --out": ".onnx",
 }

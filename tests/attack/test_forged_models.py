@@ -99,11 +99,13 @@ def rearranged(content: bytes) -> Iterator[tuple[str, bytes]]:
     yield "no finite numbers", sign(header, card, b"\xff" * len(data))
 
 
-def test_a_model_of_other_tensors_is_refused(tiny_model_file, tmp_path, tally):
-    path, content = tmp_path / "forged.safetensors", tiny_model_file.read_bytes()
+@pytest.mark.parametrize("file", ["tiny_model_file", "prefiltered_file"])
+def test_a_model_of_other_tensors_is_refused(file, request, tmp_path, tally):
+    original = request.getfixturevalue(file)
+    path, content = tmp_path / "forged.safetensors", original.read_bytes()
     path.write_bytes(sign(*parts(content)))
     # It is the change that is refused.
-    assert load_model_file(path).card == load_model_file(tiny_model_file).card
+    assert load_model_file(path).card == load_model_file(original).card
     for change, forged in rearranged(content):
         path.write_bytes(forged)
         with pytest.raises(ModelFileError):
@@ -126,17 +128,19 @@ def forgeries(content: bytes, count: int) -> Iterator[tuple[str, bytes]]:
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")  # which numpy prints
 @pytest.mark.parametrize("count", [50, pytest.param(1000, marks=pytest.mark.long)])
-@pytest.mark.parametrize("kind", ["sequence", "locator", "sequence without torch"])
+@pytest.mark.parametrize("kind", ["sequence", "locator", "prefilter", "sequence without torch"])
 def test_a_forged_model_is_used_or_refused_in_one_line(
-    tiny_model_file, locator_file, records, tmp_path, capfd, kind, count, tally
+    tiny_model_file, locator_file, prefiltered_file, records, tmp_path, capfd, kind, count, tally
 ):
-    verb, model = ("scan", locator_file) if kind == "locator" else ("predict", tiny_model_file)
-    engine = ["--engine", "onnx"] if kind == "sequence without torch" else []
+    models = {"locator": locator_file, "prefilter": prefiltered_file}
+    verb, model = ("scan", models[kind]) if kind in models else ("predict", tiny_model_file)
+    more = ["--engine", "onnx"] if kind == "sequence without torch" else []
+    more += ["--null-mb", "0"] if verb == "scan" else []
     forged, refused = tmp_path / "forged.safetensors", 0
     for change, content in forgeries(model.read_bytes(), count):
         forged.write_bytes(content)
         for words in (
-            [verb, records, "-q", "-o", tmp_path / "out.tsv", *engine, "--model"],
+            [verb, records, "-q", "-o", tmp_path / "out.tsv", *more, "--model"],
             ["models", "show"],
         ):
             status = main([str(word) for word in [*words, forged]])

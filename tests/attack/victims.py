@@ -24,6 +24,7 @@ WRITING = {
     "evaluate": "--test ../table.tsv --model ../tiny.safetensors --no-floor --bootstrap 20 --out out/a.tsv "
     "--json out/b.json --html out/c.html --multiqc out/d_mqc.json",
     "calibrate": "../tiny.safetensors --test ../table.tsv --out out/a.safetensors",
+    "prefilter": "../tiny.safetensors ../contig.fa --windows 3000 --out out/a.safetensors",
     "export": "../tiny.safetensors --out out/a.onnx",
     "pretrain": "../genome.fa --config ../config.yaml --threads 1 --work-dir work --out out/a.safetensors",
     "train": "--train ../table.tsv --config ../config.yaml --threads 1 --work-dir work "

@@ -85,6 +85,8 @@ def cases() -> Iterator[tuple[str, str]]:
         "tiny.safetensors --class promoter=@promoter.fa --class background=background.fa --out o.safetensors",
     )
     fit = "--config config.yaml --out o.safetensors --threads 1"
+    yield "prefilter", "tiny.safetensors @genome.fa --out o.safetensors"
+    yield "prefilter", "tiny.safetensors genome.fa @genome.gb --out o.safetensors"
     yield "pretrain", f"@genome.fa {fit}"
     yield "pretrain", f"genome.fa {fit}".replace("config ", "config @")
     classes = "--class promoter=promoter.fa --class background=background.fa"
@@ -105,6 +107,7 @@ REFUSED = (
     ("evaluate", "--test table.tsv --model @tiny.safetensors"),
     ("evaluate", "--test table.tsv --model tiny.safetensors --against @tiny.safetensors"),
     ("calibrate", "@tiny.safetensors --test table.tsv --out o.safetensors"),
+    ("prefilter", "@tiny.safetensors genome.fa --out o.safetensors"),
     ("export", "@tiny.safetensors --out o.onnx"),
     ("models", "show @tiny.safetensors"),
     ("models", "verify @tiny.safetensors"),
@@ -120,7 +123,8 @@ OUTPUTS = {
     *("--heads", "--inputs", "--faithfulness", "--row-profile", "--pairs", "--work-dir", "--save-config"),
 }
 ELSEWHERE = {
-    (verb, "--backbone") for verb in ("predict", "scan", "explain", "evaluate", "calibrate", "train")
+    (verb, "--backbone")
+    for verb in ("predict", "scan", "explain", "evaluate", "calibrate", "prefilter", "train")
 }
 ELSEWHERE |= {("train", f"--{name}") for name in ("genome", "sites", "genes", "sheet")}  # see below
 
@@ -144,6 +148,7 @@ def seqray(tmp_path, input_files, monkeypatch, capfd):
     """Run a verb in a folder of the files; gives status, messages and outputs."""
     monkeypatch.setattr("seqray.training.train", _stop)
     monkeypatch.setattr("seqray.training.pretrain", _stop)
+    monkeypatch.setattr("seqray.training.teach_prefilter", _stop)
 
     def run(verb: str, words: str, name: str) -> tuple[int, str, dict[str, bytes]]:
         folder = tmp_path / name

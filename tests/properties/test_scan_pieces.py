@@ -1,6 +1,7 @@
 """What a scan finds does not depend on how the sequence is cut, turned or flipped."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import assume, given, settings, strategies as st
@@ -21,7 +22,29 @@ def hashed(codes):
     return (np.sin(1000 * mixed) + 1) / 2
 
 
-DETECTOR = WindowDetector(score=hashed, window=WINDOW, site=SITE, threshold=0.8, label="x", alphabet=DNA)
+def log_odds(strand):
+    """What a prefilter that knows the answer says of each window."""
+    scores = hashed(np.lib.stride_tricks.sliding_window_view(strand, WINDOW))
+    return np.log(scores / (1 - scores))
+
+
+def doubtful(strand):
+    """What a prefilter says that is often wrong."""
+    windows = np.lib.stride_tricks.sliding_window_view(strand, WINDOW)
+    return log_odds(strand) + np.sin(777 * hashed(windows))
+
+
+CUTOFF = np.log(0.8 / 0.2)
+DETECTOR = WindowDetector(
+    score=hashed,
+    window=WINDOW,
+    site=SITE,
+    prefilter=doubtful,
+    levels=[(0.8, CUTOFF - 1, 0.05)],
+    threshold=0.8,
+    label="x",
+    alphabet=DNA,
+)
 
 sequences = st.text("ACGTN", min_size=WINDOW, max_size=200)
 unique = st.builds(
@@ -29,13 +52,13 @@ unique = st.builds(
     st.integers(0, 1 << 30),
     st.integers(WINDOW, 300),
 )
-strides = st.integers(1, 15)
+strides = st.integers(1, 15) | st.none()  # none: the prefilter chooses what is scored
 
 
-def run(sequence, profiles=None, **options):
+def run(sequence, profiles=None, detector=DETECTOR, **options):
     heard = ScanCallbacks(on_profile=profiles.append if profiles is not None else None)
     chosen = ScanOptions(**{"null_mb": 0.0, "min_distance": 9, "max_ambiguous": 0.3, **options})
-    return scan_sequences(DETECTOR, [SequenceRecord("c", sequence)], chosen, heard)
+    return scan_sequences(detector, [SequenceRecord("c", sequence)], chosen, heard)
 
 
 def track(profiles):
@@ -67,13 +90,13 @@ def scores_of(profiles):
     return [score for _, _, _, score in track(profiles)]
 
 
-@given(unique)
-def test_the_other_strand_read_from_the_other_side(sequence):
+@given(unique, st.sampled_from([1, None]))
+def test_the_other_strand_read_from_the_other_side(sequence, stride):
     profiles, length = [], len(sequence)
-    there = run(sequence, profiles, stride=1)
+    there = run(sequence, profiles, stride=stride)
     # Of equal scores the lower coordinate wins, which is another one seen from the other side.
     assume(len(set(scores_of(profiles))) == len(scores_of(profiles)))
-    back = run(reverse_complement(sequence), stride=1)
+    back = run(reverse_complement(sequence), stride=stride)
     flipped = [(length - 1 - c.site, {"+": "-", "-": "+"}[c.strand], c.score) for c in back.calls]
     assert sorted(flipped) == sorted((c.site, c.strand, c.score) for c in there.calls)
 
@@ -91,3 +114,41 @@ def test_a_circle_may_be_cut_anywhere(sequence, stride, steps):
     back = run(ring[turn:] + ring[:turn], stride=stride, circular=True)
     expected = sorted(((c.site - turn) % length, c.strand, c.score) for c in there.calls)
     assert sorted((c.site, c.strand, c.score) for c in back.calls) == expected
+
+
+@given(unique, st.integers(1, 300))
+def test_with_a_prefilter_a_circle_may_be_cut_anywhere(sequence, steps):
+    length, profiles = len(sequence), []
+    there = run(sequence, profiles, circular=True)
+    assume(len(set(scores_of(profiles))) == len(scores_of(profiles)))
+    turn = steps % length
+    back = run(sequence[turn:] + sequence[:turn], circular=True)
+    expected = sorted(((c.site - turn) % length, c.strand, c.score) for c in there.calls)
+    assert sorted((c.site, c.strand, c.score) for c in back.calls) == expected
+
+
+@given(sequences, st.booleans(), st.integers(1, 300), st.sampled_from(["both", "plus", "minus"]))
+def test_a_prefilter_that_knows_the_answer_loses_no_call(sequence, circular, piece, strand):
+    rows = []
+
+    def counted(codes):
+        rows.append(hashed(codes))
+        return rows[-1]
+
+    knowing = replace(DETECTOR, score=counted, prefilter=log_odds, levels=[(0.8, CUTOFF - 1e-6, 0.05)])
+    everything = run(sequence, stride=1, circular=circular, strand=strand)
+    found = run(sequence, detector=knowing, circular=circular, strand=strand, piece=piece)
+    assert list(found.calls) == list(everything.calls)
+    assert found.positions == everything.positions
+    assert all(score > 0.79 for part in rows for score in part)  # nothing else was scored
+
+
+@given(sequences, st.booleans())
+def test_what_a_prefilter_skips_keeps_its_answer_in_tracks(sequence, circular):
+    mine, full = [], []
+    run(sequence, mine, circular=circular)
+    run(sequence, full, stride=1, circular=circular)
+    exact = {row[:2]: row[3] for row in track(full)}
+    assert {row[:2] for row in track(mine)} == exact.keys()
+    for strand, site, _, score in track(mine):
+        assert score == exact[strand, site] or score < 0.6  # below the cutoff

@@ -30,5 +30,11 @@ def test_a_checkout_with_a_space_in_its_path_stays_one_word(snakemake, tmp_path)
     assert command in told
     teacher = f"{checkout}/src/seqray/zoo_models/bacteria-promoter.safetensors"
     assert f"--work-dir '{checkout}/runs/bacteria-promoter-fast' --teacher '{teacher}' --threads" in told
+    plain, shipped = (
+        f"{checkout}/runs/models/ecoli-promoter",
+        f"{checkout}/src/seqray/zoo_models/ecoli-promoter",
+    )
+    assert f"seqray prefilter '{plain}.safetensors' {tmp_path}/ecoli_genome/GCF_" in told
+    assert f"--windows 600000 --threads 1 --out '{shipped}.safetensors'" in told
     fold = f"{checkout}/runs/folds/bacteria-genome/fold-1.safetensors"
     assert f"--sheet '{checkout}/runs/data/genomes/train.tsv' --fold '{fold}' --fold" in told

@@ -271,14 +271,14 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
             For a name that doesn't end in ``.safetensors``, or a file that can't be written.
         """
         check_is_fitted(self)
-        save_model(path, self.model_.networks, self.model_.card)
+        save_model(path, self.model_.networks, self.model_.card, self.model_.prefilter)
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(cast(dict[str, Any], super().__getstate__()))
         if isinstance(state.get("model_"), TrainedModel):
             with tempfile.TemporaryDirectory(prefix="seqray-") as folder:
                 path = Path(folder) / f"model{SUFFIX}"
-                save_model(path, self.model_.networks, self.model_.card)
+                save_model(path, self.model_.networks, self.model_.card, self.model_.prefilter)
                 state["model_"] = path.read_bytes()
         return state
 

@@ -354,7 +354,8 @@ def calibrated_card(
     }
     card = replace(
         card,
-        format=max(card.format, ISOTONIC_FORMAT) if isotonic else 1,
+        format=ISOTONIC_FORMAT if isotonic else 1,
+        prefilter={},  # which is of the probabilities before
         temperature=found.temperature,
         isotonic=isotonic,
         threshold=choose_threshold(p[:, positive]),

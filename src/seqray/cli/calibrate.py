@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,13 +16,14 @@ from seqray.cli.common import (
     Request,
     UnknownLabels,
     check_files,
+    check_new_model,
     describe_learned,
     drop_unknown_labels,
     naming_other_models,
     open_model,
     option,
 )
-from seqray.core import CalibrationMethod, InputError, ModelFileError
+from seqray.core import CalibrationMethod, InputError
 from seqray.kinds import Part, read_parts, with_named_splits
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def run(request: CalibrateRequest) -> Outcome:
     """Read, calibrate, write."""
     from seqray.modelfile import locate_model
 
-    _check_output(request.out, str(locate_model(request.model)))
+    check_new_model(request.out, str(locate_model(request.model)))
     files = request.data.files()
     if not files:
         remedy = "give --test TABLE, or --class LABEL=FASTA for each class"
@@ -79,18 +79,10 @@ def run(request: CalibrateRequest) -> Outcome:
         refuse_training_data(model.card, as_filed, parts_are_left_out=False)
     card = recalibrate(model, data, request.method, batch_size=request.computing.batch_size)
     save_model(request.out, model.networks, card)
+    if model.prefilter is not None:
+        notes.append("the prefilter knows the old probabilities and is left out; teach another one")
     request.say(*notes, *summary(card, request.out))
     return Outcome(records=len(data))
-
-
-def _check_output(out: str, source: str) -> None:
-    """Refuse what can't be written before the model is loaded."""
-    if not out.endswith(".safetensors"):
-        raise ModelFileError("a model file ends in .safetensors", where=out)
-    if os.path.exists(out) and os.path.samefile(out, source):
-        raise InputError("is the model and would be overwritten", where=out, remedy="name another output")
-    if not os.path.isdir(os.path.dirname(out) or "."):
-        raise InputError("can't be written: its folder does not exist", where=out)
 
 
 def _with_known_labels(parts: Sequence[Part], classes: Sequence[str]) -> tuple[list[Part], list[str]]:

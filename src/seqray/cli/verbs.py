@@ -32,6 +32,10 @@ VERBS = {
     "train": ("seqray.cli.train.run", "train a model on labeled sequences"),
     "evaluate": ("seqray.cli.evaluate.run", "compare predictions with labels, and with simple rules"),
     "calibrate": ("seqray.cli.calibrate", "recalibrate a model on your own labeled sequences"),
+    "prefilter": (
+        "seqray.cli.prefilter",
+        "add a small network to a model of windows, with which it scans faster",
+    ),
     "export": ("seqray.cli.export", "write a model as a file that other programs run"),
     "models": ("seqray.cli.models", "list, show and verify models"),
     "completion": ("seqray.cli.completion", "print a script that completes words in your shell"),

@@ -17,7 +17,7 @@ from seqray.core.numbers import format_interval, format_number
 from seqray.core.serialization import from_mapping, to_mapping
 from seqray.core.truncation import Truncation
 
-CARD_FORMAT = 2  # the newest that is read; 2 for cards with an isotonic map
+CARD_FORMAT = 3  # the newest that is read; 2 for cards with an isotonic map, 3 with a prefilter
 MAX_MEMBERS = 5
 _FAR = 1_000_000  # letters: no site is marked so long
 
@@ -70,6 +70,10 @@ class Card:
         Of a locator: how calls are drawn, and what to expect of them on mapped sites that were held out: the
         ``extent`` of a call, the ``tolerance`` in letters, ``threshold_without_genes``, the ``probability``
         of a call by its score, and the ``expected`` recall and precision by species. Empty for other kinds.
+    prefilter
+        Of a model with a prefilter: the ``levels``, each a threshold, the cutoff of the prefilter at it and
+        the share of windows that pass; and the share of windows at or above a threshold that are ``lost``.
+        A card with one has format 3.
     metrics
         Measured performance: for each split (and its floor) a mapping of metric to {value, low, high}.
         ``headline``, if there, is the one figure that lists show: {metric, split, value, low, high}.
@@ -100,6 +104,7 @@ class Card:
     conformal: dict[str, Any] = field(default_factory=dict)
     domain: dict[str, Any] = field(default_factory=dict)
     locator: dict[str, Any] = field(default_factory=dict)
+    prefilter: dict[str, Any] = field(default_factory=dict)
     metrics: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] = field(default_factory=dict)
     info: dict[str, Any] = field(default_factory=dict)
@@ -129,6 +134,9 @@ class Card:
             _require(0 <= getattr(self, name) <= 1, name, "is outside 0 to 1")
         _require(isinstance(self.training.get("config", {}), Mapping), "training.config", "is no mapping")
         _check_locator(self.locator)
+        if self.prefilter:
+            _require(self.format >= 3, "prefilter", "needs format 3")
+            _check_prefilter(self.prefilter)
 
     @property
     def positive_index(self) -> int:
@@ -175,6 +183,23 @@ def _check_locator(facts: Mapping[str, Any]) -> None:
         "locator.expected",
         "is no list of species",
     )
+
+
+def _check_prefilter(facts: Mapping[str, Any]) -> None:
+    levels = facts.get("levels")
+    _require(
+        isinstance(levels, list | tuple) and len(levels) > 0 and all(map(_is_level, levels)),
+        "prefilter.levels",
+        "is no list of a threshold, a cutoff and a share each",
+    )
+    lost = facts.get("lost", 0)
+    _require(isinstance(lost, int | float) and 0 <= lost <= 1, "prefilter.lost", "is outside 0 to 1")
+
+
+def _is_level(row: Any) -> bool:
+    if not isinstance(row, list | tuple) or len(row) != 3 or any(type(x) not in (int, float) for x in row):
+        return False
+    return all(map(math.isfinite, row)) and 0 <= row[0] <= 1 and 0 <= row[2] <= 1
 
 
 def _require(condition: bool, key: str, rule: str) -> None:

@@ -144,6 +144,7 @@ def with_engine(
         model.networks,
         model.sha256,
         model.context,
+        model.prefilter,
         weights=model.arrays(),
         graph=graph,
         threads=threads,

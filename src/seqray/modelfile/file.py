@@ -27,14 +27,18 @@ from seqray.io import open_output
 from seqray.modelfile.backbones import BACKBONE_VARIABLE
 from seqray.modelfile.building import Network, build_network
 from seqray.modelfile.header import CARD_KEY, CHECKSUM_KEY, Header, checksum, read_content, read_header
+from seqray.modelfile.prefilter import PREFIX, read_prefilter
 from seqray.modelfile.self_test import check_self_test, make_self_test
 from seqray.modelfile.size_limit import SizeLimit
 from seqray.modelfile.trained import TrainedModel
+from seqray.models import Prefilter
 
 _SPARE = 1_000_000  # values that networks make and don't keep
 
 
-def save_model(path: str | Path, networks: Sequence[Network], card: Card) -> Card:
+def save_model(
+    path: str | Path, networks: Sequence[Network], card: Card, prefilter: Prefilter | None = None
+) -> Card:
     """Write a model file, through a temporary file in the same folder.
 
     Parameters
@@ -45,6 +49,8 @@ def save_model(path: str | Path, networks: Sequence[Network], card: Card) -> Car
         The members, as many as the card says.
     card
         Its self-test is made anew.
+    prefilter
+        That the card describes, if it does.
 
     Returns
     -------
@@ -62,16 +68,20 @@ def save_model(path: str | Path, networks: Sequence[Network], card: Card) -> Car
         raise ModelFileError("a model file ends in .safetensors", where=str(path))
     if len(networks) != card.members:
         raise ModelFileError(f"the card says {card.members} members, {len(networks)} were given")
+    if bool(card.prefilter) != (prefilter is not None):
+        raise ModelFileError("a card describes a prefilter where there is one")
     copies = tuple(copy.deepcopy(network).cpu() for network in networks)  # the caller's stay as they are
-    card = replace(card, self_test=make_self_test(TrainedModel(card, copies)))
-    content = _file_bytes(networks, card)
+    card = replace(card, self_test=make_self_test(TrainedModel(card, copies, prefilter=prefilter)))
+    content = _file_bytes(networks, card, prefilter)
     with open_output(path) as handle:
         handle.write(content)
     return card
 
 
-def _file_bytes(networks: Sequence[Network], card: Card) -> bytes:
+def _file_bytes(networks: Sequence[Network], card: Card, prefilter: Prefilter | None) -> bytes:
     tensors = _named_tensors(networks)
+    for name, value in sorted(prefilter.weights.items()) if prefilter else ():
+        tensors[PREFIX + name] = torch.from_numpy(value).contiguous()
     card_json = card_to_json(card)
     draft = serialize(tensors)
     data = memoryview(draft)[8 + int.from_bytes(draft[:8], "little") :]
@@ -113,8 +123,12 @@ def load_model_file(path: str | Path, backbone: str | Path | None = None) -> Tra
     """
     header = _with_backbone(read_header(path), backbone)
     content = read_content(header, path)
-    networks = _build_members(header, content, str(path))
-    model = TrainedModel(header.card, networks, hashlib.sha256(content).hexdigest())
+    tensors = _load_tensors(content, str(path))
+    own = {name: tensors.pop(name).numpy() for name in [*tensors] if name.startswith(PREFIX)}
+    prefilter = read_prefilter(header.card, own, str(path))
+    networks = _build_members(header, tensors, str(path))
+    sha256 = hashlib.sha256(content).hexdigest()
+    model = TrainedModel(header.card, networks, sha256, prefilter=prefilter)
     check_self_test(model, str(path))
     return model
 
@@ -131,11 +145,14 @@ def _with_backbone(header: Header, place: str | Path | None) -> Header:
     return replace(header, card=replace(header.card, model=replace(model, backbone=known)))
 
 
-def _build_members(header: Header, content: bytes, where: str) -> tuple[Network, ...]:
+def _load_tensors(content: bytes, where: str) -> dict[str, Tensor]:
     try:
-        tensors = load_tensors(content)
+        return load_tensors(content)
     except (SafetensorError, ValueError, RuntimeError) as error:
         raise ModelFileError(f"can't be read ({str(error).splitlines()[0]})", where=where) from None
+
+
+def _build_members(header: Header, tensors: Mapping[str, Tensor], where: str) -> tuple[Network, ...]:
     with torch.random.fork_rng(devices=[]), _limit(header, sum(map(Tensor.numel, tensors.values())), where):
         networks = tuple(build_network(header.card.model) for _ in range(header.card.members))
     states = [network.state_dict() for network in networks]

@@ -1,4 +1,4 @@
-"""The self-test of a model: synthetic inputs, kept as text in the card, and the logits expected of them."""
+"""The self-test of a model: synthetic inputs, kept as text in the card, and what is expected of them."""
 
 from __future__ import annotations
 
@@ -29,17 +29,21 @@ _LONGEST = 20_000  # letters of an input: a file must not decide how long its ch
 
 
 def make_self_test(model: TrainedModel) -> dict[str, list]:
-    """Make synthetic inputs and the logits that the model gives for them.
+    """Make synthetic inputs, and the logits that the model and the answers that its prefilter gives for them.
 
     The letters are drawn at random from a fixed seed. A model that knows contexts gets the last sequence once
     more, in the last of them.
     """
     texts = _INPUTS[model.card.model.kind].draw(model.card, np.random.default_rng(_SEED))
-    if not model.card.model.contexts:
-        return {"sequences": texts, "logits": _logits_of(model, texts)}
-    contexts = [*[None] * len(texts), model.card.model.contexts[-1]]
-    texts.append(texts[-1])
-    return {"sequences": texts, "contexts": contexts, "logits": _logits_of(model, texts, contexts)}
+    facts: dict[str, list] = {"sequences": texts}
+    if model.card.model.contexts:
+        facts["contexts"] = [*[None] * len(texts), model.card.model.contexts[-1]]
+        texts.append(texts[-1])
+    contexts = facts.get("contexts", [])
+    facts["logits"] = _logits_of(model, texts, contexts)
+    if model.prefilter is not None:
+        facts["prefilter"] = _answers_of(model, texts, contexts)
+    return facts
 
 
 def _logits_of(
@@ -51,6 +55,22 @@ def _logits_of(
         logits = compute(model.with_context(context), text)
         rows.append([round_number(value, 8) for value in logits.tolist()])
     return rows
+
+
+def _answers_of(
+    model: TrainedModel, texts: Sequence[str], contexts: Sequence[str | None] = ()
+) -> list[float]:
+    """What the prefilter answers for each text, as long as a window; none for a model without one."""
+    answers, prefilter = [], model.prefilter
+    if prefilter is None:
+        return []
+    for text, context in itertools.zip_longest(texts, contexts):
+        codes = np.full(prefilter.window, model.alphabet.unknown, np.uint8)
+        codes[: len(text)] = model.alphabet.encode(text)
+        number = model.with_context(context).context_number
+        with np.errstate(all="ignore"):  # forged weights, whose answers are not as expected
+            answers.append(round_number(float(prefilter.log_odds(codes, number)[0]), 8))
+    return answers
 
 
 def _classify(model: TrainedModel, codes: np.ndarray) -> npt.NDArray[np.float32]:
@@ -115,19 +135,23 @@ _INPUTS: Mapping[str, _Inputs] = {
 
 
 def _read_self_test(card: Card) -> tuple[list[str], list[str | None], np.ndarray]:
-    """Sequences, contexts and logits (N, K) of a card; raises KeyError, TypeError or ValueError otherwise."""
+    """Sequences, contexts and what is expected of each; raises KeyError, TypeError or ValueError otherwise.
+
+    Expected are logits (N, K), or (N, K + 1) with the answers of the prefilter.
+    """
     facts = card.self_test
     sequences, contexts = facts["sequences"], facts.get("contexts", [])
-    expected = np.asarray(facts["logits"], dtype=np.float64)
+    logits = np.asarray(facts["logits"], dtype=np.float64)
+    answers = np.asarray(facts["prefilter"] if card.prefilter else [], dtype=np.float64)
     if (
         not 1 <= len(sequences) <= _COUNT + 1
         or not all(isinstance(text, str) and _fits(card, text) for text in sequences)
         or not all(context is None or context in card.model.contexts for context in contexts)
         or len(contexts) not in (0, len(sequences))
-        or expected.shape != (len(sequences), len(card.classes))
+        or logits.shape != (len(sequences), len(card.classes))
     ):
         raise ValueError("no self-test")
-    return list(sequences), list(contexts), expected
+    return list(sequences), list(contexts), np.hstack((logits, answers.reshape(len(sequences), -1)))
 
 
 def _fits(card: Card, text: str) -> bool:
@@ -139,7 +163,7 @@ def _fits(card: Card, text: str) -> bool:
 
 
 def check_self_test(model: TrainedModel, where: str = "") -> float:
-    """Compare the logits of the self-test with those that the card expects.
+    """Compare the logits of the self-test, and the answers of a prefilter, with those that the card expects.
 
     Returns
     -------
@@ -153,12 +177,15 @@ def check_self_test(model: TrainedModel, where: str = "") -> float:
     """
     try:
         sequences, contexts, expected = _read_self_test(model.card)
-        difference = np.abs(np.asarray(_logits_of(model, sequences, contexts)) - expected)
+        found = np.asarray(_logits_of(model, sequences, contexts))
+        if model.prefilter is not None:
+            found = np.column_stack((found, _answers_of(model, sequences, contexts)))
+        difference = np.abs(found - expected)
     except (InputError, KeyError, OverflowError, TypeError, ValueError):
         raise ModelFileError("holds no usable self-test", where=where) from None
     if not (difference <= SELF_TEST_TOLERANCE * (1 + np.abs(expected))).all():
         raise ModelFileError(
-            f"fails its self-test: logits differ from the expected ones by up to {difference.max():.3g}",
+            f"fails its self-test: answers differ from the expected ones by up to {difference.max():.3g}",
             where=where,
             remedy="copy or download it again; if it persists, report the processor and the torch version",
         )

@@ -16,6 +16,7 @@ from safetensors.numpy import load as load_arrays
 
 from seqray.core import ModelFileError
 from seqray.modelfile.header import read_content, read_header
+from seqray.modelfile.prefilter import PREFIX, read_prefilter
 from seqray.modelfile.trained import TrainedModel
 
 CPU = SimpleNamespace(type="cpu", index=None)
@@ -56,10 +57,13 @@ def open_stored_model(path: str | Path) -> StoredModel:
         arrays = load_arrays(content)
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"can't be read ({str(error).splitlines()[0]})", where=str(path)) from None
+    own = {name: arrays.pop(name) for name in [*arrays] if name.startswith(PREFIX)}
+    prefilter = read_prefilter(header.card, own, str(path))
     members = tuple[dict[str, Any], ...]({} for _ in range(header.card.members))
     for name, value in arrays.items():
         prefix, number, rest = (*name.split(".", 2), "", "")[:3]
         if prefix != "member" or not number.isdecimal() or int(number) >= len(members):
             raise ModelFileError(f"has unknown tensors, such as '{name}'", where=str(path))
         members[int(number)][rest] = value
-    return StoredModel(header.card, (), hashlib.sha256(content).hexdigest(), weights=members)
+    sha256 = hashlib.sha256(content).hexdigest()
+    return StoredModel(header.card, (), sha256, prefilter=prefilter, weights=members)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from seqray.modelfile.building import Network, SequenceNetwork
-    from seqray.models import LocatorTransformer
+    from seqray.models import LocatorTransformer, Prefilter
 
 _OF_SEQUENCES = ("sequence", "backbone")  # kinds
 
@@ -41,12 +41,15 @@ class TrainedModel:
         Of the file; empty for a model that was never saved.
     context
         What the sequences are, of the names in ``card.model.contexts``; None where nothing is known.
+    prefilter
+        Which windows a scan need not score; None for a model without one.
     """
 
     card: Card
     networks: tuple[Network, ...]
     sha256: str = ""
     context: str | None = None
+    prefilter: Prefilter | None = None
 
     def __post_init__(self) -> None:
         for network in self.networks:
@@ -62,6 +65,11 @@ class TrainedModel:
         """Turns letters into the tokens of the networks. Raises ConfigError for a model of alignments."""
         self.check_reads_sequences()
         return build_tokenizer(self.card.model, self.context)
+
+    @property
+    def context_number(self) -> int:
+        """Place of the context among those that the model knows, from 1; 0 for none."""
+        return self.card.model.contexts.index(self.context) + 1 if self.context else 0
 
     @property
     def device(self) -> torch.device:

@@ -39,5 +39,11 @@ from .positions import (
     rotate as rotate,
     sinusoidal as sinusoidal,
 )
+from .prefilter import (
+    KERNEL as KERNEL,
+    STRIDE as STRIDE,
+    Prefilter as Prefilter,
+    prefilter_shapes as prefilter_shapes,
+)
 from .sequence import SequenceTransformer as SequenceTransformer
 from .windowed_attention import WindowedAttention as WindowedAttention

@@ -5,6 +5,8 @@ from .detector import (
     Detector as Detector,
     check_scan_options as check_scan_options,
     make_detector as make_detector,
+    prefilter_cutoff as prefilter_cutoff,
+    scan_threshold as scan_threshold,
 )
 from .genes import (
     GeneSource as GeneSource,

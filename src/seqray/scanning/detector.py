@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -14,13 +15,18 @@ import numpy.typing as npt
 from seqray.annotation import TRACKS, Gene, gene_tracks
 from seqray.calibration import Domain, ExpectedPrecision
 from seqray.core import Alphabet, Bools, Card, Codes, ConfigError, InputError, Intervals
-from seqray.inference import Strand, StrandScorer, score_codes
+from seqray.inference import Strand, StrandScorer, prefilter_log_odds, score_codes
 from seqray.modelfile import TrainedModel
 from seqray.scanning.calls import LETTERS_AFTER, LETTERS_BEFORE
 from seqray.scanning.genes import GeneSource
-from seqray.scanning.options import ScanOptions
+from seqray.scanning.options import STRIDE, ScanOptions
 from seqray.scanning.positions import ChunkScorer, ContigPositions
-from seqray.scanning.windows import ContigWindows, ScoredGrid, Scorer, WindowRule
+from seqray.scanning.windows import ContigWindows, ScoredGrid, Scorer, StrandAnswers, WindowRule
+
+Levels = Sequence[tuple[float, float, float]]
+MOST_PASSED = 0.1
+"""Share of the windows at stride 1 that are as many as those at stride 10: a prefilter that lets pass more is
+left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,11 +118,18 @@ class WindowDetector(Detector):
         Letters per window [W].
     site
         Index of the site within the window; None for the middle.
+    prefilter
+        Codes of a strand to what the prefilter answers; None for a model without one.
+    levels
+        A threshold, the cutoff of the prefilter at it, and the share of windows that pass, by ascending
+        threshold.
     """
 
     score: Scorer
     window: int
     site: int | None
+    prefilter: StrandAnswers | None = None
+    levels: Levels = ()
 
     foreign_options = frozenset({"--genes", "--codon-table", "--per-kb", "--precision", "--species"})
     null_mb = 1.0
@@ -133,9 +146,17 @@ class WindowDetector(Detector):
         return self.anchor, self.window - 1 - self.anchor
 
     def rule(self, options: ScanOptions) -> WindowRule:
+        cutoff = self._cutoff(options)
+        stride = options.stride or (STRIDE if cutoff is None else 1)
         return WindowRule(
-            self.window, self.anchor, options.stride, options.max_ambiguous, self.alphabet.unknown
+            self.window, self.anchor, stride, options.max_ambiguous, self.alphabet.unknown, cutoff
         )
+
+    def _cutoff(self, options: ScanOptions) -> float | None:
+        """That of the highest level below the threshold; None where too many windows would pass."""
+        if self.prefilter is None or options.prefilter == "none" or options.stride is not None:
+            return None
+        return prefilter_cutoff(self.levels, options.lowest_threshold(self.default_threshold(options)))[0]
 
     def open(
         self,
@@ -147,12 +168,20 @@ class WindowDetector(Detector):
         parts: Intervals | None = None,
         masked: Intervals | None = None,
     ) -> ContigWindows:
-        return ContigWindows(codes, rule, self.score, circular=circular, parts=parts, masked=masked)
+        return ContigWindows(
+            codes, rule, self.score, self.prefilter, circular=circular, parts=parts, masked=masked
+        )
 
     def facts(self, options: ScanOptions) -> dict[str, str]:
         site = f"index {self.anchor} of the window of {self.window}, 0-based"
+        rule = self.rule(options)
+        windows = f"{self.window} letters, stride {rule.stride}"
+        if rule.cutoff is None:
+            windows += ", refined at stride 1" if rule.stride > 1 else ""
+        else:
+            windows += "; the prefilter skips those that can hardly reach the threshold"
         return {
-            "windows": f"{self.window} letters, stride {options.stride}, refined at stride 1",
+            "windows": windows,
             "site": site if self.site is not None else f"{site}: its middle, since the model names no site",
             "ambiguous letters": f"windows with more than {options.max_ambiguous:.3g} of them are not scored",
         }
@@ -261,10 +290,34 @@ class PositionDetector(Detector):
         return found
 
 
-def _scan_threshold(card: Card) -> float:
+def prefilter_cutoff(levels: Levels, threshold: float) -> tuple[float | None, float]:
+    """The cutoff of a prefilter at a threshold, and the share of windows that pass.
+
+    Parameters
+    ----------
+    levels
+        Of the model's card.
+    threshold
+        Probability from which sites are called.
+
+    Returns
+    -------
+    cutoff
+        Of the highest level that the threshold reaches; None where more than `MOST_PASSED` would pass.
+    passed
+        Share of all windows.
+    """
+    reached = [(cutoff, passed) for level, cutoff, passed in levels if level <= threshold]
+    cutoff, passed = reached[-1] if reached else (None, 1.0)
+    return (cutoff if passed <= MOST_PASSED else None), passed
+
+
+def scan_threshold(card: Card) -> float:
     """The card's ``scan_threshold``, or the one for single windows if it has none.
 
     Sites are far more frequent in training windows than in a genome: their best threshold calls too many.
+
+    Raises `ConfigError` for a card whose ``scan_threshold`` is no probability.
     """
     threshold = card.info.get("scan_threshold", card.threshold)
     if not isinstance(threshold, int | float) or not 0 < threshold < 1:
@@ -310,7 +363,9 @@ def make_detector(
         score=score,
         window=model.card.window,
         site=model.card.site,
-        threshold=_scan_threshold(model.card),
+        prefilter=partial(prefilter_log_odds, model) if model.prefilter else None,
+        levels=model.card.prefilter.get("levels", ()),
+        threshold=scan_threshold(model.card),
         label=model.card.positive,
         alphabet=model.alphabet,
         outlying=domain.outlying if domain else None,

@@ -19,6 +19,7 @@ STRANDS = {"both": ("+", "-"), "plus": ("+",), "minus": ("-",)}
 LOWEST_RANKED = 0.001
 # With an FDR, calls are collected at and above this, or the model's threshold if that is lower.
 LOWEST_SEARCHED = 0.5
+STRIDE = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +28,14 @@ class ScanOptions:
 
     Attributes
     ----------
-    stride, strand
-        Letters between the starts of neighboring windows before refinement; ``both``, ``plus`` or ``minus``.
+    stride
+        Letters between the starts of neighboring windows before refinement. None is 1 with a prefilter, and
+        else 10.
+    prefilter
+        ``auto``: a model that has a prefilter scores only the windows that it lets pass, unless a stride is
+        given or the threshold is so low that too many would pass; ``none``: it scores all windows.
+    strand
+        ``both``, ``plus`` or ``minus``.
     threshold
         Probability at and above which a peak is called; None takes the model's, unless ``fdr``,
         ``precision`` or ``per_kb`` is given.
@@ -69,7 +76,8 @@ class ScanOptions:
     (('+',), 0.5)
     """
 
-    stride: int = 10
+    stride: int | None = None
+    prefilter: Literal["auto", "none"] = "auto"
     strand: Literal["both", "plus", "minus"] = "both"
     threshold: float | None = None
     fdr: float | None = None
@@ -88,7 +96,8 @@ class ScanOptions:
     piece: int = 1 << 17  # whole chunks of a locator, as many on each core
 
     def __post_init__(self) -> None:
-        require(self.stride >= 1, "stride", "is 1 or more")
+        require(self.stride is None or self.stride >= 1, "stride", "is 1 or more")
+        require(self.prefilter in ("auto", "none"), "prefilter", "is auto or none")
         require(self.strand in STRANDS, "strand", "is both, plus or minus")
         require(self.threshold is None or 0 <= self.threshold <= 1, "threshold", "lies between 0 and 1")
         require(self.fdr is None or 0 < self.fdr < 1, "fdr", "lies between 0 and 1")

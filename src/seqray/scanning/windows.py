@@ -20,6 +20,8 @@ from seqray.core import Codes, Floats, Intervals, Ints, reverse_complement_codes
 
 Scorer = Callable[[Codes], npt.NDArray[np.floating]]
 """Codes (N, W) to the probability of the positive class (N,); each answer depends on its own row alone."""
+StrandAnswers = Callable[[Codes], npt.NDArray[np.floating]]
+"""Codes (L,) to what the prefilter answers for each window (L - W + 1,), in log-odds."""
 
 # Letters gathered for one call of the scorer: 4 MB, so that codes and scores stay in the processor's cache.
 _BATCH_LETTERS = 1 << 22
@@ -41,6 +43,8 @@ class WindowRule:
         Windows with a larger share of ambiguous letters aren't scored.
     unknown
         Code of an ambiguous letter.
+    cutoff
+        Windows for which the prefilter answers less aren't scored by the model; None for no prefilter.
     """
 
     window: int
@@ -48,6 +52,7 @@ class WindowRule:
     stride: int
     max_ambiguous: float
     unknown: int
+    cutoff: float | None = None
 
     @property
     def is_position(self) -> bool:
@@ -207,6 +212,8 @@ class ContigWindows(ScoredGrid):
         What a window is.
     scorer
         Computes the probabilities.
+    prefilter
+        Needed for a rule with a cutoff. What it skips gets its own answer as the probability.
     circular, parts, masked
         As of `ScoredGrid`.
     """
@@ -216,28 +223,41 @@ class ContigWindows(ScoredGrid):
         codes: Codes,
         rule: WindowRule,
         scorer: Scorer,
+        prefilter: StrandAnswers | None = None,
         *,
         circular: bool = False,
         parts: Intervals | None = None,
         masked: Intervals | None = None,
     ) -> None:
         super().__init__(len(codes), rule, circular=circular, parts=parts, masked=masked)
-        self._scorer = scorer
-        unrolled = np.concatenate((codes, codes[: rule.window - 1])) if circular else codes
-        self._view = np.lib.stride_tricks.sliding_window_view(unrolled, rule.window)
+        self._scorer, self._prefilter = scorer, prefilter
+        self._unrolled = np.concatenate((codes, codes[: rule.window - 1])) if circular else codes
+        self._view = np.lib.stride_tricks.sliding_window_view(self._unrolled, rule.window)
 
     def score(self, starts: Ints, strand: str) -> Floats:
         scores = np.full(len(starts), np.nan)
-        wanted = np.flatnonzero(self._wanted(self.sites(starts, strand)))
+        chosen = np.flatnonzero(self._wanted(self.sites(starts, strand)))
+        chosen = chosen[self._clear(starts[chosen])]
+        self.scored += len(chosen)
+        if self._prefilter is not None and self.rule.cutoff is not None and len(chosen):
+            answers = self._answers(self._prefilter, starts[chosen], strand)
+            scores[chosen] = 1 / (1 + np.exp(-np.clip(answers, -500, 500)))
+            chosen = chosen[answers >= self.rule.cutoff]
         step = max(1, _BATCH_LETTERS // self.rule.window)
-        for chunk in (wanted[i : i + step] for i in range(0, len(wanted), step)):
+        for chunk in (chosen[i : i + step] for i in range(0, len(chosen), step)):
             codes = self._view[starts[chunk]]
-            clear = self._clear(codes)
-            codes, chunk = codes[clear], chunk[clear]
-            if len(chunk):
-                scores[chunk] = self._scorer(codes if strand == "+" else reverse_complement_codes(codes))
-                self.scored += len(chunk)
+            scores[chunk] = self._scorer(codes if strand == "+" else reverse_complement_codes(codes))
         return scores
+
+    def _answers(self, prefilter: StrandAnswers, starts: Ints, strand: str) -> Floats:
+        """What the prefilter answers for windows; those that follow each other are read as one strand."""
+        ends = np.flatnonzero(np.diff(starts, append=-1) != 1) + 1
+        answers = []
+        for first, end in zip([0, *ends[:-1]], ends, strict=True):
+            codes = self._unrolled[starts[first] : starts[end - 1] + self.rule.window]
+            run = prefilter(codes if strand == "+" else reverse_complement_codes(codes))
+            answers.append(run if strand == "+" else run[::-1])
+        return np.concatenate(answers)
 
     def at_sites(self, sites: Ints) -> Codes:
         """Windows at given sites, or as near as the contig's ends allow.
@@ -245,8 +265,15 @@ class ContigWindows(ScoredGrid):
         Those with too many ambiguous letters are left out.
         """
         starts = sites - self.offset("+")
-        codes = self._view[starts % self.length if self.circular else np.clip(starts, 0, self.last)]
-        return codes[self._clear(codes)]
+        starts = starts % self.length if self.circular else np.clip(starts, 0, self.last)
+        return self._view[starts[self._clear(starts)]]
 
-    def _clear(self, codes: Codes) -> npt.NDArray[np.bool_]:
-        return (codes == self.rule.unknown).mean(axis=1) <= self.rule.max_ambiguous
+    def _clear(self, starts: Ints) -> npt.NDArray[np.bool_]:
+        """Which windows have no more ambiguous letters than allowed."""
+        if not len(starts):
+            return np.zeros(0, dtype=bool)
+        first, window = starts.min(), self.rule.window
+        unknown = self._unrolled[first : starts.max() + window] == self.rule.unknown
+        before = np.concatenate(([0], np.cumsum(unknown, dtype=np.int32)))
+        counts = before[starts - first + window] - before[starts - first]
+        return counts / window <= self.rule.max_ambiguous

@@ -80,6 +80,19 @@ def test_the_positive_class_has_a_column():
             },
             "'isotonic' is for two classes",
         ),
+        ({"prefilter": {"levels": [[0.5, 0, 0.1]]}}, "'prefilter' needs format 3"),
+        *(
+            ({"format": 3, "prefilter": facts}, words)
+            for facts, words in (
+                ({"lost": 0.1}, "'prefilter.levels' is no list"),
+                ({"levels": []}, "'prefilter.levels' is no list"),
+                ({"levels": [[0.5, 0]]}, "'prefilter.levels' is no list"),
+                ({"levels": [[0.5, 0, 1.1]]}, "'prefilter.levels' is no list"),
+                ({"levels": [[0.5, float("nan"), 0.1]]}, "'prefilter.levels' is no list"),
+                ({"levels": [[0.5, "0", 0.1]]}, "'prefilter.levels' is no list"),
+                ({"levels": [[0.5, 0, 0.1]], "lost": 2}, "'prefilter.lost' is outside"),
+            )
+        ),
     ],
 )
 def test_a_card_that_contradicts_itself_is_refused(changes, words):
@@ -97,7 +110,7 @@ def test_a_card_that_contradicts_itself_is_refused(changes, words):
         (lambda m: m.update(classes="promoter"), "'classes' is 'promoter'"),
         (lambda m: m["model"].update(wings=2), "unknown setting 'model.wings'"),
         (lambda m: m["model"].update(heads=3), "multiple of 'model.heads'"),
-        (lambda m: m.update(format=3, seqray_version="7.1.0"), "format 3, written by seqray 7.1.0"),
+        (lambda m: m.update(format=4, seqray_version="7.1.0"), "format 4, written by seqray 7.1.0"),
     ],
 )
 def test_a_damaged_mapping_is_refused(damage, words):
@@ -108,7 +121,7 @@ def test_a_damaged_mapping_is_refused(damage, words):
 
 
 def test_a_newer_format_names_the_version_to_install():
-    mapping = card_to_mapping(make_card()) | {"format": 3, "seqray_version": "7.1.0", "classes": "unreadable"}
+    mapping = card_to_mapping(make_card()) | {"format": 4, "seqray_version": "7.1.0", "classes": "unreadable"}
     with pytest.raises(ModelFileError) as caught:
         card_from_mapping(mapping)
     assert caught.value.remedy == "install seqray 7.1.0 or later"

@@ -62,6 +62,7 @@ from .model import (
     EngineOptions as EngineOptions,
     ModelOptions as ModelOptions,
     PrecisionOptions as PrecisionOptions,
+    check_new_model as check_new_model,
     naming_other_models as naming_other_models,
     open_model as open_model,
     provenance as provenance,

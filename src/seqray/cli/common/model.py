@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from seqray.cli.common.argument_types import AutoOrPositiveInt, Threads
 from seqray.cli.common.arguments import Options, option
 from seqray.cli.common.processors import count_threads, has_gpu_device, use_threads
-from seqray.core import InputError, OtherLettersError
+from seqray.core import InputError, ModelFileError, OtherLettersError
 
 if TYPE_CHECKING:
     from seqray.modelfile import TrainedModel
@@ -213,3 +214,24 @@ def provenance(command: Sequence[str], model: TrainedModel, facts: Mapping[str, 
     engine = {"engine": model.engine} if model.engine else {}
     alphabet = describe_alphabet(model.alphabet)
     return provenance_lines(command, model.card.name, model.sha256, alphabet, {**facts, **engine})
+
+
+def check_new_model(out: str, source: str) -> None:
+    """Refuse a new model file that can't be written, before the model is loaded.
+
+    Parameters
+    ----------
+    out, source
+        Paths of the new file, and of the model that it is made of.
+
+    Raises
+    ------
+    ModelFileError, InputError
+        For another suffix; for the model itself, and a folder that does not exist.
+    """
+    if not out.endswith(".safetensors"):
+        raise ModelFileError("a model file ends in .safetensors", where=out)
+    if os.path.exists(out) and os.path.samefile(out, source):
+        raise InputError("is the model and would be overwritten", where=out, remedy="name another output")
+    if not os.path.isdir(os.path.dirname(out) or "."):
+        raise InputError("can't be written: its folder does not exist", where=out)

@@ -83,8 +83,15 @@ class WindowOptions(Options, heading="sequences"):
     """Which windows are scored."""
 
     strand: Literal["both", "plus", "minus"] = option("--strand", "strands to scan", DEFAULTS.strand)
-    stride: PositiveInt = option(
-        "--stride N", "letters between windows; peaks are refined at 1", DEFAULTS.stride
+    stride: PositiveInt | None = option(
+        "--stride N",
+        "letters between windows; peaks are refined at 1 (default: 1 with a prefilter, else 10)",
+    )
+    prefilter: Literal["auto", "none"] = option(
+        "--prefilter",
+        "auto: a model with a prefilter scores only the windows that may reach the threshold, unless "
+        "--stride is given; none: it scores all",
+        DEFAULTS.prefilter,
     )
     region: tuple[str, ...] = option(
         "--region NAME[:START[-END]]",

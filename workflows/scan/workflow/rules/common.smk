@@ -123,8 +123,8 @@ def empty_option():
 def scan_options(wildcards):
     """Options of the scan that differ from the defaults, in the order of the configuration."""
     settings = config["scan"]
-    options = [f"--stride {settings['stride']}"]
-    for name in ("threshold", "fdr"):
+    options = []
+    for name in ("stride", "threshold", "fdr"):
         if settings[name] is not None:
             options.append(f"--{name} {settings[name]}")
     if SAMPLES[wildcards.sample]["circular"] == "yes":

@@ -1,0 +1,118 @@
+"""What a prefilter costs and saves: calls and seconds of scans with it, without it, and of every window.
+
+    SEQRAY_DATA=... python benchmarks/prefilter.py
+
+Parts of genomes are scanned three times: every window by the model, every tenth with refinement, and with the
+prefilter. A call is lost if the scan of every window has it, and the other has none within ten letters on its
+strand. Some genomes are among those that the prefilter learned from, others are not. Then scans of the whole
+*E. coli* genome are timed, with the prefilter and without.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from machine import ROOT, describe, run
+from seqray.core import SequenceRecord
+from seqray.inference import recognize_context
+from seqray.io.sequences import read_sequences
+from seqray.io.tables import write_table
+from seqray.modelfile import TrainedModel, load_model
+from seqray.scanning import ScanOptions, scan_records
+
+COLUMNS = ("model", "genome", "letters", "learned_from", "way", "calls", "lost", "more", "wall_s", "cpu_s")
+ECOLI = "ecoli_genome/GCF_000005845.2_ASM584v2_genomic.fna.gz"
+GENOMES = {  # file: whether the shipped prefilter learned from it
+    ECOLI: True,
+    "genomes/12_Helicobacter_pylori_26695.gbk.gz": True,
+    "genomes/Streptococcus_agalactiae_NEM316.fna.gz": False,
+    "genomes/Zymomonas_mobilis_ZM4.fna.gz": False,
+}
+MODEL = "ecoli-promoter"
+WAYS = {
+    "every window": ScanOptions(stride=1, null_mb=0.0),
+    "every tenth": ScanOptions(stride=10, null_mb=0.0),
+    "prefilter": ScanOptions(null_mb=0.0),
+}
+START = 200_000
+NEAR = 10
+
+Site = tuple[str, int]
+"""Strand and position of a call."""
+
+
+def count_missing(wanted: Sequence[Site], found: Sequence[Site]) -> int:
+    """Calls without one of the others within ten letters on their strand."""
+    places = set(found)
+    near = range(-NEAR, NEAR + 1)
+    return sum(all((strand, site + step) not in places for step in near) for strand, site in wanted)
+
+
+def rows_of(folder: Path, name: str, letters: int) -> Iterator[tuple[object, ...]]:
+    """A row per genome and way."""
+    model = load_model(name)
+    for genome, learned_from in GENOMES.items():
+        whole = next(iter(read_sequences(folder / genome, model.alphabet)))
+        part = SequenceRecord("part", whole.sequence[START : START + letters])
+        read = recognize_context(model, [whole])[0]
+        scans = {way: _scan(read, part, options) for way, options in WAYS.items()}
+        everything = scans["every window"][0]
+        for way, (sites, wall, cpu) in scans.items():
+            lost, more = count_missing(everything, sites), count_missing(sites, everything)
+            known = "yes" if learned_from else "no"
+            place = Path(genome).name.partition(".")[0]
+            yield name, place, len(part), known, way, len(sites), lost, more, f"{wall:.1f}", f"{cpu:.1f}"
+
+
+def _scan(model: TrainedModel, part: SequenceRecord, options: ScanOptions) -> tuple[list[Site], float, float]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    calls = scan_records(model, [part], options).calls
+    return [(c.strand, c.site) for c in calls], time.perf_counter() - wall, time.process_time() - cpu
+
+
+def whole_genome(folder: Path, name: str, prefilter: str, way: str) -> tuple[object, ...]:
+    """A scan of *E. coli* by the command, with all that it loads and a shuffled megabase."""
+    with tempfile.TemporaryDirectory() as made:
+        out = Path(made) / "calls.tsv"
+        words = [
+            "scan",
+            str(folder / ECOLI),
+            "--model",
+            name,
+            "--prefilter",
+            prefilter,
+            "--quiet",
+            "--out",
+            str(out),
+        ]
+        cost = run([sys.executable, "-m", "seqray", *words])
+        calls = sum(not line.startswith("#") for line in out.read_text().splitlines()) - 1
+    place = Path(ECOLI).name.partition(".")[0]
+    figures = (f"{cost.wall:.1f}", f"{cost.cpu:.1f}")
+    return name, place, 4_641_652, "yes", f"{way}, whole genome", calls, "", "", *figures
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Write the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--data", type=Path, default=os.environ.get("SEQRAY_DATA"))
+    parser.add_argument("--model", default=MODEL)
+    parser.add_argument("--letters", type=int, default=400_000, help="of each genome (default: 400000)")
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/prefilter.tsv")
+    options = parser.parse_args(argv)
+    if options.data is None:
+        sys.exit("name the folder of public data: --data or SEQRAY_DATA")
+    rows = list(rows_of(options.data, options.model, options.letters))
+    for prefilter, way in (("none", "every tenth"), ("auto", "prefilter")):
+        rows.append(whole_genome(options.data, options.model, prefilter, way))
+    write_table(options.out, COLUMNS, rows, describe(["prefilter.py"]))
+
+
+if __name__ == "__main__":
+    main()

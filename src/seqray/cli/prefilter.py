@@ -1,0 +1,109 @@
+"""``seqray prefilter``: give a model of windows a prefilter, with which it scans far faster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, ClassVar
+
+from seqray.cli.common import (
+    BACKBONE,
+    MODEL_HELP,
+    BatchOptions,
+    ModelOptions,
+    Outcome,
+    PositiveInt,
+    Progress,
+    Request,
+    SkipLog,
+    WholeNumber,
+    check_files,
+    check_new_model,
+    open_model,
+    option,
+)
+from seqray.core import InputError
+
+if TYPE_CHECKING:
+    from seqray.core import Card
+
+
+class PrefilterRequest(Request):
+    """Options of ``seqray prefilter``."""
+
+    epilog: ClassVar[str] = (
+        "The model scores windows of the genomes, and a small network learns from it which windows can reach "
+        "a threshold. 'seqray scan' then lets the model score those alone. Its probabilities do not change."
+    )
+
+    model: str = option("MODEL", MODEL_HELP)
+    input: tuple[str, ...] = option(
+        "GENOME+", "FASTA or GenBank, like what will be scanned; plain or compressed; files are joined"
+    )
+    backbone: str | None = BACKBONE
+    out: str = option("--out -o FILE", "new model file, ends in .safetensors")
+    windows: PositiveInt = option(
+        "--windows N", "how many the model scores; more take longer, and fewer pass in a scan", 400_000
+    )
+    seed: WholeNumber = option("--seed N", "of the windows and the first weights", 0)
+    computing: BatchOptions
+
+
+def run(request: PrefilterRequest) -> Outcome:
+    """Read, teach, write."""
+    from seqray.modelfile import locate_model
+
+    check_new_model(request.out, str(locate_model(request.model)))
+    check_files(request.input, [request.out])
+    chosen = ModelOptions(model=request.model, backbone=request.backbone)
+    model = open_model(chosen, request.computing, verbose=request.verbose)
+    from seqray.io.sequences import read_sequences
+    from seqray.modelfile import save_model
+    from seqray.training import teach_prefilter
+
+    with SkipLog(None, [], quiet=request.quiet) as skipped:
+        records = [
+            record
+            for source in request.input
+            for record in read_sequences(source, alphabet=model.alphabet, duplicates="keep", on_skip=skipped)
+        ]
+    with Progress("prefilter", "windows", quiet=request.quiet) as progress, _naming(request.input):
+        taught = teach_prefilter(
+            model,
+            records,
+            windows=request.windows,
+            batch_size=request.computing.batch_size,
+            seed=request.seed,
+            on_progress=progress.update,
+        )
+    save_model(request.out, taught.networks, taught.card, taught.prefilter)
+    request.say(*summary(taught.card), f"wrote {request.out}")
+    return Outcome(records=len(records))
+
+
+@contextmanager
+def _naming(files: Sequence[str]) -> Iterator[None]:
+    """Name the files in an error about what they hold in all."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(error.what, where=", ".join(files), remedy=error.remedy) from None
+
+
+def summary(card: Card) -> Iterator[str]:
+    """What the prefilter learned from, and what it lets pass at the threshold of scans."""
+    from seqray.scanning import prefilter_cutoff, scan_threshold
+
+    facts, threshold = card.prefilter, scan_threshold(card)
+    yield f"the prefilter learned from {facts['learned_from']} windows of {facts['letters']} letters"
+    cutoff, passed = prefilter_cutoff(facts["levels"], threshold)
+    if cutoff is None:
+        yield (
+            f"caution: at the threshold of scans, {threshold:g}, {passed:.1%} of the windows would pass: "
+            "scans leave the prefilter out; give more --windows"
+        )
+    else:
+        yield (
+            f"at the threshold of scans, {threshold:g}, {passed:.1%} of the windows pass; of those that "
+            f"reach it {facts['lost']:.1%} are lost, on {facts['measured_on']} windows that it has not seen"
+        )

@@ -1,0 +1,184 @@
+"""Windows drawn from genomes, with what a model says of each: what a prefilter learns from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, logit
+
+from seqray.core import Bools, Codes, Floats, InputError, Ints, SequenceRecord, reverse_complement_codes
+from seqray.inference import BatchSize, recognize_context, score_codes
+from seqray.modelfile import TrainedModel
+
+Guess = Callable[[Codes, Ints], Floats]
+"""Codes (N, W) and numbers of contexts (N,) to log-odds (N,), as a first prefilter guesses them."""
+_POOL = 12  # windows of which one is chosen
+_DOUBT = 1.0  # log-odds by which a guess may be too low
+_LEAST = 0.01  # chance of a window with a low guess, beside one with a high one
+_HELD_OUT = 0.2  # the last part of each sequence
+_FEWEST_LETTERS = 10_000
+_SHORTEST = 20  # windows, in letters
+_LIMIT = 1e-6  # probabilities nearer to 0 and 1 have no other log-odds
+_AT_ONCE = 1 << 14
+_READ_IN = (0.4, 0.4, 0.2)  # shares of windows read in their own context, in none, in any
+
+
+@dataclass(frozen=True)
+class DrawnWindows:
+    """Windows with what the model says of them.
+
+    Attributes
+    ----------
+    codes
+        (N, W) letters.
+    contexts
+        (N,) number of the context in which each is read, from 1; 0 for none.
+    log_odds
+        (N,) of the positive class, as the model calibrates them.
+    stands_for
+        (N,) how many of the pool each stands for.
+    pool
+        What was guessed of every window that one was chosen from, or empty.
+    """
+
+    codes: Codes
+    contexts: Ints
+    log_odds: Floats
+    stands_for: Floats
+    pool: Floats
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where windows lie (N,): their sequence, start and strand, and the context in which they are read."""
+
+    sequence: Ints
+    start: Ints
+    reverse: Bools
+    context: Ints
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def __getitem__(self, rows: slice | Ints | Bools) -> _Places:
+        return _Places(self.sequence[rows], self.start[rows], self.reverse[rows], self.context[rows])
+
+
+class WindowSource:
+    """Draws windows of both strands, and lets a model score them.
+
+    Parameters
+    ----------
+    model
+        Of windows of nucleotides.
+    records
+        Genomes. Sequences shorter than 20 windows are left out.
+    seed
+        Of the windows.
+    batch_size
+        As in `seqray.inference.predict_records`.
+    on_scored
+        Called with the number of windows that have been scored.
+
+    Attributes
+    ----------
+    letters
+        That windows are drawn from.
+
+    Raises
+    ------
+    InputError
+        For too few letters.
+    """
+
+    def __init__(
+        self,
+        model: TrainedModel,
+        records: Sequence[SequenceRecord],
+        seed: int,
+        batch_size: BatchSize,
+        on_scored: Callable[[int], None],
+    ) -> None:
+        self._model, self._rng, self._window = model, np.random.default_rng(seed), model.card.window
+        self._batch_size: BatchSize = batch_size
+        self._on_scored = on_scored
+        shortest = _SHORTEST * self._window
+        kept = [record for record in records if len(record) >= shortest]
+        self.letters = sum(map(len, kept))
+        if self.letters < _FEWEST_LETTERS:
+            raise InputError(
+                f"{self.letters} letters in sequences of {shortest} letters or more",
+                remedy=f"a prefilter learns from {_FEWEST_LETTERS} or more: give genomes",
+            )
+        self._codes = [model.alphabet.encode(record.sequence) for record in kept]
+        homes = [recognize_context(model, [record])[0] for record in kept]
+        self._homes = np.array([home.context_number for home in homes])
+
+    def draw(self, count: int, *, held_out: bool, guess: Guess | None = None) -> DrawnWindows:
+        """Draw windows from the last fifths of the sequences, or from what is before those.
+
+        Parameters
+        ----------
+        count
+            How many; with a guess about as many.
+        held_out
+            Whether from the last fifths.
+        guess
+            Windows that may score high are likelier to be drawn, from a pool 12 times as large.
+        """
+        places = self._evenly(count * (_POOL if guess else 1), held_out=held_out)
+        stands_for, pool = np.ones(len(places)), np.empty(0)
+        if guess is not None:
+            pool = np.concatenate([guess(self._letters_at(part), part.context) for part in _parts(places)])
+            chances = _scaled(np.maximum(expit(pool + _DOUBT), _LEAST), count)
+            chosen = np.flatnonzero(self._rng.random(len(pool)) < chances)
+            places, stands_for = places[chosen], 1 / chances[chosen]
+        scores = np.concatenate([self._score(part) for part in _parts(places)])
+        log_odds = logit(np.clip(scores, _LIMIT, 1 - _LIMIT))
+        return DrawnWindows(self._letters_at(places), places.context, log_odds, stands_for, pool)
+
+    def _evenly(self, count: int, *, held_out: bool) -> _Places:
+        rng, contexts = self._rng, len(self._model.card.model.contexts)
+        lengths = np.array([len(codes) for codes in self._codes])
+        cuts = np.rint(lengths * (1 - _HELD_OUT)).astype(np.int64)
+        firsts, ends = (cuts, lengths) if held_out else (np.zeros_like(cuts), cuts)
+        sizes = ends - firsts - self._window + 1
+        sequence = rng.choice(len(sizes), count, p=sizes / sizes.sum())
+        start = firsts[sequence] + rng.integers(0, sizes[sequence])
+        kinds = (self._homes[sequence], np.zeros(count, np.int64), rng.integers(0, contexts + 1, count))
+        context = np.choose(rng.choice(3, count, p=_READ_IN), kinds)
+        return _Places(sequence, start, rng.random(count) < 0.5, context)
+
+    def _letters_at(self, places: _Places) -> Codes:
+        codes = np.empty((len(places), self._window), np.uint8)
+        for number, letters in enumerate(self._codes):
+            own = places.sequence == number
+            view = np.lib.stride_tricks.sliding_window_view(letters, self._window)
+            codes[own] = view[places.start[own]]
+        codes[places.reverse] = reverse_complement_codes(codes[places.reverse])
+        return codes
+
+    def _score(self, places: _Places) -> Floats:
+        """Probabilities of the positive class."""
+        codes, scores = self._letters_at(places), np.empty(len(places))
+        positive, names = self._model.card.positive_index, (None, *self._model.card.model.contexts)
+        for context in np.unique(places.context):
+            model, rows = self._model.with_context(names[context]), places.context == context
+            scores[rows] = score_codes(model, codes[rows], batch_size=self._batch_size)[:, positive]
+        self._on_scored(len(places))
+        return scores
+
+
+def _parts(places: _Places) -> list[_Places]:
+    return [places[start : start + _AT_ONCE] for start in range(0, len(places), _AT_ONCE)]
+
+
+def _scaled(chances: Floats, count: int) -> Floats:
+    """Multiply chances by a number, at most to 1 each, so that their sum is a count."""
+    low, high = 0.0, count / chances.min()
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.minimum(1, middle * chances).sum() < count else (low, middle)
+    return np.minimum(1, high * chances)

@@ -1,0 +1,207 @@
+"""Teach a prefilter: a small network learns from a model which windows of genomes can reach a threshold.
+
+The model scores windows drawn from the genomes, and the prefilter learns their log-odds (knowledge
+distillation: Hinton et al. 2015). A first fit guesses which windows score high: most of the others are drawn
+from those, because a doubtful window teaches more than one that is clearly no site. On the last fifth of each
+sequence, which it does not learn from, we measure below which answer of the prefilter hardly any window
+reaches each of several levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as F
+from scipy.special import expit, logit
+from torch import Tensor, nn
+
+from seqray.core import (
+    Codes,
+    ConfigError,
+    Floats,
+    InputError,
+    Ints,
+    OnProgress,
+    SequenceRecord,
+    __version__,
+    round_number,
+)
+from seqray.inference import BatchSize
+from seqray.modelfile import TrainedModel
+from seqray.models import KERNEL, STRIDE, Prefilter, prefilter_shapes
+from seqray.training.drawn_windows import DrawnWindows, WindowSource
+
+PREFILTER_FORMAT = 3  # a seqray that reads older cards only would find unknown tensors
+LOST = 0.001
+"""Share of the windows at or above a level that the prefilter may skip."""
+_LEVELS = [round_number(x) for x in expit(np.arange(-3, 9, 0.5))]  # thresholds
+_WINDOWS = (1000, 10_000_000)
+_FEWEST_ABOVE = 300  # windows that show what a level needs
+_EVEN, _LIKELY, _MEASURED = 0.3, 0.5, 0.2  # shares of the windows
+_EPOCHS, _BATCH, _RATE, _DECAY = (4, 10), 1024, 6e-3, 1e-2  # epochs of the guess, and of the prefilter
+
+
+def teach_prefilter(
+    model: TrainedModel,
+    records: Sequence[SequenceRecord],
+    *,
+    windows: int = 400_000,
+    batch_size: BatchSize = "auto",
+    seed: int = 0,
+    on_progress: OnProgress | None = None,
+) -> TrainedModel:
+    """Give a model a prefilter, with which `seqray.scanning.scan_records` scores far fewer windows.
+
+    Parameters
+    ----------
+    model
+        Of windows of nucleotides. It is not changed.
+    records
+        Genomes of the kind that will be scanned.
+    windows
+        How many the model scores: more take longer, and let the prefilter skip more.
+    batch_size
+        As in `seqray.inference.predict_records`.
+    seed
+        Of the windows and the first weights.
+    on_progress
+        Called with the windows scored, and then with the steps of the training.
+
+    Returns
+    -------
+    TrainedModel
+        The same model with a prefilter; its card says what the prefilter lets pass. With contexts, the
+        prefilter knows them, too.
+
+    Raises
+    ------
+    ConfigError
+        For a locator, which needs none, a model of proteins or of shorter windows, and for fewer than 1,000
+        windows or more than 10 million.
+    InputError
+        For sequences of too few letters in all, and where too few windows score high.
+    """
+    _check(model, windows)
+    done = 0
+
+    def on_scored(count: int) -> None:
+        nonlocal done
+        done = min(done + count, windows)
+        if on_progress is not None:
+            on_progress(done, windows, "score windows")
+
+    source = WindowSource(model, records, seed, batch_size, on_scored)
+    even = source.draw(round(windows * _EVEN), held_out=False)
+    guess = _fit(model, [even], _EPOCHS[0], seed, on_progress)
+    likely = source.draw(round(windows * _LIKELY), held_out=False, guess=guess.answers)
+    network = _fit(model, [even, likely], _EPOCHS[1], seed, on_progress)
+    held_out = source.draw(round(windows * _MEASURED), held_out=True, guess=network.answers)
+    facts = {"learned_from": len(even.codes) + len(likely.codes), "letters": source.letters, "seed": seed}
+    facts |= _measure(network.answers(held_out.codes, held_out.contexts), held_out)
+    prefilter = Prefilter(network.arrays(), model.card.window)
+    card = replace(model.card, format=PREFILTER_FORMAT, seqray_version=__version__, prefilter=facts)
+    return replace(model, prefilter=prefilter, card=card)
+
+
+def _check(model: TrainedModel, windows: int) -> None:
+    low, high = _WINDOWS
+    if not low <= windows <= high:
+        raise ConfigError(f"a prefilter learns from {low} to {high} windows, not {windows}")
+    model.check_reads_sequences()
+    card = model.card
+    if not model.alphabet.is_nucleotide:
+        raise ConfigError(f"the model '{card.name}' reads {model.alphabet.name}, which is not scanned")
+    if card.window < KERNEL:
+        raise ConfigError(
+            f"the windows of '{card.name}' are too short: a prefilter reads {KERNEL} letters or more"
+        )
+
+
+class _Network(nn.Module):
+    """The network of `seqray.models.Prefilter`, window by window, as torch trains it."""
+
+    def __init__(self, shapes: dict[str, tuple[int, ...]]) -> None:
+        super().__init__()
+        self.weights = nn.ParameterDict()
+        for name, shape in shapes.items():
+            value = torch.zeros(shape)
+            if name in ("convolution", "first", "second", "out"):
+                bound = float(np.prod(shape[:-1] or shape)) ** -0.5
+                nn.init.uniform_(value, -bound, bound)
+            self.weights[name] = nn.Parameter(value + 1 if name == "gain" else value)
+
+    def answers(self, codes: Codes, contexts: Ints) -> Floats:
+        """Codes (N, W) and numbers of contexts (N,) to log-odds (N,)."""
+        pairs = zip(
+            torch.from_numpy(codes).split(_BATCH), torch.from_numpy(contexts).split(_BATCH), strict=True
+        )
+        with torch.inference_mode():
+            return torch.cat([self(*pair) for pair in pairs]).double().numpy()
+
+    def arrays(self) -> dict[str, npt.NDArray[np.float32]]:
+        """The weights."""
+        return {name: value.detach().numpy() for name, value in self.weights.items()}
+
+    def forward(self, codes: Tensor, contexts: Tensor) -> Tensor:
+        """Codes (B, W) and numbers of contexts (B,) to log-odds (B,)."""
+        weights = self.weights
+        known = weights["convolution"].shape[1]
+        letters = F.one_hot(codes.long().clamp(max=known), known + 1)[..., :known].float()
+        windows = letters.unfold(1, KERNEL, STRIDE).transpose(2, 3).flatten(2)  # (B, J, K·A)
+        found = F.relu(windows @ weights["convolution"].flatten(0, 1) + weights["convolution_bias"])
+        found = found.flatten(1) * F.embedding(contexts, weights["gain"].flatten(1))  # (B, J·C)
+        bias = F.embedding(contexts, weights["first_bias"])
+        hidden = F.relu(found @ weights["first"].flatten(0, 1) + bias)
+        hidden = F.relu(hidden @ weights["second"] + weights["second_bias"])
+        return hidden @ weights["out"] + weights["out_bias"][contexts]
+
+
+def _fit(
+    model: TrainedModel, drawn: Sequence[DrawnWindows], epochs: int, seed: int, on_progress: OnProgress | None
+) -> _Network:
+    card, letters = model.card, len(model.alphabet.letters)
+    codes = torch.from_numpy(np.concatenate([one.codes for one in drawn]))
+    contexts = torch.from_numpy(np.concatenate([one.contexts for one in drawn]))
+    targets = torch.from_numpy(np.concatenate([one.log_odds for one in drawn]).astype(np.float32))
+    with torch.random.fork_rng(devices=[]), torch.enable_grad():
+        torch.manual_seed(seed)
+        network = _Network(prefilter_shapes(card.window, letters, len(card.model.contexts)))
+        optimizer = torch.optim.AdamW(network.parameters(), lr=_RATE, weight_decay=_DECAY)
+        steps = epochs * -(-len(codes) // _BATCH)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, _RATE, total_steps=steps)
+        for step in range(steps):
+            rows = torch.randint(len(codes), (_BATCH,))
+            answer, wanted = network(codes[rows], contexts[rows]), targets[rows]
+            weight = 1 + 4 * torch.sigmoid(wanted + 1)  # windows that may be called matter most
+            loss = (weight * F.huber_loss(answer, wanted, reduction="none")).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            if on_progress is not None:
+                on_progress((step + 1) * _BATCH, steps * _BATCH, "train the prefilter")
+    return network
+
+
+def _measure(answers: Floats, held_out: DrawnWindows) -> dict[str, Any]:
+    """For each level: the cutoff, and the share of windows that pass it."""
+    order = np.argsort(answers, kind="stable")
+    rows, above = [], order
+    for level in _LEVELS:
+        above = order[held_out.log_odds[order] >= logit(level)]
+        if len(above) < _FEWEST_ABOVE:
+            break
+        lost = np.cumsum(held_out.stands_for[above])
+        cutoff = round_number(float(answers[above[np.searchsorted(lost, LOST * lost[-1], side="right")]]))
+        rows.append([level, cutoff, round_number(float(np.mean(held_out.pool >= cutoff)))])
+    if not rows:
+        raise InputError(
+            f"of {len(answers)} windows {len(above)} reach {_LEVELS[0]:g}, too few to measure a prefilter",
+            remedy="give genomes with more sites, or more --windows",
+        )
+    return {"levels": rows, "lost": LOST, "measured_on": len(answers)}

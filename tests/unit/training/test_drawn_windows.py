@@ -1,0 +1,61 @@
+"""Windows drawn from genomes: where they lie, what they stand for, and what the model says of them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from seqray.core import SequenceRecord, reverse_complement
+from seqray.inference import score_codes
+from seqray.training.drawn_windows import WindowSource, _scaled
+
+LETTERS = "".join(np.random.default_rng(5).choice([*"ACGT"], 20_000))
+WINDOW = 20
+
+
+@pytest.fixture
+def source(tiny_model):
+    scored = []
+    source = WindowSource(tiny_model, [SequenceRecord("c", LETTERS)], 1, "auto", scored.append)
+    return source, scored
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+def test_windows_lie_in_their_part_on_either_strand(source, tiny_model, held_out):
+    drawn = source[0].draw(300, held_out=held_out)
+    part = LETTERS[16_000:] if held_out else LETTERS[:16_000]
+    texts = [tiny_model.alphabet.decode(row) for row in drawn.codes]
+    forward = [text in part for text in texts]
+    backward = [reverse_complement(text) in part for text in texts]
+    assert all(one or other for one, other in zip(forward, backward, strict=True))
+    assert 100 < sum(forward) < 200
+    assert sum(source[1]) == 300
+
+
+def test_log_odds_are_those_of_the_model(source, tiny_model):
+    drawn = source[0].draw(50, held_out=False)
+    scores = score_codes(tiny_model, drawn.codes)[:, tiny_model.card.positive_index]
+    assert 1 / (1 + np.exp(-drawn.log_odds)) == pytest.approx(scores)
+    assert (drawn.stands_for == 1).all()
+
+
+def test_likely_windows_are_drawn_more_often_and_stand_for_fewer(source):
+    def guess(codes, contexts):
+        return np.where(codes[:, 0] == 0, 5.0, -9.0)  # windows that begin with A
+
+    drawn = source[0].draw(2000, held_out=False, guess=guess)
+    begins = drawn.codes[:, 0] == 0
+    assert np.mean(begins) > 0.9
+    assert len(drawn.pool) == 24_000
+    assert len(drawn.codes) == pytest.approx(2000, abs=200)
+    assert drawn.stands_for.sum() == pytest.approx(24_000, rel=0.2)
+    assert drawn.stands_for[~begins].sum() == pytest.approx(18_000, rel=0.3)  # three letters of four
+
+
+@given(st.lists(st.floats(0.01, 1), min_size=1, max_size=50), st.floats(0.01, 1))
+def test_scaled_chances_sum_to_the_count(chances, share):
+    count = share * len(chances)
+    found = _scaled(np.array(chances), count)
+    assert found.sum() == pytest.approx(count, rel=1e-6)
+    assert found.max() <= 1
+    below = found < 1
+    assert np.ptp(found[below] / np.array(chances)[below]) < 1e-6 if below.any() else True

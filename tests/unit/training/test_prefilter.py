@@ -1,0 +1,125 @@
+"""What a prefilter learns from a model whose answer is known, and what is refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from seqray.core import ConfigError, InputError, SequenceRecord
+from seqray.inference import prefilter_log_odds, score_codes
+from seqray.modelfile import load_model_file, save_model
+from seqray.scanning import make_detector
+from seqray.scanning.options import ScanOptions
+from seqray.training import teach_prefilter
+
+
+def genome(letters, seed=0):
+    return SequenceRecord("c", "".join(np.random.default_rng(seed).choice([*"ACGT"], letters)))
+
+
+@pytest.fixture(scope="module")
+def taught(tiny_model_file):
+    return teach_prefilter(load_model_file(tiny_model_file), [genome(30_000)], windows=20_000)
+
+
+def scores_of(model, codes):
+    windows = np.lib.stride_tricks.sliding_window_view(codes, model.card.window)
+    return score_codes(model, windows)[:, model.card.positive_index]
+
+
+def test_it_ranks_windows_as_the_model_does(taught):
+    codes = taught.alphabet.encode(genome(5000, 1).sequence)
+    answers, scores = prefilter_log_odds(taught, codes), scores_of(taught, codes)
+    assert np.corrcoef(answers, np.log(scores / (1 - scores)))[0, 1] > 0.8
+
+
+def test_its_card_says_what_passes_and_what_is_lost(taught):
+    codes = taught.alphabet.encode(genome(40_000, 2).sequence)  # unseen
+    answers, scores = prefilter_log_odds(taught, codes), scores_of(taught, codes)
+    facts = taught.card.prefilter
+    assert facts["learned_from"] + facts["measured_on"] == pytest.approx(20_000, abs=300)
+    assert facts["letters"] == 30_000
+    for level, cutoff, passed in facts["levels"]:
+        assert np.mean(answers >= cutoff) == pytest.approx(passed, abs=0.05)
+        assert np.mean(answers[scores >= level] < cutoff) < 0.01  # 0.001 is promised, of few hundred windows
+    levels = [level for level, _, _ in facts["levels"]]
+    assert levels == sorted(levels)
+
+
+def test_the_weights_and_the_probabilities_stay(taught, tiny_model):
+    codes = taught.alphabet.encode(genome(200, 3).sequence)
+    assert (scores_of(taught, codes) == scores_of(tiny_model, codes)).all()
+    assert tiny_model.prefilter is None
+
+
+def test_the_same_seed_gives_the_same_prefilter(tiny_model):
+    one, two, other = (
+        teach_prefilter(tiny_model, [genome(12_000)], windows=3000, seed=seed).prefilter for seed in (1, 1, 2)
+    )
+    assert all((one.weights[name] == value).all() for name, value in two.weights.items())
+    assert any((one.weights[name] != value).any() for name, value in other.weights.items())
+
+
+def test_it_is_saved_with_the_model(taught, tmp_path):
+    path = tmp_path / "m.safetensors"
+    save_model(path, taught.networks, taught.card, taught.prefilter)
+    found = load_model_file(path)
+    assert found.card.prefilter == taught.card.prefilter
+    assert found.prefilter.weights.keys() == taught.prefilter.weights.keys()
+    assert all(
+        (found.prefilter.weights[name] == value).all() for name, value in taught.prefilter.weights.items()
+    )
+
+
+def test_a_scan_takes_the_cutoff_of_the_level_below_its_threshold(taught):
+    levels = [[0.5, -1.0, 0.09], [0.9, 2.0, 0.01]]
+    model = replace(taught, card=replace(taught.card, prefilter={"levels": levels}))
+    found = make_detector(model)
+
+    def rule(**options):
+        return found.rule(ScanOptions(**options))
+
+    assert [(rule(threshold=t).cutoff, rule(threshold=t).stride) for t in (0.4, 0.5, 0.89, 0.9, 0.99)] == [
+        (None, 10),
+        (-1.0, 1),
+        (-1.0, 1),
+        (2.0, 1),
+        (2.0, 1),
+    ]
+    assert rule(threshold=0.9, stride=5).cutoff is None
+    assert (rule(threshold=0.9, prefilter="none").cutoff, rule(threshold=0.9, prefilter="none").stride) == (
+        None,
+        10,
+    )
+    too_many = replace(model, card=replace(model.card, prefilter={"levels": [[0.5, -1.0, 0.11]]}))
+    assert make_detector(too_many).rule(ScanOptions(threshold=0.9)).cutoff is None
+
+
+@pytest.mark.parametrize("windows", [999, 10_000_001])
+def test_too_few_windows_and_too_many_are_refused_before_any_is_scored(tiny_model, windows):
+    with pytest.raises(ConfigError, match=f"learns from 1000 to 10000000 windows, not {windows}"):
+        teach_prefilter(tiny_model, [genome(12_000)], windows=windows)
+
+
+@pytest.mark.parametrize("letters", [0, 9_999])
+def test_few_letters_are_refused(tiny_model, letters):
+    with pytest.raises(InputError, match="learns from 10000 or more"):
+        teach_prefilter(tiny_model, [genome(letters)], windows=3000)
+
+
+def test_few_windows_are_refused(tiny_model):
+    with pytest.raises(InputError, match=r"of 204 windows 204 reach 0.0474259, too few .* or more --windows"):
+        teach_prefilter(tiny_model, [genome(12_000)], windows=1000)
+
+
+def test_other_kinds_of_models_are_refused(tiny_model, locator):
+    with pytest.raises(ConfigError, match="is a locator"):
+        teach_prefilter(locator, [genome(12_000)])
+    protein = replace(
+        tiny_model, card=replace(tiny_model.card, model=replace(tiny_model.card.model, alphabet="protein"))
+    )
+    with pytest.raises(ConfigError, match="reads protein, which is not scanned"):
+        teach_prefilter(protein, [genome(12_000)])
+    short = replace(tiny_model, card=replace(tiny_model.card, window=14, site=3))
+    with pytest.raises(ConfigError, match="are too short: a prefilter reads 15 letters or more"):
+        teach_prefilter(short, [genome(12_000)])
