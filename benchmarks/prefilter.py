@@ -1,11 +1,12 @@
 """What a prefilter costs and saves: calls and seconds of scans with it, without it, and of every window.
 
     SEQRAY_DATA=... python benchmarks/prefilter.py
+    SEQRAY_DATA=... python benchmarks/prefilter.py --model bacteria-promoter-fast --letters 100000
 
 Parts of genomes are scanned three times: every window by the model, every tenth with refinement, and with the
 prefilter. A call is lost if the scan of every window has it, and the other has none within ten letters on its
 strand. Some genomes are among those that the prefilter learned from, others are not. Then scans of the whole
-*E. coli* genome are timed, with the prefilter and without.
+*E. coli* genome are timed, with the prefilter and without. Parts are scanned twice by a model without one.
 """
 
 from __future__ import annotations
@@ -54,20 +55,31 @@ def count_missing(wanted: Sequence[Site], found: Sequence[Site]) -> int:
     return sum(all((strand, site + step) not in places for step in near) for strand, site in wanted)
 
 
-def rows_of(folder: Path, name: str, letters: int) -> Iterator[tuple[object, ...]]:
+def rows_of(folder: Path, model: TrainedModel, letters: int) -> Iterator[tuple[object, ...]]:
     """A row per genome and way."""
-    model = load_model(name)
+    ways = WAYS if model.prefilter else {way: WAYS[way] for way in ("every window", "every tenth")}
     for genome, learned_from in GENOMES.items():
         whole = next(iter(read_sequences(folder / genome, model.alphabet)))
         part = SequenceRecord("part", whole.sequence[START : START + letters])
         read = recognize_context(model, [whole])[0]
-        scans = {way: _scan(read, part, options) for way, options in WAYS.items()}
+        scans = {way: _scan(read, part, options) for way, options in ways.items()}
         everything = scans["every window"][0]
         for way, (sites, wall, cpu) in scans.items():
             lost, more = count_missing(everything, sites), count_missing(sites, everything)
-            known = "yes" if learned_from else "no"
+            known = ("yes" if learned_from else "no") if model.prefilter else ""
             place = Path(genome).name.partition(".")[0]
-            yield name, place, len(part), known, way, len(sites), lost, more, f"{wall:.1f}", f"{cpu:.1f}"
+            yield (
+                model.card.name,
+                place,
+                len(part),
+                known,
+                way,
+                len(sites),
+                lost,
+                more,
+                f"{wall:.1f}",
+                f"{cpu:.1f}",
+            )
 
 
 def _scan(model: TrainedModel, part: SequenceRecord, options: ScanOptions) -> tuple[list[Site], float, float]:
@@ -104,14 +116,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, default=os.environ.get("SEQRAY_DATA"))
     parser.add_argument("--model", default=MODEL)
     parser.add_argument("--letters", type=int, default=400_000, help="of each genome (default: 400000)")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/prefilter.tsv")
+    parser.add_argument("--out", type=Path, help="results/prefilter.tsv, or with the name of another model")
     options = parser.parse_args(argv)
     if options.data is None:
         sys.exit("name the folder of public data: --data or SEQRAY_DATA")
-    rows = list(rows_of(options.data, options.model, options.letters))
-    for prefilter, way in (("none", "every tenth"), ("auto", "prefilter")):
+    model = load_model(options.model)
+    rows = list(rows_of(options.data, model, options.letters))
+    for prefilter, way in (("none", "every tenth"), ("auto", "prefilter")) if model.prefilter else ():
         rows.append(whole_genome(options.data, options.model, prefilter, way))
-    write_table(options.out, COLUMNS, rows, describe(["prefilter.py"]))
+    name = "prefilter.tsv" if options.model == MODEL else f"prefilter_{model.card.name}.tsv"
+    command = describe(["prefilter.py", *(sys.argv[1:] if argv is None else argv)])
+    write_table(options.out or ROOT / "benchmarks/results" / name, COLUMNS, rows, command)
 
 
 if __name__ == "__main__":
