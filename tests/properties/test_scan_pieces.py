@@ -127,8 +127,13 @@ def test_with_a_prefilter_a_circle_may_be_cut_anywhere(sequence, steps):
     assert sorted((c.site, c.strand, c.score) for c in back.calls) == expected
 
 
-@given(sequences, st.booleans(), st.integers(1, 300), st.sampled_from(["both", "plus", "minus"]))
-def test_a_prefilter_that_knows_the_answer_loses_no_call(sequence, circular, piece, strand):
+mixed_case = st.text("ACGTNacgt", min_size=WINDOW, max_size=200)
+
+
+@given(
+    mixed_case, st.booleans(), st.booleans(), st.integers(1, 300), st.sampled_from(["both", "plus", "minus"])
+)
+def test_a_prefilter_that_knows_the_answer_loses_no_call(sequence, circular, masked, piece, strand):
     rows = []
 
     def counted(codes):
@@ -136,8 +141,9 @@ def test_a_prefilter_that_knows_the_answer_loses_no_call(sequence, circular, pie
         return rows[-1]
 
     knowing = replace(DETECTOR, score=counted, prefilter=log_odds, levels=[(0.8, CUTOFF - 1e-6, 0.05)])
-    everything = run(sequence, stride=1, circular=circular, strand=strand)
-    found = run(sequence, detector=knowing, circular=circular, strand=strand, piece=piece)
+    where = {"circular": circular, "skip_soft_masked": masked, "strand": strand}
+    everything = run(sequence, stride=1, **where)
+    found = run(sequence, detector=knowing, piece=piece, **where)
     assert list(found.calls) == list(everything.calls)
     assert found.positions == everything.positions
     assert all(score > 0.79 for part in rows for score in part)  # nothing else was scored

@@ -196,10 +196,14 @@ def _check_prefilter(facts: Mapping[str, Any]) -> None:
     _require(isinstance(lost, int | float) and 0 <= lost <= 1, "prefilter.lost", "is outside 0 to 1")
 
 
+_HIGHEST = 1e6  # log-odds
+
+
 def _is_level(row: Any) -> bool:
     if not isinstance(row, list | tuple) or len(row) != 3 or any(type(x) not in (int, float) for x in row):
         return False
-    return all(map(math.isfinite, row)) and 0 <= row[0] <= 1 and 0 <= row[2] <= 1
+    threshold, cutoff, passed = row
+    return 0 <= threshold <= 1 and -_HIGHEST <= cutoff <= _HIGHEST and 0 <= passed <= 1
 
 
 def _require(condition: bool, key: str, rule: str) -> None:

@@ -23,6 +23,7 @@ Scorer = Callable[[Codes], npt.NDArray[np.floating]]
 StrandAnswers = Callable[[Codes], npt.NDArray[np.floating]]
 """Codes (L,) to what the prefilter answers for each window (L - W + 1,), in log-odds."""
 
+_NEAR = 1024  # windows between two that are read as one strand: a strand costs about as many, however short
 # Letters gathered for one call of the scorer: 4 MB, so that codes and scores stay in the processor's cache.
 _BATCH_LETTERS = 1 << 22
 
@@ -250,13 +251,16 @@ class ContigWindows(ScoredGrid):
         return scores
 
     def _answers(self, prefilter: StrandAnswers, starts: Ints, strand: str) -> Floats:
-        """What the prefilter answers for windows; those that follow each other are read as one strand."""
-        ends = np.flatnonzero(np.diff(starts, append=-1) != 1) + 1
+        """What the prefilter answers for windows; those that lie near each other are read as one strand."""
+        steps = np.diff(starts, append=-1)
+        ends = np.flatnonzero((steps < 1) | (steps > _NEAR)) + 1
         answers = []
-        for first, end in zip([0, *ends[:-1]], ends, strict=True):
-            codes = self._unrolled[starts[first] : starts[end - 1] + self.rule.window]
-            run = prefilter(codes if strand == "+" else reverse_complement_codes(codes))
-            answers.append(run if strand == "+" else run[::-1])
+        for run in np.split(starts, ends[:-1]):
+            codes = self._unrolled[run[0] : run[-1] + self.rule.window]
+            if strand == "+":
+                answers.append(prefilter(codes)[run - run[0]])
+            else:
+                answers.append(prefilter(reverse_complement_codes(codes))[run[-1] - run])
         return np.concatenate(answers)
 
     def at_sites(self, sites: Ints) -> Codes:

@@ -90,6 +90,7 @@ def test_the_positive_class_has_a_column():
                 ({"levels": [[0.5, 0, 1.1]]}, "'prefilter.levels' is no list"),
                 ({"levels": [[0.5, float("nan"), 0.1]]}, "'prefilter.levels' is no list"),
                 ({"levels": [[0.5, "0", 0.1]]}, "'prefilter.levels' is no list"),
+                ({"levels": [[0.5, 10**400, 0.1]]}, "'prefilter.levels' is no list"),
                 ({"levels": [[0.5, 0, 0.1]], "lost": 2}, "'prefilter.lost' is outside"),
             )
         ),
