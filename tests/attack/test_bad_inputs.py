@@ -137,6 +137,7 @@ def test_a_verb_works_without_a_bad_value(place, name, capfd):
 
 # Good files where a role has several kinds.
 OWN = {
+    "prefilter input": "contig.fa",
     "train --genome": "contig.fa",
     "train --sites": "contig.tsv",
     "train --alignment-labels": "alignments.tsv",

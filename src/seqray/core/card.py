@@ -190,20 +190,24 @@ def _check_prefilter(facts: Mapping[str, Any]) -> None:
     _require(
         isinstance(levels, list | tuple) and len(levels) > 0 and all(map(_is_level, levels)),
         "prefilter.levels",
-        "is no list of a threshold, a cutoff and a share each",
+        "is no list of a threshold, a cutoff below it and a share each",
     )
+    thresholds = [row[0] for row in levels or ()]
+    _require(thresholds == sorted(set(thresholds)), "prefilter.levels", "is not by ascending threshold")
     lost = facts.get("lost", 0)
     _require(isinstance(lost, int | float) and 0 <= lost <= 1, "prefilter.lost", "is outside 0 to 1")
 
 
-_HIGHEST = 1e6  # log-odds
+_HIGHEST = 500  # log-odds
 
 
 def _is_level(row: Any) -> bool:
     if not isinstance(row, list | tuple) or len(row) != 3 or any(type(x) not in (int, float) for x in row):
         return False
     threshold, cutoff, passed = row
-    return 0 <= threshold <= 1 and -_HIGHEST <= cutoff <= _HIGHEST and 0 <= passed <= 1
+    return (
+        -_HIGHEST <= cutoff <= _HIGHEST and 1 / (1 + math.exp(-cutoff)) < threshold <= 1 and 0 <= passed <= 1
+    )
 
 
 def _require(condition: bool, key: str, rule: str) -> None:

@@ -6,7 +6,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from seqray.core import Codes, Floats
-from seqray.inference.sequences import map_parts
+from seqray.inference.engines import EngineModel
+from seqray.inference.parallel import map_threads
 from seqray.modelfile import TrainedModel
 
 _WINDOWS_A_PART = 1 << 14
@@ -38,5 +39,14 @@ def prefilter_log_odds(model: TrainedModel, codes: Codes) -> Floats:
         answers[start : start + _WINDOWS_A_PART] = prefilter.log_odds(part, context)
 
     with threadpool_limits(1, "blas"):  # each part in one thread
-        map_parts(model, compute, range(0, len(answers), _WINDOWS_A_PART))
+        map_threads(compute, range(0, len(answers), _WINDOWS_A_PART), _count_threads(model))
     return answers
+
+
+def _count_threads(model: TrainedModel) -> int:
+    """As many as the model has on the CPU, also where it is on a GPU."""
+    if isinstance(model, EngineModel):
+        return model.threads
+    import torch  # which models of other engines do without
+
+    return torch.get_num_threads()

@@ -131,7 +131,7 @@ def score_codes(
         tokens = tokenizer.encode_codes(pad_batch(part, size))
         probabilities[start : start + size] = _probabilities(model, tokens, None, precision)[: len(part)]
 
-    map_parts(model, compute, range(0, count, size))
+    _map(model, compute, range(0, count, size))
     return apply_isotonic(probabilities, model.card)
 
 
@@ -261,7 +261,7 @@ def score_ragged(
         padded, masks = pad_arrays([tokens[i] for i in rows])
         probabilities[rows] = _probabilities(model, padded, masks[0], precision)
 
-    map_parts(model, compute, batches)
+    _map(model, compute, batches)
     return apply_isotonic(probabilities, model.card)
 
 
@@ -274,18 +274,8 @@ def _one_length_or_rest(lengths: Ints) -> list[Ints]:
     return [*groups, rest] if len(rest) else groups
 
 
-def map_parts(model: TrainedModel, compute: Callable[[Part], None], parts: Sequence[Part]) -> None:
-    """Compute parts of the work, several at a time, by the threads of the engine.
-
-    Parameters
-    ----------
-    model
-        Whose engine it is.
-    compute
-        Called for each part, in any thread.
-    parts
-        Of the work.
-    """
+def _map(model: TrainedModel, compute: Callable[[Part], None], parts: Sequence[Part]) -> None:
+    """Compute the parts, several at a time, by the threads of the engine."""
     if isinstance(model, EngineModel):
         map_threads(compute, parts, model.threads)
     else:

@@ -124,8 +124,11 @@ def load_model_file(path: str | Path, backbone: str | Path | None = None) -> Tra
     header = _with_backbone(read_header(path), backbone)
     content = read_content(header, path)
     tensors = _load_tensors(content, str(path))
-    own = {name: tensors.pop(name).numpy() for name in [*tensors] if name.startswith(PREFIX)}
-    prefilter = read_prefilter(header.card, own, str(path))
+    own = {name: tensors.pop(name) for name in [*tensors] if name.startswith(PREFIX)}
+    if any(tensor.dtype != torch.float32 for tensor in own.values()):
+        raise ModelFileError("has a prefilter that is not of float32", where=str(path))
+    arrays = {name: tensor.numpy() for name, tensor in own.items()}
+    prefilter = read_prefilter(header.card, arrays, str(path))
     networks = _build_members(header, tensors, str(path))
     sha256 = hashlib.sha256(content).hexdigest()
     model = TrainedModel(header.card, networks, sha256, prefilter=prefilter)

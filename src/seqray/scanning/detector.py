@@ -214,7 +214,7 @@ class PositionDetector(Detector):
     run: Callable[[], AbstractContextManager[None]] = nullcontext
     expected: ExpectedPrecision | None = None
 
-    foreign_options = frozenset({"--stride", "--fdr", "--max-ambiguous"})
+    foreign_options = frozenset({"--stride", "--prefilter", "--fdr", "--max-ambiguous"})
     null_mb = 0.0
     halo = 20
     unit = "positions"

@@ -112,7 +112,10 @@ class WindowSource:
                 f"{self.letters} letters in sequences of {shortest} letters or more",
                 remedy=f"a prefilter learns from {_FEWEST_LETTERS} or more: give genomes",
             )
-        self._codes = [model.alphabet.encode(record.sequence) for record in kept]
+        self._lengths = np.array([len(record) for record in kept])
+        self._offsets = np.cumsum(self._lengths) - self._lengths
+        codes = np.concatenate([model.alphabet.encode(record.sequence) for record in kept])
+        self._view = np.lib.stride_tricks.sliding_window_view(codes, self._window)
         homes = [recognize_context(model, [record])[0] for record in kept]
         self._homes = np.array([home.context_number for home in homes])
 
@@ -141,7 +144,7 @@ class WindowSource:
 
     def _evenly(self, count: int, *, held_out: bool) -> _Places:
         rng, contexts = self._rng, len(self._model.card.model.contexts)
-        lengths = np.array([len(codes) for codes in self._codes])
+        lengths = self._lengths
         cuts = np.rint(lengths * (1 - _HELD_OUT)).astype(np.int64)
         firsts, ends = (cuts, lengths) if held_out else (np.zeros_like(cuts), cuts)
         sizes = ends - firsts - self._window + 1
@@ -152,11 +155,7 @@ class WindowSource:
         return _Places(sequence, start, rng.random(count) < 0.5, context)
 
     def _letters_at(self, places: _Places) -> Codes:
-        codes = np.empty((len(places), self._window), np.uint8)
-        for number, letters in enumerate(self._codes):
-            own = places.sequence == number
-            view = np.lib.stride_tricks.sliding_window_view(letters, self._window)
-            codes[own] = view[places.start[own]]
+        codes = self._view[self._offsets[places.sequence] + places.start]
         codes[places.reverse] = reverse_complement_codes(codes[places.reverse])
         return codes
 

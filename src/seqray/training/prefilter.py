@@ -40,7 +40,8 @@ PREFILTER_FORMAT = 3  # a seqray that reads older cards only would find unknown 
 LOST = 0.001
 """Share of the windows at or above a level that the prefilter may skip."""
 _LEVELS = [round_number(x) for x in expit(np.arange(-3, 9, 0.5))]  # thresholds
-_WINDOWS = (1000, 10_000_000)
+_WINDOWS = (2000, 10_000_000)
+_MARGIN = 0.01  # log-odds: what the prefilter skips stays below the threshold by its own answer, too
 _FEWEST_ABOVE = 300  # windows that show what a level needs
 _EVEN, _LIKELY, _MEASURED = 0.3, 0.5, 0.2  # shares of the windows
 _EPOCHS, _BATCH, _RATE, _DECAY = (4, 10), 1024, 6e-3, 1e-2  # epochs of the guess, and of the prefilter
@@ -81,7 +82,7 @@ def teach_prefilter(
     Raises
     ------
     ConfigError
-        For a locator, which needs none, a model of proteins or of shorter windows, and for fewer than 1,000
+        For a locator, which needs none, a model of proteins or of shorter windows, and for fewer than 2,000
         windows or more than 10 million.
     InputError
         For sequences of too few letters in all, and where too few windows score high.
@@ -197,7 +198,8 @@ def _measure(answers: Floats, held_out: DrawnWindows) -> dict[str, Any]:
         if len(above) < _FEWEST_ABOVE:
             break
         lost = np.cumsum(held_out.stands_for[above])
-        cutoff = round_number(float(answers[above[np.searchsorted(lost, LOST * lost[-1], side="right")]]))
+        cutoff = float(answers[above[np.searchsorted(lost, LOST * lost[-1], side="right")]])
+        cutoff = round_number(min(cutoff, float(logit(level)) - _MARGIN))
         rows.append([level, cutoff, round_number(float(np.mean(held_out.pool >= cutoff)))])
     if not rows:
         raise InputError(

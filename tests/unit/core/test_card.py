@@ -80,7 +80,7 @@ def test_the_positive_class_has_a_column():
             },
             "'isotonic' is for two classes",
         ),
-        ({"prefilter": {"levels": [[0.5, 0, 0.1]]}}, "'prefilter' needs format 3"),
+        ({"prefilter": {"levels": [[0.5, -1, 0.1]]}}, "'prefilter' needs format 3"),
         *(
             ({"format": 3, "prefilter": facts}, words)
             for facts, words in (
@@ -90,8 +90,10 @@ def test_the_positive_class_has_a_column():
                 ({"levels": [[0.5, 0, 1.1]]}, "'prefilter.levels' is no list"),
                 ({"levels": [[0.5, float("nan"), 0.1]]}, "'prefilter.levels' is no list"),
                 ({"levels": [[0.5, "0", 0.1]]}, "'prefilter.levels' is no list"),
+                ({"levels": [[0.5, 0.1, 0.1]]}, "'prefilter.levels' is no list"),  # a cutoff above the level
+                ({"levels": [[0.8, -1, 0.1], [0.5, -1, 0.1]]}, "is not by ascending threshold"),
                 ({"levels": [[0.5, 10**400, 0.1]]}, "'prefilter.levels' is no list"),
-                ({"levels": [[0.5, 0, 0.1]], "lost": 2}, "'prefilter.lost' is outside"),
+                ({"levels": [[0.5, -1, 0.1]], "lost": 2}, "'prefilter.lost' is outside"),
             )
         ),
     ],

@@ -10,7 +10,8 @@ from seqray.inference import prefilter_log_odds, score_codes
 from seqray.modelfile import load_model_file, save_model
 from seqray.scanning import make_detector
 from seqray.scanning.options import ScanOptions
-from seqray.training import teach_prefilter
+from seqray.training import prefilter, teach_prefilter
+from seqray.training.drawn_windows import DrawnWindows
 
 
 def genome(letters, seed=0):
@@ -95,9 +96,9 @@ def test_a_scan_takes_the_cutoff_of_the_level_below_its_threshold(taught):
     assert make_detector(too_many).rule(ScanOptions(threshold=0.9)).cutoff is None
 
 
-@pytest.mark.parametrize("windows", [999, 10_000_001])
+@pytest.mark.parametrize("windows", [1999, 10_000_001])
 def test_too_few_windows_and_too_many_are_refused_before_any_is_scored(tiny_model, windows):
-    with pytest.raises(ConfigError, match=f"learns from 1000 to 10000000 windows, not {windows}"):
+    with pytest.raises(ConfigError, match=f"learns from 2000 to 10000000 windows, not {windows}"):
         teach_prefilter(tiny_model, [genome(12_000)], windows=windows)
 
 
@@ -107,9 +108,20 @@ def test_few_letters_are_refused(tiny_model, letters):
         teach_prefilter(tiny_model, [genome(letters)], windows=3000)
 
 
-def test_few_windows_are_refused(tiny_model):
-    with pytest.raises(InputError, match=r"of 204 windows 204 reach 0.0474259, too few .* or more --windows"):
-        teach_prefilter(tiny_model, [genome(12_000)], windows=1000)
+def test_few_windows_are_refused(tiny_model, monkeypatch):
+    monkeypatch.setattr(prefilter, "_FEWEST_ABOVE", 500)
+    with pytest.raises(InputError, match=r"of \d+ windows \d+ reach 0.0474259, too few .* or more --windows"):
+        teach_prefilter(tiny_model, [genome(12_000)], windows=2000)
+
+
+def test_no_cutoff_lies_above_its_level(tiny_model):
+    """Answers that are sharper than the model: what is skipped would else be called by its own answer."""
+    rng = np.random.default_rng(0)
+    log_odds = np.repeat([-6.0, 6.0], 1000) + rng.normal(0, 0.1, 2000)
+    ones = np.ones(2000)
+    drawn = DrawnWindows(np.zeros((2000, 1), np.uint8), ones.astype(int), log_odds, ones, log_odds)
+    for level, cutoff, _ in prefilter._measure(log_odds, drawn)["levels"]:
+        assert cutoff < np.log(level / (1 - level))
 
 
 def test_other_kinds_of_models_are_refused(tiny_model, locator):

@@ -85,7 +85,7 @@ class WindowOptions(Options, heading="sequences"):
     strand: Literal["both", "plus", "minus"] = option("--strand", "strands to scan", DEFAULTS.strand)
     stride: PositiveInt | None = option(
         "--stride N",
-        "letters between windows; peaks are refined at 1 (default: 1 with a prefilter, else 10)",
+        "letters between windows; peaks are refined at 1 (default: 1 where a prefilter is used, else 10)",
     )
     prefilter: Literal["auto", "none"] = option(
         "--prefilter",
