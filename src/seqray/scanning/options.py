@@ -33,7 +33,7 @@ class ScanOptions:
         else 10.
     prefilter
         ``auto``: a model that has a prefilter scores only the windows that it lets pass, unless a stride is
-        given or the threshold is so low that too many would pass; ``none``: it scores all windows.
+        given or the threshold is so low that too many would pass; ``none``: the prefilter is not used.
     strand
         ``both``, ``plus`` or ``minus``.
     threshold

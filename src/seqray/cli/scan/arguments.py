@@ -90,7 +90,7 @@ class WindowOptions(Options, heading="sequences"):
     prefilter: Literal["auto", "none"] = option(
         "--prefilter",
         "auto: a model with a prefilter scores only the windows that may reach the threshold, unless "
-        "--stride is given; none: it scores all",
+        "--stride is given; none: the prefilter is not used",
         DEFAULTS.prefilter,
     )
     region: tuple[str, ...] = option(
