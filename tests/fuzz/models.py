@@ -24,6 +24,7 @@ from seqray.core import (
     DNA,
     Card,
     ConfigError,
+    InputError,
     LocatorConfig,
     ModelConfig,
     card_from_mapping,
@@ -36,6 +37,8 @@ from seqray.io.sequences import read_sequences
 from seqray.modelfile import build_network, load_initial_weights, load_model_file, read_card, save_model
 from seqray.modelfile.header import checksum
 from seqray.modelfile.initial_weights import save_pretrained
+from seqray.models import Prefilter, prefilter_shapes
+from seqray.scanning import ScanOptions, make_detector
 
 CLASSES = ("promoter", "background")
 CONFIG = ModelConfig(d_model=8, heads=2, layers=1, d_ff=8, dropout=0.0, max_length=20)
@@ -54,11 +57,11 @@ def _saved(kind: str) -> bytes:
             save_pretrained(path, build_network(CONFIG), {"records": 5})
         else:
             positions = "rotary" if kind == "sequence-rotary" else "sinusoidal"
-            _save_classifier(path, replace(CONFIG, positions=positions))
+            _save_classifier(path, replace(CONFIG, positions=positions), prefiltered=kind == "prefiltered")
         return path.read_bytes()
 
 
-def _save_classifier(path: Path, config: ModelConfig) -> None:
+def _save_classifier(path: Path, config: ModelConfig, *, prefiltered: bool = False) -> None:
     rng = np.random.default_rng(1)
     shares, labels = rng.dirichlet((1, 1), 60), np.arange(60) % 2
     log_odds = np.log(shares[:, 0] / shares[:, 1])
@@ -78,7 +81,15 @@ def _save_classifier(path: Path, config: ModelConfig) -> None:
         training={"config": {"data": {"flank": 0}}, "seeds": [1]},
         info={"licence": "MIT", "limits": ["none known"]},
     )
-    save_model(path, [build_network(config)], card)
+    prefilter = None
+    if prefiltered:
+        shapes = prefilter_shapes(card.window, len(DNA.letters), 0)
+        weights = {name: rng.normal(0, 0.3, shape).astype(np.float32) for name, shape in shapes.items()}
+        prefilter = Prefilter(weights, card.window)
+        card = replace(
+            card, format=3, prefilter={"levels": [[0.5, -1.5, 0.05], [0.8, 0.5, 0.01]], "lost": 0.001}
+        )
+    save_model(path, [build_network(config)], card, prefilter)
 
 
 def _save_locator(path: Path) -> None:
@@ -149,6 +160,8 @@ def use_model(path: Path) -> None:
         records = write_beside(path.with_name("records.fa"), RECORDS)
         for prediction in predict_records(model, read_sequences(records, model.alphabet)):
             str(prediction)
+        with suppress(ConfigError, InputError):  # of a model that is not scanned
+            make_detector(model).facts(ScanOptions())
 
 
 def use_card(path: Path) -> None:
@@ -171,7 +184,7 @@ def use_weights(path: Path) -> None:
 
 def cards() -> list[bytes]:
     """Cards of one line of JSON."""
-    made = (split_file(_saved(kind), "seqray_card") for kind in ("sequence", "locator"))
+    made = (split_file(_saved(kind), "seqray_card") for kind in ("sequence", "locator", "prefiltered"))
     return [json.dumps(json.loads(one.partition(b"\n")[0])["card"]).encode() for one in made]
 
 
@@ -184,7 +197,7 @@ TARGETS = (
     Target(
         "model-signed",
         use_model,
-        lambda: signed("sequence", "locator"),
+        lambda: signed("sequence", "locator", "prefiltered"),
         build=lambda data: join_file(data, "seqray_card"),
         suffix=".safetensors",
         is_json=True,
@@ -192,7 +205,7 @@ TARGETS = (
     Target(
         "engine-signed",
         use_without_torch,
-        lambda: signed("sequence", "sequence-rotary"),
+        lambda: signed("sequence", "sequence-rotary", "prefiltered"),
         build=lambda data: join_file(data, "seqray_card"),
         suffix=".safetensors",
         is_json=True,

@@ -63,7 +63,7 @@ use rule train as train_before_prefilter with:
     output:
         f"{RUNS}/models/{{name}}.safetensors",
     wildcard_constraints:
-        name="|".join(PREFILTERS),
+        name="|".join(PREFILTERS) or "-",
 
 
 rule prefilter:
@@ -78,7 +78,7 @@ rule prefilter:
     benchmark:
         f"{RUNS}/benchmarks/prefilter/{{name}}.tsv"
     wildcard_constraints:
-        name="|".join(PREFILTERS),
+        name="|".join(PREFILTERS) or "-",
     conda:
         "../envs/seqray.yaml"
     threads: config["threads"]
