@@ -100,7 +100,7 @@ def summary(card: Card) -> Iterator[str]:
     if cutoff is None:
         yield (
             f"caution: at the threshold of scans, {threshold:g}, {passed:.1%} of the windows would pass: "
-            "scans leave the prefilter out; give more --windows"
+            "scans leave the prefilter out; give more genomes, or more --windows"
         )
     else:
         yield (
