@@ -99,11 +99,11 @@ def prefiltered_file(tiny_model_file: Path, tmp_path_factory: pytest.TempPathFac
     model, rng = load_model_file(tiny_model_file), np.random.default_rng(3)
     shapes = prefilter_shapes(WINDOW, len(DNA.letters), 0)
     weights = {name: rng.normal(0, 0.3, shape).astype(np.float32) for name, shape in shapes.items()}
-    prefilter = Prefilter(weights, WINDOW)
-    weights["out_bias"] -= 0.5 + np.median([prefilter.log_odds(codes) for codes in random_codes(500)])
+    answers = [Prefilter(weights, WINDOW).log_odds(codes) for codes in random_codes(500)]
+    weights["out_bias"] -= 0.5 + np.median(answers)
     card = replace(model.card, format=3, prefilter={"levels": [[0.5, -0.5, 0.05]], "lost": 0.001})
     path = tmp_path_factory.mktemp("prefiltered") / "tiny.safetensors"
-    save_model(path, model.networks, card, prefilter)
+    save_model(path, model.networks, card, Prefilter(weights, WINDOW))
     return path
 
 

@@ -1,8 +1,8 @@
 """A small network that says which windows of a strand are worth the model's time.
 
 It predicts the log-odds that a model of windows would give. Windows that lie next to each other share its
-convolution, so it reads a strand about a hundred times as fast as the model reads every window. It computes
-with numpy, whatever the engine of the model.
+convolution, so it reads a strand far faster than the model reads every window. It computes with numpy,
+whatever the engine of the model.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from seqray.core import Codes
 
 KERNEL, STRIDE, CHANNELS, HIDDEN = 15, 3, 32, (64, 32)
 Array = npt.NDArray[np.float32]
-# Windows computed at once, and letters read at once in multiples of: with products of matrices of one shape
-# an answer has the same bits wherever its window lies. Their values stay in the processor's cache.
-_CHUNK, _MULTIPLE = 1024, 64
+Doubles = npt.NDArray[np.float64]
+_CHUNK = 512  # windows computed at once: their values stay in the processor's cache
+# Values and weights are rounded to multiples of 2^-16 and 2^-21. Sums of their products are then exact in
+# float64: an answer has the same bits wherever its window lies, on any number of threads and with any BLAS.
+_VALUE_BITS, _WEIGHT_BITS = 16, 21
 
 
 def prefilter_shapes(window: int, letters: int, contexts: int) -> dict[str, tuple[int, ...]]:
@@ -35,7 +37,7 @@ def prefilter_shapes(window: int, letters: int, contexts: int) -> dict[str, tupl
     contexts
         That the model knows; one more stands for none.
     """
-    places, known = prefilter_places(window), contexts + 1
+    places, known = (window - KERNEL) // STRIDE + 1, contexts + 1  # places of the convolution in a window
     first, second = HIDDEN
     return {
         "convolution": (KERNEL, letters, CHANNELS),
@@ -48,11 +50,6 @@ def prefilter_shapes(window: int, letters: int, contexts: int) -> dict[str, tupl
         "out": (second,),
         "out_bias": (known,),
     }
-
-
-def prefilter_places(window: int) -> int:
-    """How many places of the convolution a window has."""
-    return (window - KERNEL) // STRIDE + 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,42 +83,64 @@ class Prefilter:
             (L - W + 1,) float32, from the window that begins at the first letter.
         """
         layers, count = _Layers.of(self, context), len(codes) - self.window + 1
-        answers = np.empty(-(-count // _CHUNK) * _CHUNK, np.float32)
-        letters = _CHUNK + -(-(self.window - KERNEL) // _MULTIPLE) * _MULTIPLE + KERNEL - 1
-        padded = np.zeros(len(answers) + letters - _CHUNK, np.uint8)
-        padded[: len(codes)] = codes
+        answers = np.empty(count, np.float32)
         for start in range(0, count, _CHUNK):
-            answers[start : start + _CHUNK] = layers.log_odds(padded[start : start + letters])
-        return answers[:count]
+            part = codes[start : start + _CHUNK + self.window - 1]
+            answers[start : start + _CHUNK] = layers.log_odds(part)
+        return answers
 
 
 @dataclass(frozen=True, eq=False)
 class _Layers:
     """The weights as one context needs them."""
 
-    weights: Mapping[str, Array]
-    context: int
-    letters: Array  # (256, A): a row for each code, zeros for ambiguous letters
-    first: Array  # (J, C, H), with the gain of the context
+    window: int
+    letters: Doubles  # (256, A): a row for each code, zeros for ambiguous letters
+    convolution: Doubles  # (K·A, C)
+    first: Doubles  # (J, C, H), with the gain of the context
+    second: Doubles  # (H, H')
+    out: Doubles  # (H',)
+    biases: tuple[Doubles, Doubles, Doubles, float]  # of the four
 
     @classmethod
     @lru_cache(maxsize=8)
     def of(cls, prefilter: Prefilter, context: int) -> _Layers:
-        weights = prefilter.weights
-        letters = np.zeros((256, weights["convolution"].shape[1]), np.float32)
-        np.fill_diagonal(letters, 1)
-        return cls(weights, context, letters, weights["first"] * weights["gain"][context][:, :, None])
+        weights = {name: _round(values, _WEIGHT_BITS) for name, values in prefilter.weights.items()}
+        width, alphabet, channels = weights["convolution"].shape
+        first = prefilter.weights["first"] * prefilter.weights["gain"][context][:, :, None]
+        return cls(
+            prefilter.window,
+            np.eye(256, alphabet),
+            weights["convolution"].reshape(width * alphabet, channels),
+            _round(first, _WEIGHT_BITS),
+            weights["second"],
+            weights["out"],
+            (
+                weights["convolution_bias"],
+                weights["first_bias"][context],
+                weights["second_bias"],
+                float(weights["out_bias"][context]),
+            ),
+        )
 
-    def log_odds(self, codes: Codes) -> Array:
-        weights, count = self.weights, _CHUNK
-        width, letters, channels = weights["convolution"].shape
-        view = np.lib.stride_tricks.sliding_window_view(self.letters[codes], width, axis=0)  # (L', A, K)
-        flat = view.swapaxes(1, 2).reshape(len(view), width * letters)
-        found = flat @ weights["convolution"].reshape(-1, channels) + weights["convolution_bias"]
-        np.maximum(found, 0, out=found)
-        hidden = np.tile(weights["first_bias"][self.context], (count, 1))
+    def log_odds(self, codes: Codes) -> Doubles:
+        """Of the windows of a short strand."""
+        count = len(codes) - self.window + 1
+        to_channels, to_first, to_second, to_out = self.biases
+        view = np.lib.stride_tricks.sliding_window_view(self.letters[codes], KERNEL, axis=0)  # (L', A, K)
+        found = _activate(view.swapaxes(1, 2).reshape(len(view), -1) @ self.convolution + to_channels)
+        hidden = np.tile(to_first, (count, 1))
         for place, matrix in enumerate(self.first):
             hidden += found[STRIDE * place :][:count] @ matrix
-        np.maximum(hidden, 0, out=hidden)
-        hidden = np.maximum(hidden @ weights["second"] + weights["second_bias"], 0)
-        return (hidden * weights["out"]).sum(axis=1) + weights["out_bias"][self.context]
+        hidden = _activate(_activate(hidden) @ self.second + to_second)
+        return hidden @ self.out + to_out
+
+
+def _activate(values: Doubles) -> Doubles:
+    """ReLU."""
+    return _round(np.maximum(values, 0, out=values), _VALUE_BITS)
+
+
+def _round(values: npt.NDArray[np.floating], bits: int) -> Doubles:
+    """To multiples of 2^-bits."""
+    return np.rint(values.astype(np.float64) * 2.0**bits) * 2.0**-bits

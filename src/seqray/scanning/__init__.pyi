@@ -5,7 +5,6 @@ from .detector import (
     Detector as Detector,
     check_scan_options as check_scan_options,
     make_detector as make_detector,
-    prefilter_cutoff as prefilter_cutoff,
     scan_threshold as scan_threshold,
 )
 from .genes import (
@@ -14,6 +13,7 @@ from .genes import (
     predicted_genes as predicted_genes,
 )
 from .options import ScanCallbacks as ScanCallbacks, ScanOptions as ScanOptions, ShardNumber as ShardNumber
+from .prefilter_levels import prefilter_cutoff as prefilter_cutoff
 from .results import ScanResult as ScanResult, ScoreProfile as ScoreProfile
 from .scan import scan_records as scan_records, scan_sequences as scan_sequences
 from .shard_file import (

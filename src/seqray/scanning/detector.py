@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -21,12 +21,8 @@ from seqray.scanning.calls import LETTERS_AFTER, LETTERS_BEFORE
 from seqray.scanning.genes import GeneSource
 from seqray.scanning.options import STRIDE, ScanOptions
 from seqray.scanning.positions import ChunkScorer, ContigPositions
+from seqray.scanning.prefilter_levels import Levels, prefilter_cutoff
 from seqray.scanning.windows import ContigWindows, ScoredGrid, Scorer, StrandAnswers, WindowRule
-
-Levels = Sequence[tuple[float, float, float]]
-MOST_PASSED = 0.1
-"""Share of the windows at stride 1 that are as many as those at stride 10: a prefilter that lets pass more is
-left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,28 +284,6 @@ class PositionDetector(Detector):
                 remedy="give a lower --precision",
             )
         return found
-
-
-def prefilter_cutoff(levels: Levels, threshold: float) -> tuple[float | None, float]:
-    """The cutoff of a prefilter at a threshold, and the share of windows that pass.
-
-    Parameters
-    ----------
-    levels
-        Of the model's card.
-    threshold
-        Probability from which sites are called.
-
-    Returns
-    -------
-    cutoff
-        Of the highest level that the threshold reaches; None where more than `MOST_PASSED` would pass.
-    passed
-        Share of all windows.
-    """
-    reached = [(cutoff, passed) for level, cutoff, passed in levels if level <= threshold]
-    cutoff, passed = reached[-1] if reached else (None, 1.0)
-    return (cutoff if passed <= MOST_PASSED else None), passed
 
 
 def scan_threshold(card: Card) -> float:
