@@ -19,6 +19,7 @@ from seqray.explanations.attribution.attention_rollout import (
 from seqray.explanations.attribution.forward_trace import LAYERS, trace
 from seqray.models.attention import MultiHeadAttention, scaled_dot_product
 from seqray.models.build import build_model
+from seqray.models.kernels import fused_attention
 
 SHAPES = [
     {},
@@ -74,6 +75,17 @@ def test_rollout_is_the_row_of_the_full_product(shape, residual):
     torch.testing.assert_close(
         rollout(trace(net, tokens, mask), residual=residual), expected, atol=1e-6, rtol=0
     )
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@torch.no_grad()
+def test_long_sequences_whose_weights_are_computed_again_have_the_same_rollout(shape):
+    net, (tokens, mask) = network(**shape), batch()
+    expected = product([w.mean(1) for w in explicit(net, tokens, mask)])
+    with mock.patch("seqray.explanations.attribution.forward_trace.KEPT_BYTES", 0):
+        traced = trace(net, tokens, mask)
+    assert all(layer.mean is None for layer in traced.layers)
+    torch.testing.assert_close(rollout(traced), expected, atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("heads", ["max", "min"])
@@ -205,8 +217,13 @@ def test_the_network_is_left_as_it_was_found_and_dropout_is_off():
     first, second = (rollout(trace(net, tokens, mask)) for _ in range(2))
     assert torch.equal(first, second)
     assert [module.training for module in net.modules()] == modes
-    assert not any(m._forward_hooks or m._forward_pre_hooks for m in net.modules())
+    assert_unwatched(net)
     assert torch.equal(first, rollout(trace(net.eval(), tokens, mask)))
+
+
+def assert_unwatched(net):
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in net.modules())
+    assert all(block.attention.attend is fused_attention for block in net.blocks)
 
 
 def test_the_traced_logits_are_those_of_the_plain_pass():
@@ -269,7 +286,7 @@ def test_hooks_are_gone_after_an_error():
     net = network()
     with pytest.raises(IndexError):
         trace(net, torch.full((1, 5), 99))
-    assert not any(m._forward_hooks or m._forward_pre_hooks for m in net.modules())
+    assert_unwatched(net)
 
 
 @pytest.mark.parametrize(("scale", "off"), [(1.0, 1e-5), (300.0, 1e-3)])
@@ -282,3 +299,4 @@ def test_weights_of_any_size_are_those_of_softmax(scale, off):
     for layer, expected in zip(traced.layers, explicit(net, tokens, mask), strict=True):
         found = torch.cat([block.weights for block in layer.blocks()], dim=2)
         torch.testing.assert_close(found, expected[:, :, : found.shape[2]], atol=off, rtol=0)
+        torch.testing.assert_close(layer.mean, expected.mean(1)[:, : found.shape[2]], atol=off, rtol=0)

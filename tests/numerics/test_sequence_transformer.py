@@ -12,11 +12,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.models.alignment import AxialBlock, AxialContext
 from seqray.models.build import build_model
-from seqray.models.layers import ConvolutionalStem
+from seqray.models.layers import Block, ConvolutionalStem
+from seqray.models.locator import WindowedBlock
+from seqray.models.positions import rotary_angles
 from seqray.models.sequence import SequenceTransformer
 
 D = 12
+CONFIG = ModelConfig(d_model=D, heads=3, layers=1, max_length=120, dropout=0.1)
 STEM = StemConfig(kernels=(3, 7), stride=3, depth=1)
 SHAPES: dict[str, dict[str, Any]] = {
     "sinusoidal": {},
@@ -184,6 +188,30 @@ def test_the_short_last_layer_equals_the_full_one(name, masked):
     x, token_mask, _ = model.embed(tokens, mask)
     states, _ = model.blocks[-1](x, token_mask)
     torch.testing.assert_close(model.blocks[-1](x, token_mask, cls_only=True)[0], states[:, :1])
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        lambda: (Block(CONFIG), (3, 25, D), ()),
+        lambda: (AxialBlock(CONFIG), (2, 5, 7, D), (AxialContext(),)),
+        lambda: (WindowedBlock(CONFIG), (2, 29, D), (rotary_angles(torch.arange(29), D // 3),)),
+    ],
+    ids=["sequence", "alignment", "locator"],
+)
+@pytest.mark.parametrize("at_once", [1, 10, 2048])
+def test_blocks_without_gradients_change_their_input_to_what_they_give_with_gradients(
+    block, at_once, monkeypatch
+):
+    monkeypatch.setattr("seqray.models.layers.TOKENS_AT_ONCE", at_once)
+    layer, shape, others = block()
+    x = torch.randn(shape)
+    expected, _ = layer.eval()(x, *others)
+    with torch.inference_mode():
+        given = x.clone()
+        found, _ = layer(given, *others)
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(given, expected)
 
 
 def test_dropout_rests_in_evaluation_and_works_in_training():

@@ -15,7 +15,11 @@ from .build import (
 )
 from .devices import torch_device as torch_device, trainer_device as trainer_device
 from .helices import helix_profile as helix_profile, pair_probabilities as pair_probabilities
-from .kernels import SAFE_SUMS as SAFE_SUMS, keep_freed_memory as keep_freed_memory
+from .kernels import (
+    SAFE_SUMS as SAFE_SUMS,
+    fused_attention as fused_attention,
+    keep_freed_memory as keep_freed_memory,
+)
 from .kmers import KmerEmbedding as KmerEmbedding
 from .layers import (
     Block as Block,

@@ -44,7 +44,7 @@ class AxialBlock(ResidualBlock):
         Parameters
         ----------
         x
-            (B, R, C, D).
+            (B, R, C, D). Without gradients it is changed in place.
         context
             Masks of rows and columns, and the rotation.
         cls_only
@@ -58,7 +58,7 @@ class AxialBlock(ResidualBlock):
         attended, by_column = self.column(
             self.column_norm(x), row_mask, query_only=query_only, need_weights=need_weights
         )
-        x = (x[:, :1] if query_only else x) + self.dropout(attended)
+        x = self.add(x[:, :1] if query_only else x, attended)
         attended, by_row = self.row(
             self.row_norm(x),
             None if query_only else row_mask,
@@ -67,7 +67,7 @@ class AxialBlock(ResidualBlock):
             cls_only=cls_only,
             need_weights=need_weights,
         )
-        x = (x[:, :1, :1] if cls_only else x) + self.dropout(attended)
+        x = self.add(x[:, :1, :1] if cls_only else x, attended)
         found = (("column", by_column, row_mask), ("row", by_row, column_mask))
         steps = tuple(AttentionStep(axis, w, mask) for axis, w, mask in found if w is not None)
         return self.add_feed_forward(x), steps

@@ -7,12 +7,16 @@ attention: Ainslie et al. 2023; multi-query attention: Shazeer 2019.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
 from seqray.models.kernels import Linear, fused_attention, linear
 from seqray.models.positions import rotate
+
+Attend = Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]
+"""Queries, keys, values and mask to the output of the heads, as `fused_attention`."""
 
 
 def attention_weights(scores: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -65,6 +69,7 @@ class MultiHeadAttention(nn.Module):
             raise ValueError(
                 f"{heads} heads and {self.kv_heads} key/value heads do not divide width {d_model}"
             )
+        self.attend: Attend = fused_attention  # explanations put one in its place that keeps mean weights
         # One matrix for queries, keys and values: one large product instead of three small ones.
         self.qkv = Linear(d_model, (heads + 2 * self.kv_heads) * self.head_width)
         self.out = Linear(d_model, d_model)
@@ -104,7 +109,7 @@ class MultiHeadAttention(nn.Module):
             key_mask = None if mask is None else mask[:, None, None, :]  # (B, 1, 1, L)
             heads, weights = scaled_dot_product(q, k, v, key_mask)
         else:
-            heads = fused_attention(q, k, v, mask)
+            heads = self.attend(q, k, v, mask)
         del q, k, v  # three times the width of what follows
         return self.out(heads.transpose(1, 2).flatten(2)), weights  # (B, H, Lq, E) -> (B, Lq, D)
 

@@ -139,11 +139,6 @@ class FeedForward(nn.Module):
         self.activation = ACTIVATIONS[activation]
 
     def forward(self, x: Tensor) -> Tensor:
-        if x.shape[1] <= TOKENS_AT_ONCE or torch.is_grad_enabled():
-            return self._map(x)
-        return torch.cat([self._map(part) for part in x.split(TOKENS_AT_ONCE, dim=1)], dim=1)
-
-    def _map(self, x: Tensor) -> Tensor:
         return self.down(self.activation(self.up(x)))
 
 
@@ -184,10 +179,25 @@ class ResidualBlock(nn.Module, ABC):
     def add_attention(self, config: ModelConfig) -> None:
         """Create the norms and the attention layers of the block."""
 
+    def add(self, x: Tensor, branch: Tensor) -> Tensor:
+        """x + dropout(branch), in place without gradients."""
+        branch = self.dropout(branch)
+        return x + branch if torch.is_grad_enabled() else x.add_(branch)
+
     def add_feed_forward(self, x: Tensor) -> Tensor:
-        """Add the feed-forward layer to each token of (B, L, D) or (B, R, C, D)."""
-        tokens = self.feed_forward_norm(x).flatten(1, -2)  # (B, R, C, D) -> (B, R·C, D)
-        return x + self.dropout(self.feed_forward(tokens).reshape(x.shape))
+        """Add the feed-forward layer to each token of (B, L, D) or (B, R, C, D).
+
+        Without gradients it is added in place, to some tokens at a time.
+        """
+        if torch.is_grad_enabled():
+            return x + self._fed_forward(x.flatten(1, -2)).view(x.shape)
+        x = x.contiguous()
+        for part in x.view(len(x), -1, x.shape[-1]).split(TOKENS_AT_ONCE, dim=1):  # (B, R·C, D)
+            part += self._fed_forward(part)
+        return x
+
+    def _fed_forward(self, tokens: Tensor) -> Tensor:
+        return self.dropout(self.feed_forward(self.feed_forward_norm(tokens)))
 
 
 class Block(ResidualBlock):
@@ -211,7 +221,7 @@ class Block(ResidualBlock):
         Parameters
         ----------
         x
-            (B, L, D).
+            (B, L, D). Without gradients it is changed in place.
         mask
             (B, L) bool, True at real tokens; None if nothing is padded.
         rotation
@@ -224,7 +234,8 @@ class Block(ResidualBlock):
         attended, weights = self.attention(
             self.attention_norm(x), mask, rotation, first_query_only=cls_only, need_weights=need_weights
         )
-        x = (x[:, :1] if cls_only else x) + self.dropout(attended)
+        x = self.add(x[:, :1] if cls_only else x, attended)
+        del attended  # the next layer needs the memory
         steps = () if weights is None else (AttentionStep("sequence", weights, mask),)
         return self.add_feed_forward(x), steps
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from seqray.core import LocatorConfig, ModelConfig
 from seqray.models.dropout import Dropout
-from seqray.models.layers import ACTIVATIONS, TOKENS_AT_ONCE, ChannelsLastConvolution, ResidualBlock
+from seqray.models.layers import ACTIVATIONS, ChannelsLastConvolution, ResidualBlock
 from seqray.models.output import AttentionStep
 from seqray.models.positions import Rotation, rotary_angles
 from seqray.models.windowed_attention import WindowedAttention, for_each
@@ -90,25 +90,16 @@ class WindowedBlock(ResidualBlock):
         Parameters
         ----------
         x
-            (B, L, D).
+            (B, L, D). Without gradients it is changed in place.
         rotation
             Cosine and sine of the rotary angles.
         need_weights
             Also return the attention weights.
         """
         attended, weights = self.attention(self.attention_norm(x), rotation, need_weights=need_weights)
-        if not (need_weights or self.training or torch.is_grad_enabled()):
-            return self._add_in_place(x, attended), ()
-        x = x + self.dropout(attended)
+        x = self.add(x, attended)
         steps = () if weights is None else (AttentionStep("sequence", weights, None),)
         return self.add_feed_forward(x), steps
-
-    def _add_in_place(self, x: Tensor, attended: Tensor) -> Tensor:
-        """What `forward` adds to x, without copies of it."""
-        x += attended
-        for part in x.split(TOKENS_AT_ONCE, dim=1):
-            part += self.feed_forward(self.feed_forward_norm(part))
-        return x
 
 
 class LocatorTransformer(nn.Module):

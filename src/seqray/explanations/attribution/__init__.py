@@ -4,7 +4,7 @@
   it computes
 - `attention_rollout`, `gradients`, `mutagenesis`, `occlusion`: the methods; `heads`, `column_pairs`: figures
 - `forward_trace`: a pass and its attention layers; `attention_layers`, `axial_attention`,
-  `backbone_attention`: a kind of attention each
+  `stored_attention`: a kind of attention each
 - `targets`: the log-odds explained; `letters`: from tokens to letters; `shuffles`: shuffled copies
 """
 

@@ -1,8 +1,9 @@
 """An attention layer of a forward pass, as rollout reads it: its weights, and their queries and keys.
 
-No weight is stored in the forward pass. A layer recomputes its weights from queries and keys, some queries at
-a time. Another kind of attention adds a subclass of `AttentionLayer` and a row in the table ``LAYERS`` of
-`seqray.explanations.attribution.forward_trace`; the softmax is that of the models, `attention_weights`.
+A layer recomputes its weights from queries and keys, some queries at a time. Of short sequences the means
+over the heads are kept instead, since rollout needs no more. Another kind of attention adds a subclass of
+`AttentionLayer` and a row in the table ``LAYERS`` of `seqray.explanations.attribution.forward_trace`; the
+softmax is that of the models, `attention_weights`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from torch import Tensor
 from seqray.models import SAFE_SUMS, MultiHeadAttention, WindowedAttention, attention_weights
 
 CHUNK_BYTES = 3 << 20  # of the weights at a time: they stay in the processor's cache
-KEPT_BYTES = 8 << 20  # of queries, keys and values of a layer; those of longer sequences are computed again
+KEPT_BYTES = 8 << 20  # of what is kept of a layer; for longer sequences it is computed again
 MIN_QUERIES = 8
 
 Index = tuple[int | slice, slice]
@@ -62,12 +63,15 @@ class Call:
         Of the call, by name.
     projected
         Queries, keys and values (B, T, 3D) of a `MultiHeadAttention`, if they are small enough to be kept.
+    mean
+        (B, Lq, T) means over the heads of the weights, if they were computed.
     heads
         See `AttentionLayer`.
     """
 
     arguments: dict[str, Any]
     projected: Tensor | None = None
+    mean: Tensor | None = None
     heads: Tensor | None = None
 
 
@@ -113,17 +117,26 @@ class Trace(Generic[L]):
         (B, K).
     layers
         Attention layers, first layer first.
-    embedded
-        (B, N, width) of all tokens but CLS, before the stem or the positions; (B, R, C, D) of alignments and
-        (B, L, E) of backbones, of all tokens.
+    vectors
+        See `embedded`; None if only the attention of a network with an embedding was traced.
     start
         Share of each token in what the head reads: (B, T), or (B, R, C) for alignments, sums to 1.
     """
 
     logits: Tensor
     layers: tuple[L, ...]
-    embedded: Tensor
+    vectors: Tensor | None
     start: Tensor
+
+    @property
+    def embedded(self) -> Tensor:
+        """(B, N, width) of all tokens but CLS, before the stem or the positions.
+
+        (B, R, C, D) of alignments and (B, L, E) of backbones, of all tokens.
+        """
+        if self.vectors is None:
+            raise ValueError("the forward pass was traced for its attention alone")
+        return self.vectors
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,7 +218,7 @@ class SequenceLayer(LineLayer):
         (B, T) bool, True at real tokens; None where nothing is padded.
     cls_only
         Whether it computed the query of CLS alone: Lq is 1, else T.
-    projected
+    projected, mean
         See `Call`.
     """
 
@@ -213,6 +226,7 @@ class SequenceLayer(LineLayer):
     mask: Tensor | None
     cls_only: bool
     projected: Tensor | None
+    mean: Tensor | None
 
     @classmethod
     def of_call(cls, attention: MultiHeadAttention, call: Call) -> SequenceLayer:
@@ -220,7 +234,7 @@ class SequenceLayer(LineLayer):
         given = call.arguments
         cls_only = given.get("first_query_only", False)
         rotation, mask = given.get("rotation"), given.get("mask")
-        return cls(call.heads, attention, given["x"], rotation, mask, cls_only, call.projected)
+        return cls(call.heads, attention, given["x"], rotation, mask, cls_only, call.projected, call.mean)
 
     def states(self) -> tuple[Tensor, Tensor, Tensor]:
         if self.projected is not None:
@@ -259,6 +273,33 @@ class WindowedLayer(LineLayer):
     def attended(self, queries: Index) -> Tensor:
         key = torch.arange(self.x.shape[1], device=self.x.device)
         return (key[queries[1], None] - key).abs() <= self.attention.window
+
+
+def attend_and_average(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """softmax(Q Kᵀ / √E + mask) V, and the mean of the weights over the heads, in one pass.
+
+    Parameters
+    ----------
+    q, k, v
+        (B, H, Lq, E), (B, H, T, E) and (B, H, T, E).
+    mask
+        (B, T) bool, True where a key may be attended to; None for all.
+
+    Returns
+    -------
+    heads, mean
+        (B, H, Lq, E) and (B, Lq, T).
+    """
+    heads, mean = torch.empty_like(q), q.new_empty(len(q), q.shape[2], k.shape[2])
+    for record in range(len(q)):  # whose weights stay in the processor's cache
+        allowed = None if mask is None else mask[record]
+        weights, sums = _softmax_terms(q[record], k[record], allowed)
+        if sums is not None:
+            weights *= sums.reciprocal_()[..., None]
+        torch.matmul(weights, v[record], out=heads[record])
+        torch.mean(weights, dim=0, out=mean[record])
+        del weights  # before the next ones are made
+    return heads, mean
 
 
 def _cuts(length: int, most: int) -> Iterator[slice]:

@@ -25,6 +25,7 @@ This file is the same for every kind of attention: a layer recomputes its weight
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -36,7 +37,7 @@ from seqray.explanations.attribution.attention_layers import (
     Trace,
     WeightBlock,
 )
-from seqray.explanations.attribution.backbone_attention import BackboneLayer
+from seqray.explanations.attribution.stored_attention import StoredLayer
 from seqray.explanations.options import RESIDUAL, Fusion
 
 Step = Callable[[WeightBlock, Tensor], tuple[Tensor, Tensor | None]]
@@ -80,11 +81,20 @@ def rollout(traced: Trace[AttentionLayer], *, residual: float = RESIDUAL, heads:
         "max": lambda block: block.weights.amax(dim=1),
         "min": lambda block: block.weights.amin(dim=1),
     }
+    if heads == "mean":
+        traced = replace(traced, layers=tuple(map(_averaged, traced.layers)))
     steps = [
         _mean_step if heads == "mean" and layer.one_line else _normalized(combine[heads])
         for layer in traced.layers
     ]
     return _roll(traced, steps, residual)
+
+
+def _averaged(layer: AttentionLayer) -> AttentionLayer:
+    """The layer with one head, the mean of all, if that is known."""
+    if isinstance(layer, SequenceLayer) and layer.mean is not None:
+        return StoredLayer(layer.mean[:, None])
+    return layer
 
 
 def value_rollout(traced: Trace[LineLayer], *, residual: float = RESIDUAL) -> Tensor:
@@ -125,7 +135,7 @@ def grad_rollout(traced: Trace[AttentionLayer], target: Tensor, *, residual: flo
     return _roll(traced, steps, residual)
 
 
-def attention_from_start(traced: Trace[SequenceLayer | BackboneLayer]) -> Tensor:
+def attention_from_start(traced: Trace[SequenceLayer | StoredLayer]) -> Tensor:
     """Attention weights of CLS, or the mean over the tokens that the head reads: (B, layers, H, T)."""
     return torch.stack([layer.attention_from(traced.start) for layer in traced.layers], dim=1)
 

@@ -1,7 +1,8 @@
 """Watch a forward pass: what each attention layer read and, with gradients, the output of its heads.
 
-The network runs as it always does, on its fused kernels and in evaluation mode; no attention weight is
-stored. Explanations recompute the weights that they need, see `AttentionLayer`.
+The network runs in evaluation mode, on its fused kernels. Explanations recompute the weights that they need,
+see `AttentionLayer`. Of short sequences in float32 on a CPU the weights are computed on the way, and their
+means over the heads kept: rollout then costs little more than the forward pass.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from seqray.explanations.attribution.attention_layers import (
     SequenceLayer,
     Trace,
     WindowedLayer,
+    attend_and_average,
 )
 from seqray.explanations.attribution.axial_attention import ColumnLayer, RowLayer
-from seqray.explanations.attribution.backbone_attention import BackboneLayer
+from seqray.explanations.attribution.stored_attention import StoredLayer
 from seqray.models import (
     AxialTransformer,
     BackboneClassifier,
@@ -34,6 +36,7 @@ from seqray.models import (
     RowAttention,
     SequenceTransformer,
     WindowedAttention,
+    fused_attention,
 )
 
 LAYERS: dict[type[nn.Module], Callable[[Any, Call], AttentionLayer]] = {
@@ -124,7 +127,7 @@ def _trace_sequence(
         return network.head(network.pooling(states, real))
 
     watched = _Watch(network, embedding_of(network), gradients, embedded, attention=attention)
-    return Trace(watched.run(run), watched.layers(), watched.vectors[0], starts[0])
+    return Trace(watched.run(run), watched.layers(), watched.vectors, starts[0])
 
 
 @trace.register(AxialTransformer)
@@ -138,7 +141,7 @@ def _trace_alignment(
 ) -> Trace[Any]:
     watched = _Watch(network, network.embedding, gradients)
     logits = watched.run(lambda: network.head(network.states(tokens, row_mask, column_mask)[:, 0, 0]))
-    return Trace(logits, watched.layers(), watched.vectors[0], _at_cls(logits, *tokens.shape))
+    return Trace(logits, watched.layers(), watched.vectors, _at_cls(logits, *tokens.shape))
 
 
 @trace.register(BackboneClassifier)
@@ -159,11 +162,11 @@ def _trace_backbone(
 
     def run() -> Tensor:
         states, steps = network.encode(tokens, return_attention=attention)
-        layers.extend(BackboneLayer(step.weights) for step in steps)
+        layers.extend(StoredLayer(step.weights) for step in steps)
         return network.classify_states(states, tokens)
 
     watched = _Watch(network, embedding_of(network), gradients, embedded)
-    return Trace(watched.run(run), tuple(layers), watched.vectors[0], pooling)
+    return Trace(watched.run(run), tuple(layers), watched.vectors, pooling)
 
 
 @trace.register(LocatorTransformer)
@@ -208,7 +211,7 @@ class _Watch:
         self.gradients = gradients
         self.attentions = list(_attentions(network)) if attention else []
         self.calls: list[tuple[nn.Module, Call]] = []
-        self.vectors: list[Tensor] = []
+        self.vectors: Tensor | None = None
 
     def run(self, forward: Callable[[], Tensor]) -> Tensor:
         with ExitStack() as stack:
@@ -221,6 +224,9 @@ class _Watch:
                 stack.callback(hook.remove)
                 if isinstance(attention, MultiHeadAttention):
                     stack.callback(attention.qkv.register_forward_hook(self._see_projection).remove)
+                    if not self.gradients:
+                        stack.callback(setattr, attention, "attend", attention.attend)
+                        attention.attend = self._attend
                 if self.gradients:
                     output = attention.get_submodule(
                         "attention.out" if hasattr(attention, "attention") else "out"
@@ -242,13 +248,22 @@ class _Watch:
         if output.nbytes <= KEPT_BYTES:
             self.calls[-1][1].projected = output.detach()
 
+    def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        size = 4 * len(q) * q.shape[2] * k.shape[2]
+        if q.dtype != torch.float32 or q.device.type != "cpu" or size > KEPT_BYTES:
+            return fused_attention(q, k, v, mask)
+        heads, self.calls[-1][1].mean = attend_and_average(q, k, v, mask)
+        return heads
+
     def _see_heads(self, _: nn.Module, arguments: tuple[Any, ...]) -> None:
         self.calls[-1][1].heads = arguments[0]
 
     def _see_embedding(self, _: nn.Module, __: tuple[Any, ...], output: Tensor) -> Tensor:
         start = output if self.embedded is None else self.embedded
-        self.vectors.append(start.detach().requires_grad_(self.gradients))
-        return self.vectors[-1].clone()  # an encoder may write into what its embedding gives
+        if self.attentions and not self.gradients:
+            return start
+        self.vectors = start.detach().requires_grad_(self.gradients)
+        return self.vectors.clone()  # an encoder may write into what its embedding gives
 
 
 def _attentions(module: nn.Module) -> Iterator[nn.Module]:

@@ -1,7 +1,7 @@
-"""Attention layers of a backbone, whose weights are those that transformers returns.
+"""Attention layers whose weights are stored: those that transformers gives of a backbone, or means of heads.
 
-A foreign encoder shows its attention weights, not the queries, keys and values behind them. What needs those
-(the value-rollout, what each head does) is not available.
+They do not show queries, keys and values. What needs those (the value-rollout, what each head does) is not
+available.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from seqray.explanations.attribution.attention_layers import AttentionLayer, Wei
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BackboneLayer(AttentionLayer):
-    """A layer of a backbone.
+class StoredLayer(AttentionLayer):
+    """A layer that holds its weights.
 
     Attributes
     ----------
     heads
-        (B, H, L, L) its weights, in place of the output of its heads.
+        (B, H, Lq, L) weights, in place of the output of its heads.
     """
 
     heads: Tensor
@@ -30,8 +30,9 @@ class BackboneLayer(AttentionLayer):
     @torch.no_grad()
     def blocks(self) -> Iterator[WeightBlock]:
         """All weights at once."""
-        every = (slice(None), slice(None))
-        yield WeightBlock(self.heads.detach().float(), None, every, every, None)
+        every = slice(None)
+        queries = slice(self.heads.shape[2])  # CLS alone, or all tokens
+        yield WeightBlock(self.heads.detach().float(), None, (every, queries), (every, every), None)
 
     def weight_gradient(self, slope: Tensor, block: WeightBlock) -> Tensor:
         """The slope itself."""
