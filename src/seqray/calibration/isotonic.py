@@ -14,6 +14,7 @@ from seqray.core import Card, InputError, reading_card
 MAX_KNOTS = 100
 _DECIMALS = 9  # of log-odds: scores that differ by less are one score
 _TINY = 1e-300  # keeps the logarithm of a probability finite
+_LARGEST = 1e30  # log-odds and slope: other engines compute in float32
 _STEEPEST = 36.0  # log-odds: beyond, float64 has no number between the probability and 1
 
 
@@ -113,13 +114,17 @@ class IsotonicMap:
     def from_mapping(cls, mapping: Mapping[str, Any]) -> IsotonicMap:
         """Read what `to_mapping` wrote.
 
-        Raises ModelFileError if a part is missing, or the knots don't rise.
+        Raises ModelFileError if a part is missing, the knots don't rise, or float32 can't hold the map.
         """
         with reading_card("isotonic"):
             before, after = (np.asarray(mapping[name], dtype=np.float64) for name in ("before", "after"))
             fits = before.ndim == 1 and before.shape == after.shape and len(before) > 0
-            if not (fits and all(np.isfinite(v).all() and (np.diff(v) > 0).all() for v in (before, after))):
+            if not (fits and all((abs(v) < _LARGEST).all() for v in (before, after))):
+                raise ValueError("no lists of knots")
+            if not all((np.diff(v) > 0).all() for v in (before, after)):
                 raise ValueError("knots that don't rise")
+            if not (np.diff(after) < _LARGEST * np.diff(before)).all():
+                raise ValueError("too steep")
         return cls(before, after)
 
 

@@ -19,6 +19,7 @@ from seqray.core.truncation import Truncation
 
 CARD_FORMAT = 3  # the newest that is read; 2 for cards with an isotonic map, 3 with a prefilter
 MAX_MEMBERS = 5
+_TEMPERATURES = (1e-6, 1e6)
 _FAR = 1_000_000  # letters: no site is marked so long
 
 
@@ -126,7 +127,8 @@ class Card:
         _require(self.site is None or 0 <= self.site < self.window, "site", "lies outside the window")
         _require(self.truncate == "none" or self.site is None, "truncate", "is not none beside a site")
         _require(1 <= self.members <= MAX_MEMBERS, "members", f"is outside 1 to {MAX_MEMBERS}")
-        _require(math.isfinite(self.temperature) and self.temperature > 0, "temperature", "is not above 0")
+        low, high = _TEMPERATURES
+        _require(low <= self.temperature <= high, "temperature", f"is outside {low:g} to {high:g}")
         if self.isotonic:
             _require(len(self.classes) == 2, "isotonic", "is for two classes")
             _require(self.format >= 2, "isotonic", "needs format 2")

@@ -111,6 +111,9 @@ def test_it_survives_json_and_damage_is_told():
         {"before": [2, 1], "after": [1, 2]},
         {"before": [], "after": []},
         {"before": "x", "after": 1},
+        {"before": [1, 2], "after": [1, 1e300]},  # more than float32 holds
+        {"before": [1, float("nan")], "after": [1, 2]},
+        {"before": [0, 1e-200], "after": [0, 1]},  # a slope of 1e200
     ):
         with pytest.raises(ModelFileError, match="'isotonic' can't be read"):
             IsotonicMap.from_mapping(damage)

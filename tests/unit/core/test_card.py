@@ -65,8 +65,9 @@ def test_the_positive_class_has_a_column():
         ({"window": 0}, "'window' is outside"),
         ({"site": 21}, "'site' lies outside"),
         ({"members": 6}, "'members' is outside"),
-        ({"temperature": 0.0}, "'temperature' is not above 0"),
-        ({"temperature": float("inf")}, "'temperature' is not above 0"),
+        ({"temperature": 0.0}, "'temperature' is outside 1e-06 to 1e\\+06"),
+        ({"temperature": 1e-300}, "'temperature' is outside"),  # float32 has no number for 1/T
+        ({"temperature": float("nan")}, "'temperature' is outside"),
         ({"threshold": 1.5}, "'threshold' is outside 0 to 1"),
         ({"prevalence": -0.1}, "'prevalence' is outside"),
         ({"ece": float("nan")}, "'ece' is outside"),
