@@ -103,6 +103,31 @@ def test_tokens_of_the_stem_are_counted(letters, stride):
     assert tokens.shape == (2, math.ceil(letters / stride), D)
 
 
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("kernels", [(3, 9), (7,), (1, 5, 3)])
+def test_the_detectors_as_one_product_are_convolutions_with_the_same_gradients(kernels, masked):
+    stem, letters = stem_of(2, kernels=kernels), torch.randint(4, 8, (3, 30))
+    mask = torch.arange(30) < torch.tensor([30, 11, 4])[:, None] if masked else None
+    slope = torch.randn(3, 30, D)
+    weights = [stem.letters.weight, *(p for d in stem.detectors for p in d.parameters())]
+    vectors = stem.letters(letters) * (1 if mask is None else mask[..., None])
+    by_convolution = torch.cat([detector(vectors) for detector in stem.detectors], dim=-1)
+    by_product = stem.detect(letters, mask)
+    torch.testing.assert_close(by_product, by_convolution)
+    expected, found = (
+        torch.autograd.grad((way * slope).sum(), weights) for way in (by_convolution, by_product)
+    )
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-5)
+
+
+def test_the_stem_in_bfloat16_trains_on_what_it_computes_in_evaluation():
+    stem, letters = stem_of(3, kernels=(3, 9)), torch.randint(4, 8, (3, 30))
+    with torch.autocast("cpu", torch.bfloat16), torch.no_grad():
+        trained, evaluated = stem.train()(letters, None)[0], stem.eval()(letters, None)[0]
+    torch.testing.assert_close(trained, evaluated, atol=0.05, rtol=0.05)
+    assert not torch.equal(trained, evaluated)
+
+
 @pytest.mark.parametrize("stride", [1, 2, 3, 4, 7])
 def test_padding_changes_nothing_in_the_stem(stride):
     stem = stem_of(stride, kernels=(3, 9), depth=2)

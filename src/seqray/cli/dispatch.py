@@ -16,6 +16,7 @@ from seqray.cli.common import (
     Resources,
     check_address_space,
     json_lines,
+    keep_kernels,
     let_waiting_threads_sleep,
     report_versions,
     sound_streams,
@@ -150,6 +151,7 @@ def _run_verb(verb: str, words: list[str]) -> int:
     resources = Resources()
     check_address_space()
     let_waiting_threads_sleep()
+    keep_kernels()
     request = parse(verb, words)
     if request.verbose:
         report_versions(request.command)

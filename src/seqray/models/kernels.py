@@ -26,6 +26,7 @@ ROWS_FOR_CONVOLUTION = 512  # fewer rows are done sooner than a convolution is s
 KEYS_FOR_FLOAT32 = 56  # from here on the fused kernel wins in float32
 SCORE_BYTES = 2 << 20  # of the scores held at a time: they stay in the cache
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of malloc.h
+MOST_TRAINED_SCORES = 16 << 20  # 32 MB in bfloat16, a few times for each layer
 SAFE_SUMS = (1e-20, 1e30)  # far from underflow and overflow of float32 and bfloat16, e^±87
 
 
@@ -100,11 +101,24 @@ def fused_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None)
             return output
     key_mask = None if mask is None else mask[:, None, None, :]  # (B, 1, 1, L)
     if q.dtype == torch.bfloat16 and q.device.type == "cpu" and torch.is_grad_enabled():
-        # Backwards, torch's kernel for the CPU takes several times as long in bfloat16 as in float32.
         with torch.autocast("cpu", enabled=False):
-            wide = (t.float() for t in (q, k, v))
-            return F.scaled_dot_product_attention(*wide, attn_mask=key_mask).to(q.dtype)
+            return _trained_attention(q, k, v, key_mask)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=key_mask)
+
+
+def _trained_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+    """Attention in bfloat16 with gradients on the CPU, by products of matrices.
+
+    Backwards, torch's kernel for the CPU takes several times as long in bfloat16 as in float32, and the
+    products take half as long as that. They keep all scores, so long sequences are left to the kernel.
+    """
+    if q.shape[:3].numel() * k.shape[2] > MOST_TRAINED_SCORES:
+        wide = (t.float() for t in (q, k, v))
+        return F.scaled_dot_product_attention(*wide, attn_mask=mask).to(q.dtype)
+    scores = (q * q.shape[3] ** -0.5) @ k.mT
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    return scores.softmax(dim=-1) @ v
 
 
 def _unshifted_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor | None:

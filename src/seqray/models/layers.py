@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -101,12 +101,42 @@ class ConvolutionalStem(nn.Module):
         letters, mask, terms
             (B, N) each; as the tokens of `TokenEmbedding`.
         """
+        if self.training and letters.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
+            return self.read(self.letters(letters), mask, terms, self.detect(letters, mask))
         return self.read(self.letters(letters), mask, terms)
 
+    def detect(self, letters: Tensor, mask: Tensor | None) -> Tensor:
+        """What all detectors find (B, N, D), as one product of matrices.
+
+        The rows of the first matrix are the one-hot letters around a letter, those of the second what a
+        detector gives for each letter at each place. With its gradients this takes half the time of
+        convolutions in bfloat16 on a CPU, and as long in float32.
+
+        Parameters
+        ----------
+        letters, mask
+            See `forward`.
+        """
+        detectors = cast(list[ChannelsLastConvolution], list(self.detectors))
+        width = max(detector.kernel_size[0] for detector in detectors)
+        around = _one_hot_around(letters, mask, width, self.letters.num_embeddings)
+        tables = []
+        with torch.autocast("cpu", enabled=False):  # rounded once, as weights are
+            for detector in detectors:
+                table = torch.einsum("va,dak->dkv", self.letters.weight, detector.weight)
+                missing = (width - detector.kernel_size[0]) // 2  # places on either side
+                tables.append(F.pad(table, (0, 0, missing, missing)).flatten(1))
+        bias = torch.cat([cast(Tensor, detector.bias) for detector in detectors])
+        return F.linear(around, torch.cat(tables), bias)
+
     def read(
-        self, vectors: Tensor, mask: Tensor | None, terms: PositionTerms | None = None
+        self,
+        vectors: Tensor,
+        mask: Tensor | None,
+        terms: PositionTerms | None = None,
+        detected: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """As `forward`, from embedded letters (B, N, width)."""
+        """As `forward`, from embedded letters (B, N, width), and what the detectors find, if it is known."""
         count = vectors.shape[1]
         real = None if mask is None else mask[:, :, None].to(self.merge.weight.dtype)  # (B, N, 1)
 
@@ -114,9 +144,9 @@ class ConvolutionalStem(nn.Module):
             return x if real is None else x * real.to(x.dtype)
 
         vectors = hide_padding(vectors)
-        x = self.activation(
-            torch.cat([detector(vectors) for detector in self.detectors], dim=-1)
-        )  # (B, N, D)
+        if detected is None:
+            detected = torch.cat([detector(vectors) for detector in self.detectors], dim=-1)
+        x = self.activation(detected)  # (B, N, D)
         for convolution in self.residual:
             x = x + self.activation(convolution(hide_padding(x)))
         if terms is not None:
@@ -127,6 +157,20 @@ class ConvolutionalStem(nn.Module):
         if terms is not None:
             x = terms.add(x, vectors, self.stride)
         return x, None if mask is None else mask[:, :: self.stride]
+
+
+def _one_hot_around(letters: Tensor, mask: Tensor | None, width: int, vocabulary: int) -> Tensor:
+    """The letters in a window around each letter (B, N), one-hot: (B, N, width · vocabulary).
+
+    The rows overlap in memory.
+    """
+    rows, count = letters.shape
+    real = torch.ones_like(letters, dtype=torch.bool) if mask is None else mask
+    in_bfloat16 = torch.is_autocast_enabled("cpu")  # where the product is computed so, spare the conversion
+    dtype = torch.get_autocast_dtype("cpu") if in_bfloat16 else torch.float32
+    one_hot = torch.zeros(rows, count + width - 1, vocabulary, dtype=dtype)
+    one_hot.narrow(1, width // 2, count).scatter_(2, letters[..., None], real[..., None].to(dtype))
+    return one_hot.as_strided((rows, count, width * vocabulary), (one_hot.stride(0), vocabulary, 1))
 
 
 class FeedForward(nn.Module):

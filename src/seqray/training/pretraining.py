@@ -80,7 +80,7 @@ class MaskedLetters(NetworkModule):
         self.seed_step(number)
         scores = self(batch.tokens, *batch.masks).float()
         loss = F.cross_entropy(scores.flatten(0, -2), batch.hidden.flatten(), ignore_index=IGNORED)
-        self.log_train_loss(loss, len(batch.rows))
+        self.add_train_loss(loss, len(batch.rows))
         return loss
 
     def on_validation_epoch_start(self) -> None:
@@ -99,9 +99,6 @@ class MaskedLetters(NetworkModule):
         loss, right, asked = (float(value) for value in sums)
         self.check_finite(loss, "pre-training")
         self.log_figures({"loss": loss / asked, "accuracy": right / asked})
-
-    def on_train_epoch_end(self) -> None:
-        self.history.append({"epoch": self.current_epoch + 1, **self.figures})
 
     def configure_optimizers(self) -> Any:
         return scheduled_adamw(self, self.config, int(self.trainer.estimated_stepping_batches))

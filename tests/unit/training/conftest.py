@@ -47,7 +47,7 @@ def make_config() -> Callable[..., RunConfig]:
             "model": {"d_model": 16, "layers": 1, "heads": 2, "max_length": 64},
             "data": {"window": 40},
             "optimizer": {"batch_size": 32, "learning_rate": 3e-3},
-            "trainer": {"max_epochs": 2, "accelerator": "cpu"},
+            "trainer": {"max_epochs": 2, "accelerator": "cpu", "precision": "32-true"},
         }
         for name, value in sections.items():
             base[name] = base.get(name, {}) | value if isinstance(value, dict) else value

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import sys
 import warnings
+from dataclasses import replace
 
 import pytest
 import torch
 
 from seqray.core.errors import ConfigError
+from seqray.core.model_config import LocatorConfig
 from seqray.training.trainer import make_trainer, quiet, trainer_settings
 
 
@@ -17,6 +19,7 @@ def test_defaults_suit_the_machine(make_config, monkeypatch):
     config = make_config()
     config.trainer.clear()
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", dict)
     settings = trainer_settings(config)
     assert (settings["max_epochs"], settings["gradient_clip_val"], settings["devices"]) == (30, 1.0, 1)
     assert (settings["accelerator"], settings["precision"]) == ("cpu", "32-true")
@@ -25,6 +28,10 @@ def test_defaults_suit_the_machine(make_config, monkeypatch):
     assert (settings["accelerator"], settings["precision"]) == ("cuda", "bf16-mixed")
     config.trainer["accelerator"] = "cpu"
     assert trainer_settings(config)["precision"] == "32-true"
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": True})
+    assert trainer_settings(config)["precision"] == "bf16-mixed"
+    locator = replace(config.model, kind="locator", locator=LocatorConfig(stem=8))
+    assert trainer_settings(replace(config, model=locator))["precision"] == "32-true"
 
 
 def test_what_is_set_goes_to_lightning(make_config, tmp_path):

@@ -75,6 +75,7 @@ from .origin import (
 )
 from .processors import (
     check_address_space as check_address_space,
+    keep_kernels as keep_kernels,
     let_waiting_threads_sleep as let_waiting_threads_sleep,
     use_threads as use_threads,
 )

@@ -15,6 +15,7 @@ SLEEP = {
     "OMP_WAIT_POLICY": "passive",  # GNU's OpenMP, of torch's wheels for Linux, reads it
     "KMP_BLOCKTIME": "0",  # LLVM's and Intel's, of torch for macOS and of conda
 }
+KERNELS = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16384")
 _SPIN = (*SLEEP, "GOMP_SPINCOUNT")
 _COUNT = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -27,6 +28,14 @@ def let_waiting_threads_sleep() -> None:
     """
     if "torch" not in sys.modules and not any(name in os.environ for name in _SPIN):
         os.environ.update(SLEEP)
+
+
+def keep_kernels() -> None:
+    """Let oneDNN keep the kernels of more shapes than its 1,024; call this before torch is loaded.
+
+    Batches of sequences of different lengths have more, and each kernel would be made anew.
+    """
+    os.environ.setdefault(*KERNELS)
 
 
 def check_address_space() -> None:

@@ -51,7 +51,7 @@ class LocatorModule(AveragedModule):
         out = self.network(batch.letters, shown)
         loss, weight = self._site_loss(out.logits.float(), batch)
         loss = SCALE * loss / (weight + 1) + self._gene_loss(out.tracks.float(), batch)
-        self.log_train_loss(loss, len(batch.letters))
+        self.add_train_loss(loss, len(batch.letters))
         return loss
 
     def _site_loss(self, logits: Tensor, batch: LocatorBatch) -> tuple[Tensor, Tensor]:
@@ -90,10 +90,6 @@ class LocatorModule(AveragedModule):
         values = torch.sigmoid(scores.double()).cpu().numpy()
         figure = validation_auprc(values, self._validation, self._positive)
         self.log_figures({"loss": SCALE * loss / (weight + 1), "auprc": figure})
-
-    def on_train_epoch_end(self) -> None:
-        train_loss = float(self.trainer.callback_metrics["train_loss"])
-        self.history.append({"epoch": self.current_epoch + 1, "train_loss": train_loss, **self.figures})
 
     def configure_optimizers(self) -> Any:
         return scheduled_adamw(self.network, self.config, int(self.trainer.estimated_stepping_batches))

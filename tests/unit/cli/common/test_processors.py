@@ -18,6 +18,7 @@ from seqray.cli.common.processors import (
     count_threads,
     free_processors,
     has_gpu_device,
+    keep_kernels,
     let_waiting_threads_sleep,
     use_threads,
 )
@@ -195,3 +196,13 @@ def test_what_the_user_has_set_stays(monkeypatch, name):
 def test_nothing_is_set_once_torch_is_loaded():
     let_waiting_threads_sleep()
     assert not any(name in os.environ for name in SPIN)
+
+
+def test_onednn_keeps_the_kernels_of_many_shapes_unless_the_user_says_how_many(monkeypatch):
+    name = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
+    monkeypatch.delenv(name, raising=False)
+    keep_kernels()
+    assert int(os.environ[name]) > 1024  # its default
+    monkeypatch.setenv(name, "7")
+    keep_kernels()
+    assert os.environ[name] == "7"
