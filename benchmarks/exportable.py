@@ -111,7 +111,7 @@ def rewritten(config: ModelConfig) -> Iterator[None]:
         replace(patch.object(SequenceTransformer, "position_terms", _position_terms))
         replace(patch.object(ConvolutionalStem, "read", _read))
         replace(patch.object(MultiHeadAttention, "project", _project))
-        replace(patch("seqray.models.attention.fused_attention", _attention))
+        replace(patch.object(MultiHeadAttention, "attend", staticmethod(_attention)))
         replace(patch("seqray.models.positions.sum_over_strides", _strided_sums))
         replace(patch("seqray.models.sequence.sum_over_strides", _strided_sums))
         replace(patch("seqray.models.sequence.sinusoidal", sinusoidal_positions))

@@ -60,6 +60,8 @@ class MultiHeadAttention(nn.Module):
         Key and value heads G, a divisor of H: H is multi-head, 1 is multi-query, between is grouped-query.
     """
 
+    attend: Attend = staticmethod(fused_attention)  # explanations exchange it, to keep mean weights
+
     def __init__(self, d_model: int, heads: int, kv_heads: int | None = None) -> None:
         super().__init__()
         self.heads = heads
@@ -69,7 +71,6 @@ class MultiHeadAttention(nn.Module):
             raise ValueError(
                 f"{heads} heads and {self.kv_heads} key/value heads do not divide width {d_model}"
             )
-        self.attend: Attend = fused_attention  # explanations put one in its place that keeps mean weights
         # One matrix for queries, keys and values: one large product instead of three small ones.
         self.qkv = Linear(d_model, (heads + 2 * self.kv_heads) * self.head_width)
         self.out = Linear(d_model, d_model)

@@ -225,8 +225,8 @@ class _Watch:
                 if isinstance(attention, MultiHeadAttention):
                     stack.callback(attention.qkv.register_forward_hook(self._see_projection).remove)
                     if not self.gradients:
-                        stack.callback(setattr, attention, "attend", attention.attend)
                         attention.attend = self._attend
+                        stack.callback(delattr, attention, "attend")
                 if self.gradients:
                     output = attention.get_submodule(
                         "attention.out" if hasattr(attention, "attention") else "out"
