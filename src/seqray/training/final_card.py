@@ -27,7 +27,7 @@ from seqray.modelfile import Network, TrainedModel
 from seqray.models import count_parameters
 from seqray.training.encode import encode
 from seqray.training.partitions import Partition, content_sha256, learned_keys, related_groups
-from seqray.training.trainer import on_gpu
+from seqray.training.trainer import on_gpu, training_precision
 from seqray.training.validation import classification_figures, model_logits
 
 # Settings that have their own place on the card.
@@ -107,6 +107,7 @@ def build_card(
         "config": {key: value for key, value in settings.items() if key not in _ELSEWHERE},
         "seeds": [result["seed"] for result in results],
         "best_epochs": [result["best_epoch"] for result in results],
+        "precision": training_precision(config),
         "parameters": count_parameters(networks[0]),
         "counts": parts[0].counts(),
         "held_out": len(labels),

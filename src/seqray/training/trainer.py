@@ -81,6 +81,11 @@ def trainer_settings(config: RunConfig) -> dict[str, Any]:
     return settings
 
 
+def training_precision(config: RunConfig) -> str:
+    """The precision of a run, which depends on the machine if the settings name none."""
+    return str(trainer_settings(config)["precision"])
+
+
 def _check_amounts(settings: Mapping[str, Any]) -> None:
     """Refuse a training of no steps, which Lightning accepts."""
     if not isinstance(settings["max_epochs"], int):

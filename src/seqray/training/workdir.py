@@ -13,6 +13,7 @@ from lightning.fabric.utilities.rank_zero import rank_zero_only
 
 from seqray.core import InputError, RunConfig, to_mapping
 from seqray.io import open_output
+from seqray.training.trainer import training_precision
 
 _RUN, _FINISHED = "run.json", "finished.json"
 # What a card says can be reworded, and members added, without training again.
@@ -22,12 +23,15 @@ _NOT_TRAINING = ("name", "summary", "card", "members", "calibration")
 def fingerprint(config: RunConfig, classes: tuple[str, ...]) -> str:
     """Hash every setting that changes the weights of a member, and the order of the classes.
 
-    Defaults are not counted, so a version that adds settings can resume runs of an earlier one.
+    Defaults are not counted, so a version that adds settings can resume runs of an earlier one. The precision
+    is, so that a run does not go on in another one on another machine.
     """
     settings = _unlike(to_mapping(config), to_mapping(RunConfig()))
     settings = {key: value for key, value in settings.items() if key not in _NOT_TRAINING}
     for place in ("path", "name"):  # of a backbone that is known by its checksums
         (settings.get("model", {}).get("backbone") or {}).pop(place, None)
+    if (precision := training_precision(config)) != "32-true":
+        settings = settings | {"precision": precision}
     text = json.dumps([settings, list(classes)], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 

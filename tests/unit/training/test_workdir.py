@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
+import torch
 
 from seqray.core.errors import InputError
 from seqray.training.workdir import WorkDir, fingerprint
@@ -57,6 +58,16 @@ def test_damage_is_named(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="can't be used"):
         WorkDir(tmp_path / "file", MINE, ("p",), True).claim()
+
+
+def test_a_run_does_not_go_on_in_the_precision_of_another_machine(make_config, monkeypatch):
+    config, classes = make_config(), ("a", "b")
+    del config.trainer["precision"]
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", dict)
+    mark = fingerprint(config, classes)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": True})
+    assert fingerprint(config, classes) != mark
 
 
 def test_words_on_the_card_and_further_members_do_not_make_another_run(make_config):

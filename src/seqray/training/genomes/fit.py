@@ -46,7 +46,7 @@ from seqray.training.genomes.prepare import Prepared, prepare
 from seqray.training.genomes.sheet import GenomeRow
 from seqray.training.genomes.sources import SHORT
 from seqray.training.member import TrainResult, check_model_path, fit_member
-from seqray.training.trainer import make_trainer, on_gpu, quiet
+from seqray.training.trainer import make_trainer, on_gpu, quiet, training_precision
 from seqray.training.workdir import WorkDir, fingerprint, is_main_process
 
 _ELSEWHERE = ("name", "summary", "card", "model")
@@ -316,6 +316,7 @@ def _training_facts(
         "config": {key: value for key, value in settings.items() if key not in _ELSEWHERE},
         "seeds": [result["seed"] for result in results],
         "best_epochs": [result["best_epoch"] for result in results],
+        "precision": training_precision(config),
         "parameters": count_parameters(networks[0]),
         "counts": {"train": prepared.counts},
         "species": sorted({genome.row.species for genome, _ in prepared.measured}),
