@@ -67,6 +67,7 @@ def train(code: Path, name: str, table: Path, precision: str | None, threads: in
             config = yaml.safe_load((code / "configs" / f"{name}.yaml").read_text())
             config["trainer"]["max_epochs"] = epochs
             config["members"] = MEMBERS
+            config["stopping"]["patience"] = 1000  # each epoch counts
             if precision is not None:
                 config["trainer"]["precision"] = precision
             settings, model = Path(folder, f"{epochs}.yaml"), Path(folder, f"{epochs}.safetensors")
