@@ -236,7 +236,7 @@ class ResidualBlock(nn.Module, ABC):
         if torch.is_grad_enabled():
             return x + self._fed_forward(x.flatten(1, -2)).view(x.shape)
         x = x.contiguous()
-        for part in x.view(len(x), -1, x.shape[-1]).split(TOKENS_AT_ONCE, dim=1):  # (B, R·C, D)
+        for part in x.flatten(1, -2).split(TOKENS_AT_ONCE, dim=1):  # views of (B, R·C, D)
             part += self._fed_forward(part)
         return x
 
