@@ -121,7 +121,7 @@ class NetworkModule(lightning.LightningModule):
         self._loss_sum = torch.zeros_like(self._loss_sum, device=self.device)
 
     def add_train_loss(self, loss: Tensor, batch_size: int) -> None:
-        """Count the loss of a step; to log each step takes a thirtieth of its time."""
+        """Count the loss of a step, which takes less time than to log it."""
         self._loss_sum += torch.stack((loss.detach().float(), loss.new_ones(()).float())) * batch_size
 
     def on_train_epoch_end(self) -> None:
