@@ -49,6 +49,18 @@ def _large_score() -> bytes:
     return json.dumps(parts).encode()
 
 
+def _calibrated_beyond_float32() -> Iterator[bytes]:
+    """Model files with a map of log-odds, and a temperature, that float32 can't hold."""
+    from fuzz.models import TARGETS
+
+    (target,) = (one for one in TARGETS if one.name == "engine-signed")
+    line, _, numbers = target.seeds()[0].partition(b"\n")
+    for key, value in (("isotonic", {"before": [0, 1], "after": [0, 1e300]}), ("temperature", 1e-300)):
+        parts = json.loads(line)
+        parts["card"][key] = value
+        yield json.dumps(parts).encode() + b"\n" + numbers
+
+
 def made() -> Iterator[tuple[str, str, bytes]]:
     """Target, a word, and the input."""
     numbers = ("3²", DIGITS.decode(), "٣")
@@ -77,6 +89,8 @@ def made() -> Iterator[tuple[str, str, bytes]]:
     yield "genbank", "a long sequence that is not there", _locus(b"9" * 30)
     yield "fasta", "a protein of a stop alone", b">a\n*\n"
     yield "shard-signed", "a score beyond float32", _large_score()
+    for content in _calibrated_beyond_float32():
+        yield "engine-signed", "a calibration beyond float32", content
 
 
 def all_cases() -> list[tuple[str, str, bytes]]:

@@ -109,8 +109,8 @@ class ConvolutionalStem(nn.Module):
         """What all detectors find (B, N, D), as one product of matrices.
 
         The rows of the first matrix are the one-hot letters around a letter, those of the second what a
-        detector gives for each letter at each place. With its gradients this takes half the time of
-        convolutions in bfloat16 on a CPU, and as long in float32.
+        detector gives for each letter at each place. In bfloat16 on a CPU this takes less time than
+        convolutions and their gradients do.
 
         Parameters
         ----------
