@@ -36,7 +36,7 @@ from seqray.training.partitions import Partition, data_sha256, partition
 from seqray.training.side_by_side import Crew, plan_processes
 from seqray.training.teacher import check_teacher, distillation_targets
 from seqray.training.trainer import make_trainer, quiet
-from seqray.training.workdir import WorkDir, fingerprint, is_main_process
+from seqray.training.workdir import WorkDir, is_main_process, run_identity
 
 
 def train(
@@ -170,8 +170,7 @@ def open_folder(
     resume
         Whether what it holds is used.
     """
-    identity = {"settings": fingerprint(config, parts[0].classes), "data": data}
-    identity |= {"teacher": teacher, "start": start}
+    identity = run_identity(config, parts[0].classes, data, teacher=teacher, start=start)
     return WorkDir(path, identity, tuple(part.sha256() for part in parts), resume)
 
 

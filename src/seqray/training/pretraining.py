@@ -35,7 +35,7 @@ from seqray.training.masking import IGNORED, MaskedBatch, MaskedSource
 from seqray.training.module import NetworkModule, scheduled_adamw
 from seqray.training.partitions import data_sha256
 from seqray.training.trainer import BEST, LAST, make_trainer, quiet, run_fit
-from seqray.training.workdir import WorkDir, fingerprint, is_main_process
+from seqray.training.workdir import WorkDir, is_main_process, run_identity
 
 HELD_OUT = 0.05
 MIN_EXAMPLES = 20  # windows or alignments
@@ -190,10 +190,7 @@ def pretrain(
     held = max(1, round(HELD_OUT * len(examples)))
     none = np.zeros(len(examples), dtype=np.int64)  # labels, which there are none of
     train_set, held_out = (encode(examples, none, rows, config) for rows in (order[held:], order[:held]))
-    identity = {
-        "settings": fingerprint(config, ("pre-training", str(share))),
-        "data": data_sha256(examples),
-    }
+    identity = run_identity(config, ("pre-training", str(share)), data_sha256(examples))
     folder = WorkDir(Path(work_dir), identity, ("",), resume)
     with quiet():
         folder.claim()

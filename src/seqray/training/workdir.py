@@ -24,16 +24,37 @@ def fingerprint(config: RunConfig, classes: tuple[str, ...]) -> str:
     """Hash every setting that changes the weights of a member, and the order of the classes.
 
     Defaults are not counted, so a version that adds settings can resume runs of an earlier one. The precision
-    is, so that a run does not go on in another one on another machine.
+    is not counted either: see `run_identity`.
     """
     settings = _unlike(to_mapping(config), to_mapping(RunConfig()))
     settings = {key: value for key, value in settings.items() if key not in _NOT_TRAINING}
     for place in ("path", "name"):  # of a backbone that is known by its checksums
         (settings.get("model", {}).get("backbone") or {}).pop(place, None)
-    if (precision := training_precision(config)) != "32-true":
-        settings = settings | {"precision": precision}
+    settings.get("trainer", {}).pop("precision", None)
     text = json.dumps([settings, list(classes)], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def run_identity(
+    config: RunConfig, classes: tuple[str, ...], data: str, *, teacher: str = "", start: str = ""
+) -> dict[str, str]:
+    """What a run is known by, so that it goes on with the same settings, data and precision only.
+
+    Parameters
+    ----------
+    config, classes
+        See `fingerprint`.
+    data, teacher, start
+        Checksums of the data, the teacher and the initial weights; empty without these.
+    """
+    precision = training_precision(config)  # depends on the machine if the settings name none
+    return {
+        "settings": fingerprint(config, classes),
+        "precision": "" if precision == "32-true" else precision,  # which earlier versions did not note
+        "data": data,
+        "teacher": teacher,
+        "start": start,
+    }
 
 
 def _unlike(settings: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from seqray.core.errors import InputError
-from seqray.training.workdir import WorkDir, fingerprint
+from seqray.training.workdir import WorkDir, fingerprint, run_identity
 
 MINE = {"settings": "a", "data": "b"}
 
@@ -60,14 +60,22 @@ def test_damage_is_named(tmp_path):
         WorkDir(tmp_path / "file", MINE, ("p",), True).claim()
 
 
-def test_a_run_does_not_go_on_in_the_precision_of_another_machine(make_config, monkeypatch):
-    config, classes = make_config(), ("a", "b")
-    del config.trainer["precision"]
+def test_a_run_goes_on_in_its_precision_only(make_config, monkeypatch, tmp_path):
+    """On another machine it has to be named, if it is not the one that this machine would choose."""
+
+    def claim(**trainer):
+        config = make_config()
+        config.trainer.pop("precision")
+        config.trainer.update(trainer)
+        WorkDir(tmp_path, run_identity(config, ("a", "b"), "data"), ("p",), True).claim()
+
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(torch.cpu, "get_capabilities", dict)
-    mark = fingerprint(config, classes)
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": True})
-    assert fingerprint(config, classes) != mark
+    claim()
+    monkeypatch.setattr(torch.cpu, "get_capabilities", dict)
+    with pytest.raises(InputError, match="other precision"):
+        claim()
+    claim(precision="bf16-mixed")
 
 
 def test_words_on_the_card_and_further_members_do_not_make_another_run(make_config):

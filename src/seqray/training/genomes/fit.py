@@ -47,7 +47,7 @@ from seqray.training.genomes.sheet import GenomeRow
 from seqray.training.genomes.sources import SHORT
 from seqray.training.member import TrainResult, check_model_path, fit_member
 from seqray.training.trainer import make_trainer, on_gpu, quiet, training_precision
-from seqray.training.workdir import WorkDir, fingerprint, is_main_process
+from seqray.training.workdir import WorkDir, is_main_process, run_identity
 
 _ELSEWHERE = ("name", "summary", "card", "model")
 _SEEN = {REGION: "region", SPECIES: "species left out"}
@@ -134,8 +134,7 @@ def train_locator(
     )
     prepared = prepare(genomes, classes, data.hold_out, config)
     sha256 = data_sha256(genomes, data.hold_out)
-    identity = {"settings": fingerprint(config, classes), "data": sha256, "teacher": ""}
-    identity["start"] = start.sha256 if start else ""
+    identity = run_identity(config, classes, sha256, start=start.sha256 if start else "")
     folder = WorkDir(Path(work_dir), identity, ("",) * config.members, resume)
     with quiet():
         make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
