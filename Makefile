@@ -144,9 +144,10 @@ attack: $(VENV)/test.done  ## attack every verb: bad input, kills, forged files,
 
 # For Linux on x86-64. Findings lie in .fuzz/findings; a second call goes on with the corpus in .fuzz/corpus.
 MINUTES ?= 10
+JOBS ?= 1
 
-fuzz: $(VENV)/fuzz.done  ## fuzz all readers for MINUTES with atheris, on one core
-	@OMP_NUM_THREADS=1 PYTHONPATH=tests:benchmarks $(BIN)/python -m fuzz.campaign --minutes $(MINUTES) --folder .fuzz
+fuzz: $(VENV)/fuzz.done  ## fuzz all readers for MINUTES with atheris, JOBS of them at once
+	@OMP_NUM_THREADS=1 PYTHONPATH=tests:benchmarks $(BIN)/python -m fuzz.campaign --minutes $(MINUTES) --jobs $(JOBS) --folder .fuzz
 
 # Needs root and, on Debian, installs Slurm; it runs for some minutes.
 test-slurm: $(VENV)/test.done  ## run the scan workflow through a one-node Slurm, with a job killed in mid-run

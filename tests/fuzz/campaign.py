@@ -1,11 +1,11 @@
 """Fuzz all targets in turn, and write what came out.
 
-    make fuzz MINUTES=60
+    make fuzz MINUTES=60 JOBS=2
     PYTHONPATH=tests:benchmarks python -m fuzz.campaign --minutes 60 --out benchmarks/results/fuzz.tsv
 
-Every target gets its own process of atheris for the same time, in rounds. The corpus stays in the folder, and
-so do the figures of earlier calls: a second call goes on. Ends with 1 if there are findings: for each, an
-input (``.bin``) and where it failed (``.txt``), in the folder ``findings``.
+Every target gets its own process of atheris for the same time, in rounds, several targets at once. The
+corpus stays in the folder, and so do the figures of earlier calls: a second call goes on. Ends with 1 if
+there are findings: for each, an input (``.bin``) and where it failed (``.txt``), in the folder ``findings``.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr
 from dataclasses import asdict, dataclass
 from io import StringIO
+from itertools import cycle
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -77,7 +78,7 @@ def plant(target: Any, folder: Path) -> None:
     (folder / f"{target.name}.dict").write_text("".join(f'"{word}"\n' for word in words))
 
 
-def fuzz(atheris: Any, target: Any, folder: Path, seconds: float) -> Slice:
+def start(atheris: Any, target: Any, folder: Path, seconds: float) -> int:
     """Fuzz one target in a process of its own, which shares what was imported.
 
     Parameters
@@ -88,24 +89,42 @@ def fuzz(atheris: Any, target: Any, folder: Path, seconds: float) -> Slice:
         Which, and where corpus and findings are.
     seconds
         How long.
+
+    Returns
+    -------
+    int
+        The number of the process.
     """
-    log = folder / f"{target.name}.log"
     process = os.fork()
     if not process:
-        _fuzz_here(atheris, target, folder, seconds, log)
-    _, status, usage = os.wait4(process, 0)
-    text = log.read_text(errors="replace")
+        _fuzz_here(atheris, target, folder, seconds)
+    return process
+
+
+def wait(running: dict[int, str], folder: Path) -> tuple[str, Slice]:
+    """Wait for the process that ends first, and return its target and what it did.
+
+    Parameters
+    ----------
+    running
+        Targets by the numbers of their processes; loses the one that ended.
+    folder
+        Where corpus and findings are.
+    """
+    process, status, usage = os.wait4(-1, 0)
+    name = running.pop(process)
+    text = (folder / f"{name}.log").read_text(errors="replace")
     if code := os.waitstatus_to_exitcode(status):
-        died = folder / "findings" / f"{target.name}-process.txt"
+        died = folder / "findings" / f"{name}-process.txt"
         died.write_text(f"the process ended with {code}\n\n{text[-4000:]}")
-    return parse_log(text, usage.ru_utime + usage.ru_stime)
+    return name, parse_log(text, usage.ru_utime + usage.ru_stime)
 
 
-def _fuzz_here(atheris: Any, target: Any, folder: Path, seconds: float, log: Path) -> NoReturn:
+def _fuzz_here(atheris: Any, target: Any, folder: Path, seconds: float) -> NoReturn:
     """Fuzz until libFuzzer ends the process; each new finding is two files in the folder ``findings``."""
     from fuzz.target import examine
 
-    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    handle = os.open(folder / f"{target.name}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(handle, 1)
     os.dup2(handle, 2)
     path = folder / "work" / target.name / f"input{target.suffix}"
@@ -186,6 +205,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=10, help="for all targets together (default: 10)")
     parser.add_argument("--folder", type=Path, default=Path(".fuzz"), help="corpus, logs and findings")
     parser.add_argument("--out", type=Path, help="table of figures to write")
+    parser.add_argument("--jobs", type=int, default=1, help="targets at once (default: 1)")
     parser.add_argument("--target", action="append", help="only this one; may be repeated")
     args = parser.parse_args(argv)
     folder = args.folder.resolve()
@@ -201,12 +221,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         slices = {
             name: [Slice(**one) for one in done] for name, done in json.loads(state.read_text()).items()
         }
-    end = time.monotonic() + 60 * args.minutes
-    for target in _in_turn(chosen, end):
-        done = fuzz(atheris, target, folder, min(SECONDS, 60 * args.minutes / len(chosen)))
-        slices.setdefault(target.name, []).append(done)
+    for name, done in _campaign(atheris, chosen, folder, args.minutes, args.jobs):
+        slices.setdefault(name, []).append(done)
         state.write_text(json.dumps({name: [asdict(one) for one in ones] for name, ones in slices.items()}))
-        print(f"{target.name}: {done.executions} inputs, {done.curve[-1][1]} edges", flush=True)
+        print(f"{name}: {done.executions} inputs, {done.curve[-1][1]} edges", flush=True)
         if args.out:
             write_table(args.out, slices, folder)
     print(*("\t".join(map(str, cells)) for cells in (COLUMNS, *table(slices, folder))), sep="\n")
@@ -215,14 +233,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     return int(bool(findings))
 
 
-def _in_turn(chosen: Sequence[Any], end: float) -> Iterator[Any]:
-    """All targets, again and again while there is time; at least once."""
-    yield from chosen
-    while True:
-        for target in chosen:
-            if time.monotonic() > end:
-                return
-            yield target
+def _campaign(
+    atheris: Any, chosen: Sequence[Any], folder: Path, minutes: float, jobs: int
+) -> Iterator[tuple[str, Slice]]:
+    """Fuzz all targets, again and again while there is time, and at least once; yield what each did."""
+    seconds = min(SECONDS, 60 * minutes * jobs / len(chosen))
+    running, end = dict[int, str](), time.monotonic() + 60 * minutes
+    for number, target in enumerate(cycle(chosen)):
+        if number >= len(chosen) and time.monotonic() > end:
+            break
+        while len(running) == jobs or target.name in running.values():
+            yield wait(running, folder)
+        running[start(atheris, target, folder, seconds)] = target.name
+    while running:
+        yield wait(running, folder)
 
 
 if __name__ == "__main__":
