@@ -196,6 +196,8 @@ def test_a_circle_is_known_by_name_by_file_or_by_option():
         assert found.calls.circular == {"c"}
     with pytest.raises(InputError, match=r"--circular-id: .*'chr'; did you mean 'c'"):
         scan(BUMP, [record], circular_ids=("chr",))
+    with pytest.raises(ConfigError, match="'circular_ids' is a tuple of names"):
+        scan(BUMP, [record], circular_ids="c")
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -19,7 +19,9 @@ from seqray.io.sequences.sniff import BYTE_ORDER_MARK, FASTA, GENBANK, PREAMBLE,
 
 _WHITE_SPACE = b" \t\n\v\f"
 # As files for submission to NCBI write it, and assemblers such as Unicycler.
-_CIRCULAR = re.compile(r"(?<![^\s\[])(?:topology=circular|circular=(?:true|yes|y))(?![^\s\]])", re.IGNORECASE)
+_CIRCULAR = re.compile(
+    r"(?<![^\s\[])(?:topology *= *circular|(?:suggest)?circular *= *(?:true|yes|y))(?![^\s\]])", re.IGNORECASE
+)
 
 
 def split_fasta(handle: io.BufferedReader, where: str) -> Iterator[RawRecord]:

@@ -50,6 +50,9 @@ def test_header_gives_id_and_description(make):
     ("header", "circular"),
     [
         ("p [organism=E. coli] [topology=circular]", True),
+        ("p [topology = circular]", True),
+        ("tig1 len=4641652 class=contig suggestRepeat=no suggestCircular=yes", True),
+        ("tig1 len=4641652 class=contig suggestRepeat=yes suggestCircular=no", False),
         ("2 length=4361 depth=1.91x circular=true", True),
         ("p Topology=Circular", True),
         ("p circular=yes", True),
