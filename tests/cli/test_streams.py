@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from seqray.cli.common.streams import sound_streams
+from seqray.cli.common.streams import guard_streams
 from seqray.cli.dispatch import main
 from seqray.modelfile import save_model
 
@@ -87,14 +87,14 @@ def test_no_file_is_needed_where_none_can_be_opened(monkeypatch):
         raise OSError(errno.EMFILE, "Too many open files")
 
     monkeypatch.setattr(os, "open", refuse)
-    with sound_streams():
+    with guard_streams():
         pass
 
 
 def test_letters_that_the_encoding_lacks_are_escaped(monkeypatch):
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", stream)
-    with sound_streams():
+    with guard_streams():
         sys.stdout.write("\u2265 0.5 \udce4\n")
     assert stream.buffer.getvalue() == b"\\u2265 0.5 \\udce4\n"
 
@@ -106,7 +106,7 @@ def test_what_a_terminal_obeys_is_escaped_and_bytes_stay(monkeypatch):
     printed, said = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     monkeypatch.setattr(sys, "stdout", printed)
     monkeypatch.setattr(sys, "stderr", said)
-    with sound_streams():
+    with guard_streams():
         sys.stdout.write(f"\u2265 {RED}\t1\r\n")
         sys.stdout.flush()
         sys.stdout.buffer.write(b"\x1b")

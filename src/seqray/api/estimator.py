@@ -197,7 +197,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         settings = fit_to_data(laid, records, names, self.positive)
         alternatives = alternatives_of(settings, facts) if facts else []
         fit = partial(train_best, alternatives=alternatives) if alternatives else train
-        with tempfile.TemporaryDirectory(prefix="seqray-") as folder, _untouched(self.threads):
+        with tempfile.TemporaryDirectory(prefix="seqray-") as folder, _restored_state(self.threads):
             out = Path(folder) / f"model{SUFFIX}"
             fit(
                 settings,
@@ -334,7 +334,7 @@ def _threads(count: int | None) -> Iterator[None]:
 
 
 @contextmanager
-def _untouched(threads: int | None) -> Iterator[None]:
+def _restored_state(threads: int | None) -> Iterator[None]:
     """Leave the random states and threads of the program as they were: training seeds them all."""
     python, numpy = random.getstate(), np.random.get_state()
     try:

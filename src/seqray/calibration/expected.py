@@ -237,9 +237,9 @@ class ExpectedPrecision:
         return None if found is None else float(found[0])
 
     def recall_at(self, calls_per_kb: float, genes: bool, species: str | None = None) -> float | None:
-        """Share of the mapped sites found at so many calls per kb: of the species, or the median over others.
+        """Share of the mapped sites found at this number of calls per kb.
 
-        None if no species was measured so.
+        For the species, or as the median of the other species. None if no species was measured so.
 
         Parameters
         ----------

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 from seqray.cli.common import (
     Resources,
     check_address_space,
+    guard_streams,
     json_lines,
     keep_kernels,
     let_waiting_threads_sleep,
     report_versions,
-    sound_streams,
 )
 from seqray.cli.verbs import VERBS, parse
 from seqray.core import (
@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit status. Help and a wrong use of options end here too; nothing exits from within.
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    with sound_streams(), json_lines(words):
+    with guard_streams(), json_lines(words):
         return _end(words)
 
 

@@ -107,7 +107,7 @@ def run(request: PredictRequest) -> Outcome:
 
 
 def _called(card: Card, labels: Counter[str]) -> str:
-    """Number of records called as each class; of two classes the positive one tells both."""
+    """Number of records called as each class; of two classes only the positive one is counted."""
     named = [card.positive] if len(card.classes) == 2 else card.classes
     return ", ".join(f"{labels[name]} {name}" for name in named)
 

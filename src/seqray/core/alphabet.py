@@ -148,10 +148,6 @@ class Alphabet:
             raise ValueError(f"codes of {self.name} lie between 0 and {self.unknown}")
         return array.astype(np.uint8).tobytes().translate(self._table("_decode")).decode("ascii")
 
-    def count_ambiguous(self, sequence: str) -> int:
-        """Count the letters of a normalized sequence that are not canonical."""
-        return len(sequence.encode("ascii").translate(None, self.letters.encode()))
-
     def _table(self, name: str) -> Any:
         # The tables follow from the letters; as fields they would take part in equality and repr.
         return self.__dict__[name]

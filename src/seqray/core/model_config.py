@@ -260,6 +260,14 @@ class ModelConfig:
     def __post_init__(self) -> None:
         for name, most in _LARGEST.items():
             require((getattr(self, name) or 0) <= most, f"model.{name}", f"is at most {most}")
+        self._check_kind()
+        self._check_reading()
+        self._check_composition()
+        self._check_contexts()
+        self._check_network()
+        self._check_tokenizer()
+
+    def _check_kind(self) -> None:
         if self.kind == "backbone":
             self._check_backbone()
         else:
@@ -276,12 +284,12 @@ class ModelConfig:
             "model.helices",
             "requires alignments ('model.kind') of rna or dna ('model.alphabet')",
         )
+
+    def _check_reading(self) -> None:
+        """What the head and the first layer read beside tokens: ends, pooled parts, k-mers."""
+        character = self.tokenizer == "character"
         require(0 <= self.ends <= self.max_length, "model.ends", "lies between 0 and 'model.max_length'")
-        require(
-            self.ends == 0 or self.tokenizer == "character",
-            "model.ends",
-            "requires the character tokenizer",
-        )
+        require(self.ends == 0 or character, "model.ends", "requires the character tokenizer")
         require(
             0 < len(set(self.pooling)) == len(self.pooling),
             "model.pooling",
@@ -296,23 +304,22 @@ class ModelConfig:
             "model.words",
             f"is 0, or 2 to {longest} for {self.alphabet}",
         )
-        require(
-            self.words == 0 or self.tokenizer == "character",
-            "model.words",
-            "requires the character tokenizer",
-        )
-        self._check_composition()
+        require(self.words == 0 or character, "model.words", "requires the character tokenizer")
+
+    def _check_contexts(self) -> None:
         require(all(self.contexts), "model.contexts", "are names, none of them empty")
         require(len(set(self.contexts)) == len(self.contexts), "model.contexts", "repeats a name")
         fewest = 1 if self.kind == "locator" else 2
         require(self.classes >= fewest, "model.classes", f"is {fewest} or more")
-        require(self.layers >= 1, "model.layers", "is 1 or more")
         for name in ("position_gain", "position_matrix"):
             require(
                 getattr(self, name) != "context" or bool(self.contexts),
                 f"model.{name}",
                 "is context only with 'model.contexts'",
             )
+
+    def _check_network(self) -> None:
+        require(self.layers >= 1, "model.layers", "is 1 or more")
         require(self.matrix_rank >= 1, "model.matrix_rank", "is 1 or more")
         require(self.heads >= 1, "model.heads", "is 1 or more")
         require(
@@ -336,6 +343,8 @@ class ModelConfig:
         require(self.d_ff is None or self.d_ff >= 1, "model.d_ff", "is 1 or more")
         require(0 <= self.dropout < 1, "model.dropout", "lies in [0, 1)")
         require(self.max_length >= 1, "model.max_length", "is 1 or more")
+
+    def _check_tokenizer(self) -> None:
         if self.tokenizer == "character":
             require(self.k == 1, "model.k", "is 1 for the character tokenizer")
         else:

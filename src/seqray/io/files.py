@@ -28,7 +28,6 @@ _OPENERS: dict[bytes, tuple[str, Callable[[Any], Any]]] = {
     b"\xfd7zXZ\x00": ("xz", lzma.LZMAFile),
 }
 _REFUSED = {b"PK\x03\x04": "a zip archive", b"\x28\xb5\x2f\xfd": "compressed by zstd"}
-_LONGEST_MAGIC = 6
 
 # bgzip writes an empty last block (SAM specification, section 4.1.2). A bgzip file that was cut between
 # two blocks is valid gzip, so only the missing last block shows that records are lost.

@@ -2,8 +2,8 @@ from .explanation_files import ExplanationFiles as ExplanationFiles, Explanation
 from .kind import Kind as Kind
 from .labeled import (
     LabeledFiles as LabeledFiles,
-    Listeners as Listeners,
     Part as Part,
+    ReadCallbacks as ReadCallbacks,
     queries as queries,
     read_inferred_examples as read_inferred_examples,
     read_parts as read_parts,

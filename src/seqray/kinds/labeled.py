@@ -39,29 +39,29 @@ class LabeledFiles:
     query_only: bool = False
 
 
-class Listeners(TypedDict, total=False):
+class ReadCallbacks(TypedDict, total=False):
     """What is called while sequences are read, see `seqray.io.tables.read_labeled_fastas`."""
 
     on_letters: OnLetters
     on_skip: OnSkip | None
 
 
-def read_parts(files: LabeledFiles, alphabet: Alphabet, **listeners: Unpack[Listeners]) -> list[Part]:
+def read_parts(files: LabeledFiles, alphabet: Alphabet, **callbacks: Unpack[ReadCallbacks]) -> list[Part]:
     """Read labeled sequences with the splits that their files name.
 
     Parameters
     ----------
     files, alphabet
         Tables, or FASTA files of classes, and the letters that they may use.
-    **listeners
-        See `Listeners`.
+    **callbacks
+        See `ReadCallbacks`.
     """
     tables = [
-        (split, read_labeled_table(path, alphabet, listeners.get("on_letters")))
+        (split, read_labeled_table(path, alphabet, callbacks.get("on_letters")))
         for split, path in files.tables
     ]
     fastas = [
-        (split, read_labeled_fastas(classes, alphabet, **listeners))
+        (split, read_labeled_fastas(classes, alphabet, **callbacks))
         for split, classes in files.fastas.items()
     ]
     if not tables and not fastas:
@@ -71,29 +71,29 @@ def read_parts(files: LabeledFiles, alphabet: Alphabet, **listeners: Unpack[List
 
 
 def read_sequence_examples(
-    files: LabeledFiles, alphabet: Alphabet, **listeners: Unpack[Listeners]
+    files: LabeledFiles, alphabet: Alphabet, **callbacks: Unpack[ReadCallbacks]
 ) -> list[LabeledSequence]:
     """Read labeled sequences, each with the split of its file.
 
     Parameters
     ----------
-    files, alphabet, **listeners
+    files, alphabet, **callbacks
         See `read_parts`.
     """
-    return with_named_splits(read_parts(files, alphabet, **listeners))
+    return with_named_splits(read_parts(files, alphabet, **callbacks))
 
 
 def read_inferred_examples(
-    files: LabeledFiles, **listeners: Unpack[Listeners]
+    files: LabeledFiles, **callbacks: Unpack[ReadCallbacks]
 ) -> tuple[list[LabeledSequence], Alphabet]:
     """Read labeled sequences, and tell their alphabet by their letters, see `seqray.core.infer_alphabet`.
 
     Parameters
     ----------
-    files, **listeners
+    files, **callbacks
         See `read_parts`.
     """
-    examples = read_sequence_examples(files, ANY_LETTERS, **listeners)
+    examples = read_sequence_examples(files, ANY_LETTERS, **callbacks)
     alphabet = infer_alphabet(example.sequence for example in examples)
     return [replace(e, sequence=alphabet.normalize(e.sequence, e.where)) for e in examples], alphabet
 

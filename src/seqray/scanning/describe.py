@@ -103,7 +103,7 @@ def describe_calls(calls: Sequence[Call], letters: Codes, around: Surroundings) 
     around
         What to describe them by.
     """
-    contexts = list(_worth(calls, around))
+    contexts = list(_contexts_with_precision(calls, around))
     indexes = _indexes(around)
     contexts = [
         _beside_genes(context, call, indexes(call.contig)) if around.knows_genes(call.contig) else context
@@ -112,7 +112,7 @@ def describe_calls(calls: Sequence[Call], letters: Codes, around: Surroundings) 
     return list(_with_boxes(contexts, calls, letters, around)) if around.boxes and contexts else contexts
 
 
-def _worth(calls: Sequence[Call], around: Surroundings) -> Iterator[CallContext]:
+def _contexts_with_precision(calls: Sequence[Call], around: Surroundings) -> Iterator[CallContext]:
     """Contexts with probability and precision alone."""
     known = np.array([around.knows_genes(call.contig) for call in calls], dtype=bool)
     scores = np.array([call.score for call in calls])

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 Levels = Sequence[tuple[float, float, float]]
 MOST_PASSED = 0.1
-"""Share of the windows at stride 1 that are as many as those at stride 10: a prefilter that lets pass more is
-left out."""
+"""Share of the windows. Stride 10 scores as many: a prefilter that lets more pass is left out."""
 
 
 def prefilter_cutoff(levels: Levels, threshold: float) -> tuple[float | None, float]:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from typing import Any
 
-import lightning
 import numpy as np
-import torch
 
 from seqray.calibration import Calibration, Domain, LearnedSample, calibrated_card
 from seqray.core import (
@@ -19,19 +16,13 @@ from seqray.core import (
     Example,
     LabeledSequence,
     RunConfig,
-    __version__,
-    round_number,
-    to_mapping,
 )
 from seqray.modelfile import Network, TrainedModel
-from seqray.models import count_parameters
 from seqray.training.encode import encode
+from seqray.training.facts import training_facts
 from seqray.training.partitions import Partition, content_sha256, learned_keys, related_groups
-from seqray.training.trainer import on_gpu, training_precision
+from seqray.training.trainer import on_gpu
 from seqray.training.validation import classification_figures, model_logits
-
-# Settings that have their own place on the card.
-_ELSEWHERE = ("name", "summary", "card", "model")
 
 
 def build_card(
@@ -102,26 +93,12 @@ def build_card(
     groups = related_groups([data[i] for i in held_out_rows(parts)], ALPHABETS[config.model.alphabet])
     card, calibration = calibrated_card(card, logits, labels, groups, config.calibration.method)
     figures = _figures(card, logits, labels)
-    settings = to_mapping(config)
-    training = {
-        "config": {key: value for key, value in settings.items() if key not in _ELSEWHERE},
-        "seeds": [result["seed"] for result in results],
-        "best_epochs": [result["best_epoch"] for result in results],
-        "precision": training_precision(config),
-        "parameters": count_parameters(networks[0]),
+    training = training_facts(config, networks, results, sha256, figures) | {
         "counts": parts[0].counts(),
         "held_out": len(labels),
         "calibration": calibration,
         "related_validation": parts[0].related,
-        "data_sha256": sha256,
         "content_sha256": content_sha256(data),
-        "validation": {name: round_number(value) for name, value in figures.items()},
-        "versions": {
-            "seqray": __version__,
-            "torch": torch.__version__,
-            "lightning": lightning.__version__,
-            **({"transformers": version("transformers")} if config.model.backbone else {}),
-        },
     }
     card = replace(card, training=training)
     given = [data[i] for i in np.unique(np.concatenate([rows, held_out_rows(parts)]))]

@@ -111,11 +111,6 @@ def test_decode_writes_the_unknown_letter_and_checks_its_input():
         DNA.decode([[0]])
 
 
-def test_count_ambiguous():
-    assert DNA.count_ambiguous("ACGTNRACGT") == 2
-    assert PROTEIN.count_ambiguous("MKXVUB") == 3
-
-
 def test_reverse_complement_agrees_with_biopython_on_every_iupac_code():
     sequence = "".join(random.Random(1).choices(IUPAC, k=300))
     assert reverse_complement(sequence) == biopython_reverse_complement(sequence)

@@ -81,5 +81,5 @@ from .processors import (
 )
 from .progress import Progress as Progress
 from .skipped import SkipLog as SkipLog
-from .streams import sound_streams as sound_streams
+from .streams import guard_streams as guard_streams
 from .totals import letters_in as letters_in, records_in as records_in

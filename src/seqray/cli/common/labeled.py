@@ -13,7 +13,7 @@ from seqray.core import InputError, OtherLettersError
 
 if TYPE_CHECKING:
     from seqray.core import Alphabet, LabeledSequence
-    from seqray.kinds import LabeledFiles, Listeners
+    from seqray.kinds import LabeledFiles, ReadCallbacks
 
 REMEDY = "give --train TABLE, or --class LABEL=FASTA for each class"
 SHOWN_LABELS = 8
@@ -111,7 +111,7 @@ def describe_letters(alphabet: str) -> str:
 
 
 def read_examples(
-    alphabet: str | None, files: LabeledFiles, **listeners: Unpack[Listeners]
+    alphabet: str | None, files: LabeledFiles, **callbacks: Unpack[ReadCallbacks]
 ) -> tuple[list[LabeledSequence], Alphabet]:
     """Read labeled sequences, and tell their alphabet by their letters unless it is named.
 
@@ -119,7 +119,7 @@ def read_examples(
     ----------
     alphabet
         As ``--alphabet``.
-    files, **listeners
+    files, **callbacks
         See `seqray.kinds.read_sequence_examples`.
 
     Raises
@@ -131,9 +131,9 @@ def read_examples(
     from seqray.kinds import read_inferred_examples, read_sequence_examples
 
     if alphabet is None:
-        return read_inferred_examples(files, **listeners)
+        return read_inferred_examples(files, **callbacks)
     try:
-        return read_sequence_examples(files, ALPHABETS[alphabet], **listeners), ALPHABETS[alphabet]
+        return read_sequence_examples(files, ALPHABETS[alphabet], **callbacks), ALPHABETS[alphabet]
     except OtherLettersError as error:
         remedy = "give --alphabet protein" if error.found == "protein" else "give --alphabet dna or rna"
         raise InputError(error.what, where=error.where, remedy=remedy) from None

@@ -16,7 +16,7 @@ _KEPT = dict.fromkeys(map(ord, "\n\r\t"))
 
 
 @contextmanager
-def sound_streams() -> Iterator[None]:
+def guard_streams() -> Iterator[None]:
     """Let every stream be written within the block, or say why it can't be.
 
     Messages that nobody can read are dropped, and end no run. Standard output that is closed is an error when
@@ -33,7 +33,7 @@ def sound_streams() -> Iterator[None]:
     try:
         yield
     finally:
-        _settle(output)
+        _flush_or_discard(output)
         sys.stdout, sys.stderr = before
 
 
@@ -45,7 +45,7 @@ def _occupy_closed() -> None:
         os.close(number)
 
 
-def _settle(stream: TextIO) -> None:
+def _flush_or_discard(stream: TextIO) -> None:
     """Write what is buffered, or discard it: the interpreter would fail once more as it ends."""
     try:
         stream.flush()

@@ -20,7 +20,7 @@ DEFAULT_GROUP_WORD = 40
 
 
 @dataclass(slots=True)
-class Material:
+class EvaluationInput:
     """Everything that is measured.
 
     Attributes

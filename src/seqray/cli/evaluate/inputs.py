@@ -18,7 +18,14 @@ from seqray.cli.common import (
     open_model,
 )
 from seqray.cli.evaluate.contexts import set_contexts
-from seqray.cli.evaluate.data import Material, as_read_by, check_labels, choose_split, read_for, renamed
+from seqray.cli.evaluate.data import (
+    EvaluationInput,
+    as_read_by,
+    check_labels,
+    choose_split,
+    read_for,
+    renamed,
+)
 from seqray.cli.evaluate.tables import from_predictions, table_answers
 from seqray.core import ConfigError, Example, LabeledSequence, describe_truncation
 from seqray.core.results import Answers
@@ -32,7 +39,7 @@ if TYPE_CHECKING:
 TABLE_ENDINGS = (".tsv", ".csv", ".txt", ".parquet", ".gz")
 
 
-def gather(request: EvaluateRequest) -> Material:
+def gather(request: EvaluateRequest) -> EvaluationInput:
     """Read all inputs and score what has to be scored."""
     _check_ways(request)
     material = _from_model(request) if request.model else from_predictions(request)
@@ -72,7 +79,7 @@ def _check_ways(request: EvaluateRequest) -> None:
 # ------------------------------------------------------------------------------------------------- model
 
 
-def _from_model(request: EvaluateRequest) -> Material:
+def _from_model(request: EvaluateRequest) -> EvaluationInput:
     from seqray.inference import TRUNCATED
 
     model, how = _open(request, str(request.model), request.backbone), request.how
@@ -97,7 +104,7 @@ def _from_model(request: EvaluateRequest) -> Material:
             f"probabilities are re-weighted to a share of {how.prior:g} of {card.positive}; calibration and "
             "threshold are measured at the share of these records"
         )
-    return Material(
+    return EvaluationInput(
         name=card.name,
         sha256=model.sha256,
         alphabet=model.alphabet,
@@ -213,7 +220,7 @@ def _lost_coverage(
         yield f"label sets at a coverage of {COVERAGE:g} do not keep it here: they hold {shares}"
 
 
-def _against(request: EvaluateRequest, material: Material) -> Answers:
+def _against(request: EvaluateRequest, material: EvaluationInput) -> Answers:
     """Answers of the other model or table on the same records."""
     given, against = request.given, str(request.how.against)
     if against == "-" or against.lower().endswith(TABLE_ENDINGS):

@@ -11,7 +11,7 @@ from seqray.cli.evaluate.arguments import EvaluateRequest
 from seqray.core import InputError
 
 if TYPE_CHECKING:
-    from seqray.cli.evaluate.data import Material
+    from seqray.cli.evaluate.data import EvaluationInput
     from seqray.core.results import Answers, Evaluation
 
 __all__ = ["EvaluateRequest", "run"]
@@ -46,7 +46,7 @@ def _check(request: EvaluateRequest) -> None:
     check_files(sources, outputs.files(), beside=(request.model, request.how.against))
 
 
-def _evaluate(request: EvaluateRequest, material: Material) -> Evaluation:
+def _evaluate(request: EvaluateRequest, material: EvaluationInput) -> Evaluation:
     from seqray.cli.evaluate.data import group_keys, shared_groups
     from seqray.evaluation import by_context, by_similarity, evaluate_answers, label_indices
 
@@ -74,7 +74,7 @@ def _evaluate(request: EvaluateRequest, material: Material) -> Evaluation:
 
 
 def _floor(
-    request: EvaluateRequest, material: Material, groups: list[object] | None, lettered: bool
+    request: EvaluateRequest, material: EvaluationInput, groups: list[object] | None, lettered: bool
 ) -> tuple[list[Answers], list[str]]:
     """The floor and the rules, or a note that they are missing."""
     if request.how.no_floor:
@@ -98,7 +98,7 @@ def _floor(
     return found, [] if train else [note]
 
 
-def _write(request: EvaluateRequest, material: Material, evaluation: Evaluation) -> None:
+def _write(request: EvaluateRequest, material: EvaluationInput, evaluation: Evaluation) -> None:
     from seqray.io import Staging
     from seqray.io.tables import (
         describe_alphabet,
@@ -130,7 +130,9 @@ def _write(request: EvaluateRequest, material: Material, evaluation: Evaluation)
             print("\n".join(summary(evaluation, material.name)), file=sys.stderr if piped else sys.stdout)
 
 
-def _write_page(path: str | Path, evaluation: Evaluation, material: Material, lines: list[str]) -> None:
+def _write_page(
+    path: str | Path, evaluation: Evaluation, material: EvaluationInput, lines: list[str]
+) -> None:
     from seqray.io import encode_text, open_output
     from seqray.report.pages import render_evaluation
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seqray.cli.common import drop_unknown_labels
-from seqray.cli.evaluate.data import Material, check_labels, choose_split, read_with_notes, renamed
+from seqray.cli.evaluate.data import EvaluationInput, check_labels, choose_split, read_with_notes, renamed
 from seqray.core import (
     ALPHABETS,
     ANY_LETTERS,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from seqray.cli.evaluate.arguments import EvaluateRequest, PredictionOptions
 
 
-def from_predictions(request: EvaluateRequest) -> Material:
+def from_predictions(request: EvaluateRequest) -> EvaluationInput:
     given, data, how = request.given, request.data, request.how
     notes: list[str] = []
     if data.validation or data.test or data.test_class_files:
@@ -64,7 +64,7 @@ def from_predictions(request: EvaluateRequest) -> Material:
     rows = rows_by_id(table, given.id_column, [e.id for e in examples], str(given.labels))
     if len(table) > len(rows):
         notes.append(f"{len(table) - len(rows)} predictions have no label in use and are left out")
-    return Material(
+    return EvaluationInput(
         name="standard input" if given.predictions == "-" else Path(table.where).name,
         sha256=table.sha256,
         alphabet=alphabet,

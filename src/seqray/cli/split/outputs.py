@@ -194,7 +194,7 @@ def summary(result: SplitResult) -> list[str]:
     if result.options.keep:
         kept = "kept" if result.options.relatives == "join" else "kept as it is"
         lines.append(f"{kept}: {', '.join(result.options.keep)}; {_dropped_text(result)}")
-    lines += _giant(result)
+    lines += _largest_group_caution(result)
     worst = [line for line in result.proof() if line.label == "all"]
     if result.options.folds:
         worst = sorted(worst, key=lambda line: -line.highest)[:1]
@@ -214,7 +214,7 @@ def _advice(result: SplitResult) -> str:
     return "lower --identity a little"
 
 
-def _giant(result: SplitResult) -> list[str]:
+def _largest_group_caution(result: SplitResult) -> list[str]:
     sizes = Counter(result.division.groups.tolist())
     largest = max(sizes.values(), default=0)
     share = largest / max(len(result.data), 1)

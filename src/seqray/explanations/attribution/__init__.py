@@ -1,7 +1,7 @@
-"""Scores of positions: what each method computes, and of which forward pass.
+"""Scores of positions: what each method computes, and which forward pass it uses.
 
-- `methods`: the table of methods; `sequence_scores`, `locator_scores`, `alignment_scores`: what each row of
-  it computes
+- `methods`: the table of methods; `rollout_scores`, `sequence_scores`, `locator_scores`, `alignment_scores`:
+  what each row of it computes
 - `attention_rollout`, `gradients`, `mutagenesis`, `occlusion`: the methods; `heads`, `column_pairs`: figures
 - `forward_trace`: a pass and its attention layers; `attention_layers`, `axial_attention`,
   `stored_attention`: a kind of attention each

@@ -32,7 +32,7 @@ def grad_rollout_shares(target: AlignmentTarget, settings: MethodSettings) -> Pr
         return _profiles(grad_rollout(traced, target.of_logits(traced.logits), residual=settings.residual))
 
 
-def occlusion_falls(target: AlignmentTarget, settings: MethodSettings) -> Profiles:
+def occlusion_scores(target: AlignmentTarget, settings: MethodSettings) -> Profiles:
     """Falls of the log-odds without columns, and without rows."""
     return occlude_columns(target, settings.block or COLUMN_BLOCK), leave_rows_out(target), None
 

@@ -14,52 +14,47 @@ from torch import Tensor
 
 from seqray.core import Codes, Floats
 from seqray.explanations.attribution.attention_layers import Trace, WindowedLayer
-from seqray.explanations.attribution.attention_rollout import grad_rollout, rollout, value_rollout
 from seqray.explanations.attribution.forward_trace import trace
 from seqray.explanations.attribution.gradients import mean_slope
 from seqray.explanations.attribution.letters import shares, spread_over_stretch, without_letters
 from seqray.explanations.attribution.targets import LocatorTarget
-from seqray.explanations.options import MethodSettings
+from seqray.explanations.options import MethodSettings, Spread
 from seqray.inference import compute_precision
 from seqray.models import LETTERS
 
 
-def rollout_shares(target: LocatorTarget, codes: Codes, settings: MethodSettings) -> Floats:
-    """Shares by `rollout` from the token of the site.
+def spread_relevance(
+    target: LocatorTarget,
+    codes: Codes,
+    spread: Spread,
+    relevance: Callable[[Trace[WindowedLayer]], Tensor],
+    *,
+    gradients: bool = False,
+) -> Floats:
+    """Carry the relevance of tokens to the letters: (N, n); what falls on unknown letters is taken out.
 
     Parameters
     ----------
-    target, codes, settings
-        See `Method`; of the settings the residual share, combination of heads, and spread over letters.
+    target, codes
+        See `Method`.
+    spread
+        See `MethodSettings`.
+    relevance
+        Of a forward pass, the relevance of its tokens (N, T).
+    gradients
+        Whether the forward pass records its graph.
     """
-    residual, heads = settings.residual, settings.heads
-    return _shares(target, codes, settings, lambda traced: rollout(traced, residual=residual, heads=heads))
+    network = target.network
 
+    def of_letters(letters: Tensor, tracks: Tensor | None) -> Tensor:
+        traced = trace(network, letters, tracks, site=target.site, gradients=gradients)
+        found = relevance(traced)
+        if spread == "span":
+            return (found / network.stem.stride).repeat_interleave(network.stem.stride, dim=1)
+        return spread_over_stretch(found, network.stem, traced.embedded.detach())
 
-def value_rollout_shares(target: LocatorTarget, codes: Codes, settings: MethodSettings) -> Floats:
-    """Shares by `value_rollout` from the token of the site.
-
-    Parameters
-    ----------
-    target, codes, settings
-        See `Method`; of the settings the residual share, and spread over letters.
-    """
-    return _shares(target, codes, settings, lambda traced: value_rollout(traced, residual=settings.residual))
-
-
-def grad_rollout_shares(target: LocatorTarget, codes: Codes, settings: MethodSettings) -> Floats:
-    """Shares by `grad_rollout` from the token of the site.
-
-    Parameters
-    ----------
-    target, codes, settings
-        See `Method`; of the settings the residual share, and spread over letters.
-    """
-
-    def roll(traced: Trace[WindowedLayer]) -> Tensor:
-        return grad_rollout(traced, target.of_logits(traced.logits), residual=settings.residual)
-
-    return _shares(target, codes, settings, roll, gradients=True)
+    known = codes < len(target.model.alphabet.letters)
+    return shares(_by_batches(target, codes, of_letters) * known)
 
 
 def input_x_gradient(target: LocatorTarget, codes: Codes, _: MethodSettings) -> Floats:
@@ -125,27 +120,6 @@ def _slope(target: LocatorTarget, letters: Tensor, embedded: Tensor) -> Tensor:
     )
     [slope] = torch.autograd.grad(target.of_logits(traced.logits).sum(), traced.embedded)
     return slope
-
-
-def _shares(
-    target: LocatorTarget,
-    codes: Codes,
-    settings: MethodSettings,
-    roll: Callable[[Trace[WindowedLayer]], Tensor],
-    gradients: bool = False,
-) -> Floats:
-    """Shares of the letters from the relevance of tokens; what falls on unknown letters is taken out."""
-    network = target.network
-
-    def relevance(letters: Tensor, tracks: Tensor | None) -> Tensor:
-        traced = trace(network, letters, tracks, site=target.site, gradients=gradients)
-        found = roll(traced)
-        if settings.spread == "span":
-            return (found / network.stem.stride).repeat_interleave(network.stem.stride, dim=1)
-        return spread_over_stretch(found, network.stem, traced.embedded.detach())
-
-    known = codes < len(target.model.alphabet.letters)
-    return shares(_by_batches(target, codes, relevance) * known)
 
 
 def _by_batches(

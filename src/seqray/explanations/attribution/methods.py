@@ -9,7 +9,7 @@ import numpy as np
 
 from seqray.core import Codes, Floats
 from seqray.core.results import AlignmentScores
-from seqray.explanations.attribution import alignment_scores, locator_scores, sequence_scores
+from seqray.explanations.attribution import alignment_scores, locator_scores, rollout_scores, sequence_scores
 from seqray.explanations.attribution.mutagenesis import loss_of_letters
 from seqray.explanations.attribution.targets import (
     AlignmentTarget,
@@ -30,8 +30,6 @@ class Method:
     name, signed
         As on the command line, and whether a score below 0 is evidence against the class; if not, scores are
         shares that sum to 1.
-    per_class
-        Whether the scores depend on the class explained.
     predicts
         Whether it changes letters and predicts again, so that it sees all that a model reads.
     of_sequences
@@ -54,7 +52,6 @@ class Method:
 
     name: str
     signed: bool
-    per_class: bool
     of_sequences: Callable[[AttributionTarget, Codes, MethodSettings], Floats]
     of_calls: Callable[[LocatorTarget, Codes, MethodSettings], Floats]
     of_alignment: Callable[[AlignmentTarget, MethodSettings], tuple[Floats, Floats, Floats | None]] | None = (
@@ -76,55 +73,48 @@ METHODS = {
         Method(
             "rollout",
             signed=False,
-            per_class=False,
-            of_sequences=_letters.rollout_shares,
-            of_calls=_calls.rollout_shares,
+            of_sequences=rollout_scores.rollout_shares,
+            of_calls=rollout_scores.rollout_shares,
             of_alignment=_cells.rollout_shares,
         ),
         Method(
             "grad-rollout",
             signed=False,
-            per_class=True,
-            of_sequences=_letters.grad_rollout_shares,
-            of_calls=_calls.grad_rollout_shares,
+            of_sequences=rollout_scores.grad_rollout_shares,
+            of_calls=rollout_scores.grad_rollout_shares,
             of_alignment=_cells.grad_rollout_shares,
         ),
         Method(
             "value-rollout",
             signed=False,
-            per_class=False,
-            of_sequences=_letters.value_rollout_shares,
-            of_calls=_calls.value_rollout_shares,
+            of_sequences=rollout_scores.value_rollout_shares,
+            of_calls=rollout_scores.value_rollout_shares,
         ),
         Method(
             "input-x-gradient",
             signed=True,
-            per_class=True,
             of_sequences=_letters.input_x_gradient,
             of_calls=_calls.input_x_gradient,
         ),
         Method(
             "integrated-gradients",
             signed=True,
-            per_class=True,
             of_sequences=_letters.integrated_gradients,
             of_calls=_calls.integrated_gradients,
         ),
         Method(
             "ism",
             signed=True,
-            per_class=True,
-            of_sequences=_letters.mean_loss,
-            of_calls=_letters.mean_loss,
+            of_sequences=_letters.ism_scores,
+            of_calls=_letters.ism_scores,
             predicts=True,
         ),
         Method(
             "occlusion",
             signed=True,
-            per_class=True,
-            of_sequences=_letters.occlusion_falls,
-            of_calls=_letters.occlusion_falls,
-            of_alignment=_cells.occlusion_falls,
+            of_sequences=_letters.occlusion_scores,
+            of_calls=_letters.occlusion_scores,
+            of_alignment=_cells.occlusion_scores,
             predicts=True,
         ),
     )
@@ -135,7 +125,7 @@ ALIGNMENT_METHODS = {name: method for name, method in METHODS.items() if method.
 def check_methods(model: TrainedModel, names: Iterable[str]) -> None:
     """Refuse methods that this kind of model does not support, by a `ConfigError`."""
     if "value-rollout" in names:
-        sequence_scores.check_values(model)
+        rollout_scores.check_values(model)
 
 
 def member_effects(targets: Sequence[LetterTarget], codes: Codes) -> Floats:

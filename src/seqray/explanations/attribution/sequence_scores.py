@@ -9,14 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from seqray.core import Codes, ConfigError, Floats
+from seqray.core import Codes, Floats
 from seqray.explanations.attribution import gradients
-from seqray.explanations.attribution.attention_layers import AttentionLayer, Trace
+from seqray.explanations.attribution.attention_layers import Trace
 from seqray.explanations.attribution.attention_rollout import (
     attention_from_start,
-    grad_rollout,
-    rollout,
-    value_rollout,
 )
 from seqray.explanations.attribution.forward_trace import trace
 from seqray.explanations.attribution.letters import (
@@ -32,50 +29,45 @@ from seqray.explanations.attribution.targets import (
     LetterTarget,
     token_batches,
 )
-from seqray.explanations.options import LETTER_BLOCK, MethodSettings
+from seqray.explanations.options import LETTER_BLOCK, MethodSettings, Spread
 from seqray.modelfile import TrainedModel
 from seqray.modelfile.backbones import BackboneTokenizer
 from seqray.models import BackboneClassifier, ConvolutionalStem, SequenceTransformer
 from seqray.models.tokenizers import OwnTokenizer
 
 
-def rollout_shares(target: AttributionTarget, codes: Codes, settings: MethodSettings) -> Floats:
-    """Shares by `rollout`.
+def spread_relevance(
+    target: AttributionTarget,
+    codes: Codes,
+    spread: Spread,
+    relevance: Callable[[Trace[Any]], Tensor],
+    *,
+    gradients: bool = False,
+) -> Floats:
+    """Carry the relevance of tokens to the letters that they have read: (N, n).
 
     Parameters
     ----------
-    target, codes, settings
-        See `Method`; of the settings the residual share, combination of heads, and spread over letters.
+    target, codes
+        See `Method`.
+    spread
+        See `MethodSettings`.
+    relevance
+        Of a forward pass, the relevance of its tokens (N, T).
+    gradients
+        Whether the forward pass records its graph.
     """
-    residual, heads = settings.residual, settings.heads
-    return _shares(target, codes, settings, lambda traced: rollout(traced, residual=residual, heads=heads))
+    network = target.network
+    stem = None if isinstance(network, BackboneClassifier) else network.embedding
 
+    def of_tokens(tokens: Tensor) -> Tensor:
+        found = relevance(trace(network, tokens, gradients=gradients))
+        if spread == "span" or not isinstance(stem, ConvolutionalStem):
+            return found
+        assert isinstance(network, SequenceTransformer)
+        return spread_by_sensitivity(found, stem, tokens, network.position_terms(tokens))
 
-def value_rollout_shares(target: AttributionTarget, codes: Codes, settings: MethodSettings) -> Floats:
-    """Shares by `value_rollout`.
-
-    Parameters
-    ----------
-    target, codes, settings
-        See `Method`; of the settings the residual share, and spread over letters.
-    """
-    check_values(target.model)
-    return _shares(target, codes, settings, lambda traced: value_rollout(traced, residual=settings.residual))
-
-
-def grad_rollout_shares(target: AttributionTarget, codes: Codes, settings: MethodSettings) -> Floats:
-    """Shares by `grad_rollout`.
-
-    Parameters
-    ----------
-    target, codes, settings
-        See `Method`; of the settings the residual share, and spread over letters.
-    """
-
-    def roll(traced: Trace[AttentionLayer]) -> Tensor:
-        return grad_rollout(traced, target.of_logits(traced.logits), residual=settings.residual)
-
-    return _shares(target, codes, settings, roll, gradients=True)
+    return shares(_by_batches(target, codes, of_tokens))
 
 
 def input_x_gradient(target: AttributionTarget, codes: Codes, _: MethodSettings) -> Floats:
@@ -117,7 +109,7 @@ def effects(target: LetterTarget, codes: Codes) -> Floats:
     return substitution_effects(codes, target.model.alphabet, target.of_codes)
 
 
-def mean_loss(target: LetterTarget, codes: Codes, _: MethodSettings) -> Floats:
+def ism_scores(target: LetterTarget, codes: Codes, _: MethodSettings) -> Floats:
     """Scores by in-silico mutagenesis.
 
     Parameters
@@ -128,7 +120,7 @@ def mean_loss(target: LetterTarget, codes: Codes, _: MethodSettings) -> Floats:
     return loss_of_letters(effects(target, codes))
 
 
-def occlusion_falls(target: LetterTarget, codes: Codes, settings: MethodSettings) -> Floats:
+def occlusion_scores(target: LetterTarget, codes: Codes, settings: MethodSettings) -> Floats:
     """Scores by occlusion with shuffled letters.
 
     Parameters
@@ -151,42 +143,6 @@ def letter_attention(model: TrainedModel, codes: Codes) -> Floats:
             _by_batches(target, codes, lambda tokens, n=network: attention_from_start(trace(n, tokens)))
         )
     return np.mean(members, axis=0)
-
-
-def check_values(model: TrainedModel) -> None:
-    """Refuse the value-rollout of a model on a backbone.
-
-    Raises
-    ------
-    ConfigError
-        For such a model.
-    """
-    if model.card.model.backbone is not None:
-        raise ConfigError(
-            f"value-rollout needs values that the backbone of model '{model.card.name}' does not provide",
-            remedy="use rollout or grad-rollout",
-        )
-
-
-def _shares(
-    target: AttributionTarget,
-    codes: Codes,
-    settings: MethodSettings,
-    roll: Callable[[Trace[Any]], Tensor],
-    gradients: bool = False,
-) -> Floats:
-    """Shares of the letters from the relevance of tokens, spread over what a stem has read."""
-    network = target.network
-    stem = None if isinstance(network, BackboneClassifier) else network.embedding
-
-    def relevance(tokens: Tensor) -> Tensor:
-        found = roll(trace(network, tokens, gradients=gradients))
-        if settings.spread == "span" or not isinstance(stem, ConvolutionalStem):
-            return found
-        assert isinstance(network, SequenceTransformer)
-        return spread_by_sensitivity(found, stem, tokens, network.position_terms(tokens))
-
-    return shares(_by_batches(target, codes, relevance))
 
 
 def _by_batches(target: AttributionTarget, codes: Codes, compute: Callable[[Tensor], Tensor]) -> Floats:

@@ -143,7 +143,6 @@ def write_labeled_table(
     examples: Iterable[LabeledSequence],
     provenance: Sequence[str] = (),
     *,
-    delimiter: str | None = None,
     folds: Sequence[int | None] | None = None,
 ) -> int:
     """Write a row per example below lines of provenance, and return how many.
@@ -157,14 +156,11 @@ def write_labeled_table(
         if an example has one.
     provenance
         Written as ``#`` lines above the header.
-    delimiter
-        Between the cells, whatever the name of the file.
     folds
         Fold of each example, for a column ``fold``; None is an empty cell.
     """
     rows = list(examples)
-    if delimiter is None:
-        delimiter = "," if str(path).lower().endswith((".csv", ".csv.gz")) else "\t"
+    delimiter = "," if str(path).lower().endswith((".csv", ".csv.gz")) else "\t"
     columns = {name: [getattr(row, name) or "" for row in rows] for name in COLUMNS}
     if folds is not None:
         columns["fold"] = ["" if fold is None else str(fold) for fold in folds]

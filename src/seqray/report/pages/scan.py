@@ -154,7 +154,10 @@ def render_scan(report: ScanReport) -> str:
         _figures(report),
         {
             "genome": ("The sequence at a glance", _genome(report, cards)),
-            "best": (_best_heading(best, doubtful), words.maps([cards[i] for i in best], report, "best")),
+            "best": (
+                "The best calls" if doubtful else "The calls, the best first",
+                words.maps([cards[i] for i in best], report, "best"),
+            ),
             "doubtful": (
                 "Doubtful calls",
                 words.maps([cards[i] for i in doubtful], report, "doubtful"),
@@ -169,10 +172,6 @@ def render_scan(report: ScanReport) -> str:
         style=resource("scan.css"),
         script=resource("scan.js"),
     )
-
-
-def _best_heading(best: Sequence[int], doubtful: Sequence[int]) -> str:
-    return "The best calls" if doubtful else "The calls, the best first"
 
 
 def _figures(report: ScanReport) -> dict[str, Markup]:

@@ -187,7 +187,7 @@ def _calls(stretch: _Stretch) -> str:
     if stretch.scale > _SPARSE:
         path = "".join(_needle(stretch, i) for i in within)
         return f'<path class=needles d="{path}"/>' if path else ""
-    return "".join(_bent(stretch, i) for i in within)
+    return "".join(_call_arrow(stretch, i) for i in within)
 
 
 def _reach(contig: DrawnContig, i: int) -> float:
@@ -203,9 +203,9 @@ def _needle(stretch: _Stretch, i: int) -> str:
     )
 
 
-def _bent(stretch: _Stretch, i: int) -> str:
+def _call_arrow(stretch: _Stretch, i: int) -> str:
     """A bent arrow, a link where the page shows more of the call."""
-    contig, x, reach = stretch.contig, stretch.x(float(stretch.contig.sites[i]) + 0.5), 0.0
+    contig, x = stretch.contig, stretch.x(float(stretch.contig.sites[i]) + 0.5)
     reach = _reach(contig, i)
     side, start = (-1, _PLUS) if contig.plus[i] else (1, _MINUS + _LANE)
     way = 1 if contig.plus[i] else -1

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import lightning
 import torch
 
 from seqray.core import (
@@ -16,9 +15,7 @@ from seqray.core import (
     InputError,
     OnProgress,
     RunConfig,
-    __version__,
     round_number,
-    to_mapping,
 )
 from seqray.modelfile import (
     InitialWeights,
@@ -28,7 +25,8 @@ from seqray.modelfile import (
     read_card,
     save_model,
 )
-from seqray.models import count_parameters, locator_radius
+from seqray.models import locator_radius
+from seqray.training.facts import training_facts
 from seqray.training.genomes.composition import species_domain
 from seqray.training.genomes.data import GenomeData
 from seqray.training.genomes.evaluation import (
@@ -46,10 +44,9 @@ from seqray.training.genomes.prepare import Prepared, prepare
 from seqray.training.genomes.sheet import GenomeRow
 from seqray.training.genomes.sources import SHORT
 from seqray.training.member import TrainResult, check_model_path, fit_member
-from seqray.training.trainer import make_trainer, on_gpu, quiet, training_precision
+from seqray.training.trainer import make_trainer, on_gpu, quiet
 from seqray.training.workdir import WorkDir, is_main_process, run_identity
 
-_ELSEWHERE = ("name", "summary", "card", "model")
 _SEEN = {REGION: "region", SPECIES: "species left out"}
 
 
@@ -146,7 +143,11 @@ def train_locator(
     networks, results = zip(*members, strict=True)
     card, figures = locator_card(config, classes, networks, prepared)
     card = _with_folds(card, folds, metrics or {})
-    card = replace(card, training=_training_facts(config, networks, results, prepared, sha256, figures))
+    facts = training_facts(config, networks, results, sha256, figures) | {
+        "counts": {"train": prepared.counts},
+        "species": sorted({genome.row.species for genome, _ in prepared.measured}),
+    }
+    card = replace(card, training=facts)
     if out is not None and is_main_process():
         card = save_model(out, networks, card)
     return TrainResult(card, networks, figures, tuple(result["history"] for result in results))
@@ -300,30 +301,3 @@ def _mean_figures(
 ) -> dict[str, float]:
     chosen = [tables[_name(one)] for one in best]
     return {name: sum(table[name]["value"] for table in chosen) / len(chosen) for name in chosen[0]}
-
-
-def _training_facts(
-    config: RunConfig,
-    networks: Sequence[Network],
-    results: Sequence[Mapping[str, Any]],
-    prepared: Prepared,
-    sha256: str,
-    figures: Mapping[str, float],
-) -> dict[str, Any]:
-    settings = to_mapping(config)
-    return {
-        "config": {key: value for key, value in settings.items() if key not in _ELSEWHERE},
-        "seeds": [result["seed"] for result in results],
-        "best_epochs": [result["best_epoch"] for result in results],
-        "precision": training_precision(config),
-        "parameters": count_parameters(networks[0]),
-        "counts": {"train": prepared.counts},
-        "species": sorted({genome.row.species for genome, _ in prepared.measured}),
-        "data_sha256": sha256,
-        "validation": {name: round_number(value) for name, value in figures.items()},
-        "versions": {
-            "seqray": __version__,
-            "torch": torch.__version__,
-            "lightning": lightning.__version__,
-        },
-    }

@@ -7,17 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from seqray.core import LabeledSequence, OnProgress, RunConfig, change_settings
-from seqray.training.fit import count_letters, open_folder, train, train_member
-from seqray.training.member import TrainResult, check_model_path
+from seqray.training.fit import count_letters, train, train_member
+from seqray.training.member import TrainResult
 from seqray.training.partitions import data_sha256, partition
 from seqray.training.search.space import Changes
-from seqray.training.search.trials import Trial, drop_checkpoints, read_trial, remove_trainings
+from seqray.training.search.trials import Trial, drop_checkpoints, prepare_trainings, read_trial, trial_folder
 from seqray.training.side_by_side import Crew, plan_processes
-from seqray.training.trainer import make_trainer, quiet
-from seqray.training.workdir import fingerprint
+from seqray.training.trainer import quiet
 
 
 @dataclass(frozen=True)
@@ -76,26 +73,21 @@ def train_best(
     ConfigError, InputError, ModelFileError, SeqrayError
         As of `seqray.training.train`.
     """
-    if out is not None:
-        check_model_path(Path(out))
-    threads = threads or torch.get_num_threads()
-    torch.set_num_threads(threads)
-    with quiet():
-        make_trainer(config, Path(work_dir), progress=False)  # refuses settings before anything is removed
-    if not resume:
-        remove_trainings(Path(work_dir))
+    threads = prepare_trainings(config, out, work_dir, resume=resume, threads=threads)
     parts, sha256 = partition(data, config, classes), data_sha256(data)
     calls = []
     for changes in alternatives:
         one = change_settings(config, changes)
-        name = f"settings-{fingerprint(one, parts.classes)[:12]}"
-        folder = open_folder(Path(work_dir) / name, one, [parts], sha256, resume=True)
+        folder = trial_folder(work_dir, one, parts, sha256)
         calls.append({"config": one, "number": 1, "parts": parts, "folder": folder})
     at_once, each = processes or 1, threads
     if processes is None:
         at_once, each = plan_processes(config, len(calls), threads, count_letters(data, parts.train))
-    shared, told = {"data": data}, progress if callable(progress) else None
-    with quiet(), Crew(train_member, shared, processes=at_once, threads=each, on_progress=told) as crew:
+    shared, on_progress = {"data": data}, progress if callable(progress) else None
+    with (
+        quiet(),
+        Crew(train_member, shared, processes=at_once, threads=each, on_progress=on_progress) as crew,
+    ):
         for call in calls:
             call["folder"].claim()
         crew.run([call for call in calls if call["folder"].result(1) is None], "try settings")

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import torch
 
 from seqray.core import (
     ALPHABETS,
@@ -25,8 +24,8 @@ from seqray.core import (
     reset_termination,
 )
 from seqray.training.data_facts import measure_data
-from seqray.training.fit import count_letters, open_folder, train, train_member
-from seqray.training.member import TrainResult, check_model_path
+from seqray.training.fit import count_letters, train, train_member
+from seqray.training.member import TrainResult
 from seqray.training.partitions import Partition, data_sha256, partition
 from seqray.training.search.budget import Budget
 from seqray.training.search.space import Changes, draw_configurations, rows_for
@@ -34,20 +33,21 @@ from seqray.training.search.trials import (
     Trial,
     close_trial,
     drop_checkpoints,
+    prepare_trainings,
     read_trial,
-    remove_trainings,
     reopen_trial,
+    trial_folder,
 )
 from seqray.training.side_by_side import Crew, plan_processes
-from seqray.training.trainer import make_trainer, quiet
-from seqray.training.workdir import WorkDir, fingerprint
+from seqray.training.trainer import quiet
+from seqray.training.workdir import WorkDir
 
 KEPT = 3
-"""One configuration in so many goes on to so many times the epochs."""
+"""A third of the configurations goes on, with three times the epochs."""
 LARGEST, SMALLEST = 9, 3  # configurations of a round
 SHORTEST = 0.1  # seconds of a training, which are rounded
 STALE = 3
-"""So many rounds without a better configuration end the search."""
+"""The search ends after this many rounds without a better configuration."""
 
 Drawn = tuple[Changes, RunConfig]
 
@@ -134,14 +134,7 @@ def search_settings(
         what = f"a search is for models of single sequences, but 'model.kind' is {config.model.kind}"
         raise ConfigError(what, remedy="leave out the budget")
     check_plain(metrics or {}, "metrics")
-    if out is not None:
-        check_model_path(Path(out))
-    threads = threads or torch.get_num_threads()
-    torch.set_num_threads(threads)
-    with quiet():
-        make_trainer(config, Path(work_dir), progress=False)  # refuses settings before anything is removed
-    if not resume:
-        remove_trainings(Path(work_dir))
+    threads = prepare_trainings(config, out, work_dir, resume=resume, threads=threads)
     parts = partition(data, config)
     facts = measure_data(data, ALPHABETS[config.model.alphabet])
     letters = count_letters(data, parts.train)
@@ -289,8 +282,7 @@ class _Search:
         return self._collect()
 
     def _folder(self, config: RunConfig) -> WorkDir:
-        path = self._work_dir / f"settings-{fingerprint(config, self._parts.classes)[:12]}"
-        folder = open_folder(path, config, [self._parts], self._data, resume=True)
+        folder = trial_folder(self._work_dir, config, self._parts, self._data)
         folder.claim()
         return folder
 

@@ -11,10 +11,13 @@ from typing import Any
 import torch
 
 from seqray.core import RunConfig
+from seqray.training.fit import open_folder
+from seqray.training.member import check_model_path
 from seqray.training.module import best_epoch
+from seqray.training.partitions import Partition
 from seqray.training.search.space import Changes
-from seqray.training.trainer import BEST, LAST
-from seqray.training.workdir import WorkDir
+from seqray.training.trainer import BEST, LAST, make_trainer, quiet
+from seqray.training.workdir import WorkDir, fingerprint
 
 TRIAL_COLUMNS = (
     "trial",
@@ -128,10 +131,49 @@ def read_trial(
     )
 
 
-def remove_trainings(work_dir: Path) -> None:
-    """Remove all trainings that a folder holds."""
-    for folder in work_dir.glob("settings-*"):
-        shutil.rmtree(folder)
+def prepare_trainings(
+    config: RunConfig, out: Path | None, work_dir: Path, *, resume: bool, threads: int | None
+) -> int:
+    """Refuse wrong settings, then empty the folder of all trainings unless they are resumed.
+
+    Parameters
+    ----------
+    config, out
+        Settings to begin with, and the model file.
+    work_dir, resume
+        Folder of all trainings; False removes those that it holds.
+    threads
+        Of PyTorch; None leaves their number.
+
+    Returns
+    -------
+    int
+        The number of threads.
+    """
+    if out is not None:
+        check_model_path(Path(out))
+    threads = threads or torch.get_num_threads()
+    torch.set_num_threads(threads)
+    with quiet():
+        make_trainer(config, Path(work_dir), progress=False)
+    if not resume:
+        for folder in Path(work_dir).glob("settings-*"):
+            shutil.rmtree(folder)
+    return threads
+
+
+def trial_folder(work_dir: Path, config: RunConfig, parts: Partition, data: str) -> WorkDir:
+    """Name the folder of a training, which is not claimed yet.
+
+    Parameters
+    ----------
+    work_dir
+        Folder of all trainings.
+    config, parts, data
+        Settings, held-out part, and checksum of the data.
+    """
+    path = Path(work_dir) / f"settings-{fingerprint(config, parts.classes)[:12]}"
+    return open_folder(path, config, [parts], data, resume=True)
 
 
 def _cut_result(config: RunConfig, folder: WorkDir) -> dict[str, Any] | None:
