@@ -279,6 +279,9 @@ def test_ranks_begin_at_one():
         (["--calls", "none.gff3"], "none.gff3"),
         (["--track", "t.bw", "--duplicates", "keep"], "a track requires unique ids"),
         (["--heads", "in.fa"], "is an input and would be overwritten"),
+        (["--no-check", "--faithfulness", "f.tsv"], "--no-check and --faithfulness can't both be given"),
+        (["--no-check", "--check-records", "9"], "--no-check and --check-records can't both be given"),
+        (["--best-calls", "2"], "--best-calls is given without --calls; name the calls of a scan"),
     ],
 )
 def test_wrong_use_is_one_line_and_leaves_nothing(explain, source, tmp_path, monkeypatch, words, message):

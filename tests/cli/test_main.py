@@ -100,6 +100,11 @@ def test_version_also_as_a_module():
             "seqray: error: unrecognized arguments: --treshold 1; did you mean '--threshold'?",
         ),
         (
+            ["predict", "a.fa", "--model", "m", "b.fa"],
+            "seqray: error: unrecognized arguments: b.fa; write all inputs next to each other; "
+            "see 'seqray predict --help'",
+        ),
+        (
             ["predict", "a.fa"],
             "seqray: error: the following arguments are required: --model/-m; see 'seqray predict --help'",
         ),

@@ -27,6 +27,7 @@ from seqray.inference import (
 from seqray.io.tracks import read_circular, read_gff3_calls
 from seqray.kinds import as_records, holds_genes, kind_of, tracks_reader
 from seqray.modelfile import TrainedModel, load_model
+from seqray.models import torch_device
 from seqray.scanning import (
     GeneSource,
     ScanCallbacks,
@@ -372,7 +373,7 @@ def _opened(
 ) -> TrainedModel:
     loaded = model if isinstance(model, TrainedModel) else load_model(model)
     if device is not None:
-        loaded.to(device)
+        loaded.to(torch_device(device))
     if context not in (None, "auto"):
         loaded = loaded.with_context(context)
     return with_engine(loaded, engine, precision)

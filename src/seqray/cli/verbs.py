@@ -56,6 +56,8 @@ class Parser(argparse.ArgumentParser):
 
             near = difflib.get_close_matches(unknown[1], known, n=1)
             remedy = f"did you mean '{near[0]}'?" if near else remedy
+        elif message.startswith("unrecognized arguments:"):
+            remedy = f"write all inputs next to each other; {remedy}"
         raise ConfigError(message, remedy=remedy)
 
 

@@ -85,7 +85,8 @@ class ExplainOptions(_Options):
     methods
         Names, see `seqray.explanations.attribution.METHODS`.
     target
-        The class explained; ``called`` for the one that each record is called; the positive one if None.
+        The class explained; ``called`` for the one that each record is called. None is the positive one of
+        two classes, and ``called`` with more.
     seed
         Of the shuffles and the bootstrap.
     settings

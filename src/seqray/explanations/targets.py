@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from seqray.explanations.attribution import CALLED
+from seqray.explanations.attribution import CALLED, wanted_class
 from seqray.modelfile import Network, TrainedModel, build_network
 from seqray.models import BackboneClassifier
 
@@ -22,4 +22,5 @@ def randomized_network(model: TrainedModel) -> Network:
 
 def target_name(model: TrainedModel, target: str | None) -> str:
     """The class explained, for a sentence."""
-    return "the called class" if target == CALLED else (target or model.card.positive)
+    wanted = wanted_class(model.card, target)
+    return "the called class" if wanted == CALLED else wanted

@@ -107,7 +107,8 @@ def with_engine(
     Raises
     ------
     ConfigError
-        The engine is unknown, not installed, or does not support the device or precision.
+        The engine or precision is unknown, or the engine is not installed or does not support the device or
+        precision.
     ModelFileError
         The engine's float32 logits of the self-test differ from those of the card, or of torch.
 
@@ -120,6 +121,8 @@ def with_engine(
     """
     if engine not in ENGINES:
         raise ConfigError(f"unknown engine '{engine}'", remedy=f"known are {', '.join(ENGINES)}")
+    if precision not in FASTEST:
+        raise ConfigError(f"unknown precision '{precision}'", remedy=f"known are {', '.join(FASTEST)}")
     if engine == "auto":
         engine = choose_engine(model.card, precision) if model.device.type == "cpu" else "torch"
     if engine == "torch":

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from seqray.core import Alignment, SequenceRecord
 from seqray.core.results import Faithfulness
 from seqray.explanations import AlignmentOptions, ExplainOptions, Stretch
-from seqray.explanations.attribution import METHODS
+from seqray.explanations.attribution import METHODS, wanted_class
 from seqray.explanations.checks import Reservoir
 from seqray.io import encode_text, open_output
 from seqray.io.tables import open_table, write_checks
@@ -145,7 +145,9 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
 
     @property
     def _target_fact(self) -> str:
-        return self.options.target or f"{self.model.card.positive} (the positive one)"
+        card, asked = self.model.card, self.options.target
+        note = " (the positive one)" if asked is None and len(card.classes) <= 2 else ""
+        return wanted_class(card, asked) + note
 
     @abstractmethod
     def facts(self) -> dict[str, str]:

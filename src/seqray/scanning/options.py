@@ -112,6 +112,7 @@ class ScanOptions:
         require(self.per_kb is None or 0 < self.per_kb <= 2000, "per-kb", "is above 0 and at most 2000")
         require(self.min_distance >= 1, "min-distance", "is 1 or more")
         require(self.margin >= 0, "margin", "is 0 or more")
+        require(self.circular in (True, False), "circular", "is True or False; 'circular_ids' takes names")
         require(not isinstance(self.circular_ids, str), "circular_ids", "is a tuple of names")
         require(0 <= self.max_ambiguous <= 1, "max-ambiguous", "lies between 0 and 1")
         require(self.null_mb is None or 0 <= self.null_mb <= 1e6, "null-mb", "lies between 0 and 1,000,000")

@@ -75,7 +75,7 @@ def test_occlusion_of_columns_is_a_plain_loop(alignment_model):
 
 def test_occlusion_of_rows_is_the_answer_without_them(alignment_model):
     alignment = made(5, 7, seed=3)
-    [explained] = explain(alignment_model, alignment, methods=("occlusion",))
+    [explained] = explain(alignment_model, alignment, methods=("occlusion",), target="miRNA")
     expected = np.zeros(5)
     for network in alignment_model.networks:
         tokens = AlignmentTokenizer(RNA).encode(alignment.codes)

@@ -22,6 +22,7 @@ from seqray.explanations import (
     heads,
     sequences,
 )
+from seqray.explanations.attribution import CALLED, wanted_class
 from seqray.explanations.attribution.methods import METHODS
 from seqray.explanations.options import SHUFFLES
 from seqray.explanations.targets import randomized_network
@@ -132,6 +133,23 @@ def test_called_explains_each_record_for_its_own_class(tiny_model):
     found = list(explain_records(tiny_model, random_records([20] * 12), ExplainOptions(target="called")))
     assert {e.target for e in found} == {"promoter", "background"}
     assert all(e.target == e.label for e in found)
+
+
+@pytest.mark.parametrize(
+    ("classes", "asked", "explained"),
+    [
+        (("a", "b"), None, "b"),
+        (("a", "b", "c"), None, CALLED),
+        (("a", "b", "c"), "a", "a"),
+        (("a", "b"), CALLED, CALLED),
+    ],
+)
+def test_without_a_name_the_positive_class_of_two_is_explained_else_that_called(
+    tiny_model, classes, asked, explained
+):
+    config = replace(tiny_model.card.model, classes=len(classes))
+    card = replace(tiny_model.card, classes=classes, positive="b", model=config)
+    assert wanted_class(card, asked) == explained
 
 
 def test_members_beside_their_mean(pair):

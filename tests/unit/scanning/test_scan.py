@@ -198,6 +198,8 @@ def test_a_circle_is_known_by_name_by_file_or_by_option():
         scan(BUMP, [record], circular_ids=("chr",))
     with pytest.raises(ConfigError, match="'circular_ids' is a tuple of names"):
         scan(BUMP, [record], circular_ids="c")
+    with pytest.raises(ConfigError, match="'circular' is True or False; 'circular_ids' takes names"):
+        scan(BUMP, [record], circular=["c"])
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -42,7 +42,8 @@ class TargetOptions(Options, heading="what is explained"):
     )
     target: str | None = option(
         "--class NAME",
-        "the class explained; 'called': the one that each record is called (default: the positive one)",
+        "the class explained; 'called': the one that each record is called (default: the positive one of two "
+        "classes; with more, called)",
     )
     members: Literal["mean", "each"] | None = option(
         "--members",

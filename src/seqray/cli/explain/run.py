@@ -48,10 +48,23 @@ def run(request: ExplainRequest) -> Outcome:
         request.model, request.computing, alignments=True, locators=True, verbose=request.verbose
     )
     check_options(kind_of(model.card), given(request))
+    _check_together(request)
     model = model.with_truncation(request.truncate)
     read, summary = _explain(request, _with_genes(request, asked, model), model)
     request.say(f"{summary}, {time.monotonic() - started:.1f} s")
     return Outcome(records=read)
+
+
+def _check_together(request: ExplainRequest) -> None:
+    """Refuse options that another option leaves without effect."""
+    checks, target = request.checks, request.target
+    if checks.no_check and (checks.faithfulness or checks.check_records):
+        other = "faithfulness" if checks.faithfulness else "check-records"
+        raise ConfigError(f"--no-check and --{other} can't both be given", remedy="give one of them")
+    if target.best_calls and not target.calls:
+        raise ConfigError(
+            "--best-calls is given without --calls", remedy="name the calls of a scan: --calls FILE"
+        )
 
 
 def _explain(request: ExplainRequest, asked: ExplanationRequest, model: TrainedModel) -> tuple[int, str]:

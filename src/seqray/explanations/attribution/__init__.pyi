@@ -45,4 +45,5 @@ from .targets import (
     class_explained as class_explained,
     ensemble_score as ensemble_score,
     sequence_targets as sequence_targets,
+    wanted_class as wanted_class,
 )

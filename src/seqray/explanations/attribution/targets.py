@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from seqray.core import Bools, Codes, ConfigError, Floats, Ints
+from seqray.core import Bools, Card, Codes, ConfigError, Floats, Ints
 from seqray.inference import compute_precision, map_batches, micro_batch, pad_batch
 from seqray.modelfile import SequenceNetwork, TrainedModel
 from seqray.models import AxialTransformer, LocatorTransformer, collate, size_buckets
@@ -25,6 +25,19 @@ Tracks = npt.NDArray[np.uint8]
 Net = TypeVar("Net")
 
 
+def wanted_class(card: Card, target: str | None) -> str:
+    """Name of the class to explain, or `CALLED`.
+
+    Parameters
+    ----------
+    card
+        Of the model.
+    target
+        As asked for. None is the positive one of two classes; with more, the one that each record is called.
+    """
+    return target or (card.positive if len(card.classes) <= 2 else CALLED)
+
+
 def class_explained(model: TrainedModel, target: str | None, label: str) -> int:
     """Index of the class explained for a record that is called ``label``.
 
@@ -33,7 +46,7 @@ def class_explained(model: TrainedModel, target: str | None, label: str) -> int:
     model
         Gives the classes.
     target
-        Name of a class; `CALLED` for the one that the record is called; the positive one if None.
+        See `wanted_class`.
     label
         The class that the record is called.
 
@@ -43,7 +56,8 @@ def class_explained(model: TrainedModel, target: str | None, label: str) -> int:
         For a class that the model doesn't have.
     """
     classes = model.card.classes
-    name = label if target == CALLED else (target or model.card.positive)
+    wanted = wanted_class(model.card, target)
+    name = label if wanted == CALLED else wanted
     if name not in classes:
         known = ", ".join((*classes, CALLED))
         raise ConfigError(f"model '{model.card.name}' has no class '{name}'", remedy=f"known are {known}")

@@ -16,6 +16,7 @@ from seqray.core import InputError, SeqrayError
 from seqray.io.sequences.records import RawRecord
 from seqray.io.sequences.sniff import GENBANK, detect_format
 
+_LOCUS = "shorten the name in the LOCUS line and take blanks out of it, or give FASTA and GFF3"
 _CUT_OFF = "Premature end|Expected sequence length"  # of which Biopython only warns
 
 
@@ -40,7 +41,7 @@ class _Lines(io.TextIOWrapper):
     """
 
     def __init__(self, handle: BinaryIO, where: str) -> None:
-        super().__init__(handle, encoding="utf-8", errors="replace")
+        super().__init__(handle, encoding="utf-8-sig", errors="replace")
         self.loci, self._where, self._ended = 0, where, False
 
     def readline(self, *size: Any) -> str:
@@ -76,7 +77,8 @@ def parse_genbank(handle: BinaryIO, where: str, *, features: bool) -> Iterator[S
     for count, record in enumerate(_parsed(parse, where), start=1):  # noqa: B007
         yield record
     if count < lines.loci:  # Biopython skips a LOCUS line that it can't read, with its record
-        raise InputError(f"{lines.loci - count} of {lines.loci} LOCUS lines can't be parsed", where=where)
+        what = f"{lines.loci - count} of {lines.loci} LOCUS lines can't be parsed"
+        raise InputError(what, where=where, remedy=_LOCUS)
 
 
 def _parsed(parse: Callable[[], Iterator[SeqRecord]], where: str) -> Iterator[SeqRecord]:
@@ -95,12 +97,17 @@ def _parsed(parse: Callable[[], Iterator[SeqRecord]], where: str) -> Iterator[Se
                 len(record or ())  # which fails for a length that Python can't hold
             except BiopythonParserWarning as warning:
                 reason = str(warning).rstrip(".")
-                raise InputError(f"the GenBank record is cut off ({reason})", where=where) from None
+                what = f"the GenBank record is cut off, or its LOCUS line states a wrong length ({reason})"
+                raise InputError(what, where=where) from None
             except (SeqrayError, MemoryError):  # of reading, not of parsing
                 raise
             except Exception as error:
-                reason = next(iter(str(error).splitlines()), type(error).__name__)
-                raise InputError(f"the GenBank record can't be parsed ({reason})", where=where) from None
+                reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(":")
+                raise InputError(
+                    f"the GenBank record can't be parsed ({reason})",
+                    where=where,
+                    remedy=_LOCUS if "LOCUS" in reason else "",
+                ) from None
         if record is None:
             return
         yield record

@@ -47,10 +47,11 @@ def data_lines(handle: Iterable[bytes], name: str) -> Iterator[tuple[str, str]]:
 
 def decoded_lines(handle: Iterable[bytes], name: str) -> Iterator[tuple[str, str]]:
     """`data_lines`, with the lines that begin with ``#``; blank ones are left out."""
-    for number, raw in enumerate(handle, start=1):
+    lines = (line for block in handle for line in block.splitlines())  # a block may end lines with \r alone
+    for number, raw in enumerate(lines, start=1):
         where = f"{name}: line {number}"
         try:
-            line = raw.decode("utf-8").rstrip("\r\n")
+            line = raw.decode("utf-8")
         except UnicodeDecodeError:
             raise InputError("is not text in UTF-8", where=where) from None
         line = line.removeprefix("\ufeff")  # a byte-order mark

@@ -117,12 +117,25 @@ def test_lost_letters_are_noticed_by_the_length_of_the_first_line(make):
     text = genbank(PLASMID)
     line = text.index(b"       61 ")
     cut = text[:line] + text[text.index(b"\n", line) + 1 :]
-    assert "is cut off (Expected sequence length 250, found 190 (TEST1.2))" in error_of(make(cut))
+    reason = "Expected sequence length 250, found 190 (TEST1.2)"
+    assert f"is cut off, or its LOCUS line states a wrong length ({reason})" in error_of(make(cut))
 
 
 def test_record_whose_first_line_is_damaged_is_not_lost_in_silence(make):
     damaged = genbank(PIECE).replace(b"LOCUS       ", b"LOCUS ")
-    assert error_of(make(genbank(PLASMID) + damaged)) == "x.gb: 1 of 2 LOCUS lines can't be parsed"
+    message = error_of(make(genbank(PLASMID) + damaged))
+    assert message.startswith("x.gb: 1 of 2 LOCUS lines can't be parsed; shorten the name in the LOCUS line")
+
+
+def test_a_name_with_blanks_in_the_first_line_says_what_to_do(make):
+    spaced = genbank(PIECE).replace(b"LOCUS       TEST2 ", b"LOCUS       my own piece ")
+    assert "; shorten the name in the LOCUS line" in error_of(make(spaced))
+
+
+def test_a_byte_order_mark_loses_no_record(make):
+    text = b"\xef\xbb\xbf" + genbank(PLASMID, PIECE)
+    assert [one.id for one in read_genbank(make(text))] == ["TEST1.2", "TEST2.1"]
+    assert set(read_annotated(make(text), lambda kind: True).lengths) == {"TEST1.2", "TEST2.1"}
 
 
 def test_a_record_without_a_first_line_is_not_lost_in_silence(make):

@@ -56,6 +56,13 @@ def write(tmp_path, name, text):
     return path
 
 
+@pytest.mark.parametrize("text", [GFF3, BED, SITES])
+@pytest.mark.parametrize("end", ["\r", "\r\n"])
+def test_line_ends_of_any_system_change_nothing(tmp_path, text, end):
+    plain = read_features(write(tmp_path, "a.txt", text))
+    assert spans(read_features(write(tmp_path, "b.txt", text.replace("\n", end)))) == spans(plain)
+
+
 def test_gff3_counts_from_1_and_closes(tmp_path):
     features = read_features(write(tmp_path, "a.txt", GFF3))
     assert spans(features) == [FIRST, LAST, ("chr1", 0, 100, ".")]
