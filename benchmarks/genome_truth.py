@@ -68,10 +68,6 @@ class KnownGenome:
             {s: merge_near({start.position for start in kept if start.strand == s}) for s in "+-"}
         )
 
-    def gene_starts(self) -> Starts:
-        """Return the starts upstream of genes."""
-        return self.select(lambda start: start.upstream)
-
 
 def read_genomes(sheet: Path, least_weight: float = 0.5) -> list[KnownGenome]:
     """Read the genomes of a sheet whose starts are worth at least a weight."""
