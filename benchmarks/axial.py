@@ -181,30 +181,8 @@ def table(rows: list[Row], notes: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def draw(rows: list[Row], path: Path) -> None:
-    """Draw CPU time and memory over the number of cells, on logarithmic axes."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    colors = dict(zip(METHODS, ("#999999", "#0072B2", "#56B4E9", "#D55E00", "#E69F00"), strict=True))
-    with matplotlib.rc_context({"svg.hashsalt": "seqray", "font.size": 9}):
-        figure = Figure(figsize=(8, 3.6), layout="constrained")
-        for axes, value, title in zip(
-            figure.subplots(1, 2), ("cpu", "peak_mb"), ("CPU seconds", "MB beside the input"), strict=True
-        ):
-            for method, color in colors.items():
-                own = [row for row in rows if row.method == method]
-                cells = [row.rows * row.columns for row in own]
-                axes.loglog(cells, [getattr(row, value) for row in own], "o", ms=4, color=color, label=method)
-            axes.set(xlabel="cells (rows times columns)", title=title)
-            axes.spines[["top", "right"]].set_visible(False)
-        figure.axes[0].legend(frameon=False)
-        with open_output(path) as handle:
-            figure.savefig(handle, format="svg", metadata={"Date": None})
-
-
 def main() -> None:
-    """Measure, write the table and the plot."""
+    """Measure and write the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -233,7 +211,6 @@ def main() -> None:
     text = table(rows, notes)
     with open_output(arguments.out) as handle:
         handle.write(text.encode())
-    draw(rows, arguments.out.with_suffix(".svg"))
     print(text, end="")
 
 

@@ -2,10 +2,9 @@
 
     python benchmarks/scan_ecoli.py --data "$SEQRAY_DATA" --model ecoli-promoter
 
-Writes four tables beside ``--out``: recall and precision at 0.1 to 2 calls per kb with the area under the
+Writes three tables beside ``--out``: recall and precision at 0.1 to 2 calls per kb with the area under the
 curve for every method (``scan_ecoli.tsv``), the differences of each two methods (``scan_ecoli_paired.tsv``),
-our precision at the recall of the published predictions (``scan_ecoli_equal_recall.tsv``), and the cost of
-scanning the whole genome (``scan_ecoli_cost.tsv``).
+and our precision at the recall of the published predictions (``scan_ecoli_equal_recall.tsv``).
 
 Truth (``ecoli_truth.py``), a call within the tolerance (25 or 5 nt) on the right strand, each start claimed
 once:
@@ -36,7 +35,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -103,7 +101,6 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=machine.cores())
     parser.add_argument("--region", choices=REGIONS, default="test", help="dev: for choosing settings")
     parser.add_argument("--replicates", type=int, default=1000, help="of the bootstrap")
-    parser.add_argument("--no-cost", action="store_true", help="don't time the scan of the whole genome")
     parser.add_argument("--out", type=Path, help="table; results/scan_ecoli.tsv, or scan_ecoli_dev.tsv")
     args = parser.parse_args(argv)
     name = "scan_ecoli.tsv" if args.region == "test" else f"scan_ecoli_{args.region}.tsv"
@@ -114,17 +111,6 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
 def scan_region(scan: Scan, args: argparse.Namespace, region: tuple[int, int]) -> Calls:
     """Scan a region and return the ranked calls."""
     return scan.calls(args.data / tables.GENOME, ["--region", f"{CONTIG}:{region[0] + 1}-{region[1]}"])
-
-
-def measure_cost(scan: Scan, args: argparse.Namespace) -> Row:
-    """Scan the whole genome as a user would, and return what it took."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "calls.gff3"
-        cost = machine.run(scan.command(args.data / tables.GENOME, out, ["--circular"]))
-        calls = sum(1 for line in out.open() if "\tpromoter\t" in line)
-    row: dict[str, str | float | int] = {"what": "whole genome, both strands", "model": scan.name}
-    row |= {"stride": scan.stride if scan.genes is None else "", "threads": scan.threads}
-    return row | {"wall_seconds": cost.wall, "cpu_seconds": cost.cpu, "peak_mb": cost.peak_mb, "calls": calls}
 
 
 def scanned(
@@ -316,8 +302,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     stem = args.out.with_suffix("")
     models = args.model if "models" in args.methods else []
     scans = plan_scans(models, args.genes, args.stride, args.threads)
-    if scans and not args.no_cost:
-        write_table(Path(f"{stem}_cost.tsv"), [measure_cost(scan, args) for scan in scans], lines)
     region = REGIONS[args.region]
     truth = load_truth(args.data)
     ours = scanned(scans, args, truth, region)
