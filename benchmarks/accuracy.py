@@ -34,11 +34,10 @@ import numpy as np
 from sklearn.metrics import precision_recall_curve
 
 from accuracy_sets import FOLDS, TEST_SETS, Folds, TestSet
-from machine import describe
+from machine import describe, with_decimals
 from seqray.core import ALPHABETS, LabeledSequence, SequenceRecord, load_run_config
 from seqray.inference import predict_records
-from seqray.io import open_output
-from seqray.io.tables import read_labeled_table
+from seqray.io.tables import read_labeled_table, write_table
 from seqray.metrics import auprc, auroc, default_baseline, threshold_metrics
 from seqray.modelfile import TrainedModel, load_model
 from seqray.models import count_parameters
@@ -350,16 +349,6 @@ def find_model(name: str, folder: Path | None) -> TrainedModel | None:
         return None
 
 
-def write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Write the table under its provenance."""
-    lines = [f"# {line}" for line in describe(sys.argv)] + ["\t".join(COLUMNS)]
-    for row in rows:
-        cells = (row.get(column, "") for column in COLUMNS)
-        lines.append("\t".join(f"{c:.4f}" if isinstance(c, float) else str(c) for c in cells))
-    with open_output(path) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--models", type=Path, help="folder of model files to prefer to the shipped ones")
@@ -373,7 +362,9 @@ def main() -> None:
     else:
         rows = known_rows(args.out, args.only) + rows
     order = {task.shown: i for i, task in enumerate((*TEST_SETS, *FOLDS))}
-    write(args.out, sorted(rows, key=lambda row: order[row["set"]]))
+    ordered = sorted(rows, key=lambda row: order[row["set"]])
+    cells = (with_decimals(row.get(column, "") for column in COLUMNS) for row in ordered)
+    write_table(args.out, COLUMNS, cells, describe(sys.argv))
     for row in rows:
         print(
             row["set"],

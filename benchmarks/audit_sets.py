@@ -18,8 +18,8 @@ from pathlib import Path
 from machine import ROOT, describe
 from seqray.core import ALPHABETS, Alphabet, InputError, LabeledSequence
 from seqray.datasets.audit import audit
-from seqray.io import open_input, open_output
-from seqray.io.tables import read_labeled_fastas, read_labeled_table
+from seqray.io import open_input
+from seqray.io.tables import read_labeled_fastas, read_labeled_table, write_table
 
 DNA, PROTEIN = ALPHABETS["dna"], ALPHABETS["protein"]
 COLUMNS = ("set", "sequences", "finding", "found", "severity", "figures")
@@ -150,13 +150,9 @@ def main() -> int:
     for name in args.sets:
         rows += audited(name, Path(args.data), args.seed)
         print(f"{name}: {sum(row[0] == name for row in rows)} rows", file=sys.stderr)
-    command = ["audit_sets.py", "--seed", str(args.seed)]
-    with open_output(args.out) as handle:
-        handle.write("".join(f"# {line}\n" for line in describe(command)).encode())
-        handle.write(
-            b"# found: yes = it should and does, no = it should and doesn't, also = it does besides\n"
-        )
-        handle.write("".join("\t".join(row) + "\n" for row in [COLUMNS, *rows]).encode())
+    notes = describe(["audit_sets.py", "--seed", str(args.seed)])
+    notes.append("found: yes = it should and does, no = it should and doesn't, also = it does besides")
+    write_table(args.out, COLUMNS, rows, notes)
     missed = [row for row in rows if row[3] == "no"]
     return 1 if missed else 0
 

@@ -28,6 +28,7 @@ import gzip
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,8 +52,8 @@ from seqray.core.msa import (
     row_weights,
 )
 from seqray.explanations.attribution import helices, row_maps, trace
-from seqray.io import open_output
 from seqray.io.alignments import read_alignments
+from seqray.io.tables import write_table
 from seqray.modelfile import apply_initial_weights, load_initial_weights, load_model
 from seqray.models import AxialTransformer, build_network
 from seqray.models.tokenizers import AlignmentTokenizer
@@ -160,19 +161,19 @@ def measured(known: Known, network: AxialTransformer | None, seed: int) -> dict[
     }
 
 
-def table(task: str, found: Sequence[dict[str, tuple[float, ...]]]) -> list[str]:
+def table(task: str, found: Sequence[dict[str, tuple[float, ...]]]) -> list[list[str]]:
     """Means over alignments, with intervals."""
     rng = np.random.default_rng(0)
     draws = rng.integers(len(found), size=(1000, len(found)))
-    lines = []
+    rows = []
     for name in found[0]:
         cells = [task, name, str(len(found))]
         for column in (0, 1):
             values = np.array([one[name][column] for one in found])
             low, high = np.percentile(values[draws].mean(axis=1), (2.5, 97.5))
             cells += [f"{figure:.4f}" for figure in (values.mean(), low, high)]
-        lines.append("\t".join(cells))
-    return lines
+        rows.append(cells)
+    return rows
 
 
 def protein_network(weights: Path, config: Path) -> AxialTransformer:
@@ -196,7 +197,7 @@ def main() -> None:
     if args.data is None:
         parser.error("name the folder of the public files by --data or SEQRAY_DATA")
     torch.set_num_threads(1)
-    rows: list[str] = []
+    rows: list[list[str]] = []
     if args.only != "contacts":
         (reader,) = load_model(args.model).networks[:1]
         assert isinstance(reader, AxialTransformer)
@@ -207,16 +208,14 @@ def main() -> None:
         known = domains(args.data / "pfam_domains")
         rows += table("contacts", [measured(one, learned, i) for i, one in enumerate(known)])
     if args.only:
-        kept = Path(args.out).read_text(encoding="utf-8").splitlines()
-        rows += [line for line in kept if line.split("\t")[0] in TASKS and not line.startswith(args.only)]
+        kept = [line.split("\t") for line in Path(args.out).read_text(encoding="utf-8").splitlines()]
+        rows += [cells for cells in kept if cells[0] in TASKS and cells[0] != args.only]
     columns = [f"{name}{part}" for name in ("top_l5", "top_l") for part in ("", "_low", "_high")]
     head = [*describe(sys.argv), f"base pairs: {args.model}; contacts: {args.weights or 'no network'}"]
     if args.only:
         head[-1] = f"{args.only} alone; the other rows are of an earlier run"
-    lines = [*(f"# {line}" for line in head), "\t".join(["task", "scores", "alignments", *columns])]
-    lines += sorted(rows, key=lambda line: line.split("\t")[0])
-    with open_output(args.out) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
+    rows.sort(key=itemgetter(0))
+    write_table(args.out, ("task", "scores", "alignments", *columns), rows, head)
 
 
 if __name__ == "__main__":

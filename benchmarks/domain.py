@@ -24,15 +24,16 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import binomtest
 
-from machine import describe
+from machine import describe, with_decimals
 from seqray.calibration import Domain
 from seqray.core import DNA, dinucleotide_shuffle
 from seqray.homology import grouped_folds, kmer_groups
-from seqray.io import open_output
 from seqray.io.sequences import read_fasta
+from seqray.io.tables import write_table
 
 SEED, MOST = 1, 2000  # sequences of one kind that are judged
 ECOLI, SUBTILIS = "10", "23"
+COLUMNS = ("training", "rule", "input", "n", "flagged", "low", "high")
 Codes = np.ndarray
 Input = tuple[str, Codes]
 
@@ -124,15 +125,12 @@ def main() -> None:
     if "SEQRAY_DATA" not in os.environ:
         parser.error("set SEQRAY_DATA to the folder that data/README.md describes")
     data = Path(os.environ["SEQRAY_DATA"])
-    lines = [f"# {line}" for line in describe(sys.argv)]
-    lines.append("\t".join(("training", "rule", "input", "n", "flagged", "low", "high")))
+    notes, rows = describe(sys.argv), []
     for name, codes in training_sets(data):
         for training, rule, what, n, flagged in rows_of(name, codes, data):
             low, high = binomtest(flagged, n).proportion_ci(method="wilson")
-            cells = (training, rule, what, str(n), *(f"{v:.4f}" for v in (flagged / n, low, high)))
-            lines.append("\t".join(cells))
-    with open_output(args.out) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
+            rows.append(with_decimals((training, rule, what, n, flagged / n, low, high)))
+    write_table(args.out, COLUMNS, rows, notes)
 
 
 if __name__ == "__main__":

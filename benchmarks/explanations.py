@@ -48,7 +48,7 @@ from seqray.core import DataConfig, ModelConfig, OptimizerConfig, RunConfig, Ste
 from seqray.explanations import MethodSettings
 from seqray.explanations.attribution import METHODS, member_scores, sequence_targets
 from seqray.inference import score_codes
-from seqray.io import open_output
+from seqray.io.tables import write_table
 from seqray.metrics import auroc
 from seqray.modelfile import TrainedModel, load_model
 from seqray.training import train
@@ -223,17 +223,15 @@ def jobs_of(tasks: Sequence[str]) -> list[tuple[str, str]]:
     return [(task, shape) for task in tasks for shape in (SHAPES if task in TASKS else [REAL[task][0]])]
 
 
-def write_table(path: str, rows: Sequence[Row], head: Sequence[str]) -> None:
+def write_rows(path: str, rows: Sequence[Row], head: Sequence[str]) -> None:
     """Write the rows as TSV under comment lines; the last column compares with random scores."""
     chance = {(r.task, r.model, r.measure): r.value for r in rows if r.method == RANDOM}
-    columns = [field.name for field in fields(Row)]
-    lines = [f"# {line}" for line in head] + ["\t".join([*columns, "times_random"])]
+    cells = []
     for row in rows:
         expected = chance.get((row.task, row.model, row.measure))
         values = [*astuple(row), row.value / expected if expected else np.nan]
-        lines.append("\t".join(_cell(value) for value in values))
-    with open_output(path) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
+        cells.append([_cell(value) for value in values])
+    write_table(path, [*(field.name for field in fields(Row)), "times_random"], cells, head)
 
 
 def _cell(value: object) -> str:
@@ -261,7 +259,7 @@ def main() -> None:
     with ProcessPoolExecutor(args.jobs, mp_context=get_context("spawn")) as pool:
         found = list(pool.map(work, jobs[::-1]))[::-1]  # the longest jobs come last in the table
     rows = [row for part in found for row in part]
-    write_table(args.out, rows, [*describe(sys.argv), *(NOTES[task] for task in args.tasks)])
+    write_rows(args.out, rows, [*describe(sys.argv), *(NOTES[task] for task in args.tasks)])
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ import numpy as np
 
 import ecoli_tables as tables
 from ecoli_split import CONTIG
-from machine import describe
+from machine import describe, with_decimals, write_and_show
 from pointing import Floats, mean_with_interval
 from seqray.annotation import TRACKS, Annotation, Tracks, gene_tracks, predict_all, read_genes
 from seqray.core import DNA, SequenceRecord
@@ -32,7 +32,6 @@ from seqray.explanations import MethodSettings, Stretch, cut_stretches
 from seqray.explanations.attribution import METHODS, LocatorTarget, ensemble_score, member_scores
 from seqray.explanations.checks import curves
 from seqray.explanations.checks.faithfulness import RANDOM_RANKINGS, areas, random_ranks, ranks_of
-from seqray.io import open_output
 from seqray.io.sequences import read_sequences
 from seqray.io.tracks import read_gff3_calls
 from seqray.modelfile import TrainedModel, load_model
@@ -140,11 +139,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         f"calls: the best {args.calls} of {CONTIG}:{REGION[0] + 1}-{REGION[1]}",
         *describe([Path(__file__).name, *(argv or sys.argv[1:])]),
     ]
-    with open_output(args.out) as handle:
-        lines = [*(f"# {note}" for note in notes), "\t".join(COLUMNS)]
-        lines += ["\t".join(f"{c:.4f}" if isinstance(c, float) else str(c) for c in row) for row in rows]
-        handle.write("".join(f"{line}\n" for line in lines).encode())
-    print("\n".join(lines))
+    write_and_show(args.out, COLUMNS, map(with_decimals, rows), notes)
     return 0
 
 

@@ -1,17 +1,24 @@
-"""What a benchmark's figures depend on: versions, commit, processor; and the cost of a command."""
+"""What benchmarks share: what figures depend on, what a command or a function costs, tables."""
 
 from __future__ import annotations
 
 import os
 import platform
+import random
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import TypeVar
+
+from seqray.io.tables import write_table
 
 ROOT = Path(__file__).resolve().parent.parent
+Key = TypeVar("Key", bound=Hashable)
+
+# --- cost ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,44 @@ def run(command: Sequence[str]) -> Cost:
         raise subprocess.CalledProcessError(process.returncode, command)
     unit = 1 if platform.system() == "Darwin" else 1024
     return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit / 1e6)
+
+
+def take_turns(
+    turns: Mapping[Key, Callable[[], object]],
+    rounds: int,
+    clock: Callable[[], float] = time.process_time,
+) -> dict[Key, list[float]]:
+    """Let several works take turns, in another order each round, after one call of each that is not counted.
+
+    Parameters
+    ----------
+    turns
+        Works by name.
+    rounds
+        How often each is called.
+    clock
+        Seconds: of the processor, all threads together, which other programs change little; or
+        `time.perf_counter`.
+
+    Returns
+    -------
+    dict
+        Seconds of each work in each round.
+    """
+    for work in turns.values():
+        work()
+    seconds: dict[Key, list[float]] = {key: [] for key in turns}
+    order, shuffle = list(turns), random.Random(0)
+    for _ in range(rounds):
+        shuffle.shuffle(order)
+        for key in order:
+            start = clock()
+            turns[key]()
+            seconds[key].append(clock() - start)
+    return seconds
+
+
+# --- what figures depend on ------------------------------------------------------------------------------
 
 
 def commit() -> str:
@@ -82,3 +127,20 @@ def describe(command: Sequence[str]) -> list[str]:
         f"versions: {packages}, Python {platform.python_version()}, commit {commit()}",
         f"machine: {processor()}, {cores()} cores, {platform.system()}",
     ]
+
+
+# --- tables ----------------------------------------------------------------------------------------------
+
+
+def with_decimals(cells: Iterable[object], digits: int = 4) -> list[object]:
+    """Return the cells of a row with floats as text of so many decimals."""
+    return [f"{cell:.{digits}f}" if isinstance(cell, float) else cell for cell in cells]
+
+
+def write_and_show(
+    path: str | Path, columns: Sequence[str], rows: Iterable[Sequence[object]], notes: Sequence[str]
+) -> None:
+    """Write a table as `seqray.io.tables.write_table` does, and print it, too."""
+    rows = list(rows)
+    for place in (path, "-"):
+        write_table(place, columns, rows, notes)

@@ -37,8 +37,8 @@ from seqray.datasets.negatives import (
     near_starts,
 )
 from seqray.homology import grouped_folds
-from seqray.io import open_output
 from seqray.io.sequences import read_fasta
+from seqray.io.tables import write_table
 from seqray.io.tracks import read_features, select_features
 from seqray.metrics import KmerPositionalBaseline, auroc, bootstrap_interval, threshold_metrics
 
@@ -173,15 +173,15 @@ def main() -> None:
     data = pool(positives, sets, context.genome)
     columns = ["model", "trained_on", "tested_on", "positives", "negatives"]
     columns += [f"{name}{side}" for name in ("auroc", "mcc") for side in ("", "_low", "_high")]
-    lines = [f"# {line}" for line in describe(sys.argv)]
-    lines += [f"# folds {FOLDS} by group, seed {SEED}, {len(set(data.group))} groups", "\t".join(columns)]
+    groups = len(set(data.group))
+    notes = [*describe(sys.argv), f"folds {FOLDS} by group, seed {SEED}, {groups} groups"]
+    rows: list[list[str]] = []
     for model, fit in MODELS.items():
         for trained_on in sets:
             scores = scores_of(data, fit, trained_on)
-            lines += ["\t".join([model, trained_on, t, *figures(data, scores, t)]) for t in sets]
+            rows += [[model, trained_on, t, *figures(data, scores, t)] for t in sets]
             print(model, trained_on, file=sys.stderr)
-    with open_output(args.out) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
+    write_table(args.out, columns, rows, notes)
 
 
 if __name__ == "__main__":

@@ -49,13 +49,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cross_validation import write_card_figures
-from machine import describe
+from machine import describe, with_decimals
 from seqray.core import RNA, Alignment, ModelConfig, RunConfig, SequenceRecord, load_run_config, to_mapping
 from seqray.core.msa import crop_alignment
 from seqray.homology import grouped_folds
 from seqray.inference import predict_alignments, predict_records
-from seqray.io import open_output
 from seqray.io.alignments import read_labeled_stockholm
+from seqray.io.tables import write_table
 from seqray.kinds import queries
 from seqray.metrics import KmerPositionalBaseline
 from seqray.modelfile import TrainedModel
@@ -293,13 +293,7 @@ def main() -> None:
     head = [*describe(sys.argv), f"config: {args.config.name}; one thread"]
     head += [f"families: {len(data)}, clans: {len(np.unique(groups))}, folds: {args.folds}"]
     head += [f"seconds of this run: {time.monotonic() - began:.0f}"]
-    columns = list(rows[0])
-    lines = [*(f"# {line}" for line in head), "\t".join(columns)]
-    for row in rows:
-        cells = (row[column] for column in columns)
-        lines.append("\t".join(f"{c:.4f}" if isinstance(c, float) else str(c) for c in cells))
-    with open_output(args.out) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
+    write_table(args.out, list(rows[0]), [with_decimals(row.values()) for row in rows], head)
     if args.card:
         write_card_figures(args.card, card_figures(rows))
 

@@ -69,7 +69,7 @@ from prepare import ecoli
 from scan_models import Scan, plan_scans
 from seqray.annotation import predict_genes
 from seqray.core import DNA, LabeledSequence, format_number
-from seqray.io.tables import comment_lines, read_labeled_table
+from seqray.io.tables import read_labeled_table, write_table
 from seqray.scanning import ScanOptions
 
 REGIONS = {"test": TEST, "dev": DEV}
@@ -230,14 +230,11 @@ def describe_truth(sections: Sequence[Section]) -> list[str]:
     return lines
 
 
-def write_table(path: Path, rows: Sequence[Row], lines: Sequence[str]) -> None:
-    """Write rows of equal keys as TSV under comment lines."""
+def write_rows(path: Path, rows: Sequence[Row], lines: Sequence[str]) -> None:
+    """Write rows of equal keys as TSV under comment lines; a number that is not known is ``nan``."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = comment_lines(lines).decode() + "\t".join(rows[0]) + "\n"
-    for row in rows:
-        cells = (format_number(cell) if isinstance(cell, float) else str(cell) for cell in row.values())
-        text += "\t".join(cells) + "\n"
-    path.write_text(text)
+    cells = ([format_number(c) if isinstance(c, float) else c for c in row.values()] for row in rows)
+    write_table(path, list(rows[0]), cells, lines)
     print(f"wrote {path}")
 
 
@@ -291,7 +288,7 @@ def write_comparison(
             equal += equal_recall_rows(section, next(iter(methods.values())), theirs, weights)
     for suffix, rows in (("", depths), ("_paired", paired), ("_equal_recall", equal)):
         if rows:
-            write_table(Path(f"{stem}{suffix}.tsv"), rows, lines)
+            write_rows(Path(f"{stem}{suffix}.tsv"), rows, lines)
     print_depths(depths)
 
 

@@ -48,7 +48,7 @@ from evaluation import TOLERANCES, Measured, Section, measure_depths, with_inter
 from gene_context import no_letters
 from genome_truth import KnownGenome, end_to_end, read_genome, read_promotech
 from matching import Calls, rank_calls, thin
-from scan_ecoli import write_table
+from scan_ecoli import write_rows
 from scan_models import Scan, plan_scans, read_calls
 from seqray.annotation import predict_all
 from seqray.core import SequenceRecord
@@ -338,7 +338,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         results.append(measure_genome(row, genome, methods, model, args.replicates))
         print(f"{row['species']}: {len(genome.starts)} starts, {', '.join(methods)}", file=sys.stderr)
     rows = [*mean_rows(results), *(one for result in results for one in genome_rows(result))]
-    write_table(args.out, rows, lines)
+    write_rows(args.out, rows, lines)
     print_rows(rows)
     return 0
 

@@ -23,8 +23,8 @@ from pathlib import Path
 
 import yaml
 
-from machine import ROOT, describe
-from seqray.io import open_output
+from machine import ROOT, describe, with_decimals
+from seqray.io.tables import write_table
 
 WORKFLOW = ROOT / "workflows" / "scan"
 GENOME = "ecoli_genome/GCF_000005845.2_ASM584v2_genomic.fna.gz"
@@ -78,17 +78,15 @@ def main() -> None:
             calls = folder / "results" / sample / args.model / "calls.gff3"
             same &= body(calls) == body(folder / "calls.gff3")
         rows = [
-            ("workflow", first, jobs[1] if jobs else "?", "yes" if same else "no"),
-            ("workflow again", again, "0" if "Nothing to be done" in rest else "?", "."),
-            ("seqray scan", single, str(len(files)), "."),
+            ("workflow", first, jobs[1] if jobs else "?", same),
+            ("workflow again", again, "0" if "Nothing to be done" in rest else "?", None),
+            ("seqray scan", single, len(files), None),
         ]
-    lines = [f"# {line}" for line in describe(sys.argv)]
     about = f"cores: {args.cores}, shards: {args.shards}; model: {args.model}; "
-    lines.append(f"# {about}{', '.join(path.name for path in files)}")
-    lines.append("run\tseconds\tjobs\tcalls_as_of_seqray_scan")
-    lines += [f"{run}\t{seconds:.1f}\t{number}\t{equal}" for run, seconds, number, equal in rows]
-    with open_output(args.out) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
+    about += ", ".join(path.name for path in files)
+    columns = ("run", "seconds", "jobs", "calls_as_of_seqray_scan")
+    cells = [with_decimals(row, 1) for row in rows]
+    write_table(args.out, columns, cells, [*describe(sys.argv), about])
 
 
 def body(path: Path) -> bytes:

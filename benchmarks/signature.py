@@ -27,10 +27,10 @@ import numpy as np
 
 from accuracy import ROOT, table_of
 from held_out_genera import genus
-from machine import describe
+from machine import describe, with_decimals
 from seqray.calibration import KmerCounter, Signature
 from seqray.core import DNA, LabeledSequence, stack_sequences
-from seqray.io import open_output
+from seqray.io.tables import write_table
 
 SIZES, DRAWS, SEED = (150, 400, 1500), 20, 1
 PIECES = (20_000, 100_000, 1_000_000)
@@ -156,11 +156,7 @@ def main() -> None:
     rows = [*species_rows(signature, [e for e in data if e.split == "test"])]
     rows += genome_rows(signature, Path(os.environ["SEQRAY_DATA"]) / GENOME)
     rows += other_rows(signature)
-    lines = [f"# {line}" for line in describe(sys.argv)] + ["\t".join(COLUMNS)]
-    for row in rows:
-        lines.append("\t".join(f"{c:.4f}" if isinstance(c, float) else str(c) for c in row))
-    with open_output(args.out) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
+    write_table(args.out, COLUMNS, map(with_decimals, rows), describe(sys.argv))
 
 
 if __name__ == "__main__":

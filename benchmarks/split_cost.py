@@ -24,7 +24,7 @@ import numpy as np
 
 from machine import Cost, describe, run
 from seqray.core import DNA, reverse_complement
-from seqray.io import open_output
+from seqray.io.tables import write_table
 
 LETTERS = 81
 KINDS = {"0.95": 0.95, "0.90": 0.90, "0.85": 0.85, "0.80": 0.80, "0.90 and a gap": 0.90}
@@ -42,7 +42,7 @@ def relative(ancestor: np.ndarray, kind: str, rng: np.random.Generator) -> np.nd
     return codes.astype(np.uint8)
 
 
-def write_table(path: Path, count: int, seed: int = 0) -> int:
+def write_families(path: Path, count: int, seed: int = 0) -> int:
     """Write a labeled table whose ids are ``<family>|<kind>``; returns the number of families."""
     rng = np.random.default_rng(seed)
     ancestors = int(count * FAMILIES)
@@ -105,17 +105,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         table, out = Path(folder) / "in.tsv", Path(folder) / "out.tsv"
         for count in args.sizes:
-            families = write_table(table, count)
+            families = write_families(table, count)
             for tool in tools:
                 cost = split(table, out, tool)
                 spent = {"seconds": f"{cost.wall:.1f}", "cpu": f"{cost.cpu:.1f}", "MB": f"{cost.peak_mb:.0f}"}
                 figures = measure(out, families) | highest(Path(f"{out}.proof"))
                 rows.append({"sequences": str(count), "tool": tool} | spent | figures)
     lines = [*describe(sys.argv), "mmseqs: " + ("beside it" if len(tools) > 1 else "not installed")]
-    with open_output(args.out) as handle:
-        handle.write("".join(f"# {line}\n" for line in lines).encode())
-        for row in [list(rows[0]), *(list(row.values()) for row in rows)]:
-            handle.write(("\t".join(row) + "\n").encode())
+    write_table(args.out, list(rows[0]), [list(row.values()) for row in rows], lines)
 
 
 if __name__ == "__main__":

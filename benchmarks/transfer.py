@@ -40,13 +40,13 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
 
 from accuracy import interval, table_of
-from machine import describe
+from machine import describe, with_decimals
 from other_sources import OTHER_SOURCES, OtherSource
 from seqray.calibration import coverage_cutoffs
 from seqray.core import DNA, LabeledSequence, SequenceRecord
 from seqray.homology import KmerSet
 from seqray.inference import predict_records, recognize_context
-from seqray.io import open_output
+from seqray.io.tables import write_table
 from seqray.metrics import KmerPositionalBaseline, auroc, threshold_metrics
 from seqray.modelfile import TrainedModel, load_model
 
@@ -351,18 +351,14 @@ def main() -> None:
     args = parser.parse_args()
     if args.data is None:
         parser.error("name the folder of the public files with --data or SEQRAY_DATA")
-    head = [f"# {line}" for line in describe(sys.argv)]
-    rows = []
+    notes, rows = describe(sys.argv), []
     for row in all_rows(args):
         print({k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()}, flush=True)
         rows.append(row)
-    cells = [[row[column] for column in COLUMNS] for row in rows]
-    lines = [[f"{c:.4f}" if isinstance(c, float) else str(c) for c in line] for line in cells]
+    cells = [with_decimals(row[column] for column in COLUMNS) for row in rows]
     order = [question.model for question in QUESTIONS]
-    lines = sorted([*lines, *kept_lines(args.out, args.only)], key=lambda line: order.index(line[0]))
-    table = "\n".join([*head, *("\t".join(line) for line in [COLUMNS, *lines])])
-    with open_output(args.out) as handle:
-        handle.write(f"{table}\n".encode())
+    cells = sorted([*cells, *kept_lines(args.out, args.only)], key=lambda row: order.index(str(row[0])))
+    write_table(args.out, COLUMNS, cells, notes)
     if args.card:
         model, path = args.card
         Path(path).write_text(json.dumps(card_figures(rows, model), indent=1) + "\n", encoding="utf-8")

@@ -380,5 +380,5 @@ def test_a_command_that_fails_is_not_measured():
 
 
 def test_tables_are_written_with_comments_and_short_numbers(tmp_path):
-    scan_ecoli.write_table(tmp_path / "a" / "t.tsv", [{"what": "x", "n": 3, "share": 1 / 3}], ["told"])
+    scan_ecoli.write_rows(tmp_path / "a" / "t.tsv", [{"what": "x", "n": 3, "share": 1 / 3}], ["told"])
     assert (tmp_path / "a" / "t.tsv").read_text() == "# told\nwhat\tn\tshare\nx\t3\t0.333333\n"
