@@ -18,7 +18,6 @@ regression on the same training part.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
 import subprocess
@@ -34,7 +33,7 @@ import numpy as np
 from sklearn.metrics import precision_recall_curve
 
 from accuracy_sets import FOLDS, TEST_SETS, Folds, TestSet
-from machine import describe, with_decimals
+from machine import describe, read_table, with_decimals
 from seqray.core import ALPHABETS, LabeledSequence, SequenceRecord, load_run_config
 from seqray.inference import predict_records
 from seqray.io.tables import read_labeled_table, write_table
@@ -292,8 +291,7 @@ def read_folds(task: Folds) -> Iterator[dict[str, Any]]:
         return
     with open(path, encoding="utf-8") as handle:
         head = [line for line in handle if line.startswith("#")]
-    with open(path, encoding="utf-8") as handle:
-        rows = list(csv.DictReader((line for line in handle if not line.startswith("#")), delimiter="\t"))
+    rows = read_table(path)
     spent = [int(line.rsplit(":", 1)[1]) for line in head if "seconds for all folds" in line]
     seconds = str(sum(spent)) if spent else ""  # of all protocols, also of rows that a later run kept
     for name, protocol in (("random folds", "official"), ("grouped folds", "honest")):
@@ -381,9 +379,7 @@ def known_rows(path: Path, only: Sequence[str] | None) -> list[dict[str, Any]]:
     """Rows of an earlier table that aren't measured anew."""
     if only is None or not path.exists():
         return []
-    with open(path, encoding="utf-8") as handle:
-        rows = csv.DictReader((line for line in handle if not line.startswith("#")), delimiter="\t")
-        return [dict(row) for row in rows if row["set"] not in only]
+    return [dict(row) for row in read_table(path) if row["set"] not in only]
 
 
 def measure_all(args: argparse.Namespace) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import binomtest
 
-from machine import describe, with_decimals
+from machine import describe, read_table, with_decimals
 from seqray.calibration import Domain
 from seqray.core import DNA, dinucleotide_shuffle
 from seqray.homology import grouped_folds, kmer_groups
@@ -46,8 +46,7 @@ def fasta(path: Path, length: int) -> Codes:
 
 def species(data: Path) -> dict[str, str]:
     """Number and name of each species of iPro-MP, strains of one named once."""
-    with (data / "ipromp" / "species.tsv").open() as handle:
-        rows = list(csv.DictReader(handle, delimiter="\t"))
+    rows = read_table(data / "ipromp" / "species.tsv")
     names = {row["id"]: " ".join(row["species"].split()[:2]) for row in rows}
     return {number: name for number, name in names.items() if number not in ("04", "05", "06")}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import os
 import platform
 import random
@@ -130,6 +132,13 @@ def describe(command: Sequence[str]) -> list[str]:
 
 
 # --- tables ----------------------------------------------------------------------------------------------
+
+
+def read_table(path: str | Path) -> list[dict[str, str]]:
+    """Read the rows of a TSV, compressed or not, as column to cell; ``#`` begins a comment."""
+    opener = gzip.open if Path(path).suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8", newline="") as handle:
+        return list(csv.DictReader((line for line in handle if line[0] != "#"), delimiter="\t"))
 
 
 def with_decimals(cells: Iterable[object], digits: int = 4) -> list[object]:

@@ -31,7 +31,6 @@ recall less that of *no letters* on the same blocks.
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import sys
 from collections import Counter
@@ -107,11 +106,9 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 def read_models(path: Path) -> dict[str, str]:
     """Read which model has not seen a genus; paths are relative to the table, shipped models have a name."""
-    with path.open() as handle:
-        rows = list(csv.DictReader((line for line in handle if line[0] != "#"), delimiter="\t"))
     return {
         row["genus"]: str(path.parent / row["model"]) if Path(row["model"]).suffix else row["model"]
-        for row in rows
+        for row in machine.read_table(path)
     }
 
 
@@ -324,10 +321,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parse_arguments(argv)
     lines = machine.describe([Path(__file__).name, *(sys.argv[1:] if argv is None else argv)])
     models = read_models(args.models) if "models" in args.methods else {}
-    with args.genomes.open() as handle:
-        sheet = list(csv.DictReader(handle, delimiter="\t"))
     results: list[Result] = []
-    for row in sheet:
+    for row in machine.read_table(args.genomes):
         if args.only and row["name"] not in args.only:
             continue
         genome = read_genome(args.genomes.parent, row)

@@ -13,7 +13,6 @@ the proof by alignment, writing. ``--tool mmseqs`` stands beside it where MMseqs
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 import shutil
 import sys
@@ -22,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from machine import Cost, describe, run
+from machine import Cost, describe, read_table, run
 from seqray.core import DNA, reverse_complement
 from seqray.io.tables import write_table
 
@@ -66,14 +65,13 @@ def measure(path: Path, families: int) -> dict[str, str]:
     ancestor: dict[str, str] = {}
     relatives: list[tuple[str, str, str]] = []
     members: dict[str, set[str]] = {}
-    with open(path, encoding="ascii") as handle:
-        for row in csv.DictReader((line for line in handle if line[0] != "#"), delimiter="\t"):
-            family, _, kind = row["id"].partition("|")
-            members.setdefault(row["group"], set()).add(family)
-            if kind == "ancestor":
-                ancestor[family] = row["group"]
-            else:
-                relatives.append((family, kind, row["group"]))
+    for row in read_table(path):
+        family, _, kind = row["id"].partition("|")
+        members.setdefault(row["group"], set()).add(family)
+        if kind == "ancestor":
+            ancestor[family] = row["group"]
+        else:
+            relatives.append((family, kind, row["group"]))
     found = {
         kind: [ancestor[family] == group for family, k, group in relatives if k == kind] for kind in KINDS
     }
@@ -90,9 +88,7 @@ def split(table: Path, out: Path, tool: str) -> Cost:
 
 def highest(proof: Path) -> dict[str, str]:
     """Highest identity across the boundaries of test and validation."""
-    with open(proof, encoding="utf-8") as handle:
-        rows = csv.DictReader((line for line in handle if line[0] != "#"), delimiter="\t")
-        return {f"highest, {row['boundary']}": row["max"] for row in rows if row["class"] == "all"}
+    return {f"highest, {row['boundary']}": row["max"] for row in read_table(proof) if row["class"] == "all"}
 
 
 def main() -> None:

@@ -12,8 +12,6 @@ environment.
 from __future__ import annotations
 
 import argparse
-import csv
-import gzip
 import io
 import os
 import statistics
@@ -26,7 +24,7 @@ from typing import NamedTuple
 
 import yaml
 
-from machine import ROOT, describe, run
+from machine import ROOT, describe, read_table, run
 from seqray.io.tables import write_table
 from seqray.modelfile import load_model
 
@@ -85,9 +83,7 @@ def train(code: Path, name: str, table: Path, precision: str | None, threads: in
 
 def count_trained(table: Path, name: str) -> int:
     """Rows that a network of the configuration learns from in an epoch, to a group."""
-    with gzip.open(table, "rt") as handle:
-        rows = list(csv.DictReader((line for line in handle if not line.startswith("#")), delimiter="\t"))
-    splits = [row.get("split", "train") or "train" for row in rows]
+    splits = [row.get("split", "train") or "train" for row in read_table(table)]
     share = yaml.safe_load((ROOT / "configs" / f"{name}.yaml").read_text())["data"].get("validation", 0)
     return round(splits.count("train") * (1 if "validation" in splits else 1 - share))
 
