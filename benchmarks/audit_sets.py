@@ -9,14 +9,13 @@ addresses are in ``data/sources.tsv``.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from machine import ROOT, describe
-from seqray.core import ALPHABETS, Alphabet, InputError, LabeledSequence
+from machine import ROOT, add_data, describe
+from seqray.core import ALPHABETS, Alphabet, LabeledSequence
 from seqray.datasets.audit import audit
 from seqray.io import open_input
 from seqray.io.tables import read_labeled_fastas, read_labeled_table, write_table
@@ -137,18 +136,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--data", default=os.environ.get("SEQRAY_DATA"), help="folder (default: $SEQRAY_DATA)"
-    )
+    add_data(parser)
     parser.add_argument("--sets", nargs="*", choices=tuple(SETS), default=list(SETS))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "audit_sets.tsv")
     args = parser.parse_args()
-    if not args.data:
-        raise InputError("no folder of data", remedy="set SEQRAY_DATA or give --data")
     rows = []
     for name in args.sets:
-        rows += audited(name, Path(args.data), args.seed)
+        rows += audited(name, args.data, args.seed)
         print(f"{name}: {sum(row[0] == name for row in rows)} rows", file=sys.stderr)
     notes = describe(["audit_sets.py", "--seed", str(args.seed)])
     notes.append("found: yes = it should and does, no = it should and doesn't, also = it does besides")

@@ -25,7 +25,6 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
@@ -39,7 +38,7 @@ from Bio.PDB.PDBParser import PDBParser
 from Bio.PDB.Polypeptide import is_aa
 from Bio.SeqUtils import seq1
 
-from machine import describe
+from machine import add_data, describe
 from seqray.core import PROTEIN, RNA, Alignment, load_run_config
 from seqray.core.msa import (
     average_product_correction,
@@ -187,15 +186,13 @@ def protein_network(weights: Path, config: Path) -> AxialTransformer:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
-    add("--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="default: SEQRAY_DATA")
+    add_data(parser)
     add("--model", default="rna-family-type", help="model of RNA alignments")
     add("--weights", type=Path, help="of seqray pretrain on the alignments of the domains")
     add("--config", type=Path, default=Path("configs/pfam-pretraining.yaml"), help="settings of the weights")
     add("--only", choices=TASKS, help="measure these; the other rows of the file stay")
     add("--out", default="benchmarks/results/contacts.tsv")
     args = parser.parse_args()
-    if args.data is None:
-        parser.error("name the folder of the public files by --data or SEQRAY_DATA")
     torch.set_num_threads(1)
     rows: list[list[str]] = []
     if args.only != "contacts":

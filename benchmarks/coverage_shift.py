@@ -12,7 +12,6 @@ caution, in all and by cause: false alarms.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -24,7 +23,7 @@ import numpy as np
 import torch
 
 from accuracy import table_of
-from machine import describe, with_decimals
+from machine import add_data, describe, with_decimals
 from seqray.calibration import COVERAGE, coverage_cutoffs
 from seqray.cli.common import FileCheck, ModelOptions
 from seqray.core import LabeledSequence, SequenceRecord
@@ -152,17 +151,13 @@ def _label(model: TrainedModel, label: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument(
-        "--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="default: $SEQRAY_DATA"
-    )
+    add_data(parser)
     parser.add_argument(
         "--genomes", type=Path, default=Path("runs/data/genomes"), help="of prepare_genomes.py"
     )
     parser.add_argument("--model", nargs="+", default=[], help="only rows of these models")
     parser.add_argument("--out", default="benchmarks/results/coverage_shift.tsv")
     args = parser.parse_args()
-    if args.data is None:
-        parser.error("name the folder of the public files with --data or SEQRAY_DATA")
     torch.set_num_threads(1)
     notes, rows = describe(sys.argv), list[list[object]]()
     silent: list[str] = []

@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
-import os
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import binomtest
 
-from machine import describe, read_table, with_decimals
+from machine import add_data, describe, read_table, with_decimals
 from seqray.calibration import Domain
 from seqray.core import DNA, dinucleotide_shuffle
 from seqray.homology import grouped_folds, kmer_groups
@@ -119,14 +118,12 @@ def rows_of(name: str, codes: Codes, data: Path) -> Iterator[tuple[str, str, str
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    add_data(parser)
     parser.add_argument("--out", default="benchmarks/results/domain.tsv")
     args = parser.parse_args()
-    if "SEQRAY_DATA" not in os.environ:
-        parser.error("set SEQRAY_DATA to the folder that data/README.md describes")
-    data = Path(os.environ["SEQRAY_DATA"])
     notes, rows = describe(sys.argv), []
-    for name, codes in training_sets(data):
-        for training, rule, what, n, flagged in rows_of(name, codes, data):
+    for name, codes in training_sets(args.data):
+        for training, rule, what, n, flagged in rows_of(name, codes, args.data):
             low, high = binomtest(flagged, n).proportion_ci(method="wilson")
             rows.append(with_decimals((training, rule, what, n, flagged / n, low, high)))
     write_table(args.out, COLUMNS, rows, notes)

@@ -19,7 +19,6 @@ The planted networks are kept under ``--work-dir`` and not trained again.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -31,7 +30,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from machine import describe
+from machine import add_data, describe
 from planted import LENGTH, POSITIVE, TASKS, Planted, generate, labeled
 from pointing import (
     Floats,
@@ -243,9 +242,7 @@ def _cell(value: object) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--tasks", nargs="+", choices=[*TASKS, *REAL], default=[*TASKS, *REAL])
-    parser.add_argument(
-        "--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="default: $SEQRAY_DATA"
-    )
+    add_data(parser, required=False)
     parser.add_argument("--out", default="benchmarks/results/explanations.tsv")
     parser.add_argument("--work-dir", type=Path, default=Path("runs/explanations"))
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")

@@ -10,7 +10,6 @@ lift, sites whose printed letters stand at the lifted place, sites dropped) and
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from pathlib import Path
 from coordinates import GenePair, OffsetMap
 from ecoli_split import TEST
 from ecoli_truth import Truth, in_region, load_truth
+from machine import add_data
 
 COLUMNS = (
     "table",
@@ -86,8 +86,7 @@ def write(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]], comm
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the report."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    data = os.environ.get("SEQRAY_DATA")
-    parser.add_argument("--data", type=Path, default=data, required=data is None)
+    add_data(parser)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "ecoli_lift.tsv")
     args = parser.parse_args(argv)
     truth = load_truth(args.data)

@@ -12,7 +12,6 @@ the site and reads nothing. Intervals: 95 %, bootstrap over calls.
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 import tempfile
@@ -24,7 +23,7 @@ import numpy as np
 
 import ecoli_tables as tables
 from ecoli_split import CONTIG
-from machine import describe, with_decimals, write_and_show
+from machine import add_data, describe, with_decimals, write_and_show
 from pointing import Floats, mean_with_interval
 from seqray.annotation import TRACKS, Annotation, Tracks, gene_tracks, predict_all, read_genes
 from seqray.core import DNA, SequenceRecord
@@ -46,8 +45,7 @@ Areas = dict[tuple[str, str], list[float]]
 def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    data = os.environ.get("SEQRAY_DATA")
-    parser.add_argument("--data", type=Path, default=data, required=data is None, help="the data folder")
+    add_data(parser)
     parser.add_argument("--model", required=True, help="a locator: a shipped one, or a file")
     parser.add_argument("--genes", default="predict", help="predict, none or a file")
     parser.add_argument("--calls", type=int, default=200, help="the best calls of the region")

@@ -1,7 +1,8 @@
-"""What benchmarks share: what figures depend on, what a command or a function costs, tables."""
+"""What benchmarks share: what figures depend on, what a command or a function costs, tables, ``--data``."""
 
 from __future__ import annotations
 
+import argparse
 import csv
 import gzip
 import os
@@ -131,7 +132,23 @@ def describe(command: Sequence[str]) -> list[str]:
     ]
 
 
-# --- tables ----------------------------------------------------------------------------------------------
+# --- the command line and tables -------------------------------------------------------------------------
+
+
+def add_data(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+    """Add the option ``--data``.
+
+    Parameters
+    ----------
+    parser
+        Of the script.
+    required
+        Whether the script can do nothing without the folder.
+    """
+    folder = os.environ.get("SEQRAY_DATA") or None
+    about = "folder of the public files (default: $SEQRAY_DATA)"
+    needed = required and folder is None
+    parser.add_argument("--data", type=Path, default=folder, required=needed, help=about)
 
 
 def read_table(path: str | Path) -> list[dict[str, str]]:

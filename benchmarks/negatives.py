@@ -12,7 +12,6 @@ pooled over the test folds, with 95 % intervals from a bootstrap over these grou
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from machine import describe
+from machine import add_data, describe
 from seqray.core import DNA, LabeledSequence
 from seqray.datasets.negatives import (
     RECIPES,
@@ -159,15 +158,11 @@ def figures(data: Pool, scores: np.ndarray, tested_on: str) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument(
-        "--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="default: $SEQRAY_DATA"
-    )
+    add_data(parser)
     parser.add_argument("--out", required=True, help="TSV")
     args = parser.parse_args()
-    if args.data is None:
-        parser.error("name the folder of the public files with --data or SEQRAY_DATA")
-    context = read_genome_context(Path(args.data))
-    folder = Path(args.data) / "umarov2017"
+    context = read_genome_context(args.data)
+    folder = args.data / "umarov2017"
     positives = read_set(folder / "Ecoli_prom.fa.gz", POSITIVE)
     sets = make_sets(positives, context, read_set(folder / "Ecoli_non_prom.fa.gz", PUBLISHED))
     data = pool(positives, sets, context.genome)

@@ -31,7 +31,6 @@ import argparse
 import hashlib
 import itertools
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -49,7 +48,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cross_validation import write_card_figures
-from machine import describe, with_decimals
+from machine import add_data, describe, with_decimals
 from seqray.core import RNA, Alignment, ModelConfig, RunConfig, SequenceRecord, load_run_config, to_mapping
 from seqray.core.msa import crop_alignment
 from seqray.homology import grouped_folds
@@ -266,7 +265,7 @@ def card_figures(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
-    add("--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="default: SEQRAY_DATA")
+    add_data(parser)
     add("--labels", type=Path, default=Path("runs/data/rna-type.tsv"))
     add("--config", type=Path, default=Path("configs/rna-family-type.yaml"))
     add("--folds", type=int, default=5)
@@ -275,8 +274,6 @@ def main() -> None:
     add("--out", default="benchmarks/results/rna_type.tsv")
     add("--card", help="JSON for seqray train --metrics; figures are added to it")
     args = parser.parse_args()
-    if args.data is None:
-        parser.error("name the folder of the public files by --data or SEQRAY_DATA")
     torch.set_num_threads(1)
     config = load_run_config(args.config)
     [data], _ = read_labeled_stockholm([args.data / "rfam_seed" / "seed.sto.gz"], args.labels, RNA)

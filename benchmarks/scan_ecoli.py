@@ -33,7 +33,6 @@ the genome; differences are taken on the same blocks.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -85,8 +84,7 @@ Row = Mapping[str, str | float | int]
 def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    data = os.environ.get("SEQRAY_DATA")
-    parser.add_argument("--data", type=Path, default=data, required=data is None, help="the data folder")
+    machine.add_data(parser)
     parser.add_argument("--model", nargs="+", default=["ecoli-promoter"], help="shipped models, or files")
     parser.add_argument(
         "--genes",

@@ -31,7 +31,6 @@ recall less that of *no letters* on the same blocks.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -84,9 +83,7 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--genes", nargs="+", default=["predict"], help="of the scans: predict, none, or both"
     )
-    parser.add_argument(
-        "--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="for Promotech's scans"
-    )
+    machine.add_data(parser, required=False)
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     parser.add_argument("--only", nargs="+", help="names of genomes")
     parser.add_argument(
@@ -100,7 +97,7 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     if "models" in args.methods and args.models is None:
         parser.error("name the models with --models, or the other methods with --methods")
     if "promotech" in args.methods and args.data is None:
-        parser.error("name the folder of public data with --data or SEQRAY_DATA")
+        parser.error("name the folder of the public files with --data or SEQRAY_DATA")
     return args
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import yaml
 
-from machine import ROOT, describe, with_decimals
+from machine import ROOT, add_data, describe, with_decimals
 from seqray.io.tables import write_table
 
 WORKFLOW = ROOT / "workflows" / "scan"
@@ -45,7 +45,7 @@ def timed(command: list[str], folder: Path) -> tuple[float, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
-    add("--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="default: SEQRAY_DATA")
+    add_data(parser, required=False)
     add("--fasta", type=Path, nargs="+", help="default: the genome of E. coli")
     add("--model", default="ecoli-promoter")
     add("--cores", type=int, default=os.cpu_count() or 1)
@@ -53,7 +53,7 @@ def main() -> None:
     add("--out", default="benchmarks/results/scan_workflow.tsv")
     args = parser.parse_args()
     if args.data is None and not args.fasta:
-        parser.error("name the folder of the public files by --data or SEQRAY_DATA, or files by --fasta")
+        parser.error("name the folder of the public files with --data or SEQRAY_DATA, or files with --fasta")
     files = [path.resolve() for path in args.fasta or [(args.data or ROOT) / GENOME]]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -27,7 +26,7 @@ import numpy as np
 
 from accuracy import ROOT, table_of
 from held_out_genera import genus
-from machine import describe, with_decimals
+from machine import add_data, describe, with_decimals
 from seqray.calibration import KmerCounter, Signature
 from seqray.core import DNA, LabeledSequence, stack_sequences
 from seqray.io.tables import write_table
@@ -147,14 +146,13 @@ def other_rows(signature: Signature) -> Iterator[Row]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    add_data(parser)
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/signature.tsv")
     args = parser.parse_args()
-    if "SEQRAY_DATA" not in os.environ:
-        parser.error("set SEQRAY_DATA to the folder that data/README.md describes")
     data = table_of("bacteria")
     signature = fitted([e for e in data if e.split != "test"])
     rows = [*species_rows(signature, [e for e in data if e.split == "test"])]
-    rows += genome_rows(signature, Path(os.environ["SEQRAY_DATA"]) / GENOME)
+    rows += genome_rows(signature, args.data / GENOME)
     rows += other_rows(signature)
     write_table(args.out, COLUMNS, map(with_decimals, rows), describe(sys.argv))
 

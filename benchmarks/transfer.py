@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -40,7 +39,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
 
 from accuracy import interval, table_of
-from machine import describe, with_decimals
+from machine import add_data, describe, with_decimals
 from other_sources import OTHER_SOURCES, OtherSource
 from seqray.calibration import coverage_cutoffs
 from seqray.core import DNA, LabeledSequence, SequenceRecord
@@ -338,9 +337,7 @@ def kept_lines(path: Path, only: Sequence[str] | None) -> list[list[str]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument(
-        "--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="default: $SEQRAY_DATA"
-    )
+    add_data(parser)
     parser.add_argument(
         "--genomes", type=Path, default=Path("runs/data/genomes"), help="of prepare_genomes.py"
     )
@@ -349,8 +346,6 @@ def main() -> None:
     parser.add_argument("--card", nargs=2, metavar=("MODEL", "JSON"), help="figures for a card")
     parser.add_argument("--out", type=Path, default="benchmarks/results/transfer.tsv")
     args = parser.parse_args()
-    if args.data is None:
-        parser.error("name the folder of the public files with --data or SEQRAY_DATA")
     notes, rows = describe(sys.argv), []
     for row in all_rows(args):
         print({k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()}, flush=True)
