@@ -122,7 +122,7 @@ def cores() -> int:
 
 
 def describe(command: Sequence[str]) -> list[str]:
-    """Return the lines that head a results file; of paths only the last part is told."""
+    """Return the lines that head a results file; paths are shortened to the file name."""
     packages = ", ".join(f"{name} {version(name)}" for name in ("seqray", "torch", "numpy", "scikit-learn"))
     shown = " ".join(part if part.startswith("-") else Path(part).name for part in command)
     return [

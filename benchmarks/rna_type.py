@@ -92,7 +92,7 @@ def mean_words(data: Sequence[Alignment]) -> np.ndarray:
     return np.array(means)
 
 
-def told(data: Sequence[Alignment], settings: ModelConfig, columns: int) -> np.ndarray:
+def helix_and_end_features(data: Sequence[Alignment], settings: ModelConfig, columns: int) -> np.ndarray:
     """Mean helix profile of each of twelve stretches, and shares of the letters at both ends of the rows."""
     tokenizer = AlignmentTokenizer(RNA)
     features = []
@@ -129,7 +129,7 @@ def floors(rest: Sequence[Alignment], test: Sequence[Alignment], config: RunConf
     words = KmerPositionalBaseline(alphabet="rna")
     words.fit([one.sequence[:window] for one in rest], np.array(labels))
     known, asked = (
-        np.hstack((composition(part), mean_words(part), told(part, config.model, window)))
+        np.hstack((composition(part), mean_words(part), helix_and_end_features(part, config.model, window)))
         for part in (rest, test)
     )
     large = RandomForestClassifier(500, min_samples_leaf=3, class_weight="balanced", random_state=0)

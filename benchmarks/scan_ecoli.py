@@ -156,11 +156,11 @@ def linear_methods(
     windows, labels = training_windows(training_examples(args))
     matrix, logistic = weight_matrix(windows, labels), kmer_logistic(windows, labels)
     promoters = labels.count("promoter")
-    told = f"linear models: {promoters} promoters and {len(labels) - promoters} other windows, stride 1"
+    note = f"linear models: {promoters} promoters and {len(labels) - promoters} other windows, stride 1"
     return {
         "position weight matrix": scan_with(matrix, truth.genome, region, distance),
         "k-mer logistic regression": scan_with(logistic, truth.genome, region, distance),
-    }, told
+    }, note
 
 
 def compared_methods(
@@ -174,9 +174,9 @@ def compared_methods(
         found["Promotech"] = read_promotech(args.data / PROMOTECH, region)
         found["Promotech, thinned"] = thin(found["Promotech"], distance)
     if "linear" in args.methods:
-        linear, told = linear_methods(args, truth, region)
+        linear, note = linear_methods(args, truth, region)
         found |= linear
-        lines.append(told)
+        lines.append(note)
     if "random" in args.methods:
         count = round(RANDOM_CALLS_PER_KB * (region[1] - region[0]) / 1000)
         found["random"] = random_calls(region, count, distance)
@@ -300,13 +300,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     region = REGIONS[args.region]
     truth = load_truth(args.data)
     ours = scanned(scans, args, truth, region)
-    others, told = compared_methods(args, truth, region)
+    others, notes = compared_methods(args, truth, region)
     theirs = published_methods(truth, region) if "published" in args.methods else {}
     sections = make_sections(truth, region)
     lines += [
         f"region: {CONTIG} {region[0]}-{region[1]}, 0-based half-open",
         *describe_truth(sections),
-        *told,
+        *notes,
     ]
     write_comparison(stem, sections, ours | others, theirs, args, lines)
     return 0
