@@ -1,7 +1,6 @@
 """The table of accuracy: each set under its official and an honest protocol, published figures beside.
 
     python benchmarks/accuracy.py                 # scores the models, reads the cross-validations
-    python benchmarks/accuracy.py --quick         # trains and scores two rows in some minutes
     python benchmarks/accuracy.py --floor --only amp          # the floor alone; the other columns stay
 
 Needs the tables of ``data/prepare.py`` in ``runs/data``; those that are missing are made from
@@ -19,7 +18,6 @@ regression on the same training part.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
 import subprocess
@@ -34,12 +32,11 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import precision_recall_curve
 
-from accuracy_sets import FOLDS, QUICK, TEST_SETS, Folds, TestSet
-from machine import describe
+from accuracy_sets import FOLDS, TEST_SETS, Folds, TestSet
+from machine import describe, read_table, with_decimals
 from seqray.core import ALPHABETS, LabeledSequence, SequenceRecord, load_run_config
 from seqray.inference import predict_records
-from seqray.io import open_output
-from seqray.io.tables import read_labeled_table
+from seqray.io.tables import read_labeled_table, write_table
 from seqray.metrics import auprc, auroc, default_baseline, threshold_metrics
 from seqray.modelfile import TrainedModel, load_model
 from seqray.models import count_parameters
@@ -294,8 +291,7 @@ def read_folds(task: Folds) -> Iterator[dict[str, Any]]:
         return
     with open(path, encoding="utf-8") as handle:
         head = [line for line in handle if line.startswith("#")]
-    with open(path, encoding="utf-8") as handle:
-        rows = list(csv.DictReader((line for line in handle if not line.startswith("#")), delimiter="\t"))
+    rows = read_table(path)
     spent = [int(line.rsplit(":", 1)[1]) for line in head if "seconds for all folds" in line]
     seconds = str(sum(spent)) if spent else ""  # of all protocols, also of rows that a later run kept
     for name, protocol in (("random folds", "official"), ("grouped folds", "honest")):
@@ -351,45 +347,22 @@ def find_model(name: str, folder: Path | None) -> TrainedModel | None:
         return None
 
 
-def train_quickly(task: TestSet) -> TrainedModel:
-    """Train one member on the set's own training part."""
-    data = table_of(task.table)
-    from seqray.training import train
-
-    config = replace(load_run_config(ROOT / "configs" / f"{task.model}.yaml"), members=1)
-    out = RUNS / "quick" / f"{task.table}.safetensors"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    train(config, data, out, work_dir=out.with_suffix(""), progress=sys.stderr.isatty())
-    return load_model(out)
-
-
-def write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Write the table under its provenance."""
-    lines = [f"# {line}" for line in describe(sys.argv)] + ["\t".join(COLUMNS)]
-    for row in rows:
-        cells = (row.get(column, "") for column in COLUMNS)
-        lines.append("\t".join(f"{c:.4f}" if isinstance(c, float) else str(c) for c in cells))
-    with open_output(path) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--models", type=Path, help="folder of model files to prefer to the shipped ones")
     parser.add_argument("--only", nargs="+", help="sets to measure; the others keep their rows")
-    parser.add_argument("--quick", action="store_true", help="train and score two sets anew, one member each")
     parser.add_argument("--floor", action="store_true", help="measure the floors of sets with a test part")
-    parser.add_argument("--out", type=Path, help="TSV; benchmarks/results/accuracy.tsv by default")
+    parser.add_argument("--out", type=Path, default=RESULTS / "accuracy.tsv")
     args = parser.parse_args()
-    out = args.out or RESULTS / ("accuracy_quick.tsv" if args.quick else "accuracy.tsv")
-    if args.quick:
-        tasks = [task for task in TEST_SETS if task.table in QUICK]
-        rows = [r for t in tasks for r in measure_test_set(replace(t, trained_on=t.table), train_quickly(t))]
+    rows = measure_all(args)
+    if args.floor:
+        rows = with_floors(known_rows(args.out, ()), rows)
     else:
-        rows = measure_all(args)
-        rows = with_floors(known_rows(out, ()), rows) if args.floor else known_rows(out, args.only) + rows
+        rows = known_rows(args.out, args.only) + rows
     order = {task.shown: i for i, task in enumerate((*TEST_SETS, *FOLDS))}
-    write(out, sorted(rows, key=lambda row: order[row["set"]]))
+    ordered = sorted(rows, key=lambda row: order[row["set"]])
+    cells = (with_decimals(row.get(column, "") for column in COLUMNS) for row in ordered)
+    write_table(args.out, COLUMNS, cells, describe(sys.argv))
     for row in rows:
         print(
             row["set"],
@@ -406,9 +379,7 @@ def known_rows(path: Path, only: Sequence[str] | None) -> list[dict[str, Any]]:
     """Rows of an earlier table that aren't measured anew."""
     if only is None or not path.exists():
         return []
-    with open(path, encoding="utf-8") as handle:
-        rows = csv.DictReader((line for line in handle if not line.startswith("#")), delimiter="\t")
-        return [dict(row) for row in rows if row["set"] not in only]
+    return [dict(row) for row in read_table(path) if row["set"] not in only]
 
 
 def measure_all(args: argparse.Namespace) -> list[dict[str, Any]]:

@@ -175,6 +175,3 @@ FOLDS = (
         published={"accuracy": (0.886, LCNN), "mcc": (0.77, LCNN)},
     ),
 )
-
-QUICK = ("human-core-tata", "human-300-tata")
-"""Rows that ``--quick`` measures anew, training included."""

@@ -9,17 +9,16 @@ addresses are in ``data/sources.tsv``.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from machine import ROOT, describe
-from seqray.core import ALPHABETS, Alphabet, InputError, LabeledSequence
+from machine import ROOT, add_data, describe
+from seqray.core import ALPHABETS, Alphabet, LabeledSequence
 from seqray.datasets.audit import audit
-from seqray.io import open_input, open_output
-from seqray.io.tables import read_labeled_fastas, read_labeled_table
+from seqray.io import open_input
+from seqray.io.tables import read_labeled_fastas, read_labeled_table, write_table
 
 DNA, PROTEIN = ALPHABETS["dna"], ALPHABETS["protein"]
 COLUMNS = ("set", "sequences", "finding", "found", "severity", "figures")
@@ -137,26 +136,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--data", default=os.environ.get("SEQRAY_DATA"), help="folder (default: $SEQRAY_DATA)"
-    )
+    add_data(parser)
     parser.add_argument("--sets", nargs="*", choices=tuple(SETS), default=list(SETS))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "audit_sets.tsv")
     args = parser.parse_args()
-    if not args.data:
-        raise InputError("no folder of data", remedy="set SEQRAY_DATA or give --data")
     rows = []
     for name in args.sets:
-        rows += audited(name, Path(args.data), args.seed)
+        rows += audited(name, args.data, args.seed)
         print(f"{name}: {sum(row[0] == name for row in rows)} rows", file=sys.stderr)
-    command = ["audit_sets.py", "--seed", str(args.seed)]
-    with open_output(args.out) as handle:
-        handle.write("".join(f"# {line}\n" for line in describe(command)).encode())
-        handle.write(
-            b"# found: yes = it should and does, no = it should and doesn't, also = it does besides\n"
-        )
-        handle.write("".join("\t".join(row) + "\n" for row in [COLUMNS, *rows]).encode())
+    notes = describe(["audit_sets.py", "--seed", str(args.seed)])
+    notes.append("found: yes = it should and does, no = it should and doesn't, also = it does besides")
+    write_table(args.out, COLUMNS, rows, notes)
     missed = [row for row in rows if row[3] == "no"]
     return 1 if missed else 0
 

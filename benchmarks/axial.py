@@ -30,7 +30,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
@@ -38,12 +38,13 @@ from pathlib import Path
 
 import numpy as np
 
-from machine import ROOT, describe
-from seqray.io import open_output
+from machine import ROOT, describe, write_and_show
 
 WIDTH, HEADS = 64, 4
 METHODS = ("full", "seqray tied", "seqray untied", "fair-esm", "axial-attention")
 ROWS, COLUMNS = (16, 32, 64, 128, 256, 512), (64, 128, 256, 512, 1024)
+HEADER = ("method", "rows", "columns", "wall_s", "cpu_s", "peak_mb")
+HEADER += ("times_faster_than_full", "times_faster_than_fair_esm", "memory_of_fair_esm")
 QUICK = ((16, 256), (64, 64), (64, 256), (128, 512))
 FIT_FROM = 4096  # cells; below, fixed costs bend the line
 
@@ -164,47 +165,20 @@ def exponents(rows: list[Row]) -> str:
     return f"by_rows {by_rows:.2f}, by_columns {by_columns:.2f}, by_cells {by_cells:.2f}"
 
 
-def table(rows: list[Row], notes: list[str]) -> str:
-    """Write rows with how they compare to fair-esm and to full attention."""
+def cells(rows: list[Row]) -> Iterator[list[object]]:
+    """Lay the rows out, with how they compare to fair-esm and to full attention."""
     at = {(row.method, row.rows, row.columns): row for row in rows}
-    notes = [*notes, *(f"{m}: {exponents([r for r in rows if r.method == m])}" for m in METHODS)]
-    columns = ("method", "rows", "columns", "wall_s", "cpu_s", "peak_mb")
-    ratios = ("times_faster_than_full", "times_faster_than_fair_esm", "memory_of_fair_esm")
-    lines = [f"# {note}" for note in notes] + ["\t".join(columns + ratios)]
     for row in sorted(rows, key=lambda r: (r.rows, r.columns, METHODS.index(r.method))):
         shape = row.rows, row.columns
         full, esm = at.get(("full", *shape)), at["fair-esm", *shape]
         ratio = [f"{full.cpu / row.cpu:.1f}" if full else "", f"{esm.cpu / row.cpu:.2f}"]
         ratio.append(f"{row.peak_mb / esm.peak_mb:.2f}")
         figures = [f"{value:.4g}" for value in (row.wall, row.cpu, row.peak_mb)]
-        lines.append("\t".join([row.method, *map(str, shape), *figures, *ratio]))
-    return "\n".join(lines) + "\n"
-
-
-def draw(rows: list[Row], path: Path) -> None:
-    """Draw CPU time and memory over the number of cells, on logarithmic axes."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    colors = dict(zip(METHODS, ("#999999", "#0072B2", "#56B4E9", "#D55E00", "#E69F00"), strict=True))
-    with matplotlib.rc_context({"svg.hashsalt": "seqray", "font.size": 9}):
-        figure = Figure(figsize=(8, 3.6), layout="constrained")
-        for axes, value, title in zip(
-            figure.subplots(1, 2), ("cpu", "peak_mb"), ("CPU seconds", "MB beside the input"), strict=True
-        ):
-            for method, color in colors.items():
-                own = [row for row in rows if row.method == method]
-                cells = [row.rows * row.columns for row in own]
-                axes.loglog(cells, [getattr(row, value) for row in own], "o", ms=4, color=color, label=method)
-            axes.set(xlabel="cells (rows times columns)", title=title)
-            axes.spines[["top", "right"]].set_visible(False)
-        figure.axes[0].legend(frameon=False)
-        with open_output(path) as handle:
-            figure.savefig(handle, format="svg", metadata={"Date": None})
+        yield [row.method, *shape, *figures, *ratio]
 
 
 def main() -> None:
-    """Measure, write the table and the plot."""
+    """Measure and write the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -229,12 +203,9 @@ def main() -> None:
         f"beside: {others}",
         f"threads: {arguments.threads}; medians of {arguments.rounds} rounds of {arguments.calls} calls; "
         "ratios and exponents of time are those of cpu_s",
+        *(f"{m}: {exponents([row for row in rows if row.method == m])}" for m in METHODS),
     ]
-    text = table(rows, notes)
-    with open_output(arguments.out) as handle:
-        handle.write(text.encode())
-    draw(rows, arguments.out.with_suffix(".svg"))
-    print(text, end="")
+    write_and_show(arguments.out, HEADER, cells(rows), notes)
 
 
 if __name__ == "__main__":

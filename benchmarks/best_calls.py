@@ -12,13 +12,12 @@ C confirmed, S strong, W weak. Sequences are not written beyond the boxes.
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ecoli_split import TEST
 from ecoli_truth import Placed, Truth, load_truth
-from machine import ROOT, describe
+from machine import ROOT, add_data, describe
 from seqray.core.results import Call
 from seqray.io.tables import write_table
 from seqray.io.tracks import read_gff3_calls
@@ -66,8 +65,7 @@ def table_row(rank: int, call: Call, truth: Truth) -> Iterator[object]:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    data = os.environ.get("SEQRAY_DATA")
-    parser.add_argument("--data", type=Path, required=data is None, default=data and Path(data))
+    add_data(parser)
     parser.add_argument("--calls", required=True, help="GFF3 of seqray scan")
     parser.add_argument("--count", type=int, default=10)
     parser.add_argument("--out", type=Path, default=RESULTS)

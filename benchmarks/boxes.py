@@ -9,14 +9,12 @@ factors is in several files. ``shuffled`` are the same windows with their dinucl
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from machine import ROOT, describe
+from machine import ROOT, add_data, describe
 from seqray.core import DNA, Codes, dinucleotide_shuffle
 from seqray.io.sequences import read_fasta
 from seqray.io.tables import write_table
@@ -52,11 +50,9 @@ def rows_of(folder: Path) -> Iterator[tuple[object, ...]]:
 def main(argv: Sequence[str] | None = None) -> None:
     """Write the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--data", type=Path, default=os.environ.get("SEQRAY_DATA"))
+    add_data(parser)
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/boxes.tsv")
     options = parser.parse_args(argv)
-    if options.data is None:
-        sys.exit("name the folder of public data: --data or SEQRAY_DATA")
     write_table(options.out, COLUMNS, rows_of(options.data), describe(["boxes.py"]))
 
 

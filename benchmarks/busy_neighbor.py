@@ -23,8 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from machine import ROOT, describe
-from seqray.io import open_output
+from machine import ROOT, describe, write_and_show
 
 POLICIES = {"sleep": {}, "spin": {"GOMP_SPINCOUNT": "300000", "KMP_BLOCKTIME": "200"}}
 SET = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "OMP_NUM_THREADS")
@@ -79,14 +78,13 @@ def main() -> None:
     add("--out", type=Path, default=ROOT / "benchmarks" / "results" / "busy_neighbor.tsv")
     args = parser.parse_args()
     medians = {key: statistics.median(values) for key, values in measure(args).items()}
-    lines = [f"# {line}" for line in describe(["busy_neighbor.py", *sys.argv[1:]])]
-    lines.append(f"# {args.letters} letters, {args.threads} threads; medians of {args.rounds} rounds")
-    lines.append("waiting\tneighbors\tseconds\ttimes_alone")
-    for (policy, count), value in medians.items():
-        lines.append(f"{policy}\t{count}\t{value:.2f}\t{value / medians[policy, 0]:.2f}")
-    with open_output(args.out) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
-    print("\n".join(lines))
+    notes = describe(["busy_neighbor.py", *sys.argv[1:]])
+    notes.append(f"{args.letters} letters, {args.threads} threads; medians of {args.rounds} rounds")
+    rows = [
+        (policy, count, f"{value:.2f}", f"{value / medians[policy, 0]:.2f}")
+        for (policy, count), value in medians.items()
+    ]
+    write_and_show(args.out, ("waiting", "neighbors", "seconds", "times_alone"), rows, notes)
 
 
 if __name__ == "__main__":

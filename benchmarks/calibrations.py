@@ -24,7 +24,7 @@ from sklearn.metrics import matthews_corrcoef
 
 import automatic
 from accuracy import table_of
-from machine import describe
+from machine import describe, with_decimals
 from seqray.calibration import (
     Calibration,
     calibration_error,
@@ -34,8 +34,7 @@ from seqray.calibration import (
 )
 from seqray.core import ALPHABETS, CalibrationMethod, LabeledSequence
 from seqray.inference import score_codes
-from seqray.io import open_output
-from seqray.io.tables import read_labeled_table
+from seqray.io.tables import read_labeled_table, write_table
 from seqray.modelfile import TrainedModel, load_model
 from seqray.training import related_groups
 
@@ -114,13 +113,10 @@ def main() -> None:
     parser.add_argument("--out", default="benchmarks/results/calibrations.tsv")
     args = parser.parse_args()
     torch.set_num_threads(1)
-    lines = [*(f"# {line}" for line in describe(sys.argv)), "\t".join(COLUMNS)]
+    notes = describe(sys.argv)
     shipped = [measure_shipped(name, table) for name, table in SETS.items()]
     chosen = [measure_automatic(name, args.data, args.automatic) for name in CHOSEN]
-    for row in chain(*shipped, *chosen):
-        lines.append("\t".join(f"{c:.4f}" if isinstance(c, float) else str(c) for c in row))
-    with open_output(args.out) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
+    write_table(args.out, COLUMNS, list(map(with_decimals, chain(*shipped, *chosen))), notes)
 
 
 if __name__ == "__main__":

@@ -6,14 +6,13 @@ every position of both strands; their peaks are called as `seqray scan` calls th
 
 from __future__ import annotations
 
-import csv
-import gzip
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from ecoli_truth import Placed, in_region
+from machine import read_table
 from matching import Calls, rank_calls, thin
 from seqray.core import DNA, LabeledSequence, local_maxima, reverse_complement_codes
 from seqray.metrics import KmerPositionalBaseline, PositionWeightMatrix
@@ -116,8 +115,7 @@ def read_promotech(path: Path, region: tuple[int, int]) -> Calls:
     A start is the last of the 40 letters of a window in reading direction: ``end`` (inclusive) on plus,
     ``start`` on minus, both 0-based.
     """
-    with gzip.open(path, "rt") as handle:
-        rows = list(csv.DictReader(handle, delimiter="\t"))
+    rows = read_table(path)
     position = [int(row["end"] if row["strand"] == "+" else row["start"]) for row in rows]
     ranked = rank_calls(position, [row["strand"] for row in rows], [float(row["score"]) for row in rows])
     return within(ranked, region)

@@ -25,9 +25,9 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
-import os
 import sys
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,7 +38,7 @@ from Bio.PDB.PDBParser import PDBParser
 from Bio.PDB.Polypeptide import is_aa
 from Bio.SeqUtils import seq1
 
-from machine import describe
+from machine import add_data, describe
 from seqray.core import PROTEIN, RNA, Alignment, load_run_config
 from seqray.core.msa import (
     average_product_correction,
@@ -51,8 +51,8 @@ from seqray.core.msa import (
     row_weights,
 )
 from seqray.explanations.attribution import helices, row_maps, trace
-from seqray.io import open_output
 from seqray.io.alignments import read_alignments
+from seqray.io.tables import write_table
 from seqray.modelfile import apply_initial_weights, load_initial_weights, load_model
 from seqray.models import AxialTransformer, build_network
 from seqray.models.tokenizers import AlignmentTokenizer
@@ -160,19 +160,19 @@ def measured(known: Known, network: AxialTransformer | None, seed: int) -> dict[
     }
 
 
-def table(task: str, found: Sequence[dict[str, tuple[float, ...]]]) -> list[str]:
+def table(task: str, found: Sequence[dict[str, tuple[float, ...]]]) -> list[list[str]]:
     """Means over alignments, with intervals."""
     rng = np.random.default_rng(0)
     draws = rng.integers(len(found), size=(1000, len(found)))
-    lines = []
+    rows = []
     for name in found[0]:
         cells = [task, name, str(len(found))]
         for column in (0, 1):
             values = np.array([one[name][column] for one in found])
             low, high = np.percentile(values[draws].mean(axis=1), (2.5, 97.5))
             cells += [f"{figure:.4f}" for figure in (values.mean(), low, high)]
-        lines.append("\t".join(cells))
-    return lines
+        rows.append(cells)
+    return rows
 
 
 def protein_network(weights: Path, config: Path) -> AxialTransformer:
@@ -186,17 +186,15 @@ def protein_network(weights: Path, config: Path) -> AxialTransformer:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
-    add("--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="default: SEQRAY_DATA")
+    add_data(parser)
     add("--model", default="rna-family-type", help="model of RNA alignments")
     add("--weights", type=Path, help="of seqray pretrain on the alignments of the domains")
     add("--config", type=Path, default=Path("configs/pfam-pretraining.yaml"), help="settings of the weights")
     add("--only", choices=TASKS, help="measure these; the other rows of the file stay")
     add("--out", default="benchmarks/results/contacts.tsv")
     args = parser.parse_args()
-    if args.data is None:
-        parser.error("name the folder of the public files by --data or SEQRAY_DATA")
     torch.set_num_threads(1)
-    rows: list[str] = []
+    rows: list[list[str]] = []
     if args.only != "contacts":
         (reader,) = load_model(args.model).networks[:1]
         assert isinstance(reader, AxialTransformer)
@@ -207,16 +205,14 @@ def main() -> None:
         known = domains(args.data / "pfam_domains")
         rows += table("contacts", [measured(one, learned, i) for i, one in enumerate(known)])
     if args.only:
-        kept = Path(args.out).read_text(encoding="utf-8").splitlines()
-        rows += [line for line in kept if line.split("\t")[0] in TASKS and not line.startswith(args.only)]
+        kept = [line.split("\t") for line in Path(args.out).read_text(encoding="utf-8").splitlines()]
+        rows += [cells for cells in kept if cells[0] in TASKS and cells[0] != args.only]
     columns = [f"{name}{part}" for name in ("top_l5", "top_l") for part in ("", "_low", "_high")]
     head = [*describe(sys.argv), f"base pairs: {args.model}; contacts: {args.weights or 'no network'}"]
     if args.only:
         head[-1] = f"{args.only} alone; the other rows are of an earlier run"
-    lines = [*(f"# {line}" for line in head), "\t".join(["task", "scores", "alignments", *columns])]
-    lines += sorted(rows, key=lambda line: line.split("\t")[0])
-    with open_output(args.out) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
+    rows.sort(key=itemgetter(0))
+    write_table(args.out, ("task", "scores", "alignments", *columns), rows, head)
 
 
 if __name__ == "__main__":

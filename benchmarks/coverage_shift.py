@@ -12,7 +12,6 @@ caution, in all and by cause: false alarms.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -24,13 +23,13 @@ import numpy as np
 import torch
 
 from accuracy import table_of
-from machine import describe
+from machine import add_data, describe, with_decimals
 from seqray.calibration import COVERAGE, coverage_cutoffs
 from seqray.cli.common import FileCheck, ModelOptions
 from seqray.core import LabeledSequence, SequenceRecord
 from seqray.core.results import Prediction
 from seqray.inference import predict_records, recognize_context
-from seqray.io import open_output
+from seqray.io.tables import write_table
 from seqray.metrics import auroc
 from seqray.modelfile import TrainedModel, load_model
 from transfer import OTHER_SOURCES, QUESTIONS, SHIFTS, cut_windows
@@ -152,29 +151,23 @@ def _label(model: TrainedModel, label: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument(
-        "--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="default: $SEQRAY_DATA"
-    )
+    add_data(parser)
     parser.add_argument(
         "--genomes", type=Path, default=Path("runs/data/genomes"), help="of prepare_genomes.py"
     )
     parser.add_argument("--model", nargs="+", default=[], help="only rows of these models")
     parser.add_argument("--out", default="benchmarks/results/coverage_shift.tsv")
     args = parser.parse_args()
-    if args.data is None:
-        parser.error("name the folder of the public files with --data or SEQRAY_DATA")
     torch.set_num_threads(1)
-    head, lines = [f"# {line}" for line in describe(sys.argv)], list[str]()
+    notes, rows = describe(sys.argv), list[list[object]]()
     silent: list[str] = []
     for row in chain(own_rows(args.model), other_rows(args)):
-        cells = (row[column] for column in COLUMNS)
-        lines.append("\t".join(f"{c:.3f}" if isinstance(c, float) else str(c) for c in cells))
-        print(lines[-1], flush=True)
+        rows.append(with_decimals((row[column] for column in COLUMNS), 3))
+        print(*rows[-1], sep="\t", flush=True)
         if row["coverage"] < PROMISED and row["cautions"] == "-":
             silent.append(f"{row['model']} on {row['set']}, {row['shift']}")
     print(f"coverage below {PROMISED:g} without a caution: {'; '.join(silent) or 'none'}")
-    with open_output(args.out) as handle:
-        handle.write("\n".join([*head, "\t".join(COLUMNS), *lines, ""]).encode())
+    write_table(args.out, COLUMNS, rows, notes)
 
 
 if __name__ == "__main__":

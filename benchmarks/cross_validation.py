@@ -34,11 +34,11 @@ from typing import Any
 
 import numpy as np
 
-from machine import describe
+from machine import describe, with_decimals
 from seqray.core import ALPHABETS, LabeledSequence, RunConfig, load_run_config
 from seqray.homology import grouped_folds, random_folds
 from seqray.io import open_output
-from seqray.io.tables import read_labeled_table
+from seqray.io.tables import read_labeled_table, write_table
 
 MODEL, FLOOR = "seqray", "k-mer and position logistic regression"
 BACKGROUND = "background"
@@ -229,28 +229,23 @@ def summarize(
     return rows
 
 
-def kept_lines(path: str, protocols: Sequence[str]) -> tuple[list[str], list[str]]:
+def kept_rows(path: str, protocols: Sequence[str]) -> tuple[list[str], list[list[str]]]:
     """What a table of the same columns says under comment lines, and its rows of other protocols."""
     lines = Path(path).read_text(encoding="utf-8").splitlines()
     head = [f"rows kept: {line[2:]}" for line in lines if line.startswith("#")]
-    rows = [line for line in lines if not line.startswith("#")][1:]
-    return head, [row for row in rows if row.split("\t")[1] not in {f"{name} folds" for name in protocols}]
+    rows = [line.split("\t") for line in lines if not line.startswith("#")][1:]
+    return head, [row for row in rows if row[1] not in {f"{name} folds" for name in protocols}]
 
 
-def write_table(
-    path: str, rows: Sequence[dict[str, Any]], head: Sequence[str], kept: Sequence[str] = ()
+def write_folds(
+    path: str, rows: Sequence[dict[str, Any]], head: Sequence[str], kept: Sequence[Sequence[str]] = ()
 ) -> None:
-    """Write the rows as TSV under comment lines, and below them lines that stay."""
+    """Write the rows as TSV under comment lines, and below them rows that stay."""
     columns = ["set", "protocol", "model", "fold", "n", *measures()]
     columns += ["macro_f1"] if any("macro_f1" in row for row in rows) else []
     columns += [f"{name}_{side}" for name in measures() for side in ("low", "high")]
-    lines = [f"# {line}" for line in head] + ["\t".join(columns)]
-    for row in rows:
-        cells = (row.get(column, "") for column in columns)
-        lines.append("\t".join(f"{c:.4f}" if isinstance(c, float) else str(c) for c in cells))
-    lines += kept
-    with open_output(path) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
+    cells = [with_decimals(row.get(column, "") for column in columns) for row in rows]
+    write_table(path, columns, [*cells, *kept], head)
 
 
 def card_figures(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -335,8 +330,8 @@ def main() -> None:
     seconds = sum(a.seconds for a in answers)
     head = [*describe(sys.argv), f"config: {args.config.name}, members: {config.members}, threads a fold: 1"]
     head.append(f"seconds for all folds, one thread each: {seconds:.0f}")
-    before, kept = kept_lines(args.out, args.protocol) if args.keep else ([], [])
-    write_table(args.out, rows, [*head, *before], kept)
+    before, kept = kept_rows(args.out, args.protocol) if args.keep else ([], [])
+    write_folds(args.out, rows, [*head, *before], kept)
     if args.card:
         shown = {"headline": headline(rows, "mcc")} if args.headline else {}
         write_card_figures(args.card, shown | card_figures(rows))

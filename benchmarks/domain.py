@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
-import os
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,15 +23,16 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import binomtest
 
-from machine import describe
+from machine import add_data, describe, read_table, with_decimals
 from seqray.calibration import Domain
 from seqray.core import DNA, dinucleotide_shuffle
 from seqray.homology import grouped_folds, kmer_groups
-from seqray.io import open_output
 from seqray.io.sequences import read_fasta
+from seqray.io.tables import write_table
 
 SEED, MOST = 1, 2000  # sequences of one kind that are judged
 ECOLI, SUBTILIS = "10", "23"
+COLUMNS = ("training", "rule", "input", "n", "flagged", "low", "high")
 Codes = np.ndarray
 Input = tuple[str, Codes]
 
@@ -45,8 +45,7 @@ def fasta(path: Path, length: int) -> Codes:
 
 def species(data: Path) -> dict[str, str]:
     """Number and name of each species of iPro-MP, strains of one named once."""
-    with (data / "ipromp" / "species.tsv").open() as handle:
-        rows = list(csv.DictReader(handle, delimiter="\t"))
+    rows = read_table(data / "ipromp" / "species.tsv")
     names = {row["id"]: " ".join(row["species"].split()[:2]) for row in rows}
     return {number: name for number, name in names.items() if number not in ("04", "05", "06")}
 
@@ -119,20 +118,15 @@ def rows_of(name: str, codes: Codes, data: Path) -> Iterator[tuple[str, str, str
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    add_data(parser)
     parser.add_argument("--out", default="benchmarks/results/domain.tsv")
     args = parser.parse_args()
-    if "SEQRAY_DATA" not in os.environ:
-        parser.error("set SEQRAY_DATA to the folder that data/README.md describes")
-    data = Path(os.environ["SEQRAY_DATA"])
-    lines = [f"# {line}" for line in describe(sys.argv)]
-    lines.append("\t".join(("training", "rule", "input", "n", "flagged", "low", "high")))
-    for name, codes in training_sets(data):
-        for training, rule, what, n, flagged in rows_of(name, codes, data):
+    notes, rows = describe(sys.argv), []
+    for name, codes in training_sets(args.data):
+        for training, rule, what, n, flagged in rows_of(name, codes, args.data):
             low, high = binomtest(flagged, n).proportion_ci(method="wilson")
-            cells = (training, rule, what, str(n), *(f"{v:.4f}" for v in (flagged / n, low, high)))
-            lines.append("\t".join(cells))
-    with open_output(args.out) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
+            rows.append(with_decimals((training, rule, what, n, flagged / n, low, high)))
+    write_table(args.out, COLUMNS, rows, notes)
 
 
 if __name__ == "__main__":

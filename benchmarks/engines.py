@@ -15,22 +15,19 @@ is the share of sequences of which a probability is printed with other digits th
 from __future__ import annotations
 
 import argparse
-import random
 import statistics
 import sys
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import torch
 
-from machine import ROOT, describe
+from machine import ROOT, describe, take_turns, write_and_show
 from seqray.core import format_number
 from seqray.inference import Engine, Precision, score_codes, score_ragged, with_engine
-from seqray.io import open_output
 from seqray.modelfile import TrainedModel, load_model
 
 MODELS = ("ecoli-promoter", "arabidopsis-promoter", "bacteria-promoter-fast")
@@ -43,8 +40,11 @@ RUNS: tuple[tuple[Engine, Precision], ...] = (
     ("torch", "bf16"),
     ("openvino", "bf16"),
 )
+COLUMNS = (
+    *("model", "work", "batch", "engine", "precision", "sequences_per_cpu_s", "q25", "q75"),
+    *("times_torch_fp32", "other_digits", "start_cpu_s"),
+)
 Work = Callable[[], list[np.ndarray]]
-Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -113,32 +113,14 @@ def printed(parts: list[np.ndarray]) -> np.ndarray:
     return np.array([[format_number(value) for value in row] for part in parts for row in part.tolist()])
 
 
-def take_turns(turns: Mapping[Key, Callable[[], object]], rounds: int) -> dict[Key, list[float]]:
-    """Seconds of processor time of each work in each round, in another order each round."""
-    for work in turns.values():
-        work()
-    seconds: dict[Key, list[float]] = {key: [] for key in turns}
-    order, shuffle = list(turns), random.Random(0)
-    for _ in range(rounds):
-        shuffle.shuffle(order)
-        for key in order:
-            start = time.process_time()
-            turns[key]()
-            seconds[key].append(time.process_time() - start)
-    return seconds
-
-
-def lines(rows: list[Row]) -> list[str]:
-    """Lay the table out, with the speed relative to torch in float32 at the same place."""
-    columns = ("model", "work", "batch", "engine", "precision", "sequences_per_cpu_s", "q25", "q75")
-    table = ["\t".join((*columns, "times_torch_fp32", "other_digits", "start_cpu_s"))]
+def cells(rows: Sequence[Row]) -> Iterator[tuple[object, ...]]:
+    """Lay the rows out, with the speed relative to torch in float32 at the same place."""
     for row in rows:
         place = (row.model, row.work, row.batch)
         [rival] = [r for r in rows if (r.model, r.work, r.batch, r.engine, r.precision) == (*place, *RUNS[0])]
         figures = [f"{value:.4g}" for value in (row.median, row.low, row.high)]
         last = (f"{row.median / rival.median:.2f}", f"{row.other:.3f}", f"{row.start:.2f}")
-        table.append("\t".join([*map(str, place), row.engine, row.precision, *figures, *last]))
-    return table
+        yield (*place, row.engine, row.precision, *figures, *last)
 
 
 def main() -> None:
@@ -157,10 +139,7 @@ def main() -> None:
     threads = f"threads: {arguments.threads}; medians and quartiles of {arguments.rounds} interleaved rounds"
     notes = [*describe(["engines.py", *sys.argv[1:]]), f"engines: {packages}", threads]
     rows = [row for name in MODELS for row in measure(name, arguments.rounds)]
-    text = [*(f"# {note}" for note in notes), *lines(rows)]
-    with open_output(arguments.out) as handle:
-        handle.write(("\n".join(text) + "\n").encode())
-    print("\n".join(text))
+    write_and_show(arguments.out, COLUMNS, cells(rows), notes)
 
 
 if __name__ == "__main__":

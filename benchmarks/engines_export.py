@@ -32,14 +32,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from engines import take_turns
 from exportable import rewritten
-from machine import ROOT, describe
+from machine import ROOT, describe, take_turns
 from seqray.core import SeqrayError
 from seqray.inference.engines import RUNNERS, Run
 from seqray.inference.onnx import build_graph
 from seqray.inference.onnx.export import check_graph
-from seqray.io import open_output
+from seqray.io.tables import write_table
 from seqray.modelfile import TrainedModel, load_model
 from seqray.models.tokenizers import CLS
 
@@ -52,6 +51,7 @@ MODELS = (
 )
 GRAPHS = ("hand", "exporter", "rewritten")
 BATCHES = {1: 20, 64: 1}  # sequences of a batch: batches of a turn
+COLUMNS = ("model", "graph", "result", "make_cpu_s", "mb", "engine", "batch", "milliseconds", "times_hand")
 
 
 class Members(nn.Module):
@@ -151,8 +151,8 @@ def _inputs(model: TrainedModel, size: int) -> dict[str, np.ndarray]:
     return {"tokens": tokens, "mask": mask}
 
 
-def measure(name: str, rounds: int) -> list[str]:
-    """Lines of the table for one model."""
+def measure(name: str, rounds: int) -> list[list[str]]:
+    """Rows of the table for one model."""
     made = {}
     for kind in GRAPHS:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
@@ -167,7 +167,7 @@ def measure(name: str, rounds: int) -> list[str]:
                 found = medians.get((engine, kind, size))
                 ratio = None if found is None else found / medians[engine, "hand", size]
                 figures = ["" if v is None else f"{v:.3g}" for v in (found, ratio)]
-                rows.append("\t".join([*head, engine, str(size), *figures]))
+                rows.append([*head, engine, str(size), *figures])
     return rows
 
 
@@ -183,13 +183,12 @@ def main() -> None:
     torch.set_num_threads(1)
     packages = ", ".join(f"{p} {version(p)}" for p in ("onnx", "onnxruntime", "openvino", "onnxscript"))
     notes = [*describe(["engines_export.py", *sys.argv[1:]]), f"engines: {packages}"]
-    columns = ("model", "graph", "result", "make_cpu_s", "mb", "engine", "batch", "milliseconds")
-    text = [*(f"# {note}" for note in notes), "\t".join((*columns, "times_hand"))]
+    rows: list[list[str]] = []
     for name in arguments.models:
-        text += measure(name, arguments.rounds)
-        print("\n".join(text[-12:]), flush=True)
-    with open_output(arguments.out) as handle:
-        handle.write(("\n".join(text) + "\n").encode())
+        found = measure(name, arguments.rounds)
+        print(*("\t".join(row) for row in found), sep="\n", flush=True)
+        rows += found
+    write_table(arguments.out, COLUMNS, rows, notes)
 
 
 if __name__ == "__main__":

@@ -12,24 +12,22 @@ median of the rounds, with quartiles. The overhead is the median over rounds of 
 from __future__ import annotations
 
 import argparse
-import random
 import statistics
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from machine import ROOT, describe
+from machine import ROOT, describe, take_turns, write_and_show
 from seqray.api import SequenceClassifier
 from seqray.core import SequenceRecord
 from seqray.inference import predict_records
-from seqray.io import open_output
 from seqray.modelfile import load_model
 
 MODELS = ("ecoli-promoter", "arabidopsis-promoter")
+COLUMNS = ("model", "sequences", "method", "cpu_seconds", "q25", "q75", "overhead_percent")
 ESTIMATOR, COMMAND = "SequenceClassifier.predict_proba", "predict_records"
 Work = Callable[[], object]
 
@@ -49,22 +47,7 @@ def methods(name: str, count: int) -> dict[str, Work]:
     }
 
 
-def measure(turns: dict[str, Work], rounds: int) -> dict[str, list[float]]:
-    """Let the methods take turns: seconds of each round."""
-    for work in turns.values():
-        work()
-    seconds: dict[str, list[float]] = {key: [] for key in turns}
-    order, shuffle = list(turns), random.Random(0)
-    for _ in range(rounds):
-        shuffle.shuffle(order)
-        for key in order:
-            start = time.process_time()
-            turns[key]()
-            seconds[key].append(time.process_time() - start)
-    return seconds
-
-
-def rows(name: str, count: int, seconds: dict[str, list[float]]) -> list[list[str]]:
+def rows_of(name: str, count: int, seconds: dict[str, list[float]]) -> list[list[str]]:
     """Lay the figures of one model out."""
     ratios = [a / b for a, b in zip(seconds[ESTIMATOR], seconds[COMMAND], strict=True)]
     overhead = {ESTIMATOR: f"{100 * (statistics.median(ratios) - 1):.1f}", COMMAND: ""}
@@ -86,16 +69,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "estimator.tsv")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    columns = ("model", "sequences", "method", "cpu_seconds", "q25", "q75", "overhead_percent")
     threads = f"threads: {arguments.threads}; medians and quartiles of {arguments.rounds} interleaved rounds"
     notes = [*describe(["estimator.py", *sys.argv[1:]]), threads]
-    lines = [f"# {note}" for note in notes] + ["\t".join(columns)]
+    rows: list[list[str]] = []
     for name in MODELS:
-        seconds = measure(methods(name, arguments.count), arguments.rounds)
-        lines += ["\t".join(row) for row in rows(name, arguments.count, seconds)]
-    with open_output(arguments.out) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
-    print("\n".join(lines))
+        seconds = take_turns(methods(name, arguments.count), arguments.rounds)
+        rows += rows_of(name, arguments.count, seconds)
+    write_and_show(arguments.out, COLUMNS, rows, notes)
 
 
 if __name__ == "__main__":

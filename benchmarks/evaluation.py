@@ -16,10 +16,10 @@ from matching import (
     at_depth,
     average_precision,
     block_weights,
-    interval,
     make_curve,
     precision_at_recall,
 )
+from seqray.metrics import percentile_interval
 
 PER_KB = (0.1, 0.2, 0.5, 1.0, 2.0)
 COMPARED_PER_KB = (0.5, 1.0)
@@ -103,7 +103,7 @@ def restrict(section: Section, name: str, masks: Masks) -> Section:
 
 def with_interval(values: np.ndarray) -> dict[str, float]:
     """Return the value of all blocks, and the interval of the resamples, by the ends of their columns."""
-    low, high = interval(values[1:])
+    low, high = percentile_interval(values[1:])
     return {"": float(values[0]), "_low": low, "_high": high}
 
 
@@ -239,7 +239,7 @@ def equal_recall_rows(
             values = np.array([_compare(our_curves[pair], curve, weight) for weight in weights])
             recall, theirs, mine = values[0]
             resampled = np.nan_to_num(values[1:, 2]) - values[1:, 1]
-            low, high = interval(resampled) if not np.isnan(mine) else (np.nan, np.nan)
+            low, high = percentile_interval(resampled) if not np.isnan(mine) else (np.nan, np.nan)
             row = {
                 "section": section.name,
                 "method": method,

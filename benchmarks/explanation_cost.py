@@ -20,7 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from machine import describe
+from machine import describe, write_and_show
 from seqray.core import DNA
 from seqray.io.sequences import read_fasta
 
@@ -150,11 +150,7 @@ def main() -> None:
         seconds = time_explain(args.promoters, args.records, args.threads)
         rows.append((f"explain with checks, {args.records} records of 81 bp, seconds", seconds))
     head = [*describe(sys.argv), f"threads: {args.threads}, rounds: {ROUNDS}"]
-    lines = (
-        [f"# {line}" for line in head] + ["what\tvalue"] + [f"{what}\t{value:.4g}" for what, value in rows]
-    )
-    args.out.write_text("\n".join(lines) + "\n")
-    print("\n".join(lines))
+    write_and_show(args.out, ("what", "value"), [(what, f"{value:.4g}") for what, value in rows], head)
 
 
 if __name__ == "__main__":

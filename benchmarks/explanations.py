@@ -19,7 +19,6 @@ The planted networks are kept under ``--work-dir`` and not trained again.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -31,7 +30,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from machine import describe
+from machine import add_data, describe
 from planted import LENGTH, POSITIVE, TASKS, Planted, generate, labeled
 from pointing import (
     Floats,
@@ -48,7 +47,7 @@ from seqray.core import DataConfig, ModelConfig, OptimizerConfig, RunConfig, Ste
 from seqray.explanations import MethodSettings
 from seqray.explanations.attribution import METHODS, member_scores, sequence_targets
 from seqray.inference import score_codes
-from seqray.io import open_output
+from seqray.io.tables import write_table
 from seqray.metrics import auroc
 from seqray.modelfile import TrainedModel, load_model
 from seqray.training import train
@@ -223,17 +222,15 @@ def jobs_of(tasks: Sequence[str]) -> list[tuple[str, str]]:
     return [(task, shape) for task in tasks for shape in (SHAPES if task in TASKS else [REAL[task][0]])]
 
 
-def write_table(path: str, rows: Sequence[Row], head: Sequence[str]) -> None:
+def write_rows(path: str, rows: Sequence[Row], head: Sequence[str]) -> None:
     """Write the rows as TSV under comment lines; the last column compares with random scores."""
     chance = {(r.task, r.model, r.measure): r.value for r in rows if r.method == RANDOM}
-    columns = [field.name for field in fields(Row)]
-    lines = [f"# {line}" for line in head] + ["\t".join([*columns, "times_random"])]
+    cells = []
     for row in rows:
         expected = chance.get((row.task, row.model, row.measure))
         values = [*astuple(row), row.value / expected if expected else np.nan]
-        lines.append("\t".join(_cell(value) for value in values))
-    with open_output(path) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
+        cells.append([_cell(value) for value in values])
+    write_table(path, [*(field.name for field in fields(Row)), "times_random"], cells, head)
 
 
 def _cell(value: object) -> str:
@@ -245,9 +242,7 @@ def _cell(value: object) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--tasks", nargs="+", choices=[*TASKS, *REAL], default=[*TASKS, *REAL])
-    parser.add_argument(
-        "--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="default: $SEQRAY_DATA"
-    )
+    add_data(parser, required=False)
     parser.add_argument("--out", default="benchmarks/results/explanations.tsv")
     parser.add_argument("--work-dir", type=Path, default=Path("runs/explanations"))
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
@@ -261,7 +256,7 @@ def main() -> None:
     with ProcessPoolExecutor(args.jobs, mp_context=get_context("spawn")) as pool:
         found = list(pool.map(work, jobs[::-1]))[::-1]  # the longest jobs come last in the table
     rows = [row for part in found for row in part]
-    write_table(args.out, rows, [*describe(sys.argv), *(NOTES[task] for task in args.tasks)])
+    write_rows(args.out, rows, [*describe(sys.argv), *(NOTES[task] for task in args.tasks)])
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ coefficient divided by the first: the value of ``model.locator.no_gene_ahead``.
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -38,10 +37,8 @@ def read_answers(genomes: Path, row: dict[str, str], calls: Path) -> tuple[np.nd
     """Logit and whether no gene begins ahead (N, 2) of the best calls, and which of them are right (N,)."""
     genome = read_genome(genomes.parent, row)
     offsets = end_to_end(genome.contigs)
-    with calls.open() as handle:
-        found = list(csv.DictReader((line for line in handle if line[0] != "#"), delimiter="\t"))
     deepest = int(DEEPEST * sum(map(len, genome.contigs.values())) / 1000)
-    found = sorted(found, key=lambda call: -float(call["score"]))[:deepest]
+    found = sorted(machine.read_table(calls), key=lambda call: -float(call["score"]))[:deepest]
     ranked = rank_calls(
         [offsets[call["contig"]] + int(call["site"]) for call in found],
         [call["strand"] for call in found],
@@ -62,11 +59,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--calls", type=Path, required=True, help="folder of scan_species.py")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "gene_ahead.tsv")
     args = parser.parse_args(argv)
-    with args.genomes.open() as handle:
-        sheet = list(csv.DictReader(handle, delimiter="\t"))
     parts = [
         (row["genus"], *read_answers(args.genomes, row, path))
-        for row in sheet
+        for row in machine.read_table(args.genomes)
         if row["domain"] == "bacteria" and float(row["weight"]) >= LEAST_WEIGHT
         for path in args.calls.glob(f"{row['name']}.*.tsv")
     ]

@@ -10,9 +10,7 @@ that the prediction has; the codon table chosen; processor time; and memory besi
 from __future__ import annotations
 
 import argparse
-import os
 import resource
-import sys
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -20,7 +18,7 @@ from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 
-from machine import ROOT, describe
+from machine import ROOT, add_data, describe
 from seqray.annotation import Gene, count_starts, predict_all, read_genes
 from seqray.core import DNA
 from seqray.io.sequences import read_genbank
@@ -75,11 +73,9 @@ def row_of(path: Path) -> tuple[object, ...]:
 def main(argv: Sequence[str] | None = None) -> None:
     """Write a row per genome."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--data", type=Path, default=os.environ.get("SEQRAY_DATA"))
+    add_data(parser)
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/genes.tsv")
     options = parser.parse_args(argv)
-    if options.data is None:
-        sys.exit("name the folder of public data: --data or SEQRAY_DATA")
     files = sorted(options.data.glob("ecoli_genome/*.gbff.gz")) + sorted(
         options.data.glob("genomes/*.gbk.gz")
     )

@@ -9,8 +9,6 @@ species as their mapping was thorough.
 
 from __future__ import annotations
 
-import csv
-import gzip
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -21,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
 
 from ecoli_truth import merge_near
 from loci import Finder
+from machine import read_table
 from matching import Calls, Starts, make_starts, rank_calls
 from seqray.core import DNA
 from seqray.io.sequences import read_sequences
@@ -68,23 +67,17 @@ class KnownGenome:
             {s: merge_near({start.position for start in kept if start.strand == s}) for s in "+-"}
         )
 
-    def gene_starts(self) -> Starts:
-        """Return the starts upstream of genes."""
-        return self.select(lambda start: start.upstream)
-
 
 def read_genomes(sheet: Path, least_weight: float = 0.5) -> list[KnownGenome]:
     """Read the genomes of a sheet whose starts are worth at least a weight."""
-    with sheet.open() as handle:
-        rows = list(csv.DictReader(handle, delimiter="\t"))
-    return [read_genome(sheet.parent, row) for row in rows if float(row["weight"]) >= least_weight]
+    rows = (row for row in read_table(sheet) if float(row["weight"]) >= least_weight)
+    return [read_genome(sheet.parent, row) for row in rows]
 
 
 def read_genome(folder: Path, row: Mapping[str, str]) -> KnownGenome:
     """Read one genome of a sheet; starts of no weight are left out."""
     contigs = {r.id: r.sequence.upper() for r in read_sequences(folder / row["genome"], DNA)}
-    with (folder / row["sites"]).open() as handle:
-        sites = [site for site in csv.DictReader(handle, delimiter="\t") if float(site["weight"]) > 0]
+    sites = [site for site in read_table(folder / row["sites"]) if float(site["weight"]) > 0]
     offsets = end_to_end(contigs)
     starts = tuple(known_start(site, offsets[site["contig"]]) for site in sites)
     return KnownGenome(row["name"], row["species"], row["genus"], row["domain"], contigs, starts)
@@ -110,8 +103,7 @@ def known_start(site: Mapping[str, str], offset: int) -> KnownStart:
 
 def read_promotech(path: Path, genome: KnownGenome) -> Calls:
     """Read one of Promotech's published scans, placed by its letters (so that a relative's serves, too)."""
-    with gzip.open(path, "rt") as handle:
-        rows = [(row["sequence"], float(row["score"])) for row in csv.DictReader(handle, delimiter="\t")]
+    rows = ((row["sequence"], float(row["score"])) for row in read_table(path))
     return place_calls(rows, genome)
 
 

@@ -26,11 +26,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from machine import ROOT, describe
+from machine import ROOT, describe, write_and_show
 from seqray.core import format_number
 from seqray.explanations.attribution import rollout, trace
 from seqray.inference import Precision, compute_precision, score_codes
-from seqray.io import open_output
 from seqray.modelfile import TrainedModel, load_model
 
 NO_GPU = 3
@@ -150,16 +149,15 @@ def main() -> int:
     if not torch.cuda.is_available():
         print("gpu.py: torch sees no GPU here; nothing was measured", file=sys.stderr)
         return NO_GPU
-    lines = [f"# {line}" for line in describe(["gpu.py", *sys.argv[1:]])]
+    notes = describe(["gpu.py", *sys.argv[1:]])
     about = f"{torch.cuda.get_device_name(arguments.device)}, CUDA {torch.version.cuda}"
-    lines += [f"# GPU: {about}", f"# threads of the CPU: {torch.get_num_threads()}", "\t".join(COLUMNS)]
+    notes += [f"GPU: {about}", f"threads of the CPU: {torch.get_num_threads()}"]
+    rows: list[Row] = []
     for name in arguments.models:
-        lines += ["\t".join(row) for row in equality(name, arguments.device, arguments.sequences)]
+        rows += equality(name, arguments.device, arguments.sequences)
         for device in ("cpu", arguments.device):
-            lines += ["\t".join(row) for row in speeds(name, device, arguments.rounds)]
-    with open_output(arguments.out) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
-    print("\n".join(lines))
+            rows += speeds(name, device, arguments.rounds)
+    write_and_show(arguments.out, COLUMNS, rows, notes)
     return 0
 
 

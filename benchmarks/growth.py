@@ -37,7 +37,7 @@ from machine import ROOT, describe
 from seqray.cli import main as main_of_seqray
 from seqray.core import RNA, Alignment, Card, ModelConfig, from_mapping
 from seqray.inference import PredictOptions, predict_alignments
-from seqray.io import open_output
+from seqray.io.tables import write_table
 from seqray.modelfile import TrainedModel
 from seqray.models import build_network
 from throughput import bert_like
@@ -243,17 +243,16 @@ def main() -> None:
         what, method, x = arguments.one
         measure_here(what, method, int(x))
         return
-    lines = [*(f"# {line}" for line in describe(sys.argv)), "\t".join(COLUMNS)]
+    notes, table = describe(sys.argv), []
     for what in arguments.only:
         for method, rows in measure(what):
             sizes = [x for x, _, _ in rows]
             slopes = exponent(sizes, [s for _, s, _ in rows]), exponent(sizes, [m for _, _, m in rows])
             for x, cpu, megabytes in rows:
                 last = slopes if x == sizes[-1] else ("", "")
-                lines.append("\t".join([what, method, str(x), f"{cpu:.3g}", f"{megabytes:.3g}", *last]))
-            print(lines[-1], flush=True)
-    with open_output(arguments.out) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
+                table.append((what, method, x, f"{cpu:.3g}", f"{megabytes:.3g}", *last))
+            print(*table[-1], sep="\t", flush=True)
+    write_table(arguments.out, COLUMNS, table, notes)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from cross_validation import (
     headline,
     summarize,
     write_card_figures,
-    write_table,
+    write_folds,
 )
 from machine import describe
 from seqray.core import LabeledSequence
@@ -76,7 +76,7 @@ def main() -> None:
         {"set": name, "protocol": given.protocol, **row} for row in summarize([given], labels, groups, 1)
     ]
     out = args.out or f"benchmarks/results/held_out_{name}.tsv"
-    write_table(out, rows, [*describe(sys.argv), f"model: {model.card.name}"])
+    write_folds(out, rows, [*describe(sys.argv), f"model: {model.card.name}"])
     if args.card:
         write_card_figures(args.card, {"headline": headline(rows, "auroc"), **card_figures(rows)})
 

@@ -22,12 +22,12 @@ from pathlib import Path
 import numpy as np
 
 from accuracy import ROOT, RUNS, figure, interval, table_of
-from machine import describe
+from machine import describe, with_decimals
 from seqray.cli import override
 from seqray.core import LabeledSequence, SequenceRecord, load_run_config
 from seqray.core.results import Prediction
 from seqray.inference import predict_records
-from seqray.io import open_output
+from seqray.io.tables import write_table
 from seqray.metrics import KmerPositionalBaseline
 from seqray.modelfile import TrainedModel
 from seqray.training import train
@@ -125,12 +125,8 @@ def main() -> None:
         for name in ("auroc", "floor", "flagged")
     }
     rows.append({"species": "mean", **mean})
-    lines = [f"# {line}" for line in describe(sys.argv)] + ["\t".join(COLUMNS)]
-    for row in rows:
-        cells = (row.get(column, "") for column in COLUMNS)
-        lines.append("\t".join(f"{c:.4f}" if isinstance(c, float) else str(c) for c in cells))
-    with open_output(args.out) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
+    cells = [with_decimals(row.get(column, "") for column in COLUMNS) for row in rows]
+    write_table(args.out, COLUMNS, cells, describe(sys.argv))
 
 
 if __name__ == "__main__":

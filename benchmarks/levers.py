@@ -35,7 +35,7 @@ from seqray.cli import override
 from seqray.core import load_run_config
 from seqray.homology import grouped_folds
 from seqray.inference import score_codes
-from seqray.io import open_output
+from seqray.io.tables import write_table
 from seqray.metrics import KmerPositionalBaseline
 from seqray.modelfile import TrainedModel
 from seqray.training import partition, train
@@ -45,6 +45,7 @@ SETS = {
     "ecoli-sigma": "ecoli-sigma",
     "human-nontata": "human-nontata-promoter",
 }
+COLUMNS = ("set", "lever", "n", "auroc", "mcc", "gain", "lowest", "highest", "seconds")
 AS_IS, FLOOR = "as configured", "floor"
 PLACES = "model.position_gain={}", "model.position_matrix={}"
 LEVERS: dict[str, tuple[str, ...]] = {
@@ -126,12 +127,11 @@ def measure(task: tuple[str, str, int]) -> Outcome:
     return Outcome(auroc, mcc, sum(len(part.validation) for part in parts), time.monotonic() - began)
 
 
-def row(name: str, lever: str, outcome: Outcome, base: Outcome) -> str:
-    """Line of the table."""
+def row(name: str, lever: str, outcome: Outcome, base: Outcome) -> list[str]:
+    """Row of the table."""
     gains = np.subtract(outcome.auroc, base.auroc)
     numbers = (np.mean(outcome.auroc), np.mean(outcome.mcc), gains.mean(), gains.min(), gains.max())
-    cells = [name, lever, str(outcome.count), *(f"{x:.4f}" for x in numbers), f"{outcome.seconds:.0f}"]
-    return "\t".join(cells)
+    return [name, lever, str(outcome.count), *(f"{x:.4f}" for x in numbers), f"{outcome.seconds:.0f}"]
 
 
 def main() -> None:
@@ -147,16 +147,16 @@ def main() -> None:
     parser.add_argument("--out", help="TSV; benchmarks/results/levers_<set>.tsv by default")
     args = parser.parse_args()
     levers = [AS_IS, FLOOR, *args.levers]
-    table = ["set\tlever\tn\tauroc\tmcc\tgain\tlowest\thighest\tseconds"]
+    table: list[list[str]] = []
     with ProcessPoolExecutor(args.jobs, mp_context=get_context("spawn")) as pool:
         base = None
         tasks = [(args.set, lever, args.members) for lever in levers]
         for lever, outcome in zip(levers, pool.map(measure, tasks), strict=True):
             base = base or outcome
             table.append(row(args.set, lever, outcome, base))
-            print(table[-1], file=sys.stderr, flush=True)
-    with open_output(args.out or f"benchmarks/results/levers_{args.set}.tsv") as handle:
-        handle.write(("\n".join([*(f"# {line}" for line in describe(sys.argv)), *table]) + "\n").encode())
+            print(*table[-1], sep="\t", file=sys.stderr, flush=True)
+    out = args.out or f"benchmarks/results/levers_{args.set}.tsv"
+    write_table(out, COLUMNS, table, describe(sys.argv))
 
 
 if __name__ == "__main__":

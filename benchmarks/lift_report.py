@@ -10,7 +10,6 @@ lift, sites whose printed letters stand at the lifted place, sites dropped) and
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +17,8 @@ from pathlib import Path
 from coordinates import GenePair, OffsetMap
 from ecoli_split import TEST
 from ecoli_truth import Truth, in_region, load_truth
+from machine import add_data, describe
+from seqray.io.tables import write_table
 
 COLUMNS = (
     "table",
@@ -31,6 +32,7 @@ COLUMNS = (
     "letters_match",
     "sites_in_test_region",
 )
+EXCEPTION_COLUMNS = ("gene", "old_start", "old_end", "lifted_start", "lifted_end", "start", "end")
 
 
 def ends_kept(pair: GenePair, offsets: OffsetMap) -> int:
@@ -38,7 +40,7 @@ def ends_kept(pair: GenePair, offsets: OffsetMap) -> int:
     return sum(offsets.lift(old) == new for old, new in zip(pair.old, pair.new, strict=True))
 
 
-def table_row(name: str, truth: Truth) -> list[str]:
+def table_row(name: str, truth: Truth) -> list[object]:
     """Return the proof for one table."""
     pairs = truth.pairs.get(name, ())
     kept = [ends_kept(pair, truth.offsets) for pair in pairs]
@@ -46,7 +48,7 @@ def table_row(name: str, truth: Truth) -> list[str]:
     inside = len(in_region(result.placed, TEST))
     numbers = [len(pairs), kept.count(2), kept.count(1), truth.unknown_genes.get(name, 0)]
     numbers += [len(result.placed) + len(result.dropped), len(result.placed)]
-    return [name, *map(str, [*numbers, result.checked, result.confirmed, inside])]
+    return [name, *numbers, result.checked, result.confirmed, inside]
 
 
 def near_regulondb(truth: Truth, lifted: bool, distance: int = 2) -> int:
@@ -65,47 +67,40 @@ def computational(truth: Truth) -> tuple[int, int]:
     return len(rows), sum((row.position, row.strand) in predicted for row in rows)
 
 
-def exception_rows(truth: Truth) -> list[list[str]]:
+def exception_rows(truth: Truth) -> list[list[object]]:
     """Return every gene with an end that the lift brings elsewhere than the annotation has it."""
     rows = []
     for pair in sorted({pair for pairs in truth.pairs.values() for pair in pairs}):
         lifted = [truth.offsets.lift(old) for old in pair.old]
         if ends_kept(pair, truth.offsets) < 2:
-            told = ["between segments" if end is None else str(end) for end in lifted]
-            rows.append([pair.name, *map(str, pair.old), *told, *map(str, pair.new)])
+            shown = ["between segments" if end is None else end for end in lifted]
+            rows.append([pair.name, *pair.old, *shown, *pair.new])
     return rows
-
-
-def write(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]], comments: Sequence[str]) -> None:
-    """Write a table under comment lines."""
-    lines = [f"# {comment}" for comment in comments] + ["\t".join(header)]
-    path.write_text("\n".join([*lines, *("\t".join(row) for row in rows)]) + "\n")
-    print(f"wrote {path}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the report."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    data = os.environ.get("SEQRAY_DATA")
-    parser.add_argument("--data", type=Path, default=data, required=data is None)
+    add_data(parser)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "ecoli_lift.tsv")
     args = parser.parse_args(argv)
     truth = load_truth(args.data)
-    segments = [
+    provenance = describe(["lift_report.py"])
+    notes = [
         f"NC_000913.2 {part.first}-{part.last}: offset {part.offset:+d} by {part.genes} genes"
         for part in truth.offsets.segments
     ]
     before, after = (near_regulondb(truth, lifted=lifted) for lifted in (False, True))
     counts = f"{before} before the lift, {after} after"
-    segments.append(f"dRNA-seq starts within 2 nt of a RegulonDB promoter: {counts}")
+    notes.append(f"dRNA-seq starts within 2 nt of a RegulonDB promoter: {counts}")
     without, predicted = computational(truth)
-    segments.append(
-        f"RegulonDB without an experiment: {without}, of which published predictions: {predicted}"
-    )
-    write(args.out, COLUMNS, [table_row(name, truth) for name in truth.lifted], segments)
-    header = ("gene", "old_start", "old_end", "lifted_start", "lifted_end", "start", "end")
+    notes.append(f"RegulonDB without an experiment: {without}, of which published predictions: {predicted}")
+    rows = [table_row(name, truth) for name in truth.lifted]
+    write_table(args.out, COLUMNS, rows, [*provenance, *notes])
     exceptions = args.out.with_name(args.out.stem + "_exceptions.tsv")
-    write(exceptions, header, exception_rows(truth), ["genes with an end that moved otherwise; 1-based"])
+    about = "genes with an end that moved otherwise; 1-based"
+    write_table(exceptions, EXCEPTION_COLUMNS, exception_rows(truth), [*provenance, about])
+    print(f"wrote {args.out}\nwrote {exceptions}")
     return 0
 
 

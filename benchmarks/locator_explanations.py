@@ -12,7 +12,6 @@ the site and reads nothing. Intervals: 95 %, bootstrap over calls.
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 import tempfile
@@ -24,7 +23,7 @@ import numpy as np
 
 import ecoli_tables as tables
 from ecoli_split import CONTIG
-from machine import describe
+from machine import add_data, describe, with_decimals, write_and_show
 from pointing import Floats, mean_with_interval
 from seqray.annotation import TRACKS, Annotation, Tracks, gene_tracks, predict_all, read_genes
 from seqray.core import DNA, SequenceRecord
@@ -32,7 +31,6 @@ from seqray.explanations import MethodSettings, Stretch, cut_stretches
 from seqray.explanations.attribution import METHODS, LocatorTarget, ensemble_score, member_scores
 from seqray.explanations.checks import curves
 from seqray.explanations.checks.faithfulness import RANDOM_RANKINGS, areas, random_ranks, ranks_of
-from seqray.io import open_output
 from seqray.io.sequences import read_sequences
 from seqray.io.tracks import read_gff3_calls
 from seqray.modelfile import TrainedModel, load_model
@@ -47,8 +45,7 @@ Areas = dict[tuple[str, str], list[float]]
 def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    data = os.environ.get("SEQRAY_DATA")
-    parser.add_argument("--data", type=Path, default=data, required=data is None, help="the data folder")
+    add_data(parser)
     parser.add_argument("--model", required=True, help="a locator: a shipped one, or a file")
     parser.add_argument("--genes", default="predict", help="predict, none or a file")
     parser.add_argument("--calls", type=int, default=200, help="the best calls of the region")
@@ -140,11 +137,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         f"calls: the best {args.calls} of {CONTIG}:{REGION[0] + 1}-{REGION[1]}",
         *describe([Path(__file__).name, *(argv or sys.argv[1:])]),
     ]
-    with open_output(args.out) as handle:
-        lines = [*(f"# {note}" for note in notes), "\t".join(COLUMNS)]
-        lines += ["\t".join(f"{c:.4f}" if isinstance(c, float) else str(c) for c in row) for row in rows]
-        handle.write("".join(f"{line}\n" for line in lines).encode())
-    print("\n".join(lines))
+    write_and_show(args.out, COLUMNS, map(with_decimals, rows), notes)
     return 0
 
 

@@ -1,17 +1,27 @@
-"""What a benchmark's figures depend on: versions, commit, processor; and the cost of a command."""
+"""What benchmarks share: what figures depend on, what a command or a function costs, tables, ``--data``."""
 
 from __future__ import annotations
 
+import argparse
+import csv
+import gzip
 import os
 import platform
+import random
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import TypeVar
+
+from seqray.io.tables import write_table
 
 ROOT = Path(__file__).resolve().parent.parent
+Key = TypeVar("Key", bound=Hashable)
+
+# --- cost ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +57,44 @@ def run(command: Sequence[str]) -> Cost:
     return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit / 1e6)
 
 
+def take_turns(
+    turns: Mapping[Key, Callable[[], object]],
+    rounds: int,
+    clock: Callable[[], float] = time.process_time,
+) -> dict[Key, list[float]]:
+    """Let several works take turns, in another order each round, after one call of each that is not counted.
+
+    Parameters
+    ----------
+    turns
+        Works by name.
+    rounds
+        How often each is called.
+    clock
+        Seconds: of the processor, all threads together, which other programs change little; or
+        `time.perf_counter`.
+
+    Returns
+    -------
+    dict
+        Seconds of each work in each round.
+    """
+    for work in turns.values():
+        work()
+    seconds: dict[Key, list[float]] = {key: [] for key in turns}
+    order, shuffle = list(turns), random.Random(0)
+    for _ in range(rounds):
+        shuffle.shuffle(order)
+        for key in order:
+            start = clock()
+            turns[key]()
+            seconds[key].append(clock() - start)
+    return seconds
+
+
+# --- what figures depend on ------------------------------------------------------------------------------
+
+
 def commit() -> str:
     """Return the short commit of the checkout, with ``+changes`` where files differ, or ``unknown``."""
 
@@ -74,7 +122,7 @@ def cores() -> int:
 
 
 def describe(command: Sequence[str]) -> list[str]:
-    """Return the lines that head a results file; of paths only the last part is told."""
+    """Return the lines that head a results file; paths are shortened to the file name."""
     packages = ", ".join(f"{name} {version(name)}" for name in ("seqray", "torch", "numpy", "scikit-learn"))
     shown = " ".join(part if part.startswith("-") else Path(part).name for part in command)
     return [
@@ -82,3 +130,43 @@ def describe(command: Sequence[str]) -> list[str]:
         f"versions: {packages}, Python {platform.python_version()}, commit {commit()}",
         f"machine: {processor()}, {cores()} cores, {platform.system()}",
     ]
+
+
+# --- the command line and tables -------------------------------------------------------------------------
+
+
+def add_data(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+    """Add the option ``--data``.
+
+    Parameters
+    ----------
+    parser
+        Of the script.
+    required
+        Whether the script can do nothing without the folder.
+    """
+    folder = os.environ.get("SEQRAY_DATA") or None
+    about = "folder of the public files (default: $SEQRAY_DATA)"
+    needed = required and folder is None
+    parser.add_argument("--data", type=Path, default=folder, required=needed, help=about)
+
+
+def read_table(path: str | Path) -> list[dict[str, str]]:
+    """Read the rows of a TSV, compressed or not, as column to cell; ``#`` begins a comment."""
+    opener = gzip.open if Path(path).suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8", newline="") as handle:
+        return list(csv.DictReader((line for line in handle if line[0] != "#"), delimiter="\t"))
+
+
+def with_decimals(cells: Iterable[object], digits: int = 4) -> list[object]:
+    """Return the cells of a row with floats as text of so many decimals."""
+    return [f"{cell:.{digits}f}" if isinstance(cell, float) else cell for cell in cells]
+
+
+def write_and_show(
+    path: str | Path, columns: Sequence[str], rows: Iterable[Sequence[object]], notes: Sequence[str]
+) -> None:
+    """Write a table as `seqray.io.tables.write_table` does, and print it, too."""
+    rows = list(rows)
+    for place in (path, "-"):
+        write_table(place, columns, rows, notes)

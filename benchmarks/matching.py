@@ -1,4 +1,4 @@
-"""Match ranked calls with known transcription starts; recall, precision, their areas and intervals.
+"""Match ranked calls with known transcription starts; recall, precision, and their areas.
 
 A call may claim one start: the nearest unclaimed one of the same strand within the tolerance. Calls claim in
 the order of their score, so what the first k calls claim doesn't depend on the calls after them, and two
@@ -155,12 +155,3 @@ def block_weights(blocks: int, replicates: int, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     drawn = rng.multinomial(blocks, np.full(blocks, 1.0 / blocks), size=replicates)
     return np.vstack([np.ones((1, blocks)), drawn.astype(np.float64)])
-
-
-def interval(values: np.ndarray) -> tuple[float, float]:
-    """Return the 2.5 and 97.5 % quantiles of bootstrap values, NaN left out."""
-    good = values[~np.isnan(values)]
-    if not len(good):
-        return float("nan"), float("nan")
-    low, high = np.quantile(good, [0.025, 0.975])
-    return float(low), float(high)

@@ -12,7 +12,6 @@ pooled over the test folds, with 95 % intervals from a bootstrap over these grou
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from machine import describe
+from machine import add_data, describe
 from seqray.core import DNA, LabeledSequence
 from seqray.datasets.negatives import (
     RECIPES,
@@ -37,8 +36,8 @@ from seqray.datasets.negatives import (
     near_starts,
 )
 from seqray.homology import grouped_folds
-from seqray.io import open_output
 from seqray.io.sequences import read_fasta
+from seqray.io.tables import write_table
 from seqray.io.tracks import read_features, select_features
 from seqray.metrics import KmerPositionalBaseline, auroc, bootstrap_interval, threshold_metrics
 
@@ -159,29 +158,25 @@ def figures(data: Pool, scores: np.ndarray, tested_on: str) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument(
-        "--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="default: $SEQRAY_DATA"
-    )
+    add_data(parser)
     parser.add_argument("--out", required=True, help="TSV")
     args = parser.parse_args()
-    if args.data is None:
-        parser.error("name the folder of the public files with --data or SEQRAY_DATA")
-    context = read_genome_context(Path(args.data))
-    folder = Path(args.data) / "umarov2017"
+    context = read_genome_context(args.data)
+    folder = args.data / "umarov2017"
     positives = read_set(folder / "Ecoli_prom.fa.gz", POSITIVE)
     sets = make_sets(positives, context, read_set(folder / "Ecoli_non_prom.fa.gz", PUBLISHED))
     data = pool(positives, sets, context.genome)
     columns = ["model", "trained_on", "tested_on", "positives", "negatives"]
     columns += [f"{name}{side}" for name in ("auroc", "mcc") for side in ("", "_low", "_high")]
-    lines = [f"# {line}" for line in describe(sys.argv)]
-    lines += [f"# folds {FOLDS} by group, seed {SEED}, {len(set(data.group))} groups", "\t".join(columns)]
+    groups = len(set(data.group))
+    notes = [*describe(sys.argv), f"folds {FOLDS} by group, seed {SEED}, {groups} groups"]
+    rows: list[list[str]] = []
     for model, fit in MODELS.items():
         for trained_on in sets:
             scores = scores_of(data, fit, trained_on)
-            lines += ["\t".join([model, trained_on, t, *figures(data, scores, t)]) for t in sets]
+            rows += [[model, trained_on, t, *figures(data, scores, t)] for t in sets]
             print(model, trained_on, file=sys.stderr)
-    with open_output(args.out) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
+    write_table(args.out, columns, rows, notes)
 
 
 if __name__ == "__main__":

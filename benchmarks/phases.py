@@ -9,13 +9,11 @@ beginning of a part of *E. coli* that training left out, which moves the tokens 
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from machine import ROOT, describe
+from machine import ROOT, add_data, describe
 from seqray.annotation import Annotation, Gene, read_genes
 from seqray.core import DNA, SequenceRecord
 from seqray.io.sequences import read_sequences
@@ -71,12 +69,10 @@ def _scan(network: TrainedModel, letters: str, genes: Sequence[Gene], cut: int) 
 def main(argv: Sequence[str] | None = None) -> None:
     """Write the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--data", type=Path, default=os.environ.get("SEQRAY_DATA"))
+    add_data(parser)
     parser.add_argument("--model", default="bacteria-genome")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/phases.tsv")
     options = parser.parse_args(argv)
-    if options.data is None:
-        sys.exit("name the folder of public data: --data or SEQRAY_DATA")
     write_table(options.out, COLUMNS, rows_of(options.data, options.model), describe(["phases.py"]))
 
 

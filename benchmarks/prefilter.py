@@ -12,14 +12,13 @@ strand. Some genomes are among those that the prefilter learned from, others are
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from machine import ROOT, describe, run
+from machine import ROOT, add_data, describe, run
 from seqray.core import SequenceRecord
 from seqray.inference import recognize_context
 from seqray.io.sequences import read_sequences
@@ -113,13 +112,11 @@ def whole_genome(folder: Path, name: str, prefilter: str, way: str) -> tuple[obj
 def main(argv: Sequence[str] | None = None) -> None:
     """Write the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--data", type=Path, default=os.environ.get("SEQRAY_DATA"))
+    add_data(parser)
     parser.add_argument("--model", default=MODEL)
     parser.add_argument("--letters", type=int, default=400_000, help="of each genome (default: 400000)")
     parser.add_argument("--out", type=Path, help="results/prefilter.tsv, or with the name of another model")
     options = parser.parse_args(argv)
-    if options.data is None:
-        sys.exit("name the folder of public data: --data or SEQRAY_DATA")
     model = load_model(options.model)
     rows = list(rows_of(options.data, model, options.letters))
     for prefilter, way in (("none", "every tenth"), ("auto", "prefilter")) if model.prefilter else ():

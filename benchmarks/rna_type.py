@@ -31,7 +31,6 @@ import argparse
 import hashlib
 import itertools
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -49,13 +48,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cross_validation import write_card_figures
-from machine import describe
+from machine import add_data, describe, with_decimals
 from seqray.core import RNA, Alignment, ModelConfig, RunConfig, SequenceRecord, load_run_config, to_mapping
 from seqray.core.msa import crop_alignment
 from seqray.homology import grouped_folds
 from seqray.inference import predict_alignments, predict_records
-from seqray.io import open_output
 from seqray.io.alignments import read_labeled_stockholm
+from seqray.io.tables import write_table
 from seqray.kinds import queries
 from seqray.metrics import KmerPositionalBaseline
 from seqray.modelfile import TrainedModel
@@ -93,7 +92,7 @@ def mean_words(data: Sequence[Alignment]) -> np.ndarray:
     return np.array(means)
 
 
-def told(data: Sequence[Alignment], settings: ModelConfig, columns: int) -> np.ndarray:
+def helix_and_end_features(data: Sequence[Alignment], settings: ModelConfig, columns: int) -> np.ndarray:
     """Mean helix profile of each of twelve stretches, and shares of the letters at both ends of the rows."""
     tokenizer = AlignmentTokenizer(RNA)
     features = []
@@ -130,7 +129,7 @@ def floors(rest: Sequence[Alignment], test: Sequence[Alignment], config: RunConf
     words = KmerPositionalBaseline(alphabet="rna")
     words.fit([one.sequence[:window] for one in rest], np.array(labels))
     known, asked = (
-        np.hstack((composition(part), mean_words(part), told(part, config.model, window)))
+        np.hstack((composition(part), mean_words(part), helix_and_end_features(part, config.model, window)))
         for part in (rest, test)
     )
     large = RandomForestClassifier(500, min_samples_leaf=3, class_weight="balanced", random_state=0)
@@ -266,7 +265,7 @@ def card_figures(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
-    add("--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="default: SEQRAY_DATA")
+    add_data(parser)
     add("--labels", type=Path, default=Path("runs/data/rna-type.tsv"))
     add("--config", type=Path, default=Path("configs/rna-family-type.yaml"))
     add("--folds", type=int, default=5)
@@ -275,8 +274,6 @@ def main() -> None:
     add("--out", default="benchmarks/results/rna_type.tsv")
     add("--card", help="JSON for seqray train --metrics; figures are added to it")
     args = parser.parse_args()
-    if args.data is None:
-        parser.error("name the folder of the public files by --data or SEQRAY_DATA")
     torch.set_num_threads(1)
     config = load_run_config(args.config)
     [data], _ = read_labeled_stockholm([args.data / "rfam_seed" / "seed.sto.gz"], args.labels, RNA)
@@ -293,13 +290,7 @@ def main() -> None:
     head = [*describe(sys.argv), f"config: {args.config.name}; one thread"]
     head += [f"families: {len(data)}, clans: {len(np.unique(groups))}, folds: {args.folds}"]
     head += [f"seconds of this run: {time.monotonic() - began:.0f}"]
-    columns = list(rows[0])
-    lines = [*(f"# {line}" for line in head), "\t".join(columns)]
-    for row in rows:
-        cells = (row[column] for column in columns)
-        lines.append("\t".join(f"{c:.4f}" if isinstance(c, float) else str(c) for c in cells))
-    with open_output(args.out) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
+    write_table(args.out, list(rows[0]), [with_decimals(row.values()) for row in rows], head)
     if args.card:
         write_card_figures(args.card, card_figures(rows))
 

@@ -2,10 +2,9 @@
 
     python benchmarks/scan_ecoli.py --data "$SEQRAY_DATA" --model ecoli-promoter
 
-Writes four tables beside ``--out``: recall and precision at 0.1 to 2 calls per kb with the area under the
+Writes three tables beside ``--out``: recall and precision at 0.1 to 2 calls per kb with the area under the
 curve for every method (``scan_ecoli.tsv``), the differences of each two methods (``scan_ecoli_paired.tsv``),
-our precision at the recall of the published predictions (``scan_ecoli_equal_recall.tsv``), and the cost of
-scanning the whole genome (``scan_ecoli_cost.tsv``).
+and our precision at the recall of the published predictions (``scan_ecoli_equal_recall.tsv``).
 
 Truth (``ecoli_truth.py``), a call within the tolerance (25 or 5 nt) on the right strand, each start claimed
 once:
@@ -34,9 +33,7 @@ the genome; differences are taken on the same blocks.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -71,7 +68,7 @@ from prepare import ecoli
 from scan_models import Scan, plan_scans
 from seqray.annotation import predict_genes
 from seqray.core import DNA, LabeledSequence, format_number
-from seqray.io.tables import comment_lines, read_labeled_table
+from seqray.io.tables import read_labeled_table, write_table
 from seqray.scanning import ScanOptions
 
 REGIONS = {"test": TEST, "dev": DEV}
@@ -87,8 +84,7 @@ Row = Mapping[str, str | float | int]
 def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    data = os.environ.get("SEQRAY_DATA")
-    parser.add_argument("--data", type=Path, default=data, required=data is None, help="the data folder")
+    machine.add_data(parser)
     parser.add_argument("--model", nargs="+", default=["ecoli-promoter"], help="shipped models, or files")
     parser.add_argument(
         "--genes",
@@ -103,7 +99,6 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=machine.cores())
     parser.add_argument("--region", choices=REGIONS, default="test", help="dev: for choosing settings")
     parser.add_argument("--replicates", type=int, default=1000, help="of the bootstrap")
-    parser.add_argument("--no-cost", action="store_true", help="don't time the scan of the whole genome")
     parser.add_argument("--out", type=Path, help="table; results/scan_ecoli.tsv, or scan_ecoli_dev.tsv")
     args = parser.parse_args(argv)
     name = "scan_ecoli.tsv" if args.region == "test" else f"scan_ecoli_{args.region}.tsv"
@@ -114,17 +109,6 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
 def scan_region(scan: Scan, args: argparse.Namespace, region: tuple[int, int]) -> Calls:
     """Scan a region and return the ranked calls."""
     return scan.calls(args.data / tables.GENOME, ["--region", f"{CONTIG}:{region[0] + 1}-{region[1]}"])
-
-
-def measure_cost(scan: Scan, args: argparse.Namespace) -> Row:
-    """Scan the whole genome as a user would, and return what it took."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "calls.gff3"
-        cost = machine.run(scan.command(args.data / tables.GENOME, out, ["--circular"]))
-        calls = sum(1 for line in out.open() if "\tpromoter\t" in line)
-    row: dict[str, str | float | int] = {"what": "whole genome, both strands", "model": scan.name}
-    row |= {"stride": scan.stride if scan.genes is None else "", "threads": scan.threads}
-    return row | {"wall_seconds": cost.wall, "cpu_seconds": cost.cpu, "peak_mb": cost.peak_mb, "calls": calls}
 
 
 def scanned(
@@ -172,11 +156,11 @@ def linear_methods(
     windows, labels = training_windows(training_examples(args))
     matrix, logistic = weight_matrix(windows, labels), kmer_logistic(windows, labels)
     promoters = labels.count("promoter")
-    told = f"linear models: {promoters} promoters and {len(labels) - promoters} other windows, stride 1"
+    note = f"linear models: {promoters} promoters and {len(labels) - promoters} other windows, stride 1"
     return {
         "position weight matrix": scan_with(matrix, truth.genome, region, distance),
         "k-mer logistic regression": scan_with(logistic, truth.genome, region, distance),
-    }, told
+    }, note
 
 
 def compared_methods(
@@ -190,9 +174,9 @@ def compared_methods(
         found["Promotech"] = read_promotech(args.data / PROMOTECH, region)
         found["Promotech, thinned"] = thin(found["Promotech"], distance)
     if "linear" in args.methods:
-        linear, told = linear_methods(args, truth, region)
+        linear, note = linear_methods(args, truth, region)
         found |= linear
-        lines.append(told)
+        lines.append(note)
     if "random" in args.methods:
         count = round(RANDOM_CALLS_PER_KB * (region[1] - region[0]) / 1000)
         found["random"] = random_calls(region, count, distance)
@@ -244,14 +228,11 @@ def describe_truth(sections: Sequence[Section]) -> list[str]:
     return lines
 
 
-def write_table(path: Path, rows: Sequence[Row], lines: Sequence[str]) -> None:
-    """Write rows of equal keys as TSV under comment lines."""
+def write_rows(path: Path, rows: Sequence[Row], lines: Sequence[str]) -> None:
+    """Write rows of equal keys as TSV under comment lines; a number that is not known is ``nan``."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = comment_lines(lines).decode() + "\t".join(rows[0]) + "\n"
-    for row in rows:
-        cells = (format_number(cell) if isinstance(cell, float) else str(cell) for cell in row.values())
-        text += "\t".join(cells) + "\n"
-    path.write_text(text)
+    cells = ([format_number(c) if isinstance(c, float) else c for c in row.values()] for row in rows)
+    write_table(path, list(rows[0]), cells, lines)
     print(f"wrote {path}")
 
 
@@ -305,7 +286,7 @@ def write_comparison(
             equal += equal_recall_rows(section, next(iter(methods.values())), theirs, weights)
     for suffix, rows in (("", depths), ("_paired", paired), ("_equal_recall", equal)):
         if rows:
-            write_table(Path(f"{stem}{suffix}.tsv"), rows, lines)
+            write_rows(Path(f"{stem}{suffix}.tsv"), rows, lines)
     print_depths(depths)
 
 
@@ -316,18 +297,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     stem = args.out.with_suffix("")
     models = args.model if "models" in args.methods else []
     scans = plan_scans(models, args.genes, args.stride, args.threads)
-    if scans and not args.no_cost:
-        write_table(Path(f"{stem}_cost.tsv"), [measure_cost(scan, args) for scan in scans], lines)
     region = REGIONS[args.region]
     truth = load_truth(args.data)
     ours = scanned(scans, args, truth, region)
-    others, told = compared_methods(args, truth, region)
+    others, notes = compared_methods(args, truth, region)
     theirs = published_methods(truth, region) if "published" in args.methods else {}
     sections = make_sections(truth, region)
     lines += [
         f"region: {CONTIG} {region[0]}-{region[1]}, 0-based half-open",
         *describe_truth(sections),
-        *told,
+        *notes,
     ]
     write_comparison(stem, sections, ours | others, theirs, args, lines)
     return 0

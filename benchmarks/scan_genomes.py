@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import os
 import re
 import sys
 import tempfile
@@ -21,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ecoli_tables import GENOME
-from machine import ROOT, Cost, describe, run
+from machine import ROOT, Cost, add_data, describe, run
 from seqray.io.tables import write_table
 
 RESULTS = ROOT / "benchmarks/results/scan_genomes.tsv"
@@ -87,8 +86,7 @@ def table_row(case: Case, cost: Cost, table: str) -> tuple[object, ...]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    data = os.environ.get("SEQRAY_DATA")
-    parser.add_argument("--data", type=Path, required=data is None, default=data and Path(data))
+    add_data(parser)
     parser.add_argument("--out", type=Path, default=RESULTS)
     args = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:

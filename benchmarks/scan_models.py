@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import subprocess
 import sys
 import tempfile
@@ -10,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from machine import read_table
 from matching import Calls, rank_calls
 from seqray.modelfile import locate_model, read_card
 
@@ -93,7 +93,6 @@ def plan_scans(models: Sequence[str], genes: Sequence[str], stride: int, threads
 
 def read_calls(path: Path, offsets: Mapping[str, int] | None = None) -> Calls:
     """Rank the calls of a scan's TSV."""
-    with path.open() as handle:
-        rows = list(csv.DictReader((line for line in handle if line[0] != "#"), delimiter="\t"))
+    rows = read_table(path)
     site = [int(row["site"]) + (offsets[row["contig"]] if offsets else 0) for row in rows]
     return rank_calls(site, [row["strand"] for row in rows], [float(row["score"]) for row in rows])

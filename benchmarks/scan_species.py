@@ -31,8 +31,6 @@ recall less that of *no letters* on the same blocks.
 from __future__ import annotations
 
 import argparse
-import csv
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,7 +46,7 @@ from evaluation import TOLERANCES, Measured, Section, measure_depths, with_inter
 from gene_context import no_letters
 from genome_truth import KnownGenome, end_to_end, read_genome, read_promotech
 from matching import Calls, rank_calls, thin
-from scan_ecoli import write_table
+from scan_ecoli import write_rows
 from scan_models import Scan, plan_scans, read_calls
 from seqray.annotation import predict_all
 from seqray.core import SequenceRecord
@@ -85,9 +83,7 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--genes", nargs="+", default=["predict"], help="of the scans: predict, none, or both"
     )
-    parser.add_argument(
-        "--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="for Promotech's scans"
-    )
+    machine.add_data(parser, required=False)
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     parser.add_argument("--only", nargs="+", help="names of genomes")
     parser.add_argument(
@@ -101,17 +97,15 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     if "models" in args.methods and args.models is None:
         parser.error("name the models with --models, or the other methods with --methods")
     if "promotech" in args.methods and args.data is None:
-        parser.error("name the folder of public data with --data or SEQRAY_DATA")
+        parser.error("name the folder of the public files with --data or SEQRAY_DATA")
     return args
 
 
 def read_models(path: Path) -> dict[str, str]:
     """Read which model has not seen a genus; paths are relative to the table, shipped models have a name."""
-    with path.open() as handle:
-        rows = list(csv.DictReader((line for line in handle if line[0] != "#"), delimiter="\t"))
     return {
         row["genus"]: str(path.parent / row["model"]) if Path(row["model"]).suffix else row["model"]
-        for row in rows
+        for row in machine.read_table(path)
     }
 
 
@@ -324,10 +318,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parse_arguments(argv)
     lines = machine.describe([Path(__file__).name, *(sys.argv[1:] if argv is None else argv)])
     models = read_models(args.models) if "models" in args.methods else {}
-    with args.genomes.open() as handle:
-        sheet = list(csv.DictReader(handle, delimiter="\t"))
     results: list[Result] = []
-    for row in sheet:
+    for row in machine.read_table(args.genomes):
         if args.only and row["name"] not in args.only:
             continue
         genome = read_genome(args.genomes.parent, row)
@@ -338,7 +330,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         results.append(measure_genome(row, genome, methods, model, args.replicates))
         print(f"{row['species']}: {len(genome.starts)} starts, {', '.join(methods)}", file=sys.stderr)
     rows = [*mean_rows(results), *(one for result in results for one in genome_rows(result))]
-    write_table(args.out, rows, lines)
+    write_rows(args.out, rows, lines)
     print_rows(rows)
     return 0
 

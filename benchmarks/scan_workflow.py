@@ -23,8 +23,8 @@ from pathlib import Path
 
 import yaml
 
-from machine import ROOT, describe
-from seqray.io import open_output
+from machine import ROOT, add_data, describe, with_decimals
+from seqray.io.tables import write_table
 
 WORKFLOW = ROOT / "workflows" / "scan"
 GENOME = "ecoli_genome/GCF_000005845.2_ASM584v2_genomic.fna.gz"
@@ -45,7 +45,7 @@ def timed(command: list[str], folder: Path) -> tuple[float, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
-    add("--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="default: SEQRAY_DATA")
+    add_data(parser, required=False)
     add("--fasta", type=Path, nargs="+", help="default: the genome of E. coli")
     add("--model", default="ecoli-promoter")
     add("--cores", type=int, default=os.cpu_count() or 1)
@@ -53,7 +53,7 @@ def main() -> None:
     add("--out", default="benchmarks/results/scan_workflow.tsv")
     args = parser.parse_args()
     if args.data is None and not args.fasta:
-        parser.error("name the folder of the public files by --data or SEQRAY_DATA, or files by --fasta")
+        parser.error("name the folder of the public files with --data or SEQRAY_DATA, or files with --fasta")
     files = [path.resolve() for path in args.fasta or [(args.data or ROOT) / GENOME]]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -78,17 +78,15 @@ def main() -> None:
             calls = folder / "results" / sample / args.model / "calls.gff3"
             same &= body(calls) == body(folder / "calls.gff3")
         rows = [
-            ("workflow", first, jobs[1] if jobs else "?", "yes" if same else "no"),
-            ("workflow again", again, "0" if "Nothing to be done" in rest else "?", "."),
-            ("seqray scan", single, str(len(files)), "."),
+            ("workflow", first, jobs[1] if jobs else "?", same),
+            ("workflow again", again, "0" if "Nothing to be done" in rest else "?", None),
+            ("seqray scan", single, len(files), None),
         ]
-    lines = [f"# {line}" for line in describe(sys.argv)]
     about = f"cores: {args.cores}, shards: {args.shards}; model: {args.model}; "
-    lines.append(f"# {about}{', '.join(path.name for path in files)}")
-    lines.append("run\tseconds\tjobs\tcalls_as_of_seqray_scan")
-    lines += [f"{run}\t{seconds:.1f}\t{number}\t{equal}" for run, seconds, number, equal in rows]
-    with open_output(args.out) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
+    about += ", ".join(path.name for path in files)
+    columns = ("run", "seconds", "jobs", "calls_as_of_seqray_scan")
+    cells = [with_decimals(row, 1) for row in rows]
+    write_table(args.out, columns, cells, [*describe(sys.argv), about])
 
 
 def body(path: Path) -> bytes:

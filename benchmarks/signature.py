@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -27,10 +26,10 @@ import numpy as np
 
 from accuracy import ROOT, table_of
 from held_out_genera import genus
-from machine import describe
+from machine import add_data, describe, with_decimals
 from seqray.calibration import KmerCounter, Signature
 from seqray.core import DNA, LabeledSequence, stack_sequences
-from seqray.io import open_output
+from seqray.io.tables import write_table
 
 SIZES, DRAWS, SEED = (150, 400, 1500), 20, 1
 PIECES = (20_000, 100_000, 1_000_000)
@@ -147,20 +146,15 @@ def other_rows(signature: Signature) -> Iterator[Row]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    add_data(parser)
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/signature.tsv")
     args = parser.parse_args()
-    if "SEQRAY_DATA" not in os.environ:
-        parser.error("set SEQRAY_DATA to the folder that data/README.md describes")
     data = table_of("bacteria")
     signature = fitted([e for e in data if e.split != "test"])
     rows = [*species_rows(signature, [e for e in data if e.split == "test"])]
-    rows += genome_rows(signature, Path(os.environ["SEQRAY_DATA"]) / GENOME)
+    rows += genome_rows(signature, args.data / GENOME)
     rows += other_rows(signature)
-    lines = [f"# {line}" for line in describe(sys.argv)] + ["\t".join(COLUMNS)]
-    for row in rows:
-        lines.append("\t".join(f"{c:.4f}" if isinstance(c, float) else str(c) for c in row))
-    with open_output(args.out) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
+    write_table(args.out, COLUMNS, map(with_decimals, rows), describe(sys.argv))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ the proof by alignment, writing. ``--tool mmseqs`` stands beside it where MMseqs
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 import shutil
 import sys
@@ -22,9 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
-from machine import Cost, describe, run
+from machine import Cost, describe, read_table, run
 from seqray.core import DNA, reverse_complement
-from seqray.io import open_output
+from seqray.io.tables import write_table
 
 LETTERS = 81
 KINDS = {"0.95": 0.95, "0.90": 0.90, "0.85": 0.85, "0.80": 0.80, "0.90 and a gap": 0.90}
@@ -42,7 +41,7 @@ def relative(ancestor: np.ndarray, kind: str, rng: np.random.Generator) -> np.nd
     return codes.astype(np.uint8)
 
 
-def write_table(path: Path, count: int, seed: int = 0) -> int:
+def write_families(path: Path, count: int, seed: int = 0) -> int:
     """Write a labeled table whose ids are ``<family>|<kind>``; returns the number of families."""
     rng = np.random.default_rng(seed)
     ancestors = int(count * FAMILIES)
@@ -66,14 +65,13 @@ def measure(path: Path, families: int) -> dict[str, str]:
     ancestor: dict[str, str] = {}
     relatives: list[tuple[str, str, str]] = []
     members: dict[str, set[str]] = {}
-    with open(path, encoding="ascii") as handle:
-        for row in csv.DictReader((line for line in handle if line[0] != "#"), delimiter="\t"):
-            family, _, kind = row["id"].partition("|")
-            members.setdefault(row["group"], set()).add(family)
-            if kind == "ancestor":
-                ancestor[family] = row["group"]
-            else:
-                relatives.append((family, kind, row["group"]))
+    for row in read_table(path):
+        family, _, kind = row["id"].partition("|")
+        members.setdefault(row["group"], set()).add(family)
+        if kind == "ancestor":
+            ancestor[family] = row["group"]
+        else:
+            relatives.append((family, kind, row["group"]))
     found = {
         kind: [ancestor[family] == group for family, k, group in relatives if k == kind] for kind in KINDS
     }
@@ -90,9 +88,7 @@ def split(table: Path, out: Path, tool: str) -> Cost:
 
 def highest(proof: Path) -> dict[str, str]:
     """Highest identity across the boundaries of test and validation."""
-    with open(proof, encoding="utf-8") as handle:
-        rows = csv.DictReader((line for line in handle if line[0] != "#"), delimiter="\t")
-        return {f"highest, {row['boundary']}": row["max"] for row in rows if row["class"] == "all"}
+    return {f"highest, {row['boundary']}": row["max"] for row in read_table(proof) if row["class"] == "all"}
 
 
 def main() -> None:
@@ -105,17 +101,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         table, out = Path(folder) / "in.tsv", Path(folder) / "out.tsv"
         for count in args.sizes:
-            families = write_table(table, count)
+            families = write_families(table, count)
             for tool in tools:
                 cost = split(table, out, tool)
                 spent = {"seconds": f"{cost.wall:.1f}", "cpu": f"{cost.cpu:.1f}", "MB": f"{cost.peak_mb:.0f}"}
                 figures = measure(out, families) | highest(Path(f"{out}.proof"))
                 rows.append({"sequences": str(count), "tool": tool} | spent | figures)
     lines = [*describe(sys.argv), "mmseqs: " + ("beside it" if len(tools) > 1 else "not installed")]
-    with open_output(args.out) as handle:
-        handle.write("".join(f"# {line}\n" for line in lines).encode())
-        for row in [list(rows[0]), *(list(row.values()) for row in rows)]:
-            handle.write(("\t".join(row) + "\n").encode())
+    write_table(args.out, list(rows[0]), [list(row.values()) for row in rows], lines)
 
 
 if __name__ == "__main__":

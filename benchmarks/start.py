@@ -14,8 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from machine import ROOT, describe, run
-from seqray.io import open_output
+from machine import ROOT, describe, run, write_and_show
 
 ENGINES = ("torch", "onnx", "openvino")
 IMPORT = "import torch"
@@ -52,12 +51,10 @@ def main() -> None:
             for what, words in turns.items():
                 seconds[what].append(run([sys.executable, *words]).cpu)
     medians = {what: statistics.median(values[1:]) for what, values in seconds.items()}
-    lines = [f"# {line}" for line in describe(["start.py", *sys.argv[1:]])]
-    lines += [f"# one record of 81 letters; medians of {arguments.rounds} rounds", "what\tcpu_s\ttimes_torch"]
-    lines += [f"{what}\t{value:.2f}\t{value / medians[IMPORT]:.2f}" for what, value in medians.items()]
-    with open_output(arguments.out) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
-    print("\n".join(lines))
+    notes = describe(["start.py", *sys.argv[1:]])
+    notes.append(f"one record of 81 letters; medians of {arguments.rounds} rounds")
+    rows = [(what, f"{value:.2f}", f"{value / medians[IMPORT]:.2f}") for what, value in medians.items()]
+    write_and_show(arguments.out, ("what", "cpu_s", "times_torch"), rows, notes)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import copy
-import random
 import statistics
 import sys
 import time
@@ -29,15 +28,16 @@ import numpy as np
 import torch
 from transformers import BertConfig, BertModel
 
-from machine import ROOT, describe
+from machine import ROOT, describe, take_turns, write_and_show
 from seqray.core import Card, ModelConfig, StemConfig, load_run_config
 from seqray.inference import Precision, score_codes
-from seqray.io import open_output
 from seqray.modelfile import TrainedModel
 from seqray.models import build_model, kernels
 
 Work = Callable[[], object]
 BERT, OURS, PLAIN = "BertModel", "seqray", "seqray, plain operators"
+COLUMNS = ("shape", "method", "precision", "sequences_per_s", "q25", "q75")
+COLUMNS += ("times_bert_fp32", "times_bert_bf16")
 REFERENCE = ModelConfig(d_model=128, layers=4, heads=8, d_ff=512, max_length=300)
 STEM = ModelConfig(
     d_model=64, layers=3, heads=4, max_length=81, stem=StemConfig(kernels=(3, 7, 11, 15), stride=3, depth=1)
@@ -124,17 +124,7 @@ def methods(case: Case) -> dict[tuple[str, Precision], Work]:
 
 def measure(case: Case, rounds: int) -> list[Row]:
     """Let the methods take turns."""
-    turns = methods(case)
-    for work in turns.values():
-        work()
-    seconds: dict[tuple[str, Precision], list[float]] = {key: [] for key in turns}
-    order, shuffle = list(turns), random.Random(0)
-    for _ in range(rounds):
-        shuffle.shuffle(order)
-        for key in order:
-            start = time.perf_counter()
-            turns[key]()
-            seconds[key].append(time.perf_counter() - start)
+    seconds = take_turns(methods(case), rounds, time.perf_counter)
     return [
         Row(case.name, *key, *(case.count / t for t in reversed(statistics.quantiles(values, n=4))))
         for key, values in seconds.items()
@@ -147,26 +137,12 @@ def ratio(row: Row, rows: list[Row], precision: Precision) -> str:
     return f"{row.median / rivals[0].median:.2f}" if rivals else ""
 
 
-def write(path: Path, rows: list[Row], notes: list[str]) -> None:
-    """Write the table and show it."""
-    columns = (
-        "shape",
-        "method",
-        "precision",
-        "sequences_per_s",
-        "q25",
-        "q75",
-        "times_bert_fp32",
-        "times_bert_bf16",
-    )
-    lines = [f"# {note}" for note in notes] + ["\t".join(columns)]
+def cells(rows: list[Row]) -> Iterator[list[str]]:
+    """Lay the rows out, with the speed relative to BertModel."""
     for row in rows:
         figures = [f"{value:.4g}" for value in (row.median, row.low, row.high)]
         ratios = [ratio(row, rows, "fp32"), ratio(row, rows, "bf16")]
-        lines.append("\t".join([row.case, row.method, row.precision, *figures, *ratios]))
-    with open_output(path) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
-    print("\n".join(lines))
+        yield [row.case, row.method, row.precision, *figures, *ratios]
 
 
 def main() -> None:
@@ -182,7 +158,8 @@ def main() -> None:
     torch.manual_seed(0)
     rows = [row for case in cases() for row in measure(case, arguments.rounds)]
     threads = f"threads: {arguments.threads}; medians and quartiles of {arguments.rounds} interleaved rounds"
-    write(arguments.out, rows, [*describe(["throughput.py", *sys.argv[1:]]), threads])
+    notes = [*describe(["throughput.py", *sys.argv[1:]]), threads]
+    write_and_show(arguments.out, COLUMNS, cells(rows), notes)
 
 
 if __name__ == "__main__":

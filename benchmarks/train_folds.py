@@ -15,7 +15,6 @@ that are not in the sheet.
 from __future__ import annotations
 
 import argparse
-import csv
 import shlex
 import subprocess
 import sys
@@ -30,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
 import numpy as np
 
 from loci import words
+from machine import read_table
 from seqray.core import DNA
 from seqray.io.sequences import read_sequences
 from seqray.io.tables import write_table
@@ -81,9 +81,7 @@ def read_genera(sheet: Path) -> list[Genus]:
     """Read all genera of a sheet."""
     letters: dict[str, int] = defaultdict(int)
     found: dict[str, list[np.ndarray]] = defaultdict(list)
-    with sheet.open() as handle:
-        rows = list(csv.DictReader(handle, delimiter="\t"))
-    for row in rows:
+    for row in read_table(sheet):
         genus = row["group"]
         sequences = [record.sequence for record in read_sequences(sheet.parent / row["genome"], DNA)]
         found[genus] += [sample_words(sequence) for sequence in sequences]

@@ -12,8 +12,6 @@ environment.
 from __future__ import annotations
 
 import argparse
-import csv
-import gzip
 import io
 import os
 import statistics
@@ -26,8 +24,8 @@ from typing import NamedTuple
 
 import yaml
 
-from machine import ROOT, describe, run
-from seqray.io import open_output
+from machine import ROOT, describe, read_table, run
+from seqray.io.tables import write_table
 from seqray.modelfile import load_model
 
 SETS = {
@@ -38,6 +36,8 @@ SETS = {
 """The table of each configuration, and the epochs of the short training: with so many, networks train side by
 side as they do in the whole training."""
 MORE, MEMBERS = 3, 2
+COLUMNS = ("configuration", "code", "precision", "sequences_per_s", "per_cpu_s", "times_faster")
+COLUMNS += ("loss", "auprc")
 
 
 class Training(NamedTuple):
@@ -83,9 +83,7 @@ def train(code: Path, name: str, table: Path, precision: str | None, threads: in
 
 def count_trained(table: Path, name: str) -> int:
     """Rows that a network of the configuration learns from in an epoch, to a group."""
-    with gzip.open(table, "rt") as handle:
-        rows = list(csv.DictReader((line for line in handle if not line.startswith("#")), delimiter="\t"))
-    splits = [row.get("split", "train") or "train" for row in rows]
+    splits = [row.get("split", "train") or "train" for row in read_table(table)]
     share = yaml.safe_load((ROOT / "configs" / f"{name}.yaml").read_text())["data"].get("validation", 0)
     return round(splits.count("train") * (1 if "validation" in splits else 1 - share))
 
@@ -104,11 +102,9 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "training.tsv")
     arguments = parser.parse_args()
-    lines = [f"# {line}" for line in describe(["training.py", *sys.argv[1:]])]
-    lines += [
-        f"# {MEMBERS} networks, {arguments.threads} threads; medians of {arguments.rounds} interleaved rounds"
-    ]
-    lines += ["configuration\tcode\tprecision\tsequences_per_s\tper_cpu_s\ttimes_faster\tloss\tauprc"]
+    about = f"{MEMBERS} networks, {arguments.threads} threads"
+    about += f"; medians of {arguments.rounds} interleaved rounds"
+    notes, rows = [*describe(["training.py", *sys.argv[1:]]), about], []
     with tempfile.TemporaryDirectory() as folder:
         ways: dict[tuple[str, str], tuple[Path, str | None]] = {}
         if arguments.against:
@@ -125,11 +121,10 @@ def main() -> None:
             first = next(iter(walls.values()))
             for way, done in found.items():
                 cpu = statistics.median(one.cpu for one in done)
-                speed = f"{count / walls[way]:.0f}\t{count / cpu:.0f}\t{first / walls[way]:.2f}"
-                lines.append("\t".join((name, *way, speed, f"{done[0].loss:.4f}\t{done[0].auprc:.4f}")))
-                print(lines[-1], flush=True)
-    with open_output(arguments.out) as handle:
-        handle.write(("\n".join(lines) + "\n").encode())
+                speed = f"{count / walls[way]:.0f}", f"{count / cpu:.0f}", f"{first / walls[way]:.2f}"
+                rows.append((name, *way, *speed, f"{done[0].loss:.4f}", f"{done[0].auprc:.4f}"))
+                print(*rows[-1], sep="\t", flush=True)
+    write_table(arguments.out, COLUMNS, rows, notes)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -40,13 +39,13 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
 
 from accuracy import interval, table_of
-from machine import describe
+from machine import add_data, describe, with_decimals
 from other_sources import OTHER_SOURCES, OtherSource
 from seqray.calibration import coverage_cutoffs
 from seqray.core import DNA, LabeledSequence, SequenceRecord
 from seqray.homology import KmerSet
 from seqray.inference import predict_records, recognize_context
-from seqray.io import open_output
+from seqray.io.tables import write_table
 from seqray.metrics import KmerPositionalBaseline, auroc, threshold_metrics
 from seqray.modelfile import TrainedModel, load_model
 
@@ -338,9 +337,7 @@ def kept_lines(path: Path, only: Sequence[str] | None) -> list[list[str]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument(
-        "--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="default: $SEQRAY_DATA"
-    )
+    add_data(parser)
     parser.add_argument(
         "--genomes", type=Path, default=Path("runs/data/genomes"), help="of prepare_genomes.py"
     )
@@ -349,20 +346,14 @@ def main() -> None:
     parser.add_argument("--card", nargs=2, metavar=("MODEL", "JSON"), help="figures for a card")
     parser.add_argument("--out", type=Path, default="benchmarks/results/transfer.tsv")
     args = parser.parse_args()
-    if args.data is None:
-        parser.error("name the folder of the public files with --data or SEQRAY_DATA")
-    head = [f"# {line}" for line in describe(sys.argv)]
-    rows = []
+    notes, rows = describe(sys.argv), []
     for row in all_rows(args):
         print({k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()}, flush=True)
         rows.append(row)
-    cells = [[row[column] for column in COLUMNS] for row in rows]
-    lines = [[f"{c:.4f}" if isinstance(c, float) else str(c) for c in line] for line in cells]
+    cells = [with_decimals(row[column] for column in COLUMNS) for row in rows]
     order = [question.model for question in QUESTIONS]
-    lines = sorted([*lines, *kept_lines(args.out, args.only)], key=lambda line: order.index(line[0]))
-    table = "\n".join([*head, *("\t".join(line) for line in [COLUMNS, *lines])])
-    with open_output(args.out) as handle:
-        handle.write(f"{table}\n".encode())
+    cells = sorted([*cells, *kept_lines(args.out, args.only)], key=lambda row: order.index(str(row[0])))
+    write_table(args.out, COLUMNS, cells, notes)
     if args.card:
         model, path = args.card
         Path(path).write_text(json.dumps(card_figures(rows, model), indent=1) + "\n", encoding="utf-8")

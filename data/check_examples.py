@@ -106,7 +106,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print a line per example."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     data = os.environ.get("SEQRAY_DATA")
-    parser.add_argument("--data", type=Path, default=data, required=data is None)
+    about = "folder of the public files (default: $SEQRAY_DATA)"
+    parser.add_argument("--data", type=Path, default=data, required=data is None, help=about)
     args = parser.parse_args(argv)
     genomes = {
         contig: read_genome(args.data / path)

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ecoli_split import DEV, TEST
 from genome_sources import ECOLI, Genome
-from loci import Interval, WordSet, cut, intervals
+from grouping import SHARED_WORD
+from loci import Interval, cut, intervals
+from seqray.core import DNA
+from seqray.homology import KmerSet
 
 DEV_SHARE, TEST_SHARE = (0.40, 0.55), (0.55, 0.70)
 """Development and test region of a genome, as shares of its contigs laid end to end."""
@@ -34,7 +37,7 @@ def stretch(lengths: Mapping[str, int], first: float, last: float) -> list[Inter
     return found
 
 
-def held_out_words(genomes: Sequence[Genome]) -> dict[str, WordSet]:
+def held_out_words(genomes: Sequence[Genome]) -> dict[str, KmerSet]:
     """Return the words of what is held out: the regions of E. coli, and those of all genomes."""
     ecoli = [genome for genome in genomes if genome.name == ECOLI]
     return {
@@ -43,19 +46,20 @@ def held_out_words(genomes: Sequence[Genome]) -> dict[str, WordSet]:
     }
 
 
-def region_words(genomes: Iterable[Genome], part: str) -> WordSet:
+def region_words(genomes: Iterable[Genome], part: str) -> KmerSet:
     """Return the words of one part of genomes."""
-    return WordSet(text for genome in genomes for text in cut(genome.contigs, split_regions(genome)[part]))
+    texts = (text for genome in genomes for text in cut(genome.contigs, split_regions(genome)[part]))
+    return KmerSet(map(DNA.encode, texts), SHARED_WORD)
 
 
-def masked_rows(genome: Genome, words: Mapping[str, WordSet]) -> Iterator[tuple[str, int, int, str]]:
+def masked_rows(genome: Genome, words: Mapping[str, KmerSet]) -> Iterator[tuple[str, int, int, str]]:
     """Yield what shares a word with a held-out part, and lies outside that part of the genome itself."""
     own = split_regions(genome)
     for name, found in words.items():
         part = name.removeprefix("ecoli-")
         regions = own[part] if name == part or genome.name == ECOLI else []
         for contig, letters in genome.contigs.items():
-            marks = found.marks(letters)
+            marks = found.marks(DNA.encode(letters))
             for region, start, end in regions:
                 if region == contig:
                     marks[start:end] = False

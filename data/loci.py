@@ -1,8 +1,8 @@
-"""Exact words of genomes: where given letters lie, and which positions share a locus with other letters."""
+"""Exact words of genomes: where given letters lie; runs of marked positions and their letters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -16,7 +16,6 @@ Interval = tuple[str, int, int]
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _HALF = SHARED_WORD // 2
-_SIEVE_BITS = 26
 
 
 def words(letters: str, both_strands: bool = True) -> tuple[np.ndarray, np.ndarray]:
@@ -79,36 +78,6 @@ class Finder:
         low, high = np.searchsorted(self._hashes, [hashed, hashed + np.uint64(1)])
         found = [(self._names[self._owners[i]], int(self._starts[i])) for i in range(low, high)]
         return [(c, s) for c, s in found if self._contigs[c].startswith(letters, s)]
-
-
-class WordSet:
-    """The words of some sequences, either strand: says which letters of others lie in one of them."""
-
-    def __init__(self, sequences: Iterable[str]) -> None:
-        found = [hashes[clean] for hashes, clean in map(words, filter(_long_enough, sequences))]
-        self._sorted = np.unique(np.concatenate([*found, np.empty(0, dtype=np.uint64)]))
-        self._sieve = np.zeros(1 << _SIEVE_BITS, dtype=bool)
-        self._sieve[self._slots(self._sorted)] = True
-
-    @staticmethod
-    def _slots(hashes: np.ndarray) -> np.ndarray:
-        return hashes >> np.uint64(64 - _SIEVE_BITS)
-
-    def marks(self, letters: str) -> np.ndarray:
-        """Mark each letter that lies in a shared word: bool (N,)."""
-        edges = np.zeros(len(letters) + 1, dtype=np.int32)
-        if _long_enough(letters) and len(self._sorted):
-            hashes, clean = words(letters)
-            starts = np.flatnonzero(clean & self._sieve[self._slots(hashes)])
-            at = np.minimum(np.searchsorted(self._sorted, hashes[starts]), len(self._sorted) - 1)
-            starts = starts[self._sorted[at] == hashes[starts]]
-            edges[starts] += 1
-            edges[starts + SHARED_WORD] -= 1
-        return np.cumsum(edges[:-1]) > 0
-
-
-def _long_enough(letters: str) -> bool:
-    return len(letters) >= SHARED_WORD
 
 
 def intervals(marks: np.ndarray) -> list[tuple[int, int]]:

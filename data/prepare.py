@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -34,6 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 from ecoli_split import CONTIG, DEV, TEST, overlaps
 from ecoli_truth import Placed, Truth, load_truth
 from grouping import SHARED_WORD, groups_of, read, table
+from machine import add_data
 from published_sets import PUBLISHED
 from seqray.core import DNA, LabeledSequence, dinucleotide_shuffle, reverse_complement
 from seqray.io import open_output
@@ -257,13 +257,9 @@ def write(path: str, examples: Iterable[LabeledSequence]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("set", choices=SETS)
-    parser.add_argument(
-        "--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="default: $SEQRAY_DATA"
-    )
+    add_data(parser)
     parser.add_argument("--out", required=True, help="labeled table, .tsv or .tsv.gz")
     args = parser.parse_args()
-    if args.data is None:
-        parser.error("name the folder of the public files with --data or SEQRAY_DATA")
     examples = SETS[args.set](args.data)
     Path(args.out).parent.mkdir(parents=True, exist_ok=True)
     write(args.out, examples)

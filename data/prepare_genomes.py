@@ -10,7 +10,6 @@ around starts of species without a genome; and how good the starts of each sourc
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
 from genome_sources import ECOLI, Genome, Listed, load, read_list
 from genome_splits import held_out_words, masked_rows, split_regions
-from loci import Place, WordSet
+from loci import Place
+from machine import add_data
+from seqray.core import DNA
+from seqray.homology import KmerSet
 from start_classes import classify
 from start_quality import AFTER, BEFORE, Quality, measure, measure_places
 from starts import Context, Start, read_contexts
@@ -125,7 +127,7 @@ def quality_row(species: str, source: str, site: str, listed: Listed | None, qua
     return {"species": species, "source": source, "site": site, **counts, **figures, "weight": quality.weight}
 
 
-def write_contexts(data: Path, out: Path, words: Mapping[str, WordSet]) -> list[Row]:
+def write_contexts(data: Path, out: Path, words: Mapping[str, KmerSet]) -> list[Row]:
     """Write the contexts of all species of Kuo et al.; return their rows of the quality table."""
     rows, qualities = [], []
     for path in sorted((data / "tss/kuo").glob("*.tsv.gz")):
@@ -134,7 +136,8 @@ def write_contexts(data: Path, out: Path, words: Mapping[str, WordSet]) -> list[
         if quality:
             qualities.append(quality_row(contexts[0].species, "contexts", ALL, None, quality))
         for context in contexts:
-            shares = [name for name, found in words.items() if found.marks(context.letters).any()]
+            codes = DNA.encode(context.letters)
+            shares = [name for name, found in words.items() if found.marks(codes).any()]
             rows.append(context_row(context, quality.weight if quality else 0.0, shares))
     write_table(out / "contexts.tsv.gz", rows)
     return qualities
@@ -158,14 +161,10 @@ def context_row(context: Context, weight: float, shares: Sequence[str]) -> Row:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument(
-        "--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="default: $SEQRAY_DATA"
-    )
+    add_data(parser)
     parser.add_argument("--out", type=Path, required=True, help="folder to write to")
     args = parser.parse_args()
-    if args.data is None:
-        parser.error("name the folder of the public files with --data or SEQRAY_DATA")
-    data, out = Path(args.data), args.out
+    data, out = args.data, args.out
     out.mkdir(parents=True, exist_ok=True)
     genomes = [load(data, row) for row in read_list()]
     written = [write_genome(genome, data, out) for genome in genomes]

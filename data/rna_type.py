@@ -35,13 +35,11 @@ def labels(table: Path) -> list[tuple[str, str, str]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument(
-        "--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="default: SEQRAY_DATA"
-    )
+    data = os.environ.get("SEQRAY_DATA")
+    about = "folder of the public files (default: $SEQRAY_DATA)"
+    parser.add_argument("--data", type=Path, default=data, required=data is None, help=about)
     parser.add_argument("--out", required=True)
     args = parser.parse_args()
-    if args.data is None:
-        parser.error("name the folder of the public files by --data or SEQRAY_DATA")
     rows = labels(args.data / "rfam_seed" / "labels.tsv")
     lines = ["id\tlabel\tgroup", *("\t".join(row) for row in rows)]
     with open_output(args.out) as handle:

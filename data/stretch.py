@@ -36,14 +36,12 @@ def cut(genome: SeqRecord) -> SeqRecord:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument(
-        "--data", type=Path, default=os.environ.get("SEQRAY_DATA"), help="default: $SEQRAY_DATA"
-    )
+    data = os.environ.get("SEQRAY_DATA")
+    about = "folder of the public files (default: $SEQRAY_DATA)"
+    parser.add_argument("--data", type=Path, default=data, required=data is None, help=about)
     parser.add_argument("--out", type=Path, required=True, help="GenBank file to write")
     args = parser.parse_args()
-    if args.data is None:
-        parser.error("name the folder of the public files with --data or SEQRAY_DATA")
-    with gzip.open(Path(args.data) / GENOME, "rt") as handle:
+    with gzip.open(args.data / GENOME, "rt") as handle:
         genome = next(SeqIO.parse(handle, "genbank"))
     SeqIO.write(cut(genome), args.out, "genbank")
 

@@ -62,9 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Check and report."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     data = os.environ.get("SEQRAY_DATA")
-    parser.add_argument(
-        "--data", type=Path, default=data, required=data is None, help="default: $SEQRAY_DATA"
-    )
+    about = "folder of the public files (default: $SEQRAY_DATA)"
+    parser.add_argument("--data", type=Path, default=data, required=data is None, help=about)
     found, files = problems(parser.parse_args(argv).data)
     print("\n".join([*found, f"{files - len(found)} of {files} files as described"]))
     return 1 if found else 0

@@ -186,6 +186,22 @@ def locator_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def genome_settings() -> str:
+    """Settings with which a locator of genomes trains in seconds: a file of YAML."""
+    return f"""
+name: toy
+model:
+  {{kind: locator, classes: 1, d_model: 16, heads: 2, layers: 1, d_ff: 32, positions: rotary,
+   locator: {{window: 4, stem: 8, tracks: [{", ".join(TRACKS)}]}}}}
+data: {{window: 1}}
+genomes: {{chunk: 256, steps_per_epoch: 3, validation_chunks: 8}}
+optimizer: {{batch_size: 4}}
+stopping: {{monitor: auprc}}
+trainer: {{max_epochs: 1, accelerator: cpu, precision: 32-true}}
+"""
+
+
+@pytest.fixture(scope="session")
 def locator(locator_file: Path) -> TrainedModel:
     """The model of `locator_file`."""
     return load_model_file(locator_file)

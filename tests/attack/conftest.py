@@ -12,28 +12,15 @@ from pathlib import Path
 import pytest
 
 import machine
-from seqray.annotation import TRACKS
 from seqray.cli import main
 
-GENOMES = f"""
-name: toy
-model:
-  {{kind: locator, classes: 1, d_model: 16, heads: 2, layers: 1, d_ff: 32, positions: rotary,
-   locator: {{window: 4, stem: 8, tracks: [{", ".join(TRACKS)}]}}}}
-data: {{window: 1}}
-genomes: {{chunk: 256, steps_per_epoch: 3, validation_chunks: 8}}
-optimizer: {{batch_size: 4}}
-stopping: {{monitor: auprc}}
-trainer: {{max_epochs: 1, accelerator: cpu, precision: 32-true}}
-"""
 
-
-def genomes() -> dict[str, str]:
+def genomes(settings: str) -> dict[str, str]:
     """A genome with sites, settings for a locator of them, and a sheet that names both."""
     letters = "".join(random.Random(1).choices("ACGT", k=20_000))
     rows = "".join(f"c\t{at}\t{'+-'[at % 2]}\tpromoter\n" for at in range(101, 20_000, 333))
     return {
-        "genomes.yaml": GENOMES,
+        "genomes.yaml": settings,
         "contig.fa": f">c\n{letters}\n",
         "contig.tsv": "contig\tposition\tstrand\tsite\n" + rows,
         "sheet.tsv": "genome\tgenes\tsites\tspecies\tweight\ncontig.fa\tnone\tcontig.tsv\tx\t1\n",
@@ -41,7 +28,9 @@ def genomes() -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def attack_files(input_files: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def attack_files(
+    input_files: dict[str, bytes], genome_settings: str, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, bytes]:
     """`input_files`, `genomes`, and the shards of a scan, by name."""
     folder = tmp_path_factory.mktemp("attack-files")
     for name in ("genome.fa", "tiny.safetensors"):
@@ -58,7 +47,8 @@ def attack_files(input_files: dict[str, bytes], tmp_path_factory: pytest.TempPat
         ]
         assert main([*words, "--shard", f"{number}/2", "--out", str(folder / name), "--quiet"]) == 0
         shards[name] = (folder / name).read_bytes()
-    return input_files | shards | {name: text.encode() for name, text in genomes().items()}
+    made = {name: text.encode() for name, text in genomes(genome_settings).items()}
+    return input_files | shards | made
 
 
 @pytest.fixture(scope="module")

@@ -5,27 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from seqray.annotation import TRACKS
 from seqray.cli.dispatch import main
 from seqray.modelfile import load_model_file
 
-YAML = f"""
-name: toy
-model:
-  {{kind: locator, classes: 1, d_model: 16, heads: 2, layers: 1, d_ff: 32, positions: rotary,
-   locator: {{window: 4, stem: 8, tracks: [{", ".join(TRACKS)}]}}}}
-data: {{window: 1}}
-genomes: {{chunk: 256, steps_per_epoch: 3, validation_chunks: 8}}
-optimizer: {{batch_size: 4}}
-stopping: {{monitor: auprc}}
-trainer: {{max_epochs: 1, accelerator: cpu, precision: 32-true}}
-"""
-
 
 @pytest.fixture
-def files(tmp_path):
+def files(tmp_path, genome_settings):
     rng = np.random.default_rng(0)
-    (tmp_path / "c.yaml").write_text(YAML)
+    (tmp_path / "c.yaml").write_text(genome_settings)
     (tmp_path / "g.fa").write_text(">c\n" + "".join(rng.choice(list("ACGT"), 20_000)) + "\n")
     rows = "".join(f"c\t{at}\t{'+-'[at % 2]}\tpromoter\n" for at in range(101, 20_000, 333))
     (tmp_path / "s.tsv").write_text("contig\tposition\tstrand\tsite\n" + rows)

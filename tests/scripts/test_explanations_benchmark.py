@@ -10,7 +10,7 @@ import pytest
 import explanations
 import planted
 import promoter_boxes
-from explanations import RANDOM, Row, Trial, jobs_of, judge, settings, trials, write_table
+from explanations import RANDOM, Row, Trial, jobs_of, judge, settings, trials, write_rows
 from planted import GAP, LENGTH, TASKS, WORDS, generate, labeled, scrambled
 from pointing import average_precision, by_chance, mean_with_interval, precision_at, share_below_zero
 from promoter_boxes import Promoters, find_boxes, mark_found, mark_places
@@ -214,7 +214,7 @@ def test_every_method_and_chance_get_a_row(tiny_model_file, monkeypatch, tmp_pat
     signed = judge(model, Trial(codes, {"below": (share_below_zero, truth)}, signed_only=True), name)
     assert [row.method for row in signed] == ["input-x-gradient", "integrated-gradients", "ism", RANDOM]
     out = tmp_path / "table.tsv"
-    write_table(str(out), rows, ["head"])
+    write_rows(str(out), rows, ["head"])
     lines = out.read_text().splitlines()
     assert lines[0] == "# head"
     assert lines[1].split("\t")[:5] == ["task", "model", "method", "measure", "n"]

@@ -25,7 +25,6 @@ def test_starts_within_five_letters_are_one():
     # 10, 14 and 19 are linked, and their middle is 14; 25 is six letters from 19.
     assert genome.select().position.tolist() == [14, 25, 90, 12]
     assert genome.select().plus.tolist() == [True, True, True, False]
-    assert genome.gene_starts().position.tolist() == [14, 25, 12]
 
 
 def test_windows_are_calls_at_their_last_letter():

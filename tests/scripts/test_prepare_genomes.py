@@ -16,8 +16,11 @@ import genome_splits
 import prepare_genomes
 import start_quality
 from genome_sources import Genome
-from loci import Finder, WordSet, intervals, words
+from grouping import SHARED_WORD
+from loci import Finder, intervals, words
 from seqray.annotation import Gene, GeneIndex
+from seqray.core import DNA
+from seqray.homology import KmerSet
 from start_classes import StartClass, classify
 from starts import Start, place_contexts, read_bed, read_contexts, read_windows, window_at
 
@@ -75,9 +78,10 @@ def test_masks_cover_what_either_strand_shares_and_no_more():
     locus = letters(60)
     own = "A" + locus + "C"
     other = letters(200) + "C" + opposite(locus) + "A" + letters(100)
-    assert intervals(WordSet([own]).marks(other)) == [(201, 261)]
-    assert not WordSet([own[:40]]).marks(opposite(own[1:40])).any()
-    assert not WordSet([]).marks(other).any()
+    assert intervals(KmerSet([DNA.encode(own)], SHARED_WORD).marks(DNA.encode(other))) == [(201, 261)]
+    one = KmerSet([DNA.encode(own[:40])], SHARED_WORD)
+    assert not one.marks(DNA.encode(opposite(own[1:40]))).any()
+    assert not KmerSet([], SHARED_WORD).marks(DNA.encode(other)).any()
 
 
 # --------------------------------------------------------------------------------------------- readers

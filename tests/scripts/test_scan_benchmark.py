@@ -1,4 +1,4 @@
-"""The scan benchmark's arithmetic: matching, curves, intervals, sections, and the linear comparators."""
+"""The scan benchmark's arithmetic: matching, curves, sections, and the linear comparators."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ from matching import (
     average_precision,
     block_weights,
     claim,
-    interval,
     make_curve,
     make_starts,
     precision_at_recall,
@@ -144,11 +143,6 @@ def test_resamples_draw_as_many_blocks_as_there_are():
     assert (weights[0] == 1).all()
     assert (weights.sum(axis=1) == 40).all()
     assert weights[1:].var() == pytest.approx(1 - 1 / 40, rel=0.05)  # multinomial: n p (1 - p)
-
-
-def test_intervals_leave_out_what_has_no_value():
-    assert interval(np.array([np.nan, *np.arange(101.0)])) == (2.5, 97.5)
-    assert np.isnan(interval(np.array([np.nan]))).all()
 
 
 # ------------------------------------------------------------------------------------------- sections
@@ -386,5 +380,5 @@ def test_a_command_that_fails_is_not_measured():
 
 
 def test_tables_are_written_with_comments_and_short_numbers(tmp_path):
-    scan_ecoli.write_table(tmp_path / "a" / "t.tsv", [{"what": "x", "n": 3, "share": 1 / 3}], ["told"])
+    scan_ecoli.write_rows(tmp_path / "a" / "t.tsv", [{"what": "x", "n": 3, "share": 1 / 3}], ["told"])
     assert (tmp_path / "a" / "t.tsv").read_text() == "# told\nwhat\tn\tshare\nx\t3\t0.333333\n"

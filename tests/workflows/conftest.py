@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,9 @@ def snakemake(snakemake_forks: Forks) -> Snakemake:
         )
 
     return run
+
+
+@pytest.fixture(scope="module")
+def run(request: pytest.FixtureRequest, snakemake: Snakemake) -> Snakemake:
+    """Run the workflow that a file of tests names, ``SNAKEFILE``, in a folder."""
+    return partial(snakemake, request.module.SNAKEFILE)

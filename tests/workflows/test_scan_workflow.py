@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import subprocess
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 
+from machine import read_table
 from seqray.cli.dispatch import main
 from seqray.core.alphabet import DNA
 
@@ -45,17 +42,6 @@ def make_project(folder: Path, model: Path, sheet: str = SHEET, **settings: obje
     write_fasta(folder / "data" / "alpha.fa", {"one": 400, "two": 300, "tiny": 5}, seed=1)
     write_fasta(folder / "data" / "beta.fa", {"ring": 250}, seed=2)
     return folder
-
-
-def read_table(path: Path) -> list[dict[str, str]]:
-    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-    return list(csv.DictReader(lines, delimiter="\t"))
-
-
-@pytest.fixture(scope="module")
-def run(snakemake) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run the workflow in a folder."""
-    return partial(snakemake, SNAKEFILE)
 
 
 @pytest.fixture(scope="module")

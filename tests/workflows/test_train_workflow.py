@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-import csv
 import shutil
-import subprocess
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
 
+from machine import read_table
 from seqray.modelfile import load_model_file
 from seqray.modelfile.header import read_card
 
 ROOT = Path(__file__).parents[2] / "workflows" / "train"
+SNAKEFILE = ROOT / "workflow" / "Snakefile"
 
 
 def project(folder: Path) -> Path:
     for name in ("config", "data"):
         shutil.copytree(ROOT / ".test" / name, folder / name)
     return folder
-
-
-def read_table(path: Path) -> list[dict[str, str]]:
-    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-    return list(csv.DictReader(lines, delimiter="\t"))
-
-
-@pytest.fixture(scope="module")
-def run(snakemake) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run the workflow in a folder."""
-    return partial(snakemake, ROOT / "workflow" / "Snakefile")
 
 
 @pytest.fixture(scope="module")
