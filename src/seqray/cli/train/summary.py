@@ -37,9 +37,11 @@ def genome_summary(result: TrainResult, out: str) -> list[str]:
     sites = ", ".join(f"{count} {name}" for name, count in counts.items())
     epochs = ", ".join(str(epoch) for epoch in facts["best_epochs"])
     figures = " ".join(f"{name} {value:.3f}" for name, value in result.validation.items())
+    repeated = facts["repeated_sites"]
+    merged = f" ({repeated} rows that name a site again are merged)" if repeated else ""
     return [
         f"read {letters / 1e6:.2f} Mb (all strands together) of {len(facts['species'])} species, and learned "
-        f"from {sites} sites; members: {card.members}; parameters of each: {facts['parameters']}; "
+        f"from {sites} sites{merged}; members: {card.members}; parameters of each: {facts['parameters']}; "
         f"best epochs: {epochs}",
         f"development regions, mean over species: {figures} (threshold {card.threshold:.3f})",
         f"wrote {out}",
