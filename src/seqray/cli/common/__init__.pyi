@@ -42,6 +42,7 @@ from .labeled import (
     DataOptions as DataOptions,
     TableOptions as TableOptions,
     UnknownLabels as UnknownLabels,
+    describe_labels as describe_labels,
     describe_learned as describe_learned,
     describe_letters as describe_letters,
     drop_unknown_labels as drop_unknown_labels,
