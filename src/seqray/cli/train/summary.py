@@ -15,10 +15,14 @@ def summary(result: TrainResult, out: str) -> list[str]:
     card, facts = result.card, result.card.training
     counts = {part: sum(by_class.values()) for part, by_class in facts["counts"].items()}
     epochs = ", ".join(str(epoch) for epoch in facts["best_epochs"])
+    own, held_out = facts["held_out"] != counts["validation"], f"{facts['held_out']} sequences"
+    if own:  # each network has its own part
+        held_out += f" (about {facts['held_out'] / card.members:.0f} that each network held out)"
     lines = [
-        f"trained on {counts['train']} sequences of {len(card.classes)} classes; members: {card.members}; "
-        f"parameters of each: {facts['parameters']}; best epochs: {epochs}",
-        f"validation on {facts['held_out']} sequences: " + figures_line(result),
+        f"{'each network trained on about' if own else 'trained on'} {counts['train']} sequences of "
+        f"{len(card.classes)} classes; members: {card.members}; parameters of each: {facts['parameters']}; "
+        f"best epochs: {epochs}",
+        f"validation on {held_out}: {figures_line(result)}",
     ]
     if facts["related_validation"]:
         strands = " on either strand" if ALPHABETS[card.model.alphabet].is_nucleotide else ""
