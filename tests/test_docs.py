@@ -125,6 +125,31 @@ def test_the_readers_find_what_they_should():
         run_block("undefined", "page")
 
 
+GENBANK = """LOCUS       one                      300 bp    DNA     linear   BCT 01-JAN-2000
+VERSION     one.1
+FEATURES             Location/Qualifiers
+     CDS             11..40
+     CDS             <51..80
+     CDS             91..>120
+     CDS             complement(131..160)
+     CDS             complement(171..>200)
+     CDS             complement(<211..240)
+     CDS             join(251..260,271..290)
+ORIGIN
+//
+"""
+
+
+def test_the_recipe_for_start_codons_writes_those_that_are_known(tmp_path, monkeypatch):
+    """The first letter is the left end on +, and the right end on -; unless that end is open."""
+    (tmp_path / "genome.gbk").write_text(GENBANK)
+    monkeypatch.chdir(tmp_path)
+    blocks = [block[2] for block in FENCE.finditer(read("docs/how-to/train-locator.md")) if block[1] == "py"]
+    run_block(blocks[0], "train-locator")
+    found = [row.split("\t")[:3] for row in (tmp_path / "starts.tsv").read_text().splitlines()[1:]]
+    assert found == [["one.1", *row] for row in (("11", "+"), ("91", "+"), ("160", "-"), ("240", "-"))]
+
+
 def test_the_reference_has_every_verb_and_option():
     page = cli_reference.page()
     for verb in VERBS:

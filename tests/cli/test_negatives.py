@@ -168,9 +168,11 @@ def test_the_same_bytes_again_and_another_seed_gives_others(seqray, tmp_path):
 
 
 def test_a_table_of_positives_keeps_its_groups_and_leaves_other_labels(seqray):
-    words = ("--recipe", "shuffle", "--label-positive", "site", "--label-negative", "none", "-q")
-    status, out, _ = seqray("positives.tsv", *words)
+    words = ("--recipe", "shuffle", "--label-positive", "site", "--label-negative", "none")
+    status, out, err = seqray("positives.tsv", *words)
     assert status == 0
+    assert "# rows left out for their label: 1 'other'" in out.splitlines()
+    assert "caution: rows of other labels than that of the positives are left out: 1 'other'" in err
     rows = [line.split("\t") for line in out.splitlines() if not line.startswith("#")]
     assert rows[0] == ["sequence", "label", "id", "group", "split"]
     assert Counter(row[1] for row in rows[1:]) == {"site": 12, "none": 12}
@@ -378,6 +380,14 @@ def test_an_empty_file_and_repeated_ids(seqray, tmp_path):
             ["--recipe", "substitution", "--segments", "99"],
             "record 'p0': has 61 letters, fewer than 99 segments",
         ),
+        (
+            ["--recipe", "shuffle", "--starts", "none.tsv"],
+            "--starts is for windows of a genome; add --recipe genome or antisense or convergent or coding",
+        ),
+        (["--recipe", "shuffle", "--annotation", "genes.gff3"], "--annotation is for windows of a genome"),
+        (["--recipe", "shuffle", "--distance", "50"], "--distance is for windows of a genome"),
+        (["--recipe", "shuffle", "--keep", "3"], "--keep is for recipe 'substitution'; leave it out"),
+        (["--recipe", "coding", *GENOME, "--shuffle-words", "1"], "--shuffle-words is for recipe 'shuffle'"),
         (["--recipe", "genome"], "recipe 'genome' needs a genome; give --genome FILE"),
         (["--recipe", "genome", "--genome", "genome.fa"], "recipe 'genome' requires the starts; give"),
         (["--recipe", "coding", "--genome", "genome.fa"], "recipe 'coding' requires the genes; give"),

@@ -75,6 +75,21 @@ def test_a_table_becomes_a_model_file_and_a_summary(files, capsys):
     assert (files / "m.safetensors.training" / "member-1" / "finished.json").is_file()
 
 
+def test_members_with_parts_of_their_own_are_told(files, capsys):
+    """Of 80 sequences each of two networks holds out another tenth: 8, and together 16."""
+    assert train(files, "--members", "2", "--set", "data.validation=0.1") == 0
+    first, second, *_ = capsys.readouterr().err.splitlines()
+    assert first.startswith("each network trained on about 72 sequences of 2 classes; members: 2; ")
+    assert second.startswith("validation on 16 sequences (about 8 that each network held out): mcc ")
+    rows = (files / "data.tsv").read_text().splitlines()[1:]
+    parts = [f"{row}\t{'train' if i % 4 else 'validation'}" for i, row in enumerate(rows)]
+    (files / "data.tsv").write_text("\n".join(["sequence\tlabel\tsplit", *parts]) + "\n")
+    assert train(files, "--members", "2", "--no-resume") == 0
+    first, second, *_ = capsys.readouterr().err.splitlines()
+    assert first.startswith("trained on 60 sequences of 2 classes; members: 2; ")
+    assert second.startswith("validation on 20 sequences: mcc ")
+
+
 def test_one_fasta_a_class_gives_the_same_model_as_the_table(files):
     pairs = [f"--class={label}={files / label}.fa" for label in ("promoter", "background")]
     assert train(files, "--work-dir", str(files / "a")) == 0
@@ -169,8 +184,8 @@ def test_devices():
         (["--metrics", "c.yaml"], None, "c.yaml: is not valid JSON"),
         (["--metrics", "nan.json"], None, "nan.json: 'metrics.test.auroc' is nan; give text or a finite"),
         (["--set", "card.made=2001-01-01"], None, "'card.made' is of the type date; give text or a finite"),
-        (["--out", "m.pt"], None, "m.pt: a model file ends in .safetensors"),
-        (["--out", "none/m.safetensors"], None, "none/m.safetensors: can't be written (its directory"),
+        (["--out", "m.pt"], ("--train", "none.tsv"), "error: m.pt: a model file ends in .safetensors; give"),
+        (["--out", "no/m.safetensors"], None, "error: no/m.safetensors: can't be written: its folder does"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_leaves_nothing(files, capsys, monkeypatch, words, data, message):

@@ -42,6 +42,23 @@ def test_a_genome_becomes_a_locator(files, capsys):
     assert lines[2] == f"wrote {files / 'm.safetensors'}"
 
 
+def test_rows_that_name_a_site_again_change_nothing_and_are_counted(files, capsys):
+    """The table twice over: 60 sites, 120 rows; 9 of the 60 lie in the development region."""
+    cards = []
+    for copies in (1, 2):
+        header, *rows = (files / "s.tsv").read_text().splitlines()
+        (files / "r.tsv").write_text("\n".join([header, *rows * copies]) + "\n")
+        given = ("--genome", files / "g.fa", "--sites", files / "r.tsv", "--genes", "none", "--species", "A")
+        assert train(files, *map(str, given), "--no-resume") == 0
+        cards.append(load_model_file(files / "m.safetensors").card)
+        said = "(60 rows that name a site again are merged)" in capsys.readouterr().err
+        assert said == (copies == 2)
+    first, second = cards
+    assert first.locator == second.locator
+    assert [row["sites"] for row in second.locator["expected"]] == [9]
+    assert second.training == first.training | {"repeated_sites": 60}
+
+
 def test_a_locator_lends_its_settings(files, capsys):
     given = ("--genome", files / "g.fa", "--sites", files / "s.tsv", "--genes", "none", "--threads", "1")
     assert train(files, *map(str, given)) == 0

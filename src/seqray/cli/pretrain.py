@@ -12,6 +12,7 @@ from seqray.cli.common import (
     Request,
     SkipLog,
     check_files,
+    check_model_out,
     option,
     use_threads,
 )
@@ -36,6 +37,7 @@ class PretrainRequest(Request):
 
 def run(request: PretrainRequest) -> Outcome:
     """Pre-train, save, and sum up on standard error."""
+    check_model_out(request.out)
     config = configure(load_run_config(request.config), request.fit)
     out = Path(request.out)
     check_files(request.input, [request.out])

@@ -66,6 +66,11 @@ def test_a_part_of_the_training_data_is_noted_with_its_share(evaluate, folder, t
 
     assert "note: the model was trained on all 40 of these records: the figures show" in printed("half.tsv")
     assert "note: the model was trained on 15 of these 60 records" in printed("turned.tsv")
+    for known, share in ((4, "slightly too good"), (6, "slightly too good"), (7, "what it remembers")):
+        write_table(tmp_path / "few.tsv", [*TRAIN[:known], *TEST[: 60 - known]])  # 7 %, 10 % and 12 %
+        said = printed("few.tsv")
+        assert f"note: the model was trained on {known} of these 60 records: the figures " in said
+        assert share in said
     assert "trained on" not in printed("test.tsv")
 
 

@@ -165,9 +165,14 @@ def drop_unknown_labels(
         )
     if not dropped:
         return kept, []
-    shown = ", ".join(f"{count} '{label}'" for label, count in dropped.most_common(SHOWN_LABELS))
-    more = f" and {len(dropped) - SHOWN_LABELS} more labels" if len(dropped) > SHOWN_LABELS else ""
-    return kept, [f"examples of labels that the model does not know are left out: {shown}{more}"]
+    return kept, [f"examples of labels that the model does not know are left out: {describe_labels(dropped)}"]
+
+
+def describe_labels(counts: Counter[str]) -> str:
+    """Labels with their counts, the most frequent first, as ``25 'background', 1 'odd'``."""
+    shown = ", ".join(f"{count} '{label}'" for label, count in counts.most_common(SHOWN_LABELS))
+    more = f" and {len(counts) - SHOWN_LABELS} more labels" if len(counts) > SHOWN_LABELS else ""
+    return shown + more
 
 
 def describe_learned(known: int, checked: int, count: int) -> str:

@@ -216,6 +216,20 @@ def provenance(command: Sequence[str], model: TrainedModel, facts: Mapping[str, 
     return provenance_lines(command, model.card.name, model.sha256, alphabet, {**facts, **engine})
 
 
+def check_model_out(out: str) -> None:
+    """Refuse a model file that can't be written, before anything is read.
+
+    Raises
+    ------
+    ModelFileError, InputError
+        For another suffix, and for a folder that does not exist.
+    """
+    if not out.endswith(".safetensors"):
+        raise ModelFileError("a model file ends in .safetensors", where=out, remedy="give --out another name")
+    if not os.path.isdir(os.path.dirname(out) or "."):
+        raise InputError("can't be written: its folder does not exist", where=out)
+
+
 def check_new_model(out: str, source: str) -> None:
     """Refuse a new model file that can't be written, before the model is loaded.
 
@@ -229,9 +243,6 @@ def check_new_model(out: str, source: str) -> None:
     ModelFileError, InputError
         For another suffix; for the model itself, and a folder that does not exist.
     """
-    if not out.endswith(".safetensors"):
-        raise ModelFileError("a model file ends in .safetensors", where=out)
+    check_model_out(out)
     if os.path.exists(out) and os.path.samefile(out, source):
         raise InputError("is the model and would be overwritten", where=out, remedy="name another output")
-    if not os.path.isdir(os.path.dirname(out) or "."):
-        raise InputError("can't be written: its folder does not exist", where=out)

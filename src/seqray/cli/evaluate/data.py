@@ -127,12 +127,21 @@ def ordered(examples: Sequence[LabeledSequence]) -> list[LabeledSequence]:
 
 
 def renamed(examples: list[LabeledSequence], items: Sequence[str]) -> list[LabeledSequence]:
-    """Rename labels by ``--map OLD=NEW``."""
+    """Rename labels by ``--map OLD=NEW``.
+
+    Raises
+    ------
+    ConfigError
+        For a word of another form, a label that is renamed twice, and one that no example has.
+    """
     names = dict[str, str]()
     for item in items:
         old, equals, new = item.rpartition("=")
         if not (old and equals and new):
             raise ConfigError(f"'--map {item}' renames nothing", remedy="write --map LABEL=CLASS")
+        if old in names:
+            what = f"--map renames the label '{old}' twice, to {names[old]} and to {new}"
+            raise ConfigError(what, remedy="give one --map for each label")
         names[old] = new
     unused = set(names) - {example.label for example in examples}
     if examples and unused:

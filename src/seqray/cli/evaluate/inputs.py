@@ -15,6 +15,7 @@ from seqray.cli.common import (
     Progress,
     describe_learned,
     drop_unknown_labels,
+    given,
     open_model,
 )
 from seqray.cli.evaluate.contexts import set_contexts
@@ -37,6 +38,11 @@ if TYPE_CHECKING:
     from seqray.modelfile import TrainedModel
 
 TABLE_ENDINGS = (".tsv", ".csv", ".txt", ".parquet", ".gz")
+OF_THE_MODEL = ("--prior", "--backbone", "--alignment-labels", "--query-only")
+OF_ANY_MODEL = ("--context", "--no-context", "--truncate", "--precision")
+"""Options that say how records are scored; a model named by ``--against`` heeds them, too."""
+FEW = 0.1
+"""Share of records of the training data up to which figures are nearly those of new records."""
 
 
 def gather(request: EvaluateRequest) -> EvaluationInput:
@@ -54,26 +60,40 @@ def gather(request: EvaluateRequest) -> EvaluationInput:
 
 
 def _check_ways(request: EvaluateRequest) -> None:
-    model, given, how = request.model, request.given, request.how
-    if bool(model) == bool(given.predictions):
+    model, tables, how = request.model, request.given, request.how
+    if bool(model) == bool(tables.predictions):
         wrong = "both --model and --predictions are given" if model else "nothing to evaluate"
         raise ConfigError(wrong, remedy="give --model with --test, or --predictions with --labels")
-    if bool(given.labels) != bool(given.predictions):
+    if bool(tables.labels) != bool(tables.predictions):
         raise ConfigError(
             "--predictions and --labels go together", remedy="with --model, name labeled data by --test"
         )
-    only = {"--score-column": given.score_column, "--positive": given.positive}
-    for option, value in only.items():
-        if model and value:
-            raise ConfigError(f"{option} is for --predictions", remedy="the card of a model contains it")
+    _check_unheeded(request)
     if model and how.threshold is not None and not 0 <= how.threshold <= 1:
         raise ConfigError(
             f"--threshold is {how.threshold:g}", remedy="a model's threshold is between 0 and 1"
         )
-    if given.predictions and how.context != AUTO and not how.against:
-        raise ConfigError("--context needs --model", remedy="give it to 'seqray predict'")
-    if given.predictions and how.prior is not None:
-        raise ConfigError("--prior needs --model", remedy="give it to 'seqray predict'")
+
+
+def _check_unheeded(request: EvaluateRequest) -> None:
+    """Refuse options that would have no effect."""
+    words, against = given(request), request.how.against
+    if request.model:
+        for option in ("--score-column", "--positive"):
+            if option in words:
+                raise ConfigError(f"{option} is for --predictions", remedy="the card of a model contains it")
+        if "--id-column" in words and not _is_table(against):
+            raise ConfigError("--id-column is for tables of predictions", remedy="leave it out")
+        return
+    only = OF_THE_MODEL if against and not _is_table(against) else (*OF_THE_MODEL, *OF_ANY_MODEL)
+    for option in words:
+        if option in only:
+            raise ConfigError(f"{option} needs --model", remedy="give it to 'seqray predict'")
+
+
+def _is_table(against: str | None) -> bool:
+    """Whether ``--against`` names a table of predictions, not a model."""
+    return against is not None and (against == "-" or against.lower().endswith(TABLE_ENDINGS))
 
 
 # ------------------------------------------------------------------------------------------------- model
@@ -130,17 +150,21 @@ def _seen_in_training(
     from seqray.training import count_training_data, is_training_data
 
     learned = [example for example in data if example.split != "test"]
+    remedy = "evaluate a part that training left out (seqray split)"
     evaluates_learned = split != "test" or not learned  # all were called test, but hardly for training
     count = count_training_data(card, examples)
     if evaluates_learned and (is_training_data(card, data) or is_training_data(card, learned)):
         which = "these data"
     elif count and count.known:
         which = describe_learned(count.known, count.checked, len(examples))
+        if count.known <= FEW * count.checked:
+            yield f"the model was trained on {which}: the figures may be slightly too good; {remedy}"
+            return
     else:
         return
     yield (
         f"the model was trained on {which}: the figures show what it remembers, not how well it "
-        "classifies new records; evaluate a part that training left out (seqray split)"
+        f"classifies new records; {remedy}"
     )
 
 
@@ -222,13 +246,13 @@ def _lost_coverage(
 
 def _against(request: EvaluateRequest, material: EvaluationInput) -> Answers:
     """Answers of the other model or table on the same records."""
-    given, against = request.given, str(request.how.against)
-    if against == "-" or against.lower().endswith(TABLE_ENDINGS):
+    tables, against = request.given, str(request.how.against)
+    if _is_table(against):
         table = read_prediction_table(against)
-        same_kind = given.score_column in table.columns
+        same_kind = tables.score_column in table.columns
         threshold = request.how.threshold if same_kind else None
-        rows = rows_by_id(table, given.id_column, [e.id for e in material.examples], "the data evaluated")
-        return table_answers(given, table, rows, material.classes, material.positive, "against", threshold)
+        rows = rows_by_id(table, tables.id_column, [e.id for e in material.examples], "the data evaluated")
+        return table_answers(tables, table, rows, material.classes, material.positive, "against", threshold)
     if any(not example.sequence for example in material.examples):
         raise ConfigError(
             "--against a model needs sequences", remedy="give --labels a column 'sequence', or a table"

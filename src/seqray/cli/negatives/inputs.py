@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def read_positives(
-    request: NegativesRequest, alphabet: Alphabet, on_skip: OnSkip
+    request: NegativesRequest, alphabet: Alphabet, on_skip: OnSkip, others: Counter[str]
 ) -> Iterator[LabeledSequence]:
     """Read the positives from sequences or a table, with unique ids.
 
@@ -29,6 +30,8 @@ def read_positives(
         The parsed command line, and the alphabet of the sequences.
     on_skip
         Called with each record that is left out.
+    others
+        Receives the labels of rows that are left out, because they are not that of the positives.
     """
     from seqray.core import LabeledSequence
     from seqray.io.sequences import UniqueIds, read_sequences
@@ -42,6 +45,7 @@ def read_positives(
             labels = ", ".join(sorted({row.label for row in rows}))
             remedy = f"name one of its labels with --label-positive: {labels}"
             raise InputError(f"has no row labeled '{label}'", where=path, remedy=remedy)
+        others.update(row.label for row in rows if row.label != label)
         ids = UniqueIds(options.duplicates, path)
         yield from (replace(row, id=ids.resolve(row.id)) for row in chosen)
         return

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from seqray.cli.common import describe_labels
 from seqray.core import ConfigError, InputError
 from seqray.datasets.negatives import RECIPES
 
@@ -50,9 +52,11 @@ def provenance(command: Sequence[str], alphabet: Alphabet, extra: dict[str, obje
     return [line for line in lines if not line.startswith("model:")]
 
 
-def facts(result: NegativeSet, options: NegativeOptions) -> dict[str, object]:
-    """What was made, for the header."""
+def facts(result: NegativeSet, options: NegativeOptions, others: Counter[str]) -> dict[str, object]:
+    """What was made, for the header; ``others`` counts labels of rows that were left out."""
     about: dict[str, object] = {"positives": len(result.positives), "seed": options.seed}
+    if others:
+        about["rows left out for their label"] = describe_labels(others)
     for name, count in result.made.items():
         about[f"recipe {name}"] = f"{count} of {result.wanted[name]}; {RECIPES[name].makes}"
         about[f"recipe {name} teaches"] = RECIPES[name].teaches
@@ -98,12 +102,15 @@ def shortages(result: NegativeSet) -> list[str]:
     ]
 
 
-def summary(result: NegativeSet) -> list[str]:
-    """Summarize what was made, what a model learns from it, and cautions."""
+def summary(result: NegativeSet, others: Counter[str]) -> list[str]:
+    """Summarize what was made, what a model learns from it, and cautions; ``others`` as in `facts`."""
     lines = [
         f"{name}: {count} negatives; teaches {RECIPES[name].teaches}" for name, count in result.made.items()
     ]
     lines += [f"caution: {short}" for short in shortages(result)]
+    if others:
+        left_out = describe_labels(others)
+        lines.append(f"caution: rows of other labels than that of the positives are left out: {left_out}")
     n = len(result.positives)
     if result.placed is not None and result.placed < n:
         lines.append(

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from seqray.cli.common import Outcome, SkipLog, check_files, fill
+from seqray.cli.common import Outcome, SkipLog, check_files, fill, given
 from seqray.cli.negatives.arguments import NegativesRequest
-from seqray.core import ALPHABETS, InputError
-from seqray.datasets.negatives import parse_mix
+from seqray.core import ALPHABETS, ConfigError, InputError
+from seqray.datasets.negatives import RECIPES, parse_mix
 
 if TYPE_CHECKING:
     from seqray.datasets.negatives import NegativeOptions, NegativeSet
 
 __all__ = ["NegativesRequest", "run"]
+
+ONLY_FOR = {"--shuffle-words": "shuffle", "--segments": "substitution", "--keep": "substitution"}
+"""Options of one recipe."""
 
 
 def run(request: NegativesRequest) -> Outcome:
@@ -21,6 +25,7 @@ def run(request: NegativesRequest) -> Outcome:
 
     options = negative_options(request)
     kind = outputs.output_format(request.output)
+    _check_unheeded(request, options)
     out, genome, records = request.output, request.genome, request.records
     beside = (genome.genome, genome.annotation, genome.starts)
     check_files([request.positives], [out.out, records.skipped], beside=beside)
@@ -34,17 +39,28 @@ def run(request: NegativesRequest) -> Outcome:
         with SkipLog(
             skip_path, outputs.provenance(request.command, alphabet, {}), quiet=request.quiet
         ) as skipped:
-            positives = list(inputs.read_positives(request, alphabet, skipped))
+            others = Counter[str]()
+            positives = list(inputs.read_positives(request, alphabet, skipped, others))
         context, notes = inputs.read_genome_context(genome, alphabet, options.mix)
         result = make_negatives(positives, options, alphabet, context) if positives else _nothing(options)
         if records.strict and (short := outputs.shortages(result)):
             raise InputError(short[0], remedy="ask for fewer, match less closely, or leave out --strict")
-        facts = outputs.facts(result, options) | notes
+        facts = outputs.facts(result, options, others) | notes
         examples = [*(() if out.only_negatives else result.positives), *result.negatives]
         header = outputs.provenance(request.command, alphabet, facts)
         outputs.write(staging.path(out.out), kind, examples, header)
-    request.note(*outputs.summary(result))
+    request.note(*outputs.summary(result, others))
     return Outcome()
+
+
+def _check_unheeded(request: NegativesRequest, options: NegativeOptions) -> None:
+    """Refuse options of recipes that are not asked for."""
+    if not any(RECIPES[name].genome for name in options.mix) and (words := given(request.genome)):
+        windows = " or ".join(name for name, recipe in RECIPES.items() if recipe.genome)
+        raise ConfigError(f"{words[0]} is for windows of a genome", remedy=f"add --recipe {windows}")
+    for word in given(request.recipes):
+        if ONLY_FOR.get(word, word) not in (word, *options.mix):
+            raise ConfigError(f"{word} is for recipe '{ONLY_FOR[word]}'", remedy="leave it out")
 
 
 def _nothing(options: NegativeOptions) -> NegativeSet:

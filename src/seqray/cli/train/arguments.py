@@ -76,7 +76,7 @@ class GenomeOptions(Options, heading="data: genomes with sites, for a locator ('
         "are relative to the sheet",
     )
     site_class: ClassName | None = option(
-        "--site-class NAME", "class of all sites, where the files name none"
+        "--site-class NAME", "class of sites whose file names none, such as those of BED"
     )
     hold_out: tuple[str, ...] = option(
         "--hold-out NAME", "species or group that is not learned from; may be repeated"

@@ -15,10 +15,14 @@ def summary(result: TrainResult, out: str) -> list[str]:
     card, facts = result.card, result.card.training
     counts = {part: sum(by_class.values()) for part, by_class in facts["counts"].items()}
     epochs = ", ".join(str(epoch) for epoch in facts["best_epochs"])
+    own, held_out = facts["held_out"] != counts["validation"], f"{facts['held_out']} sequences"
+    if own:  # each network has its own part
+        held_out += f" (about {facts['held_out'] / card.members:.0f} that each network held out)"
     lines = [
-        f"trained on {counts['train']} sequences of {len(card.classes)} classes; members: {card.members}; "
-        f"parameters of each: {facts['parameters']}; best epochs: {epochs}",
-        f"validation on {facts['held_out']} sequences: " + figures_line(result),
+        f"{'each network trained on about' if own else 'trained on'} {counts['train']} sequences of "
+        f"{len(card.classes)} classes; members: {card.members}; parameters of each: {facts['parameters']}; "
+        f"best epochs: {epochs}",
+        f"validation on {held_out}: {figures_line(result)}",
     ]
     if facts["related_validation"]:
         strands = " on either strand" if ALPHABETS[card.model.alphabet].is_nucleotide else ""
@@ -37,9 +41,11 @@ def genome_summary(result: TrainResult, out: str) -> list[str]:
     sites = ", ".join(f"{count} {name}" for name, count in counts.items())
     epochs = ", ".join(str(epoch) for epoch in facts["best_epochs"])
     figures = " ".join(f"{name} {value:.3f}" for name, value in result.validation.items())
+    repeated = facts["repeated_sites"]
+    merged = f" ({repeated} rows that name a site again are merged)" if repeated else ""
     return [
         f"read {letters / 1e6:.2f} Mb (all strands together) of {len(facts['species'])} species, and learned "
-        f"from {sites} sites; members: {card.members}; parameters of each: {facts['parameters']}; "
+        f"from {sites} sites{merged}; members: {card.members}; parameters of each: {facts['parameters']}; "
         f"best epochs: {epochs}",
         f"development regions, mean over species: {figures} (threshold {card.threshold:.3f})",
         f"wrote {out}",

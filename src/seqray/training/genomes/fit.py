@@ -61,7 +61,7 @@ class GenomeInput:
     hold_out
         Species and groups that are left out.
     site_class
-        Class of all sites; None takes the names in the files.
+        Class of sites whose file names none, see `read_genomes`.
     folds
         Models that have not seen some of the species. What was measured on these goes onto the card, to say
         what to expect in a species that is new.
@@ -145,6 +145,7 @@ def train_locator(
     card = _with_folds(card, folds, metrics or {})
     facts = training_facts(config, networks, results, sha256, figures) | {
         "counts": {"train": prepared.counts},
+        "repeated_sites": sum(genome.repeated for genome in genomes),
         "species": sorted({genome.row.species for genome, _ in prepared.measured}),
     }
     card = replace(card, training=facts)

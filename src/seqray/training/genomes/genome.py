@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from seqray.annotation import Annotation, Gene, check_genes, predict_all, read_genes
-from seqray.core import DNA, Bools, Codes, InputError, SequenceRecord
+from seqray.core import DNA, Bools, Codes, ConfigError, InputError, SequenceRecord
 from seqray.io.sequences import is_genbank, read_sequences
 from seqray.io.tracks import Site, read_bed, read_sites
 from seqray.training.genomes.sheet import NONE, PREDICT, GenomeRow
@@ -72,11 +72,14 @@ class Genome:
         Its settings and contigs.
     genes
         Of the contigs; None where they are not known.
+    repeated
+        Rows of its sites that repeat another one, and were merged with it.
     """
 
     row: GenomeRow
     contigs: list[Contig]
     genes: Annotation | None
+    repeated: int = 0
 
     def genes_of(self, contig: Contig) -> tuple[Gene, ...] | None:
         """The genes of a contig; None where they are not known, or the annotation does not name it."""
@@ -120,11 +123,18 @@ def read_genomes(
     rename
         Other names of sites, and the class of each.
     site_class
-        Class of all sites; None takes the name in the file.
+        Class of sites whose file names none. None: the only class; of several, every site has to name one.
     whole
         Letters of the shortest contig that is read on its own. Regions are held out of such alone.
     threads
         Genomes read at a time.
+
+    Raises
+    ------
+    InputError
+        For files that don't fit each other, and a site of an unknown class or of none.
+    ConfigError
+        For a ``site_class`` that is none of the classes.
     """
     names = _Names(classes, rename, site_class)
     with ThreadPoolExecutor(threads) as pool:
@@ -139,16 +149,36 @@ class _Names:
     rename: Mapping[str, str]
     given: str | None
 
+    def __post_init__(self) -> None:
+        if self.given is not None and self.given not in self.classes:
+            raise ConfigError(
+                f"--site-class is '{self.given}', which is none of {', '.join(self.classes)}",
+                remedy=f"give {self._nearest(self.given)}, or name all classes in 'genomes.classes'",
+            )
+
     def index(self, site: Site) -> int:
-        name = self.given or self.rename.get(site.kind, site.kind) or self.classes[0]
+        name = self.rename.get(site.kind, site.kind) or self._unnamed(site)
         if name in self.classes:
             return self.classes.index(name)
-        near = difflib.get_close_matches(name, self.classes, n=1) or list(self.classes)
+        renamed = f"{{{site.kind}: {self._nearest(name)}}}"
         raise InputError(
             f"the class '{name}' is none of {', '.join(self.classes)}",
             where=site.where,
-            remedy=f"name all classes in 'genomes.classes', or give --site-class {near[0]}",
+            remedy=f"name all classes in 'genomes.classes', or give --set \"genomes.rename={renamed}\"",
         )
+
+    def _unnamed(self, site: Site) -> str:
+        """Class of a site whose file names none."""
+        if self.given is None and len(self.classes) > 1:
+            raise InputError(
+                f"a site names none of the classes {', '.join(self.classes)}",
+                where=site.where,
+                remedy="fill the column 'site' of the table, or give --site-class NAME",
+            )
+        return self.given or self.classes[0]
+
+    def _nearest(self, name: str) -> str:
+        return (difflib.get_close_matches(name, self.classes, n=1) or self.classes)[0]
 
 
 def _read(row: GenomeRow, names: _Names, whole: int) -> Genome:
@@ -159,7 +189,22 @@ def _read(row: GenomeRow, names: _Names, whole: int) -> Genome:
         record.id: Contig(record.id, DNA.encode(record.sequence), record.circular or record.id in circular)
         for record in records
     }
-    for site in read_sites(row.sites):
+    repeated = _place_sites(read_sites(row.sites), contigs, names)
+    if row.held_out:
+        _read_regions(row.held_out, contigs)
+    else:
+        _choose_regions([contig for contig in contigs.values() if len(contig.codes) >= whole])
+    return Genome(row, list(contigs.values()), genes, repeated)
+
+
+def _place_sites(sites: Sequence[Site], contigs: Mapping[str, Contig], names: _Names) -> int:
+    """Give each contig its sites, each of them once; return how many rows repeated another one.
+
+    Tables of transcription starts name a start once for each gene or condition. Counted so often, it would
+    weigh more than others, and a call could find only one of its rows. The largest weight holds.
+    """
+    places: dict[tuple[str, int, str, int], float] = {}
+    for site in sites:
         contig = _contig(contigs, site.contig, site.where)
         if site.position >= len(contig.codes):
             raise InputError(
@@ -168,12 +213,11 @@ def _read(row: GenomeRow, names: _Names, whole: int) -> Genome:
                 where=site.where,
                 remedy="are the sites those of another assembly?",
             )
-        contig.sites.append((site.position, site.strand, names.index(site), site.weight))
-    if row.held_out:
-        _read_regions(row.held_out, contigs)
-    else:
-        _choose_regions([contig for contig in contigs.values() if len(contig.codes) >= whole])
-    return Genome(row, list(contigs.values()), genes)
+        place = (site.contig, site.position, site.strand, names.index(site))
+        places[place] = max(site.weight, places.get(place, 0.0))
+    for (name, position, strand, kind), weight in places.items():
+        contigs[name].sites.append((position, strand, kind, weight))
+    return len(sites) - len(places)
 
 
 def _genes(row: GenomeRow, records: Sequence[SequenceRecord]) -> Annotation | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,8 +49,8 @@ def prepare(
 ) -> Prepared:
     """Divide genomes into what is learned from and what is not.
 
-    Raises `InputError` for a name to hold out that no genome has, where no site or no region is left, and
-    where no region has a site of the positive class.
+    Raises `InputError` for a name to hold out that no genome has, where a class has no site to learn from,
+    where no region is left, and where no region has a site of the positive class.
 
     Parameters
     ----------
@@ -75,10 +75,7 @@ def prepare(
             sources.append(source)
             shares.append(genome.row.weight * source.letters)
     counts = _count_sites(sources, classes)
-    if not any(counts[name] for name in classes):
-        raise InputError(
-            "no site is left to learn from", remedy="hold out less, or give sites of weight above 0"
-        )
+    _check_counts(counts, classes)
     inside = [genome for genome, out in zip(genomes, left_out, strict=True) if not out]
     places = validation_places(inside, config)
     measured = [(g, SPECIES if out else REGION) for g, out in zip(genomes, left_out, strict=True)]
@@ -88,6 +85,20 @@ def prepare(
             remedy="give more sites, or regions that have some (column 'held_out' of a --sheet)",
         )
     return Prepared(sources, [share / sum(shares) for share in shares], places, measured, counts)
+
+
+def _check_counts(counts: Mapping[str, int], classes: Sequence[str]) -> None:
+    """Refuse a class without a site: the model would state scores for what it has never seen."""
+    missing = [name for name in classes if not counts[name]]
+    if len(missing) == len(classes):
+        raise InputError(
+            "no site is left to learn from", remedy="hold out less, or give sites of weight above 0"
+        )
+    if missing:
+        raise InputError(
+            f"no site of class '{missing[0]}' is left to learn from",
+            remedy="hold out less, give its sites, or leave it out of 'genomes.classes'",
+        )
 
 
 def _has_measured_site(genome: Genome, positive: int) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from seqray.annotation import Annotation, Gene
-from seqray.core import InputError
+from seqray.core import ConfigError, InputError
 from seqray.training.genomes.genome import DEV, read_genomes
 from seqray.training.genomes.prepare import prepare
 from seqray.training.genomes.sheet import GenomeRow, read_sheet
@@ -33,6 +33,13 @@ def read(folder, classes=("promoter",), site_class=None, **row):
     }
     genomes = [GenomeRow(**(settings | row))]
     return read_genomes(genomes, classes, rename={"internal": "promoter"}, site_class=site_class, whole=64)
+
+
+def sites_of(folder, rows, header=HEADER, **settings):
+    """Sites and number of repeated rows of a table, or of a file of another format."""
+    (folder / "s.tsv").write_text(header + rows)
+    [genome] = read(folder, **settings)
+    return genome.contigs[0].sites, genome.repeated
 
 
 def test_a_sheet_names_files_beside_it(files):
@@ -93,6 +100,42 @@ def test_sites_that_are_refused(row, words, files):
         read(files)
     assert words in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_site_that_is_named_again_counts_once_with_its_largest_weight(files):
+    """Six rows: two name site 10, and two, of kinds that are one class, site 20; the other two differ."""
+    rows = "c\t10\t+\tpromoter\t.5\nc\t10\t+\tpromoter\t1\nc\t20\t+\tpromoter\t1\n"
+    rows += "c\t20\t+\tinternal\t0\nc\t10\t-\tpromoter\t1\nc\t11\t+\tpromoter\t1\n"
+    expected = [(9, "+", 0, 1.0), (19, "+", 0, 1.0), (9, "-", 0, 1.0), (10, "+", 0, 1.0)]
+    assert sites_of(files, rows) == (expected, 2)
+
+
+def test_one_position_may_be_a_site_of_two_classes(files):
+    rows = "c\t10\t+\tpromoter\t1\nc\t10\t+\tother\t1\n"
+    found = sites_of(files, rows, classes=("promoter", "other"))
+    assert found == ([(9, "+", 0, 1.0), (9, "+", 1, 1.0)], 0)
+
+
+def test_a_class_for_all_sites_is_that_of_sites_without_one(files):
+    both, rows = ("promoter", "other"), "c\t10\t+\tpromoter\t1\nc\t20\t+\t\t1\n"
+    named = [(9, "+", 0, 1.0), (19, "+", 1, 1.0)]
+    assert sites_of(files, rows, classes=both, site_class="other") == (named, 0)
+    assert sites_of(files, rows) == ([(9, "+", 0, 1.0), (19, "+", 0, 1.0)], 0)  # the only class
+    with pytest.raises(InputError, match=r"line 3: a site names none of the classes promoter, other; fill"):
+        sites_of(files, rows, classes=both)
+    with pytest.raises(InputError, match=r"x at 10: a site names none of .*or give --site-class NAME"):
+        sites_of(files, "c\t9\t20\tx\t0\t+\n", header="", classes=both)
+    with pytest.raises(
+        ConfigError, match="--site-class is 'othr', which is none of promoter, other; give other"
+    ):
+        read(files, classes=both, site_class="othr")
+
+
+def test_a_class_without_sites_is_not_learned(files, make_config):
+    (files / "s.tsv").write_text(HEADER + "c\t10\t+\tpromoter\t1\nc\t350\t+\tpromoter\t1\n")
+    config, both = make_config(model={"classes": 2}), ("promoter", "other")
+    with pytest.raises(InputError, match="no site of class 'other' is left to learn from"):
+        prepare(read(files, both), both, [], config)
 
 
 def test_sites_of_a_table_bed_and_gff3_are_the_same(files):
