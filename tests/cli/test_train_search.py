@@ -19,6 +19,7 @@ from seqray.modelfile import load_model_file
 from seqray.modelfile.header import read_card
 from seqray.training import automatic
 from seqray.training.module import Classifier
+from seqray.training.search import rounds
 
 SMALL = ("model.d_model=16", "model.heads=2", "model.layers=1", "model.stem.stride=4", "model.words=0")
 
@@ -111,6 +112,12 @@ def test_a_search_keeps_time_for_three_networks_or_as_many_as_asked_for(
     asked.insert(asked.index("--threads") + 1, "1")
     assert main([*asked, *words]) == 0
     assert f"networks: {networks};" in capsys.readouterr().err
+
+
+def test_a_budget_without_time_for_all_networks_says_so(folder, capsys, monkeypatch):
+    monkeypatch.setattr(rounds._Search, "affordable_members", lambda self: 1)
+    assert main([*command(budget="6steps", epochs=1), "--members", "2"]) == 0
+    assert "the budget left time for 1 of 2 networks" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

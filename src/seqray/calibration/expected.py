@@ -269,15 +269,24 @@ class ExpectedPrecision:
         genes, species
             As in `precisions`.
         """
-        own = [table.rows[:, 0] for table in self.tables if table.genes == genes]
         below: float | None = None
-        for threshold in np.unique(np.concatenate([np.empty(0), *own])).tolist():
+        for threshold in self._thresholds(genes).tolist():
             if (self.precision_at(threshold, genes, species) or 0) >= precision:
                 return (
                     threshold if below is None else self._bisect(below, threshold, precision, genes, species)
                 )
             below = threshold
         return None
+
+    def highest_precision(self, genes: bool, species: str | None = None) -> float:
+        """The highest precision to expect at any threshold; arguments as of `precisions`."""
+        found = self.precisions(self._thresholds(genes), genes, species)
+        return 0.0 if found is None else float(found.max(initial=0.0))
+
+    def _thresholds(self, genes: bool) -> Floats:
+        """All that were measured, in ascending order."""
+        own = [table.rows[:, 0] for table in self.tables if table.genes == genes]
+        return np.unique(np.concatenate([np.empty(0), *own]))
 
     def _bisect(
         self, below: float, enough: float, precision: float, genes: bool, species: str | None

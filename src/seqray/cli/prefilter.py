@@ -13,6 +13,7 @@ from seqray.cli.common import (
     ModelOptions,
     Outcome,
     PositiveInt,
+    Probability,
     Progress,
     Request,
     SkipLog,
@@ -45,6 +46,11 @@ class PrefilterRequest(Request):
     windows: PositiveInt = option(
         "--windows N", "how many the model scores; more take longer, and fewer pass in a scan", 400_000
     )
+    lost: Probability = option(
+        "--lost SHARE",
+        "of the windows at or above a threshold, the share that scans may miss: a larger one lets fewer pass",
+        0.001,
+    )
     seed: WholeNumber = option("--seed N", "of the windows and the first weights", 0)
     computing: BatchOptions
 
@@ -72,6 +78,7 @@ def run(request: PrefilterRequest) -> Outcome:
             model,
             records,
             windows=request.windows,
+            lost=request.lost,
             batch_size=request.computing.batch_size,
             seed=request.seed,
             on_progress=progress.update,
@@ -92,9 +99,9 @@ def _naming(files: Sequence[str]) -> Iterator[None]:
 
 def summary(card: Card) -> Iterator[str]:
     """What the prefilter learned from, and what it lets pass at the threshold of scans."""
-    from seqray.scanning import prefilter_cutoff, scan_threshold
+    from seqray.scanning import prefilter_cutoff
 
-    facts, threshold = card.prefilter, scan_threshold(card)
+    facts, threshold = card.prefilter, card.scan_threshold
     yield f"the prefilter learned from {facts['learned_from']} windows of {facts['letters']} letters"
     cutoff, passed = prefilter_cutoff(facts["levels"], threshold)
     if cutoff is None:

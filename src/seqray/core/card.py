@@ -152,6 +152,18 @@ class Card:
         carries = flank > 0 and len(letters) == self.window + 2 * flank
         return letters[flank : flank + self.window] if carries else letters
 
+    @property
+    def scan_threshold(self) -> float:
+        """Threshold of scans: ``scan_threshold`` of `info`, or the one for single windows if it has none.
+
+        Sites are far more frequent in training windows than in a genome: their best threshold calls too many.
+        Raises `ConfigError` if it is no probability.
+        """
+        threshold = self.info.get("scan_threshold", self.threshold)
+        if not isinstance(threshold, int | float) or not 0 < threshold < 1:
+            raise ConfigError(f"the card's 'scan_threshold' is {threshold!r}", remedy="give --threshold")
+        return float(threshold)
+
 
 @contextmanager
 def reading_card(part: str) -> Iterator[None]:

@@ -5,7 +5,6 @@ from .detector import (
     Detector as Detector,
     check_scan_options as check_scan_options,
     make_detector as make_detector,
-    scan_threshold as scan_threshold,
 )
 from .genes import (
     GeneSource as GeneSource,

@@ -273,30 +273,21 @@ class PositionDetector(Detector):
                 f"the model's card states no precision {how}", remedy="give --threshold or --per-kb"
             )
         if options.species is not None and options.species not in known:
+            alike = [name for name in known if options.species.casefold() in name.casefold()]
             raise ConfigError(
                 f"the precision of '{options.species}' was not measured {how}",
-                remedy=f"measured were {', '.join(sorted(set(known)))}",
+                remedy=f"did you mean '{alike[0]}'?"
+                if alike
+                else f"measured were {', '.join(sorted(set(known)))}",
             )
         found = self.expected.threshold_for(options.precision, genes, options.species)
         if found is None:
+            highest = self.expected.highest_precision(genes, options.species)
             raise ConfigError(
                 f"no threshold is expected to reach a precision of {options.precision:g} {how}",
-                remedy="give a lower --precision",
+                remedy=f"give a lower --precision: the highest is {highest:.2f}",
             )
         return found
-
-
-def scan_threshold(card: Card) -> float:
-    """The card's ``scan_threshold``, or the one for single windows if it has none.
-
-    Sites are far more frequent in training windows than in a genome: their best threshold calls too many.
-
-    Raises `ConfigError` for a card whose ``scan_threshold`` is no probability.
-    """
-    threshold = card.info.get("scan_threshold", card.threshold)
-    if not isinstance(threshold, int | float) or not 0 < threshold < 1:
-        raise ConfigError(f"the card's 'scan_threshold' is {threshold!r}", remedy="give --threshold")
-    return float(threshold)
 
 
 def make_detector(
@@ -339,7 +330,7 @@ def make_detector(
         site=model.card.site,
         prefilter=partial(prefilter_log_odds, model) if model.prefilter else None,
         levels=model.card.prefilter.get("levels", ()),
-        threshold=scan_threshold(model.card),
+        threshold=model.card.scan_threshold,
         label=model.card.positive,
         alphabet=model.alphabet,
         outlying=domain.outlying if domain else None,

@@ -16,7 +16,9 @@ Guess = Callable[[Codes, Ints], Floats]
 """Codes (N, W) and numbers of contexts (N,) to log-odds (N,), as a first prefilter guesses them."""
 _POOL = 12  # windows of which one is chosen
 _DOUBT = 1.0  # log-odds by which a guess may be too low
-_LEAST = 0.01  # chance of a window with a low guess, beside one with a high one
+# Chance of a window with a low guess, beside one with a high one. It is larger where the prefilter is
+# measured, for there no window may stand for many.
+_LEAST, _LEAST_HELD_OUT = 0.01, 0.1
 _HELD_OUT = 0.2  # the last part of each sequence
 _FEWEST_LETTERS = 10_000
 _SHORTEST = 20  # windows, in letters
@@ -135,7 +137,8 @@ class WindowSource:
         stands_for, pool = np.ones(len(places)), np.empty(0)
         if guess is not None:
             pool = np.concatenate([guess(self._letters_at(part), part.context) for part in _parts(places)])
-            chances = _scaled(np.maximum(expit(pool + _DOUBT), _LEAST), count)
+            least = _LEAST_HELD_OUT if held_out else _LEAST
+            chances = _scaled(np.maximum(expit(pool + _DOUBT), least), count)
             chosen = np.flatnonzero(self._rng.random(len(pool)) < chances)
             places, stands_for = places[chosen], 1 / chances[chosen]
         scores = np.concatenate([self._score(part) for part in _parts(places)])

@@ -37,10 +37,9 @@ from seqray.models import KERNEL, STRIDE, Prefilter, prefilter_shapes
 from seqray.training.drawn_windows import DrawnWindows, WindowSource
 
 PREFILTER_FORMAT = 3  # a seqray that reads older cards only would find unknown tensors
-LOST = 0.001
-"""Share of the windows at or above a level that the prefilter may skip."""
 _LEVELS = [round_number(x) for x in expit(np.arange(-3, 9, 0.5))]  # thresholds
 _WINDOWS = (2000, 10_000_000)
+_MOST_LOST = 0.1
 _MARGIN = 0.01  # log-odds: what the prefilter skips stays below the threshold by its own answer, too
 _FEWEST_ABOVE = 300  # windows that show what a level needs
 _EVEN, _LIKELY, _MEASURED = 0.3, 0.5, 0.2  # shares of the windows
@@ -52,6 +51,7 @@ def teach_prefilter(
     records: Sequence[SequenceRecord],
     *,
     windows: int = 400_000,
+    lost: float = 0.001,
     batch_size: BatchSize = "auto",
     seed: int = 0,
     on_progress: OnProgress | None = None,
@@ -66,6 +66,8 @@ def teach_prefilter(
         Genomes of the kind that will be scanned.
     windows
         How many the model scores: more take longer, and let the prefilter skip more.
+    lost
+        Share of the windows at or above a level that the prefilter may skip.
     batch_size
         As in `seqray.inference.predict_records`.
     seed
@@ -82,12 +84,12 @@ def teach_prefilter(
     Raises
     ------
     ConfigError
-        For a locator, which needs none, a model of proteins or of shorter windows, and for fewer than 2,000
-        windows or more than 10 million.
+        For a locator, which needs none, a model of proteins or of shorter windows, for fewer than 2,000
+        windows or more than 10 million, and for a share above 0.1.
     InputError
         For sequences of too few letters in all, and where too few windows score high.
     """
-    _check(model, windows)
+    _check(model, windows, lost)
     done = 0
 
     def on_scored(count: int) -> None:
@@ -103,16 +105,19 @@ def teach_prefilter(
     network = _fit(model, [even, likely], _EPOCHS[1], seed, on_progress)
     held_out = source.draw(round(windows * _MEASURED), held_out=True, guess=network.answers)
     facts = {"learned_from": len(even.codes) + len(likely.codes), "letters": source.letters, "seed": seed}
-    facts |= _measure(network.answers(held_out.codes, held_out.contexts), held_out)
+    answers = network.answers(held_out.codes, held_out.contexts)
+    facts |= _measure(answers, held_out, lost, sorted({*_LEVELS, model.card.scan_threshold}))
     prefilter = Prefilter(network.arrays(), model.card.window)
     card = replace(model.card, format=PREFILTER_FORMAT, seqray_version=__version__, prefilter=facts)
     return replace(model, prefilter=prefilter, card=card)
 
 
-def _check(model: TrainedModel, windows: int) -> None:
+def _check(model: TrainedModel, windows: int, lost: float) -> None:
     low, high = _WINDOWS
     if not low <= windows <= high:
         raise ConfigError(f"a prefilter learns from {low} to {high} windows, not {windows}")
+    if not 0 <= lost <= _MOST_LOST:
+        raise ConfigError(f"a prefilter loses at most {_MOST_LOST:g} of the windows, not {lost:g}")
     model.check_reads_sequences()
     card = model.card
     if not model.alphabet.is_nucleotide:
@@ -189,21 +194,23 @@ def _fit(
     return network
 
 
-def _measure(answers: Floats, held_out: DrawnWindows) -> dict[str, Any]:
+def _measure(
+    answers: Floats, held_out: DrawnWindows, most_lost: float, levels: Sequence[float]
+) -> dict[str, Any]:
     """For each level: the cutoff, and the share of windows that pass it."""
     order = np.argsort(answers, kind="stable")
     rows, above = [], order
-    for level in _LEVELS:
+    for level in levels:
         above = order[held_out.log_odds[order] >= logit(level)]
         if len(above) < _FEWEST_ABOVE:
             break
         lost = np.cumsum(held_out.stands_for[above])
-        cutoff = float(answers[above[np.searchsorted(lost, LOST * lost[-1], side="right")]])
+        cutoff = float(answers[above[np.searchsorted(lost, most_lost * lost[-1], side="right")]])
         cutoff = round_number(min(cutoff, float(logit(level)) - _MARGIN))
         rows.append([level, cutoff, round_number(float(np.mean(held_out.pool >= cutoff)))])
     if not rows:
         raise InputError(
-            f"of {len(answers)} windows {len(above)} reach {_LEVELS[0]:g}, too few to measure a prefilter",
+            f"of {len(answers)} windows {len(above)} reach {levels[0]:g}, too few to measure a prefilter",
             remedy="give genomes with more sites, or more --windows",
         )
-    return {"levels": rows, "lost": LOST, "measured_on": len(answers)}
+    return {"levels": rows, "lost": most_lost, "measured_on": len(answers)}

@@ -310,7 +310,11 @@ def test_the_threshold_of_an_expected_precision(locator):
     assert threshold(precision=0.5, species="E. coli") == pytest.approx(0.5)
     assert threshold(precision=0.4) == pytest.approx(0.5)
     for options, message in (
-        ({"precision": 0.75}, "no threshold is expected to reach a precision of 0.75 with genes"),
+        (
+            {"precision": 0.75},
+            r"reach a precision of 0.75 with genes; .*: the highest is 0.70$",
+        ),
+        ({"precision": 0.5, "species": "subtilis"}, "did you mean 'B. subtilis'?"),
         ({"precision": 0.5, "species": "X"}, "measured were B. subtilis, E. coli, H. pylori"),
     ):
         with pytest.raises(ConfigError, match=message):

@@ -102,6 +102,17 @@ def test_too_few_windows_and_too_many_are_refused_before_any_is_scored(tiny_mode
         teach_prefilter(tiny_model, [genome(12_000)], windows=windows)
 
 
+def test_a_large_loss_is_refused(tiny_model):
+    with pytest.raises(ConfigError, match=r"loses at most 0.1 of the windows, not 0.2"):
+        teach_prefilter(tiny_model, [genome(12_000)], windows=3000, lost=0.2)
+
+
+def test_the_threshold_of_scans_is_a_level(tiny_model):
+    model = replace(tiny_model, card=replace(tiny_model.card, info={"scan_threshold": 0.3}))
+    levels = teach_prefilter(model, [genome(12_000)], windows=3000).card.prefilter["levels"]
+    assert 0.3 in [level for level, _, _ in levels]
+
+
 @pytest.mark.parametrize("letters", [0, 9_999])
 def test_few_letters_are_refused(tiny_model, letters):
     with pytest.raises(InputError, match="learns from 10000 or more"):
@@ -114,13 +125,22 @@ def test_few_windows_are_refused(tiny_model, monkeypatch):
         teach_prefilter(tiny_model, [genome(12_000)], windows=2000)
 
 
+@pytest.mark.parametrize(("lost", "cutoff"), [(0.0, 0.0), (0.01, 1.0), (0.1, 10.0)])
+def test_a_cutoff_loses_at_most_the_share_that_is_accepted(lost, cutoff):
+    """1,000 windows above the level with the answers 0, .1, ... 99.9: .01 of them are the first ten."""
+    answers, ones = np.arange(1000) / 10, np.ones(1000)
+    drawn = DrawnWindows(np.zeros((1000, 1), np.uint8), ones.astype(int), 200 * ones, ones, answers)
+    [row] = prefilter._measure(answers, drawn, lost, [0.999])["levels"]
+    assert row == [0.999, pytest.approx(min(cutoff, np.log(999) - 0.01)), pytest.approx(1 - lost, abs=0.04)]
+
+
 def test_no_cutoff_lies_above_its_level(tiny_model):
     """Answers that are sharper than the model: what is skipped would else be called by its own answer."""
     rng = np.random.default_rng(0)
     log_odds = np.repeat([-6.0, 6.0], 1000) + rng.normal(0, 0.1, 2000)
     ones = np.ones(2000)
     drawn = DrawnWindows(np.zeros((2000, 1), np.uint8), ones.astype(int), log_odds, ones, log_odds)
-    for level, cutoff, _ in prefilter._measure(log_odds, drawn)["levels"]:
+    for level, cutoff, _ in prefilter._measure(log_odds, drawn, 0.001, [0.1, 0.5, 0.9])["levels"]:
         assert cutoff < np.log(level / (1 - level))
 
 

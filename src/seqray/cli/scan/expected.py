@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from seqray.calibration import Expectation, ExpectedPrecision
-    from seqray.scanning import ScanResult
+    from seqray.scanning import ScanOptions, ScanResult
 
 SHORT_CONTIGS = 2000  # letters; a gene and what lies before it take about a thousand
 FEW_GENES = 0.4  # per kb: bacteria and their viruses have about one
 GENOME_LETTERS = 20_000  # in fewer, numbers of genes and calls are left to chance
+PRECISION_OFF = 0.05  # a difference of precisions that is mentioned
 FACTOR = 2.0  # by which calls per kb may be beyond those of all genomes measured
 
 
@@ -59,6 +60,18 @@ def missed_without_genes(expected: ExpectedPrecision, species: str | None) -> st
         f"without genes, at 1 call per kb, the model finds {both[0]:.2f} of the mapped sites, and with genes "
         f"{both[1]:.2f}"
     )
+
+
+def other_precision(result: ScanResult, options: ScanOptions) -> Iterator[str]:
+    """Say that ``--precision`` took other species where the input is like one that expects another figure."""
+    if options.precision is None or options.species is not None or result.expectation is None:
+        return
+    own = result.expectation.of(result.species)
+    if own is not None and abs(own.precision - options.precision) > PRECISION_OFF:
+        yield (
+            f"a precision of {options.precision:g} is the median of other species; in {own.species}, which "
+            f"the input is like, this threshold has {own.precision:.2f}: give --species '{own.species}'"
+        )
 
 
 def locator_cautions(result: ScanResult) -> Iterator[str]:

@@ -16,6 +16,7 @@ from seqray.cli.scan.expected import (
     expected_precision_fact,
     locator_cautions,
     missed_without_genes,
+    other_precision,
 )
 from seqray.core import InputError, OnProgress
 from seqray.io.tracks import TrackWriter, track_paths, write_bed, write_calls_tsv, write_gff3
@@ -362,6 +363,7 @@ def cautions(result: ScanResult, options: ScanOptions, expected: ExpectedPrecisi
         )
     if result.from_positions:
         yield from locator_cautions(result)
+        yield from other_precision(result, options)
         if result.genes is None:
             yield missed_without_genes(expected, result.species)
 

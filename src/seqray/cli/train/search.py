@@ -114,6 +114,11 @@ def search_examples(
         **training,
     )
     write_trials(plan, table, result)
+    if result.ended == "done" and result.config.members < config.members:
+        plan.request.note(
+            f"the budget left time for {result.config.members} of {config.members} networks, and several are "
+            "better than one: the same command with a larger budget goes on from here"
+        )
     if save_config:
         write_config(save_config, result.config)
     return result
