@@ -72,6 +72,11 @@ def assert_refused(result, *parts):
 BAD_FILES = {
     "empty": (b"", "contains no records", "--allow-empty"),
     "blank": (b"\n\n", "contains no records"),
+    "table": (
+        b"sequence\tlabel\nACGT\tx\n",
+        "no FASTA header",
+        "tables are read by train, evaluate, audit and split",
+    ),
     "no header": (b"ACGTACGTACGT\n", "no FASTA header", "the first line must start with '>'"),
     "header only": (b">\n", "record 1 has no id", "write a name after '>'"),
     "protein": (PROTEIN.encode(), "record 'p1'", "looks like protein, but DNA is expected"),

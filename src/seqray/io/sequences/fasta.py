@@ -72,7 +72,13 @@ def _from_first_header(blocks: Iterator[bytes], where: str) -> Iterator[bytes]:
 def _not_fasta(start: bytes, where: str) -> InputError:
     name = detect_format(start)
     if not name:
-        return InputError("no FASTA header", where=where, remedy="the first line must start with '>'")
+        table = b"\t" in start.split(b"\n", 1)[0]
+        remedy = (
+            "tables are read by train, evaluate, audit and split"
+            if table
+            else "the first line must start with '>'"
+        )
+        return InputError("no FASTA header", where=where, remedy=remedy)
     remedy = "read it as GenBank" if name == GENBANK else "convert it to FASTA"
     return InputError(f"is {name}, not FASTA", where=where, remedy=remedy)
 
