@@ -212,6 +212,18 @@ def test_the_page_draws_each_row_to_one_scale():
     assert "<td class=n>44.6" in page
     assert "&lt;a&gt;" in page
     assert "<a>" not in page
+    assert "precision" not in page
+    rows[1] = rows[1] | {
+        "expected_precision": "0.5",
+        "expected_precision_low": "0.4",
+        "expected_precision_high": "0.6",
+    }
+    rows[0] = rows[0] | dict.fromkeys(
+        ("expected_precision", "expected_precision_low", "expected_precision_high"), "."
+    )
+    page = render_summary("Calls", rows)
+    assert "<td class=n>0.5 (0.4 to 0.6)" in page
+    assert "Expected precision: share of the calls" in page
     figures = {"sample": "m", "mcc": "0.5", "mcc_low": "0.25", "mcc_high": "0.75", "floor_mcc": "1"}
     page = render_summary("Figures", [figures])
     assert "<circle class=dot cx=95 cy=9" in page
