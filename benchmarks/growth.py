@@ -151,7 +151,7 @@ AXES = {
         (100_000, 200_000, 400_000, 800_000), lambda f, x: _scan(f, x, "bacteria-genome", genes=None)
     ),
     "scan with windows, letters": Axis(
-        (25_000, 50_000, 100_000, 200_000), lambda f, x: _scan(f, x, "ecoli-promoter", null_mb=0)
+        (25_000, 50_000, 100_000, 200_000), lambda f, x: _scan(f, x, "ecoli-promoter", null_mb=0, stride=10)
     ),
     "explain by rollout, records of 256 letters": Axis((64, 128, 256, 512), lambda f, x: _explain(f, x, 256)),
     "explain by rollout, letters of a record": Axis(

@@ -127,6 +127,19 @@ def test_all_outputs_of_one_run(explain, source, tmp_path):
     assert pyBigWig.open(str(tmp_path / "t.minus.bw")).header()["nBasesCovered"] == 0
 
 
+def test_the_page_says_which_records_were_checked(explain, source, tiny_model, tmp_path):
+    found = explain_records(tiny_model, RECORDS, ExplainOptions(shuffles=0))
+    called = [e.label for e in found].count("promoter")
+    page = tmp_path / "r.html"
+    assert explain(source, "--html", page, "--out", tmp_path / "o.tsv", "--shuffles", 0)[0] == 0
+    assert 0 < called < len(RECORDS)
+    said = f"The checks use {called} of the {len(RECORDS)} records: those that are called promoter."
+    assert said in page.read_text()
+    words = ("--html", page, "--out", tmp_path / "o.tsv", "--shuffles", 0)
+    assert explain(source, *words, "--class", "called", "--check-records", 5)[0] == 0
+    assert f"The checks use 5 of the {len(RECORDS)} records, drawn at random." in page.read_text()
+
+
 def test_the_same_run_gives_the_same_bytes(explain, source, tmp_path):
     contents = []
     for _ in range(2):

@@ -118,6 +118,11 @@ def test_version_also_as_a_module():
             "seqray: error: argument --prior: '2' is not a number between 0 and 1; "
             "see 'seqray predict --help'",
         ),
+        (
+            ["scan", "a.fa", "--model", "m", "--precision", "bf16"],
+            "seqray: error: argument --precision: 'bf16' is not a number between 0 and 1 "
+            "(did you mean --dtype bf16?); see 'seqray scan --help'",
+        ),
     ],
 )
 def test_a_wrong_word_is_one_line_that_helps(words, line, capsys):

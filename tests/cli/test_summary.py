@@ -69,6 +69,20 @@ def test_calls_of_a_locator_are_given_per_mb(summary):
     assert rows[1][6:8] == ["3", "400"]
 
 
+@pytest.mark.parametrize(
+    ("said", "cells"),
+    [
+        ("0.76 (0.68 to 0.85, E. coli): share of calls", ["0.76", "0.68", "0.85"]),
+        ("0.55 (0.03 to 0.81 over 19 species left out): share", ["0.55", "0.03", "0.81"]),
+        ("0.5 (0.4 to 0.6) as in E. coli: share", ["0.5", "0.4", "0.6"]),
+    ],
+)
+def test_calls_of_a_locator_have_a_precision_to_expect(summary, said, cells):
+    expected = ["expected_precision", "expected_precision_low", "expected_precision_high"]
+    _, rows, _ = summary(CALLS.replace("id\t", f"# expected precision: {said}\nid\t"), CALLS)
+    assert [row[-3:] for row in rows] == [expected, cells, ["."] * 3]
+
+
 def test_a_table_without_its_positions_leaves_them_unknown(summary):
     assert summary(CALLS.replace(" 1999960 positions per strand", " both strands"))[1][1][4] == "."
 
@@ -159,13 +173,26 @@ def test_nothing_is_printed_if_the_page_cannot_be_written(tmp_path, capfd):
         (["\x7f"], r"'\x7f' has a tab or another control character"),
         (["a\x85b"], r"'a\x85b' has a tab or another control character"),
         (["a\u2028b"], r"'a\u2028b' has a tab or another control character"),
-        (["x", "y", "x"], "two tables have the name 'x'"),
+        (["x", "y", "x"], "two tables of the model 'tiny' have the name 'x'"),
     ],
 )
 def test_names_that_would_shift_or_merge_rows_are_refused(summary, names, complaint):
     status, rows, err = summary(CALLS, CALLS, CALLS, names=names)
     assert (status, rows, err.count("\n")) == (2, None, 1)
     assert complaint in err
+
+
+def test_one_name_may_have_a_row_per_model(summary):
+    status, rows, err = summary(CALLS, CALLS.replace("model: tiny", "model: other"), names="xx")
+    assert status == 0, err
+    assert [row[:2] for row in rows[1:]] == [["x", "tiny"], ["x", "other"]]
+
+
+def test_models_of_one_name_are_told_apart_by_their_checksums(summary):
+    tables = [CALLS.replace("tiny 123", f"tiny sha256:{digit * 64}") for digit in "ab"]
+    status, rows, err = summary(*tables, CALLS, names="xxy")
+    assert status == 0, err
+    assert [row[1] for row in rows[1:]] == ["tiny sha256:aaaaaaaa", "tiny sha256:bbbbbbbb", "tiny"]
 
 
 def test_the_page_draws_each_row_to_one_scale():
@@ -185,6 +212,18 @@ def test_the_page_draws_each_row_to_one_scale():
     assert "<td class=n>44.6" in page
     assert "&lt;a&gt;" in page
     assert "<a>" not in page
+    assert "precision" not in page
+    rows[1] = rows[1] | {
+        "expected_precision": "0.5",
+        "expected_precision_low": "0.4",
+        "expected_precision_high": "0.6",
+    }
+    rows[0] = rows[0] | dict.fromkeys(
+        ("expected_precision", "expected_precision_low", "expected_precision_high"), "."
+    )
+    page = render_summary("Calls", rows)
+    assert "<td class=n>0.5 (0.4 to 0.6)" in page
+    assert "Expected precision: share of the calls" in page
     figures = {"sample": "m", "mcc": "0.5", "mcc_low": "0.25", "mcc_high": "0.75", "floor_mcc": "1"}
     page = render_summary("Figures", [figures])
     assert "<circle class=dot cx=95 cy=9" in page

@@ -52,6 +52,8 @@ def test_there_is_a_rule_for_every_verb_that_makes_files():
         "evaluate",
     }
     assert verbs <= set(VERBS)
+    without = re.search("no rules\\s+for (.*?)\\.", (RULES / "README.md").read_text(), flags=re.DOTALL)[1]
+    assert set(re.findall("`(\\w+)`", without)) == set(VERBS) - verbs
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -84,7 +86,7 @@ use rule seqray_scan as promoters with:
     output: gff3="promoters/{{strain}}.gff3", tsv="promoters/{{strain}}.tsv"
     log: "logs/promoters/{{strain}}.log"
     benchmark: "benchmarks/promoters/{{strain}}.tsv"
-    params: model="bacteria-promoter", extra="--fdr 0.1"
+    params: model="bacteria-genome", extra="--precision 0.5"
 """
 
 
@@ -94,4 +96,6 @@ def test_a_rule_can_be_taken_over_and_changed(dry_run, tmp_path):
     snakefile = CHANGED.format(path=str(RULES / "scan.smk"))
     done = dry_run(tmp_path, snakefile, "promoters/k12.gff3")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "seqray scan genomes/k12.fna.gz --model bacteria-promoter --fdr 0.1" in done.stdout + done.stderr
+    assert (
+        "seqray scan genomes/k12.fna.gz --model bacteria-genome --precision 0.5" in done.stdout + done.stderr
+    )

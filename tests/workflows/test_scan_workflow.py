@@ -153,6 +153,12 @@ def test_a_run_elsewhere_gives_the_same_bytes(run, finished, tiny_model_file, tm
         ({"samples": "config/none.tsv"}, "config/none.tsv: the sheet can't be read"),
         ({"samples": "data/latin.tsv"}, "data/latin.tsv: the sheet is not text in UTF-8"),
         ({"outdir": ""}, "'' should be non-empty"),
+        (
+            {"scan": {"extra": {"other": ["--strand", "plus"]}}},
+            "scan.extra: 'other' names none of the models: tiny",
+        ),
+        ({"scan": {"extra": {"tiny": ["--out=x.tsv"]}}}, "'--out=x.tsv' does not match"),
+        ({"explain": {"extra": {"tiny": "--genes"}}}, "'--genes' is not of type 'array'"),
     ],
 )
 def test_a_wrong_project_stops_before_any_work(run, tmp_path, tiny_model_file, settings, complaint):
@@ -177,6 +183,47 @@ def test_a_folder_of_results_with_a_space_stays_one_word(run, tmp_path, tiny_mod
     told = done.stdout + done.stderr
     log = "'my results/logs/gather/alpha/tiny.log'"
     assert f"--skipped 'my results/alpha/tiny/skipped.tsv'{option} > {log}" in " ".join(told.split())
+
+
+@pytest.fixture(scope="module")
+def two_models(run, seqray_forks, tiny_model_file, tmp_path_factory) -> Path:
+    """A project of a model of windows and a locator, with a page and further options for the locator."""
+    folder = make_project(
+        tmp_path_factory.mktemp("models") / "run",
+        tiny_model_file,
+        "sample\tfasta\nalpha\tdata/alpha.fa\n",
+        models=[str(tiny_model_file), "bacteria-genome"],
+        scan={
+            "threshold": None,
+            "html": True,
+            "extra": {"bacteria-genome": ["--per-kb", 5, "--genes", "none"]},
+        },
+        explain={"calls": 1, "extra": {"bacteria-genome": ["--genes", "none", "--shuffles", 0]}},
+    )
+    done = run(folder, "--cores", "1", commands=seqray_forks.folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_two_models_have_a_row_each(two_models):
+    rows = read_table(two_models / "results" / "summary.tsv")
+    assert [(row["sample"], row["model"]) for row in rows] == [
+        ("alpha", "tiny"),
+        ("alpha", "bacteria-genome"),
+    ]
+    assert read_table(two_models / "results" / "alpha" / "summary.tsv") == rows
+    assert rows[0]["expected_precision"] == "."
+    assert 0 < float(rows[1]["expected_precision"]) <= 1
+
+
+def test_further_options_reach_their_model_alone(two_models):
+    tiny, locator = (
+        (two_models / "results" / "alpha" / model / "calls.gff3").read_text()
+        for model in ("tiny", "bacteria-genome")
+    )
+    assert "--per-kb 5 --genes none" in locator
+    assert "--per-kb" not in tiny
+    assert "</html>" in (two_models / "results" / "alpha" / "bacteria-genome" / "calls.html").read_text()
 
 
 def test_an_empty_section_takes_the_defaults(run, tmp_path, tiny_model_file):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from unicodedata import category
 
 from seqray.cli.common import Outcome, Printable, Request, check_files, check_suffix, option
@@ -9,6 +11,8 @@ from seqray.core import InputError
 
 # Control characters, and those that end a line.
 _BREAKING = ("Cc", "Zl", "Zp")
+
+_CHECKSUM = len("sha256:") + 8  # signs of it that tell two models apart
 
 
 class SummaryRequest(Request):
@@ -33,6 +37,25 @@ def _divide(word: str) -> tuple[str, str]:
     return name, path
 
 
+def _name_models(rows: Sequence[dict[str, str]]) -> None:
+    """Shorten each model to its name; where one name has several models, also to the start of its checksum.
+
+    Raises `InputError` for two rows of one name and one model, which no cell tells apart.
+    """
+    names = Counter((row["sample"], row["model"].partition(" ")[0]) for row in rows)
+    seen: set[tuple[str, str]] = set()
+    for row in rows:
+        model, _, checksum = row["model"].partition(" ")
+        sample = row["sample"]
+        row["model"] = f"{model} {checksum[:_CHECKSUM]}".rstrip() if names[sample, model] > 1 else model
+        if (sample, row["model"]) in seen:
+            raise InputError(
+                f"two tables of the model '{model}' have the name '{sample}'",
+                remedy="give each a unique name",
+            )
+        seen.add((sample, row["model"]))
+
+
 def run(request: SummaryRequest) -> Outcome:
     """Read the tables, write the summary."""
     from seqray.io import Staging, encode_text, open_output
@@ -43,12 +66,11 @@ def run(request: SummaryRequest) -> Outcome:
     rows: list[dict[str, str]] = []
     for word in request.tables:
         name, path = _divide(word)
-        if any(row["sample"] == name for row in rows):
-            raise InputError(f"two tables have the name '{name}'", remedy="give each a unique name")
         check_files([path], [request.out, request.html])
         rows.append({"sample": name} | summarize(path))
         if list(rows[-1]) != list(rows[0]):
             raise InputError("is a table of another kind than the first", where=path)
+    _name_models(rows)
     with Staging() as staging:
         if request.html:  # first: what is printed can't be taken back
             from seqray.report.pages import render_summary

@@ -139,5 +139,6 @@ class AlignmentRun(ExplanationRun[Alignment, Explained, AlignmentOptions]):
                 provenance=provenance,
                 faithfulness=faithfulness,
                 omitted=self._omitted,
+                checked=self._checked,
             )
         )

@@ -135,6 +135,20 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
             self._called.offer(record)
 
     @property
+    def _checked(self) -> str:
+        """Which records the checks used, in a sentence; empty if all or none."""
+        called, used = self._called.offered, len(self.sample())
+        if self.request.no_check or used == self.count:
+            return ""
+        if called == self.count:
+            return f"The checks use {used} of the {called} records, drawn at random."
+        name = self.options.target or self.model.card.positive
+        if not called:
+            return f"No record is called {name}: the checks use {used} of all {self.count}, drawn at random."
+        which = "those" if used == called else f"drawn from the {called}"
+        return f"The checks use {used} of the {self.count} records: {which} that are called {name}."
+
+    @property
     def _omitted(self) -> int:
         """Records that the page leaves out."""
         return max(0, self.count - self.request.shown)

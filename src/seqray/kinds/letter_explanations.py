@@ -180,6 +180,7 @@ class LetterRun(ExplanationRun[Record, Explanation, ExplainOptions]):
                 heads=self._head_figures,
                 motifs=self._motifs,
                 omitted=self._omitted,
+                checked=self._checked,
                 scan=self._scan,
             )
         )

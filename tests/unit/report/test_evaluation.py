@@ -52,6 +52,14 @@ def made(classes=("background", "promoter")):
     return evaluate_scores(labels, scores(), classes, classes[-1], beside=beside, subsets=rows, draws=20)
 
 
+def test_errors_say_that_lower_is_better():
+    page = render_evaluation(made(), "model", [])
+    rows = set(re.findall(r"([a-z ]+) \(lower is better\)", page))
+    assert rows == {"brier", "log loss", "ece"}
+    differences = page[page.index("Is the model better?") :]
+    assert "brier (lower is better)" in differences
+
+
 def test_the_page_holds_every_section_and_refers_to_nothing_outside():
     page = render_evaluation(made(), "model", ["seqray 0"], {"summary": "words"})
     found = Elements(page)

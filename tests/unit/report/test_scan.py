@@ -12,6 +12,7 @@ from seqray.annotation import Gene
 from seqray.core.results import Box, Call, CallContext
 from seqray.report.pages.call_cards import card_of
 from seqray.report.pages.scan import ScannedContig, render_scan, shown_calls
+from seqray.report.pages.short_names import short_names
 from seqray.report.svg.call_map import CALL_REACH
 from seqray.report.svg.genes import arrow_path, outline, strongest
 
@@ -150,6 +151,59 @@ def test_the_table_shows_the_digits_of_the_maps(made_scan):
     page = render_scan(replace(made_scan(), calls=calls))
     assert "probability 0.50" in re.sub("<[^>]*>", "", page)
     assert {f"{value:.2f}" for value in embedded(page)["probability"]} == {"0.50"}
+
+
+def test_a_map_shows_the_precision_in_the_species_of_the_input(made_scan):
+    context = CallContext(probability=0.5, precision=0.25)
+    calls = [replace(call, context=context) for call in made_scan().calls]
+    page = render_scan(
+        replace(
+            made_scan(),
+            calls=calls,
+            expected_precision="0.37",
+            expected_note="0.31 to 0.42 in X",
+            precision_of="in X",
+        )
+    )
+    text = re.sub("<[^>]*>", "", page)
+    assert "precision 0.25" in text
+    assert "probability 0.50" not in text
+    assert set(embedded(page)["probability"]) == {0.5}
+    assert set(embedded(page)["precision"]) == {0.25}
+    assert (
+        "a higher one that are near a mapped start, in X. Starts that nobody mapped count as false." in text
+    )
+    assert "A share of 0.37 is expected to be near a mapped start: 0.31 to 0.42 in X." in text
+
+
+def test_lines_of_several_contigs_name_the_one_that_goes_on(made_scan):
+    contigs = [ScannedContig("chromosome", 90_000), ScannedContig("plasmid", 10_000)]
+    page = render_scan(replace(made_scan(), contigs=contigs))
+    labels = re.findall("<text class=contig[^>]*>([^<]*)<", page)
+    assert labels[:2] == ["chromosome", "12.5 kb of chromosome"]
+    assert labels[-2:] == ["87.5 kb of chromosome", "plasmid"]
+    assert "12.5 kb</text>" in render_scan(made_scan())
+
+
+def test_predicted_genes_are_named_after_the_accession(made_scan):
+    report = made_scan()
+    contig = "gi|9626243|ref|NC_001416.1|"
+    [genes] = report.genes.values()
+    named = [replace(gene, name=f"{contig}_{n}") for n, gene in enumerate(genes, start=1)]
+    calls = [
+        replace(call, contig=contig, context=CallContext(gene=f"{contig}_3", within=f"{contig}_2"))
+        for call in report.calls
+    ]
+    contigs = [replace(report.contigs[0], name=contig)]
+    page = render_scan(replace(report, contigs=contigs, genes={contig: named}, calls=calls))
+    assert f"{contig}_" not in page
+    assert {"NC_001416.1_3", "NC_001416.1_2"} <= set(embedded(page)["names"])
+
+
+def test_names_that_would_be_equal_stay_long():
+    gene = Gene(0, 9, "+", "")
+    long = {f"{bank}|A.1|": [replace(gene, name=f"{bank}|A.1|_1")] for bank in ("gb", "ref")}
+    assert short_names(long) == {}
 
 
 def test_best_and_doubtful_calls_are_those_at_either_end():

@@ -253,6 +253,28 @@ def test_badges_follow_the_gains_over_random(bounds, badge):
     assert badges == ([badge] if badge else [])
 
 
+@pytest.mark.parametrize(
+    ("reference", "words"),
+    [("ism", "agrees with exhaustive substitution (ism)"), ("occlusion", "agrees with occlusion")],
+)
+def test_the_reference_is_the_one_of_the_checks(reference, words):
+    checks = (Check("rollout", "share_of_reference", reference, 0.5, 0.4, 0.6, 9),)
+    faithfulness = Faithfulness(checks, (), {"rollout": "So so."})
+    text = Reader(render_sequences(page_of(single(), faithfulness=faithfulness, checked="Nine of ten."))).text
+    assert words in text
+    assert text.count("(ism)") == (reference == "ism")
+    assert "It does not show what happens in the cell. Nine of ten." in text
+
+
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [("promoter", "promoter 0.06"), ("background", "background, p(promoter) 0.06")],
+)
+def test_the_list_of_records_names_the_class_of_a_probability(label, words):
+    page = render_sequences(page_of(single(label=label, probability=0.06)))
+    assert f"</a> <small>{words}</small>" in page
+
+
 def test_unchecked_rankings_are_called_so(make_report):
     page = render_sequences(make_report(records=1, faithfulness=None))
     assert "not checked (--no-check)" in page

@@ -7,6 +7,7 @@ from .argument_types import (
     Draws as Draws,
     Number as Number,
     PositiveInt as PositiveInt,
+    Precision as Precision,
     Printable as Printable,
     Probability as Probability,
     Steps as Steps,

@@ -12,6 +12,7 @@ from seqray.cli.common import (
     Number,
     Options,
     PositiveInt,
+    Precision,
     Probability,
     RecordOptions,
     Request,
@@ -54,7 +55,7 @@ class CallingOptions(Options, heading="calling"):
     """Which peaks are called."""
 
     threshold: Probability | None = option("--threshold P", "lowest probability (default: the model's)")
-    expected_precision: Probability | None = option(
+    expected_precision: Precision | None = option(
         "--precision P",
         "choose the lowest threshold at which this share of calls is expected to be right, with a locator",
     )

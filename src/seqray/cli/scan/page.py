@@ -117,6 +117,7 @@ class ScanPage:
             threshold=result.threshold,
             expected_precision=precision,
             expected_note=note,
+            precision_of=_precision_of(result),
             expected=expected,
             cautions=[text.removeprefix("caution: ") for text in cautions],
             provenance=[*lines, *([] if kept else [_NO_PROFILES])],
@@ -181,6 +182,17 @@ def _expected(result: ScanResult) -> tuple[str, str, list[Expected]]:
     if false is None or result.from_positions:
         return "", "", []
     return "", f"{false.expected:.3g} of {len(result.calls)} calls are expected in shuffled sequence", []
+
+
+def _precision_of(result: ScanResult) -> str:
+    """In what the precision of a call was measured; empty if it is not known."""
+    expectation = result.expectation
+    if expectation is None:
+        return ""
+    if own := expectation.of(result.species):
+        return f"in {own.species}"
+    others = "species that training left out" if expectation.left_out else "species"
+    return f"as the median of {len(expectation.spread)} {others}"
 
 
 def expected_spread(expectation: Expectation, species: str | None) -> str:

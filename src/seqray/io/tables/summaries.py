@@ -13,6 +13,7 @@ from seqray.io.tables.writing import write_table
 
 UNKNOWN = "."
 CALLS: tuple[str, ...] = ("sequences", "letters", "positions", "parts", "calls", "calls_per_mb", "threshold")
+EXPECTED: tuple[str, ...] = ("expected_precision", "expected_precision_low", "expected_precision_high")
 FALSE_CALLS: tuple[str, ...] = ("false_calls_per_mb", "false_calls_per_mb_low", "false_calls_per_mb_high")
 METRICS = ("mcc", "auroc", "auprc", "sensitivity", "specificity", "precision", "ece", "brier")
 _WITH_INTERVAL = ("mcc", "auroc", "auprc")
@@ -23,6 +24,7 @@ _SCANNED = re.compile(
 )
 _WRITE_AGAIN = "write it again with 'seqray evaluate'"
 _CALLED = re.compile(r"(\d{1,18}), (\d+(?:\.\d+)?(?:e[+-]?\d+)?) per ([Mk]b)")  # of a locator per kb
+_EXPECTED = re.compile(r"(\S+) \((\S+) to ([^\s,)]+)")
 _FALSE_CALLS = re.compile(r"(\S+) per Mb \(95 % interval (\S+) to (\S+?)\)")
 
 
@@ -33,7 +35,7 @@ def summarize(path: str | Path) -> dict[str, str]:
     cut short.
     """
     facts, header, rows = _read(path)
-    model = facts.get("model", UNKNOWN).split(" ")[0]
+    model = facts.get("model", UNKNOWN)  # its name and checksum
     if {"contig", "site", "score"} <= set(header):
         return {"model": model} | _calls(facts, len(rows), str(path))
     if {"source", "metric", "value"} <= set(header):
@@ -86,8 +88,17 @@ def _calls(facts: Mapping[str, str], count: int, where: str) -> dict[str, str]:
     where_searched = parts if "parts" in facts else "all"
     known = threshold if threshold[0].isdigit() else UNKNOWN
     cells = (sequences, letters, positions, where_searched, called[1], per_mb, known)
-    chance = false_calls.groups() if false_calls else [UNKNOWN] * len(FALSE_CALLS)
-    return dict(zip(CALLS, cells, strict=True)) | dict(zip(FALSE_CALLS, chance, strict=True))
+    expected = _EXPECTED.match(facts.get("expected precision", ""))
+    return (
+        dict(zip(CALLS, cells, strict=True))
+        | _with_interval(FALSE_CALLS, false_calls)
+        | _with_interval(EXPECTED, expected)
+    )
+
+
+def _with_interval(columns: Sequence[str], found: re.Match[str] | None) -> dict[str, str]:
+    """A figure and its interval, each unknown if nothing was found."""
+    return dict(zip(columns, found.groups() if found else [UNKNOWN] * len(columns), strict=True))
 
 
 def _evaluation(rows: Sequence[Mapping[str, str]], where: str) -> dict[str, str]:

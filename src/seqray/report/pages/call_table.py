@@ -35,8 +35,10 @@ def table_data(calls: Sequence[Call], numbers: Sequence[int], with_genes: bool) 
         "minus": "".join("01"[call.strand == "-"] for call in calls),
         "score": [round(call.score, 3) for call in calls],
     }
-    if any(context.probability is not None for context in contexts):
-        data["probability"] = [_rounded(context.probability) for context in contexts]
+    for share in ("probability", "precision"):
+        values = [getattr(context, share) for context in contexts]
+        if any(value is not None for value in values):
+            data[share] = list(map(_rounded, values))
     if with_genes:
         data |= {
             "gene": names.indices(context.gene for context in contexts),

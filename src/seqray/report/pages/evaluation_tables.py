@@ -15,6 +15,7 @@ from seqray.report.html import MISSING, fixed, interval, name, number, wide_tabl
 _THRESHOLD_COLUMNS = ("sensitivity", "specificity", "precision", "f1", "mcc", "accuracy")
 _SUBSET_METRICS = ("mcc", "auroc", "auprc", "sensitivity", "specificity")
 _COMPARED_METRICS = ("mcc", "auroc")  # of a subset, for every source
+_LOWER_IS_BETTER = ("brier", "log_loss", "ece")
 Key = tuple[str, str, str]
 
 
@@ -39,7 +40,11 @@ def by_key(evaluation: Evaluation, label: str) -> dict[Key, Figure]:
 def _metrics(found: dict[Key, Figure], sources: list[str]) -> list[tuple[str, list[Figure | None]]]:
     """Each metric that a source has, with the figure of each source for all records."""
     rows = [(metric, [found.get(("all", source, metric)) for source in sources]) for metric in METRICS]
-    return [(metric.replace("_", " "), figures) for metric, figures in rows if any(figures)]
+    return [(_title(metric), figures) for metric, figures in rows if any(figures)]
+
+
+def _title(metric: str) -> str:
+    return metric.replace("_", " ") + (" (lower is better)" if metric in _LOWER_IS_BETTER else "")
 
 
 def figures_table(evaluation: Evaluation, label: str) -> Markup:

@@ -38,6 +38,8 @@ class Report:
         Checks of the rankings; None if there were none.
     omitted
         Records left out of the page because there are too many.
+    checked
+        Which records the checks used, in a sentence; empty if all or none.
     """
 
     title: str
@@ -45,6 +47,7 @@ class Report:
     provenance: Sequence[str]
     faithfulness: Faithfulness | None = None
     omitted: int = 0
+    checked: str = ""
 
 
 def facts(
@@ -76,7 +79,14 @@ def verdict_section(report: Report, unit: str) -> tuple[str, Markup]:
     """State first of all whether the rankings of units (``letter`` or ``column``) can be trusted."""
     found = report.faithfulness
     badges = {method: _badge(found.checks, method) for method in found.verdicts} if found else {}
-    return "Can the rankings be trusted?", templates("explained.html").verdicts(found, badges, unit)
+    words = templates("explained.html").verdicts(found, badges, unit, _reference(found), report.checked)
+    return "Can the rankings be trusted?", words
+
+
+def _reference(found: Faithfulness | None) -> str:
+    """The method that the gains of others are compared with; empty without such a comparison."""
+    against = (c.against for c in (found.checks if found else ()) if c.measure == "share_of_reference")
+    return next(against, "")
 
 
 def _badge(checks: Sequence[Check], method: str) -> tuple[str, str] | None:

@@ -16,6 +16,7 @@ from seqray.report.pages.call_cards import CallCard, card_of
 from seqray.report.pages.call_figures import distance_plot, places_table, score_plot
 from seqray.report.pages.call_table import table_data
 from seqray.report.pages.explained import ModelText, card_section
+from seqray.report.pages.short_names import rename_genes, rename_in_call, short_names
 from seqray.report.svg import DrawnContig, DrawnGene, density, genome_lines
 
 SHOWN = 24  # calls with a map of their own: so many of the best, and so many of the doubtful
@@ -90,6 +91,8 @@ class ScanReport:
         Lowest score of a call; None if there is none.
     expected_precision, expected_note
         Share of the calls that are expected to be right, as text, and how that is known.
+    precision_of
+        In what the precision of a call was measured.
     expected
         Figures behind it; empty if none are known.
     cautions
@@ -112,6 +115,7 @@ class ScanReport:
     threshold: float | None
     expected_precision: str = ""
     expected_note: str = ""
+    precision_of: str = ""
     expected: Sequence[Expected] = ()
     cautions: Sequence[str] = ()
     provenance: Sequence[str]
@@ -144,7 +148,7 @@ def render_scan(report: ScanReport) -> str:
     Names of genes and contigs may hold any text and are escaped.
     """
     words = templates("scan.html")
-    report = replace(report, calls=list(report.calls))  # a table makes a call on each access
+    report = _with_short_names(report)
     scores = np.array([call.score for call in report.calls])
     best, doubtful = shown_calls(scores)
     cards = {i: _card(report, i) for i in [*best, *doubtful]}
@@ -172,6 +176,15 @@ def render_scan(report: ScanReport) -> str:
         style=resource("scan.css"),
         script=resource("scan.js"),
     )
+
+
+def _with_short_names(report: ScanReport) -> ScanReport:
+    """The calls as a list, since a table makes a call on each access, and genes under short names."""
+    names = short_names(report.genes)
+    if not names:
+        return replace(report, calls=list(report.calls))
+    calls = [rename_in_call(call, names) for call in report.calls]
+    return replace(report, calls=calls, genes=rename_genes(report.genes, names))
 
 
 def _figures(report: ScanReport) -> dict[str, Markup]:
@@ -325,7 +338,7 @@ def _all_calls(report: ScanReport, named: bool) -> Markup:
     kept = _table_rows(report)
     left = len(report.calls) - len(kept)
     data = table_data([report.calls[i] for i in kept], kept, named) if kept else ""
-    return templates("scan.html").all_calls(data, len(kept), left, named)
+    return templates("scan.html").all_calls(data, len(kept), left, named, report)
 
 
 def _table_rows(report: ScanReport) -> list[int]:

@@ -74,9 +74,14 @@ def render_sequences(report: SequenceReport) -> str:
         report.provenance,
         style=logo_style(report.alphabet),
         script=resource("script.js"),
-        contents=templates("sequences.html").contents([group[0] for group in groups]),
+        contents=templates("sequences.html").contents([group[0] for group in groups], _quantity(report)),
         definitions=glyph_definitions(report.alphabet) + BAR_DEFINITIONS,
     )
+
+
+def _quantity(report: SequenceReport) -> str:
+    """What the model gives a class."""
+    return "score" if report.card.model.kind == "locator" else "probability"
 
 
 def _series(explanations: Sequence[Explanation]) -> dict[tuple[str, str], Series]:
@@ -96,7 +101,7 @@ def _records(
     width = line_width(max(lengths, default=1))
     logo = any(item.effects is not None for item in report.explanations)
     notes = {this.method: this.note for this in series.values()}
-    quantity = "score" if report.card.model.kind == "locator" else "probability"
+    quantity = _quantity(report)
     records = (
         record(group, place, series, width, report.site, quantity) for place, group in enumerate(groups)
     )

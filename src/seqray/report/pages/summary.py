@@ -24,7 +24,7 @@ def render_summary(title: str, rows: Sequence[Mapping[str, str]]) -> str:
         Column -> cell; text that is no number is a name from a file; ``X_low`` to ``X_high`` is the
         interval of ``X``.
     """
-    columns = [c for c in rows[0] if not c.endswith(("_low", "_high"))]
+    columns = [c for c in rows[0] if not c.endswith(("_low", "_high")) and _is_shown(rows, c)]
     calls = "calls_per_mb" in columns
     place = columns.index("calls_per_mb" if calls else "mcc") + 1
     head = [column.replace("_", " ") for column in columns]
@@ -34,9 +34,14 @@ def render_summary(title: str, rows: Sequence[Mapping[str, str]]) -> str:
         cells = [_cell(row, column) for column in columns]
         cells.insert(place, Markup(f"<td>{figure}"))
         body.append(cells)
-    section = templates("parts.html").summary(table(head, body), calls)
+    section = templates("parts.html").summary(table(head, body), calls, "expected_precision" in columns)
     lines = [f"seqray {__version__}", "a dot in place of a number means that the value is not known"]
     return document(title, {"results": str(len(rows))}, {"summary": ("Results", section)}, lines)
+
+
+def _is_shown(rows: Sequence[Mapping[str, str]], column: str) -> bool:
+    """Only locators have a precision to expect."""
+    return column != "expected_precision" or any(math.isfinite(_value(row, column)) for row in rows)
 
 
 def _value(row: Mapping[str, str], column: str) -> float:

@@ -86,7 +86,7 @@ def genome_lines(contigs: Sequence[DrawnContig]) -> Iterator[Markup]:
     """Draw contigs end to end, one drawing for each line."""
     per_line = int(line_letters(sum(contig.length for contig in contigs)))
     for stretches in _wrap(contigs, per_line):
-        yield _line(stretches)
+        yield _line(stretches, alone=len(contigs) == 1)
 
 
 def _wrap(contigs: Iterable[DrawnContig], per_line: int) -> Iterator[list[_Stretch]]:
@@ -106,11 +106,15 @@ def _wrap(contigs: Iterable[DrawnContig], per_line: int) -> Iterator[list[_Stret
         yield line
 
 
-def _line(stretches: Sequence[_Stretch]) -> Markup:
+def _line(stretches: Sequence[_Stretch], *, alone: bool) -> Markup:
+    """Draw a line; of a single sequence, its place is at the left, of several, beside the name."""
     first, last = stretches[0], stretches[-1]
     name = f"{first.contig.name} from letter {first.start + 1} to {last.contig.name} letter {last.end}"
-    body = "".join(_parts(s) + _name(s, s is first) + _genes(s) + _calls(s) + _ruler(s) for s in stretches)
-    body += tick_label(_LEFT - 10, _MINUS + 3, _kilobases(first.start, first.contig.length), "end")
+    body = "".join(
+        _parts(s) + _name(s, s is first, alone) + _genes(s) + _calls(s) + _ruler(s) for s in stretches
+    )
+    if alone:
+        body += tick_label(_LEFT - 10, _MINUS + 3, _kilobases(first.start, first.contig.length), "end")
     size = f'viewBox="0 0 {_TOTAL} {_HIGH}"'
     return Markup(f'<svg class=genome {size} role=group aria-label="{escape(name)}">{body}</svg>')
 
@@ -120,12 +124,13 @@ def _kilobases(place: float, longest: float) -> str:
     return f"{number(place / 1e6, 4)} Mb" if longest >= 1e6 else f"{number(place / 1e3, 4)} kb"
 
 
-def _name(stretch: _Stretch, first: bool) -> str:
-    """Name of a contig where it begins."""
-    if stretch.start > 0:
+def _name(stretch: _Stretch, first: bool, alone: bool) -> str:
+    """Name of a contig where it begins; of several also where a line continues it, with the place."""
+    if stretch.start > 0 and alone:
         return ""
+    name, place = stretch.contig.name, _kilobases(stretch.start, stretch.contig.length)
     edge = "" if first else f'<path class=edge d="M{compact(stretch.left)} {_LABEL - 10}V{_HIGH}"/>'
-    shown = fitting_name(stretch.contig.name, stretch.right - stretch.left)
+    shown = fitting_name(f"{place} of {name}" if stretch.start else name, stretch.right - stretch.left)
     at = compact(stretch.left + (0 if first else 4))
     return f"{edge}<text class=contig x={at} y={_LABEL - 3}>{escape(shown)}</text>"
 

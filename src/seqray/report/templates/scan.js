@@ -12,7 +12,8 @@
   const numbers = running(data.first);
   const calls = running(data.site).map((site, i) => ({
     order: i, card: `c${numbers[i]}`, contig: name("contig", i), site, strand: data.minus[i] === "1" ? "\u2212" : "+",
-    score: data.score[i], probability: data.probability?.[i], gene: name("gene", i), locus: name("locus", i),
+    score: data.score[i], probability: data.probability?.[i], precision: data.precision?.[i],
+    gene: name("gene", i), locus: name("locus", i),
     distance: data.distance?.[i], within: name("within", i), place: data.place?.[i],
     minus35: name("minus35", i), spacer: data.spacer?.[i], minus10: name("minus10", i),
   }));
@@ -28,6 +29,7 @@
     ["strand", "strand", false, String],
     ["score", "score", true, known(3)],
     data.probability && ["probability", "probability", true, known(2)],
+    data.precision && ["precision", "precision", true, known(2)],
     data.gene && ["gene", "gene that follows", false, String],
     data.gene && ["distance", "letters to its start codon", true, known()],
     data.gene && ["within", "lies inside", false, String],
@@ -85,7 +87,7 @@
     button.type = "button";
     button.dataset.column = column;
     button.addEventListener("click", () => {
-      falling = key === column ? !falling : column === "score" || column === "probability";
+      falling = key === column ? !falling : ["score", "probability", "precision"].includes(column);
       key = column;
       page = 0;
       show();

@@ -74,8 +74,19 @@ def read_models(models):
     return named
 
 
+def check_extra(section):
+    """Raise for further options of a model that isn't configured: they would be used nowhere."""
+    for model in config[section]["extra"]:
+        if model not in MODELS:
+            raise WorkflowError(
+                f"{section}.extra: '{model}' names none of the models: {', '.join(MODELS)}"
+            )
+
+
 SAMPLES = read_samples(config["samples"])
 MODELS = read_models(config["models"])
+check_extra("scan")
+check_extra("explain")
 OUTDIR = config["outdir"]
 TRACK = {"none": None, "bedgraph": "bedgraph", "bigwig": "bw"}[config["scan"]["track"]]
 EXPLANATIONS = expand(
@@ -116,8 +127,26 @@ def track_option(wildcards):
     return ["--track", f"{folder}/score.{TRACK}"] if TRACK else []
 
 
-def empty_option():
-    return "--allow-empty" if config["scan"]["allow_empty"] else ""
+def page_file():
+    """The page of the calls, if there is one."""
+    page = report(
+        f"{OUTDIR}/{{sample}}/{{model}}/calls.html",
+        caption="../report/calls_page.rst",
+        category="Calls",
+        labels={"sample": "{sample}", "model": "{model}", "file": "page"},
+    )
+    return [page] if config["scan"]["html"] else []
+
+
+def page_option(wildcards):
+    page = f"{OUTDIR}/{wildcards.sample}/{wildcards.model}/calls.html"
+    return ["--html", page] if config["scan"]["html"] else []
+
+
+def extra_options(section, wildcards):
+    """Words that the configuration adds for a model; {sample} in them stands for the sample."""
+    words = config[section]["extra"].get(wildcards.model, [])
+    return [str(word).replace("{sample}", wildcards.sample) for word in words]
 
 
 def scan_options(wildcards):
@@ -126,10 +155,16 @@ def scan_options(wildcards):
     options = []
     for name in ("stride", "threshold", "fdr"):
         if settings[name] is not None:
-            options.append(f"--{name} {settings[name]}")
+            options += [f"--{name}", settings[name]]
     if SAMPLES[wildcards.sample]["circular"] == "yes":
         options.append("--circular")
-    return " ".join([*options, empty_option()]).strip()
+    if settings["allow_empty"]:
+        options.append("--allow-empty")
+    return options + extra_options("scan", wildcards)
+
+
+def explain_options(wildcards):
+    return extra_options("explain", wildcards)
 
 
 def share(wildcards):

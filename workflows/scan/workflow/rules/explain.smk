@@ -26,7 +26,9 @@ rule explain:
         model=model_name,
         method=config["explain"]["method"],
         calls=config["explain"]["calls"],
+        options=explain_options,
     shell:
         "seqray explain {input.fasta:q} --model {params.model:q} --calls {input.calls:q}"
         " --best-calls {params.calls} --method {params.method} --threads {threads} --allow-empty"
+        " {params.options:q}"
         " --out {output.table:q} --faithfulness {output.checks:q} --html {output.page:q} > {log:q} 2>&1"

@@ -22,7 +22,7 @@ rule scan:
         options=scan_options,
         share=share,
     shell:
-        "seqray scan {input.fasta:q} --model {params.model:q} {params.options} --threads {threads}"
+        "seqray scan {input.fasta:q} --model {params.model:q} {params.options:q} --threads {threads}"
         " --shard {params.share} --out {output:q} > {log:q} 2>&1"
 
 
@@ -41,6 +41,7 @@ rule gather:
         tsv=f"{OUTDIR}/{{sample}}/{{model}}/calls.tsv",
         skipped=f"{OUTDIR}/{{sample}}/{{model}}/skipped.tsv",
         tracks=track_files(),
+        page=page_file(),
     log:
         f"{OUTDIR}/logs/gather/{{sample}}/{{model}}.log",
     benchmark:
@@ -53,6 +54,7 @@ rule gather:
         runtime=config["resources"]["runtime"],
     params:
         track=track_option,
+        page=page_option,
     shell:
         "seqray gather {input:q} --out {output.gff3:q} --out {output.tsv:q} --skipped {output.skipped:q}"
-        " {params.track:q} > {log:q} 2>&1"
+        " {params.track:q} {params.page:q} > {log:q} 2>&1"
