@@ -44,7 +44,8 @@ TAKES = {
 }
 TYPES = {
     **dict.fromkeys(
-        ("_probability", "parse", "_number", "_positive_number", "_auto_or_positive_int"), "number"
+        ("_probability", "_precision", "parse", "_number", "_positive_number", "_auto_or_positive_int"),
+        "number",
     ),
     "_class_name": "class name",
     "_printable": "text",
