@@ -104,9 +104,9 @@ def whole_genome(folder: Path, name: str, prefilter: str, way: str) -> tuple[obj
         ]
         cost = run([sys.executable, "-m", "seqray", *words])
         calls = sum(not line.startswith("#") for line in out.read_text().splitlines()) - 1
-    place = Path(ECOLI).name.partition(".")[0]
+    model, place = load_model(name).card.name, Path(ECOLI).name.partition(".")[0]
     figures = (f"{cost.wall:.1f}", f"{cost.cpu:.1f}")
-    return name, place, 4_641_652, "yes", f"{way}, whole genome", calls, "", "", *figures
+    return model, place, 4_641_652, "yes", f"{way}, whole genome", calls, "", "", *figures
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -85,10 +85,11 @@ rule prefilter:
     params:
         genomes=lambda wildcards: [
             os.path.abspath(os.path.join(DATA, name))
-            for name in PREFILTERS[wildcards.name]
+            for name in PREFILTERS[wildcards.name]["genomes"]
         ],
+        extra=lambda wildcards: PREFILTERS[wildcards.name]["options"],
     shell:
-        "seqray prefilter {input.model:q} {params.genomes:q} --windows 600000 --threads {threads} --out {output:q} > {log:q} 2>&1"
+        "seqray prefilter {input.model:q} {params.genomes:q} {params.extra} --threads {threads} --out {output:q} > {log:q} 2>&1"
 
 
 rule cross_validate:
