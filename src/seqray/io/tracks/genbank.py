@@ -158,7 +158,8 @@ def _notes(name: str, call: Call) -> Iterator[str]:
     called = name if call.label in REGULATORY_CLASSES else f"{name} ({call.label})"
     yield ", ".join([f"{called}, site {call.site + 1}, score {format_number(call.score)}", *known])
     if context.distance is not None:
-        yield f"{context.distance} letters before the start codon of {context.gene}"
+        unit = "letter" if context.distance == 1 else "letters"
+        yield f"{context.distance} {unit} before the start codon of {context.gene}"
     if context.within:
         yield f"in {context.within} on the {context.within_strand} strand"
 
