@@ -142,7 +142,7 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
             return ""
         if called == self.count:
             return f"The checks use {used} of the {called} records, drawn at random."
-        name = self.options.target or self.model.card.positive
+        name = wanted_class(self.model.card, self.options.target)
         if not called:
             return f"No record is called {name}: the checks use {used} of all {self.count}, drawn at random."
         which = "those" if used == called else f"drawn from the {called}"
