@@ -53,6 +53,14 @@ def test_it_says_what_passes(tiny_model_file, folder, tmp_path, capfd):
     assert (tmp_path / "m.safetensors").read_bytes() == (folder / "m.safetensors").read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("words", "told"), [((), True), (("--stride", "10"), False), (("--stride", "1"), False)]
+)
+def test_a_scan_of_every_tenth_window_says_so_unless_it_was_asked_for(scan, tiny_model_file, words, told):
+    _, _, said = scan(*words, model=tiny_model_file)
+    assert ("every 10th window is scored, and narrow peaks may be missed: give --stride 1" in said) == told
+
+
 def test_predictions_and_the_model_stay(tiny_model_file, folder, tmp_path):
     tables = []
     for name, model in (("a", tiny_model_file), ("b", folder / "m.safetensors")):

@@ -135,6 +135,15 @@ def _regions(windows: WindowOptions, *, allow_empty: bool) -> tuple[Region, ...]
     return tuple(parts)
 
 
+def _left_out(detector: Detector, options: ScanOptions) -> list[str]:
+    """Say that windows are left out, unless that was asked for."""
+    stride = detector.rule(options).stride
+    if options.stride is not None or stride == 1:
+        return []
+    what = f"every {stride}th window is scored, and narrow peaks may be missed"
+    return [f"{what}: give --stride 1, or give the model a prefilter (seqray prefilter)"]
+
+
 def _scan(
     request: ScanRequest, model: TrainedModel, detector: Detector, options: ScanOptions
 ) -> tuple[int, list[str]]:
@@ -174,4 +183,5 @@ def _scan(
 
             shares_of = partial(letter_shares, request, model, result)
             staged.page.write(result, lines, findings, ModelText.of(model.card), shares_of)
+    findings = [*_left_out(detector, options), *findings]  # the page names the stride
     return records.count, [*(f"seqray: {line}" for line in findings), summary(result, skipped.count)]
