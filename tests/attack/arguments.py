@@ -44,7 +44,7 @@ TAKES = {
 }
 TYPES = {
     **dict.fromkeys(
-        ("_probability", "_precision", "parse", "_number", "_positive_number", "_auto_or_positive_int"),
+        ("_probability", "_call_precision", "parse", "_number", "_positive_number", "_auto_or_positive_int"),
         "number",
     ),
     "_class_name": "class name",

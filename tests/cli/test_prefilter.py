@@ -74,7 +74,8 @@ def test_predictions_and_the_model_stay(tiny_model_file, folder, tmp_path):
 def test_a_scan_scores_what_may_reach_the_threshold(scan, prefiltered_file, tmp_path):
     words = ("--threshold", "0.6", "--min-distance", "1")
     header, rows, _ = scan(*words, model=prefiltered_file)
-    assert "20 letters, stride 1; the prefilter skips" in header
+    assert "20 letters, stride 1; the prefilter skips those that can hardly reach the threshold" in header
+    assert "misses about 0.001 of those that do" in header  # as the card says
     track = tmp_path / "all.bedgraph"
     everything, expected, _ = scan(*words, "--stride", "1", "--track", track, model=prefiltered_file)
     assert "20 letters, stride 1\n" in everything

@@ -194,7 +194,8 @@ def table(slices: dict[str, list[Slice]], folder: Path) -> Iterator[tuple[object
 def write_table(path: Path, slices: dict[str, list[Slice]], folder: Path) -> None:
     """Write the figures, with what they depend on."""
     _, *machine = describe([])
-    lines = [f"# {line}" for line in (f"command: python -m fuzz.campaign {' '.join(sys.argv[1:])}", *machine)]
+    command = f"command: python -m fuzz.campaign {' '.join(sys.argv[1:])}"
+    lines = [f"# {line}" for line in (command, *machine, "sums over all calls on the folder")]
     lines += ["\t".join(COLUMNS), *("\t".join(map(str, cells)) for cells in table(slices, folder))]
     path.write_text("\n".join(lines) + "\n")
 

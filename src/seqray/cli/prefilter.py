@@ -48,7 +48,8 @@ class PrefilterRequest(Request):
     )
     lost: Probability = option(
         "--lost SHARE",
-        "of the windows at or above a threshold, the share that scans may miss: a larger one lets fewer pass",
+        "of the windows at or above a threshold, the share that scans may miss, 0.1 at most: a larger one "
+        "lets fewer pass",
         0.001,
     )
     seed: WholeNumber = option("--seed N", "of the windows and the first weights", 0)

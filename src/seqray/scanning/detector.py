@@ -119,6 +119,8 @@ class WindowDetector(Detector):
     levels
         A threshold, the cutoff of the prefilter at it, and the share of windows that pass, by ascending
         threshold.
+    missed
+        Share of the windows at or above a threshold that the prefilter may skip.
     """
 
     score: Scorer
@@ -126,6 +128,7 @@ class WindowDetector(Detector):
     site: int | None
     prefilter: StrandAnswers | None = None
     levels: Levels = ()
+    missed: float = 0.0
 
     foreign_options = frozenset({"--genes", "--codon-table", "--per-kb", "--precision", "--species"})
     null_mb = 1.0
@@ -175,7 +178,8 @@ class WindowDetector(Detector):
         if rule.cutoff is None:
             windows += ", refined at stride 1" if rule.stride > 1 else ""
         else:
-            windows += "; the prefilter skips those that can hardly reach the threshold"
+            windows += "; the prefilter skips those that can hardly reach the threshold, and misses about "
+            windows += f"{self.missed:.2g} of those that do"
         return {
             "windows": windows,
             "site": site if self.site is not None else f"{site}: its middle, since the model names no site",
@@ -330,6 +334,7 @@ def make_detector(
         site=model.card.site,
         prefilter=partial(prefilter_log_odds, model) if model.prefilter else None,
         levels=model.card.prefilter.get("levels", ()),
+        missed=model.card.prefilter.get("lost", 0.0),
         threshold=model.card.scan_threshold,
         label=model.card.positive,
         alphabet=model.alphabet,

@@ -125,13 +125,17 @@ def test_few_windows_are_refused(tiny_model, monkeypatch):
         teach_prefilter(tiny_model, [genome(12_000)], windows=2000)
 
 
-@pytest.mark.parametrize(("lost", "cutoff"), [(0.0, 0.0), (0.01, 1.0), (0.1, 10.0)])
-def test_a_cutoff_loses_at_most_the_share_that_is_accepted(lost, cutoff):
+@pytest.mark.parametrize(
+    ("lost", "cutoff", "passed"),
+    # The last would be 10, but no cutoff lies above its level: log(999) - .01 = 6.897, which 931 pass.
+    [(0.0, 0.0, 1.0), (0.01, 1.0, 0.99), (0.1, 6.896755, 0.931)],
+)
+def test_a_cutoff_loses_at_most_the_share_that_is_accepted(lost, cutoff, passed):
     """1,000 windows above the level with the answers 0, .1, ... 99.9: .01 of them are the first ten."""
     answers, ones = np.arange(1000) / 10, np.ones(1000)
     drawn = DrawnWindows(np.zeros((1000, 1), np.uint8), ones.astype(int), 200 * ones, ones, answers)
     [row] = prefilter._measure(answers, drawn, lost, [0.999])["levels"]
-    assert row == [0.999, pytest.approx(min(cutoff, np.log(999) - 0.01)), pytest.approx(1 - lost, abs=0.04)]
+    assert row == [0.999, pytest.approx(cutoff, abs=1e-5), pytest.approx(passed)]
 
 
 def test_no_cutoff_lies_above_its_level(tiny_model):

@@ -3,11 +3,11 @@ from .alignments import (
     RowOptions as RowOptions,
 )
 from .argument_types import (
+    CallPrecision as CallPrecision,
     ClassName as ClassName,
     Draws as Draws,
     Number as Number,
     PositiveInt as PositiveInt,
-    Precision as Precision,
     Printable as Printable,
     Probability as Probability,
     Steps as Steps,

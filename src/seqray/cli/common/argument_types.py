@@ -56,7 +56,7 @@ def _probability(text: str) -> float:
     return value
 
 
-def _precision(text: str) -> float:
+def _call_precision(text: str) -> float:
     """A share of calls; names of number formats belong to another option of a scan."""
     if text in ("fp32", "bf16"):
         problem = f"'{text}' is not a number between 0 and 1 (did you mean --dtype {text}?)"
@@ -84,6 +84,6 @@ Threads = Annotated[int, whole_number(1, 1024)]
 AutoOrPositiveInt = Annotated[int | Literal["auto"], _auto_or_positive_int]
 Number = Annotated[float, _number]
 Probability = Annotated[float, _probability]
-Precision = Annotated[float, _precision]
+CallPrecision = Annotated[float, _call_precision]
 ClassName = Annotated[str, _class_name]
 Printable = Annotated[str, _printable]

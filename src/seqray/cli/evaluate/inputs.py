@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 TABLE_ENDINGS = (".tsv", ".csv", ".txt", ".parquet", ".gz")
 OF_THE_MODEL = ("--prior", "--backbone", "--alignment-labels", "--query-only")
 OF_ANY_MODEL = ("--context", "--no-context", "--truncate", "--precision")
-"""Options that say how records are scored; a model named by ``--against`` heeds them, too."""
+"""Options that say how records are scored; a model named by ``--against`` uses them, too."""
 FEW = 0.1
 """Share of records of the training data up to which figures are nearly those of new records."""
 
@@ -68,14 +68,14 @@ def _check_ways(request: EvaluateRequest) -> None:
         raise ConfigError(
             "--predictions and --labels go together", remedy="with --model, name labeled data by --test"
         )
-    _check_unheeded(request)
+    _refuse_without_effect(request)
     if model and how.threshold is not None and not 0 <= how.threshold <= 1:
         raise ConfigError(
             f"--threshold is {how.threshold:g}", remedy="a model's threshold is between 0 and 1"
         )
 
 
-def _check_unheeded(request: EvaluateRequest) -> None:
+def _refuse_without_effect(request: EvaluateRequest) -> None:
     """Refuse options that would have no effect."""
     words, against = given(request), request.how.against
     if request.model:

@@ -25,7 +25,7 @@ def run(request: NegativesRequest) -> Outcome:
 
     options = negative_options(request)
     kind = outputs.output_format(request.output)
-    _check_unheeded(request, options)
+    _refuse_without_effect(request, options)
     out, genome, records = request.output, request.genome, request.records
     beside = (genome.genome, genome.annotation, genome.starts)
     check_files([request.positives], [out.out, records.skipped], beside=beside)
@@ -53,7 +53,7 @@ def run(request: NegativesRequest) -> Outcome:
     return Outcome()
 
 
-def _check_unheeded(request: NegativesRequest, options: NegativeOptions) -> None:
+def _refuse_without_effect(request: NegativesRequest, options: NegativeOptions) -> None:
     """Refuse options of recipes that are not asked for."""
     if not any(RECIPES[name].genome for name in options.mix) and (words := given(request.genome)):
         windows = " or ".join(name for name, recipe in RECIPES.items() if recipe.genome)

@@ -6,13 +6,13 @@ from typing import Literal
 
 from seqray.cli.common import (
     SEQUENCE_FILES,
+    CallPrecision,
     EngineOptions,
     GeneOptions,
     ModelOptions,
     Number,
     Options,
     PositiveInt,
-    Precision,
     Probability,
     RecordOptions,
     Request,
@@ -55,7 +55,7 @@ class CallingOptions(Options, heading="calling"):
     """Which peaks are called."""
 
     threshold: Probability | None = option("--threshold P", "lowest probability (default: the model's)")
-    expected_precision: Precision | None = option(
+    expected_precision: CallPrecision | None = option(
         "--precision P",
         "choose the lowest threshold at which this share of calls is expected to be right, with a locator",
     )

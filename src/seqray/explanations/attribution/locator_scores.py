@@ -35,14 +35,8 @@ def spread_relevance(
 
     Parameters
     ----------
-    target, codes
-        See `Method`.
-    spread
-        See `MethodSettings`.
-    relevance
-        Of a forward pass, the relevance of its tokens (N, T).
-    gradients
-        Whether the forward pass records its graph.
+    target, codes, spread, relevance, gradients
+        As of `seqray.explanations.attribution.sequence_scores.spread_relevance`.
     """
     network = target.network
 
