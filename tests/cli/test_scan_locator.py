@@ -5,7 +5,6 @@ import io
 import random
 import sys
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,13 +13,11 @@ from Bio import SeqIO
 from seqray.annotation.read import read_genes
 from seqray.annotation.tracks import gene_tracks
 from seqray.cli.dispatch import main
-from seqray.cli.scan.expected import other_precision
 from seqray.core.alphabet import DNA, reverse_complement_codes
 from seqray.explanations.attribution.locator_scores import input_effects
 from seqray.explanations.attribution.targets import LocatorTarget
 from seqray.io.tracks.gff3 import read_gff3_calls
 from seqray.modelfile import save_model
-from seqray.scanning import ScanOptions
 
 GENES = [("one", 301, 900, "+"), ("one", 1001, 1900, "-"), ("two", 100, 399, "+")]
 NAMES = ("calls.gff3", "calls.tsv", "x.plus.bedgraph", "x.minus.bedgraph", "x.plus.bw", "x.minus.bw")
@@ -385,27 +382,6 @@ FIGURES = {
         for name, high in (("Toy one", 0.4), ("Toy two", 0.8))
     ],
 }
-
-
-@pytest.mark.parametrize(
-    ("options", "species", "caution"),
-    [
-        (
-            {"precision": 0.7},
-            "A",
-            "in A, which the input is like, this threshold has 0.48: give --species 'A'",
-        ),
-        ({"precision": 0.5}, "A", None),  # .48 is near
-        ({"precision": 0.7}, "B", None),  # was not measured
-        ({"precision": 0.7, "species": "A"}, "A", None),
-        ({"threshold": 0.7}, "A", None),
-    ],
-)
-def test_a_precision_of_other_species_is_cautioned(options, species, caution):
-    row = SimpleNamespace(species="A", precision=0.48)
-    result = SimpleNamespace(expectation=SimpleNamespace(of={"A": row}.get), species=species)
-    found = list(other_precision(result, ScanOptions(**options)))
-    assert [caution in text for text in found] == ([True] if caution else [])
 
 
 def test_the_precision_to_expect(scan, genome, annotation, locator, locator_file, tmp_path, capfd):
