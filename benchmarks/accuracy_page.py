@@ -93,15 +93,16 @@ the letters alone.
 - `tata-no-...` are networks with the settings of `mouse-tata-promoter` (one member) that were trained without
   the source of the row. They show what to expect on a fourth source; the model itself has all three in
   training. `mouse-tata` is the model that was shipped before: CNNProm alone, windows in place.
-- `human-promoter-300` and `human-core-tata-promoter` call most sequences of any background but that of their
-  own set: their specificity is .14 to .17, and their AUROC is below that of the floor. Use them only to tell
-  promoters from other windows with a TATA box.
-- `human-core-promoter` and `human-nontata-promoter` rank no better than the shares of the letters do.
+- The four models of human promoters learned negatives of several kinds
+  ([decision 29](decisions/0029-kinds.md)). Those that were made from promoters (most segments replaced) are
+  like the negatives of the sets `ipromoter-...` and `gue-nontata`; those of `cnnprom-mouse` and
+  `genomic-nontata` are fragments of genes and of the genome. With their own set alone their AUROCs here were
+  .63 to .81.
 - `bacteria-promoter` learned windows in place. 2 letters off cost .02 to .16 in AUROC, 5 letters .11 to .26.
   Rows without "species" hide it. By default `predict` recognizes the species of a file if it is clearly
   nearest, as in the row "species recognized". *E. coli* is too like *Shigella*: give `--context`.
 
-`predict` prints a caution for 39 of 43 such files whose coverage is below .85
+`predict` prints a caution for 26 of 33 such files whose coverage is below .85
 ([cautions](concepts/probabilities.md#scores-unlike-those-of-held-out-examples)).
 
 | model | set | n | AUROC | 2 off | 5 off | MCC | sensitivity | specificity | coverage | floor | shares |

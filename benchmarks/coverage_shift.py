@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from accuracy import table_of
-from machine import add_data, describe, with_decimals
+from machine import add_data, describe, read_table, with_decimals
 from seqray.calibration import COVERAGE, coverage_cutoffs
 from seqray.cli.common import FileCheck, ModelOptions
 from seqray.core import LabeledSequence, SequenceRecord
@@ -155,7 +155,7 @@ def main() -> None:
     parser.add_argument(
         "--genomes", type=Path, default=Path("runs/data/genomes"), help="of prepare_genomes.py"
     )
-    parser.add_argument("--model", nargs="+", default=[], help="only rows of these models")
+    parser.add_argument("--model", nargs="+", default=[], help="these models; the others keep their rows")
     parser.add_argument("--out", default="benchmarks/results/coverage_shift.tsv")
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -167,6 +167,8 @@ def main() -> None:
         if row["coverage"] < PROMISED and row["cautions"] == "-":
             silent.append(f"{row['model']} on {row['set']}, {row['shift']}")
     print(f"coverage below {PROMISED:g} without a caution: {'; '.join(silent) or 'none'}")
+    kept = read_table(Path(args.out)) if args.model and Path(args.out).exists() else []
+    rows = [*([row[column] for column in COLUMNS] for row in kept if row["model"] not in args.model), *rows]
     write_table(args.out, COLUMNS, rows, notes)
 
 

@@ -11,6 +11,9 @@ and threshold are chosen on a part of the training folds; the test fold is score
 Of more than two classes, the figures are those of everything else against the class ``background``, and
 ``macro_f1`` is the mean over all classes of F1.
 
+With ``--made`` the network also learns the negatives that ``data/prepare.py`` makes for the sets called
+``-made``, from the promoters of the training folds. The floor does not, and the test folds have none.
+
 With ``--init`` every network begins with the weights of ``seqray pretrain``; ``--share`` leaves out most of
 the training folds, to see what that is worth where labels are few.
 
@@ -28,13 +31,17 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
+
 from machine import describe, with_decimals
+from published_sets import with_made_negatives
 from seqray.core import ALPHABETS, LabeledSequence, RunConfig, load_run_config
 from seqray.homology import grouped_folds, random_folds
 from seqray.io import open_output
@@ -56,6 +63,7 @@ class Task:
     work_dir: Path
     init: str | None = None
     share: float = 1.0
+    made: str | None = None
 
 
 @dataclass(frozen=True)
@@ -89,7 +97,8 @@ def run_fold(task: Task) -> Answer:
         order = np.random.default_rng(task.config.seed).permutation(len(rest))
         rest = [rest[i] for i in np.sort(order[: round(task.share * len(rest))])]
     start = load_initial_weights(task.init) if task.init else None
-    result = train(task.config, rest, None, work_dir=task.work_dir, start=start)
+    learned = with_made_negatives(rest, Fraction(task.made)) if task.made else rest
+    result = train(task.config, learned, None, work_dir=task.work_dir, start=start)
     model = TrainedModel(result.card, result.networks)
     flank, window = task.config.data.flank, task.config.data.window
     sequences = [task.data[i].sequence[flank : flank + window] for i in task.test]
@@ -163,6 +172,7 @@ def make_tasks(config: RunConfig, data: list[LabeledSequence], args: argparse.Na
                         work,
                         args.init,
                         args.share,
+                        args.made,
                     )
                 )
     return tasks
@@ -295,6 +305,7 @@ def main() -> None:
     )
     parser.add_argument("--init", help="weights to begin with, of seqray pretrain or a model")
     parser.add_argument("--share", type=float, default=1.0, help="share of the training folds to learn from")
+    parser.add_argument("--made", metavar="RATIO", help="made negatives a promoter of the training folds")
     parser.add_argument("--work-dir", type=Path, help="checkpoints; runs/cv/<table> by default")
     parser.add_argument("--out", help="TSV; benchmarks/results/cv_<table>.tsv by default")
     parser.add_argument("--keep", action="store_true", help="keep the rows of other protocols in the table")

@@ -115,11 +115,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     add_data(parser)
     parser.add_argument("--model", default=MODEL)
     parser.add_argument("--letters", type=int, default=400_000, help="of each genome (default: 400000)")
+    parser.add_argument("--parts-only", action="store_true", help="scan no whole genome")
     parser.add_argument("--out", type=Path, help="results/prefilter.tsv, or with the name of another model")
     options = parser.parse_args(argv)
     model = load_model(options.model)
     rows = list(rows_of(options.data, model, options.letters))
-    for prefilter, way in (("none", "every tenth"), ("auto", "prefilter")) if model.prefilter else ():
+    whole = (("none", "every tenth"), ("auto", "prefilter"))
+    for prefilter, way in whole if model.prefilter and not options.parts_only else ():
         rows.append(whole_genome(options.data, options.model, prefilter, way))
     name = "prefilter.tsv" if options.model == MODEL else f"prefilter_{model.card.name}.tsv"
     command = describe(["prefilter.py", *(sys.argv[1:] if argv is None else argv)])

@@ -111,17 +111,17 @@ QUESTIONS = (
     Question(
         model="human-promoter-300",
         site=249,
-        table="human-300-tata",
+        table="human-300-tata-made",
         sets=("ipromoter-human", "ipromoter-mouse"),
     ),
     Question(
         model="human-core-tata-promoter",
         site=33,
-        table="human-core-tata",
+        table="human-core-tata-made",
         sets=("ipromoter-human", "ipromoter-mouse", "cnnprom-mouse"),
     ),
-    Question(model="human-nontata-promoter", site=200, table="human-nontata", sets=("gue-nontata",)),
-    Question(model="human-core-promoter", site=33, table="human-core-all", sets=("genomic-nontata",)),
+    Question(model="human-nontata-promoter", site=200, table="human-nontata-made", sets=("gue-nontata",)),
+    Question(model="human-core-promoter", site=33, table="human-core-all-made", sets=("genomic-nontata",)),
     Question(
         model="ecoli-promoter",
         site=60,

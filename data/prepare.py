@@ -20,7 +20,6 @@ others               see ``data/published_sets.py``: sets with a test part of th
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -36,7 +35,7 @@ from grouping import SHARED_WORD, groups_of, read, table
 from machine import add_data
 from published_sets import PUBLISHED
 from seqray.core import DNA, LabeledSequence, dinucleotide_shuffle, reverse_complement
-from seqray.io import open_output
+from seqray.io.tables import write_labeled_table
 
 WINDOW, SITE, FLANK = 81, 60, 3
 BLOCK = 10_000
@@ -240,20 +239,6 @@ SETS: dict[str, Callable[[Path], list[LabeledSequence]]] = {
 }
 
 
-def write(path: str, examples: Iterable[LabeledSequence]) -> None:
-    """Write a labeled table that ``seqray train`` reads."""
-    import io
-
-    text = io.StringIO()
-    rows = csv.writer(text, delimiter="\t", lineterminator="\n")
-    rows.writerow(["sequence", "label", "id", "group", "split", "context"])
-    rows.writerows(
-        (e.sequence, e.label, e.id, e.group or "", e.split or "", e.context or "") for e in examples
-    )
-    with open_output(path) as handle:
-        handle.write(text.getvalue().encode())
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("set", choices=SETS)
@@ -262,7 +247,7 @@ def main() -> None:
     args = parser.parse_args()
     examples = SETS[args.set](args.data)
     Path(args.out).parent.mkdir(parents=True, exist_ok=True)
-    write(args.out, examples)
+    write_labeled_table(args.out, examples)
     counts: dict[tuple[str, str], int] = {}
     for example in examples:
         key = (example.split or "-", example.label)

@@ -8,12 +8,17 @@ human-core-all        70-bp core promoters of GUE, and its parts without and wit
 human-core-notata
 human-core-tata
 human-300-tata        the same around the start, 300 bp, with a TATA box
+...-made              human-core-all, human-core-tata, human-300-tata and human-nontata with negatives of
+                      further kinds in the training part: made from its promoters, and for human-core-all also
+                      fragments of mouse genes
 tata                  TATA promoters of mouse and human of three sources, 251 bp, three kinds of negatives;
                       ``tata-no-gue`` and its like lack the training part of a source
 human-nontata         251 bp, the official test part of a set whose training part can't be had
 amp                   antimicrobial peptides of AMPlify; ``amp-imbalanced`` with its imbalanced test
 deeploc1              proteins by their place in the cell, ten classes: the two smaller parts of DeepLoc 1.0
 ====================  ===============================================================================
+
+The column ``kind`` names how a negative was made, where a set has several kinds.
 
 Groups hold what shares a 40-mer on either strand (peptides: a word of ten residues). The bacterial set comes
 without a validation part; one is held out of its training part by whole groups.
@@ -26,6 +31,7 @@ import gzip
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
@@ -33,11 +39,14 @@ import numpy as np
 
 from grouping import groups_of, read, table
 from seqray.core import DNA, PROTEIN, LabeledSequence
+from seqray.datasets.negatives import NegativeOptions, make_negatives, parse_mix
 from seqray.homology import kmer_groups
 from seqray.io.sequences import read_fasta
 
 PROMOTER, BACKGROUND = "promoter", "background"
-HELD_OUT = 0.05
+HELD_OUT, NO_SPLIT_HELD_OUT = 0.05, 0.12
+WINDOWS_OF_A_FRAGMENT = 4
+MADE, FEWER = Fraction(3, 5), Fraction(3, 10)  # made negatives a promoter
 SHARED_RESIDUES = 10
 SIGMAS = (24, 28, 32, 38, 54, 70)
 
@@ -179,6 +188,47 @@ def hold_out(examples: Sequence[LabeledSequence], source: str, share: float) -> 
     return [replace(e, split=part(e)) for e in examples]
 
 
+def with_made_negatives(examples: Sequence[LabeledSequence], ratio: Fraction = MADE) -> list[LabeledSequence]:
+    """Add negatives of two kinds, ``ratio`` of them a promoter: most segments replaced, and shuffled ones.
+
+    They are for training alone, so that threshold and probabilities are those of the set as it was published.
+    Without a split, some groups become the validation part.
+    """
+    if all(e.split is None for e in examples):
+        examples = with_validation([replace(e, split="train") for e in examples], NO_SPLIT_HELD_OUT)
+    promoters = [e for e in examples if e.label == PROMOTER and e.split == "train"]
+    mix = parse_mix(["substitution=2", "shuffle=1"])
+    options = NegativeOptions(mix=mix, ratio=ratio, label=BACKGROUND)
+    return [*examples, *make_negatives(promoters, options, DNA).negatives]
+
+
+def made(
+    make: Callable[[Path], list[LabeledSequence]], ratio: Fraction = MADE
+) -> Callable[[Path], list[LabeledSequence]]:
+    """Make a set, and add the negatives of `with_made_negatives`."""
+    return lambda data: with_made_negatives(make(data), ratio)
+
+
+def with_fragments(data: Path) -> list[LabeledSequence]:
+    """Human core promoters, made negatives, and windows of the fragments of mouse genes of CNNProm."""
+    examples, rng = made(gue("prom_core_all"))(data), np.random.default_rng(1)
+    length = len(examples[0].sequence)
+    for fragment in (e for e in mouse_tata(data) if e.label == BACKGROUND):
+        starts = rng.integers(0, len(fragment.sequence) - length + 1, WINDOWS_OF_A_FRAGMENT)
+        examples += [
+            replace(
+                fragment,
+                sequence=fragment.sequence[start : start + length],
+                id=f"{fragment.id}-{number}",
+                group=f"mouse-{fragment.group}",
+                split="train",
+                kind="gene",
+            )
+            for number, start in enumerate(starts.tolist(), 1)
+        ]
+    return examples
+
+
 def human_nontata(data: Path) -> list[LabeledSequence]:
     """4915 non-TATA promoters against 4119 others, 251 bp; many of the others overlap."""
     rows = labeled_rows(data / "nontata_gb_test" / "human_nontata_promoters_test.csv.gz", "class")
@@ -245,9 +295,13 @@ PUBLISHED: dict[str, Callable[[Path], list[LabeledSequence]]] = {
     "human-core-notata": gue("prom_core_notata"),
     "human-core-tata": gue("prom_core_tata"),
     "human-300-tata": gue("prom_300_tata"),
+    "human-core-all-made": with_fragments,
+    "human-core-tata-made": made(gue("prom_core_tata")),
+    "human-300-tata-made": made(gue("prom_300_tata")),
     "tata": partial(tata, ""),
     **{f"tata-no-{source}": partial(tata, source) for source in ("cnnprom", "gue", "ipromoter")},
     "human-nontata": human_nontata,
+    "human-nontata-made": made(human_nontata, FEWER),
     "amp": peptides("balanced"),
     "amp-imbalanced": peptides("imbalanced"),
     "deeploc1": deeploc,

@@ -74,7 +74,10 @@ def _answers_of(
 
 
 def _classify(model: TrainedModel, codes: np.ndarray) -> npt.NDArray[np.float32]:
-    return model.array_logits(np.asarray(codes, dtype=np.int64)[None])[0]
+    tokens = np.asarray(codes, dtype=np.int64)[None]
+    if model.engine:  # beside another row: what an engine takes for the wrong axis shows in a batch alone
+        tokens = np.concatenate((tokens, np.hstack((tokens[:, :1], tokens[:, :0:-1]))))
+    return model.array_logits(tokens)[0]
 
 
 def _locate(model: TrainedModel, text: str) -> npt.NDArray[np.float32]:

@@ -47,7 +47,7 @@ class BackboneClassifier(nn.Module):
         self.adapters = nn.ParameterDict({name.replace(".", "/"): value for name, value in trained})
         self.register_buffer("special", torch.tensor(special, dtype=torch.int64), persistent=False)
         self.dropout = Dropout(config.dropout)
-        self.head = ClassificationHead(config.backbone.width, config.classes)
+        self.head = ClassificationHead(config.backbone.width, config)
 
     @property
     def encoder(self) -> Any:
@@ -75,7 +75,7 @@ class BackboneClassifier(nn.Module):
         """
         with torch.set_grad_enabled(torch.is_grad_enabled() and self.settings.tuning != "frozen"):
             states, attention = self.encode(tokens, return_attention=return_attention)
-        return ModelOutput(self.classify_states(states, tokens), attention)
+        return self.head.answer(self._pool(states, tokens), attention)
 
     def encode(
         self, tokens: Tensor, *, return_attention: bool = False
@@ -100,8 +100,11 @@ class BackboneClassifier(nn.Module):
 
     def classify_states(self, states: Tensor, tokens: Tensor) -> Tensor:
         """Logits (B, K) of final states (B, L, D)."""
-        pooled = (self.pooling_weights(tokens)[:, None] @ states.float())[:, 0]  # (B, D)
-        return self.head(self.dropout(pooled))
+        return self.head(self._pool(states, tokens))
+
+    def _pool(self, states: Tensor, tokens: Tensor) -> Tensor:
+        """What the head reads: (B, D)."""
+        return self.dropout((self.pooling_weights(tokens)[:, None] @ states.float())[:, 0])
 
     def pooling_weights(self, tokens: Tensor) -> Tensor:
         """Share of each token's final state in what the head reads: float32 (B, L), rows sum to 1."""

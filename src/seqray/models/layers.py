@@ -187,15 +187,43 @@ class FeedForward(nn.Module):
 
 
 class ClassificationHead(nn.Module):
-    """Norm and linear map of what is read of a record, such as the state of CLS: (B, D) -> (B, K)."""
+    """Norm and linear map of what is read of a record, such as the state of CLS: (B, D) -> (B, K).
 
-    def __init__(self, width: int, classes: int) -> None:
+    An example belongs to a class if it is of any of its kinds, so the probabilities of the kinds add up. A
+    linear map alone can't say so: it adds the evidence against each kind, where the least of it should count.
+
+    Parameters
+    ----------
+    width
+        Of what is read [D].
+    config
+        Classes and their kinds.
+    """
+
+    def __init__(self, width: int, config: ModelConfig) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(width)
-        self.linear = nn.Linear(width, classes)
+        self.linear = nn.Linear(width, config.outputs)
+        self.kinds = config.kinds
 
     def forward(self, pooled: Tensor) -> Tensor:
-        return self.linear(self.norm(pooled.to(self.linear.weight.dtype)))
+        return self.answer(pooled).logits
+
+    def answer(self, pooled: Tensor, attention: tuple[AttentionStep, ...] = ()) -> ModelOutput:
+        """As `forward`, with the logits of the kinds if there are any.
+
+        Parameters
+        ----------
+        pooled
+            (B, D).
+        attention
+            What else the output holds.
+        """
+        logits = self.linear(self.norm(pooled.to(self.linear.weight.dtype)))
+        if not self.kinds:
+            return ModelOutput(logits, attention)
+        classes = [kinds.logsumexp(dim=-1) for kinds in logits.split(self.kinds, dim=-1)]
+        return ModelOutput(torch.stack(classes, dim=-1), attention, logits)
 
 
 class ResidualBlock(nn.Module, ABC):
@@ -306,7 +334,7 @@ class Transformer(nn.Module):
         self.dropout = Dropout(self.config.dropout)
         self.blocks = nn.ModuleList(block(self.config) for _ in range(self.config.layers))
         self.pooling = Pooling(self.config)
-        self.head = ClassificationHead(self.pooling.size * self.config.d_model, self.config.classes)
+        self.head = ClassificationHead(self.pooling.size * self.config.d_model, self.config)
 
     def forward(self, tokens: Tensor, *others: Tensor | None, return_attention: bool = False) -> ModelOutput:
         """Logits (B, K) of tokens, and the attention of each layer if asked for.
@@ -323,7 +351,7 @@ class Transformer(nn.Module):
     def classify(self, x: Tensor, *others: Any, return_attention: bool = False) -> ModelOutput:
         """Logits (B, K) of embedded tokens, and the attention of each layer on request."""
         states, steps = self.read_states(x, *others, return_attention=return_attention)
-        return ModelOutput(self.head(self.pooling(states.flatten(1, -2), others[0])), steps)
+        return self.head.answer(self.pooling(states.flatten(1, -2), others[0]), steps)
 
     def read_states(
         self, x: Tensor, *others: Any, return_attention: bool = False

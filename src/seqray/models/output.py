@@ -30,7 +30,18 @@ class AttentionStep:
 
 @dataclass(frozen=True, slots=True)
 class ModelOutput:
-    """Logits (B, K) and, on request, an `AttentionStep` for each attention layer, first layer first."""
+    """What a network answers.
+
+    Attributes
+    ----------
+    logits
+        (B, K).
+    attention
+        On request an `AttentionStep` for each attention layer, first layer first.
+    kinds
+        (B, M) logits of the kinds of all classes; None of a network that tells none apart.
+    """
 
     logits: Tensor
     attention: tuple[AttentionStep, ...] = ()
+    kinds: Tensor | None = None

@@ -11,6 +11,7 @@ from scipy.stats import chi2
 
 from seqray.core import Alphabet, DataConfig, Example
 from seqray.core.msa import letter_counts
+from seqray.training.kinds import has_kinds
 
 POSITIVE = {"positive", "pos", "promoter", "site", "yes", "true", "1", "+1", "+"}
 NEGATIVE = {
@@ -45,6 +46,8 @@ class DataFacts:
         Whether windows are cut around a site, see `has_site`.
     contexts
         Names of the contexts, sorted.
+    kinds
+        Whether a class has examples of several kinds.
     """
 
     alphabet: Alphabet
@@ -53,6 +56,7 @@ class DataFacts:
     longest: int
     site: bool = False
     contexts: tuple[str, ...] = ()
+    kinds: bool = False
 
     @property
     def total(self) -> int:
@@ -85,6 +89,7 @@ def measure_data(data: Sequence[Example], alphabet: Alphabet) -> DataFacts:
         longest=max(lengths),
         site=one_length and has_site([sorted(one) for one in sequences.values()], alphabet),
         contexts=tuple(sorted({example.context for example in data if example.context})),
+        kinds=has_kinds(learned),
     )
 
 

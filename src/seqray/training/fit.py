@@ -30,6 +30,7 @@ from seqray.modelfile.backbones import resolve_backbone
 from seqray.training.data import TrainingData
 from seqray.training.encode import context_numbers, encode
 from seqray.training.final_card import build_card
+from seqray.training.kinds import count_kinds, kind_indices
 from seqray.training.member import TrainResult, check_model_path, fit_member
 from seqray.training.module import Classifier
 from seqray.training.partitions import Partition, data_sha256, partition
@@ -126,6 +127,7 @@ def train(
         teacher=teacher.sha256 if teacher else "",
         start=start.sha256 if start else "",
     )
+    config = count_kinds(config, data, parts[0].classes)
     with quiet():
         make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
         folder.claim()
@@ -259,13 +261,15 @@ def train_member(
     result
         ``seed``, ``best_epoch``, ``history``, and the ``seconds`` since the member was last resumed.
     """
+    config = count_kinds(config, data, parts.classes)
 
     def build(seed: int) -> tuple[Classifier, TrainingData]:
-        train_set = encode(data, parts.labels, parts.train, config)
+        learned = kind_indices(data, parts.classes) if config.data.kinds else parts.labels
+        train_set = encode(data, learned, parts.train, config)
         if teacher is not None:
             train_set.targets = distillation_targets(teacher, data, parts, config)
         validation_set = encode(data, parts.labels, parts.validation, config)
-        labels, positive = train_set.labels, parts.classes.index(config.data.positive)
+        labels, positive = parts.labels[parts.train], parts.classes.index(config.data.positive)
         weights, margins = class_weights(labels, config), class_margins(labels, config)
         module = Classifier(config, seed, validation_set.labels, positive, weights, margins)
         if start is not None:

@@ -332,7 +332,7 @@ def learned_keys(card: Card, data: Sequence[Example]) -> Iterator[str]:
 
 
 def data_sha256(data: Sequence[Example]) -> str:
-    """Hash the content in its order: sequence, label, group, split and context, but not the identifier.
+    """Hash the content in its order: sequence, label, group, split, context and kind, but not the identifier.
 
     The order counts because training depends on it.
     """
@@ -340,6 +340,7 @@ def data_sha256(data: Sequence[Example]) -> str:
     for example in data:
         row = [_letters(example), example.label or "", example.group or "", example.split or ""]
         row += [example.context] if example.context else []
+        row += [f"kind={example.kind}"] if isinstance(example, LabeledSequence) and example.kind else []
         digest.update(("\t".join(row) + "\n").encode())
     return digest.hexdigest()
 

@@ -113,6 +113,7 @@ SHAPES = {
         "context": "x",
         "stem": StemConfig(kernels=(3,), stride=2, depth=1),
     },
+    "kinds of three classes": {"classes": 3, "kinds": (2, 1, 3), "members": 2},
 }
 
 
@@ -248,6 +249,27 @@ def test_an_engine_predicts_and_scans_as_torch_does(engine, tiny_model):
     assert len(expected)
     assert found.drop(columns="score").equals(expected.drop(columns="score"))
     np.testing.assert_allclose(found["score"], expected["score"], atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_openvino_gives_the_logits_of_torch(shape):
+    model = random_model(**SHAPES[shape])
+    changed = with_engine(model, "openvino")
+    for lengths in ([WINDOW - 2] * 3, [9, 3, 21, 4]):
+        tokens, mask = padded(model, lengths)
+        expected = model.logits(tokens, mask).numpy()
+        np.testing.assert_allclose(changed.logits(tokens, mask).numpy(), expected, atol=1e-4, rtol=1e-4)
+
+
+def test_an_engine_that_mixes_the_rows_of_a_batch_fails_its_self_test(tiny_model, monkeypatch):
+    original = engines.EngineModel.array_logits
+
+    def mixed(self, tokens, mask=None):
+        return np.broadcast_to(original(self, tokens, mask).sum(axis=0), (len(tokens), 2))
+
+    monkeypatch.setattr(engines.EngineModel, "array_logits", mixed)
+    with pytest.raises(ModelFileError, match="engine 'openvino': fails its self-test"):
+        with_engine(tiny_model, "openvino")
 
 
 @pytest.mark.parametrize("engine", ["onnx", "openvino"])

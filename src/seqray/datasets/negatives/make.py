@@ -207,7 +207,7 @@ def _grouped(
     groups = assign_groups(members, options.block, alphabet)
     models = [positives[m.positive] for m in made]
     negatives = [
-        LabeledSequence(m.sequence, options.label, m.name, None, p.split, p.context)
+        LabeledSequence(m.sequence, options.label, m.name, None, p.split, p.context, m.recipe)
         for m, p in zip(made, models, strict=True)
     ]
     return [replace(e, group=group) for e, group in zip([*positives, *negatives], groups, strict=True)]

@@ -33,6 +33,11 @@ class Negative:
     contig: str | None = None
     start: int = 0
 
+    @property
+    def recipe(self) -> str:
+        """How it was made, the first word of its name."""
+        return self.name.partition(":")[0]
+
 
 class WindowSampler:
     """Samples windows that overlap neither a positive nor an earlier window."""

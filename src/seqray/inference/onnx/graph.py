@@ -7,6 +7,8 @@ Decision 14 explains why torch's exporter does not make the graph.
 
 from __future__ import annotations
 
+from itertools import accumulate, pairwise
+
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
@@ -94,7 +96,19 @@ def _network(g: Builder, net: Member, tokens: str, mask: str | None) -> str:
         x = _block(g, net, f"blocks.{number}", x, bias, cls_only=cls_only and number == last)
     pooled, width = pool(g, net, x, keys), net.pooled
     normed = g.norm(pooled, net("head.norm.weight", width), net("head.norm.bias", width))
-    return _linear(g, net, "head.linear", normed, net.config.classes, width)
+    logits, kinds = _linear(g, net, "head.linear", normed, net.config.outputs, width), net.config.kinds
+    if not kinds:
+        return logits
+    ends = list(accumulate(kinds, initial=0))
+    classes = [_log_sum(g, g.slice(logits, 1, start, end)) for start, end in pairwise(ends)]
+    return g.op("Concat", *classes, axis=1)
+
+
+def _log_sum(g: Builder, logits: str) -> str:
+    """Log of the sum of exponentials: (B, n) to (B, 1). OpenVINO sums the rows, too, in ReduceLogSumExp."""
+    highest = g.op("ReduceMax", logits, axes=[1])
+    total = g.op("ReduceSum", g.op("Exp", g.op("Sub", logits, highest)), g.integers(1))
+    return g.op("Add", highest, g.op("Log", total))
 
 
 def _norm(g: Builder, net: Member, name: str, x: str) -> str:

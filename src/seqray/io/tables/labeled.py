@@ -14,7 +14,7 @@ from seqray.io.tables.delimited import read_rows
 from seqray.io.tables.writing import comment_lines
 
 REQUIRED = ("sequence", "label")
-REMEDY = "name the columns sequence,label[,id,group,split,context]"
+REMEDY = "name the columns sequence,label[,id,group,split,context,kind]"
 COLUMNS = ("sequence", "label", "id", "group", "split")
 SPLITS = ("train", "validation", "test")
 
@@ -44,7 +44,7 @@ def labeled_sequence(
     Parameters
     ----------
     row
-        Cells by column: ``label`` and optionally ``sequence``, ``group``, ``split``, ``context``.
+        Cells by column: ``label`` and optionally ``sequence``, ``group``, ``split``, ``context``, ``kind``.
     identifier
         Of the example.
     alphabet
@@ -61,6 +61,7 @@ def labeled_sequence(
         group=row.get("group") or None,
         split=split,
         context=row.get("context") or None,
+        kind=row.get("kind") or None,
         file=file,
     )
 
@@ -77,7 +78,8 @@ def read_labeled_table(
     ----------
     path
         The header names the columns ``sequence`` and ``label``, and optionally ``id``, ``group``,
-        ``split`` (``train``, ``validation``, ``test`` or empty) and ``context``; others are ignored.
+        ``split`` (``train``, ``validation``, ``test`` or empty), ``context`` and ``kind``; others are
+        ignored.
         The table is a TSV if the header contains a tab. For comments see `seqray.io.tables.delimited`.
     alphabet
         Validates and folds the sequences.
@@ -152,8 +154,8 @@ def write_labeled_table(
     path
         A name that ends in ``.csv`` or ``.csv.gz`` gives commas, any other tabs; ``-`` is standard output.
     examples
-        Written in their order. A group or split that is None is an empty cell; there is a column ``context``
-        if an example has one.
+        Written in their order. A group or split that is None is an empty cell; there is a column ``context``,
+        or ``kind``, if an example has one.
     provenance
         Written as ``#`` lines above the header.
     folds
@@ -164,8 +166,10 @@ def write_labeled_table(
     columns = {name: [getattr(row, name) or "" for row in rows] for name in COLUMNS}
     if folds is not None:
         columns["fold"] = ["" if fold is None else str(fold) for fold in folds]
-    if any(row.context for row in rows):
-        columns["context"] = [row.context or "" for row in rows]
+    for name in ("context", "kind"):
+        values = [getattr(row, name) or "" for row in rows]
+        if any(values):
+            columns[name] = values
     text = io.StringIO()
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
     writer.writerow(columns)

@@ -1,0 +1,124 @@
+"""Kinds of a class: counted from the data, learned apart, and answered as one class."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from seqray.core import DNA
+from seqray.core.errors import ConfigError
+from seqray.core.records import LabeledSequence, SequenceRecord
+from seqray.core.serialization import to_mapping
+from seqray.inference.sequences import predict_records
+from seqray.modelfile import load_model_file
+from seqray.training import fit
+from seqray.training.automatic import choose_settings, fit_settings
+from seqray.training.data_facts import measure_data
+from seqray.training.kinds import count_kinds, kind_indices
+from seqray.training.partitions import data_sha256
+
+CLASSES = ("background", "promoter")
+ROWS = [
+    LabeledSequence("ACGT", "background", "1", kind="shuffle"),
+    LabeledSequence("ACGA", "promoter", "2"),
+    LabeledSequence("ACGC", "background", "3", kind="genome"),
+    LabeledSequence("ACGG", "background", "4"),
+    LabeledSequence("ACTT", "background", "5", split="test", kind="never learned"),
+]
+
+
+def test_kinds_are_counted_and_numbered_class_by_class(make_config):
+    config = make_config(data={"kinds": True})
+    assert count_kinds(config, ROWS, CLASSES).model.kinds == (3, 1)  # "", genome, shuffle; then ""
+    assert kind_indices(ROWS, CLASSES).tolist() == [2, 3, 1, 0, -1]
+
+
+def test_without_the_setting_nothing_is_told_apart(make_config):
+    config = make_config(model={"kinds": [2, 1]})
+    assert count_kinds(config, ROWS, CLASSES).model.kinds == ()
+
+
+def test_kinds_that_nobody_names_are_an_error(make_config):
+    plain = [replace(one, kind=None) for one in ROWS]
+    with pytest.raises(ConfigError, match="no example names its kind; add a column 'kind' to the table"):
+        count_kinds(make_config(data={"kinds": True}), plain, CLASSES)
+
+
+@pytest.mark.parametrize("kind", ["alignment", "locator"])
+def test_only_single_sequences_have_kinds(kind, make_config):
+    settings = {"kind": kind, "positions": "rotary"} if kind == "locator" else {"kind": kind}
+    with pytest.raises(ConfigError, match=r"'data.kinds' is for models of single sequences"):
+        make_config(model=settings, data={"kinds": True})
+
+
+def test_the_column_decides_where_settings_are_chosen():
+    told = measure_data(ROWS, DNA)
+    assert choose_settings(told).data.kinds
+    one_each = measure_data([replace(one, kind=one.label) for one in ROWS], DNA)
+    assert not choose_settings(one_each).data.kinds
+    again = fit_settings(choose_settings(told), one_each)
+    assert (again.data.kinds, again.model.kinds) == (False, ())
+
+
+def test_kinds_are_part_of_the_data():
+    assert data_sha256(ROWS) != data_sha256([replace(one, kind=None) for one in ROWS])
+
+
+def either_half(count: int, seed: int = 0) -> list[LabeledSequence]:
+    """Promoters have TATAAT and GGCGCC; one kind of background lacks the first, another one the second."""
+    rng = np.random.default_rng(seed)
+    examples = []
+    for number in range(count):
+        letters = rng.choice(list("ACGT"), 40)
+        kind = ("", "no box", "no tail", "")[number % 4]
+        if kind != "no box":
+            letters[8:14] = list("TATAAT")
+        if kind != "no tail":
+            letters[28:34] = list("GGCGCC")
+        label = "background" if kind else "promoter"
+        examples.append(LabeledSequence("".join(letters), label, f"s{number}", kind=kind or None))
+    return examples
+
+
+def test_a_model_learns_kinds_and_answers_classes(make_config, tmp_path):
+    config = make_config(
+        model={"d_model": 32, "dropout": 0.0, "stem": {"kernels": [7], "stride": 2}},
+        data={"kinds": True},
+        trainer={"max_epochs": 8},
+    )
+    out = tmp_path / "m.safetensors"
+    result = fit.train(config, either_half(800), out, work_dir=tmp_path / "w")
+    model = load_model_file(out)
+    assert model.card.classes == CLASSES
+    assert model.card.model.kinds == (2, 1)
+    assert model.networks[0].state_dict()["head.linear.weight"].shape == (3, 32)
+    assert to_mapping(model.card)["training"]["config"]["data"]["kinds"] is True
+    fresh = either_half(200, seed=1)
+    found = list(predict_records(model, [SequenceRecord(one.id, one.sequence) for one in fresh]))
+    assert all(len(one.probabilities) == 2 for one in found)
+    right = np.mean([one.label == truth.label for one, truth in zip(found, fresh, strict=True)])
+    assert right > 0.95
+    again = fit.train(config, either_half(800), None, work_dir=tmp_path / "w")  # what is there is loaded
+    assert again.card.training["data_sha256"] == result.card.training["data_sha256"]
+
+
+def test_class_weights_and_margins_hold_for_all_kinds_of_a_class(make_config, tmp_path):
+    config = make_config(
+        data={"kinds": True},
+        optimizer={"class_weights": "balanced", "logit_adjustment": 0.5, "mixup": 0.2},
+        trainer={"max_epochs": 1},
+    )
+    result = fit.train(config, either_half(80), None, work_dir=tmp_path / "w")
+    assert result.card.model.kinds == (2, 1)
+
+
+def test_a_teacher_knows_no_kinds(make_config, tmp_path):
+    data = either_half(80)
+    plain = make_config(trainer={"max_epochs": 1})
+    fit.train(plain, data, tmp_path / "t.safetensors", work_dir=tmp_path / "t")
+    teacher = load_model_file(tmp_path / "t.safetensors")
+    config = make_config(data={"kinds": True}, trainer={"max_epochs": 1})
+    with pytest.raises(ConfigError, match="a teacher knows classes, not their kinds"):
+        fit.train(config, data, None, work_dir=tmp_path / "s", teacher=teacher)
