@@ -6,12 +6,15 @@ them lacks. The head has a logit for each kind, and the answer for a class is th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from seqray.core import ConfigError, Example, LabeledSequence, RunConfig
+
+FEWEST = 10
 
 
 def count_kinds(config: RunConfig, data: Sequence[Example], classes: Sequence[str]) -> RunConfig:
@@ -59,9 +62,16 @@ def kind_indices(data: Sequence[Example], classes: Sequence[str]) -> np.ndarray:
 
 
 def has_kinds(data: Sequence[Example]) -> bool:
-    """Whether a class has examples of several kinds; ``data`` are those to learn from."""
-    classes = sorted({one.label or "" for one in data})
-    return any(len(kinds) > 1 for kinds in _kinds_of(data, classes))
+    """Whether a class has examples of several kinds, and `FEWEST` or more of each kind.
+
+    Parameters
+    ----------
+    data
+        Examples to learn from.
+    """
+    counts = Counter((one.label, kind_of(one)) for one in data)
+    classes = Counter(label for label, _ in counts)
+    return max(classes.values(), default=1) > 1 and min(counts.values()) >= FEWEST
 
 
 def kind_of(example: Example) -> str:

@@ -54,9 +54,11 @@ def test_only_single_sequences_have_kinds(kind, make_config):
 
 
 def test_the_column_decides_where_settings_are_chosen():
-    told = measure_data(ROWS, DNA)
+    told = measure_data(10 * ROWS, DNA)
     assert choose_settings(told).data.kinds
-    one_each = measure_data([replace(one, kind=one.label) for one in ROWS], DNA)
+    assert not choose_settings(measure_data(9 * ROWS, DNA)).data.kinds  # names of rows, perhaps
+    assert not choose_settings(measure_data([], DNA)).data.kinds
+    one_each = measure_data([replace(one, kind=one.label) for one in 10 * ROWS], DNA)
     assert not choose_settings(one_each).data.kinds
     again = fit_settings(choose_settings(told), one_each)
     assert (again.data.kinds, again.model.kinds) == (False, ())
