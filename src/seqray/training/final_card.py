@@ -20,6 +20,7 @@ from seqray.core import (
 from seqray.modelfile import Network, TrainedModel
 from seqray.training.encode import encode
 from seqray.training.facts import training_facts
+from seqray.training.kinds import kind_names
 from seqray.training.partitions import Partition, content_sha256, learned_keys, related_groups
 from seqray.training.trainer import on_gpu
 from seqray.training.validation import classification_figures, model_logits
@@ -100,6 +101,8 @@ def build_card(
         "related_validation": parts[0].related,
         "content_sha256": content_sha256(data),
     }
+    if config.model.kinds:
+        training["kinds"] = dict(zip(classes, kind_names(data, classes), strict=True))
     card = replace(card, training=training)
     given = [data[i] for i in np.unique(np.concatenate([rows, held_out_rows(parts)]))]
     sample = LearnedSample.fit(learned_keys(card, given))

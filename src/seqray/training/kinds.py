@@ -36,7 +36,7 @@ def count_kinds(config: RunConfig, data: Sequence[Example], classes: Sequence[st
     """
     if not config.data.kinds:
         return replace(config, model=replace(config.model, kinds=()))
-    kinds = _kinds_of(data, classes)
+    kinds = kind_names(data, classes)
     if not any(name for names in kinds for name in names):
         raise ConfigError(
             "'data.kinds' is set, but no example names its kind", remedy="add a column 'kind' to the table"
@@ -54,7 +54,7 @@ def kind_indices(data: Sequence[Example], classes: Sequence[str]) -> np.ndarray:
     """
     pairs = [
         (label, kind)
-        for label, kinds in zip(classes, _kinds_of(data, classes), strict=True)
+        for label, kinds in zip(classes, kind_names(data, classes), strict=True)
         for kind in kinds
     ]
     index = {pair: number for number, pair in enumerate(pairs)}
@@ -79,8 +79,14 @@ def kind_of(example: Example) -> str:
     return (example.kind or "") if isinstance(example, LabeledSequence) else ""
 
 
-def _kinds_of(data: Sequence[Example], classes: Sequence[str]) -> list[list[str]]:
-    """Names of the kinds of each class, sorted."""
+def kind_names(data: Sequence[Example], classes: Sequence[str]) -> list[list[str]]:
+    """Names of the kinds of each class, sorted; empty where none is named.
+
+    Parameters
+    ----------
+    data, classes
+        See `count_kinds`.
+    """
     found: dict[str, set[str]] = {name: set() for name in classes}
     for one in data:
         if one.split != "test":
