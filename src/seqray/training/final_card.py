@@ -102,7 +102,8 @@ def build_card(
         "content_sha256": content_sha256(data),
     }
     if config.model.kinds:
-        training["kinds"] = dict(zip(classes, kind_names(data, classes), strict=True))
+        names = [[name or "unnamed" for name in kinds] for kinds in kind_names(data, classes)]
+        training["kinds"] = dict(zip(classes, names, strict=True))
     card = replace(card, training=training)
     given = [data[i] for i in np.unique(np.concatenate([rows, held_out_rows(parts)]))]
     sample = LearnedSample.fit(learned_keys(card, given))

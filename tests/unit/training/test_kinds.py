@@ -105,7 +105,7 @@ def test_a_model_learns_kinds_and_answers_classes(make_config, tmp_path, monkeyp
     assert all(len(one.probabilities) == 2 for one in found)
     right = np.mean([one.label == truth.label for one, truth in zip(found, fresh, strict=True)])
     assert right > 0.95
-    assert model.card.training["kinds"] == {"background": ["no box", "no tail"], "promoter": [""]}
+    assert model.card.training["kinds"] == {"background": ["no box", "no tail"], "promoter": ["unnamed"]}
     monkeypatch.delattr(Classifier, "training_step")  # a finished training is loaded, not repeated
     again = fit.train(config, either_half(800), None, work_dir=tmp_path / "w")
     weights = model.networks[0].state_dict()
