@@ -94,8 +94,8 @@ the letters alone.
   the source of the row. They show what to expect on a fourth source; the model itself has all three in
   training. `mouse-tata` is the model that was shipped before: CNNProm alone, windows in place.
 - The four models of human promoters learned negatives of several kinds
-  ([decision 29](decisions/0029-kinds.md)). Those that were made from promoters (most segments replaced) are
-  like the negatives of the sets `ipromoter-...` and `gue-nontata`; those of `cnnprom-mouse` and
+  ([decision 29](decisions/0029-subclasses.md)). Those that were made from promoters (most segments replaced)
+  are like the negatives of the sets `ipromoter-...` and `gue-nontata`; those of `cnnprom-mouse` and
   `genomic-nontata` are fragments of genes and of the genome. With their own set alone their AUROCs here were
   .63 to .81.
 - `bacteria-promoter` learned windows in place. 2 letters off cost .02 to .16 in AUROC, 5 letters .11 to .26.

@@ -18,7 +18,7 @@ amp                   antimicrobial peptides of AMPlify; ``amp-imbalanced`` with
 deeploc1              proteins by their place in the cell, ten classes: the two smaller parts of DeepLoc 1.0
 ====================  ===============================================================================
 
-The column ``kind`` names how a negative was made, where a set has several kinds.
+The column ``subclass`` names how a negative was made, where a set has several kinds.
 
 Groups hold what shares a 40-mer on either strand (peptides: a word of ten residues). The bacterial set comes
 without a validation part; one is held out of its training part by whole groups.
@@ -222,7 +222,7 @@ def with_fragments(data: Path) -> list[LabeledSequence]:
                 id=f"{fragment.id}-{number}",
                 group=f"mouse-{fragment.group}",
                 split="train",
-                kind="gene",
+                subclass="gene",
             )
             for number, start in enumerate(starts.tolist(), 1)
         ]

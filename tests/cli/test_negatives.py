@@ -174,7 +174,7 @@ def test_a_table_of_positives_keeps_its_groups_and_leaves_other_labels(seqray):
     assert "# rows left out for their label: 1 'other'" in out.splitlines()
     assert "caution: rows of other labels than that of the positives are left out: 1 'other'" in err
     rows = [line.split("\t") for line in out.splitlines() if not line.startswith("#")]
-    assert rows[0] == ["sequence", "label", "id", "group", "split", "kind"]
+    assert rows[0] == ["sequence", "label", "id", "group", "split", "subclass"]
     assert Counter(row[5] for row in rows[1:]) == {"": 12, "shuffle": 12}
     assert Counter(row[1] for row in rows[1:]) == {"site": 12, "none": 12}
     group = {row[2]: row[3] for row in rows[1:13]}

@@ -27,13 +27,13 @@ def test_made_negatives_are_of_training_promoters_alone():
     found = with_made_negatives(given, Fraction(3, 5))
     assert found[: len(given)] == given
     made = found[len(given) :]
-    assert Counter(e.kind for e in made) == {"substitution": 12, "shuffle": 6}
+    assert Counter(e.subclass for e in made) == {"substitution": 12, "shuffle": 6}
     assert {(e.label, e.split) for e in made} == {(BACKGROUND, "train")}
     parents = {e.id: e for e in given if e.label == PROMOTER and e.split == "train"}
     for e in made:
         parent = parents[e.id.split(":")[1]]
         assert e.group == parent.group
-        if e.kind == "shuffle":
+        if e.subclass == "shuffle":
             assert Counter(e.sequence) == Counter(parent.sequence)
             assert e.sequence != parent.sequence
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from seqray.core.errors import ConfigError
 
 # What of `ModelConfig` a model on a backbone has; its directory settles the rest.
-BACKBONE_SETTINGS = ("kind", "backbone", "alphabet", "classes", "kinds", "dropout", "max_length")
+BACKBONE_SETTINGS = ("kind", "backbone", "alphabet", "classes", "subclasses", "dropout", "max_length")
 LOCATOR_SETTINGS = (
     *("kind", "locator", "alphabet", "classes", "d_model", "layers", "heads", "d_ff"),
     *("activation", "dropout", "positions", "max_length"),
@@ -160,9 +160,9 @@ class ModelConfig:
         ``sequence`` reads single sequences, ``alignment`` alignments by axial attention. The latter has the
         character tokenizer, multi-head attention, no stem that merges letters, no contexts, gain or matrix.
         ``backbone`` reads single sequences with a pretrained encoder: it determines tokens and shape,
-        so that only ``backbone``, ``alphabet``, ``classes``, ``kinds``, ``dropout`` (before the head) and
-        ``max_length`` remain to be set. ``locator`` scores every position of a strand for each class of site,
-        by attention within windows; it takes dna, rotary positions and none of the options of single
+        so that only ``backbone``, ``alphabet``, ``classes``, ``subclasses``, ``dropout`` (before the head)
+        and ``max_length`` remain to be set. ``locator`` scores every position of a strand for each class of
+        site, by attention within windows; it takes dna, rotary positions and none of the options of single
         sequences.
     locator
         Of ``locator``: gene tracks, window of attention, stem.
@@ -179,10 +179,10 @@ class ModelConfig:
         ``character`` (one token a letter) or ``kmer`` (overlapping words of ``k`` letters).
     classes
         Number of classes [K].
-    kinds
-        How many kinds of each class the head tells apart, in the order of the classes; the probability of a
-        class is the sum over them. Empty: it tells none apart. Training takes it from the data, see
-        `DataConfig.kinds`.
+    subclasses
+        Number of subclasses of each class, in the order of the classes. The probability of a class is the
+        sum over its subclasses. Empty: classes only. Training counts them in the data, see
+        `DataConfig.subclasses`.
     d_model
         Model width [D].
     layers
@@ -236,7 +236,7 @@ class ModelConfig:
     tokenizer: Literal["character", "kmer"] = "character"
     k: int = 1
     classes: int = 2
-    kinds: tuple[int, ...] = ()
+    subclasses: tuple[int, ...] = ()
     d_model: int = 64
     layers: int = 3
     heads: int = 4
@@ -265,8 +265,8 @@ class ModelConfig:
 
     @property
     def outputs(self) -> int:
-        """Rows of the head: kinds of all classes."""
-        return sum(self.kinds) or self.classes
+        """Rows of the head: subclasses of all classes."""
+        return sum(self.subclasses) or self.classes
 
     def __post_init__(self) -> None:
         for name, most in _LARGEST.items():
@@ -322,10 +322,12 @@ class ModelConfig:
         require(len(set(self.contexts)) == len(self.contexts), "model.contexts", "repeats a name")
         fewest = 1 if self.kind == "locator" else 2
         require(self.classes >= fewest, "model.classes", f"is {fewest} or more")
-        require(len(self.kinds) in (0, self.classes), "model.kinds", "has one number for each class")
-        require(all(count >= 1 for count in self.kinds), "model.kinds", "are numbers of 1 and more")
+        require(
+            len(self.subclasses) in (0, self.classes), "model.subclasses", "has one number for each class"
+        )
+        require(all(count >= 1 for count in self.subclasses), "model.subclasses", "are numbers of 1 and more")
         most = _LARGEST["classes"]
-        require(sum(self.kinds) <= most, "model.kinds", f"are at most {most} together")
+        require(sum(self.subclasses) <= most, "model.subclasses", f"are at most {most} together")
         for name in ("position_gain", "position_matrix"):
             require(
                 getattr(self, name) != "context" or bool(self.contexts),

@@ -64,8 +64,8 @@ class LabeledSequence:
         ``train``, ``validation`` or ``test`` if the data assign it.
     context
         Additional information, such as the species, if the data have it.
-    kind
-        Which kind of its class it is, such as how a negative was made, if the data have it.
+    subclass
+        Part of its class, such as how a negative was made, if the data name it.
     file
         Where it was read, for errors; two examples are equal without it.
     """
@@ -76,7 +76,7 @@ class LabeledSequence:
     group: str | None = None
     split: str | None = None
     context: str | None = None
-    kind: str | None = None
+    subclass: str | None = None
     file: str = field(default="", compare=False, repr=False)
 
     @property

@@ -60,9 +60,9 @@ class DataConfig:
     truncate
         What is read of sequences longer than the window: the first and the last half of it (``ends``), its
         first letters (``start``), or nothing (``none``), and they are refused. The model keeps this rule.
-    kinds
-        Whether the network learns to tell the kinds of a class apart that the column ``kind`` of the table
-        names, such as negatives made in different ways. Its answers name classes.
+    subclasses
+        Whether the network learns the subclasses that the column ``subclass`` of the table names, such as
+        negatives made in different ways. Predictions name classes.
     """
 
     window: int = 81
@@ -71,7 +71,7 @@ class DataConfig:
     validation: float = 0.15
     flank: int = 0
     truncate: Truncation = "none"
-    kinds: bool = False
+    subclasses: bool = False
 
     def __post_init__(self) -> None:
         require(self.window >= 1, "data.window", "is 1 or more")
@@ -336,8 +336,8 @@ class RunConfig:
             f"is for models of single sequences, but 'model.kind' is {self.model.kind}",
         )
         require(
-            not self.data.kinds or self.model.kind in ("sequence", "backbone"),
-            "data.kinds",
+            not self.data.subclasses or self.model.kind in ("sequence", "backbone"),
+            "data.subclasses",
             f"is for models of single sequences, but 'model.kind' is {self.model.kind}",
         )
         require(

@@ -189,28 +189,29 @@ class FeedForward(nn.Module):
 class ClassificationHead(nn.Module):
     """Norm and linear map of what is read of a record, such as the state of CLS: (B, D) -> (B, K).
 
-    An example belongs to a class if it is of any of its kinds, so the probabilities of the kinds add up. A
-    linear map alone can't say so: it adds the evidence against each kind, where the least of it should count.
+    An example belongs to a class if it belongs to any of its subclasses, so their probabilities add up. A
+    linear map alone can't express this: it adds the evidence against each subclass, where the least of it
+    should count.
 
     Parameters
     ----------
     width
         Of what is read [D].
     config
-        Classes and their kinds.
+        Classes and their subclasses.
     """
 
     def __init__(self, width: int, config: ModelConfig) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(width)
         self.linear = nn.Linear(width, config.outputs)
-        self.kinds = config.kinds
+        self.subclasses = config.subclasses
 
     def forward(self, pooled: Tensor) -> Tensor:
         return self.answer(pooled).logits
 
     def answer(self, pooled: Tensor, attention: tuple[AttentionStep, ...] = ()) -> ModelOutput:
-        """As `forward`, with the logits of the kinds if there are any.
+        """As `forward`, with the logits of the subclasses if there are any.
 
         Parameters
         ----------
@@ -220,9 +221,9 @@ class ClassificationHead(nn.Module):
             What else the output holds.
         """
         logits = self.linear(self.norm(pooled.to(self.linear.weight.dtype)))
-        if not self.kinds:
+        if not self.subclasses:
             return ModelOutput(logits, attention)
-        classes = [kinds.logsumexp(dim=-1) for kinds in logits.split(self.kinds, dim=-1)]
+        classes = [each.logsumexp(dim=-1) for each in logits.split(self.subclasses, dim=-1)]
         return ModelOutput(torch.stack(classes, dim=-1), attention, logits)
 
 

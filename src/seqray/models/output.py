@@ -38,10 +38,10 @@ class ModelOutput:
         (B, K).
     attention
         On request an `AttentionStep` for each attention layer, first layer first.
-    kinds
-        (B, M) logits of the kinds of all classes; None of a network that tells none apart.
+    subclasses
+        (B, M) logits of the subclasses of all classes; None of a network that tells none apart.
     """
 
     logits: Tensor
     attention: tuple[AttentionStep, ...] = ()
-    kinds: Tensor | None = None
+    subclasses: Tensor | None = None

@@ -110,7 +110,7 @@ def choose_settings(facts: DataFacts) -> RunConfig:
             positive=choose_positive(facts.counts),
             validation=scale.validation,
             truncate="none" if facts.one_length else "ends",
-            kinds=facts.kinds,
+            subclasses=facts.subclasses,
         ),
         augment=AugmentConfig(mask=0.15 if protein else 0.1, hide_context=0.2 if model.contexts else 0.0),
         optimizer=OptimizerConfig(
@@ -199,8 +199,8 @@ def fit_settings(config: RunConfig, facts: DataFacts) -> RunConfig:
     hardware = ("accelerator", "devices", "num_nodes", "strategy")
     config = replace(
         config,
-        model=replace(config.model, classes=classes, kinds=()),
-        data=replace(config.data, positive=choose_positive(facts.counts), kinds=facts.kinds),
+        model=replace(config.model, classes=classes, subclasses=()),
+        data=replace(config.data, positive=choose_positive(facts.counts), subclasses=facts.subclasses),
         calibration=config.calibration if classes == 2 else CalibrationConfig(),
         trainer={name: value for name, value in config.trainer.items() if name not in hardware},
     )
@@ -251,10 +251,10 @@ def describe_settings(config: RunConfig, facts: DataFacts, source: str) -> list[
     letters = f"{window} letters" if facts.one_length else f"{facts.shortest} to {window} letters"
     shown = sorted(facts.counts)[:10]
     more = f" and {len(facts.counts) - 10} more" if len(facts.counts) > 10 else ""
-    kinds = ", with the kinds of the column 'kind' told apart" if config.data.kinds else ""
+    apart = ", and the subclasses that the column 'subclass' names" if config.data.subclasses else ""
     return [
         f"settings chosen from {source}: {model.alphabet}, {letters}{cut}; "
-        f"classes {', '.join(shown)}{more} (positive: {config.data.positive}){kinds}",
+        f"classes {', '.join(shown)}{more} (positive: {config.data.positive}){apart}",
         f"{facts.total} examples: {model.d_model} channels, {model.layers} layers, at most "
         f"{config.trainer.get('max_epochs', 30)} epochs, networks: {config.members}; "
         "write the settings with --save-config FILE to change them",

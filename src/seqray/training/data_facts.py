@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 from seqray.core import Alphabet, DataConfig, Example
 from seqray.core.msa import letter_counts
-from seqray.training.kinds import has_kinds
+from seqray.training.subclasses import has_subclasses
 
 POSITIVE = {"positive", "pos", "promoter", "site", "yes", "true", "1", "+1", "+"}
 NEGATIVE = {
@@ -46,8 +46,8 @@ class DataFacts:
         Whether windows are cut around a site, see `has_site`.
     contexts
         Names of the contexts, sorted.
-    kinds
-        Whether a class has examples of several kinds.
+    subclasses
+        Whether a class has several subclasses.
     """
 
     alphabet: Alphabet
@@ -56,7 +56,7 @@ class DataFacts:
     longest: int
     site: bool = False
     contexts: tuple[str, ...] = ()
-    kinds: bool = False
+    subclasses: bool = False
 
     @property
     def total(self) -> int:
@@ -89,7 +89,7 @@ def measure_data(data: Sequence[Example], alphabet: Alphabet) -> DataFacts:
         longest=max(lengths),
         site=one_length and has_site([sorted(one) for one in sequences.values()], alphabet),
         contexts=tuple(sorted({example.context for example in data if example.context})),
-        kinds=has_kinds(learned),
+        subclasses=has_subclasses(learned),
     )
 
 

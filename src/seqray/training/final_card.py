@@ -20,8 +20,8 @@ from seqray.core import (
 from seqray.modelfile import Network, TrainedModel
 from seqray.training.encode import encode
 from seqray.training.facts import training_facts
-from seqray.training.kinds import kind_names
 from seqray.training.partitions import Partition, content_sha256, learned_keys, related_groups
+from seqray.training.subclasses import subclass_names
 from seqray.training.trainer import on_gpu
 from seqray.training.validation import classification_figures, model_logits
 
@@ -101,9 +101,9 @@ def build_card(
         "related_validation": parts[0].related,
         "content_sha256": content_sha256(data),
     }
-    if config.model.kinds:
-        names = [[name or "unnamed" for name in kinds] for kinds in kind_names(data, classes)]
-        training["kinds"] = dict(zip(classes, names, strict=True))
+    if config.model.subclasses:
+        names = [[name or "unnamed" for name in each] for each in subclass_names(data, classes)]
+        training["subclasses"] = dict(zip(classes, names, strict=True))
     card = replace(card, training=training)
     given = [data[i] for i in np.unique(np.concatenate([rows, held_out_rows(parts)]))]
     sample = LearnedSample.fit(learned_keys(card, given))

@@ -30,11 +30,11 @@ from seqray.modelfile.backbones import resolve_backbone
 from seqray.training.data import TrainingData
 from seqray.training.encode import context_numbers, encode
 from seqray.training.final_card import build_card
-from seqray.training.kinds import count_kinds, kind_indices
 from seqray.training.member import TrainResult, check_model_path, fit_member
 from seqray.training.module import Classifier
 from seqray.training.partitions import Partition, data_sha256, partition
 from seqray.training.side_by_side import Crew, plan_processes
+from seqray.training.subclasses import count_subclasses, subclass_indices
 from seqray.training.teacher import check_teacher, distillation_targets
 from seqray.training.trainer import make_trainer, quiet
 from seqray.training.workdir import WorkDir, is_main_process, run_identity
@@ -127,7 +127,7 @@ def train(
         teacher=teacher.sha256 if teacher else "",
         start=start.sha256 if start else "",
     )
-    config = count_kinds(config, data, parts[0].classes)
+    config = count_subclasses(config, data, parts[0].classes)
     with quiet():
         make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
         folder.claim()
@@ -261,10 +261,10 @@ def train_member(
     result
         ``seed``, ``best_epoch``, ``history``, and the ``seconds`` since the member was last resumed.
     """
-    config = count_kinds(config, data, parts.classes)
+    config = count_subclasses(config, data, parts.classes)
 
     def build(seed: int) -> tuple[Classifier, TrainingData]:
-        learned = kind_indices(data, parts.classes) if config.data.kinds else parts.labels
+        learned = subclass_indices(data, parts.classes) if config.data.subclasses else parts.labels
         train_set = encode(data, learned, parts.train, config)
         if teacher is not None:
             train_set.targets = distillation_targets(teacher, data, parts, config)

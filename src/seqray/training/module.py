@@ -213,7 +213,7 @@ class Classifier(AveragedModule):
     margins
         (K,) added to the logits while training, see `OptimizerConfig.logit_adjustment`.
 
-    The labels of batches are class indices, or indices of kinds where the network tells them apart.
+    The labels of batches are class indices, or indices of subclasses where the network tells them apart.
 
     Attributes
     ----------
@@ -234,15 +234,17 @@ class Classifier(AveragedModule):
         self.positive = positive
         self._labels = validation_labels
         for name, values in (("class_weights", class_weights), ("margins", margins)):
-            if values is not None and config.model.kinds:
-                values = np.repeat(values, config.model.kinds)
+            if values is not None and config.model.subclasses:
+                values = np.repeat(values, config.model.subclasses)
             held = None if values is None else torch.tensor(values, dtype=torch.float32)
             self.register_buffer(name, held, persistent=False)
 
     def training_step(self, batch: LabeledBatch, number: int) -> Tensor:
         self.seed_step(number)
         output = self.network(batch.tokens, *batch.masks)
-        logits = (output.logits if output.kinds is None else output.kinds).float()  # (B, K), or (B, M)
+        logits = (
+            output.logits if output.subclasses is None else output.subclasses
+        ).float()  # (B, K), or (B, M)
         if isinstance(self.margins, Tensor):
             logits = logits + self.margins
         targets = batch.labels if batch.targets is None else batch.targets

@@ -29,6 +29,7 @@ from seqray.core import (
 )
 from seqray.homology import PARTS, holdout
 from seqray.modelfile import build_tokenizer
+from seqray.training.subclasses import subclass_of
 
 
 @dataclass(frozen=True)
@@ -332,15 +333,15 @@ def learned_keys(card: Card, data: Sequence[Example]) -> Iterator[str]:
 
 
 def data_sha256(data: Sequence[Example]) -> str:
-    """Hash the content in its order: sequence, label, group, split, context and kind, but not the identifier.
+    """Hash sequence, label, group, split, context and subclass of all examples in their order.
 
-    The order counts because training depends on it.
+    The order counts because training depends on it. Identifiers do not.
     """
     digest = hashlib.sha256()
     for example in data:
         row = [_letters(example), example.label or "", example.group or "", example.split or ""]
         row += [example.context] if example.context else []
-        row += [f"kind={example.kind}"] if isinstance(example, LabeledSequence) and example.kind else []
+        row += [f"subclass={name}"] if (name := subclass_of(example)) else []
         digest.update(("\t".join(row) + "\n").encode())
     return digest.hexdigest()
 

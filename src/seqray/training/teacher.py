@@ -28,8 +28,10 @@ def check_teacher(teacher: TrainedModel, config: RunConfig, classes: Sequence[st
     classes
         Class names of the student.
     """
-    if config.data.kinds:
-        raise ConfigError("a teacher knows classes, not their kinds", remedy="leave 'data.kinds' out")
+    if config.data.subclasses:
+        raise ConfigError(
+            "a teacher knows classes, not their subclasses", remedy="leave 'data.subclasses' out"
+        )
     card = teacher.card
     differing = {
         "alphabet": (card.model.alphabet, config.model.alphabet),

@@ -113,7 +113,7 @@ SHAPES = {
         "context": "x",
         "stem": StemConfig(kernels=(3,), stride=2, depth=1),
     },
-    "kinds of three classes": {"classes": 3, "kinds": (2, 1, 3), "members": 2},
+    "subclasses of three classes": {"classes": 3, "subclasses": (2, 1, 3), "members": 2},
 }
 
 

@@ -28,7 +28,7 @@ __all__ = ["SplitRequest", "run"]
 
 WORDS = {"dna": 40, "rna": 40, "protein": 20}
 LOWEST = {"dna": 0.65, "rna": 0.65, "protein": 0.3}  # below, unrelated sequences reach it by chance
-OWN_COLUMNS = ("id", "label", "group", "split", "context", "kind")
+OWN_COLUMNS = ("id", "label", "group", "split", "context", "subclass")
 
 
 def run(request: SplitRequest) -> Outcome:

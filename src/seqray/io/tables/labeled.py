@@ -14,7 +14,7 @@ from seqray.io.tables.delimited import read_rows
 from seqray.io.tables.writing import comment_lines
 
 REQUIRED = ("sequence", "label")
-REMEDY = "name the columns sequence,label[,id,group,split,context,kind]"
+REMEDY = "name the columns sequence,label[,id,group,split,context,subclass]"
 COLUMNS = ("sequence", "label", "id", "group", "split")
 SPLITS = ("train", "validation", "test")
 
@@ -44,7 +44,8 @@ def labeled_sequence(
     Parameters
     ----------
     row
-        Cells by column: ``label`` and optionally ``sequence``, ``group``, ``split``, ``context``, ``kind``.
+        Cells by column: ``label`` and optionally ``sequence``, ``group``, ``split``, ``context``,
+        ``subclass``.
     identifier
         Of the example.
     alphabet
@@ -61,7 +62,7 @@ def labeled_sequence(
         group=row.get("group") or None,
         split=split,
         context=row.get("context") or None,
-        kind=row.get("kind") or None,
+        subclass=row.get("subclass") or None,
         file=file,
     )
 
@@ -78,7 +79,7 @@ def read_labeled_table(
     ----------
     path
         The header names the columns ``sequence`` and ``label``, and optionally ``id``, ``group``,
-        ``split`` (``train``, ``validation``, ``test`` or empty), ``context`` and ``kind``; others are
+        ``split`` (``train``, ``validation``, ``test`` or empty), ``context`` and ``subclass``; others are
         ignored.
         The table is a TSV if the header contains a tab. For comments see `seqray.io.tables.delimited`.
     alphabet
@@ -155,7 +156,7 @@ def write_labeled_table(
         A name that ends in ``.csv`` or ``.csv.gz`` gives commas, any other tabs; ``-`` is standard output.
     examples
         Written in their order. A group or split that is None is an empty cell; there is a column ``context``,
-        or ``kind``, if an example has one.
+        or ``subclass``, if an example has one.
     provenance
         Written as ``#`` lines above the header.
     folds
@@ -166,7 +167,7 @@ def write_labeled_table(
     columns = {name: [getattr(row, name) or "" for row in rows] for name in COLUMNS}
     if folds is not None:
         columns["fold"] = ["" if fold is None else str(fold) for fold in folds]
-    for name in ("context", "kind"):
+    for name in ("context", "subclass"):
         values = [getattr(row, name) or "" for row in rows]
         if any(values):
             columns[name] = values

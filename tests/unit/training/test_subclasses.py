@@ -1,4 +1,4 @@
-"""Kinds of a class: counted from the data, learned apart, and answered as one class."""
+"""Subclasses: counted from the data, learned apart, and answered as one class."""
 
 from __future__ import annotations
 
@@ -18,61 +18,63 @@ from seqray.training import fit
 from seqray.training.automatic import choose_settings, fit_settings
 from seqray.training.data import LabeledBatch
 from seqray.training.data_facts import measure_data
-from seqray.training.kinds import count_kinds, kind_indices
 from seqray.training.module import Classifier
 from seqray.training.partitions import data_sha256
+from seqray.training.subclasses import count_subclasses, subclass_indices
 
 CLASSES = ("background", "promoter")
 ROWS = [
-    LabeledSequence("ACGT", "background", "1", kind="shuffle"),
+    LabeledSequence("ACGT", "background", "1", subclass="shuffle"),
     LabeledSequence("ACGA", "promoter", "2"),
-    LabeledSequence("ACGC", "background", "3", kind="genome"),
+    LabeledSequence("ACGC", "background", "3", subclass="genome"),
     LabeledSequence("ACGG", "background", "4"),
-    LabeledSequence("ACTT", "background", "5", split="test", kind="never learned"),
+    LabeledSequence("ACTT", "background", "5", split="test", subclass="never learned"),
 ]
 
 
-def test_kinds_are_counted_and_numbered_class_by_class(make_config):
-    config = make_config(data={"kinds": True})
-    assert count_kinds(config, ROWS, CLASSES).model.kinds == (3, 1)  # "", genome, shuffle; then ""
-    assert kind_indices(ROWS, CLASSES).tolist() == [2, 3, 1, 0, -1]
+def test_subclasses_are_counted_and_numbered_class_by_class(make_config):
+    config = make_config(data={"subclasses": True})
+    assert count_subclasses(config, ROWS, CLASSES).model.subclasses == (3, 1)  # "", genome, shuffle; then ""
+    assert subclass_indices(ROWS, CLASSES).tolist() == [2, 3, 1, 0, -1]
 
 
 def test_without_the_setting_nothing_is_told_apart(make_config):
-    config = make_config(model={"kinds": [2, 1]})
-    assert count_kinds(config, ROWS, CLASSES).model.kinds == ()
+    config = make_config(model={"subclasses": [2, 1]})
+    assert count_subclasses(config, ROWS, CLASSES).model.subclasses == ()
 
 
-def test_kinds_that_nobody_names_are_an_error(make_config):
-    plain = [replace(one, kind=None) for one in ROWS]
-    with pytest.raises(ConfigError, match="no example names its kind; add a column 'kind' to the table"):
-        count_kinds(make_config(data={"kinds": True}), plain, CLASSES)
+def test_subclasses_that_nobody_names_are_an_error(make_config):
+    plain = [replace(one, subclass=None) for one in ROWS]
+    with pytest.raises(
+        ConfigError, match="no example names its subclass; add a column 'subclass' to the table"
+    ):
+        count_subclasses(make_config(data={"subclasses": True}), plain, CLASSES)
 
 
 @pytest.mark.parametrize("kind", ["alignment", "locator"])
-def test_only_single_sequences_have_kinds(kind, make_config):
+def test_only_single_sequences_have_subclasses(kind, make_config):
     settings = {"kind": kind, "positions": "rotary"} if kind == "locator" else {"kind": kind}
-    with pytest.raises(ConfigError, match=r"'data.kinds' is for models of single sequences"):
-        make_config(model=settings, data={"kinds": True})
+    with pytest.raises(ConfigError, match=r"'data.subclasses' is for models of single sequences"):
+        make_config(model=settings, data={"subclasses": True})
 
 
 def test_the_column_decides_where_settings_are_chosen():
     told = measure_data(10 * ROWS, DNA)
-    assert choose_settings(told).data.kinds
-    assert not choose_settings(measure_data(9 * ROWS, DNA)).data.kinds  # names of rows, perhaps
-    assert not choose_settings(measure_data([], DNA)).data.kinds
-    one_each = measure_data([replace(one, kind=one.label) for one in 10 * ROWS], DNA)
-    assert not choose_settings(one_each).data.kinds
+    assert choose_settings(told).data.subclasses
+    assert not choose_settings(measure_data(9 * ROWS, DNA)).data.subclasses  # names of rows, perhaps
+    assert not choose_settings(measure_data([], DNA)).data.subclasses
+    one_each = measure_data([replace(one, subclass=one.label) for one in 10 * ROWS], DNA)
+    assert not choose_settings(one_each).data.subclasses
     again = fit_settings(choose_settings(told), one_each)
-    assert (again.data.kinds, again.model.kinds) == (False, ())
+    assert (again.data.subclasses, again.model.subclasses) == (False, ())
 
 
-def test_kinds_are_part_of_the_data():
-    assert data_sha256(ROWS) != data_sha256([replace(one, kind=None) for one in ROWS])
+def test_subclasses_are_part_of_the_data():
+    assert data_sha256(ROWS) != data_sha256([replace(one, subclass=None) for one in ROWS])
 
 
 def either_half(count: int, seed: int = 0) -> list[LabeledSequence]:
-    """Promoters have TATAAT and GGCGCC; one kind of background lacks the first, another one the second."""
+    """Promoters have TATAAT and GGCGCC; one part of the background lacks the first, another the second."""
     rng = np.random.default_rng(seed)
     examples = []
     for number in range(count):
@@ -83,52 +85,52 @@ def either_half(count: int, seed: int = 0) -> list[LabeledSequence]:
         if kind != "no tail":
             letters[28:34] = list("GGCGCC")
         label = "background" if kind else "promoter"
-        examples.append(LabeledSequence("".join(letters), label, f"s{number}", kind=kind or None))
+        examples.append(LabeledSequence("".join(letters), label, f"s{number}", subclass=kind or None))
     return examples
 
 
-def test_a_model_learns_kinds_and_answers_classes(make_config, tmp_path, monkeypatch):
+def test_a_model_learns_subclasses_and_answers_classes(make_config, tmp_path, monkeypatch):
     config = make_config(
         model={"d_model": 32, "dropout": 0.0, "stem": {"kernels": [7], "stride": 2}},
-        data={"kinds": True},
+        data={"subclasses": True},
         trainer={"max_epochs": 8},
     )
     out = tmp_path / "m.safetensors"
     fit.train(config, either_half(800), out, work_dir=tmp_path / "w")
     model = load_model_file(out)
     assert model.card.classes == CLASSES
-    assert model.card.model.kinds == (2, 1)
+    assert model.card.model.subclasses == (2, 1)
     assert model.networks[0].state_dict()["head.linear.weight"].shape == (3, 32)
-    assert to_mapping(model.card)["training"]["config"]["data"]["kinds"] is True
+    assert to_mapping(model.card)["training"]["config"]["data"]["subclasses"] is True
     fresh = either_half(200, seed=1)
     found = list(predict_records(model, [SequenceRecord(one.id, one.sequence) for one in fresh]))
     assert all(len(one.probabilities) == 2 for one in found)
     right = np.mean([one.label == truth.label for one, truth in zip(found, fresh, strict=True)])
     assert right > 0.95
-    assert model.card.training["kinds"] == {"background": ["no box", "no tail"], "promoter": ["unnamed"]}
+    assert model.card.training["subclasses"] == {"background": ["no box", "no tail"], "promoter": ["unnamed"]}
     monkeypatch.delattr(Classifier, "training_step")  # a finished training is loaded, not repeated
     again = fit.train(config, either_half(800), None, work_dir=tmp_path / "w")
     weights = model.networks[0].state_dict()
     assert all(torch.equal(value, weights[name]) for name, value in again.networks[0].state_dict().items())
 
 
-def test_class_weights_and_margins_hold_for_all_kinds_of_a_class(make_config):
+def test_class_weights_and_margins_hold_for_all_subclasses_of_a_class(make_config):
     """The loss of two examples, on paper, where the head answers nothing but zeros."""
-    config = make_config(model={"kinds": [2, 1]})
+    config = make_config(model={"subclasses": [2, 1]})
     module = Classifier(config, 1, np.zeros(1, dtype=int), 1, np.array([0.5, 2.0]), np.array([-1.0, 0.25]))
     torch.nn.init.zeros_(module.network.head.linear.weight)
     torch.nn.init.zeros_(module.network.head.linear.bias)
-    tokens, labels = torch.tensor([[1, 4, 5, 6]] * 2), torch.tensor([1, 2])  # second kind, second class
+    tokens, labels = torch.tensor([[1, 4, 5, 6]] * 2), torch.tensor([1, 2])  # second subclass, second class
     loss = module.training_step(LabeledBatch(tokens, (None,), labels, torch.arange(2)), 0)
     total = np.log(2 * np.exp(-1.0) + np.exp(0.25))
     assert loss.item() == pytest.approx((0.5 * (total + 1.0) + 2.0 * (total - 0.25)) / 2.5, rel=1e-5)
 
 
-def test_a_teacher_knows_no_kinds(make_config, tmp_path):
+def test_a_teacher_knows_no_subclasses(make_config, tmp_path):
     data = either_half(80)
     plain = make_config(trainer={"max_epochs": 1})
     fit.train(plain, data, tmp_path / "t.safetensors", work_dir=tmp_path / "t")
     teacher = load_model_file(tmp_path / "t.safetensors")
-    config = make_config(data={"kinds": True}, trainer={"max_epochs": 1})
-    with pytest.raises(ConfigError, match="a teacher knows classes, not their kinds"):
+    config = make_config(data={"subclasses": True}, trainer={"max_epochs": 1})
+    with pytest.raises(ConfigError, match="a teacher knows classes, not their subclasses"):
         fit.train(config, data, None, work_dir=tmp_path / "s", teacher=teacher)

@@ -1,9 +1,9 @@
-"""What it is worth to tell kinds of negatives apart, measured on sets of other sources.
+"""What subclasses of negatives are worth, measured on sets of other sources.
 
-    SEQRAY_DATA=... python benchmarks/kinds.py
+    SEQRAY_DATA=... python benchmarks/subclasses.py
 
 One network of each configuration learns its published set alone; with the negatives of the set called
-``-made``, as one class; and with these as kinds of the class (`DataConfig.kinds`). All are scored on the
+``-made``, as one class; and with these as subclasses (`DataConfig.subclasses`). All are scored on the
 published test part and on sets of other sources, see ``data/other_sources.py``. Networks of
 ``mouse-tata-promoter`` learn the set ``tata-no-gue``, whose negatives are of two sources, and are scored on
 GUE, a source that they have not seen.
@@ -34,7 +34,7 @@ from seqray.training import train
 from transfer import answers, cut_windows
 
 COLUMNS = ("configuration", "learned", "set", "n", "auroc", "mcc", "sensitivity", "specificity")
-ONE, TOGETHER, APART = "one kind", "several kinds as one", "several kinds apart"
+ONE, TOGETHER, APART = "one kind", "several kinds as one", "subclasses"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,13 +45,13 @@ class Case:
     table: str
     site: int
     others: tuple[str, ...]
-    sources: bool = False  # the kinds are sources in the set itself
+    sources: bool = False  # the subclasses are sources in the set itself
 
     def learned(self, folder: Path) -> Iterator[tuple[str, list[LabeledSequence]]]:
         """What networks learn, by name."""
         data = PUBLISHED[self.table](folder)
         if self.sources:
-            named = [replace(e, kind=e.id.split("-")[0]) if e.label == BACKGROUND else e for e in data]
+            named = [replace(e, subclass=e.id.split("-")[0]) if e.label == BACKGROUND else e for e in data]
             yield from ((TOGETHER, data), (APART, named))
         else:
             mixed = with_made_negatives(data)
@@ -78,8 +78,8 @@ CASES = (
 def fit(case: Case, learned: str, data: Sequence[LabeledSequence], seed: int) -> TrainedModel:
     """Train one network."""
     config = load_run_config(ROOT / "configs" / f"{case.config}.yaml")
-    kinds = replace(config.data, kinds=learned == APART)
-    config = replace(config, data=kinds, members=1, seed=seed)
+    settings = replace(config.data, subclasses=learned == APART)
+    config = replace(config, data=settings, members=1, seed=seed)
     with tempfile.TemporaryDirectory() as work:
         result = train(config, data, None, work_dir=Path(work))
     return TrainedModel(result.card, result.networks)
@@ -112,7 +112,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add_data(parser)
     parser.add_argument("--seeds", type=int, default=2, help="networks of each kind (default: 2)")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/kinds.tsv")
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/subclasses.tsv")
     args = parser.parse_args()
     torch.set_num_threads(1)
     rows = []

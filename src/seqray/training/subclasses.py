@@ -1,0 +1,96 @@
+"""Subclasses: parts of a class that the network learns to tell apart.
+
+Negatives are often made in several ways, and a network that learns them as one class confuses what each of
+them lacks. The head has a logit for each subclass, and the
+probability of a class is the sum over its subclasses.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from seqray.core import ConfigError, Example, LabeledSequence, RunConfig
+
+FEWEST = 10
+
+
+def count_subclasses(config: RunConfig, data: Sequence[Example], classes: Sequence[str]) -> RunConfig:
+    """Add the number of subclasses of each class to the settings, if the network learns subclasses.
+
+    Parameters
+    ----------
+    config
+        With `DataConfig.subclasses`.
+    data
+        Labeled examples; those of split ``test`` don't count.
+    classes
+        Names in the order of the logits.
+
+    Raises
+    ------
+    ConfigError
+        Where no example names its subclass.
+    """
+    if not config.data.subclasses:
+        return replace(config, model=replace(config.model, subclasses=()))
+    subclasses = subclass_names(data, classes)
+    if not any(name for names in subclasses for name in names):
+        raise ConfigError(
+            "'data.subclasses' is set, but no example names its subclass",
+            remedy="add a column 'subclass' to the table",
+        )
+    return replace(config, model=replace(config.model, subclasses=tuple(map(len, subclasses))))
+
+
+def subclass_indices(data: Sequence[Example], classes: Sequence[str]) -> np.ndarray:
+    """Index of the subclass of each example among those of all classes: int64 (N,); -1 for one never learned.
+
+    Parameters
+    ----------
+    data, classes
+        See `count_subclasses`.
+    """
+    pairs = [
+        (label, subclass)
+        for label, subclasses in zip(classes, subclass_names(data, classes), strict=True)
+        for subclass in subclasses
+    ]
+    index = {pair: number for number, pair in enumerate(pairs)}
+    return np.array([index.get((one.label or "", subclass_of(one)), -1) for one in data], dtype=np.int64)
+
+
+def has_subclasses(data: Sequence[Example]) -> bool:
+    """Whether a class has several subclasses, each with `FEWEST` examples or more.
+
+    Parameters
+    ----------
+    data
+        Examples to learn from.
+    """
+    counts = Counter((one.label, subclass_of(one)) for one in data)
+    classes = Counter(label for label, _ in counts)
+    return max(classes.values(), default=1) > 1 and min(counts.values()) >= FEWEST
+
+
+def subclass_of(example: Example) -> str:
+    """Name of the subclass; empty where none is named."""
+    return (example.subclass or "") if isinstance(example, LabeledSequence) else ""
+
+
+def subclass_names(data: Sequence[Example], classes: Sequence[str]) -> list[list[str]]:
+    """Names of the subclasses of each class, sorted; empty where none is named.
+
+    Parameters
+    ----------
+    data, classes
+        See `count_subclasses`.
+    """
+    found: dict[str, set[str]] = {name: set() for name in classes}
+    for one in data:
+        if one.split != "test":
+            found[one.label or ""].add(subclass_of(one))
+    return [sorted(found[name]) for name in classes]
