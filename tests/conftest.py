@@ -16,9 +16,9 @@ from hypothesis import settings
 from forking import Forks
 from seqray.annotation.tracks import TRACKS
 from seqray.calibration.domain import Domain
+from seqray.core import LocatorConfig, ModelConfig
 from seqray.core.alphabet import DNA
 from seqray.core.card import Card
-from seqray.core.model_config import LocatorConfig, ModelConfig
 from seqray.core.serialization import from_mapping
 from seqray.modelfile import TrainedModel, load_model_file, save_model
 from seqray.modelfile.backbones.resolve import resolve_backbone

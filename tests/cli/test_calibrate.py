@@ -277,7 +277,7 @@ def test_quiet_says_nothing_and_batches_change_nothing(calibrate, folder):
 
 
 def test_isotonic_is_refused_for_more_than_two_classes(calibrate, tiny_model, folder, tmp_path):
-    from seqray.core.model_config import ModelConfig
+    from seqray.core import ModelConfig
     from seqray.models.build import build_model
 
     config = ModelConfig(d_model=8, heads=2, layers=1, classes=3, max_length=64)

@@ -13,9 +13,9 @@ import torch
 
 from seqray.cli.dispatch import main
 from seqray.cli.explain.arguments import METHODS as OFFERED
+from seqray.core import ModelConfig
 from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.card import Card
-from seqray.core.model_config import ModelConfig
 from seqray.core.numbers import format_number
 from seqray.core.records import SequenceRecord
 from seqray.core.results.explanation import Explanation, Place

@@ -14,8 +14,8 @@ import pytest
 
 from seqray.cli.dispatch import main
 from seqray.cli.train.settings import override
+from seqray.core import RunConfig
 from seqray.core.errors import ConfigError
-from seqray.core.run_config import RunConfig
 from seqray.modelfile import load_model_file
 from seqray.modelfile.header import read_card
 from seqray.models.devices import trainer_device

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from seqray.core.model_config import ModelConfig
+from seqray.core import ModelConfig
 from seqray.explanations.attribution import axial_attention
 from seqray.explanations.attribution.attention_rollout import grad_rollout, rollout
 from seqray.explanations.attribution.axial_attention import row_maps, without_cls

@@ -10,9 +10,9 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
+from seqray.core import ModelConfig
 from seqray.core.alphabet import DNA, RNA
 from seqray.core.column_codes import gap_code
-from seqray.core.model_config import ModelConfig
 from seqray.models.alignment import AxialTransformer
 from seqray.models.build import build_network
 from seqray.models.helices import (

@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.core import ModelConfig, StemConfig
 from seqray.explanations.attribution.attention_layers import SequenceLayer, WeightBlock
 from seqray.explanations.attribution.attention_rollout import (
     attention_from_start,

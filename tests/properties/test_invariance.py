@@ -7,8 +7,8 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
+from seqray.core import ModelConfig, StemConfig
 from seqray.core.card import Card
-from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.records import SequenceRecord
 from seqray.explanations import ExplainOptions, explain_records
 from seqray.explanations.attribution import METHODS

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from seqray.annotation import Annotation, read_genes
-from seqray.api.frames import call_frame, explanation_frame, frame_calls, prediction_frame
+from seqray.annotation import Annotation
+from seqray.api.contigs import call_stretches, distinct_records, gene_source
+from seqray.api.frames import call_frame, explanation_frame, prediction_frame
 from seqray.calibration import Domain, KmerCounter
-from seqray.core import ConfigError, InputError, SequenceRecord, Truncation
+from seqray.core import ConfigError, SequenceRecord, Truncation
 from seqray.core.results import SkippedRecord
-from seqray.explanations import Stretch, cut_stretches, explain_calls
+from seqray.explanations import explain_calls
 from seqray.inference import (
     BatchSize,
     Engine,
@@ -24,17 +25,13 @@ from seqray.inference import (
     recognize_context,
     with_engine,
 )
-from seqray.io.tracks import read_circular, read_gff3_calls
-from seqray.kinds import as_records, holds_genes, kind_of, tracks_reader
+from seqray.kinds import as_records, kind_of
 from seqray.modelfile import TrainedModel, load_model
 from seqray.models import torch_device
 from seqray.scanning import (
-    GeneSource,
     ScanCallbacks,
     ScanOptions,
     check_scan_options,
-    genes_of_annotation,
-    predicted_genes,
     scan_records,
 )
 
@@ -166,7 +163,7 @@ def scan(
     own = {"genes": genes != "auto", "codon_table": codon_table is not None}
     names = [*options, *(name for name, given in own.items() if given)]
     check_scan_options(loaded.card, [f"--{name.replace('_', '-')}" for name in names])
-    records: Iterable[SequenceRecord] = _distinct(
+    records: Iterable[SequenceRecord] = distinct_records(
         as_records(sequences, loaded.alphabet, soft_masks=settings.skip_soft_masked)
     )
     loaded, records = _in_context(loaded, records, context)
@@ -174,7 +171,7 @@ def scan(
     if loaded.is_locator:
         records = list(records)
         circles = {record.id: len(record) for record in records if settings.is_circular(record)}
-        source = _gene_source(genes, codon_table, records, sequences, circles)
+        source = gene_source(genes, codon_table, records, sequences, circles)
     skipped: list[SkippedRecord] = []
     result = scan_records(
         loaded,
@@ -262,7 +259,7 @@ def explain(
     kind = kind_of(loaded.card)
     chosen = kind.explain_options(methods=methods, **_checked(kind.explain_options, options, "methods"))
     if loaded.is_locator:
-        explained = explain_calls(loaded, _stretches(loaded, sequences, calls, genes, circular), chosen)
+        explained = explain_calls(loaded, call_stretches(loaded, sequences, calls, genes, circular), chosen)
     elif calls is not None:
         raise ConfigError(f"the model '{loaded.card.name}' is no locator", remedy="leave out 'calls'")
     else:
@@ -311,63 +308,6 @@ def origin(model: Model, sequences: Any) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(columns))
 
 
-def _stretches(
-    model: TrainedModel,
-    sequences: Any,
-    calls: pd.DataFrame | str | Path | None,
-    genes: str | Path | Annotation | None,
-    circular: bool | Collection[str] | None,
-) -> list[Stretch]:
-    """The letters and genes around calls."""
-    if calls is None:
-        raise ConfigError("a locator is explained by its calls", remedy="give calls=seqray.scan(...)")
-    listed = frame_calls(calls) if isinstance(calls, pd.DataFrame) else read_gff3_calls(calls)
-    records = list(_distinct(as_records(sequences, model.alphabet)))
-    named = _circular_of(calls) if circular is None else circular
-    named = {named} if isinstance(named, str) else named
-    circles = {
-        one.id: len(one) for one in records if one.circular or named is True or (named and one.id in named)
-    }
-    source = _gene_source(genes, None, records, sequences, circles)
-    tracks = tracks_reader(model, source.find if source else None)
-    names = {*circles, *(source.circular if source else ())}
-    return cut_stretches(model, records, listed, tracks, circular=names)
-
-
-def _circular_of(calls: pd.DataFrame | str | Path) -> Collection[str]:
-    """Names of the contigs that calls say are circular."""
-    return calls.attrs.get("circular", ()) if isinstance(calls, pd.DataFrame) else read_circular(calls)
-
-
-def _gene_source(
-    genes: str | Path | Annotation | None,
-    table: int | None,
-    records: Sequence[SequenceRecord],
-    sequences: Any,
-    circles: Mapping[str, int],
-) -> GeneSource | None:
-    """Where the genes that a locator reads are from; warns where they should be predicted and can't be."""
-    if table is not None and genes not in ("auto", "predict"):
-        raise ConfigError(
-            "codon_table is for predicted genes", remedy="leave it out, or give genes='predict'"
-        )
-    if genes is None:
-        return None
-    if genes == "auto" and holds_genes(sequences) and (own := read_genes(sequences, circles)).count:
-        return genes_of_annotation(own, records)
-    if isinstance(genes, Annotation):
-        return genes_of_annotation(genes, records)
-    if genes not in ("auto", "predict"):
-        return genes_of_annotation(read_genes(genes, circles), records)
-    try:
-        return predicted_genes(records, table)
-    except (InputError, ConfigError) as error:
-        if genes == "predict":
-            raise
-        warnings.warn(f"scanned without genes: {error}", stacklevel=3)
-        return None
-
-
 def _opened(
     model: Model, context: str | None, device: str | None, engine: Engine, precision: Precision
 ) -> TrainedModel:
@@ -393,18 +333,6 @@ def _checked(options: Any, given: Mapping[str, Any], *reserved: str) -> Mapping[
         if name not in names:
             raise TypeError(f"unknown setting '{name}'; known are {', '.join(names)}")
     return given
-
-
-def _distinct(records: Iterable[SequenceRecord]) -> Iterator[SequenceRecord]:
-    """Refuse two sequences of the same name: their calls would be ambiguous."""
-    seen: set[str] = set()
-    for record in records:
-        if record.id in seen:
-            raise InputError(
-                "the name occurs twice", where=f"record '{record.id}'", remedy="give names that differ"
-            )
-        seen.add(record.id)
-        yield record
 
 
 def _listed(skipped: Sequence[SkippedRecord]) -> str:

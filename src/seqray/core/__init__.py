@@ -6,7 +6,8 @@
 - `peaks`: local maxima of a profile, and which of two neighbors is kept
 - `records`, `intervals`: sequences, alignments, and regions on them
 - `results`: what each verb returns; `msa`: rows and columns of alignments
-- `run_config`, `model_config`, `serialization`: settings, and how they are read from YAML and JSON
+- `run_config`, `model_config`, `model_parts`: settings
+- `config_files`, `serialization`: how settings are read from YAML and JSON
 - `card`: what a model file says of its model
 - `errors`, `interrupt`, `version`
 """

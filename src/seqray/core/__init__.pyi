@@ -42,6 +42,12 @@ from .composition import (
     WHOLE_FACTOR as WHOLE_FACTOR,
     composition_size as composition_size,
 )
+from .config_files import (
+    change_settings as change_settings,
+    load_named_config as load_named_config,
+    load_run_config as load_run_config,
+    read_small_text as read_small_text,
+)
 from .errors import (
     ConfigError as ConfigError,
     InputError as InputError,
@@ -50,6 +56,7 @@ from .errors import (
     OtherLettersError as OtherLettersError,
     SeqrayError as SeqrayError,
     missing_package as missing_package,
+    require as require,
 )
 from .interrupt import (
     Terminated as Terminated,
@@ -73,12 +80,11 @@ from .kmers import (
     stack_codes as stack_codes,
     stack_sequences as stack_sequences,
 )
-from .model_config import (
+from .model_config import ModelConfig as ModelConfig
+from .model_parts import (
     BackboneConfig as BackboneConfig,
     LocatorConfig as LocatorConfig,
-    ModelConfig as ModelConfig,
     StemConfig as StemConfig,
-    require as require,
 )
 from .numbers import (
     format_interval as format_interval,
@@ -102,10 +108,6 @@ from .run_config import (
     OptimizerConfig as OptimizerConfig,
     RunConfig as RunConfig,
     StoppingConfig as StoppingConfig,
-    change_settings as change_settings,
-    load_named_config as load_named_config,
-    load_run_config as load_run_config,
-    read_small_text as read_small_text,
 )
 from .serialization import (
     check_plain as check_plain,

@@ -74,3 +74,15 @@ def missing_package(package: str, extra: str) -> ConfigError:
     return ConfigError(
         f"the package '{package}' is not installed", remedy=f"install it: pip install 'seqray[{extra}]'"
     )
+
+
+def require(condition: bool, key: str, rule: str) -> None:
+    """Raise `ConfigError` unless a condition holds.
+
+    Parameters
+    ----------
+    condition, key, rule
+        What must hold, name of the setting, and what the message says after the name.
+    """
+    if not condition:
+        raise ConfigError(f"'{key}' {rule}")

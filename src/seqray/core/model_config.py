@@ -1,14 +1,13 @@
-"""The shape of a network: frozen dataclasses."""
+"""The shape of a network."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
-from seqray.core.errors import ConfigError
+from seqray.core.errors import require
+from seqray.core.model_parts import BackboneConfig, LocatorConfig, StemConfig, refuse_set
 
 # What of `ModelConfig` a model on a backbone has; its directory settles the rest.
 BACKBONE_SETTINGS = ("kind", "backbone", "alphabet", "classes", "subclasses", "dropout", "max_length")
@@ -22,132 +21,6 @@ _LARGEST = {
     **{"layers": 256, "matrix_rank": 1024, "max_length": 1 << 24},
 }
 LONGEST_WORDS = {"dna": 7, "rna": 7, "protein": 3}  # tables of all words have 16384 rows then, or 8000
-
-
-def require(condition: bool, key: str, rule: str) -> None:
-    """Raise `ConfigError` unless a condition holds.
-
-    Parameters
-    ----------
-    condition, key, rule
-        What must hold, name of the setting, and what the message says after the name.
-    """
-    if not condition:
-        raise ConfigError(f"'{key}' {rule}")
-
-
-def _refuse_set(settings: Any, section: str, names: Iterable[str], rule: str) -> None:
-    """Raise an error for the first of these settings that doesn't have its default."""
-    defaults = {f.name: f.default for f in dataclasses.fields(settings)}
-    for name in names:
-        require(getattr(settings, name) == defaults[name], f"{section}.{name}", rule)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StemConfig:
-    """Convolutions before attention: local detectors first, attention over fewer tokens.
-
-    Attributes
-    ----------
-    kernels
-        Widths of the parallel first convolutions, odd; their channels are concatenated to ``d_model``.
-    stride
-        Letters per token after the stem.
-    depth
-        Residual convolutions of width 5 at full resolution before the stride is taken.
-    """
-
-    kernels: tuple[int, ...] = (7,)
-    stride: int = 1
-    depth: int = 0
-
-    def __post_init__(self) -> None:
-        require(len(self.kernels) > 0, "stem.kernels", "needs at least one width")
-        require(len(self.kernels) <= 64, "stem.kernels", "has at most 64 widths")
-        require(
-            all(0 < k < 1024 and k % 2 == 1 for k in self.kernels),
-            "stem.kernels",
-            "takes odd widths below 1024",
-        )
-        require(1 <= self.stride <= 64, "stem.stride", "lies between 1 and 64")
-        require(0 <= self.depth <= 8, "stem.depth", "lies between 0 and 8")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BackboneConfig:
-    """A pretrained encoder, in a directory as Hugging Face's transformers writes it.
-
-    Attributes
-    ----------
-    path
-        The directory; relative to where the command runs.
-    tuning
-        What is trained besides the head: nothing (``frozen``), low-rank additions to some matrices (``lora``)
-        or the whole encoder (``full``).
-    rank, alpha
-        Of ``lora``: the additions are alpha / rank times a product of two matrices of that rank.
-    targets
-        Of ``lora``: names of the linear maps that are added to; those of query and value by default.
-    pooling
-        What the head reads: the final state of CLS (``cls``) or the mean over the letters' tokens (``mean``);
-        ``auto`` is CLS where the tokenizer adds one.
-    name, files, width
-        Filled in by training: the directory's name, the sha256 of each file that decides what it computes,
-        and the size of its states. Another directory is refused; where ``files`` are given, by training too.
-    """
-
-    path: str = ""
-    tuning: Literal["frozen", "lora", "full"] = "frozen"
-    rank: int = 8
-    alpha: float = 16.0
-    targets: tuple[str, ...] = ()
-    pooling: Literal["auto", "cls", "mean"] = "auto"
-    name: str = ""
-    files: dict[str, str] = field(default_factory=dict)
-    width: int = 0
-
-    def __post_init__(self) -> None:
-        require(self.path.isprintable(), "model.backbone.path", "is no name of a directory")
-        require(1 <= self.rank <= 1024, "model.backbone.rank", "lies between 1 and 1024")
-        require(0 < self.alpha < math.inf, "model.backbone.alpha", "is above 0")
-        require(all(self.targets), "model.backbone.targets", "are names, none of them empty")
-        if self.tuning != "lora":
-            _refuse_set(self, "model.backbone", ("rank", "alpha", "targets"), "requires 'tuning: lora'")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocatorConfig:
-    """What a locator has besides blocks of attention.
-
-    Attributes
-    ----------
-    tracks
-        Names of the gene tracks that it reads beside the letters, see `seqray.annotation.TRACKS`; without
-        any it reads letters alone.
-    window
-        Tokens on either side that a token attends to [W].
-    stem
-        Channels of the first convolution.
-    no_gene_ahead
-        For each class of site, what is added to its logit, outside of training, at a letter where genes are
-        known and none of its strand begins within 510 letters ahead; nothing by default, and near the end of
-        a contig. It corrects for starts inside genes, of which species have more or fewer mapped than those
-        of training.
-    """
-
-    tracks: tuple[str, ...] = ()
-    window: int = 32
-    stem: int = 32
-    no_gene_ahead: tuple[float, ...] = ()
-
-    def __post_init__(self) -> None:
-        known = {"known", "to-start"} <= set(self.tracks)
-        name = "model.locator.no_gene_ahead"
-        require(known or not self.no_gene_ahead, name, "requires the tracks 'known' and 'to-start'")
-        require(all(-100 <= value <= 100 for value in self.no_gene_ahead), name, "lies between -100 and 100")
-        require(len(set(self.tracks)) == len(self.tracks), "model.locator.tracks", "repeats a name")
-        require(1 <= self.window <= 1024, "model.locator.window", "lies between 1 and 1024")
-        require(1 <= self.stem <= 1024, "model.locator.stem", "lies between 1 and 1024")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -386,13 +259,13 @@ class ModelConfig:
 
     def _check_backbone(self) -> None:
         settled = [f.name for f in dataclasses.fields(self) if f.name not in BACKBONE_SETTINGS]
-        _refuse_set(self, "model", settled, "is settled by the backbone; leave it out")
+        refuse_set(self, "model", settled, "is settled by the backbone; leave it out")
         if self.backbone is None:  # its directory may be named on the command line alone
             object.__setattr__(self, "backbone", BackboneConfig())
 
     def _check_locator(self) -> None:
         settled = [f.name for f in dataclasses.fields(self) if f.name not in LOCATOR_SETTINGS]
-        _refuse_set(self, "model", settled, "is not for 'model.kind: locator'; leave it out")
+        refuse_set(self, "model", settled, "is not for 'model.kind: locator'; leave it out")
         if self.locator is None:
             object.__setattr__(self, "locator", LocatorConfig())
         elif self.locator.no_gene_ahead:

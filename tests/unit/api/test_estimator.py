@@ -26,10 +26,9 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 import seqray
 from seqray import SequenceClassifier
 from seqray.api.estimator_settings import lay_parameters
-from seqray.core import PROTEIN, LabeledSequence, to_mapping
+from seqray.core import PROTEIN, LabeledSequence, RunConfig, to_mapping
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import SequenceRecord
-from seqray.core.run_config import RunConfig
 from seqray.core.serialization import from_mapping
 from seqray.inference.sequences import predict_records
 from seqray.modelfile import TrainedModel, save_model

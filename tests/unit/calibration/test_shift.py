@@ -10,8 +10,8 @@ from scipy.stats import betabinom, norm
 
 from seqray.calibration.conformal import Conformal
 from seqray.calibration.shift import HeldOutScores, _misses, _with_odds
+from seqray.core import ModelConfig
 from seqray.core.card import Card
-from seqray.core.model_config import ModelConfig
 
 CLASSES = ("background", "promoter")
 

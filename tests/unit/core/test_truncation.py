@@ -2,10 +2,9 @@
 
 import pytest
 
+from seqray.core import DataConfig, ModelConfig
 from seqray.core.card import Card
 from seqray.core.errors import ConfigError, InputError, ModelFileError
-from seqray.core.model_config import ModelConfig
-from seqray.core.run_config import DataConfig
 from seqray.core.truncation import describe_truncation, truncate
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from captum.attr import IntegratedGradients
 
-from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.core import ModelConfig, StemConfig
 from seqray.explanations.attribution.forward_trace import embedding_of, trace
 from seqray.explanations.attribution.gradients import input_x_gradient, integrated_gradients
 from seqray.models.build import build_model

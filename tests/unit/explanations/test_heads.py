@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.core.model_config import ModelConfig
+from seqray.core import ModelConfig
 from seqray.explanations.attribution.heads import head_figures
 from seqray.explanations.attribution.targets import ensemble_score, sequence_targets
 from seqray.modelfile import TrainedModel

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from seqray.cli.dispatch import main
+from seqray.core import ModelConfig, StemConfig
 from seqray.core.alphabet import DNA
 from seqray.core.card import Card
 from seqray.core.errors import ConfigError
-from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.records import SequenceRecord
 from seqray.explanations import ExplainOptions, explain_records
 from seqray.inference.sequences import predict_records, score_codes

@@ -17,9 +17,9 @@ from safetensors.numpy import save as serialize
 import seqray
 from exportable import rewritten
 from seqray.calibration.isotonic import IsotonicMap
+from seqray.core import ModelConfig, StemConfig
 from seqray.core.card import Card, card_to_json
 from seqray.core.errors import ConfigError, InputError, ModelFileError
-from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.records import SequenceRecord
 from seqray.inference import engines
 from seqray.inference.engines import choose_engine, open_with_engine, with_engine

@@ -10,10 +10,10 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
+from seqray.core import ModelConfig, StemConfig
 from seqray.core.alphabet import DNA
 from seqray.core.card import Card
 from seqray.core.errors import ConfigError, InputError
-from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.core.records import SequenceRecord
 from seqray.inference.predictions import reweight
 from seqray.inference.sequences import (

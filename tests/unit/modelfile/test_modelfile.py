@@ -12,9 +12,9 @@ import pytest
 import torch
 from safetensors.torch import load as load_tensors, save as serialize
 
+from seqray.core import ModelConfig, StemConfig
 from seqray.core.card import Card, card_from_mapping, card_to_json
 from seqray.core.errors import InputError, ModelFileError
-from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.modelfile import (
     TrainedModel,
     check_self_test,

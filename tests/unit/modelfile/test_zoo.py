@@ -3,9 +3,9 @@
 import pytest
 import torch
 
+from seqray.core import ModelConfig
 from seqray.core.card import Card
 from seqray.core.errors import ModelFileError
-from seqray.core.model_config import ModelConfig
 from seqray.modelfile import save_model, zoo
 from seqray.models.build import build_model
 

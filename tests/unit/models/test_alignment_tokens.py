@@ -8,9 +8,9 @@ import torch
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
+from seqray.core import ModelConfig
 from seqray.core.alphabet import ALPHABETS, PROTEIN, RNA
 from seqray.core.errors import ConfigError
-from seqray.core.model_config import ModelConfig
 from seqray.models import padding
 from seqray.models.batches import collate
 from seqray.models.build import build_model, vocabulary_size

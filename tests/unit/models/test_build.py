@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from seqray.core.model_config import ModelConfig, StemConfig
+from seqray.core import ModelConfig, StemConfig
 from seqray.models.build import build_model, count_parameters, vocabulary_size
 from seqray.models.tokenizers.sequence import make_tokenizer
 

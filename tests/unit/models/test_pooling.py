@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from seqray.core import ModelConfig, StemConfig
 from seqray.core.errors import ConfigError
-from seqray.core.model_config import ModelConfig, StemConfig
 from seqray.models.pooling import Pooling
 
 NAN = float("nan")

@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 
 from seqray.annotation import Gene
+from seqray.core import ModelConfig
 from seqray.core.alphabet import DNA, RNA, Alphabet
 from seqray.core.card import Card
-from seqray.core.model_config import ModelConfig
 from seqray.core.records import Alignment
 from seqray.core.results import Box, Call, CallContext
 from seqray.core.results.alignment import AlignmentExplanation, AlignmentScores

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 import torch
 
+from seqray.core import AugmentConfig, DataConfig, ModelConfig, OptimizerConfig, RunConfig
 from seqray.core.alphabet import ALPHABETS
 from seqray.core.column_codes import encode_columns
 from seqray.core.errors import ConfigError
-from seqray.core.model_config import ModelConfig
 from seqray.core.records import Alignment, LabeledSequence
-from seqray.core.run_config import AugmentConfig, DataConfig, OptimizerConfig, RunConfig
 from seqray.modelfile import TrainedModel, check_self_test, load_model_file
 from seqray.models.tokenizers.sequence import CLS, MASK, PAD
 from seqray.training.alignments import AlignmentExamples

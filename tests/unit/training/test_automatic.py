@@ -7,9 +7,17 @@ from typing import Any
 
 import pytest
 
-from seqray.core import DNA, PROTEIN, RNA, ModelConfig, RunConfig
-from seqray.core.model_config import StemConfig
-from seqray.core.run_config import AugmentConfig, CalibrationConfig, DataConfig
+from seqray.core import (
+    DNA,
+    PROTEIN,
+    RNA,
+    AugmentConfig,
+    CalibrationConfig,
+    DataConfig,
+    ModelConfig,
+    RunConfig,
+    StemConfig,
+)
 from seqray.training.automatic import alternatives_of, choose_settings, describe_settings, fit_settings
 from seqray.training.data_facts import DataFacts
 

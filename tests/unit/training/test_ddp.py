@@ -22,7 +22,7 @@ from seqray.training import fit
 PROGRAM = """
 import json, sys
 from pathlib import Path
-from seqray.core.run_config import RunConfig
+from seqray.core import RunConfig
 from seqray.core.serialization import from_mapping
 from seqray.core.records import LabeledSequence
 from seqray.training import fit

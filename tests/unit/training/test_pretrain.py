@@ -10,10 +10,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from seqray.core import LocatorConfig, ModelConfig, OptimizerConfig, RunConfig, StemConfig
 from seqray.core.errors import ConfigError, InputError, ModelFileError
-from seqray.core.model_config import LocatorConfig, ModelConfig, StemConfig
 from seqray.core.records import LabeledSequence
-from seqray.core.run_config import OptimizerConfig, RunConfig
 from seqray.modelfile.initial_weights import (
     InitialWeights,
     apply_initial_weights,

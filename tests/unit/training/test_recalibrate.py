@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from seqray.calibration.fit import Calibration, fit_temperature
+from seqray.core import ModelConfig
 from seqray.core.alphabet import DNA
 from seqray.core.card import Card
 from seqray.core.errors import InputError
-from seqray.core.model_config import ModelConfig
 from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.inference.sequences import predict_records
 from seqray.modelfile import TrainedModel

@@ -9,9 +9,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from seqray.core import RunConfig
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import LabeledSequence
-from seqray.core.run_config import RunConfig
 from seqray.core.serialization import from_mapping
 from seqray.modelfile import load_model_file
 from seqray.modelfile.initial_weights import InitialWeights

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from seqray.core import DataConfig, ModelConfig, RunConfig, StoppingConfig
 from seqray.core.errors import ConfigError
-from seqray.core.model_config import ModelConfig
 from seqray.core.records import LabeledSequence
-from seqray.core.run_config import DataConfig, RunConfig, StoppingConfig
 from seqray.training.fit import train
 from seqray.training.search.alternatives import train_best
 

@@ -1,0 +1,88 @@
+"""Contigs of a scan, and of its calls: their names, their genes, and the letters around calls."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from seqray.annotation import Annotation, read_genes
+from seqray.api.frames import frame_calls
+from seqray.core import ConfigError, InputError, SequenceRecord
+from seqray.explanations import Stretch, cut_stretches
+from seqray.io.tracks import read_circular, read_gff3_calls
+from seqray.kinds import as_records, holds_genes, tracks_reader
+from seqray.modelfile import TrainedModel
+from seqray.scanning import GeneSource, genes_of_annotation, predicted_genes
+
+
+def call_stretches(
+    model: TrainedModel,
+    sequences: Any,
+    calls: pd.DataFrame | str | Path | None,
+    genes: str | Path | Annotation | None,
+    circular: bool | Collection[str] | None,
+) -> list[Stretch]:
+    """The letters and genes around calls."""
+    if calls is None:
+        raise ConfigError("a locator is explained by its calls", remedy="give calls=seqray.scan(...)")
+    listed = frame_calls(calls) if isinstance(calls, pd.DataFrame) else read_gff3_calls(calls)
+    records = list(distinct_records(as_records(sequences, model.alphabet)))
+    named = _circular_of(calls) if circular is None else circular
+    named = {named} if isinstance(named, str) else named
+    circles = {
+        one.id: len(one) for one in records if one.circular or named is True or (named and one.id in named)
+    }
+    source = gene_source(genes, None, records, sequences, circles)
+    tracks = tracks_reader(model, source.find if source else None)
+    names = {*circles, *(source.circular if source else ())}
+    return cut_stretches(model, records, listed, tracks, circular=names)
+
+
+def gene_source(
+    genes: str | Path | Annotation | None,
+    table: int | None,
+    records: Sequence[SequenceRecord],
+    sequences: Any,
+    circles: Mapping[str, int],
+) -> GeneSource | None:
+    """Where the genes that a locator reads are from; warns where they should be predicted and can't be."""
+    if table is not None and genes not in ("auto", "predict"):
+        raise ConfigError(
+            "codon_table is for predicted genes", remedy="leave it out, or give genes='predict'"
+        )
+    if genes is None:
+        return None
+    if genes == "auto" and holds_genes(sequences) and (own := read_genes(sequences, circles)).count:
+        return genes_of_annotation(own, records)
+    if isinstance(genes, Annotation):
+        return genes_of_annotation(genes, records)
+    if genes not in ("auto", "predict"):
+        return genes_of_annotation(read_genes(genes, circles), records)
+    try:
+        return predicted_genes(records, table)
+    except (InputError, ConfigError) as error:
+        if genes == "predict":
+            raise
+        warnings.warn(f"scanned without genes: {error}", stacklevel=3)
+        return None
+
+
+def distinct_records(records: Iterable[SequenceRecord]) -> Iterator[SequenceRecord]:
+    """Refuse two sequences of the same name: their calls would be ambiguous."""
+    seen: set[str] = set()
+    for record in records:
+        if record.id in seen:
+            raise InputError(
+                "the name occurs twice", where=f"record '{record.id}'", remedy="give names that differ"
+            )
+        seen.add(record.id)
+        yield record
+
+
+def _circular_of(calls: pd.DataFrame | str | Path) -> Collection[str]:
+    """Names of the contigs that calls say are circular."""
+    return calls.attrs.get("circular", ()) if isinstance(calls, pd.DataFrame) else read_circular(calls)
