@@ -20,16 +20,14 @@ shipped are there, too: those that lack a source, trained with one member each, 
     seqray train --config configs/mouse-tata.yaml --train runs/data/mouse-tata.tsv.gz \\
         --out runs/transfer/mouse-tata.safetensors
 
-``--card`` writes the figures of a model, and of the models that are not shipped and ask the same, for the
-option ``--metrics`` of ``seqray train``.
+``benchmarks/transfer_cards.py`` puts the figures on model cards.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -54,7 +52,6 @@ COVERAGE = 0.9
 SHIFTS = (0, -2, -5)
 """Letters; where a sequence ends they are unknown."""
 MEASURES = ("mcc", "sensitivity", "specificity")
-INTERVAL = (("value", "auroc"), ("low", "low"), ("high", "high"))
 COLUMNS = (
     *("model", "set", "context", "shift", "protocol", "n", "promoters", "auroc", "low", "high"),
     *(*MEASURES, "coverage", "floor_auroc", "floor_mcc", "letters_auroc"),
@@ -66,7 +63,7 @@ class Question:
     """A model, the index of the start in its window, the table that it learned, and sets to score.
 
     ``context`` is what the model is given, or `RECOGNIZED`. ``without`` says of a model that is not shipped
-    how it was trained, without the sources of its sets.
+    how it was trained, without the sources of its sets, and ``beside`` names the shipped one like it.
     """
 
     model: str
@@ -75,6 +72,7 @@ class Question:
     sets: tuple[str, ...]
     context: str = ""
     without: str = ""
+    beside: str = ""
 
     def start_in(self, source: OtherSource, shift: int) -> int:
         """First letter of the window in a sequence of a source."""
@@ -94,7 +92,14 @@ QUESTIONS = (
         sets=("tata-cnnprom", "gue-tata", "ipromoter-mouse", "ipromoter-human"),
     ),
     *(
-        Question(model=f"tata-no-{source}", site=200, table=f"tata-no-{source}", sets=sets, without=LEFT_OUT)
+        Question(
+            model=f"tata-no-{source}",
+            site=200,
+            table=f"tata-no-{source}",
+            sets=sets,
+            without=LEFT_OUT,
+            beside="mouse-tata-promoter",
+        )
         for source, sets in (
             ("gue", ("gue-tata",)),
             ("ipromoter", ("ipromoter-mouse", "ipromoter-human")),
@@ -107,6 +112,7 @@ QUESTIONS = (
         table="mouse-tata",
         sets=("gue-tata", "ipromoter-mouse", "ipromoter-human"),
         without="not in training (CNNProm alone, without shifts)",
+        beside="mouse-tata-promoter",
     ),
     Question(
         model="human-promoter-300",
@@ -297,36 +303,6 @@ def protocols(scored: Scored | None) -> Iterator[tuple[str, Scored]]:
         yield from ((name, part) for name, part in parts if len(np.unique(part.truth)) == 2)
 
 
-def card_figures(rows: Sequence[Mapping[str, Any]], model: str) -> dict[str, Any]:
-    """Choose the figures of a card, on what shares no 40-mer with training; cut in place and 5 letters off.
-
-    The headline is the lowest of those on a source that was left out of training.
-    """
-    asked = {name for question in QUESTIONS if question.model == model for name in question.sets}
-    notes = {q.model: q.without for q in QUESTIONS if q.without and asked & set(q.sets)}
-    shown = [row for row in rows if row["protocol"] == "unrelated" and row["shift"] in (0, min(SHIFTS))]
-    found: dict[str, Any] = {}
-    for name, note in (*notes.items(), (model, "")):
-        kind = "another source" if note else "source in training"
-        for row in (row for row in shown if row["model"] == name):
-            cut = f", cut {-row['shift']} letters off" if row["shift"] else ""
-            context = "" if row["context"] == "-" else f", {row['context']}"
-            found[f"{kind}, {row['set']}{context}{note and f', {note}'}{cut}"] = _figures(row)
-    unseen = [row for row in shown if notes.get(row["model"]) == LEFT_OUT and row["shift"] == 0]
-    lowest = min(unseen, key=lambda row: row["auroc"])
-    place = f"{lowest['set']}, {LEFT_OUT}; the lowest of {len(unseen)} sets"
-    return {"headline": {"metric": "auroc", "split": place, **_auroc(lowest)}, **found}
-
-
-def _figures(row: Mapping[str, Any]) -> dict[str, Any]:
-    measured = {name: round(row[name], 4) for name in (*MEASURES, "coverage", "floor_auroc", "floor_mcc")}
-    return {"auroc": _auroc(row), **measured}
-
-
-def _auroc(row: Mapping[str, Any]) -> dict[str, float]:
-    return {name: round(row[column], 4) for name, column in INTERVAL}
-
-
 def kept_lines(path: Path, only: Sequence[str] | None) -> list[list[str]]:
     """Read the lines of an earlier table that stay: all of models that are not in ``only``."""
     if not only or not path.exists():
@@ -343,7 +319,6 @@ def main() -> None:
     )
     parser.add_argument("--models", type=Path, help="folder of model files; default: the shipped ones")
     parser.add_argument("--only", nargs="+", metavar="MODEL", help="these models; the others keep their rows")
-    parser.add_argument("--card", nargs=2, metavar=("MODEL", "JSON"), help="figures for a card")
     parser.add_argument("--out", type=Path, default="benchmarks/results/transfer.tsv")
     args = parser.parse_args()
     notes, rows = describe(sys.argv), []
@@ -354,9 +329,6 @@ def main() -> None:
     order = [question.model for question in QUESTIONS]
     cells = sorted([*cells, *kept_lines(args.out, args.only)], key=lambda row: order.index(str(row[0])))
     write_table(args.out, COLUMNS, cells, notes)
-    if args.card:
-        model, path = args.card
-        Path(path).write_text(json.dumps(card_figures(rows, model), indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,8 @@ from seqray.annotation import Gene
 from seqray.core import LabeledSequence, SequenceRecord, reverse_complement
 from seqray.homology import KmerSet
 from seqray.modelfile import TrainedModel
-from transfer import LEFT_OUT, QUESTIONS, Known, Scored, card_figures, middle
+from transfer import LEFT_OUT, QUESTIONS, Known, Scored, middle
+from transfer_cards import card_figures, put_first
 
 RNG = np.random.default_rng(3)
 CONTIG = "".join(RNG.choice(list("ACGT"), 400))
@@ -26,10 +29,11 @@ class _Letters:
         return np.stack([1 - share, share], axis=1)
 
 
-def _row(model: str, name: str, shift: int, auroc: float, protocol: str = "unrelated") -> dict[str, object]:
+def _row(model: str, name: str, shift: int, auroc: float, protocol: str = "unrelated") -> dict[str, str]:
     names = (*transfer.MEASURES, "coverage", "floor_auroc", "floor_mcc")
-    figures = dict.fromkeys(names, 0.5) | {"auroc": auroc, "low": auroc - 0.1, "high": auroc + 0.1}
-    return {"model": model, "set": name, "context": "-", "shift": shift, "protocol": protocol, **figures}
+    figures = dict.fromkeys(names, "0.5000")
+    figures |= {"auroc": f"{auroc:.4f}", "low": f"{auroc - 0.1:.4f}", "high": f"{auroc + 0.1:.4f}"}
+    return {"model": model, "set": name, "context": "-", "shift": str(shift), "protocol": protocol, **figures}
 
 
 def test_the_headline_of_a_card_is_the_lowest_on_a_source_that_was_left_out():
@@ -53,6 +57,27 @@ def test_the_headline_of_a_card_is_the_lowest_on_a_source_that_was_left_out():
         f"another source, tata-cnnprom, {LEFT_OUT}",
         "source in training, gue-tata",
     ]
+
+
+def test_the_headline_of_a_model_that_saw_no_other_source_is_its_lowest():
+    rows = [
+        _row("human-promoter-300", "ipromoter-human", 0, 0.9),
+        _row("human-promoter-300", "ipromoter-mouse", 0, 0.8),
+        _row("human-promoter-300", "ipromoter-mouse", -5, 0.5),
+    ]
+    figures = card_figures(rows, "human-promoter-300")
+    assert figures["headline"]["value"] == 0.8
+    assert figures["headline"]["split"] == "ipromoter-mouse, another source; the lowest of 2 sets"
+    assert figures["another source, ipromoter-mouse, cut 5 letters off"]["auroc"]["value"] == 0.5
+
+
+def test_figures_of_other_sources_come_first_and_the_rest_stays(tmp_path):
+    path = tmp_path / "model.card.json"
+    path.write_text('{"headline": {"value": 0.99}, "another source, old": {}, "own, official": {"mcc": 0.7}}')
+    put_first(path, {"headline": {"value": 0.8}, "another source, new": {}})
+    written = json.loads(path.read_text())
+    assert list(written) == ["headline", "another source, new", "own, official"]
+    assert written["headline"] == {"value": 0.8}
 
 
 def test_models_that_lack_a_source_are_scored_on_sets_of_the_model_beside_them():
