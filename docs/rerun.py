@@ -22,7 +22,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted(
     page.relative_to(ROOT).as_posix()
-    for pattern in ("*.md", "docs/**/*.md", "workflows/**/*.md", "data/*.md", "packaging/*.md")
+    for pattern in (
+        "*.md",
+        "docs/**/*.md",
+        "workflows/**/*.md",
+        "data/*.md",
+        "packaging/*.md",
+        "benchmarks/*.md",
+    )
     for page in ROOT.glob(pattern)
 )
 SESSION = re.compile(r"(?<=^```console run\n)(.*?)(?=^```$)", flags=re.MULTILINE | re.DOTALL)
