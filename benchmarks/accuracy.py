@@ -33,7 +33,7 @@ import numpy as np
 from sklearn.metrics import precision_recall_curve
 
 from accuracy_sets import FOLDS, TEST_SETS, Folds, TestSet
-from machine import describe, read_table, with_decimals
+from machine import describe, keep_rows, read_table, with_decimals
 from seqray.core import ALPHABETS, LabeledSequence, SequenceRecord, load_run_config
 from seqray.inference import predict_records
 from seqray.io.tables import read_labeled_table, write_table
@@ -355,14 +355,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS / "accuracy.tsv")
     args = parser.parse_args()
     rows = measure_all(args)
+    before: list[str] = []
     if args.floor:
-        rows = with_floors(known_rows(args.out, ()), rows)
-    else:
-        rows = known_rows(args.out, args.only) + rows
+        before, known = keep_rows(args.out, "set", ())
+        rows = with_floors(known, rows)
+    elif args.only:
+        before, known = keep_rows(args.out, "set", args.only)
+        rows = [*known, *rows]
     order = {task.shown: i for i, task in enumerate((*TEST_SETS, *FOLDS))}
     ordered = sorted(rows, key=lambda row: order[row["set"]])
     cells = (with_decimals(row.get(column, "") for column in COLUMNS) for row in ordered)
-    write_table(args.out, COLUMNS, cells, describe(sys.argv))
+    write_table(args.out, COLUMNS, cells, [*describe(sys.argv), *before])
     for row in rows:
         print(
             row["set"],
@@ -373,13 +376,6 @@ def main() -> None:
             row["floor"],
             row["seqray"],
         )
-
-
-def known_rows(path: Path, only: Sequence[str] | None) -> list[dict[str, Any]]:
-    """Rows of an earlier table that aren't measured anew."""
-    if only is None or not path.exists():
-        return []
-    return [dict(row) for row in read_table(path) if row["set"] not in only]
 
 
 def measure_all(args: argparse.Namespace) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from accuracy import table_of
-from machine import add_data, describe, read_table, with_decimals
+from machine import add_data, describe, keep_rows, with_decimals
 from seqray.calibration import COVERAGE, coverage_cutoffs
 from seqray.cli.common import FileCheck, ModelOptions
 from seqray.core import LabeledSequence, SequenceRecord
@@ -167,9 +167,9 @@ def main() -> None:
         if row["coverage"] < PROMISED and row["cautions"] == "-":
             silent.append(f"{row['model']} on {row['set']}, {row['shift']}")
     print(f"coverage below {PROMISED:g} without a caution: {'; '.join(silent) or 'none'}")
-    kept = read_table(Path(args.out)) if args.model and Path(args.out).exists() else []
-    rows = [*([row[column] for column in COLUMNS] for row in kept if row["model"] not in args.model), *rows]
-    write_table(args.out, COLUMNS, rows, notes)
+    before, kept = keep_rows(args.out, "model", args.model) if args.model else ([], [])
+    rows = [*([row[column] for column in COLUMNS] for row in kept), *rows]
+    write_table(args.out, COLUMNS, rows, [*notes, *before])
 
 
 if __name__ == "__main__":

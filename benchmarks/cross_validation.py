@@ -40,7 +40,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
 
-from machine import describe, with_decimals
+from machine import describe, keep_rows, with_decimals
 from published_sets import with_made_negatives
 from seqray.core import ALPHABETS, LabeledSequence, RunConfig, load_run_config
 from seqray.homology import grouped_folds, random_folds
@@ -239,23 +239,15 @@ def summarize(
     return rows
 
 
-def kept_rows(path: str, protocols: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """What a table of the same columns says under comment lines, and its rows of other protocols."""
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
-    head = [f"rows kept: {line[2:]}" for line in lines if line.startswith("#")]
-    rows = [line.split("\t") for line in lines if not line.startswith("#")][1:]
-    return head, [row for row in rows if row[1] not in {f"{name} folds" for name in protocols}]
-
-
 def write_folds(
-    path: str, rows: Sequence[dict[str, Any]], head: Sequence[str], kept: Sequence[Sequence[str]] = ()
+    path: str, rows: Sequence[dict[str, Any]], head: Sequence[str], kept: Sequence[dict[str, Any]] = ()
 ) -> None:
     """Write the rows as TSV under comment lines, and below them rows that stay."""
     columns = ["set", "protocol", "model", "fold", "n", *measures()]
     columns += ["macro_f1"] if any("macro_f1" in row for row in rows) else []
     columns += [f"{name}_{side}" for name in measures() for side in ("low", "high")]
-    cells = [with_decimals(row.get(column, "") for column in columns) for row in rows]
-    write_table(path, columns, [*cells, *kept], head)
+    cells = [with_decimals(row.get(column, "") for column in columns) for row in (*rows, *kept)]
+    write_table(path, columns, cells, head)
 
 
 def card_figures(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -341,7 +333,8 @@ def main() -> None:
     seconds = sum(a.seconds for a in answers)
     head = [*describe(sys.argv), f"config: {args.config.name}, members: {config.members}, threads a fold: 1"]
     head.append(f"seconds for all folds, one thread each: {seconds:.0f}")
-    before, kept = kept_rows(args.out, args.protocol) if args.keep else ([], [])
+    measured = [f"{protocol} folds" for protocol in args.protocol]
+    before, kept = keep_rows(args.out, "protocol", measured) if args.keep else ([], [])
     write_folds(args.out, rows, [*head, *before], kept)
     if args.card:
         shown = {"headline": headline(rows, "mcc")} if args.headline else {}

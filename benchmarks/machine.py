@@ -158,6 +158,26 @@ def read_table(path: str | Path) -> list[dict[str, str]]:
         return list(csv.DictReader((line for line in handle if line[0] != "#"), delimiter="\t"))
 
 
+def keep_rows(
+    path: str | Path, column: str, measured: Iterable[str]
+) -> tuple[list[str], list[dict[str, str]]]:
+    """Read what stays of a table where some rows are measured anew: its comment lines, and its other rows.
+
+    Parameters
+    ----------
+    path
+        Of the table; one that does not exist holds nothing.
+    column, measured
+        Rows with one of these cells in the column are left out.
+    """
+    if not Path(path).exists():
+        return [], []
+    measured = set(measured)
+    lines = [line[2:] for line in Path(path).read_text(encoding="utf-8").splitlines() if line[0] == "#"]
+    notes = [f"rows kept: {line.removeprefix('rows kept: ')}" for line in lines]
+    return notes, [row for row in read_table(path) if row[column] not in measured]
+
+
 def with_decimals(cells: Iterable[object], digits: int = 4) -> list[object]:
     """Return the cells of a row with floats as text of so many decimals."""
     return [f"{cell:.{digits}f}" if isinstance(cell, float) else cell for cell in cells]

@@ -37,7 +37,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
 
 from accuracy import interval, table_of
-from machine import add_data, describe, with_decimals
+from machine import add_data, describe, keep_rows, with_decimals
 from other_sources import OTHER_SOURCES, OtherSource
 from seqray.calibration import coverage_cutoffs
 from seqray.core import DNA, LabeledSequence, SequenceRecord
@@ -303,14 +303,6 @@ def protocols(scored: Scored | None) -> Iterator[tuple[str, Scored]]:
         yield from ((name, part) for name, part in parts if len(np.unique(part.truth)) == 2)
 
 
-def kept_lines(path: Path, only: Sequence[str] | None) -> list[list[str]]:
-    """Read the lines of an earlier table that stay: all of models that are not in ``only``."""
-    if not only or not path.exists():
-        return []
-    lines = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines() if line[0] != "#"]
-    return [line for line in lines[1:] if line[0] not in only]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add_data(parser)
@@ -325,10 +317,11 @@ def main() -> None:
     for row in all_rows(args):
         print({k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()}, flush=True)
         rows.append(row)
-    cells = [with_decimals(row[column] for column in COLUMNS) for row in rows]
+    before, kept = keep_rows(args.out, "model", args.only) if args.only else ([], [])
     order = [question.model for question in QUESTIONS]
-    cells = sorted([*cells, *kept_lines(args.out, args.only)], key=lambda row: order.index(str(row[0])))
-    write_table(args.out, COLUMNS, cells, notes)
+    ordered = sorted([*rows, *kept], key=lambda row: order.index(row["model"]))
+    cells = [with_decimals(row[column] for column in COLUMNS) for row in ordered]
+    write_table(args.out, COLUMNS, cells, [*notes, *before])
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""Put the figures of benchmarks/results/transfer.tsv first in those of a model card, <model>.card.json there.
+"""Put the figures on other sources first on model cards: from transfer.tsv to results/<model>.card.json.
 
     python benchmarks/transfer_cards.py human-promoter-300 mouse-tata-promoter
     python benchmarks/restate_cards.py human-promoter-300 mouse-tata-promoter
 
-Other figures of the file stay. The headline, which ``seqray models list`` shows, is the lowest AUROC on a set
-of another source. Sets whose source is in training count with networks that were trained without it.
+Other figures of the file stay, so run `accuracy_cards.py` and `cross_validation.py --card` before. The
+headline, which ``seqray models list`` shows, is the lowest AUROC on a set of another source. Sets whose
+source is in training count with networks that were trained without it.
 """
 
 from __future__ import annotations

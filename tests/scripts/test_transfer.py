@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import transfer
+from machine import keep_rows
 from other_sources import antisense, window
 from published_sets import hold_out
 from seqray.annotation import Gene
@@ -152,8 +153,10 @@ def test_groups_of_a_source_are_held_out_whole_and_large_ones_stay():
     assert shares == pytest.approx([0.2, 0.125], abs=0.1)  # more than three deviations of 200 groups
 
 
-def test_rows_of_other_models_stay(tmp_path):
+def test_rows_that_are_not_measured_anew_stay_with_their_notes(tmp_path):
     table = tmp_path / "t.tsv"
-    table.write_text("# command\nmodel\tset\none\ta\ntwo\tb\n", encoding="utf-8")
-    assert transfer.kept_lines(table, ["one"]) == [["two", "b"]]
-    assert transfer.kept_lines(table, None) == transfer.kept_lines(tmp_path / "none.tsv", ["one"]) == []
+    table.write_text("# command: b\n# rows kept: command: a\nmodel\tset\none\tx\ntwo\ty\n", encoding="utf-8")
+    notes, rows = keep_rows(table, "model", ["one"])
+    assert notes == ["rows kept: command: b", "rows kept: command: a"]
+    assert rows == [{"model": "two", "set": "y"}]
+    assert keep_rows(tmp_path / "none.tsv", "model", ["one"]) == ([], [])

@@ -39,7 +39,7 @@ class ModelOutput:
     attention
         On request an `AttentionStep` for each attention layer, first layer first.
     subclasses
-        (B, M) logits of the subclasses of all classes; None of a network that tells none apart.
+        (B, M) logits of the subclasses of all classes; None of a network that learned none.
     """
 
     logits: Tensor

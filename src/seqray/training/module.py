@@ -242,9 +242,8 @@ class Classifier(AveragedModule):
     def training_step(self, batch: LabeledBatch, number: int) -> Tensor:
         self.seed_step(number)
         output = self.network(batch.tokens, *batch.masks)
-        logits = (
-            output.logits if output.subclasses is None else output.subclasses
-        ).float()  # (B, K), or (B, M)
+        logits = output.logits if output.subclasses is None else output.subclasses  # (B, K), or (B, M)
+        logits = logits.float()
         if isinstance(self.margins, Tensor):
             logits = logits + self.margins
         targets = batch.labels if batch.targets is None else batch.targets

@@ -1,8 +1,8 @@
 """Subclasses: parts of a class that the network learns to tell apart.
 
 Negatives are often made in several ways, and a network that learns them as one class confuses what each of
-them lacks. The head has a logit for each subclass, and the
-probability of a class is the sum over its subclasses.
+them lacks. The head has a logit for each subclass, and the probability of a class is the sum over its
+subclasses.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from seqray.core import ConfigError, Example, LabeledSequence, RunConfig
 
 FEWEST = 10
+"""Examples of a subclass for settings chosen from the data: a column of unique names is no subclass."""
 
 
 def count_subclasses(config: RunConfig, data: Sequence[Example], classes: Sequence[str]) -> RunConfig:
@@ -64,7 +65,7 @@ def subclass_indices(data: Sequence[Example], classes: Sequence[str]) -> np.ndar
 
 
 def has_subclasses(data: Sequence[Example]) -> bool:
-    """Whether a class has several subclasses, each with `FEWEST` examples or more.
+    """Whether some classes have several subclasses, and each of these `FEWEST` examples or more.
 
     Parameters
     ----------
@@ -72,8 +73,9 @@ def has_subclasses(data: Sequence[Example]) -> bool:
         Examples to learn from.
     """
     counts = Counter((one.label, subclass_of(one)) for one in data)
-    classes = Counter(label for label, _ in counts)
-    return max(classes.values(), default=1) > 1 and min(counts.values()) >= FEWEST
+    subclasses = Counter(label for label, _ in counts)
+    divided = [count for (label, _), count in counts.items() if subclasses[label] > 1]
+    return min(divided, default=0) >= FEWEST
 
 
 def subclass_of(example: Example) -> str:

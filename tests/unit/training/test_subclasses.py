@@ -63,6 +63,8 @@ def test_the_column_decides_where_settings_are_chosen():
     assert choose_settings(told).data.subclasses
     assert not choose_settings(measure_data(9 * ROWS, DNA)).data.subclasses  # names of rows, perhaps
     assert not choose_settings(measure_data([], DNA)).data.subclasses
+    rare = [LabeledSequence("ACCA", "rare", "6")]
+    assert choose_settings(measure_data([*rare, *10 * ROWS], DNA)).data.subclasses  # of other classes
     one_each = measure_data([replace(one, subclass=one.label) for one in 10 * ROWS], DNA)
     assert not choose_settings(one_each).data.subclasses
     again = fit_settings(choose_settings(told), one_each)

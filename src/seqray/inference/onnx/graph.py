@@ -96,13 +96,10 @@ def _network(g: Builder, net: Member, tokens: str, mask: str | None) -> str:
         x = _block(g, net, f"blocks.{number}", x, bias, cls_only=cls_only and number == last)
     pooled, width = pool(g, net, x, keys), net.pooled
     normed = g.norm(pooled, net("head.norm.weight", width), net("head.norm.bias", width))
-    logits, subclasses = (
-        _linear(g, net, "head.linear", normed, net.config.outputs, width),
-        net.config.subclasses,
-    )
-    if not subclasses:
+    logits = _linear(g, net, "head.linear", normed, net.config.outputs, width)
+    if not net.config.subclasses:
         return logits
-    ends = list(accumulate(subclasses, initial=0))
+    ends = accumulate(net.config.subclasses, initial=0)
     classes = [_log_sum(g, g.slice(logits, 1, start, end)) for start, end in pairwise(ends)]
     return g.op("Concat", *classes, axis=1)
 
