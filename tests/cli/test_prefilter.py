@@ -102,6 +102,15 @@ def test_it_is_left_out_on_request_and_where_too_many_would_pass(scan, prefilter
     assert windows in scan(*words, model=prefiltered_file)[0]
 
 
+def test_measuring_again_keeps_the_weights(folder, tmp_path, capfd):
+    words = ["prefilter", folder / "m.safetensors", folder / "seen.fa", "--measure-only", "--lost", "0.1"]
+    assert main([*map(str, words), "--windows", "3000", "--out", str(tmp_path / "again.safetensors")]) == 0
+    assert "the prefilter learned from 4730 windows of 30000 letters" in capfd.readouterr().err  # as before
+    old, new = (load_model_file(path) for path in (folder / "m.safetensors", tmp_path / "again.safetensors"))
+    assert all((new.prefilter.weights[name] == value).all() for name, value in old.prefilter.weights.items())
+    assert new.card.prefilter["lost"] == 0.1
+
+
 def test_calls_and_tracks_are_the_same_by_every_way(folder, prefiltered_file, tmp_path):
     common = f"{folder / 'new.fa'} --model {prefiltered_file} --threshold 0.6 --null-mb 0 -q".split()
     ways = {"a": "--threads 1", "b": "--threads 2", "c": "--batch-size 7"}

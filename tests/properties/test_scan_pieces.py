@@ -2,12 +2,14 @@
 
 import random
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from hypothesis import assume, given, settings, strategies as st
 
 from seqray.core.alphabet import DNA, reverse_complement
 from seqray.core.records import SequenceRecord
+from seqray.scanning.cutoffs import Cutoffs
 from seqray.scanning.detector import WindowDetector
 from seqray.scanning.options import ScanCallbacks, ScanOptions
 from seqray.scanning.scan import scan_sequences
@@ -34,13 +36,17 @@ def doubtful(strand):
     return log_odds(strand) + np.sin(777 * hashed(windows))
 
 
+def cutoffs_at(threshold, cutoff):
+    return Cutoffs.at({"levels": [(0.8, cutoff, 0.05)]}, threshold)
+
+
 CUTOFF = np.log(0.8 / 0.2)
 DETECTOR = WindowDetector(
     score=hashed,
     window=WINDOW,
     site=SITE,
     prefilter=doubtful,
-    levels=[(0.8, CUTOFF - 1, 0.05)],
+    cutoffs=lambda threshold: cutoffs_at(threshold, CUTOFF - 1),
     threshold=0.8,
     label="x",
     alphabet=DNA,
@@ -140,7 +146,8 @@ def test_a_prefilter_that_knows_the_answer_loses_no_call(sequence, circular, mas
         rows.append(hashed(codes))
         return rows[-1]
 
-    knowing = replace(DETECTOR, score=counted, prefilter=log_odds, levels=[(0.8, CUTOFF - 1e-6, 0.05)])
+    exact = partial(cutoffs_at, cutoff=CUTOFF - 1e-6)
+    knowing = replace(DETECTOR, score=counted, prefilter=log_odds, cutoffs=exact)
     where = {"circular": circular, "skip_soft_masked": masked, "strand": strand}
     everything = run(sequence, stride=1, **where)
     found = run(sequence, detector=knowing, piece=piece, **where)

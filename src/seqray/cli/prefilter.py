@@ -34,7 +34,8 @@ class PrefilterRequest(Request):
 
     epilog: ClassVar[str] = (
         "The model scores windows of the genomes, and a small network learns from it which windows can reach "
-        "a threshold. 'seqray scan' then lets the model score those alone. Its probabilities do not change."
+        "a threshold. 'seqray scan' then lets the model score those alone. A model of several members goes "
+        "on with a window only while its first members score it high. Probabilities do not change."
     )
 
     model: str = option("MODEL", MODEL_HELP)
@@ -52,6 +53,10 @@ class PrefilterRequest(Request):
         "lets fewer pass",
         0.001,
     )
+    measure_only: bool = option(
+        "--measure-only",
+        "keep the prefilter that the model has, and only measure what scans lose and let pass",
+    )
     seed: WholeNumber = option("--seed N", "of the windows and the first weights", 0)
     computing: BatchOptions
 
@@ -66,7 +71,7 @@ def run(request: PrefilterRequest) -> Outcome:
     model = open_model(chosen, request.computing, verbose=request.verbose)
     from seqray.io.sequences import read_sequences
     from seqray.modelfile import save_model
-    from seqray.training import teach_prefilter
+    from seqray.training import measure_prefilter, teach_prefilter
 
     with SkipLog(None, [], quiet=request.quiet) as skipped:
         records = [
@@ -75,7 +80,8 @@ def run(request: PrefilterRequest) -> Outcome:
             for record in read_sequences(source, alphabet=model.alphabet, duplicates="keep", on_skip=skipped)
         ]
     with Progress("prefilter", "windows", quiet=request.quiet) as progress, _naming(request.input):
-        taught = teach_prefilter(
+        make = measure_prefilter if request.measure_only else teach_prefilter
+        taught = make(
             model,
             records,
             windows=request.windows,
@@ -100,18 +106,19 @@ def _naming(files: Sequence[str]) -> Iterator[None]:
 
 def summary(card: Card) -> Iterator[str]:
     """What the prefilter learned from, and what it lets pass at the threshold of scans."""
-    from seqray.scanning import prefilter_cutoff
+    from seqray.scanning import Cutoffs
 
     facts, threshold = card.prefilter, card.scan_threshold
     yield f"the prefilter learned from {facts['learned_from']} windows of {facts['letters']} letters"
-    cutoff, passed = prefilter_cutoff(facts["levels"], threshold)
-    if cutoff is None:
+    found = Cutoffs.at(facts, threshold)
+    if not found.pay:
         yield (
-            f"caution: at the threshold of scans, {threshold:g}, {passed:.1%} of the windows would pass: "
-            "scans leave the prefilter out; give more genomes, or more --windows"
+            f"caution: at the threshold of scans, {threshold:g}, {found.passed:.1%} of the windows would "
+            "pass: scans leave the prefilter out; give more genomes, or more --windows"
         )
     else:
         yield (
-            f"at the threshold of scans, {threshold:g}, {passed:.1%} of the windows pass; of those that "
-            f"reach it {facts['lost']:.1%} are lost, on {facts['measured_on']} windows that it has not seen"
+            f"at the threshold of scans, {threshold:g}, {found.passed:.1%} of the windows pass; of those "
+            f"that reach it {facts['lost']:.1%} are lost, on {facts['measured_on']} windows that it has not "
+            "seen"
         )

@@ -73,8 +73,8 @@ class Card:
         of a call by its score, and the ``expected`` recall and precision by species. Empty for other kinds.
     prefilter
         Of a model with a prefilter: the ``levels``, each a threshold, the cutoff of the prefilter at it and
-        the share of windows that pass; and the share of windows at or above a threshold that are ``lost``.
-        A card with one has format 3.
+        the share of windows that pass; for each level the cutoffs of the first ``members``; and the share
+        of windows at or above a threshold that are ``lost``. A card with one has format 3.
     metrics
         Measured performance: for each split (and its floor) a mapping of metric to {value, low, high}.
         ``headline``, if there, is the one figure that lists show: {metric, split, value, low, high}.
@@ -138,7 +138,7 @@ class Card:
         _check_locator(self.locator)
         if self.prefilter:
             _require(self.format >= 3, "prefilter", "needs format 3")
-            _check_prefilter(self.prefilter)
+            _check_prefilter(self.prefilter, self.members)
 
     @property
     def positive_index(self) -> int:
@@ -199,7 +199,7 @@ def _check_locator(facts: Mapping[str, Any]) -> None:
     )
 
 
-def _check_prefilter(facts: Mapping[str, Any]) -> None:
+def _check_prefilter(facts: Mapping[str, Any], members: int) -> None:
     levels = facts.get("levels")
     _require(
         isinstance(levels, list | tuple) and len(levels) > 0 and all(map(_is_level, levels)),
@@ -208,6 +208,14 @@ def _check_prefilter(facts: Mapping[str, Any]) -> None:
     )
     thresholds = [row[0] for row in levels or ()]
     _require(thresholds == sorted(set(thresholds)), "prefilter.levels", "is not by ascending threshold")
+    if "members" in facts:
+        cutoffs = facts["members"]
+        fits = isinstance(cutoffs, list | tuple) and len(cutoffs) == len(thresholds)
+        _require(
+            fits and all(_are_cutoffs(*pair, members - 1) for pair in zip(cutoffs, thresholds, strict=True)),
+            "prefilter.members",
+            "is no list of cutoffs for each level and each member but the last",
+        )
     lost = facts.get("lost", 0)
     _require(isinstance(lost, int | float) and 0 <= lost <= 1, "prefilter.lost", "is outside 0 to 1")
 
@@ -216,12 +224,23 @@ _HIGHEST = 500  # log-odds
 
 
 def _is_level(row: Any) -> bool:
-    if not isinstance(row, list | tuple) or len(row) != 3 or any(type(x) not in (int, float) for x in row):
+    if not _is_row(row, 3):
         return False
     threshold, cutoff, passed = row
-    return (
-        -_HIGHEST <= cutoff <= _HIGHEST and 1 / (1 + math.exp(-cutoff)) < threshold <= 1 and 0 <= passed <= 1
-    )
+    return threshold <= 1 and _is_below(cutoff, threshold) and 0 <= passed <= 1
+
+
+def _are_cutoffs(row: Any, threshold: float, count: int) -> bool:
+    return _is_row(row, count) and all(_is_below(cutoff, threshold) for cutoff in row)
+
+
+def _is_row(row: Any, count: int) -> bool:
+    return isinstance(row, list | tuple) and len(row) == count and all(type(x) in (int, float) for x in row)
+
+
+def _is_below(cutoff: float, threshold: float) -> bool:
+    """Whether log-odds stand for less than a probability."""
+    return -_HIGHEST <= cutoff <= _HIGHEST and 1 / (1 + math.exp(-cutoff)) < threshold
 
 
 def _require(condition: bool, key: str, rule: str) -> None:

@@ -10,6 +10,7 @@ from .engines import (
     open_with_engine as open_with_engine,
     with_engine as with_engine,
 )
+from .in_turn import log_odds_in_turn as log_odds_in_turn
 from .labeled import known_context as known_context, model_probabilities as model_probabilities
 from .locators import CHUNK as CHUNK, Strand as Strand, StrandScorer as StrandScorer
 from .parallel import compute_precision as compute_precision, map_batches as map_batches

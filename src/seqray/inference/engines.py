@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,7 @@ FASTEST: dict[Precision, tuple[Engine, ...]] = {"fp32": ("onnx", "openvino"), "b
 """In this order, where they are installed; then torch. `benchmarks/engines.py` measures it."""
 
 Run = Callable[[dict[str, np.ndarray]], np.ndarray]
+Graph = Callable[[bool], Run]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,19 +44,25 @@ class EngineModel(StoredModel):
     ----------
     graph
         Takes whether there is a mask; returns a function from the inputs of the graph to logits (B, K).
+    member_graphs
+        The same for each member alone.
     threads
         How many batches are computed at a time.
     about
         Name and version of the engine.
     """
 
-    graph: Callable[[bool], Run] = field(kw_only=True)
+    graph: Graph = field(kw_only=True)
+    member_graphs: tuple[Graph, ...] = field(kw_only=True)
     threads: int = field(kw_only=True)
     about: str = field(kw_only=True)
 
     @property
     def engine(self) -> str:
         return self.about
+
+    def member(self, number: int) -> Self:
+        return replace(super().member(number), graph=self.member_graphs[number], member_graphs=())
 
     def array_logits(self, tokens: Ints, mask: Bools | None = None) -> npt.NDArray[np.float32]:
         inputs = {"tokens": tokens} if mask is None else {"tokens": tokens, "mask": mask}
@@ -134,14 +141,6 @@ def with_engine(
     require_graph(model.card)
     threads = threads or _torch_threads()
     runner = RUNNERS[engine](precision, threads)
-    # The graph without a mask is faster but suits only a scan, so each graph is made at its first use.
-    graphs = cache(lambda masked: runner.start(build_graph(model, masked=masked).SerializeToString()))
-    making = threading.Lock()
-
-    def graph(masked: bool) -> Run:
-        with making:
-            return graphs(masked)
-
     changed = EngineModel(
         model.card,
         model.networks,
@@ -149,7 +148,8 @@ def with_engine(
         model.context,
         model.prefilter,
         weights=model.arrays(),
-        graph=graph,
+        graph=_graph_of(model, runner.start),
+        member_graphs=tuple(_graph_of(model.member(i), runner.start) for i in range(model.card.members)),
         threads=threads,
         about=runner.about,
     )
@@ -159,6 +159,18 @@ def with_engine(
             facts = make_self_test(model)
         check_self_test(replace(changed, card=replace(model.card, self_test=facts)), f"engine '{engine}'")
     return changed
+
+
+def _graph_of(model: TrainedModel, start: Callable[[bytes], Run]) -> Graph:
+    """Make each graph at its first use: the one without a mask is faster, but suits only a scan."""
+    graphs = cache(lambda masked: start(build_graph(model, masked=masked).SerializeToString()))
+    making = threading.Lock()
+
+    def graph(masked: bool) -> Run:
+        with making:
+            return graphs(masked)
+
+    return graph
 
 
 def open_with_engine(path: str | Path, engine: Engine, precision: Precision, threads: int) -> TrainedModel:

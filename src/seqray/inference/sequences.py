@@ -288,5 +288,10 @@ def _probabilities(
     """Softmax of the logits: (B, K) float64."""
     with nullcontext() if isinstance(model, EngineModel) else compute_precision(model.device, precision):
         logits = model.array_logits(tokens, mask).astype(np.float64)
+    return softmax(logits)
+
+
+def softmax(logits: Floats) -> Floats:
+    """Over the last axis."""
     odds = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return odds / odds.sum(axis=-1, keepdims=True)

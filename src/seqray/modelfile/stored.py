@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,9 @@ class StoredModel(TrainedModel):
     @property
     def device(self) -> Any:
         return super().device if self.networks else CPU
+
+    def member(self, number: int) -> Self:
+        return replace(super().member(number), weights=self.weights[number : number + 1])
 
     def arrays(self) -> tuple[Mapping[str, npt.NDArray[np.floating]], ...]:
         return self.weights

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -98,6 +98,17 @@ class TrainedModel:
                 f"model '{self.card.name}' reads {self.card.model.kind}s",
                 remedy="give a model that reads sequences",
             )
+
+    def member(self, number: int) -> Self:
+        """Return one member as a model, calibrated by the temperature alone.
+
+        Parameters
+        ----------
+        number
+            From 0.
+        """
+        card = replace(self.card, members=1, isotonic={}, prefilter={}, self_test={})
+        return replace(self, card=card, networks=self.networks[number : number + 1], prefilter=None)
 
     def to(self, device: torch.device | str) -> TrainedModel:
         """Move the networks to a device, in place; returns the model itself."""

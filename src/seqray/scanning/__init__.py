@@ -1,7 +1,7 @@
 """Sites along sequences of any length.
 
 - `options`, `results`: settings, and what is returned; `detector`: what scores
-- `windows`, `positions`: the windows or positions of a contig; `prefilter_levels`: which windows are skipped;
+- `windows`, `positions`: the windows or positions of a contig; `cutoffs`: which windows are skipped;
   `genes`: where its genes are from
 - `peaks`, `peak_finder`: where their scores peak exactly
 - `scanner`: the work in independent units; `finalize`, `calls`, `false_calls`: calls, and those by chance

@@ -1,5 +1,6 @@
 from .boxes import find_boxes as find_boxes
 from .calls import LETTERS_BEFORE as LETTERS_BEFORE, CallTable as CallTable
+from .cutoffs import Cutoffs as Cutoffs
 from .describe import describe_result as describe_result
 from .detector import (
     Detector as Detector,
@@ -12,7 +13,6 @@ from .genes import (
     predicted_genes as predicted_genes,
 )
 from .options import ScanCallbacks as ScanCallbacks, ScanOptions as ScanOptions, ShardNumber as ShardNumber
-from .prefilter_levels import prefilter_cutoff as prefilter_cutoff
 from .results import ScanResult as ScanResult, ScoreProfile as ScoreProfile
 from .scan import scan_records as scan_records, scan_sequences as scan_sequences
 from .shard_file import (

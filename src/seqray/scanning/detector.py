@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -14,15 +14,22 @@ import numpy.typing as npt
 
 from seqray.annotation import TRACKS, Gene, gene_tracks
 from seqray.calibration import Domain, ExpectedPrecision
-from seqray.core import Alphabet, Bools, Card, Codes, ConfigError, InputError, Intervals
-from seqray.inference import Strand, StrandScorer, prefilter_log_odds, score_codes
+from seqray.core import Alphabet, Bools, Card, Codes, ConfigError, Floats, InputError, Intervals
+from seqray.inference import Strand, StrandScorer, log_odds_in_turn, prefilter_log_odds, score_codes
 from seqray.modelfile import TrainedModel
 from seqray.scanning.calls import LETTERS_AFTER, LETTERS_BEFORE
+from seqray.scanning.cutoffs import Cutoffs
 from seqray.scanning.genes import GeneSource
 from seqray.scanning.options import STRIDE, ScanOptions
 from seqray.scanning.positions import ChunkScorer, ContigPositions
-from seqray.scanning.prefilter_levels import Levels, prefilter_cutoff
-from seqray.scanning.windows import ContigWindows, ScoredGrid, Scorer, StrandAnswers, WindowRule
+from seqray.scanning.windows import (
+    ContigWindows,
+    ScoredGrid,
+    Scorer,
+    StrandAnswers,
+    WindowRule,
+    to_probabilities,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,18 +123,20 @@ class WindowDetector(Detector):
         Index of the site within the window; None for the middle.
     prefilter
         Codes of a strand to what the prefilter answers; None for a model without one.
-    levels
-        A threshold, the cutoff of the prefilter at it, and the share of windows that pass, by ascending
-        threshold.
+    cutoffs
+        Threshold to what windows must reach there to be read further.
+    score_in_turn
+        Cutoffs of the members to what scores like `score`, but gives windows up, see `log_odds_in_turn`.
     missed
-        Share of the windows at or above a threshold that the prefilter may skip.
+        Share of the windows at or above a threshold that may be skipped.
     """
 
     score: Scorer
     window: int
     site: int | None
     prefilter: StrandAnswers | None = None
-    levels: Levels = ()
+    cutoffs: Callable[[float], Cutoffs] | None = None
+    score_in_turn: Callable[[Sequence[float]], Scorer] | None = None
     missed: float = 0.0
 
     foreign_options = frozenset({"--genes", "--codon-table", "--per-kb", "--precision", "--species"})
@@ -145,17 +154,18 @@ class WindowDetector(Detector):
         return self.anchor, self.window - 1 - self.anchor
 
     def rule(self, options: ScanOptions) -> WindowRule:
-        cutoff = self._cutoff(options)
-        stride = options.stride or (STRIDE if cutoff is None else 1)
+        cutoffs = self._cutoffs(options)
+        stride = options.stride or (STRIDE if cutoffs is None else 1)
         return WindowRule(
-            self.window, self.anchor, stride, options.max_ambiguous, self.alphabet.unknown, cutoff
+            self.window, self.anchor, stride, options.max_ambiguous, self.alphabet.unknown, cutoffs
         )
 
-    def _cutoff(self, options: ScanOptions) -> float | None:
-        """That of the highest level below the threshold; None where too many windows would pass."""
-        if self.prefilter is None or options.prefilter == "none" or options.stride is not None:
+    def _cutoffs(self, options: ScanOptions) -> Cutoffs | None:
+        """Those at the lowest threshold; None where too many windows would pass."""
+        if self.cutoffs is None or options.prefilter == "none" or options.stride is not None:
             return None
-        return prefilter_cutoff(self.levels, options.lowest_threshold(self.default_threshold(options)))[0]
+        found = self.cutoffs(options.lowest_threshold(self.default_threshold(options)))
+        return found if found.pay else None
 
     def open(
         self,
@@ -167,15 +177,18 @@ class WindowDetector(Detector):
         parts: Intervals | None = None,
         masked: Intervals | None = None,
     ) -> ContigWindows:
+        score = self.score
+        if rule.cutoffs is not None and rule.cutoffs.members and self.score_in_turn is not None:
+            score = self.score_in_turn(rule.cutoffs.members)
         return ContigWindows(
-            codes, rule, self.score, self.prefilter, circular=circular, parts=parts, masked=masked
+            codes, rule, score, self.prefilter, circular=circular, parts=parts, masked=masked
         )
 
     def facts(self, options: ScanOptions) -> dict[str, str]:
         site = f"index {self.anchor} of the window of {self.window}, 0-based"
         rule = self.rule(options)
         windows = f"{self.window} letters, stride {rule.stride}"
-        if rule.cutoff is None:
+        if rule.cutoffs is None:
             windows += ", refined at stride 1" if rule.stride > 1 else ""
         else:
             windows += "; the prefilter skips those that can hardly reach the threshold, and misses about "
@@ -327,13 +340,18 @@ def make_detector(
     def score(codes: Codes) -> npt.NDArray[np.floating]:
         return score_codes(model, codes, batch_size=batch_size, precision=dtype)[:, positive]
 
+    def score_in_turn(cutoffs: Sequence[float], codes: Codes) -> Floats:
+        answers = log_odds_in_turn(model, codes, cutoffs, batch_size=batch_size, precision=dtype)
+        return to_probabilities(answers[:, -1])
+
     domain = Domain.from_mapping(model.card.domain) if model.card.domain else None
     return WindowDetector(
         score=score,
+        score_in_turn=lambda cutoffs: partial(score_in_turn, cutoffs),
         window=model.card.window,
         site=model.card.site,
         prefilter=partial(prefilter_log_odds, model) if model.prefilter else None,
-        levels=model.card.prefilter.get("levels", ()),
+        cutoffs=partial(Cutoffs.at, model.card.prefilter) if model.prefilter else None,
         missed=model.card.prefilter.get("lost", 0.0),
         threshold=model.card.scan_threshold,
         label=model.card.positive,

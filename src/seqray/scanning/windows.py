@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seqray.core import Codes, Floats, Intervals, Ints, reverse_complement_codes
+from seqray.scanning.cutoffs import Cutoffs
 
 Scorer = Callable[[Codes], npt.NDArray[np.floating]]
 """Codes (N, W) to the probability of the positive class (N,); each answer depends on its own row alone."""
@@ -44,8 +45,8 @@ class WindowRule:
         Windows with a larger share of ambiguous letters aren't scored.
     unknown
         Code of an ambiguous letter.
-    cutoff
-        Windows for which the prefilter answers less aren't scored by the model; None for no prefilter.
+    cutoffs
+        Which windows the model reads to the end; None for no prefilter.
     """
 
     window: int
@@ -53,7 +54,7 @@ class WindowRule:
     stride: int
     max_ambiguous: float
     unknown: int
-    cutoff: float | None = None
+    cutoffs: Cutoffs | None = None
 
     @property
     def is_position(self) -> bool:
@@ -214,7 +215,7 @@ class ContigWindows(ScoredGrid):
     scorer
         Computes the probabilities.
     prefilter
-        Needed for a rule with a cutoff. What it skips gets its own answer as the probability.
+        Needed for a rule with cutoffs. What it skips gets its own answer as the probability.
     circular, parts, masked
         As of `ScoredGrid`.
     """
@@ -240,10 +241,10 @@ class ContigWindows(ScoredGrid):
         chosen = np.flatnonzero(self._wanted(self.sites(starts, strand)))
         chosen = chosen[self._clear(starts[chosen])]
         self.scored += len(chosen)
-        if self._prefilter is not None and self.rule.cutoff is not None and len(chosen):
+        if self._prefilter is not None and self.rule.cutoffs is not None and len(chosen):
             answers = self._answers(self._prefilter, starts[chosen], strand)
-            scores[chosen] = 1 / (1 + np.exp(-np.clip(answers, -500, 500)))
-            chosen = chosen[answers >= self.rule.cutoff]
+            scores[chosen] = to_probabilities(answers)
+            chosen = chosen[answers >= self.rule.cutoffs.prefilter]
         step = max(1, _BATCH_LETTERS // self.rule.window)
         for chunk in (chosen[i : i + step] for i in range(0, len(chosen), step)):
             codes = self._view[starts[chunk]]
@@ -281,3 +282,8 @@ class ContigWindows(ScoredGrid):
         before = np.concatenate(([0], np.cumsum(unknown, dtype=np.int32)))
         counts = before[starts - first + window] - before[starts - first]
         return counts / window <= self.rule.max_ambiguous
+
+
+def to_probabilities(log_odds: Floats) -> Floats:
+    """The logistic function."""
+    return 1 / (1 + np.exp(-np.clip(log_odds, -500, 500)))

@@ -18,7 +18,7 @@ from .genomes import (
 )
 from .member import TrainResult as TrainResult, check_model_path as check_model_path
 from .partitions import data_sha256 as data_sha256, partition as partition, related_groups as related_groups
-from .prefilter import teach_prefilter as teach_prefilter
+from .prefilter import measure_prefilter as measure_prefilter, teach_prefilter as teach_prefilter
 from .pretraining import pretrain as pretrain
 from .recalibration import (
     count_training_data as count_training_data,

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from seqray.core import Bools, Codes, Floats, InputError, Ints, SequenceRecord, reverse_complement_codes
-from seqray.inference import BatchSize, recognize_context, score_codes
+from seqray.inference import BatchSize, log_odds_in_turn, recognize_context
 from seqray.modelfile import TrainedModel
 
 Guess = Callable[[Codes, Ints], Floats]
@@ -22,7 +22,7 @@ _LEAST, _LEAST_HELD_OUT = 0.01, 0.1
 _HELD_OUT = 0.2  # the last part of each sequence
 _FEWEST_LETTERS = 10_000
 _SHORTEST = 20  # windows, in letters
-_LIMIT = 1e-6  # probabilities nearer to 0 and 1 have no other log-odds
+_LIMIT = 13.8  # log-odds: those further from 0 teach no more
 _AT_ONCE = 1 << 14
 _READ_IN = (0.4, 0.4, 0.2)  # shares of windows read in their own context, in none, in any
 
@@ -37,8 +37,8 @@ class DrawnWindows:
         (N, W) letters.
     contexts
         (N,) number of the context in which each is read, from 1; 0 for none.
-    log_odds
-        (N,) of the positive class, as the model calibrates them.
+    in_turn
+        (N, M) log-odds of the positive class after each member, as the model calibrates them.
     stands_for
         (N,) how many of the pool each stands for.
     pool
@@ -47,9 +47,14 @@ class DrawnWindows:
 
     codes: Codes
     contexts: Ints
-    log_odds: Floats
+    in_turn: Floats
     stands_for: Floats
     pool: Floats
+
+    @property
+    def log_odds(self) -> Floats:
+        """Of the positive class by all members, (N,)."""
+        return self.in_turn[:, -1]
 
 
 @dataclass(frozen=True)
@@ -141,9 +146,8 @@ class WindowSource:
             chances = _scaled(np.maximum(expit(pool + _DOUBT), least), count)
             chosen = np.flatnonzero(self._rng.random(len(pool)) < chances)
             places, stands_for = places[chosen], 1 / chances[chosen]
-        scores = np.concatenate([self._score(part) for part in _parts(places)])
-        log_odds = logit(np.clip(scores, _LIMIT, 1 - _LIMIT))
-        return DrawnWindows(self._letters_at(places), places.context, log_odds, stands_for, pool)
+        in_turn = np.concatenate([self._score(part) for part in _parts(places)]).clip(-_LIMIT, _LIMIT)
+        return DrawnWindows(self._letters_at(places), places.context, in_turn, stands_for, pool)
 
     def _evenly(self, count: int, *, held_out: bool) -> _Places:
         rng, contexts = self._rng, len(self._model.card.model.contexts)
@@ -163,12 +167,12 @@ class WindowSource:
         return codes
 
     def _score(self, places: _Places) -> Floats:
-        """Probabilities of the positive class."""
-        codes, scores = self._letters_at(places), np.empty(len(places))
-        positive, names = self._model.card.positive_index, (None, *self._model.card.model.contexts)
+        """Log-odds of the positive class after each member."""
+        codes, scores = self._letters_at(places), np.empty((len(places), self._model.card.members))
+        names = (None, *self._model.card.model.contexts)
         for context in np.unique(places.context):
             model, rows = self._model.with_context(names[context]), places.context == context
-            scores[rows] = score_codes(model, codes[rows], batch_size=self._batch_size)[:, positive]
+            scores[rows] = log_odds_in_turn(model, codes[rows], batch_size=self._batch_size)
         self._on_scored(len(places))
         return scores
 

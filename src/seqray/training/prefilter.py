@@ -3,13 +3,13 @@
 The model scores windows drawn from the genomes, and the prefilter learns their log-odds (knowledge
 distillation: Hinton et al. 2015). A first fit guesses which windows score high: most of the others are drawn
 from those, because a doubtful window teaches more than one that is clearly no site. On the last fifth of each
-sequence, which it does not learn from, we measure below which answer of the prefilter hardly any window
-reaches each of several levels.
+sequence, which it does not learn from, we measure below which answer of the prefilter, and of the first
+members of the model, hardly any window reaches each of several levels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -43,6 +43,7 @@ _MOST_LOST = 0.1
 _MARGIN = 0.01  # log-odds: what the prefilter skips stays below the threshold by its own answer, too
 _FEWEST_ABOVE = 300  # windows that show what a level needs
 _EVEN, _LIKELY, _MEASURED = 0.3, 0.5, 0.2  # shares of the windows
+_LOST_BY_MEMBER = 0.1  # share of what may be lost, for each member but the last; the rest for the prefilter
 _EPOCHS, _BATCH, _RATE, _DECAY = (4, 10), 1024, 6e-3, 1e-2  # epochs of the guess, and of the prefilter
 
 
@@ -90,6 +91,57 @@ def teach_prefilter(
         For sequences of too few letters in all, and where too few windows score high.
     """
     _check(model, windows, lost)
+    source = WindowSource(model, records, seed, batch_size, _counter(on_progress, windows))
+    even = source.draw(round(windows * _EVEN), held_out=False)
+    guess = _fit(model, [even], _EPOCHS[0], seed, on_progress)
+    likely = source.draw(round(windows * _LIKELY), held_out=False, guess=guess.answers)
+    network = _fit(model, [even, likely], _EPOCHS[1], seed, on_progress)
+    held_out = source.draw(round(windows * _MEASURED), held_out=True, guess=network.answers)
+    facts = {"learned_from": len(even.codes) + len(likely.codes), "letters": source.letters, "seed": seed}
+    taught = replace(model, prefilter=Prefilter(network.arrays(), model.card.window))
+    return _with_facts(taught, network, held_out, lost, facts)
+
+
+def measure_prefilter(
+    model: TrainedModel,
+    records: Sequence[SequenceRecord],
+    *,
+    windows: int = 100_000,
+    lost: float = 0.001,
+    batch_size: BatchSize = "auto",
+    seed: int = 0,
+    on_progress: OnProgress | None = None,
+) -> TrainedModel:
+    """Keep the prefilter of a model, and measure it again: on other genomes, or for another loss.
+
+    Parameters
+    ----------
+    model
+        With a prefilter. It is not changed.
+    records, lost, batch_size, seed
+        As in `teach_prefilter`. Windows are drawn from the last fifth of each sequence.
+    windows
+        About how many the model scores.
+    on_progress
+        Called with the windows scored.
+
+    Raises
+    ------
+    ConfigError
+        For a model without a prefilter, and as `teach_prefilter`.
+    InputError
+        As `teach_prefilter`.
+    """
+    if model.prefilter is None:
+        raise ConfigError(f"the model '{model.card.name}' has no prefilter", remedy="let it learn one")
+    _check(model, windows, lost)
+    source = WindowSource(model, records, seed, batch_size, _counter(on_progress, windows))
+    network = _Network.of(model.prefilter)
+    held_out = source.draw(windows, held_out=True, guess=network.answers)
+    return _with_facts(model, network, held_out, lost, dict(model.card.prefilter))
+
+
+def _counter(on_progress: OnProgress | None, windows: int) -> Callable[[int], None]:
     done = 0
 
     def on_scored(count: int) -> None:
@@ -98,18 +150,19 @@ def teach_prefilter(
         if on_progress is not None:
             on_progress(done, windows, "score windows")
 
-    source = WindowSource(model, records, seed, batch_size, on_scored)
-    even = source.draw(round(windows * _EVEN), held_out=False)
-    guess = _fit(model, [even], _EPOCHS[0], seed, on_progress)
-    likely = source.draw(round(windows * _LIKELY), held_out=False, guess=guess.answers)
-    network = _fit(model, [even, likely], _EPOCHS[1], seed, on_progress)
-    held_out = source.draw(round(windows * _MEASURED), held_out=True, guess=network.answers)
-    facts = {"learned_from": len(even.codes) + len(likely.codes), "letters": source.letters, "seed": seed}
+    return on_scored
+
+
+def _with_facts(
+    model: TrainedModel, network: _Network, held_out: DrawnWindows, lost: float, facts: dict[str, Any]
+) -> TrainedModel:
+    """The model with what was measured of its prefilter on its card."""
     answers = network.answers(held_out.codes, held_out.contexts)
-    facts |= _measure(answers, held_out, lost, sorted({*_LEVELS, model.card.scan_threshold}))
-    prefilter = Prefilter(network.arrays(), model.card.window)
-    card = replace(model.card, format=PREFILTER_FORMAT, seqray_version=__version__, prefilter=facts)
-    return replace(model, prefilter=prefilter, card=card)
+    measured = _measure(answers, held_out, lost, sorted({*_LEVELS, model.card.scan_threshold}))
+    card = replace(
+        model.card, format=PREFILTER_FORMAT, seqray_version=__version__, prefilter=facts | measured
+    )
+    return replace(model, card=card)
 
 
 def _check(model: TrainedModel, windows: int, lost: float) -> None:
@@ -140,6 +193,15 @@ class _Network(nn.Module):
                 bound = float(np.prod(shape[:-1] or shape)) ** -0.5
                 nn.init.uniform_(value, -bound, bound)
             self.weights[name] = nn.Parameter(value + 1 if name == "gain" else value)
+
+    @classmethod
+    def of(cls, prefilter: Prefilter) -> _Network:
+        """With the weights of a prefilter."""
+        network = cls({name: value.shape for name, value in prefilter.weights.items()})
+        with torch.no_grad():
+            for name, value in prefilter.weights.items():
+                network.weights[name].copy_(torch.from_numpy(value))
+        return network
 
     def answers(self, codes: Codes, contexts: Ints) -> Floats:
         """Codes (N, W) and numbers of contexts (N,) to log-odds (N,)."""
@@ -197,20 +259,33 @@ def _fit(
 def _measure(
     answers: Floats, held_out: DrawnWindows, most_lost: float, levels: Sequence[float]
 ) -> dict[str, Any]:
-    """For each level: the cutoff, and the share of windows that pass it."""
-    order = np.argsort(answers, kind="stable")
-    rows, above = [], order
+    """For each level: the cutoffs, and the share of windows that pass the prefilter."""
+    first = held_out.in_turn[:, :-1]
+    shares = (1 - _LOST_BY_MEMBER * first.shape[1], *[_LOST_BY_MEMBER] * first.shape[1])
+    rows, members, above = [], [], np.arange(len(answers))
     for level in levels:
-        above = order[held_out.log_odds[order] >= logit(level)]
+        above = above[held_out.log_odds[above] >= logit(level)]
         if len(above) < _FEWEST_ABOVE:
             break
-        lost = np.cumsum(held_out.stands_for[above])
-        cutoff = float(answers[above[np.searchsorted(lost, most_lost * lost[-1], side="right")]])
-        cutoff = round_number(min(cutoff, float(logit(level)) - _MARGIN))
+        highest = float(logit(level)) - _MARGIN
+        values = np.column_stack((answers, first))[above]
+        cutoff, *others = (
+            round_number(min(_quantile(column, held_out.stands_for[above], most_lost * share), highest))
+            for column, share in zip(values.T, shares, strict=True)
+        )
         rows.append([level, cutoff, round_number(float(np.mean(held_out.pool >= cutoff)))])
+        members.append(others)
     if not rows:
         raise InputError(
             f"of {len(answers)} windows {len(above)} reach {levels[0]:g}, too few to measure a prefilter",
             remedy="give genomes with more sites, or more --windows",
         )
-    return {"levels": rows, "lost": most_lost, "measured_on": len(answers)}
+    by_members = {"members": members} if first.shape[1] else {}
+    return {"levels": rows, **by_members, "lost": most_lost, "measured_on": len(answers)}
+
+
+def _quantile(values: Floats, weights: Floats, share: float) -> float:
+    """The largest value below which at most a share of the weights lies."""
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(weights[order])
+    return float(values[order[np.searchsorted(below, share * below[-1], side="right")]])

@@ -97,6 +97,25 @@ def test_the_positive_class_has_a_column():
                 ({"levels": [[0.5, -1, 0.1]], "lost": 2}, "'prefilter.lost' is outside"),
             )
         ),
+        *(
+            (
+                {
+                    "format": 3,
+                    "members": 2,
+                    "prefilter": {"levels": [[0.5, -1, 0.1], [0.8, 0, 0.1]], "members": rows},
+                },
+                "'prefilter.members' is no list of cutoffs for each level and each member but the last",
+            )
+            for rows in (
+                [],
+                [[-1]],
+                [[-1], [-1, -1]],
+                [[-1], ["0"]],
+                [[-1], [1.4]],
+                [[-1], [float("nan")]],
+                3,
+            )
+        ),
     ],
 )
 def test_a_card_that_contradicts_itself_is_refused(changes, words):

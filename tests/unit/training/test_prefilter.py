@@ -8,9 +8,9 @@ import pytest
 from seqray.core import ConfigError, InputError, SequenceRecord
 from seqray.inference import prefilter_log_odds, score_codes
 from seqray.modelfile import load_model_file, save_model
-from seqray.scanning import make_detector
+from seqray.scanning import Cutoffs, make_detector
 from seqray.scanning.options import ScanOptions
-from seqray.training import prefilter, teach_prefilter
+from seqray.training import measure_prefilter, prefilter, teach_prefilter
 from seqray.training.drawn_windows import DrawnWindows
 
 
@@ -80,20 +80,21 @@ def test_a_scan_takes_the_cutoff_of_the_level_below_its_threshold(taught):
     def rule(**options):
         return found.rule(ScanOptions(**options))
 
-    assert [(rule(threshold=t).cutoff, rule(threshold=t).stride) for t in (0.4, 0.5, 0.89, 0.9, 0.99)] == [
+    low, high = Cutoffs(-1.0, passed=0.09), Cutoffs(2.0, passed=0.01)
+    assert [(rule(threshold=t).cutoffs, rule(threshold=t).stride) for t in (0.4, 0.5, 0.89, 0.9, 0.99)] == [
         (None, 10),
-        (-1.0, 1),
-        (-1.0, 1),
-        (2.0, 1),
-        (2.0, 1),
+        (low, 1),
+        (low, 1),
+        (high, 1),
+        (high, 1),
     ]
-    assert rule(threshold=0.9, stride=5).cutoff is None
-    assert (rule(threshold=0.9, prefilter="none").cutoff, rule(threshold=0.9, prefilter="none").stride) == (
+    assert rule(threshold=0.9, stride=5).cutoffs is None
+    assert (rule(threshold=0.9, prefilter="none").cutoffs, rule(threshold=0.9, prefilter="none").stride) == (
         None,
         10,
     )
     too_many = replace(model, card=replace(model.card, prefilter={"levels": [[0.5, -1.0, 0.11]]}))
-    assert make_detector(too_many).rule(ScanOptions(threshold=0.9)).cutoff is None
+    assert make_detector(too_many).rule(ScanOptions(threshold=0.9)).cutoffs is None
 
 
 @pytest.mark.parametrize("windows", [1999, 10_000_001])
@@ -133,7 +134,7 @@ def test_few_windows_are_refused(tiny_model, monkeypatch):
 def test_a_cutoff_loses_at_most_the_share_that_is_accepted(lost, cutoff, passed):
     """1,000 windows above the level with the answers 0, .1, ... 99.9: .01 of them are the first ten."""
     answers, ones = np.arange(1000) / 10, np.ones(1000)
-    drawn = DrawnWindows(np.zeros((1000, 1), np.uint8), ones.astype(int), 200 * ones, ones, answers)
+    drawn = DrawnWindows(np.zeros((1000, 1), np.uint8), ones.astype(int), 200 * ones[:, None], ones, answers)
     [row] = prefilter._measure(answers, drawn, lost, [0.999])["levels"]
     assert row == [0.999, pytest.approx(cutoff, abs=1e-5), pytest.approx(passed)]
 
@@ -143,9 +144,37 @@ def test_no_cutoff_lies_above_its_level(tiny_model):
     rng = np.random.default_rng(0)
     log_odds = np.repeat([-6.0, 6.0], 1000) + rng.normal(0, 0.1, 2000)
     ones = np.ones(2000)
-    drawn = DrawnWindows(np.zeros((2000, 1), np.uint8), ones.astype(int), log_odds, ones, log_odds)
+    drawn = DrawnWindows(np.zeros((2000, 1), np.uint8), ones.astype(int), log_odds[:, None], ones, log_odds)
     for level, cutoff, _ in prefilter._measure(log_odds, drawn, 0.001, [0.1, 0.5, 0.9])["levels"]:
         assert cutoff < np.log(level / (1 - level))
+
+
+def test_members_lose_a_tenth_each_of_what_is_accepted():
+    """1,000 windows above the level; .02 may be lost: 16 by the prefilter, and 2 by each of two members."""
+    answers, ones = np.arange(1000) / 10, np.ones(1000)
+    in_turn = np.column_stack((answers - 3, 2 * answers - 3, 200 * ones))
+    drawn = DrawnWindows(np.zeros((1000, 1), np.uint8), ones.astype(int), in_turn, ones, answers)
+    facts = prefilter._measure(answers, drawn, 0.02, [0.999])
+    assert facts["levels"] == [[0.999, pytest.approx(1.6), pytest.approx(0.984)]]
+    assert facts["members"] == [[pytest.approx(0.2 - 3), pytest.approx(0.4 - 3)]]
+
+
+def test_measuring_again_keeps_the_prefilter(taught):
+    strict, found = (
+        measure_prefilter(taught, [genome(20_000, 5)], windows=4000, lost=lost) for lost in (0.0, 0.05)
+    )
+    assert found.prefilter is taught.prefilter
+    assert found.card.prefilter["learned_from"] == taught.card.prefilter["learned_from"]
+    assert found.card.prefilter["lost"] == 0.05
+    assert found.card.prefilter["measured_on"] == pytest.approx(4000, abs=200)
+    low, high = (np.array(one.card.prefilter["levels"])[:, 1] for one in (strict, found))
+    assert (high >= low).all()  # a larger loss
+    assert (high > low).any()
+
+
+def test_what_is_not_there_is_not_measured(tiny_model):
+    with pytest.raises(ConfigError, match="'tiny' has no prefilter; let it learn one"):
+        measure_prefilter(tiny_model, [genome(12_000)])
 
 
 def test_other_kinds_of_models_are_refused(tiny_model, locator):

@@ -1,0 +1,55 @@
+"""Score windows by one member of a model after the other, and give up those that are out of reach."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from seqray.calibration import apply_isotonic
+from seqray.core import Codes, Floats
+from seqray.inference.predictions import BatchSize, Precision
+from seqray.inference.sequences import score_codes, softmax
+from seqray.modelfile import TrainedModel
+
+_LEAST = 1e-300  # a probability, of which a logarithm is taken
+
+
+def log_odds_in_turn(
+    model: TrainedModel,
+    codes: Codes,
+    cutoffs: Sequence[float] = (),
+    *,
+    batch_size: BatchSize = "auto",
+    precision: Precision = "fp32",
+) -> Floats:
+    """Log-odds of the positive class after each member of a model.
+
+    Parameters
+    ----------
+    model, codes, batch_size, precision
+        As in `score_codes`.
+    cutoffs
+        Where the first n members give less than the n-th, the others do not read the window.
+
+    Returns
+    -------
+    array of float64, shape (N, M)
+        From the mean log-probabilities of the first 1 to M members, calibrated. Where a window was given up,
+        the answer until then is repeated.
+    """
+    count, members, positive = len(codes), model.card.members, model.card.positive_index
+    log_probabilities = np.zeros((count, model.card.model.classes))
+    answers, rest = np.empty((count, members)), np.arange(count)
+    for number in range(members):
+        found = score_codes(model.member(number), codes[rest], batch_size=batch_size, precision=precision)
+        log_probabilities[rest] += np.log(np.maximum(found, _LEAST))
+        mean = softmax(log_probabilities[rest] / (number + 1))
+        answers[rest, number:] = _log_odds(apply_isotonic(mean, model.card)[:, positive])[:, None]
+        if number < len(cutoffs):
+            rest = rest[answers[rest, number] >= cutoffs[number]]
+    return answers
+
+
+def _log_odds(probabilities: Floats) -> Floats:
+    return np.log(np.maximum(probabilities, _LEAST)) - np.log(np.maximum(1 - probabilities, _LEAST))

@@ -1,0 +1,54 @@
+"""Which windows are worth the model's time at a threshold, and whether a prefilter pays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+MOST_PASSED = 0.1
+"""Share of the windows. Stride 10 scores as many: a prefilter that lets more pass is left out."""
+
+
+@dataclass(frozen=True)
+class Cutoffs:
+    """What a window must reach to be read further, in log-odds.
+
+    Attributes
+    ----------
+    prefilter
+        What the prefilter must answer.
+    members
+        What the first 1, 2, ... members must give together, see `seqray.inference.log_odds_in_turn`.
+    passed
+        Share of all windows that pass the prefilter.
+    """
+
+    prefilter: float
+    members: tuple[float, ...] = ()
+    passed: float = 0.0
+
+    @classmethod
+    def at(cls, facts: Mapping[str, Any], threshold: float) -> Self:
+        """Those of the highest level that a threshold reaches.
+
+        Parameters
+        ----------
+        facts
+            Of the prefilter, from the model's card.
+        threshold
+            Probability from which sites are called.
+        """
+        levels: Sequence[Sequence[float]] = facts.get("levels", ())
+        members: Sequence[Sequence[float]] = facts.get("members") or [()] * len(levels)
+        reached = [
+            cls(cutoff, tuple(others), passed)
+            for (level, cutoff, passed), others in zip(levels, members, strict=True)
+            if level <= threshold
+        ]
+        return reached[-1] if reached else cls(float("-inf"), passed=1.0)
+
+    @property
+    def pay(self) -> bool:
+        """Whether few enough windows pass."""
+        return self.passed <= MOST_PASSED

@@ -1,0 +1,90 @@
+"""Windows scored by one member after the other."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from seqray.calibration.isotonic import IsotonicMap
+from seqray.core import ModelConfig
+from seqray.core.card import Card
+from seqray.inference import log_odds_in_turn, open_with_engine, score_codes
+from seqray.modelfile import TrainedModel, save_model
+from seqray.models.build import build_model
+
+WINDOW = 12
+CODES = np.random.default_rng(2).integers(0, 4, (200, WINDOW)).astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def model():
+    """Three members that disagree."""
+    config = ModelConfig(d_model=8, heads=2, layers=1, dropout=0.0, max_length=WINDOW)
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        networks = tuple(build_model(config) for _ in range(3))
+        for parameter in (one for network in networks for one in network.parameters()):
+            torch.nn.init.normal_(parameter, 0, 0.5)
+    names = ("promoter", "background")
+    card = Card(name="t", classes=names, positive="promoter", window=WINDOW, model=config, members=3)
+    return TrainedModel(replace(card, temperature=1.5), networks)
+
+
+def log_odds(probabilities):
+    return np.log(probabilities[:, 0] / probabilities[:, 1])
+
+
+def test_the_last_answer_is_that_of_the_model(model):
+    expected = log_odds(score_codes(model, CODES))
+    np.testing.assert_allclose(log_odds_in_turn(model, CODES)[:, -1], expected, atol=1e-5)
+
+
+def test_the_others_are_means_of_the_first_members(model):
+    """Log-odds of mean log-probabilities are mean log-odds, and the temperature divides them."""
+    tokens = torch.from_numpy(model.tokenizer.encode_codes(CODES))
+    with torch.inference_mode():
+        logits = [network(tokens).logits.double().numpy() for network in model.networks]
+    each = np.stack([(one[:, 0] - one[:, 1]) / 1.5 for one in logits], axis=1)
+    expected = np.cumsum(each, axis=1) / [1, 2, 3]
+    assert np.abs(np.diff(expected, axis=1)).max() > 0.3
+    np.testing.assert_allclose(log_odds_in_turn(model, CODES), expected, atol=1e-4)
+
+
+def test_a_window_below_a_cutoff_keeps_its_answer_and_the_others_lose_nothing(model):
+    whole = log_odds_in_turn(model, CODES)
+    first, second = (float(np.median(column)) for column in whole.T[:2])
+    found = log_odds_in_turn(model, CODES, (first, second))
+    gone = whole[:, 0] < first
+    late = ~gone & (whole[:, 1] < second)
+    assert min(gone.sum(), late.sum(), (~gone & ~late).sum()) > 5
+    np.testing.assert_array_equal(found[gone], whole[gone][:, [0, 0, 0]])
+    np.testing.assert_allclose(found[late], whole[late][:, [0, 1, 1]], atol=1e-5)
+    np.testing.assert_allclose(found[~gone & ~late], whole[~gone & ~late], atol=1e-5)
+
+
+def test_answers_are_calibrated_as_the_model_is(model):
+    knots = IsotonicMap(np.array([-1.0, 1.0]), np.array([-3.0, 1.5])).to_mapping()
+    changed = replace(model, card=replace(model.card, format=2, isotonic=knots))
+    expected = log_odds(score_codes(changed, CODES))
+    np.testing.assert_allclose(log_odds_in_turn(changed, CODES)[:, -1], expected, atol=1e-5)
+    plain = log_odds_in_turn(model, CODES)[:, 0]
+    np.testing.assert_allclose(
+        log_odds_in_turn(changed, CODES)[:, 0],
+        np.where(plain < -1, plain - 2, np.where(plain > 1, plain + 0.5, 2.25 * (plain + 1) - 3)),
+        atol=1e-5,
+    )
+
+
+@pytest.mark.parametrize("engine", ["onnx", "openvino"])
+def test_engines_answer_the_same(engine, model, tmp_path):
+    path = tmp_path / "m.safetensors"
+    save_model(path, model.networks, model.card)
+    changed = open_with_engine(path, engine, "fp32", 1)
+    np.testing.assert_allclose(
+        log_odds_in_turn(changed, CODES, (0.0,)), log_odds_in_turn(model, CODES, (0.0,)), atol=1e-4
+    )
+
+
+def test_no_windows_give_no_answers(model):
+    assert log_odds_in_turn(model, CODES[:0], (9.0,)).shape == (0, 3)
