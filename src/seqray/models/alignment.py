@@ -12,7 +12,13 @@ from seqray.core import ModelConfig
 from seqray.models.axial import ColumnAttention, RowAttention
 from seqray.models.helices import HelixEmbedding
 from seqray.models.kmers import KmerEmbedding
-from seqray.models.layers import SPECIAL_TOKENS, ConvolutionalStem, ResidualBlock, Transformer
+from seqray.models.layers import (
+    SPECIAL_TOKENS,
+    ConvolutionalStem,
+    LayerNorm,
+    ResidualBlock,
+    Transformer,
+)
 from seqray.models.output import AttentionStep
 from seqray.models.positions import EndMatrix, LearnedPositions, Rotation, sinusoidal
 
@@ -31,9 +37,9 @@ class AxialBlock(ResidualBlock):
     """Pre-norm residual block: x + Column(norm(x)), x + Row(norm(x)), x + FeedForward(norm(x))."""
 
     def add_attention(self, config: ModelConfig) -> None:
-        self.column_norm = nn.LayerNorm(config.d_model)
+        self.column_norm = LayerNorm(config.d_model)
         self.column = ColumnAttention(config.d_model, config.heads)
-        self.row_norm = nn.LayerNorm(config.d_model)
+        self.row_norm = LayerNorm(config.d_model)
         self.row = RowAttention(config.d_model, config.heads, config.tied)
 
     def forward(

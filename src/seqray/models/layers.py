@@ -36,6 +36,21 @@ class ChannelsLastConvolution(nn.Conv1d):
         return y.squeeze(3).transpose(1, 2)  # (B, D, N, 1) -> (B, N, D), a view
 
 
+class LayerNorm(nn.LayerNorm):
+    """`torch.nn.LayerNorm` that trains in float32, also where a CPU computes the rest in bfloat16.
+
+    There torch sums the gradients of its weights over all tokens in bfloat16, in which small terms no longer
+    change a large sum. Of the shipped locator's gradients, over 4,096 tokens, .1 to .7 remained.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        mixed = input.dtype == torch.bfloat16 and self.weight.dtype == torch.float32
+        if not mixed or not torch.is_grad_enabled():
+            return super().forward(input)
+        with torch.autocast(input.device.type, enabled=False):
+            return super().forward(input.float())
+
+
 class TokenEmbedding(nn.Module):
     """A trained vector for each token: (B, N) -> (B, N, D)."""
 
@@ -203,7 +218,7 @@ class ClassificationHead(nn.Module):
 
     def __init__(self, width: int, config: ModelConfig) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(width)
+        self.norm = LayerNorm(width)
         self.linear = nn.Linear(width, config.outputs)
         self.subclasses = config.subclasses
 
@@ -244,7 +259,7 @@ class ResidualBlock(nn.Module, ABC):
         super().__init__()
         width = config.d_model
         self.add_attention(config)
-        self.feed_forward_norm = nn.LayerNorm(width)
+        self.feed_forward_norm = LayerNorm(width)
         self.feed_forward = FeedForward(width, config.d_ff or 4 * width, config.activation, self.linear)
         self.dropout = Dropout(config.dropout)
 
@@ -277,7 +292,7 @@ class Block(ResidualBlock):
     """Pre-norm residual block: x + Attention(norm(x)), then x + FeedForward(norm(x))."""
 
     def add_attention(self, config: ModelConfig) -> None:
-        self.attention_norm = nn.LayerNorm(config.d_model)
+        self.attention_norm = LayerNorm(config.d_model)
         self.attention = MultiHeadAttention(config.d_model, config.heads, config.kv_heads)
 
     def forward(

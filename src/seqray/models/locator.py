@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from seqray.core import LocatorConfig, ModelConfig
 from seqray.models.dropout import Dropout
-from seqray.models.layers import ACTIVATIONS, ChannelsLastConvolution, ResidualBlock
+from seqray.models.layers import ACTIVATIONS, ChannelsLastConvolution, LayerNorm, ResidualBlock
 from seqray.models.output import AttentionStep
 from seqray.models.positions import Rotation, rotary_angles
 from seqray.models.windowed_attention import WindowedAttention, for_each
@@ -79,7 +79,7 @@ class WindowedBlock(ResidualBlock):
 
     def add_attention(self, config: ModelConfig) -> None:
         window = _settings(config).window
-        self.attention_norm = nn.LayerNorm(config.d_model)
+        self.attention_norm = LayerNorm(config.d_model)
         self.attention = WindowedAttention(config.d_model, config.heads, window)
 
     def forward(
@@ -121,7 +121,7 @@ class LocatorTransformer(nn.Module):
         self.config, self.tracks = config, len(settings.tracks)
         self.stem = LocatorStem(LETTERS + self.tracks, settings.stem, width, config.activation)
         self.blocks = nn.ModuleList(WindowedBlock(config) for _ in range(config.layers))
-        self.norm = nn.LayerNorm(width)
+        self.norm = LayerNorm(width)
         self.dropout = Dropout(config.dropout)
         self.head = nn.Linear(width, STRIDE * (config.classes + self.tracks))
         self._no_gene_ahead = settings.no_gene_ahead

@@ -68,7 +68,7 @@ def trainer_settings(config: RunConfig) -> dict[str, Any]:
     """Fill the ``trainer`` section with defaults that suit the machine.
 
     Defaults: 30 epochs, one device, CUDA if available, gradients clipped to a norm of 1; bf16-mixed on CUDA,
-    and on a CPU that computes with bfloat16 (not for backbones), else float32.
+    and on a CPU that computes with bfloat16 (not for backbones and locators), else float32.
 
     Raises ConfigError for a setting that Lightning doesn't know, or that `seqray train` must choose itself.
     """
@@ -101,10 +101,10 @@ def _prefers_bfloat16(config: RunConfig) -> bool:
     """Whether the processor computes with bfloat16, and the network may."""
     if on_gpu(config):
         return True
-    locator, able = config.model.locator, torch.cpu.get_capabilities()
-    # With 8 or 12 channels, torch 2.13 computes a convolution of stride 4 wrongly in bfloat16.
-    fits = config.model.backbone is None and (locator is None or locator.stem % 16 == 0)
-    return fits and bool(able.get("amx_bf16") or able.get("avx512_bf16"))
+    if config.model.backbone is not None or config.model.locator is not None:
+        return False  # for locators see decision 23
+    able = torch.cpu.get_capabilities()
+    return bool(able.get("amx_bf16") or able.get("avx512_bf16"))
 
 
 def _check_names(settings: Mapping[str, Any]) -> None:

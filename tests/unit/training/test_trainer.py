@@ -30,7 +30,7 @@ def test_defaults_suit_the_machine(make_config, monkeypatch):
     assert trainer_settings(config)["precision"] == "32-true"
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": True})
     assert trainer_settings(config)["precision"] == "bf16-mixed"
-    locator = replace(config.model, kind="locator", locator=LocatorConfig(stem=8))
+    locator = replace(config.model, kind="locator", locator=LocatorConfig())
     assert trainer_settings(replace(config, model=locator))["precision"] == "32-true"
 
 
