@@ -13,13 +13,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 from machine import ROOT, describe, write_and_show
 from seqray.core import Card
 from seqray.modelfile import locate_model, read_card
 
-COLUMNS = ("model", "steps", "members", "genes", "figure", "species", "mean", "better_than_first")
+COLUMNS = ("model", "genes", "figure", "species", "mean", "better_than_first")
 FIGURES = ("auprc", "recall_at_0.5_per_kb", "recall_at_1_per_kb", "precision_at_1_per_kb")
 SPLITS = ("region", "species left out")
 MODES = ("with genes", "letters alone")
@@ -36,18 +37,14 @@ def figures_of(card: Card, split: str, mode: str, figure: str) -> dict[str, floa
 
 
 def rows_of(cards: Sequence[tuple[str, Card]], split: str = SPLITS[0]) -> Iterator[tuple[object, ...]]:
-    """A row for each model, mode and figure."""
-    for name, card in cards:
-        settings = card.training["config"]
-        steps = settings["genomes"]["steps_per_epoch"] * settings["trainer"]["max_epochs"]
-        for mode in MODES:
-            for figure in FIGURES:
-                tables = [figures_of(one, split, mode, figure) for _, one in cards]
-                species = set.intersection(*map(set, tables))
-                own, first = figures_of(card, split, mode, figure), tables[0]
-                better = sum(own[one] > first[one] for one in species)
-                mean = sum(own[one] for one in species) / len(species)
-                yield name, steps, card.members, mode, figure, len(species), f"{mean:.4f}", better
+    """A row for each mode, figure and model."""
+    for mode, figure in product(MODES, FIGURES):
+        tables = [figures_of(card, split, mode, figure) for _, card in cards]
+        species = set.intersection(*map(set, tables))
+        for (name, _), table in zip(cards, tables, strict=True):
+            better = sum(table[one] > tables[0][one] for one in species)
+            mean = sum(table[one] for one in species) / len(species)
+            yield name, mode, figure, len(species), f"{mean:.4f}", better
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -125,7 +125,7 @@ class WindowDetector(Detector):
         Codes of a strand to what the prefilter answers; None for a model without one.
     cutoffs
         Threshold to what windows must reach there to be read further.
-    score_in_turn
+    in_turn
         Cutoffs of the members to what scores like `score`, but gives windows up, see `log_odds_in_turn`.
     missed
         Share of the windows at or above a threshold that may be skipped.
@@ -136,7 +136,7 @@ class WindowDetector(Detector):
     site: int | None
     prefilter: StrandAnswers | None = None
     cutoffs: Callable[[float], Cutoffs] | None = None
-    score_in_turn: Callable[[Sequence[float]], Scorer] | None = None
+    in_turn: Callable[[Sequence[float]], Scorer] | None = None
     missed: float = 0.0
 
     foreign_options = frozenset({"--genes", "--codon-table", "--per-kb", "--precision", "--species"})
@@ -177,9 +177,8 @@ class WindowDetector(Detector):
         parts: Intervals | None = None,
         masked: Intervals | None = None,
     ) -> ContigWindows:
-        score = self.score
-        if rule.cutoffs is not None and rule.cutoffs.members and self.score_in_turn is not None:
-            score = self.score_in_turn(rule.cutoffs.members)
+        members = rule.cutoffs.members if rule.cutoffs else ()
+        score = self.in_turn(members) if self.in_turn and members else self.score
         return ContigWindows(
             codes, rule, score, self.prefilter, circular=circular, parts=parts, masked=masked
         )
@@ -340,14 +339,17 @@ def make_detector(
     def score(codes: Codes) -> npt.NDArray[np.floating]:
         return score_codes(model, codes, batch_size=batch_size, precision=dtype)[:, positive]
 
-    def score_in_turn(cutoffs: Sequence[float], codes: Codes) -> Floats:
-        answers = log_odds_in_turn(model, codes, cutoffs, batch_size=batch_size, precision=dtype)
-        return to_probabilities(answers[:, -1])
+    def in_turn(cutoffs: Sequence[float]) -> Scorer:
+        def score(codes: Codes) -> Floats:
+            answers = log_odds_in_turn(model, codes, cutoffs, batch_size=batch_size, precision=dtype)
+            return to_probabilities(answers[:, -1])
+
+        return score
 
     domain = Domain.from_mapping(model.card.domain) if model.card.domain else None
     return WindowDetector(
         score=score,
-        score_in_turn=lambda cutoffs: partial(score_in_turn, cutoffs),
+        in_turn=in_turn,
         window=model.card.window,
         site=model.card.site,
         prefilter=partial(prefilter_log_odds, model) if model.prefilter else None,
