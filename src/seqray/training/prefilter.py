@@ -133,7 +133,10 @@ def measure_prefilter(
         As `teach_prefilter`.
     """
     if model.prefilter is None:
-        raise ConfigError(f"the model '{model.card.name}' has no prefilter", remedy="let it learn one")
+        raise ConfigError(
+            f"the model '{model.card.name}' has no prefilter",
+            remedy="'seqray prefilter' without --measure-only makes one",
+        )
     _check(model, windows, lost)
     source = WindowSource(model, records, seed, batch_size, _counter(on_progress, windows))
     network = _Network.of(model.prefilter)

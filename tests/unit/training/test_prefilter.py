@@ -173,7 +173,9 @@ def test_measuring_again_keeps_the_prefilter(taught):
 
 
 def test_what_is_not_there_is_not_measured(tiny_model):
-    with pytest.raises(ConfigError, match="'tiny' has no prefilter; let it learn one"):
+    with pytest.raises(
+        ConfigError, match="'tiny' has no prefilter; 'seqray prefilter' without --measure-only"
+    ):
         measure_prefilter(tiny_model, [genome(12_000)])
 
 
