@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal
 
-import numpy as np
-import numpy.typing as npt
-
 from seqray.annotation import TRACKS, Gene, gene_tracks
 from seqray.calibration import Domain, ExpectedPrecision
 from seqray.core import Alphabet, Bools, Card, Codes, ConfigError, Floats, InputError, Intervals
@@ -336,7 +333,7 @@ def make_detector(
     model.check_reads_sequences()
     positive = model.card.positive_index
 
-    def score(codes: Codes) -> npt.NDArray[np.floating]:
+    def score(codes: Codes) -> Floats:
         return score_codes(model, codes, batch_size=batch_size, precision=dtype)[:, positive]
 
     def in_turn(cutoffs: Sequence[float]) -> Scorer:
