@@ -73,6 +73,8 @@ MODULES = {
         "scanning.scan",
         "scanning.options",
         "scanning.detector",
+        "scanning.window_detector",
+        "scanning.position_detector",
         "scanning.results",
         "explanations.sequences",
         "explanations.attribution.attention_rollout",

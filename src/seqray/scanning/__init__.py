@@ -1,6 +1,7 @@
 """Sites along sequences of any length.
 
-- `options`, `results`: settings, and what is returned; `detector`: what scores
+- `options`, `results`: settings, and what is returned
+- `detector`: what scores: `window_detector`, `position_detector`; `detectors`: that of a model
 - `windows`, `positions`: the windows or positions of a contig; `cutoffs`: which windows are skipped;
   `genes`: where its genes are from
 - `peaks`, `peak_finder`: where their scores peak exactly

@@ -2,11 +2,8 @@ from .boxes import find_boxes as find_boxes
 from .calls import LETTERS_BEFORE as LETTERS_BEFORE, CallTable as CallTable
 from .cutoffs import Cutoffs as Cutoffs
 from .describe import describe_result as describe_result
-from .detector import (
-    Detector as Detector,
-    check_scan_options as check_scan_options,
-    make_detector as make_detector,
-)
+from .detector import Detector as Detector
+from .detectors import check_scan_options as check_scan_options, make_detector as make_detector
 from .genes import (
     GeneSource as GeneSource,
     genes_of_annotation as genes_of_annotation,

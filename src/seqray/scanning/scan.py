@@ -15,7 +15,8 @@ from seqray.core import SequenceRecord
 from seqray.modelfile import TrainedModel
 from seqray.scanning.calls import CallTable
 from seqray.scanning.describe import describe_result
-from seqray.scanning.detector import Detector, make_detector
+from seqray.scanning.detector import Detector
+from seqray.scanning.detectors import make_detector
 from seqray.scanning.finalize import add_calls, finalize_scan
 from seqray.scanning.genes import GeneSource
 from seqray.scanning.options import ScanCallbacks, ScanOptions

@@ -17,7 +17,7 @@ from seqray.core.errors import ConfigError, InputError
 from seqray.core.intervals import parse_region
 from seqray.core.records import SequenceRecord
 from seqray.modelfile import TrainedModel
-from seqray.scanning.detector import check_scan_options, make_detector
+from seqray.scanning import check_scan_options, make_detector
 from seqray.scanning.genes import GeneSource, genes_of_annotation
 from seqray.scanning.options import ScanCallbacks, ScanOptions, ShardNumber
 from seqray.scanning.scan import scan_sequences

@@ -1,0 +1,59 @@
+"""The detector of a model, and the options that it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from seqray.core import Card, ConfigError, InputError
+from seqray.modelfile import TrainedModel
+from seqray.scanning.detector import Detector
+from seqray.scanning.genes import GeneSource
+from seqray.scanning.position_detector import PositionDetector, position_detector
+from seqray.scanning.window_detector import WindowDetector, window_detector
+
+
+def make_detector(
+    model: TrainedModel,
+    *,
+    batch_size: int | Literal["auto"] = "auto",
+    dtype: Literal["fp32", "bf16"] = "fp32",
+    genes: GeneSource | None = None,
+) -> Detector:
+    """Make the detector of a model: of positions for a locator, else of windows.
+
+    Raises `InputError` for a protein model, because proteins have no strands.
+
+    Parameters
+    ----------
+    model
+        Over nucleotides.
+    batch_size, dtype
+        As ``batch_size`` and ``precision`` in `seqray.inference.predict_records`.
+    genes
+        For a locator; None where they are not known.
+    """
+    if not model.alphabet.is_nucleotide:
+        raise InputError(
+            f"the model '{model.card.name}' reads {model.alphabet.name}",
+            remedy="scan takes DNA or RNA models",
+        )
+    if model.is_locator:
+        return position_detector(model, dtype, genes)
+    return window_detector(model, batch_size, dtype)
+
+
+def check_scan_options(card: Card, given: Iterable[str]) -> None:
+    """Refuse options of the command line that this kind of model does not take.
+
+    Raises
+    ------
+    ConfigError
+        For the first such option.
+    """
+    is_locator = card.model.kind == "locator"
+    own, other = (PositionDetector, "models of windows") if is_locator else (WindowDetector, "locators")
+    for option in given:
+        if option in own.foreign_options:
+            kind = "a locator" if is_locator else "a model of windows"
+            raise ConfigError(f"{option} is for {other}, and '{card.name}' is {kind}")
