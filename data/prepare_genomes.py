@@ -27,7 +27,7 @@ from seqray.homology import KmerSet
 from start_classes import classify
 from start_quality import AFTER, BEFORE, Quality, measure, measure_places
 from starts import Context, Start, read_contexts
-from training_sheet import Row, training_rows, write_table
+from training_sheet import ENTERICS, Row, training_rows, write_table
 
 ALL = "all"
 PREDICTED, PREDICTED_SHARE = "regulondb-predicted", 0.5
@@ -174,7 +174,9 @@ def main() -> None:
         write_bed(out / f"{genome.name}.masked.bed", masked_rows(genome, words))
     quality = [row for _, rows in written for row in rows] + write_contexts(data, out, words)
     write_table(out / "quality.tsv", quality)
-    write_table(out / "train.tsv", training_rows(out))
+    rows = list(training_rows(out))
+    write_table(out / "train.tsv", rows)
+    write_table(out / "enterics.tsv", [row for row in rows if row["group"] in ENTERICS])
     print((out / "quality.tsv").read_text(), end="")
 
 

@@ -15,6 +15,8 @@ Cells = dict[str, str]
 SHARES = {"ecoli": 6.0}
 """How often a genome is drawn, beside its quality and its length; 1 for the others."""
 CONTEXT_SHARE = 5.0
+ENTERICS = ("Escherichia", "Klebsiella", "Salmonella")
+"""Genera of the sheet by which a locator is specialized on *E. coli*."""
 INSIDE_MAPPED, INSIDE_UNKNOWN = 0.1, 0.1
 """Above this share of starts inside genes they were mapped there. If not, unlabeled positions inside genes
 weigh this little."""

@@ -57,7 +57,7 @@ _OPTIONAL = ("ends.", "words.", "helices.", "composition.")
 
 @dataclass(frozen=True)
 class InitialWeights:
-    """Weights of a pretrained network.
+    """Weights of a pretrained network, or of the members of a model.
 
     Attributes
     ----------
@@ -65,12 +65,20 @@ class InitialWeights:
         Shape of the network, and its weights by their names in its state.
     facts, sha256
         How they came about, and the hash of their file.
+    others
+        Weights of the second member and those after it.
     """
 
     config: ModelConfig
     tensors: Mapping[str, Tensor]
     facts: Mapping[str, Any]
     sha256: str
+    others: tuple[Mapping[str, Tensor], ...] = ()
+
+    def for_member(self, number: int) -> InitialWeights:
+        """Weights of the member of the same number, from 1; they are used in turn where there are fewer."""
+        members = (self.tensors, *self.others)
+        return replace(self, tensors=members[(number - 1) % len(members)], others=())
 
 
 def save_pretrained(path: str | Path, network: Network, facts: Mapping[str, Any]) -> None:
@@ -138,15 +146,15 @@ def load_pretrained(path: str | Path) -> InitialWeights:
 
 
 def load_initial_weights(path: str | Path) -> InitialWeights:
-    """Read weights to begin with from a file of `save_pretrained`, or a model file's first member.
+    """Read weights to begin with from a file of `save_pretrained`, or of the members of a model file.
 
     Raises ModelFileError for a file that is neither.
     """
     if is_pretrained(path):
         return load_pretrained(path)
     model = load_model_file(path)
-    tensors = model.networks[0].state_dict()
-    return InitialWeights(model.card.model, tensors, {"model": model.card.name}, model.sha256)
+    tensors, *others = [network.state_dict() for network in model.networks]
+    return InitialWeights(model.card.model, tensors, {"model": model.card.name}, model.sha256, tuple(others))
 
 
 def is_pretrained(path: str | Path) -> bool:

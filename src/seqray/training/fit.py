@@ -273,7 +273,7 @@ def train_member(
         weights, margins = class_weights(labels, config), class_margins(labels, config)
         module = Classifier(config, seed, validation_set.labels, positive, weights, margins)
         if start is not None:
-            module.apply_initial_weights(start)
+            module.apply_initial_weights(start.for_member(number))
         return module, TrainingData(train_set, validation_set, config, seed)
 
     return fit_member(config, number, folder, build, progress=progress)

@@ -128,7 +128,8 @@ class TrainRequest(Request):
         "model whose probabilities are learned beside the labels, to distill an ensemble into one member",
     )
     init: str | None = option(
-        "--init NAME|FILE", "start from the weights of seqray pretrain, or of a model of the same shape"
+        "--init NAME|FILE",
+        "start from the weights of seqray pretrain, or of the members of a model of the same shape",
     )
     metrics: str | None = option("--metrics JSON", "figures measured elsewhere, for the card")
     fit: FitOptions

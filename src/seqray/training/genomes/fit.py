@@ -100,7 +100,8 @@ def train_locator(
     resume, progress, threads, metrics
         As in `seqray.training.train`.
     start
-        Weights that every member begins with; those of a locator with the same classes include its head.
+        Weights to begin with, see `InitialWeights.for_member`. If the classes are the same, they include
+        the head.
 
     Raises
     ------
@@ -223,7 +224,7 @@ def _train_member(
         positive = classes.index(config.data.positive)
         module = LocatorModule(config, seed, prepared.validation, positive)
         if start is not None:
-            module.apply_initial_weights(start)
+            module.apply_initial_weights(start.for_member(number))
         return module, GenomeData(prepared.sources, prepared.shares, prepared.validation, config, seed)
 
     return fit_member(config, number, folder, build, progress=progress)

@@ -87,15 +87,18 @@ def test_a_folder_of_other_genomes_is_refused(motif_files, make_config, tmp_path
 
 
 def test_fine_tuning_begins_with_all_weights_of_a_locator(motif_files, make_config, tmp_path):
-    config = make_config(optimizer={"learning_rate": 1e-12, "weight_decay": 0.0}, trainer={"max_epochs": 1})
+    still = {"learning_rate": 1e-12, "weight_decay": 0.0}
+    config = make_config(members=2, optimizer=still, trainer={"max_epochs": 1})
     out = tmp_path / "m.safetensors"
     before = train_locator(config, rows(motif_files), out, work_dir=tmp_path / "a")
     start = load_initial_weights(out)
     after = train_locator(
-        replace(config, seed=9), rows(motif_files), None, work_dir=tmp_path / "b", start=start
+        replace(config, seed=9, members=3), rows(motif_files), None, work_dir=tmp_path / "b", start=start
     )
-    for name, value in weights_of(before)[0].items():
-        assert torch.allclose(value, weights_of(after)[0][name], atol=1e-6), name
+    first, second = weights_of(before)
+    for given, learned in zip((first, second, first), weights_of(after), strict=True):
+        for name, value in given.items():
+            assert torch.allclose(value, learned[name], atol=1e-6), name
     other = make_config(model={"locator": {"window": 5, "stem": 8}})
     with pytest.raises(ConfigError, match=r"'model\.locator'"):
         train_locator(other, rows(motif_files), None, work_dir=tmp_path / "c", start=start)
