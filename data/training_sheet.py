@@ -74,8 +74,8 @@ def context_row(folder: Path, species: str, genus: str, rows: list[Cells]) -> Ro
     ids = [f"{name}-{number}" for number in range(1, len(rows) + 1)]
     with gzip.open(folder / f"{name}.fa.gz", "wt") as handle:
         handle.writelines(f">{id_}\n{row['sequence']}\n" for id_, row in zip(ids, rows, strict=True))
-    genes = [gene_line(id_, row) for id_, row in zip(ids, rows, strict=True)]
-    (folder / f"{name}.gff3").write_text("##gff-version 3\n" + "".join(filter(None, genes)))
+    genes = "".join(gene_lines(id_, row) for id_, row in zip(ids, rows, strict=True))
+    (folder / f"{name}.gff3").write_text("##gff-version 3\n" + genes)
     starts = [int(row["index"]) + 1 for row in rows]
     write_table(
         folder / f"{name}.sites.tsv",
@@ -96,13 +96,17 @@ def context_row(folder: Path, species: str, genus: str, rows: list[Cells]) -> Ro
     }
 
 
-def gene_line(contig: str, row: Cells) -> str | None:
-    """Return the gene that begins within a context, as a line of GFF3; None if it begins elsewhere."""
+def gene_lines(contig: str, row: Cells) -> str:
+    """Return lines of GFF3: the length of a context, and the gene that begins within it, if one does.
+
+    The genes of a contig that the file does not name would count as not known.
+    """
     length = len(row["sequence"])
+    named = f"##sequence-region {contig} 1 {length}\n"
     if not row["distance"]:
-        return None
+        return named
     start = int(row["index"]) + int(row["distance"]) + 1  # 1-based
     kind = "CDS" if row["type"] == "CDS" else "tRNA"
     if not 1 <= start <= length - len("ATG"):
-        return None
-    return f"{contig}\t.\t{kind}\t{start}\t{length}\t.\t+\t0\tID={contig};end_range={length},.\n"
+        return named
+    return f"{named}{contig}\t.\t{kind}\t{start}\t{length}\t.\t+\t0\tID={contig};end_range={length},.\n"

@@ -21,7 +21,7 @@ def test_a_checkout_with_a_space_in_its_path_stays_one_word(snakemake, tmp_path)
         *("--cores", "1", "--dry-run", "--printshellcmds", "--"),
         f"{checkout}/src/seqray/zoo_models/ecoli-promoter.safetensors",
         f"{checkout}/src/seqray/zoo_models/bacteria-promoter-fast.safetensors",
-        f"{checkout}/src/seqray/zoo_models/bacteria-genome.safetensors",
+        f"{checkout}/src/seqray/zoo_models/ecoli-genome.safetensors",
         SEQRAY_DATA=str(tmp_path),
     )
     assert done.returncode == 0, done.stderr
@@ -39,3 +39,5 @@ def test_a_checkout_with_a_space_in_its_path_stays_one_word(snakemake, tmp_path)
     assert f"--windows 2000000 --lost 0.003 --threads 1 --out '{teacher[: -len('.safetensors')]}-fast" in told
     fold = f"{checkout}/runs/folds/bacteria-genome/fold-1.safetensors"
     assert f"--sheet '{checkout}/runs/data/genomes/train.tsv' --fold '{fold}' --fold" in told
+    start = f"{checkout}/src/seqray/zoo_models/bacteria-genome.safetensors"
+    assert f"--sheet '{checkout}/runs/data/genomes/enterics.tsv' --init '{start}' --threads" in told

@@ -3,11 +3,25 @@
 LOCATOR_FOLDS = range(1, 5)
 
 
+def folds_of(wildcards):
+    """Models without some genera; a specialized locator says nothing of new species."""
+    if wildcards.name in STARTS:
+        return []
+    return [f"{RUNS}/folds/{wildcards.name}/fold-{n}.safetensors" for n in LOCATOR_FOLDS]
+
+
+def start_of(wildcards):
+    """The model that a locator begins with."""
+    if wildcards.name not in STARTS:
+        return []
+    return f"{ZOO}/{STARTS[wildcards.name]}.safetensors"
+
+
 rule genomes:
     input:
         f"{RUNS}/data/verified",
     output:
-        f"{RUNS}/data/genomes/train.tsv",
+        expand(f"{RUNS}/data/genomes/{{sheet}}.tsv", sheet=sorted(set(LOCATORS.values()))),
     log:
         f"{RUNS}/logs/prepare/genomes.log",
     benchmark:
@@ -54,7 +68,8 @@ rule train_locator:
     input:
         config=f"{ROOT}/configs/{{name}}.yaml",
         sheet=lambda wildcards: f"{RUNS}/data/genomes/{LOCATORS[wildcards.name]}.tsv",
-        folds=[f"{RUNS}/folds/{{name}}/fold-{n}.safetensors" for n in LOCATOR_FOLDS],
+        folds=folds_of,
+        start=start_of,
     output:
         f"{ZOO}/{{name}}.safetensors",
     log:
@@ -68,9 +83,10 @@ rule train_locator:
     threads: config["threads"]
     params:
         work=f"{RUNS}/{{name}}",
-        folds=lambda wildcards, input: [
-            word for path in input.folds for word in ("--fold", path)
+        more=lambda wildcards, input: [
+            *(word for path in input.folds for word in ("--fold", path)),
+            *(("--init", input.start) if input.start else ()),
         ],
     shell:
-        "seqray train --config {input.config:q} --sheet {input.sheet:q} {params.folds:q} --threads {threads} "
+        "seqray train --config {input.config:q} --sheet {input.sheet:q} {params.more:q} --threads {threads} "
         "--work-dir {params.work:q} --out {output:q} > {log:q} 2>&1"
