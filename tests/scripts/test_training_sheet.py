@@ -6,6 +6,7 @@ import csv
 import gzip
 from pathlib import Path
 
+from seqray.annotation import read_genes
 from training_sheet import read_table, training_rows, write_table
 
 GENOME = {"species": "A b", "genus": "A", "genome": "/g.fa", "genes": "", "note": ""}
@@ -45,8 +46,14 @@ def test_genomes_and_contexts_of_the_sheet(tmp_path: Path):
         assert handle.read() == ">contexts-c-d-1\nACGTT\n>contexts-c-d-2\nGGGTTATGCC\n"
     # The start is letter 3 of 10, counted from 1; the gene begins 3 letters on and ends beyond the context.
     assert (tmp_path / "contexts-c-d.gff3").read_text() == (
-        "##gff-version 3\ncontexts-c-d-2\t.\tCDS\t6\t10\t.\t+\t0\tID=contexts-c-d-2;end_range=10,.\n"
+        "##gff-version 3\n##sequence-region contexts-c-d-1 1 5\n##sequence-region contexts-c-d-2 1 10\n"
+        "contexts-c-d-2\t.\tCDS\t6\t10\t.\t+\t0\tID=contexts-c-d-2;end_range=10,.\n"
     )
+    genes = read_genes(tmp_path / "contexts-c-d.gff3").genes
+    assert {contig: len(found) for contig, found in genes.items()} == {
+        "contexts-c-d-1": 0,  # known to have none
+        "contexts-c-d-2": 1,
+    }
     sites = read_table(tmp_path / "contexts-c-d.sites.tsv")
     assert [(s["contig"], s["position"], s["strand"]) for s in sites] == [
         ("contexts-c-d-1", "4", "+"),
