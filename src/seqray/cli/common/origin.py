@@ -71,6 +71,9 @@ class Origin:
         self._known, self._named = model.card.model.contexts, model.context
         self._recognized = recognized(options, model)
         self._locator = model.is_locator
+        self._new_species = any(
+            row["held_out"] == "species" for row in model.card.locator.get("expected", ())
+        )
         domain = Domain.from_mapping(model.card.domain) if model.card.domain else None
         later = domain.calibration if domain else None
         self._signature = domain.signature if domain else None
@@ -106,9 +109,12 @@ class Origin:
 
     def _foreign(self, nearest: ContextDistance) -> str:
         if self._locator:
+            then = "expect the precision of a species that is new, and"
+            if not self._new_species:
+                then = "the precision was not measured in such a genome:"
             return (
                 f"caution: no genome of the training data is like this one ({_distances([nearest])}); "
-                "expect the precision of a species that is new, and compare calls with known sites"
+                f"{then} compare calls with known sites"
             )
         both = self._signature.closest_pair(self._words.counts) if self._signature else None
         if both and both[0].is_close:

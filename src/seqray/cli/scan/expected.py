@@ -100,7 +100,7 @@ def _frequency_cautions(result: ScanResult, expectation: Expectation) -> Iterato
     found = result.calls_per_mb / 1000
     known = [row.calls_per_kb for row in expectation.rows]
     if not min(known) / FACTOR <= found <= max(known) * FACTOR:
-        yield (
-            f"{found:.2g} calls per kb, where genomes that were measured have {min(known):.2g} to "
-            f"{max(known):.2g} at this threshold: the precision may be another here"
-        )
+        have = f"genomes that were measured have {min(known):.2g} to {max(known):.2g}"
+        if len(known) == 1:
+            have = f"{expectation.rows[0].species} has {known[0]:.2g}"
+        yield f"{found:.2g} calls per kb, where {have} at this threshold: the precision may be another here"

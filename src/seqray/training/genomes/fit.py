@@ -200,13 +200,16 @@ def _with_folds(card: Card, folds: Sequence[Card], metrics: Mapping[str, Any]) -
 
 
 def _headline(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Mean AUPRC over species: those left out before others, with genes before letters alone."""
+    """Mean AUPRC over species, or that of the only one: those left out first, with genes before without."""
     for held_out, what in ((SPECIES, "new species"), (REGION, "species")):
         for genes in (True, False):
             ending = _split_name("", held_out, genes)
-            found = [table["auprc"]["value"] for name, table in tables.items() if name.endswith(ending)]
+            found = {name: table["auprc"] for name, table in tables.items() if name.endswith(ending)}
+            if len(found) == 1:
+                ((name, figure),) = found.items()
+                return {"metric": "auprc", **figure, "split": name}
             if found:
-                mean = round_number(sum(found) / len(found))
+                mean = round_number(sum(figure["value"] for figure in found.values()) / len(found))
                 return {"metric": "auprc", "value": mean, "split": f"mean of {len(found)} {what}"}
     return {}
 

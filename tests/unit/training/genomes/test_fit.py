@@ -113,11 +113,12 @@ def test_a_fold_says_what_to_expect_of_a_new_species(motif_files, make_config, t
     tables = {"Other, species left out, letters alone": {"auprc": {"value": 0.25}}}
     facts = without.card.locator | {"expected": left_out}
     save_model(fold, without.networks, replace(without.card, locator=facts, metrics=tables))
-    own = without.card.metrics["Toy, region, letters alone"]["auprc"]["value"]
-    assert without.card.metrics["headline"] == {"metric": "auprc", "value": own, "split": "mean of 1 species"}
+    split = "Toy, region, letters alone"
+    own = without.card.metrics[split]["auprc"]
+    assert without.card.metrics["headline"] == {"metric": "auprc", **own, "split": split}
     found = train_locator(config, replace(data, folds=[fold]), None, work_dir=tmp_path / "a")
     assert found.card.locator["expected"] == [*rows_of, *left_out]
-    assert headline_metric(found.card) == "AUPRC 0.25, mean of 1 new species"
+    assert headline_metric(found.card) == "AUPRC 0.25, Other, species left out, letters alone"
     at = ExpectedPrecision.from_mapping(found.card.locator).at(0.0, genes=False)
     assert at is not None
     assert at.left_out
