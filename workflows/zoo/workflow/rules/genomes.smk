@@ -7,7 +7,9 @@ def folds_of(wildcards):
     """Models without some genera; a specialized locator says nothing of new species."""
     if wildcards.name in STARTS:
         return []
-    return [f"{RUNS}/folds/{wildcards.name}/fold-{n}.safetensors" for n in LOCATOR_FOLDS]
+    return [
+        f"{RUNS}/folds/{wildcards.name}/fold-{n}.safetensors" for n in LOCATOR_FOLDS
+    ]
 
 
 def start_of(wildcards):
@@ -21,7 +23,9 @@ rule genomes:
     input:
         f"{RUNS}/data/verified",
     output:
-        expand(f"{RUNS}/data/genomes/{{sheet}}.tsv", sheet=sorted(set(LOCATORS.values()))),
+        expand(
+            f"{RUNS}/data/genomes/{{sheet}}.tsv", sheet=sorted(set(LOCATORS.values()))
+        ),
     log:
         f"{RUNS}/logs/prepare/genomes.log",
     benchmark:
