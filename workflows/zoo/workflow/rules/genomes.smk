@@ -1,23 +1,5 @@
 # Locators: mapped starts of many genomes, and the models that are trained on them.
 
-LOCATOR_FOLDS = range(1, 5)
-
-
-def folds_of(wildcards):
-    """Models without some genera; a specialized locator says nothing of new species."""
-    if wildcards.name in STARTS:
-        return []
-    return [
-        f"{RUNS}/folds/{wildcards.name}/fold-{n}.safetensors" for n in LOCATOR_FOLDS
-    ]
-
-
-def start_of(wildcards):
-    """The model that a locator begins with."""
-    if wildcards.name not in STARTS:
-        return []
-    return f"{ZOO}/{STARTS[wildcards.name]}.safetensors"
-
 
 rule genomes:
     input:
@@ -72,8 +54,8 @@ rule train_locator:
     input:
         config=f"{ROOT}/configs/{{name}}.yaml",
         sheet=lambda wildcards: f"{RUNS}/data/genomes/{LOCATORS[wildcards.name]}.tsv",
-        folds=folds_of,
-        start=start_of,
+        folds=locator_folds,
+        start=locator_start,
     output:
         f"{ZOO}/{{name}}.safetensors",
     log:
@@ -87,10 +69,7 @@ rule train_locator:
     threads: config["threads"]
     params:
         work=f"{RUNS}/{{name}}",
-        more=lambda wildcards, input: [
-            *(word for path in input.folds for word in ("--fold", path)),
-            *(("--init", input.start) if input.start else ()),
-        ],
+        more=locator_options,
     shell:
-        "seqray train --config {input.config:q} --sheet {input.sheet:q} {params.more:q} --threads {threads} "
+        "seqray train --config {input.config:q} --sheet {input.sheet:q} {params.more} --threads {threads} "
         "--work-dir {params.work:q} --out {output:q} > {log:q} 2>&1"
