@@ -474,6 +474,20 @@ def test_input_unlike_the_only_species_that_was_measured(tmp_path, capfd):
     assert re.search(r"calls per kb, where Escherichia coli K-12 MG1655 has [\d.]+ at this threshold", error)
 
 
+@pytest.mark.parametrize(
+    ("model", "basis"),
+    [
+        ("ecoli-genome", "measured on Escherichia coli K-12 MG1655"),
+        ("bacteria-genome", "the median of species left out"),
+    ],
+)
+def test_the_threshold_says_whose_precision_chose_it(genome, capfd, model, basis):
+    words = ["scan", str(genome), "--model", model, "--genes", "none", "--precision", "0.3", "--threads", "1"]
+    assert main(words) == 0
+    stated = facts(capfd.readouterr().out)["threshold"]
+    assert stated.endswith(f", for an expected precision of 0.3, {basis}")
+
+
 def test_genbank_out_of_a_pipe_of_genbank(scan, tmp_path, monkeypatch):
     text = genbank("r.1", letters(900), ["200..499", "join(801..900,1..80)"])
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))

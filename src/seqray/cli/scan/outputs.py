@@ -295,6 +295,15 @@ def _within_parts(result: ScanResult) -> str:
     return " in 1 part" if parts == 1 else f" in {parts} parts"
 
 
+def _precision_basis(result: ScanResult, options: ScanOptions) -> str:
+    """Of which species the precision is that chose the threshold."""
+    measured = result.expectation.spread if result.expectation else ()
+    if options.species or len(measured) == 1:
+        return f"measured on {options.species or measured[0].species}"
+    left_out = result.expectation is not None and result.expectation.left_out
+    return f"the median of species {'left out' if left_out else 'that were measured'}"
+
+
 def _threshold(result: ScanResult, options: ScanOptions) -> str:
     if options.fdr is not None:
         wanted = f"at most {options.fdr:g} of all calls false"
@@ -304,7 +313,7 @@ def _threshold(result: ScanResult, options: ScanOptions) -> str:
             else f"{result.threshold:.9g}, so that {wanted}"
         )
     if options.precision is not None:
-        basis = f"measured on {options.species}" if options.species else "the median of species left out"
+        basis = _precision_basis(result, options)
         return f"{result.threshold:.9g}, for an expected precision of {options.precision:g}, {basis}"
     if options.per_kb is not None:
         return f"{result.threshold:.9g}, so that at most {options.per_kb:g} per kb are called"
