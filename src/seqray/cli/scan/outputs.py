@@ -297,9 +297,9 @@ def _within_parts(result: ScanResult) -> str:
 
 def _precision_basis(result: ScanResult, options: ScanOptions) -> str:
     """Of which species the precision is that chose the threshold."""
-    measured = result.expectation.spread if result.expectation else ()
+    measured = [row.species for row in result.expectation.spread] if result.expectation else []
     if options.species or len(measured) == 1:
-        return f"measured on {options.species or measured[0].species}"
+        return f"measured on {options.species or measured[0]}"
     left_out = result.expectation is not None and result.expectation.left_out
     return f"the median of species {'left out' if left_out else 'that were measured'}"
 
