@@ -3,7 +3,6 @@
 import gzip
 import io
 import random
-import re
 import sys
 from dataclasses import replace
 
@@ -462,30 +461,6 @@ def test_short_contigs_are_cautioned_about_unless_they_are_circles(scan, tmp_pat
     assert (
         "the linear contigs have 1700 letters on average: genes are cut" in scan(path, "--genes", "none")[1]
     )
-
-
-def test_input_unlike_the_only_species_that_was_measured(tmp_path, capfd):
-    path = tmp_path / "x.fa"
-    path.write_text(">a\n" + "".join(random.Random(0).choices("ACGT", (1, 4, 4, 1), k=40_000)))
-    assert main(["scan", str(path), "--model", "ecoli-genome", "--genes", "none", "--threads", "1"]) == 0
-    error = capfd.readouterr().err
-    assert "no genome of the training data is like this one (Escherichia coli K-12 MG1655 at a" in error
-    assert "the precision was not measured in such a genome: compare calls with known sites" in error
-    assert re.search(r"calls per kb, where Escherichia coli K-12 MG1655 has [\d.]+ at this threshold", error)
-
-
-@pytest.mark.parametrize(
-    ("model", "basis"),
-    [
-        ("ecoli-genome", "measured on Escherichia coli K-12 MG1655"),
-        ("bacteria-genome", "the median of species left out"),
-    ],
-)
-def test_the_threshold_says_whose_precision_chose_it(genome, capfd, model, basis):
-    words = ["scan", str(genome), "--model", model, "--genes", "none", "--precision", "0.3", "--threads", "1"]
-    assert main(words) == 0
-    stated = facts(capfd.readouterr().out)["threshold"]
-    assert stated.endswith(f", for an expected precision of 0.3, {basis}")
 
 
 def test_genbank_out_of_a_pipe_of_genbank(scan, tmp_path, monkeypatch):

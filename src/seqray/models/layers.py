@@ -40,7 +40,7 @@ class LayerNorm(nn.LayerNorm):
     """`torch.nn.LayerNorm` that trains in float32, also where a CPU computes the rest in bfloat16.
 
     There torch sums the gradients of its weights over all tokens in bfloat16, in which small terms no longer
-    change a large sum: of a locator's half remains (``benchmarks/bfloat16.py``).
+    change a large sum: half of a locator's gradients was lost (``benchmarks/bfloat16.py``).
     """
 
     def forward(self, input: Tensor) -> Tensor:
