@@ -1,5 +1,6 @@
 """What ``seqray scan`` says of the species that a shipped locator was measured on."""
 
+import csv
 import random
 import re
 
@@ -8,14 +9,39 @@ import pytest
 from seqray.cli.dispatch import main
 
 
+def distant_genome(folder):
+    path = folder / "x.fa"
+    path.write_text(">a\n" + "".join(random.Random(0).choices("ACGT", (4, 1, 1, 4), k=40_000)))
+    return str(path)
+
+
 def test_input_unlike_the_only_species_that_was_measured(tmp_path, capfd):
-    path = tmp_path / "x.fa"
-    path.write_text(">a\n" + "".join(random.Random(0).choices("ACGT", (1, 4, 4, 1), k=40_000)))
-    assert main(["scan", str(path), "--model", "ecoli-genome", "--genes", "none", "--threads", "1"]) == 0
-    error = capfd.readouterr().err
+    words = ["scan", distant_genome(tmp_path), "--model", "ecoli-genome", "--genes", "none", "--threads", "1"]
+    assert main([*words, "--threshold", "0.01"]) == 0
+    table, error = capfd.readouterr()
     assert "no genome of the training data is like this one (Escherichia coli K-12 MG1655 at a" in error
     assert "the precision was not measured in such a genome: compare calls with known sites" in error
-    assert re.search(r"calls per kb, where Escherichia coli K-12 MG1655 has [\d.]+ at this threshold", error)
+    assert "precision to expect" not in error
+    assert "# expected precision" not in table
+    lines = [line for line in table.splitlines() if not line.startswith("#")]
+    rows = list(csv.DictReader(lines, delimiter="\t"))
+    assert rows
+    assert {row[name] for row in rows for name in ("probability", "precision")} == {"."}
+
+
+def test_shards_of_such_an_input_give_the_same_table(tmp_path):
+    words = ["scan", distant_genome(tmp_path), "--model", "ecoli-genome", "--genes", "none", "--threads", "1"]
+    words += ["--threshold", "0.01"]
+    whole, gathered = tmp_path / "whole.tsv", tmp_path / "gathered.tsv"
+    assert main([*words, "--out", str(whole)]) == 0
+    shards = [str(tmp_path / f"{number}.shard") for number in (1, 2)]
+    for number, shard in enumerate(shards, 1):
+        assert main([*words, "--shard", f"{number}/2", "--out", shard]) == 0
+    assert main(["gather", *shards, "--out", str(gathered)]) == 0
+    whole_lines, gathered_lines = (path.read_text().splitlines() for path in (whole, gathered))
+    assert [line for line in whole_lines if "command" not in line] == [
+        line for line in gathered_lines if "command" not in line
+    ]
 
 
 @pytest.mark.parametrize(

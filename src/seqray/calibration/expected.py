@@ -181,10 +181,21 @@ class ExpectedPrecision:
     maps: Mapping[bool, ScoreMap]
 
     @classmethod
-    def from_mapping(cls, mapping: Mapping[str, Any]) -> ExpectedPrecision:
+    def from_mapping(cls, mapping: Mapping[str, Any], *, foreign: bool = False) -> ExpectedPrecision:
         """Read the ``locator`` part of a card, which may lack all figures.
 
-        Raises `ModelFileError` if a part is missing, of the wrong shape or out of range.
+        Parameters
+        ----------
+        mapping
+            That part.
+        foreign
+            Whether they are wanted for a genome that no training data is like. There, figures hold only if
+            species were left out of training; of regions that were left out, nothing is returned.
+
+        Raises
+        ------
+        ModelFileError
+            If a part is missing, of the wrong shape or out of range.
         """
         with reading_card("locator"):
             maps, entries = mapping.get("probability", {}), mapping.get("expected", ())
@@ -196,7 +207,10 @@ class ExpectedPrecision:
             read = {
                 genes: ScoreMap.from_mapping(maps[name]) for genes, name in _MODES.items() if name in maps
             }
-            return cls(tolerance, tuple(map(SpeciesTable.from_mapping, entries)), read)
+            tables = tuple(map(SpeciesTable.from_mapping, entries))
+        if foreign and all(table.held_out == "region" for table in tables):
+            return cls(tolerance, (), {})
+        return cls(tolerance, tables, read)
 
     def at(self, threshold: float, genes: bool) -> Expectation | None:
         """What to expect at a threshold, with genes or without; None if no species was measured so."""

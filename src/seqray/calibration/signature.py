@@ -198,6 +198,10 @@ class Signature:
         tied = any(other.distance < 2 * nearest.distance + LEAD for other in near)
         return nearest.context if nearest.is_close and not tied else None
 
+    def is_foreign(self, counts: np.ndarray) -> bool:
+        """Whether 4-mer counts (136,) are unlike every context; False for fewer than `MIN_WORDS`."""
+        return any(nearest.is_foreign for nearest in self.compare(counts)[:1])
+
     def closest_pair(self, counts: np.ndarray) -> tuple[ContextDistance, ContextDistance] | None:
         """Find the two contexts whose mixture is nearest to 4-mer counts (136,), each with its distance.
 

@@ -67,7 +67,7 @@ def _gather(
             result = gather_shards(shards, options, staged.callbacks())
         header = shards[0].header
         with reading_shard(shards[0].path):
-            expected = ExpectedPrecision.from_mapping(header["expected"])
+            expected = ExpectedPrecision.from_mapping(header["expected"], foreign=header["foreign"])
             result = describe_result(result, expected, header["species"])
             reasons = list(cautions(result, options, expected))
         findings = [*header["findings"], *(f"caution: {text}" for text in reasons)]

@@ -110,9 +110,12 @@ def scan_records(
     signature = _signature(model)
     words = KmerCounter(model.alphabet)
     watched = words.watch(records) if signature else records
-    result = scan_sequences(detector, watched, options or ScanOptions(), callbacks or ScanCallbacks())
-    species = signature.home(words.counts) if signature else None
-    return describe_result(result, ExpectedPrecision.from_mapping(model.card.locator), species)
+    options = options or ScanOptions()
+    result = scan_sequences(detector, watched, options, callbacks or ScanCallbacks())
+    species = options.species or (signature.home(words.counts) if signature else None)
+    foreign = not species and signature is not None and signature.is_foreign(words.counts)
+    expected = ExpectedPrecision.from_mapping(model.card.locator, foreign=foreign)
+    return describe_result(result, expected, species)
 
 
 def _signature(model: TrainedModel) -> Signature | None:

@@ -50,6 +50,7 @@ _HEADER: Mapping[str, Callable[[Any], bool]] = {
     "skipped": _is_list(_is_list(_is_text, 2)),
     **dict.fromkeys(("contigs", "genes"), _is(list)),
     "species": _is(str, NoneType),
+    "foreign": _is(bool),
     **dict.fromkeys(("expected", "rule", "options"), _is(dict)),
     "facts": lambda value: type(value) is dict and all(map(_is_text, value.values())),
     "counted": lambda value: type(value) is dict and all(map(is_whole, value.values())),

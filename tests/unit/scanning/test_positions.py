@@ -203,8 +203,9 @@ def test_pieces_threads_and_shards_change_nothing(locator, tmp_path_factory, gen
             "facts": {},
             "options": {},
         }
-        texts = {"version": "1", "alphabet": "dna", "track name": "x", "species": None, "expected": {}}
-        write_shard(folder / f"{number}.shard", header | described | texts, arrays)
+        texts = {"version": "1", "alphabet": "dna", "track name": "x"}
+        figures = {"species": None, "foreign": False, "expected": {}}
+        write_shard(folder / f"{number}.shard", header | described | texts | figures, arrays)
         files.append(ShardFile(folder / f"{number}.shard"))
     gathered = gather_shards(files, chosen, ScanCallbacks(on_profile=gathered_track.append))
     assert rows(gathered) == rows(whole)

@@ -89,6 +89,11 @@ class Origin:
         """The context that the file is as near to as pieces of its genome are; None if there is none."""
         return self._signature.home(self._words.counts) if self._signature else None
 
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the file is unlike everything that the model was trained on."""
+        return self._signature is not None and self._signature.is_foreign(self._words.counts)
+
     def findings(self) -> Iterator[str]:
         """Yield the context that was recognized, cautions about it or the model, or which context to name."""
         yield from self._recognized

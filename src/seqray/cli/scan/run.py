@@ -168,11 +168,9 @@ def _scan(
             result = scan_sequences(detector, origin.watch(records), options, callbacks)
             if not request.records.allow_empty:
                 skipped.check_some_left(result.contigs, request.input)
-        species, expected = (
-            options.species or origin.species,
-            ExpectedPrecision.from_mapping(model.card.locator),
-        )
-        result = describe_result(result, expected, species)
+        foreign = options.species is None and origin.is_foreign
+        expected = ExpectedPrecision.from_mapping(model.card.locator, foreign=foreign)
+        result = describe_result(result, expected, options.species or origin.species)
         lines = provenance(request.command, model, facts | result_facts(result, options))
         staged.write(result, lines, Sequences(request.input, request.records.duplicates, options))
         reasons = cautions(result, options, expected)

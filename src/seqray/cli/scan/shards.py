@@ -107,6 +107,7 @@ def write_share(
             "track name": model.card.positive,
             "expected": model.card.locator,
             "species": options.species or origin.species,
+            "foreign": options.species is None and origin.is_foreign,
         }
         write_shard(target, header | {"skipped": kept} | facts, arrays)
     skips = f", {len(kept)} records skipped" if kept else ""
