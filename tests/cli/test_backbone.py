@@ -173,7 +173,7 @@ def test_what_cannot_be_had_is_one_line(words, error, seqray, files, on_backbone
         ({"kind: backbone": "kind: sequence"}, (), "'model.backbone' requires 'model.kind: backbone'"),
         ({YAML: "name: x"}, ("--backbone", "bb"), "--backbone is given, but 'model.kind' is sequence"),
         ({"alphabet: dna": "alphabet: protein"}, ("--backbone", "bb"), "bb: the tokenizer does not know the"),
-        ({"rank: 2": "rank: 0"}, ("--backbone", "bb"), "'model.backbone.rank' lies between 1 and 1024"),
+        ({"rank: 2": "rank: 0"}, ("--backbone", "bb"), "'model.backbone.rank' must lie between 1 and 1024"),
         ({"rank: 2": "ranks: 2"}, ("--backbone", "bb"), "did you mean 'model.backbone.rank'?"),
         ({}, ("--backbone", "bb", "--init", "ecoli-promoter"), "begins with the weights of its directory"),
     ],

@@ -174,7 +174,7 @@ def test_devices():
             None,
             "data.tsv: record 'row1': holds 40 letters, more than 'data.window' (20)",
         ),
-        (["--members", "9"], None, "'members' lies between 1 and 5"),
+        (["--members", "9"], None, "'members' must lie between 1 and 5"),
         (["--seed", "-1"], None, "'-1' is not a whole number of 0 or more"),
         (["--set", "optimizer.mixup=.inf"], None, "'optimizer.mixup' is inf; give float"),
         (["--threads", "9" * 5000], None, "a number of 5000 digits is above 1024"),

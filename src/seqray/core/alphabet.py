@@ -26,11 +26,10 @@ _PROTEIN_ONLY = b"EFILPQJOXZ*"
 # A few unknown letters in a nucleotide sequence are typing errors; in a protein at least a third of the
 # letters are no bases. Any limit in the wide gap between the two separates them.
 _SLIPS_LIMIT = 0.2
-# A shorter peptide can't be distinguished from a degenerate oligonucleotide.
+# A shorter peptide can't be distinguished from an oligonucleotide. From this length on, none is expected that
+# contains alanine, cysteine, glycine and threonine, and nothing else.
 _PEPTIDE_MIN_LENGTH = 20
 _AMBIGUITY_LIMIT = 0.4
-# No protein of this length consists of alanine, cysteine, glycine and threonine only.
-_BASES_MIN_LENGTH = 50
 
 _INVALID = 255
 
@@ -193,7 +192,7 @@ def _refuse_protein(alphabet: Alphabet, length: int, other: bytes, strange: byte
 
 
 def _refuse_nucleotides(folded: bytes, where: str) -> None:
-    if len(folded) < _BASES_MIN_LENGTH or folded.translate(None, b"ACGTUN"):
+    if len(folded) < _PEPTIDE_MIN_LENGTH or folded.translate(None, b"ACGTUN"):
         return
     if all(base in folded for base in (b"A", b"C", b"G")) and (b"T" in folded or b"U" in folded):
         raise OtherLettersError(

@@ -143,7 +143,7 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         for name, most in _LARGEST.items():
-            require((getattr(self, name) or 0) <= most, f"model.{name}", f"is at most {most}")
+            require((getattr(self, name) or 0) <= most, f"model.{name}", f"must be at most {most}")
         self._check_kind()
         self._check_reading()
         self._check_composition()
@@ -160,7 +160,7 @@ class ModelConfig:
             self._check_locator()
         else:
             require(self.locator is None, "model.locator", "requires 'model.kind: locator'")
-        require(self.max_rows >= 1, "model.max_rows", "is 1 or more")
+        require(self.max_rows >= 1, "model.max_rows", "must be 1 or more")
         if self.kind == "alignment":
             self._check_alignment()
         require(
@@ -172,7 +172,7 @@ class ModelConfig:
     def _check_reading(self) -> None:
         """What the head and the first layer read beside tokens: ends, pooled parts, k-mers."""
         character = self.tokenizer == "character"
-        require(0 <= self.ends <= self.max_length, "model.ends", "lies between 0 and 'model.max_length'")
+        require(0 <= self.ends <= self.max_length, "model.ends", "must lie between 0 and 'model.max_length'")
         require(self.ends == 0 or character, "model.ends", "requires the character tokenizer")
         require(
             0 < len(set(self.pooling)) == len(self.pooling),
@@ -180,44 +180,48 @@ class ModelConfig:
             "names one or more parts, each once",
         )
         require(
-            "ends" not in self.pooling or self.ends > 0, "model.pooling", "is ends only with 'model.ends'"
+            "ends" not in self.pooling or self.ends > 0,
+            "model.pooling",
+            "must be ends only with 'model.ends'",
         )
         longest = LONGEST_WORDS[self.alphabet]
         require(
             self.words == 0 or 2 <= self.words <= longest,
             "model.words",
-            f"is 0, or 2 to {longest} for {self.alphabet}",
+            f"must be 0, or 2 to {longest} for {self.alphabet}",
         )
         require(self.words == 0 or character, "model.words", "requires the character tokenizer")
 
     def _check_contexts(self) -> None:
-        require(all(self.contexts), "model.contexts", "are names, none of them empty")
+        require(all(self.contexts), "model.contexts", "must be names, none of them empty")
         require(len(set(self.contexts)) == len(self.contexts), "model.contexts", "repeats a name")
         fewest = 1 if self.kind == "locator" else 2
-        require(self.classes >= fewest, "model.classes", f"is {fewest} or more")
+        require(self.classes >= fewest, "model.classes", f"must be {fewest} or more")
         require(
             len(self.subclasses) in (0, self.classes), "model.subclasses", "has one number for each class"
         )
-        require(all(count >= 1 for count in self.subclasses), "model.subclasses", "are numbers of 1 and more")
+        require(
+            all(count >= 1 for count in self.subclasses), "model.subclasses", "must be numbers of 1 and more"
+        )
         most = _LARGEST["classes"]
-        require(sum(self.subclasses) <= most, "model.subclasses", f"are at most {most} together")
+        require(sum(self.subclasses) <= most, "model.subclasses", f"must be at most {most} together")
         for name in ("position_gain", "position_matrix"):
             require(
                 getattr(self, name) != "context" or bool(self.contexts),
                 f"model.{name}",
-                "is context only with 'model.contexts'",
+                "must be context only with 'model.contexts'",
             )
 
     def _check_network(self) -> None:
-        require(self.layers >= 1, "model.layers", "is 1 or more")
-        require(self.matrix_rank >= 1, "model.matrix_rank", "is 1 or more")
-        require(self.heads >= 1, "model.heads", "is 1 or more")
+        require(self.layers >= 1, "model.layers", "must be 1 or more")
+        require(self.matrix_rank >= 1, "model.matrix_rank", "must be 1 or more")
+        require(self.heads >= 1, "model.heads", "must be 1 or more")
         require(
             self.d_model >= self.heads and self.d_model % self.heads == 0,
             "model.d_model",
             f"({self.d_model}) must be a multiple of 'model.heads' ({self.heads})",
         )
-        require(self.d_model % 2 == 0, "model.d_model", "is even")
+        require(self.d_model % 2 == 0, "model.d_model", "must be even")
         if self.positions == "rotary":
             require(
                 (self.d_model // self.heads) % 2 == 0,
@@ -230,15 +234,15 @@ class ModelConfig:
                 "model.kv_heads",
                 f"({self.kv_heads}) must divide 'model.heads' ({self.heads})",
             )
-        require(self.d_ff is None or self.d_ff >= 1, "model.d_ff", "is 1 or more")
-        require(0 <= self.dropout < 1, "model.dropout", "lies in [0, 1)")
-        require(self.max_length >= 1, "model.max_length", "is 1 or more")
+        require(self.d_ff is None or self.d_ff >= 1, "model.d_ff", "must be 1 or more")
+        require(0 <= self.dropout < 1, "model.dropout", "must lie in [0, 1)")
+        require(self.max_length >= 1, "model.max_length", "must be 1 or more")
 
     def _check_tokenizer(self) -> None:
         if self.tokenizer == "character":
-            require(self.k == 1, "model.k", "is 1 for the character tokenizer")
+            require(self.k == 1, "model.k", "must be 1 for the character tokenizer")
         else:
-            require(2 <= self.k <= 8, "model.k", "lies between 2 and 8 for the k-mer tokenizer")
+            require(2 <= self.k <= 8, "model.k", "must lie between 2 and 8 for the k-mer tokenizer")
         if self.stem is not None:
             require(self.tokenizer == "character", "model.stem", "requires the character tokenizer")
             require(

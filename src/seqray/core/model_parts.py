@@ -38,14 +38,14 @@ class StemConfig:
 
     def __post_init__(self) -> None:
         require(len(self.kernels) > 0, "stem.kernels", "needs at least one width")
-        require(len(self.kernels) <= 64, "stem.kernels", "has at most 64 widths")
+        require(len(self.kernels) <= 64, "stem.kernels", "must have at most 64 widths")
         require(
             all(0 < k < 1024 and k % 2 == 1 for k in self.kernels),
             "stem.kernels",
             "takes odd widths below 1024",
         )
-        require(1 <= self.stride <= 64, "stem.stride", "lies between 1 and 64")
-        require(0 <= self.depth <= 8, "stem.depth", "lies between 0 and 8")
+        require(1 <= self.stride <= 64, "stem.stride", "must lie between 1 and 64")
+        require(0 <= self.depth <= 8, "stem.depth", "must lie between 0 and 8")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,9 +83,9 @@ class BackboneConfig:
 
     def __post_init__(self) -> None:
         require(self.path.isprintable(), "model.backbone.path", "is no name of a directory")
-        require(1 <= self.rank <= 1024, "model.backbone.rank", "lies between 1 and 1024")
-        require(0 < self.alpha < math.inf, "model.backbone.alpha", "is above 0")
-        require(all(self.targets), "model.backbone.targets", "are names, none of them empty")
+        require(1 <= self.rank <= 1024, "model.backbone.rank", "must lie between 1 and 1024")
+        require(0 < self.alpha < math.inf, "model.backbone.alpha", "must be above 0")
+        require(all(self.targets), "model.backbone.targets", "must be names, none of them empty")
         if self.tuning != "lora":
             refuse_set(self, "model.backbone", ("rank", "alpha", "targets"), "requires 'tuning: lora'")
 
@@ -119,7 +119,9 @@ class LocatorConfig:
         known = {"known", "to-start"} <= set(self.tracks)
         name = "model.locator.no_gene_ahead"
         require(known or not self.no_gene_ahead, name, "requires the tracks 'known' and 'to-start'")
-        require(all(-100 <= value <= 100 for value in self.no_gene_ahead), name, "lies between -100 and 100")
+        require(
+            all(-100 <= value <= 100 for value in self.no_gene_ahead), name, "must lie between -100 and 100"
+        )
         require(len(set(self.tracks)) == len(self.tracks), "model.locator.tracks", "repeats a name")
-        require(1 <= self.window <= 1024, "model.locator.window", "lies between 1 and 1024")
-        require(1 <= self.stem <= 1024, "model.locator.stem", "lies between 1 and 1024")
+        require(1 <= self.window <= 1024, "model.locator.window", "must lie between 1 and 1024")
+        require(1 <= self.stem <= 1024, "model.locator.stem", "must lie between 1 and 1024")

@@ -48,17 +48,17 @@ class DataConfig:
     subclasses: bool = False
 
     def __post_init__(self) -> None:
-        require(self.window >= 1, "data.window", "is 1 or more")
+        require(self.window >= 1, "data.window", "must be 1 or more")
         _require_class("data.positive", self.positive)
         if self.site is not None:
-            require(0 <= self.site < self.window, "data.site", "lies within the window")
-        require(0 < self.validation < 0.9, "data.validation", "lies in (0, 0.9)")
-        require(self.flank >= 0, "data.flank", "is 0 or more")
+            require(0 <= self.site < self.window, "data.site", "must lie within the window")
+        require(0 < self.validation < 0.9, "data.validation", "must lie in (0, 0.9)")
+        require(self.flank >= 0, "data.flank", "must be 0 or more")
         fixed = self.flank > 0 or self.site is not None
         require(
             self.truncate == "none" or not fixed,
             "data.truncate",
-            "is none where 'data.site' or 'flank' is set",
+            "must be none where 'data.site' or 'flank' is set",
         )
 
 
@@ -96,13 +96,13 @@ class AugmentConfig:
     query: float = 0.0
 
     def __post_init__(self) -> None:
-        require(self.shift >= 0, "augment.shift", "is 0 or more")
-        require(0 < self.shift_share <= 1, "augment.shift_share", "lies above 0 and up to 1")
-        require(0 <= self.mask < 1, "augment.mask", "lies in [0, 1)")
-        require(0 <= self.reverse_complement <= 1, "augment.reverse_complement", "lies in [0, 1]")
-        require(0 <= self.hide_context <= 1, "augment.hide_context", "lies in [0, 1]")
-        require(self.rows is None or self.rows >= 1, "augment.rows", "is 1 or more")
-        require(0 <= self.query <= 1, "augment.query", "lies in [0, 1]")
+        require(self.shift >= 0, "augment.shift", "must be 0 or more")
+        require(0 < self.shift_share <= 1, "augment.shift_share", "must lie above 0 and up to 1")
+        require(0 <= self.mask < 1, "augment.mask", "must lie in [0, 1)")
+        require(0 <= self.reverse_complement <= 1, "augment.reverse_complement", "must lie in [0, 1]")
+        require(0 <= self.hide_context <= 1, "augment.hide_context", "must lie in [0, 1]")
+        require(self.rows is None or self.rows >= 1, "augment.rows", "must be 1 or more")
+        require(0 <= self.query <= 1, "augment.query", "must lie in [0, 1]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,16 +151,16 @@ class OptimizerConfig:
     beta2: float = 0.999
 
     def __post_init__(self) -> None:
-        require(0 < self.learning_rate <= 10, "optimizer.learning_rate", "is above 0 and at most 10")
-        require(0 <= self.weight_decay <= 1000, "optimizer.weight_decay", "lies between 0 and 1000")
-        require(0 <= self.warmup < 1, "optimizer.warmup", "lies in [0, 1)")
-        require(self.batch_size >= 1, "optimizer.batch_size", "is 1 or more")
-        require(0 <= self.logit_adjustment <= 10, "optimizer.logit_adjustment", "lies between 0 and 10")
-        require(0 <= self.label_smoothing < 1, "optimizer.label_smoothing", "lies in [0, 1)")
-        require(self.mixup == 0 or 0.01 <= self.mixup <= 100, "optimizer.mixup", "is 0, or 0.01 to 100")
-        require(0 <= self.teacher <= 1, "optimizer.teacher", "lies in [0, 1]")
-        require(0 <= self.ema < 1, "optimizer.ema", "lies in [0, 1)")
-        require(0 < self.beta2 < 1, "optimizer.beta2", "lies in (0, 1)")
+        require(0 < self.learning_rate <= 10, "optimizer.learning_rate", "must be above 0 and at most 10")
+        require(0 <= self.weight_decay <= 1000, "optimizer.weight_decay", "must lie between 0 and 1000")
+        require(0 <= self.warmup < 1, "optimizer.warmup", "must lie in [0, 1)")
+        require(self.batch_size >= 1, "optimizer.batch_size", "must be 1 or more")
+        require(0 <= self.logit_adjustment <= 10, "optimizer.logit_adjustment", "must lie between 0 and 10")
+        require(0 <= self.label_smoothing < 1, "optimizer.label_smoothing", "must lie in [0, 1)")
+        require(self.mixup == 0 or 0.01 <= self.mixup <= 100, "optimizer.mixup", "must be 0, or 0.01 to 100")
+        require(0 <= self.teacher <= 1, "optimizer.teacher", "must lie in [0, 1]")
+        require(0 <= self.ema < 1, "optimizer.ema", "must lie in [0, 1)")
+        require(0 < self.beta2 < 1, "optimizer.beta2", "must lie in (0, 1)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,14 +211,16 @@ class GenomesConfig:
         for name in self.classes:
             _require_class("genomes.classes", name)
         require(
-            self.chunk >= 64 and self.chunk % 4 == 0, "genomes.chunk", "is a multiple of 4, and 64 or more"
+            self.chunk >= 64 and self.chunk % 4 == 0,
+            "genomes.chunk",
+            "must be a multiple of 4, and 64 or more",
         )
-        require(self.steps_per_epoch >= 1, "genomes.steps_per_epoch", "is 1 or more")
-        require(self.validation_chunks >= 1, "genomes.validation_chunks", "is 1 or more")
-        require(0 < self.sigma <= 10, "genomes.sigma", "lies in (0, 10]")
-        require(self.auxiliary >= 0, "genomes.auxiliary", "is 0 or more")
+        require(self.steps_per_epoch >= 1, "genomes.steps_per_epoch", "must be 1 or more")
+        require(self.validation_chunks >= 1, "genomes.validation_chunks", "must be 1 or more")
+        require(0 < self.sigma <= 10, "genomes.sigma", "must lie in (0, 10]")
+        require(self.auxiliary >= 0, "genomes.auxiliary", "must be 0 or more")
         for name in ("gap", "hide", "mutate", "cut"):
-            require(0 <= getattr(self, name) <= 1, f"genomes.{name}", "lies in [0, 1]")
+            require(0 <= getattr(self, name) <= 1, f"genomes.{name}", "must lie in [0, 1]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,7 +231,7 @@ class StoppingConfig:
     patience: int = 10
 
     def __post_init__(self) -> None:
-        require(self.patience >= 1, "stopping.patience", "is 1 or more")
+        require(self.patience >= 1, "stopping.patience", "must be 1 or more")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,12 +289,12 @@ class RunConfig:
     def __post_init__(self) -> None:
         for one in fields(self):  # all of it is written to the model file
             check_plain(getattr(self, one.name), one.name)
-        require(1 <= self.members <= 5, "members", "lies between 1 and 5")
-        require(0 <= self.seed < 2**31, "seed", "lies between 0 and 2^31 - 1")
+        require(1 <= self.members <= 5, "members", "must lie between 1 and 5")
+        require(0 <= self.seed < 2**31, "seed", "must lie between 0 and 2^31 - 1")
         require(
             self.calibration.method in ("temperature", "auto") or self.model.classes == 2,
             "calibration.method",
-            f"is temperature or auto for more than two classes ('model.classes' is {self.model.classes})",
+            f"must be temperature or auto for {self.model.classes} classes",
         )
         require(
             self.augment.mask == 0 or self.model.kind != "backbone",
@@ -302,17 +304,17 @@ class RunConfig:
         require(
             self.name.isprintable() and bool(self.name) and not set(self.name) & set("/\\ "),
             "name",
-            "is one word without slashes",
+            "must be one word without slashes",
         )
         require(
             self.data.truncate == "none" or self.model.kind in ("sequence", "backbone"),
             "data.truncate",
-            f"is for models of single sequences, but 'model.kind' is {self.model.kind}",
+            f"requires a model of single sequences, but 'model.kind' is {self.model.kind}",
         )
         require(
             not self.data.subclasses or self.model.kind in ("sequence", "backbone"),
             "data.subclasses",
-            f"is for models of single sequences, but 'model.kind' is {self.model.kind}",
+            f"requires a model of single sequences, but 'model.kind' is {self.model.kind}",
         )
         require(
             self.data.window <= self.model.max_length,

@@ -96,29 +96,32 @@ class ScanOptions:
     piece: int = 1 << 17  # whole chunks of a locator, as many on each core
 
     def __post_init__(self) -> None:
-        require(self.stride is None or self.stride >= 1, "stride", "is 1 or more")
-        require(self.prefilter in ("auto", "none"), "prefilter", "is auto or none")
-        require(self.strand in STRANDS, "strand", "is both, plus or minus")
-        require(self.threshold is None or 0 <= self.threshold <= 1, "threshold", "lies between 0 and 1")
-        require(self.fdr is None or 0 < self.fdr < 1, "fdr", "lies between 0 and 1")
+        require(self.stride is None or self.stride >= 1, "stride", "must be 1 or more")
+        require(self.prefilter in ("auto", "none"), "prefilter", "must be auto or none")
+        require(self.strand in STRANDS, "strand", "must be both, plus or minus")
+        require(self.threshold is None or 0 <= self.threshold <= 1, "threshold", "must lie between 0 and 1")
+        require(self.fdr is None or 0 < self.fdr < 1, "fdr", "must lie between 0 and 1")
         given = [
             name for name in ("threshold", "fdr", "precision", "per_kb") if getattr(self, name) is not None
         ]
         if len(given) > 1:
             one, other = (name.replace("_", "-") for name in given[:2])
             raise ConfigError(f"'{one}' and '{other}' can't both be given")
-        require(self.precision is None or 0 < self.precision <= 1, "precision", "lies between 0 and 1")
-        require(self.species is None or self.precision is not None, "species", "needs 'precision'")
-        require(self.per_kb is None or 0 < self.per_kb <= 2000, "per-kb", "is above 0 and at most 2000")
-        require(self.min_distance >= 1, "min-distance", "is 1 or more")
-        require(self.margin >= 0, "margin", "is 0 or more")
-        require(self.circular in (True, False), "circular", "is True or False; 'circular_ids' takes names")
-        require(not isinstance(self.circular_ids, str), "circular_ids", "is a tuple of names")
-        require(0 <= self.max_ambiguous <= 1, "max-ambiguous", "lies between 0 and 1")
-        require(self.null_mb is None or 0 <= self.null_mb <= 1e6, "null-mb", "lies between 0 and 1,000,000")
+        require(self.precision is None or 0 < self.precision <= 1, "precision", "must lie between 0 and 1")
+        require(self.per_kb is None or 0 < self.per_kb <= 2000, "per-kb", "must be above 0 and at most 2000")
+        require(self.min_distance >= 1, "min-distance", "must be 1 or more")
+        require(self.margin >= 0, "margin", "must be 0 or more")
+        require(
+            self.circular in (True, False), "circular", "must be True or False; 'circular_ids' takes names"
+        )
+        require(not isinstance(self.circular_ids, str), "circular_ids", "must be a tuple of names")
+        require(0 <= self.max_ambiguous <= 1, "max-ambiguous", "must lie between 0 and 1")
+        require(
+            self.null_mb is None or 0 <= self.null_mb <= 1e6, "null-mb", "must lie between 0 and 1,000,000"
+        )
         require(self.fdr is None or self.null_mb != 0, "fdr", "needs shuffled sequence, so 'null-mb' above 0")
-        require(self.seed >= 0, "seed", "is 0 or more")
-        require(self.piece >= 1, "piece", "is 1 or more")
+        require(self.seed >= 0, "seed", "must be 0 or more")
+        require(self.piece >= 1, "piece", "must be 1 or more")
 
     @property
     def strands(self) -> tuple[str, ...]:
@@ -146,7 +149,7 @@ class ShardNumber:
     total: int = 1
 
     def __post_init__(self) -> None:
-        require(1 <= self.number <= self.total, "shard", "is I/N with I from 1 to N")
+        require(1 <= self.number <= self.total, "shard", "must be I/N with I from 1 to N")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

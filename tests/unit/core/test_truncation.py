@@ -36,7 +36,9 @@ def test_what_is_said_of_them():
 
 
 def test_windows_around_a_site_are_not_cut():
-    with pytest.raises(ConfigError, match=r"'data.truncate' is none where 'data.site' or 'flank' is set"):
+    with pytest.raises(
+        ConfigError, match=r"'data.truncate' must be none where 'data.site' or 'flank' is set"
+    ):
         DataConfig(window=81, site=60, truncate="ends")
     with pytest.raises(ModelFileError, match="'truncate' is not none beside a site"):
         Card(

@@ -180,7 +180,7 @@ def test_scores_do_not_change_where_no_genes_are_known_and_in_training():
     [
         (("known", "start"), (-2.0, 0.0), "requires the tracks 'known' and 'to-start'"),
         (TRACKS, (-2.0,), "has one number for each class"),
-        (TRACKS, (-2.0, math.nan), "lies between -100 and 100"),
+        (TRACKS, (-2.0, math.nan), "must lie between -100 and 100"),
     ],
 )
 def test_a_correction_that_can_not_be_made_is_refused(tracks, values, message):

@@ -197,9 +197,9 @@ def test_a_circle_is_known_by_name_by_file_or_by_option():
         assert found.calls.circular == {"c"}
     with pytest.raises(InputError, match=r"--circular-id: .*'chr'; did you mean 'c'"):
         scan(BUMP, [record], circular_ids=("chr",))
-    with pytest.raises(ConfigError, match="'circular_ids' is a tuple of names"):
+    with pytest.raises(ConfigError, match="'circular_ids' must be a tuple of names"):
         scan(BUMP, [record], circular_ids="c")
-    with pytest.raises(ConfigError, match="'circular' is True or False; 'circular_ids' takes names"):
+    with pytest.raises(ConfigError, match="'circular' must be True or False; 'circular_ids' takes names"):
         scan(BUMP, [record], circular=["c"])
 
 
