@@ -105,6 +105,16 @@ def test_version_also_as_a_module():
             "see 'seqray predict --help'",
         ),
         (
+            ["scan", "a.fa", "--model", "m", "b.fa"],
+            "seqray: error: unrecognized arguments: b.fa; this command takes 1 input without an option; "
+            "see 'seqray scan --help'",
+        ),
+        (
+            ["train", "a.tsv", "--out", "m.safetensors"],
+            "seqray: error: unrecognized arguments: a.tsv; every input of this command needs its option; "
+            "see 'seqray train --help'",
+        ),
+        (
             ["predict", "a.fa"],
             "seqray: error: the following arguments are required: --model/-m; see 'seqray predict --help'",
         ),

@@ -302,6 +302,19 @@ def test_an_empty_file(scan, tmp_path):
     status, out, _ = scan(empty, "--allow-empty", "--null-mb", "0.1", "--track", bigwig)
     assert (status, table(out)) == (0, [])
     assert (tmp_path / "x.plus.bw").exists()
+    page, record = tmp_path / "x.html", tmp_path / "x.gb"
+    assert scan(empty, "--allow-empty", "--html", page, "-o", record)[0] == 0
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    assert record.read_text() == ""
+
+
+def test_a_format_that_no_output_has_is_refused(scan, genome, tmp_path):
+    status, _, err = scan(genome, "--format", "tsv", "-o", tmp_path / "x.bed")
+    assert status == 2
+    assert "--format tsv and" in err
+    assert "are different formats; leave out --format" in err
+    status, out, _ = scan(genome, "--format", "gff3", "-o", tmp_path / "x.bed", "-o", "-", "--null-mb", "0")
+    assert (status, out[:13]) == (0, "##gff-version")
 
 
 def test_a_file_of_records_too_short_to_scan_is_an_error(scan, tmp_path):

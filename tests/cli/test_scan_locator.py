@@ -416,6 +416,7 @@ def test_the_precision_to_expect(scan, genome, annotation, locator, locator_file
 def test_genbank_out_of_fasta(scan, genome, annotation, tmp_path):
     out = tmp_path / "x.gb"
     scan(genome, "--genes", annotation, "--circular-id", "two", "--out", out, "--out", tmp_path / "c.tsv")
+    assert facts((tmp_path / "c.tsv").read_text())["circular"] == "1 of 3"
     records = list(SeqIO.parse(out, "genbank"))
     assert [(r.id, len(r), r.annotations["topology"]) for r in records] == [
         *(("one", 3000, "linear"), ("two", 700, "circular"), ("tiny", 40, "linear"))

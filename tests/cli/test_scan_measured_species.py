@@ -44,6 +44,14 @@ def test_shards_of_such_an_input_give_the_same_table(tmp_path):
     ]
 
 
+def test_a_species_that_is_named_gives_its_precision_and_must_be_measured(tmp_path, capfd):
+    words = ["scan", distant_genome(tmp_path), "--model", "ecoli-genome", "--genes", "none", "--threads", "1"]
+    assert main([*words, "--species", "Escherichia coli K-12 MG1655"]) == 0
+    assert ", Escherichia coli K-12 MG1655): share of calls near" in capfd.readouterr().out
+    assert main([*words, "--species", "Bacillus"]) == 2
+    assert "the precision of 'Bacillus' was not measured without genes" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("model", "basis"),
     [

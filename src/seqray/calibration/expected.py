@@ -253,7 +253,7 @@ class ExpectedPrecision:
     def recall_at(self, calls_per_kb: float, genes: bool, species: str | None = None) -> float | None:
         """Share of the mapped sites found at this number of calls per kb.
 
-        For the species, or as the median of the other species. None if no species was measured so.
+        For the species, or as the mean of the other species. None if no species was measured so.
 
         Parameters
         ----------
@@ -264,7 +264,7 @@ class ExpectedPrecision:
         """
         tables = [table.rows[::-1] for table in self._deciding(genes, species)]
         found = [np.interp(calls_per_kb, rows[:, _PER_KB], rows[:, _RECALL]) for rows in tables]
-        return float(np.median(found)) if found else None
+        return float(np.mean(found)) if found else None
 
     def _deciding(self, genes: bool, species: str | None) -> list[SpeciesTable]:
         """The table of the species, else those of the species left out, else all."""

@@ -57,8 +57,18 @@ class Parser(argparse.ArgumentParser):
             near = difflib.get_close_matches(unknown[1], known, n=1)
             remedy = f"did you mean '{near[0]}'?" if near else remedy
         elif message.startswith("unrecognized arguments:"):
-            remedy = f"write all inputs next to each other; {remedy}"
+            remedy = f"{self._inputs()}; {remedy}"
         raise ConfigError(message, remedy=remedy)
+
+    def _inputs(self) -> str:
+        """How many inputs may stand without an option before them."""
+        positional = [action for action in self._actions if not action.option_strings]
+        if any(action.nargs in ("+", "*") for action in positional):
+            return "write all inputs next to each other"
+        count = len(positional)
+        if not count:
+            return "every input of this command needs its option"
+        return f"this command takes {count} {'input' if count == 1 else 'inputs'} without an option"
 
 
 def parser_of(verb: str) -> Parser:

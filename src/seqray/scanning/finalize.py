@@ -102,6 +102,7 @@ def finalize_scan(
         from_positions=rule.is_position,
         contigs_without_genes=len(unknown),
         letters_without_genes=sum(unknown),
+        circular=len(contigs) - len(linear),
         mean_linear_length=sum(linear) / len(linear) if linear else None,
     )
 

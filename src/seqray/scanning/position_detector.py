@@ -98,16 +98,21 @@ class PositionDetector(Detector):
         Raises `ConfigError` for a precision that no threshold reaches, a species that was not measured, and a
         card that says nothing of it.
         """
-        if options.precision is None:
-            return self.threshold
         genes = self.genes is not None
+        if options.precision is None:
+            if options.species is not None:
+                self._expected_for(options.species, genes)
+            return self.threshold
         expected = self._expected_for(options.species, genes)
         found = expected.threshold_for(options.precision, genes, options.species)
         if found is None:
             highest = expected.highest_precision(genes, options.species)
+            remedy = f"give a lower --precision: the highest is {highest:.2f}"
+            if options.species is None:
+                remedy += "; a species that was measured may reach more (--species NAME)"
             raise ConfigError(
                 f"no threshold is expected to reach a precision of {options.precision:g} {_how(genes)}",
-                remedy=f"give a lower --precision: the highest is {highest:.2f}",
+                remedy=remedy,
             )
         return found
 

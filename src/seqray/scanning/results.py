@@ -134,6 +134,8 @@ class ScanResult:
         Share of the windows compared that differ from the model's training data; None if unknown.
     contigs_without_genes, letters_without_genes
         Contigs scanned whose genes are not known, and their letters.
+    circular
+        Contigs that were scanned as circles.
     mean_linear_length
         Mean letters of the contigs scanned that are not circular; None if all are.
     """
@@ -153,6 +155,7 @@ class ScanResult:
     species: str | None = None
     contigs_without_genes: int = 0
     letters_without_genes: int = 0
+    circular: int = 0
     mean_linear_length: float | None = None
 
     @property

@@ -11,6 +11,7 @@ import pytest
 from seqray.annotation import Gene
 from seqray.core.results import Box, Call, CallContext
 from seqray.report.pages.call_cards import card_of
+from seqray.report.pages.call_figures import PLACES, place_index
 from seqray.report.pages.scan import ScannedContig, render_scan, shown_calls
 from seqray.report.pages.short_names import short_names
 from seqray.report.svg.call_map import CALL_REACH
@@ -285,3 +286,24 @@ def test_contigs_are_drawn_end_to_end_and_the_rest_is_counted(made_scan):
     assert "100 sequences of the input not drawn" not in page
     assert "101 sequences of the input not drawn" in page
     assert page.count("<text class=contig") >= 1
+
+
+@pytest.mark.parametrize(
+    ("context", "place"),
+    [
+        (CallContext(gene="a", distance=30), "upstream of a gene, between genes"),
+        (
+            CallContext(gene="a", distance=0, within="a", within_strand="same"),
+            "at the first letter of a gene",
+        ),
+        (
+            CallContext(gene="a", distance=30, within="b", within_strand="same"),
+            "upstream of a gene, inside another gene",
+        ),
+        (CallContext(within="b", within_strand="same"), "inside a gene, on its strand"),
+        (CallContext(within="b", within_strand="opposite"), "inside a gene, antisense"),
+        (CallContext(), "between genes, no gene follows"),
+    ],
+)
+def test_where_a_call_lies(context, place):
+    assert PLACES[place_index(context)] == place

@@ -313,7 +313,7 @@ def test_the_threshold_of_an_expected_precision(locator):
     for options, message in (
         (
             {"precision": 0.75},
-            r"reach a precision of 0.75 with genes; .*: the highest is 0.70$",
+            r"reach a precision of 0.75 with genes; .*: the highest is 0.70; a species that was measured may",
         ),
         ({"precision": 0.5, "species": "subtilis"}, "did you mean 'B. subtilis'?"),
         ({"precision": 0.5, "species": "X"}, "measured were B. subtilis, E. coli, H. pylori"),
@@ -322,8 +322,8 @@ def test_the_threshold_of_an_expected_precision(locator):
             threshold(**options)
     with pytest.raises(ConfigError, match="the model's card states no precision without genes"):
         make_detector(locator).default_threshold(ScanOptions(precision=0.5))
-    with pytest.raises(ConfigError, match="'species' needs 'precision'"):
-        ScanOptions(species="E. coli")
+    with pytest.raises(ConfigError, match="measured were B. subtilis, E. coli, H. pylori"):
+        threshold(species="X")
 
 
 def test_the_threshold_follows_from_genes(locator):

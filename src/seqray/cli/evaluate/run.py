@@ -54,7 +54,7 @@ def _evaluate(request: EvaluateRequest, material: EvaluationInput) -> Evaluation
     labels = label_indices([example.label for example in examples], material.classes)
     groups, grouping = group_keys(examples, material.alphabet, request.how.groups)
     lettered = all(example.sequence for example in examples)
-    beside, notes = _floor(request, material, groups, lettered)
+    beside, notes = _floor(request, material, groups, grouping, lettered)
     subsets = by_context(examples)
     if material.train and lettered:
         subsets |= by_similarity(examples, material.train, material.alphabet)
@@ -74,7 +74,11 @@ def _evaluate(request: EvaluateRequest, material: EvaluationInput) -> Evaluation
 
 
 def _floor(
-    request: EvaluateRequest, material: EvaluationInput, groups: list[object] | None, lettered: bool
+    request: EvaluateRequest,
+    material: EvaluationInput,
+    groups: list[object] | None,
+    grouping: str,
+    lettered: bool,
 ) -> tuple[list[Answers], list[str]]:
     """The floor and the rules, or a note that they are missing."""
     if request.how.no_floor:
@@ -90,7 +94,8 @@ def _floor(
         return [], [f"records of one group, or one of each class: nothing can be held out, {NO_FLOOR}"]
     note = (
         "without training data the floor and the rules are cross-validated on the evaluated records "
-        f"({folds} folds by groups): give the model's own with --train for a fair comparison"
+        f"in {folds} folds ({grouping}; other relatives may be on both sides, which raises the floor): "
+        "give the model's training data with --train for a fair comparison"
     )
     found = floor_answers(
         examples, train, material.classes, material.positive, material.alphabet, keys, seed=request.how.seed

@@ -57,8 +57,8 @@ def missed_without_genes(expected: ExpectedPrecision, species: str | None) -> st
     if None in both:
         return "without genes a locator finds fewer sites"
     return (
-        f"without genes, at 1 call per kb, the model finds {both[0]:.2f} of the mapped sites, and with genes "
-        f"{both[1]:.2f}"
+        f"without genes, at 1 call per kb, the model finds {both[0]:.2f} of the mapped sites on average, and "
+        f"with genes {both[1]:.2f}"
     )
 
 
@@ -85,7 +85,8 @@ def locator_cautions(result: ScanResult) -> Iterator[str]:
     if result.genes and result.letters_without_genes >= SHORT_CONTIGS:
         yield (
             f"{result.contigs_without_genes} of {result.contigs} sequences are not named in "
-            f"{result.genes.source}: there the model reads letters alone, and calls have no genes"
+            f"{result.genes.source}: there the model reads letters alone, calls have no genes, and threshold "
+            "and precision are those with genes; scan these sequences by themselves with --genes none"
         )
     if result.letters < GENOME_LETTERS:
         return

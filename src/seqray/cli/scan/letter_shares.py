@@ -39,7 +39,7 @@ def letter_shares(
     dict of int to ndarray
         By index of the call; empty for a model of windows.
     """
-    if not model.is_locator:
+    if not model.is_locator or not shown:
         return {}
     radius = model.locators[0].radius
     if radius < -STRIP_START:

@@ -18,7 +18,7 @@ from seqray.cli.scan.expected import (
     missed_without_genes,
     other_precision,
 )
-from seqray.core import InputError, OnProgress
+from seqray.core import ConfigError, InputError, OnProgress
 from seqray.io.tracks import TrackWriter, track_paths, write_bed, write_calls_tsv, write_gff3
 from seqray.scanning import Detector, ScanCallbacks, ScanOptions, ScanResult, ScoreProfile
 
@@ -70,6 +70,11 @@ class CallFiles:
             For a name without a known suffix where no format was chosen, and a page with that of a table.
         """
         calls = [(path, _format(path, outputs.format)) for path in outputs.out or ["-"]]
+        if outputs.format and all(form != outputs.format for _, form in calls):
+            raise ConfigError(
+                f"--format {outputs.format} and '{calls[0][0]}' are different formats",
+                remedy="leave out --format",
+            )
         check_suffix(outputs.html, ".html", ".htm")
         return cls(calls, outputs.track, skipped, outputs.html)
 
@@ -250,6 +255,7 @@ def result_facts(result: ScanResult, options: ScanOptions) -> dict[str, str]:
         "threshold": _threshold(result, options),
         "scanned": f"{_sequences(result)}, {result.letters} letters, {result.positions} positions per strand"
         f"{_within_parts(result)}",
+        "circular": f"{result.circular} of {result.contigs}",
         "calls": f"{len(result.calls)}, {_frequency(result)}",
     }
     if result.genes is not None:

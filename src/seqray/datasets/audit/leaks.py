@@ -26,8 +26,8 @@ GAP = 0.02  # MCC
 
 
 def _split_command(settings: Mapping[str, str]) -> str:
-    """The command that splits again, with the k-mer length of this audit."""
-    return f"split the data again with 'seqray split --word {settings['word']}'"
+    """The command that splits again, with the relations of this audit."""
+    return f"split the data again with 'seqray split --identity {SIMILAR:g} --word {settings['word']}'"
 
 
 def leaks(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:

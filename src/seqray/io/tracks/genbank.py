@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
@@ -15,7 +16,7 @@ from Bio.Seq import Seq
 from Bio.SeqFeature import AfterPosition, BeforePosition, CompoundLocation, SeqFeature, SimpleLocation
 from Bio.SeqRecord import SeqRecord
 
-from seqray.core import DNA, __version__, format_number
+from seqray.core import DNA, NoRecordsError, SequenceRecord, __version__, format_number
 from seqray.core.results import Box, Call, CallContext
 from seqray.io.files import encode_text, open_input, open_output
 from seqray.io.pipes import display_name
@@ -96,12 +97,18 @@ def _records(source: str | Path, duplicates: Duplicates) -> Iterator[tuple[str, 
                 record.features = [feature for feature in record.features if feature.location is not None]
                 yield ids.resolve(record.id or record.name), record
             return
-    for record in read_fasta(source, DNA, duplicates=duplicates, on_skip=lambda _: None):
+    for record in _fasta_records(source, duplicates):
         room = _LOCUS_WIDTH - 1 - len(str(len(record)))
         new = SeqRecord(Seq(record.sequence), record.id, record.id[:room], record.description)
         topology = "circular" if record.circular else "linear"
         new.annotations.update(molecule_type="DNA", topology=topology)
         yield record.id, new
+
+
+def _fasta_records(source: str | Path, duplicates: Duplicates) -> Iterator[SequenceRecord]:
+    """Records of a FASTA file; none of an empty one, which the scan has let pass."""
+    with suppress(NoRecordsError):
+        yield from read_fasta(source, DNA, duplicates=duplicates, on_skip=lambda _: None)
 
 
 def _text(record: SeqRecord) -> bytes:
@@ -159,7 +166,7 @@ def _notes(name: str, call: Call) -> Iterator[str]:
     yield ", ".join([f"{called}, site {call.site + 1}, score {format_number(call.score)}", *known])
     if context.distance is not None:
         unit = "letter" if context.distance == 1 else "letters"
-        yield f"{context.distance} {unit} before the start codon of {context.gene}"
+        yield f"{context.distance} {unit} before the first letter of {context.gene}"
     if context.within:
         yield f"in {context.within} on the {context.within_strand} strand"
 

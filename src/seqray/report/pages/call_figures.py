@@ -13,6 +13,7 @@ from seqray.report.svg import Frame, number_ticks, round_ticks
 
 PLACES = (
     "upstream of a gene, between genes",
+    "at the first letter of a gene",
     "upstream of a gene, inside another gene",
     "inside a gene, on its strand",
     "inside a gene, antisense",
@@ -23,10 +24,12 @@ PLACES = (
 def place_index(context: CallContext) -> int:
     """Which of `PLACES` a call lies in."""
     if context.gene:
-        return 1 if context.within else 0
+        if context.distance == 0:
+            return 1
+        return 2 if context.within else 0
     if context.within:
-        return 2 if context.within_strand == "same" else 3
-    return 4
+        return 3 if context.within_strand == "same" else 4
+    return 5
 
 
 def places_table(contexts: Sequence[CallContext]) -> Markup:
@@ -43,14 +46,14 @@ def places_table(contexts: Sequence[CallContext]) -> Markup:
 
 
 def distance_plot(distances: Sequence[int]) -> Markup:
-    """Histogram of the letters from a call to the start codon of the gene that it drives."""
+    """Histogram of the letters from a call to the first letter of the gene that it drives."""
     edges = np.arange(0, 501, 10)
     counts = np.histogram(np.clip(distances, 0, 500), bins=edges)[0]
     return _histogram(
         edges.tolist(),
         counts.tolist(),
         {float(place): str(place) for place in range(0, 501, 100)},
-        "letters from the call to the start codon",
+        "letters from the call to the gene",
     )
 
 

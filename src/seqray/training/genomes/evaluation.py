@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.stats import binomtest
 from sklearn.isotonic import IsotonicRegression
 
 from seqray.core import Bools, Floats, Ints, round_number
@@ -26,6 +27,7 @@ DRAWS, _SEED = 1000, 20_240_229
 DEPTH, PER_SITE = 4.0, 3
 """Most calls per kb that are looked at, or for each mapped site, whichever are more."""
 _ROWS = 40  # of a table of expected precision
+_FEWEST = 20  # calls of its first row: of fewer the share that is right says little
 _KNOTS = 60  # of the map from scores to probabilities
 PER_KB = (0.5, 1.0, 2.0)
 REGION, SPECIES = "region", "species"
@@ -200,7 +202,9 @@ def expected_row(one: Measured) -> dict[str, Any]:
     _, drawn = _drawn(one, counts, _weights(one))
     rows = []
     for column, count in enumerate(counts.tolist()):
-        low, high = (float(value) for value in percentile_interval(drawn[:, column]))
+        low, high = percentile_interval(drawn[:, column])  # of no width where all are right
+        exact = binomtest(int(one.right[:count].sum()), count).proportion_ci(method="exact")
+        low, high = min(low, exact.low), max(high, exact.high)
         figures = (recall[count - 1], precision[count - 1], low, high)
         per_kb = count / one.kilobases
         rows.append([round(float(value), 6) for value in (one.score[count - 1], per_kb, *figures)])
@@ -217,7 +221,7 @@ def expected_row(one: Measured) -> dict[str, Any]:
 def _table_counts(one: Measured) -> Ints:
     """Numbers of calls of the rows, denser where there are few calls."""
     most = len(one.score)
-    return np.unique(np.geomspace(min(5, most), most, _ROWS).round().astype(np.int64))
+    return np.unique(np.geomspace(min(_FEWEST, most), most, _ROWS).round().astype(np.int64))
 
 
 def _falling(rows: list[list[float]]) -> list[list[float]]:

@@ -69,7 +69,7 @@ def test_a_fasta_record_becomes_a_genbank_record(tmp_path):
     first, thirty_five, *_ = record.features
     assert first.qualifiers["note"] == [
         "promoter_1, site 149, score 0.875, probability 0.625, precision 0.5",
-        "42 letters before the start codon of thrL",
+        "42 letters before the first letter of thrL",
         "in yaaX on the opposite strand",
     ]
     assert first.qualifiers["gene"] == ["thrL"]

@@ -66,6 +66,14 @@ def test_the_expected_table_is_the_curve_of_the_calls():
     assert thresholds[-1] == pytest.approx(0.1)
 
 
+def test_that_all_calls_are_right_leaves_an_interval():
+    """Of 20 right calls, 1 in 40 such draws has a share below x where x^20 = .025 (Clopper and Pearson)."""
+    threshold, _, _, precision, low, high = expected_row(measured([1] * 30))["rows"][0]
+    assert threshold == pytest.approx(measured([1] * 30).score[19])
+    assert (precision, high) == (1, 1)
+    assert low == pytest.approx(0.025 ** (1 / 20), abs=1e-6)
+
+
 def test_the_threshold_has_the_best_mean_of_f1():
     """Species A is best after 2 calls (F1 1), B after 1 (F1 1); together after 2: (1 + 2/3) / 2."""
     a, b = measured([1, 1, 0, 0], sites=2), measured([1, 0, 0, 0], sites=1, species="B")
