@@ -183,6 +183,9 @@ def test_settings_that_cannot_be_used_are_one_line(change, words, error, seqray,
     for old, new in change.items():
         text = text.replace(old, new)
     (files / "c.yaml").write_text(text)
+    if "alphabet: protein" in text:  # nucleotides would be refused before
+        data = files / "data.tsv"
+        data.write_text(data.read_text().replace("A", "M"))
     status, printed, told = seqray(*TRAIN, *words)
     assert (status, printed) == (2, "")
     assert error in told

@@ -88,7 +88,7 @@ def test_species_of_a_sheet_are_held_out(files):
     [
         (["--genome", "g.fa", "--sites", "s.tsv", "--train", "s.tsv"], "--train is not for locators"),
         (["--genome", "g.fa", "--sites", "s.tsv", "--teacher", "ecoli-promoter"], "--teacher is not for"),
-        (["--genome", "g.fa", "--sites", "s.tsv", "--truncate", "ends"], "'data.truncate' is for models of"),
+        (["--genome", "g.fa", "--sites", "s.tsv", "--truncate", "ends"], "'data.truncate' requires a model"),
         (["--genome", "g.fa"], "no genome with sites is given"),
         (["--sheet", "sheet.tsv", "--genome", "g.fa"], "a sheet and a genome are given"),
         (["--genome", "g.fa", "--sites", "s.tsv", "--set", "model.alphabet=rna"], "'model.alphabet' is rna"),

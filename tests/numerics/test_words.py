@@ -80,9 +80,9 @@ def test_they_begin_at_nothing():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"words": 1}, "is 0, or 2 to 7 for dna"),
-        ({"words": 8}, "is 0, or 2 to 7 for dna"),
-        ({"words": 4, "alphabet": "protein"}, "is 0, or 2 to 3 for protein"),
+        ({"words": 1}, "must be 0, or 2 to 7 for dna"),
+        ({"words": 8}, "must be 0, or 2 to 7 for dna"),
+        ({"words": 4, "alphabet": "protein"}, "must be 0, or 2 to 3 for protein"),
         ({"words": 3, "tokenizer": "kmer", "k": 3}, "character tokenizer"),
     ],
 )

@@ -182,7 +182,7 @@ class ModelConfig:
         require(
             "ends" not in self.pooling or self.ends > 0,
             "model.pooling",
-            "must be ends only with 'model.ends'",
+            "takes ends only with 'model.ends'",
         )
         longest = LONGEST_WORDS[self.alphabet]
         require(
@@ -209,7 +209,7 @@ class ModelConfig:
             require(
                 getattr(self, name) != "context" or bool(self.contexts),
                 f"model.{name}",
-                "must be context only with 'model.contexts'",
+                "takes context only with 'model.contexts'",
             )
 
     def _check_network(self) -> None:

@@ -59,8 +59,8 @@ def test_a_network_with_subclasses_answers_both():
     ("settings", "text"),
     [
         ({"subclasses": (2,)}, "'model.subclasses' has one number for each class"),
-        ({"subclasses": (0, 1)}, "'model.subclasses' are numbers of 1 and more"),
-        ({"subclasses": (1 << 16, 1)}, "'model.subclasses' are at most 65536 together"),
+        ({"subclasses": (0, 1)}, "'model.subclasses' must be numbers of 1 and more"),
+        ({"subclasses": (1 << 16, 1)}, "'model.subclasses' must be at most 65536 together"),
         (
             {"subclasses": (1,), "kind": "locator", "classes": 1, "positions": "rotary"},
             "'model.subclasses' is not for 'model.kind: locator'; leave it out",

@@ -322,7 +322,7 @@ def test_the_threshold_of_an_expected_precision(locator):
             threshold(**options)
     with pytest.raises(ConfigError, match="the model's card states no precision without genes"):
         make_detector(locator).default_threshold(ScanOptions(precision=0.5))
-    with pytest.raises(ConfigError, match="measured were B. subtilis, E. coli, H. pylori"):
+    with pytest.raises(ConfigError, match="the precision of 'X' was not measured with genes"):
         threshold(species="X")
 
 

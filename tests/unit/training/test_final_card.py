@@ -54,5 +54,5 @@ def test_isotonic_on_request_with_the_weights_of_the_same_run(motif_task, make_c
 
 
 def test_isotonic_with_three_classes_is_a_wrong_setting(make_config):
-    with pytest.raises(ConfigError, match=r"'calibration\.method' is temperature or auto for more"):
+    with pytest.raises(ConfigError, match=r"'calibration\.method' must be temperature or auto for 3"):
         make_config(model={"classes": 3}, calibration={"method": "isotonic"})

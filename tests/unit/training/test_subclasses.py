@@ -54,7 +54,7 @@ def test_subclasses_that_nobody_names_are_an_error(make_config):
 @pytest.mark.parametrize("kind", ["alignment", "locator"])
 def test_only_single_sequences_have_subclasses(kind, make_config):
     settings = {"kind": kind, "positions": "rotary"} if kind == "locator" else {"kind": kind}
-    with pytest.raises(ConfigError, match=r"'data.subclasses' is for models of single sequences"):
+    with pytest.raises(ConfigError, match=r"'data.subclasses' requires a model of single sequences"):
         make_config(model=settings, data={"subclasses": True})
 
 

@@ -42,7 +42,7 @@ rule locator_folds:
     params:
         root=ROOT,
         folds=len(LOCATOR_FOLDS),
-        epochs=config.get("fold_epochs", 12),
+        epochs=config.get("fold_epochs", 20),
         out=lambda wildcards, output: os.path.dirname(output[0]),
     shell:
         "cd {params.root:q} && python benchmarks/train_folds.py --sheet {input.sheet:q} --config {input.config:q} "
