@@ -302,10 +302,6 @@ def test_an_empty_file(scan, tmp_path):
     status, out, _ = scan(empty, "--allow-empty", "--null-mb", "0.1", "--track", bigwig)
     assert (status, table(out)) == (0, [])
     assert (tmp_path / "x.plus.bw").exists()
-    page, record = tmp_path / "x.html", tmp_path / "x.gb"
-    assert scan(empty, "--allow-empty", "--html", page, "-o", record)[0] == 0
-    assert page.read_text().startswith("<!DOCTYPE html>")
-    assert record.read_text() == ""
 
 
 def test_a_format_that_no_output_has_is_refused(scan, genome, tmp_path):

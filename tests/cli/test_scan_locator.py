@@ -98,6 +98,7 @@ def test_sequences_that_a_file_of_genes_does_not_name_are_counted(scan, genome, 
     annotation.write_text("".join(line for line in lines if not line.startswith("one\t")))
     some, err = scan(genome, "--genes", annotation)
     assert f"caution: 2 of 3 sequences are not named in GFF3 {annotation.name}: there the model" in err
+    assert "threshold and precision are those with genes; scan these sequences by themselves with" in err
     assert "per gene" in facts(whole)["calls"]
     assert "per gene" not in facts(some)["calls"]
     first, second = ([row["site"] for row in table(out) if row["contig"] == "two"] for out in (whole, some))
@@ -413,10 +414,23 @@ def test_the_precision_to_expect(scan, genome, annotation, locator, locator_file
     assert gathered.replace("gathered.tsv", "whole.tsv") == whole
 
 
+@pytest.mark.parametrize("genes", ["predict", "none"])
+def test_an_empty_file_gives_every_output(scan, tmp_path, genes):
+    empty, outputs = tmp_path / "empty.fa", [tmp_path / f"x.{end}" for end in ("gb", "gff3", "bed", "tsv")]
+    empty.write_text("")
+    page = tmp_path / "x.html"
+    words = [word for path in outputs for word in ("--out", path)]
+    _, err = scan(empty, "--genes", genes, "--allow-empty", "--html", page, *words)
+    assert "0 sequences" in err
+    assert outputs[0].read_text() == ""
+    assert all(path.read_text().startswith("#") for path in outputs[1:])
+    assert "There are no calls." in page.read_text()
+
+
 def test_genbank_out_of_fasta(scan, genome, annotation, tmp_path):
     out = tmp_path / "x.gb"
     scan(genome, "--genes", annotation, "--circular-id", "two", "--out", out, "--out", tmp_path / "c.tsv")
-    assert facts((tmp_path / "c.tsv").read_text())["circular"] == "1 of 3"
+    assert facts((tmp_path / "c.tsv").read_text())["circular"] == "1 of 3 sequences"
     records = list(SeqIO.parse(out, "genbank"))
     assert [(r.id, len(r), r.annotations["topology"]) for r in records] == [
         *(("one", 3000, "linear"), ("two", 700, "circular"), ("tiny", 40, "linear"))

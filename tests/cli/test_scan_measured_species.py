@@ -22,7 +22,7 @@ def test_input_unlike_the_only_species_that_was_measured(tmp_path, capfd):
     assert "no genome of the training data is like this one (Escherichia coli K-12 MG1655 at a" in error
     assert "the precision was not measured in such a genome: compare calls with known sites" in error
     assert "precision to expect" not in error
-    assert "# expected precision" not in table
+    assert "# expected precision: not known" in table.splitlines()
     lines = [line for line in table.splitlines() if not line.startswith("#")]
     rows = list(csv.DictReader(lines, delimiter="\t"))
     assert rows
@@ -38,10 +38,13 @@ def test_shards_of_such_an_input_give_the_same_table(tmp_path):
     for number, shard in enumerate(shards, 1):
         assert main([*words, "--shard", f"{number}/2", "--out", shard]) == 0
     assert main(["gather", *shards, "--out", str(gathered)]) == 0
-    whole_lines, gathered_lines = (path.read_text().splitlines() for path in (whole, gathered))
-    assert [line for line in whole_lines if "command" not in line] == [
-        line for line in gathered_lines if "command" not in line
-    ]
+    assert gathered.read_text().replace("gathered.tsv", "whole.tsv") == whole.read_text()
+
+
+def test_a_precision_of_other_genomes_chose_the_threshold(tmp_path, capfd):
+    words = ["scan", distant_genome(tmp_path), "--model", "ecoli-genome", "--genes", "none", "--threads", "1"]
+    assert main([*words, "--precision", "0.3"]) == 0
+    assert "of 0.3, measured on genomes unlike this one\n" in capfd.readouterr().out
 
 
 def test_a_species_that_is_named_gives_its_precision_and_must_be_measured(tmp_path, capfd):

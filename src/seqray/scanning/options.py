@@ -41,9 +41,11 @@ class ScanOptions:
         ``precision`` or ``per_kb`` is given.
     fdr
         Choose the lowest threshold at which expected false calls make up at most this share of all calls.
-    precision, species
+    precision
         Choose the lowest threshold at which calls are expected to be right in this share, by the card of a
-        locator: measured on that species, or in the middle of those that its training left out.
+        locator: measured on ``species``, or in the middle of those that its training left out.
+    species
+        The one of the card whose precision is expected; None for the one that the input is like.
     per_kb
         Call that many of the best peaks per thousand positions.
     min_distance

@@ -1,4 +1,4 @@
-"""`seqray scan`: `arguments` -> `run` -> `outputs`; `shards` writes one share, `command` what is recorded."""
+"""`seqray scan`: `arguments` -> `run` -> `outputs`, headed by `facts`; `shards` writes one share."""
 
 import lazy_loader
 

@@ -61,7 +61,8 @@ class CallingOptions(Options, heading="calling"):
     )
     species: str | None = option(
         "--species NAME",
-        "expect the precision measured on this species (default: the median of species left out of training)",
+        "expect the precision measured on this species (default: the one that the input is like; for "
+        "--precision the median of species left out of training)",
     )
     per_kb: Number | None = option(
         "--per-kb N", "call the best N sites per thousand positions, with a locator"

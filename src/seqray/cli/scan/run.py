@@ -149,7 +149,8 @@ def _scan(
 ) -> tuple[int, list[str]]:
     """Scan and write; returns the number of records and what to say of them."""
     from seqray.calibration import ExpectedPrecision
-    from seqray.cli.scan.outputs import Sequences, cautions, result_facts, settings_facts, summary
+    from seqray.cli.scan.facts import cautions, result_facts, settings_facts, summary
+    from seqray.cli.scan.outputs import Sequences
     from seqray.io import Staging
     from seqray.io.sequences import read_sequences
     from seqray.scanning import describe_result, scan_sequences

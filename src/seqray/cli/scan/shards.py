@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from seqray.cli.common import Origin, Progress, SkipLog, context_fact, letters_in, open_records
 from seqray.cli.scan.command import divide_words
-from seqray.cli.scan.outputs import settings_facts
+from seqray.cli.scan.facts import settings_facts
 from seqray.core import ConfigError, __version__, describe_card
 from seqray.io import Staging
 from seqray.io.sequences import read_sequences

@@ -1,0 +1,199 @@
+"""What a scan says of itself: the header of its outputs, its cautions and its last line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from seqray.cli.scan.expected import (
+    expected_precision,
+    expected_precision_fact,
+    locator_cautions,
+    missed_without_genes,
+    other_precision,
+)
+
+if TYPE_CHECKING:
+    from seqray.calibration import ExpectedPrecision
+    from seqray.core import Region
+    from seqray.scanning import Detector, ScanOptions, ScanResult
+
+_MOST_PARTS = 5  # that a header names
+# Of the windows of training sequences 0.5 % count as unlike them, by construction.
+UNLIKE_LIMIT = 0.1
+
+
+def settings_facts(detector: Detector, options: ScanOptions) -> dict[str, str]:
+    """Describe what was done, for the header of every output."""
+    facts = {
+        "strands": " and ".join(options.strands),
+        **detector.facts(options),
+        "peaks": f"sites on one strand lie at least {options.min_distance} apart",
+    }
+    if options.skip_soft_masked:
+        facts["soft-masked"] = "sites in lower-case letters are not scored"
+    if options.regions is not None:
+        facts["parts"] = f"sites within {_named_parts(options.regions)} only"
+    return facts
+
+
+def _named_parts(regions: Sequence[Region]) -> str:
+    named = ", ".join(map(str, regions[:_MOST_PARTS])) or "none"
+    more = len(regions) - _MOST_PARTS
+    return f"{named} and {more} more" if more > 0 else named
+
+
+def result_facts(result: ScanResult, options: ScanOptions) -> dict[str, str]:
+    """Describe what came out, for the header of every table of calls."""
+    facts = {
+        "threshold": _threshold(result, options),
+        "scanned": f"{_sequences(result)}, {result.letters} letters, {result.positions} positions per strand"
+        f"{_within_parts(result)}",
+        "circular": f"{result.circular} of {_sequences(result)}",
+        "calls": f"{len(result.calls)}, {_frequency(result)}",
+    }
+    if result.genes is not None:
+        whole = " in the whole sequences" if result.parts else ""
+        facts["genes known"] = f"{result.genes.count}{whole}, {result.genes.source}"
+    if not result.from_positions:
+        facts["expected false calls"] = false_calls(result)
+    elif result.false_calls is not None:
+        facts["evidence from letters"] = letter_evidence(result)
+    if result.expectation is not None:
+        facts["expected precision"] = expected_precision_fact(result.expectation, result.species)
+    elif result.from_positions:
+        facts["expected precision"] = "not known"
+    if result.unlike is not None:
+        facts["unlike training data"] = f"{100 * result.unlike:.3g} % of windows looked at"
+    return facts
+
+
+def _frequency(result: ScanResult) -> str:
+    """Calls per Mb; of a locator per kb and per gene."""
+    searched = " searched" if result.parts else ""
+    if not result.from_positions:
+        return f"{result.calls_per_mb:.4g} per Mb{searched}"
+    per_gene = "" if result.calls_per_gene is None else f", {result.calls_per_gene:.3g} per gene"
+    return f"{result.calls_per_mb / 1000:.4g} per kb{searched}{per_gene}"
+
+
+def _sequences(result: ScanResult) -> str:
+    return "1 sequence" if result.contigs == 1 else f"{result.contigs} sequences"
+
+
+def _searched(result: ScanResult) -> str:
+    """Megabases searched, of those read: with ``--region`` or masks they are fewer."""
+    searched, whole = (f"{letters / 1e6:.4g}" for letters in (result.positions, result.letters))
+    if result.parts is None and searched == whole:
+        return f"{whole} Mb"
+    return f"{searched} of {whole} Mb searched{_within_parts(result)}"
+
+
+def _within_parts(result: ScanResult) -> str:
+    """In how many parts a scan of parts searched."""
+    if result.parts is None:
+        return ""
+    parts = sum(len(found.starts) for found in result.parts.values())
+    return " in 1 part" if parts == 1 else f" in {parts} parts"
+
+
+def _precision_basis(result: ScanResult, options: ScanOptions) -> str:
+    """Of which species the precision is that chose the threshold."""
+    if options.species:
+        return f"measured on {options.species}"
+    if result.expectation is None:
+        return "measured on genomes unlike this one"
+    if len(result.expectation.spread) == 1:
+        return f"measured on {result.expectation.spread[0].species}"
+    return f"the median of species {'left out' if result.expectation.left_out else 'that were measured'}"
+
+
+def _threshold(result: ScanResult, options: ScanOptions) -> str:
+    if options.fdr is not None:
+        wanted = f"at most {options.fdr:g} of all calls false"
+        return (
+            f"none keeps {wanted}"
+            if result.threshold is None
+            else f"{result.threshold:.9g}, so that {wanted}"
+        )
+    if options.precision is not None:
+        basis = _precision_basis(result, options)
+        return f"{result.threshold:.9g}, for an expected precision of {options.precision:g}, {basis}"
+    if options.per_kb is not None:
+        return f"{result.threshold:.9g}, so that at most {options.per_kb:g} per kb are called"
+    origin = "the model's" if options.threshold is None else "as asked"
+    return f"{result.threshold:.9g}, {origin}"
+
+
+def false_calls(result: ScanResult) -> str:
+    """Report how many calls are expected by chance, and how that is estimated."""
+    if result.false_calls is None:
+        return "not estimated" if result.threshold is not None else "no threshold to estimate them for"
+    rate = result.false_calls
+    low, high = rate.expected_interval
+    return (
+        f"{rate.per_mb:.4g} per Mb (95 % interval {rate.low:.4g} to {rate.high:.4g}), that is "
+        f"{rate.expected:.4g} ({low:.4g} to {high:.4g}) in {rate.scanned_mb:.4g} Mb; {rate.null_calls} calls "
+        f"in {rate.null_mb:.4g} Mb of the input shuffled with its dinucleotides kept"
+    )
+
+
+def letter_evidence(result: ScanResult) -> str:
+    """Report how much rarer calls are where the letters between genes are shuffled and the genes stay."""
+    if result.false_calls is None:
+        return "not estimated"
+    rate, per_kb = result.false_calls, 1e-3
+    return (
+        f"{result.calls_per_mb * per_kb:.4g} calls per kb, and {rate.per_mb * per_kb:.4g} (95 % interval "
+        f"{rate.low * per_kb:.4g} to {rate.high * per_kb:.4g}) with genes kept and the letters between them "
+        f"shuffled, over {rate.null_mb:.4g} Mb; calls that genes alone explain are not false"
+    )
+
+
+def cautions(result: ScanResult, options: ScanOptions, expected: ExpectedPrecision) -> Iterator[str]:
+    """Yield cautions about the calls.
+
+    Parameters
+    ----------
+    result, options
+        The scan.
+    expected
+        Figures of the model's card.
+    """
+    if options.fdr is not None and result.threshold is None:
+        yield f"no threshold keeps expected false calls at {options.fdr:g} of all calls: the output is empty"
+    null = None if result.from_positions else result.false_calls
+    if null is not None and null.expected > len(result.calls) > 0:
+        times = null.expected / len(result.calls)
+        yield (
+            f"shuffled sequence gives {times:.2g} times as many calls as the input itself, so expected false "
+            "calls overstate the false calls here"
+        )
+    if result.unlike is not None and result.unlike > UNLIKE_LIMIT:
+        yield (
+            f"{100 * result.unlike:.0f} % of the windows differ in composition from the model's training "
+            "data; its probabilities may mean little here"
+        )
+    if result.from_positions:
+        yield from locator_cautions(result)
+        yield from other_precision(result, options)
+        if result.genes is None:
+            yield missed_without_genes(expected, result.species)
+
+
+def summary(result: ScanResult, skipped: int) -> str:
+    """Summarize in one line what was scanned and found."""
+    parts = [_sequences(result)]
+    if skipped:
+        parts.append(f"{skipped} skipped")
+    parts.append(_searched(result))
+    calls = len(result.calls)
+    parts.append(f"{calls} {'call' if calls == 1 else 'calls'} ({_frequency(result)})")
+    if result.false_calls is not None and not result.from_positions:
+        rate = result.false_calls
+        parts.append(f"expected false calls {rate.per_mb:.4g} per Mb ({rate.low:.4g} to {rate.high:.4g})")
+    if result.threshold is not None:
+        parts.append(f"threshold {result.threshold:.4g}")
+    if result.expectation is not None:
+        parts.append(f"precision to expect {expected_precision(result.expectation, result.species)}")
+    return ", ".join(parts)
