@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 from seqray.cli.common import BACKBONE, Options, Outcome, Request, add_options, option
-from seqray.core import ConfigError, ModelFileError, card_to_mapping, describe_card, headline_metric
+from seqray.core import (
+    ConfigError,
+    ModelFileError,
+    align_columns,
+    card_to_mapping,
+    describe_card,
+    headline_metric,
+)
 from seqray.io import sha256
 from seqray.modelfile import available_models, load_model, locate_model, read_card
 
@@ -60,7 +66,7 @@ def _list(request: ModelsRequest) -> None:
     if request.json:
         print(json.dumps(rows, indent=2))
     else:
-        print("\n".join(_table([COLUMNS, *map(_cells, rows)])))
+        print("\n".join(align_columns([COLUMNS, *map(_cells, rows)])))
 
 
 def _row(name: str) -> dict[str, str | int]:
@@ -80,14 +86,6 @@ def _row(name: str) -> dict[str, str | int]:
 def _cells(row: dict[str, str | int]) -> list[str]:
     megabytes = f"{int(row['size']) / 1e6:.1f} MB"
     return [megabytes if column == "size" else str(row[column]) for column in COLUMNS]
-
-
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Align columns with two spaces between; nothing trails."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
 
 
 def _show(request: ModelsRequest) -> None:

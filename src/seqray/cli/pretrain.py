@@ -12,12 +12,12 @@ from seqray.cli.common import (
     Request,
     SkipLog,
     check_files,
-    check_model_out,
     option,
     use_threads,
 )
 from seqray.cli.train import CONFIG, INTERRUPTED, FitOptions, configure, report_interruption
 from seqray.core import ALPHABETS, load_run_config
+from seqray.modelfile import check_model_path
 
 if TYPE_CHECKING:
     from seqray.core import RunConfig
@@ -37,15 +37,14 @@ class PretrainRequest(Request):
 
 def run(request: PretrainRequest) -> Outcome:
     """Pre-train, save, and sum up on standard error."""
-    check_model_out(request.out)
+    check_model_path(request.out)
     config = configure(load_run_config(request.config), request.fit)
     out = Path(request.out)
     check_files(request.input, [request.out])
     data = read_unlabeled(request, config)
     from seqray.kinds import kind_of
-    from seqray.training import check_model_path, is_main_process, pretrain
+    from seqray.training import is_main_process, pretrain
 
-    check_model_path(out)
     folder = request.fit.folder(request.out)
     try:
         with Progress("pretrain", "steps", quiet=request.quiet or not is_main_process()) as progress:

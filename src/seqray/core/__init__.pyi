@@ -15,6 +15,7 @@ from .arrays import (
     Floats as Floats,
     Ints as Ints,
     number_by_appearance as number_by_appearance,
+    pick_evenly as pick_evenly,
 )
 from .card import (
     Card as Card,
@@ -87,6 +88,7 @@ from .model_parts import (
     StemConfig as StemConfig,
 )
 from .numbers import (
+    align_columns as align_columns,
     format_interval as format_interval,
     format_number as format_number,
     round_number as round_number,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +13,17 @@ Codes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+T = TypeVar("T")
+
 
 def number_by_appearance(values: Iterable[Hashable]) -> Ints:
     """Number the distinct values from 0 in order of first appearance: int64 (N,)."""
     numbers: dict[Hashable, int] = {}
     values = values.tolist() if isinstance(values, np.ndarray) else values
     return np.array([numbers.setdefault(value, len(numbers)) for value in values], dtype=np.int64)
+
+
+def pick_evenly(items: Sequence[T], most: int) -> list[T]:
+    """At most so many of the items, from the first to the last at equal distances."""
+    chosen = np.linspace(0, len(items) - 1, min(most, len(items))).round().astype(int)
+    return [items[i] for i in chosen]

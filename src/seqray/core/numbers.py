@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 
 def format_number(value: float, digits: int = 6) -> str:
@@ -26,3 +27,17 @@ def format_interval(low: float, high: float, style: str = ".3f") -> str:
         Number format of both.
     """
     return f" ({low:{style}} to {high:{style}})" if math.isfinite(low) else ""
+
+
+def align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Align columns with two spaces between, without trailing spaces.
+
+    Parameters
+    ----------
+    rows
+        Cells, as many in each.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]

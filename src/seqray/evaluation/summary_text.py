@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
-from seqray.core import format_interval
+from seqray.core import align_columns, format_interval
 from seqray.core.results import Evaluation, Figure
 
 SHOWN = ("mcc", "auroc", "auprc", "sensitivity", "specificity", "precision", "ece")
@@ -24,7 +23,7 @@ def summary(evaluation: Evaluation, name: str) -> list[str]:
         rows.append(
             [answers.source, *(_value(found.get(("all", answers.source, metric))) for metric in columns)]
         )
-    lines += aligned(rows)
+    lines += align_columns(rows)
     lines += _differences(evaluation, found)
     lines += _parts(evaluation, found)
     return [*lines, *(f"note: {note}" for note in evaluation.notes)]
@@ -66,7 +65,7 @@ def _parts(evaluation: Evaluation, found: dict[tuple[str, str, str], Figure]) ->
     for subset, count in evaluation.subsets.items():
         values = [_value(found.get((subset, source, m))) for source in sources for m in OF_PARTS]
         rows.append([subset, str(count), *values])
-    return aligned(rows)
+    return align_columns(rows)
 
 
 def _value(figure: Figure | None) -> str:
@@ -74,11 +73,3 @@ def _value(figure: Figure | None) -> str:
         return "-"
     interval = format_interval(figure.low, figure.high, ".2f") if figure.metric in OF_PARTS else ""
     return f"{figure.value:.3f}{interval}"
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Align columns with two spaces between, without trailing spaces."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]

@@ -4,6 +4,7 @@ from .labeled import (
     LabeledFiles as LabeledFiles,
     Part as Part,
     ReadCallbacks as ReadCallbacks,
+    in_inferred_alphabet as in_inferred_alphabet,
     queries as queries,
     read_inferred_examples as read_inferred_examples,
     read_parts as read_parts,

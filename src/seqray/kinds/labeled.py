@@ -93,7 +93,17 @@ def read_inferred_examples(
     files, **callbacks
         See `read_parts`.
     """
-    examples = read_sequence_examples(files, ANY_LETTERS, **callbacks)
+    return in_inferred_alphabet(read_sequence_examples(files, ANY_LETTERS, **callbacks))
+
+
+def in_inferred_alphabet(examples: Sequence[LabeledSequence]) -> tuple[list[LabeledSequence], Alphabet]:
+    """Write examples in the letters of their alphabet, see `seqray.core.infer_alphabet`.
+
+    Parameters
+    ----------
+    examples
+        With any letters.
+    """
     alphabet = infer_alphabet(example.sequence for example in examples)
     return [replace(e, sequence=alphabet.normalize(e.sequence, e.where)) for e in examples], alphabet
 

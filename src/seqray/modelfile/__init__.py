@@ -3,7 +3,8 @@
 - `file`: load and save; `header`: the card in the file; `trained`: a model in memory; `self_test`
 - `stored`: a model whose weights stay arrays, for engines that need no torch
 - `building`, `tokenization`: the network and the tokenizer that a card names; `size_limit`: how large
-- `zoo`: the shipped models; `initial_weights`: where training starts; `backbones`: Hugging Face encoders
+- `zoo`: the shipped models; `output_path`: where a new file may lie
+- `initial_weights`: where training starts; `backbones`: Hugging Face encoders
 """
 
 import lazy_loader

@@ -12,6 +12,7 @@ from .initial_weights import (
     load_initial_weights as load_initial_weights,
     save_pretrained as save_pretrained,
 )
+from .output_path import SUFFIX as SUFFIX, check_model_path as check_model_path
 from .self_test import (
     SELF_TEST_TOLERANCE as SELF_TEST_TOLERANCE,
     check_self_test as check_self_test,
@@ -21,7 +22,6 @@ from .stored import StoredModel as StoredModel, open_stored_model as open_stored
 from .tokenization import build_tokenizer as build_tokenizer
 from .trained import TrainedModel as TrainedModel
 from .zoo import (
-    SUFFIX as SUFFIX,
     available_models as available_models,
     load_model as load_model,
     locate_model as locate_model,

@@ -27,6 +27,7 @@ from seqray.io import open_output
 from seqray.modelfile.backbones import BACKBONE_VARIABLE
 from seqray.modelfile.building import Network, build_network
 from seqray.modelfile.header import CARD_KEY, CHECKSUM_KEY, Header, checksum, read_content, read_header
+from seqray.modelfile.output_path import check_model_path
 from seqray.modelfile.prefilter import PREFIX, read_prefilter
 from seqray.modelfile.self_test import check_self_test, make_self_test
 from seqray.modelfile.size_limit import SizeLimit
@@ -64,8 +65,7 @@ def save_model(
     InputError
         Where the file can't be written.
     """
-    if Path(path).suffix != ".safetensors":
-        raise ModelFileError("a model file ends in .safetensors", where=str(path))
+    check_model_path(path)
     if len(networks) != card.members:
         raise ModelFileError(f"the card says {card.members} members, {len(networks)} were given")
     if bool(card.prefilter) != (prefilter is not None):

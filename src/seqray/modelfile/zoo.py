@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seqray.core import ModelFileError
+from seqray.modelfile.output_path import SUFFIX
 
 if TYPE_CHECKING:
     from seqray.modelfile.trained import TrainedModel
 
 FOLDER = Path(__file__).parents[1] / "zoo_models"
-SUFFIX = ".safetensors"
 
 
 def available_models() -> list[str]:

@@ -16,7 +16,7 @@ from .genomes import (
     read_sheet as read_sheet,
     train_locator as train_locator,
 )
-from .member import TrainResult as TrainResult, check_model_path as check_model_path
+from .member import TrainResult as TrainResult
 from .partitions import data_sha256 as data_sha256, partition as partition, related_groups as related_groups
 from .prefilter import measure_prefilter as measure_prefilter, teach_prefilter as teach_prefilter
 from .pretraining import pretrain as pretrain

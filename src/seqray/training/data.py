@@ -11,16 +11,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import lightning
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, Sampler
+from torch.utils.data import Dataset, Sampler
 
 from seqray.core import AugmentConfig, CodeStack, RunConfig, stack_sequences
 from seqray.models import PAD, TokenBatch, size_buckets
 from seqray.models.tokenizers import CLS, OwnTokenizer, Tokenizer
 from seqray.training.augment import Changes, cut_windows, mask_tokens
+from seqray.training.batch_module import BatchModule, InTurn
 
 VALIDATION_BATCH = 128
 MAX_VALIDATION_TOKENS = VALIDATION_BATCH * 1024
@@ -241,26 +241,21 @@ class TrainingOrder(Sampler[BatchKey]):
         return [batches[i] for i in rng.permutation(n_batches)]
 
 
-class ValidationOrder(Sampler[BatchKey]):
-    """Every sequence in batches of similar length, always the same; processes take every ``world``-th batch.
+def validation_order(lengths: np.ndarray, rank: int = 0, world: int = 1) -> InTurn[BatchKey]:
+    """Every sequence in batches of similar length, always the same.
 
-    A process whose share falls short takes one of the first batches again: all must take the same number
-    of steps.
+    Parameters
+    ----------
+    lengths
+        (N,) letters of each sequence.
+    rank, world
+        This process, and the number of processes.
     """
-
-    def __init__(self, lengths: np.ndarray, rank: int = 0, world: int = 1) -> None:
-        batches = size_buckets(lengths, VALIDATION_BATCH, MAX_VALIDATION_TOKENS)
-        share = -(-len(batches) // world)
-        self._batches = [batches[(rank + i * world) % len(batches)] for i in range(share)]
-
-    def __len__(self) -> int:
-        return len(self._batches)
-
-    def __iter__(self) -> Iterator[BatchKey]:
-        return iter((0, number, indices) for number, indices in enumerate(self._batches))
+    batches = size_buckets(lengths, VALIDATION_BATCH, MAX_VALIDATION_TOKENS)
+    return InTurn([(0, number, indices) for number, indices in enumerate(batches)], rank, world)
 
 
-class TrainingData(lightning.LightningDataModule):
+class TrainingData(BatchModule):
     """Training and validation batches of one member.
 
     Parameters
@@ -277,18 +272,12 @@ class TrainingData(lightning.LightningDataModule):
         super().__init__()
         self.train, self.validation, self.config, self.seed = train, validation, config, seed
 
-    def _rank_and_world(self) -> tuple[int, int]:
-        return (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
-
-    def train_dataloader(self) -> DataLoader[Any]:
-        rank, world = self._rank_and_world()
+    def training_batches(self, rank: int, world: int) -> tuple[Dataset[Any], Sampler[Any]]:
         size = self.config.optimizer.batch_size
-        order = TrainingOrder(self.train.lengths, size, self.seed, rank, world)
-        return DataLoader(self.training_source(rank), batch_size=None, sampler=order, collate_fn=_identity)
+        return self.training_source(rank), TrainingOrder(self.train.lengths, size, self.seed, rank, world)
 
-    def val_dataloader(self) -> DataLoader[Any]:
-        order = ValidationOrder(self.validation.lengths, *self._rank_and_world())
-        return DataLoader(self.validation_source(), batch_size=None, sampler=order, collate_fn=_identity)
+    def validation_batches(self, rank: int, world: int) -> tuple[Dataset[Any], Sampler[Any]]:
+        return self.validation_source(), validation_order(self.validation.lengths, rank, world)
 
     def training_source(self, rank: int) -> Dataset[Any]:
         """Batches of a process by their key."""
@@ -297,7 +286,3 @@ class TrainingData(lightning.LightningDataModule):
     def validation_source(self) -> Dataset[Any]:
         """The same for validation, without random changes."""
         return BatchSource(self.validation)
-
-
-def _identity(batch: Any) -> Any:
-    return batch

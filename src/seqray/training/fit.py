@@ -24,13 +24,14 @@ from seqray.modelfile import (
     Network,
     TrainedModel,
     check_initial_weights,
+    check_model_path,
     save_model,
 )
 from seqray.modelfile.backbones import resolve_backbone
 from seqray.training.data import TrainingData
 from seqray.training.encode import context_numbers, encode
 from seqray.training.final_card import build_card
-from seqray.training.member import TrainResult, check_model_path, fit_member
+from seqray.training.member import TrainResult, fit_member
 from seqray.training.module import Classifier
 from seqray.training.partitions import Partition, data_sha256, partition
 from seqray.training.side_by_side import Crew, plan_processes
@@ -109,7 +110,7 @@ def train(
     if threads is not None:
         torch.set_num_threads(threads)
     if out is not None:
-        check_model_path(Path(out))
+        check_model_path(out)
     config = replace(config, model=resolve_backbone(config.model))
     parts = [partition(data, config, classes, member) for member in range(1, config.members + 1)]
     sha256 = data_sha256(data)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Any
 import lightning
 import torch
 
-from seqray.core import Card, InputError, ModelFileError, OnProgress, RunConfig, SeqrayError
+from seqray.core import Card, OnProgress, RunConfig, SeqrayError
 from seqray.modelfile import Network, build_network
 from seqray.training.module import NetworkModule, best_epoch
 from seqray.training.trainer import BEST, LAST, make_trainer, run_fit
@@ -37,18 +36,6 @@ class TrainResult:
     networks: tuple[Network, ...]
     validation: dict[str, float]
     history: tuple[list[dict[str, float]], ...]
-
-
-def check_model_path(out: Path) -> None:
-    """Refuse a place where the model can't be written before hours go into it."""
-    if out.suffix != ".safetensors":
-        raise ModelFileError("a model file ends in .safetensors", where=str(out))
-    if out.is_dir():
-        raise InputError("is a directory, not a model file to write", where=str(out))
-    if not out.parent.is_dir():
-        raise InputError("can't be written: its folder does not exist", where=str(out))
-    if not os.access(out.parent, os.W_OK):
-        raise InputError("can't be written: no permission for its folder", where=str(out))
 
 
 def fit_member(

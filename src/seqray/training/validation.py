@@ -8,7 +8,7 @@ from scipy.special import log_softmax
 
 from seqray.metrics import binary_metrics, expected_calibration_error, threshold_metrics
 from seqray.modelfile import TrainedModel
-from seqray.training.data import Examples, ValidationOrder
+from seqray.training.data import Examples, validation_order
 
 
 def classification_figures(
@@ -48,7 +48,7 @@ def classification_figures(
 def model_logits(model: TrainedModel, data: Examples) -> np.ndarray:
     """Logits of the unchanged windows, in float32 as `predict` computes them: float64 (N, K)."""
     result = np.empty((len(data), len(model.card.classes)))
-    for _, _, indices in ValidationOrder(data.lengths):
+    for _, _, indices in validation_order(data.lengths):
         batch = data.batch(indices)
         masks = [None if mask is None else mask.to(model.device) for mask in batch.masks]
         with torch.inference_mode():

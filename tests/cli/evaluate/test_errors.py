@@ -21,7 +21,7 @@ PREDICTED = ("--predictions", "p.tsv", "--labels", "labels.tsv")
         ((*PREDICTED, "--alignment-labels", "labels.tsv"), False, "--alignment-labels needs --model"),
         ((*PREDICTED, "--backbone", "."), False, "--backbone needs --model"),
         ((*PREDICTED, "--precision", "bf16"), False, "--precision needs --model"),
-        ((*PREDICTED, "--no-context"), False, "--no-context needs --model"),
+        ((*PREDICTED, "--context", "none"), False, "--context needs --model"),
         ((*PREDICTED, "--precision", "bf16", "--against", "m.tsv"), False, "--precision needs --model"),
         ((*PREDICTED, "--backbone", ".", "--against", "ecoli-promoter"), False, "--backbone needs --model"),
         (("--test", "test.tsv", "--id-column", "x"), True, "--id-column is for tables of predictions"),

@@ -102,7 +102,7 @@ def test_labels_of_another_name(evaluate, folder):
 
 
 def test_no_context_changes_nothing_for_a_model_without_contexts(evaluate, folder):
-    assert evaluate("--test", "test.tsv", "--no-floor", "--out", "a.tsv", "--no-context")[0] == 0
+    assert evaluate("--test", "test.tsv", "--no-floor", "--out", "a.tsv", "--context", "none")[0] == 0
     assert evaluate("--test", "test.tsv", "--no-floor", "--out", "b.tsv")[0] == 0
     assert figures(folder / "a.tsv") == figures(folder / "b.tsv")
 

@@ -179,5 +179,3 @@ def test_records_are_recognized_or_read_as_asked(evaluate, two_species):
     assert "all records are read as Rich in GC, which they are like (--context auto)" in said["auto"]
     assert "all records are read as Poor in GC (--context)" in said["Poor"]
     assert "gets none" in said["none"]
-    status, _, err = evaluate(*words, "--context", "Rich", "--no-context", model=False)
-    assert (status, "both --context and --no-context" in err) == (2, True)

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from seqray.core import AugmentConfig
 from seqray.core.alphabet import DNA
 from seqray.models.tokenizers.sequence import MASK, PAD, CharacterTokenizer, KmerTokenizer
-from seqray.training.data import BatchSource, SequenceExamples, TrainingOrder, ValidationOrder
+from seqray.training.data import BatchSource, SequenceExamples, TrainingOrder, validation_order
 
 TOKENIZERS = [CharacterTokenizer(DNA), KmerTokenizer(DNA, 3)]
 
@@ -112,6 +112,6 @@ def test_unequal_lengths_are_batched_with_little_padding():
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=600), st.integers(1, 4))
 def test_validation_sees_every_sequence_and_processes_take_equal_steps(lengths, world):
-    parts = [[key[2] for key in ValidationOrder(np.array(lengths), rank, world)] for rank in range(world)]
+    parts = [[key[2] for key in validation_order(np.array(lengths), rank, world)] for rank in range(world)]
     assert len({len(part) for part in parts}) == 1
     assert {int(row) for part in parts for rows in part for row in rows} == set(range(len(lengths)))

@@ -64,7 +64,6 @@ from .model import (
     EngineOptions as EngineOptions,
     ModelOptions as ModelOptions,
     PrecisionOptions as PrecisionOptions,
-    check_model_out as check_model_out,
     check_new_model as check_new_model,
     naming_other_models as naming_other_models,
     open_model as open_model,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from seqray.cli.common.argument_types import AutoOrPositiveInt, Threads
 from seqray.cli.common.arguments import Options, option
 from seqray.cli.common.processors import count_threads, has_gpu_device, use_threads
-from seqray.core import InputError, ModelFileError, OtherLettersError
+from seqray.core import InputError, OtherLettersError
 
 if TYPE_CHECKING:
     from seqray.modelfile import TrainedModel
@@ -216,20 +216,6 @@ def provenance(command: Sequence[str], model: TrainedModel, facts: Mapping[str, 
     return provenance_lines(command, model.card.name, model.sha256, alphabet, {**facts, **engine})
 
 
-def check_model_out(out: str) -> None:
-    """Refuse a model file that can't be written, before anything is read.
-
-    Raises
-    ------
-    ModelFileError, InputError
-        For another suffix, and for a folder that does not exist.
-    """
-    if not out.endswith(".safetensors"):
-        raise ModelFileError("a model file ends in .safetensors", where=out, remedy="give --out another name")
-    if not os.path.isdir(os.path.dirname(out) or "."):
-        raise InputError("can't be written: its folder does not exist", where=out)
-
-
 def check_new_model(out: str, source: str) -> None:
     """Refuse a new model file that can't be written, before the model is loaded.
 
@@ -243,6 +229,8 @@ def check_new_model(out: str, source: str) -> None:
     ModelFileError, InputError
         For another suffix; for the model itself, and a folder that does not exist.
     """
-    check_model_out(out)
+    from seqray.modelfile import check_model_path
+
+    check_model_path(out)
     if os.path.exists(out) and os.path.samefile(out, source):
         raise InputError("is the model and would be overwritten", where=out, remedy="name another output")

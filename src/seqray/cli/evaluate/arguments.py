@@ -65,7 +65,6 @@ class MeasureOptions(Options, heading="measuring"):
         "these, of the one that the records are like; none: of none",
         AUTO,
     )
-    no_context: bool = option("--no-context", "the same as --context none")
     truncate: Truncation | None = TRUNCATE
     against: str | None = option("--against MODEL|TABLE", "compare with another model or its predictions")
     no_floor: bool = option("--no-floor", "do not fit the floor (simple rules), and say so")

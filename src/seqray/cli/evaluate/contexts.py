@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from seqray.cli.common import AUTO, NO_CONTEXT
-from seqray.core import ConfigError, LabeledSequence, SequenceRecord
+from seqray.core import LabeledSequence, SequenceRecord
 
 if TYPE_CHECKING:
     from seqray.cli.evaluate.arguments import MeasureOptions
@@ -22,7 +22,7 @@ def set_contexts(
     Parameters
     ----------
     how
-        ``--context`` and ``--no-context``.
+        ``--context``.
     model
         That reads the records; one without contexts takes them as they are.
     examples
@@ -38,17 +38,14 @@ def set_contexts(
     Raises
     ------
     ConfigError
-        For a context that the model doesn't know, or both options.
+        For a context that the model doesn't know.
     """
-    asked = NO_CONTEXT if how.no_context else how.context
-    if how.no_context and how.context not in (AUTO, NO_CONTEXT):
-        raise ConfigError("both --context and --no-context are given", remedy="give one of them")
-    if asked not in (AUTO, NO_CONTEXT):
-        name = model.with_context(asked).context
+    if how.context not in (AUTO, NO_CONTEXT):
+        name = model.with_context(how.context).context
         return _all_in(name, examples), [f"all records are read as {name} (--context)"]
     if not model.card.model.contexts:
         return list(examples), []
-    if asked == NO_CONTEXT:
+    if how.context == NO_CONTEXT:
         return _all_in(None, examples), ["the model knows contexts, but gets none (--context none)"]
     from seqray.inference import known_context, recognize_context
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 TABLE_ENDINGS = (".tsv", ".csv", ".txt", ".parquet", ".gz")
 OF_THE_MODEL = ("--prior", "--backbone", "--alignment-labels", "--query-only")
-OF_ANY_MODEL = ("--context", "--no-context", "--truncate", "--precision")
+OF_ANY_MODEL = ("--context", "--truncate", "--precision")
 """Options that say how records are scored; a model named by ``--against`` uses them, too."""
 FEW = 0.1
 """Share of records of the training data up to which figures are nearly those of new records."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,12 +13,10 @@ from seqray.cli.evaluate.data import EvaluationInput, check_labels, choose_split
 from seqray.core import (
     ALPHABETS,
     ANY_LETTERS,
-    Alphabet,
     ConfigError,
     Floats,
     InputError,
     LabeledSequence,
-    infer_alphabet,
 )
 from seqray.core.results import Answers
 from seqray.io.tables import (
@@ -30,7 +27,7 @@ from seqray.io.tables import (
     read_prediction_table,
     rows_by_id,
 )
-from seqray.kinds import read_sequence_examples
+from seqray.kinds import in_inferred_alphabet, read_sequence_examples
 
 if TYPE_CHECKING:
     from seqray.cli.evaluate.arguments import EvaluateRequest, PredictionOptions
@@ -47,7 +44,9 @@ def from_predictions(request: EvaluateRequest) -> EvaluationInput:
     more = []
     if data.train or data.class_files:
         more = read_with_notes(read_sequence_examples, data.located(), letters, notes)
-    known, alphabet = _in_one_alphabet([*truth, *more], letters)
+    known, alphabet = [*truth, *more], letters
+    if letters is ANY_LETTERS:
+        known, alphabet = in_inferred_alphabet(known)
     known = renamed(known, how.map)
     examples, train, split = choose_split(known[: len(truth)], how.split)
     train += [example for example in known[len(truth) :] if example.split in (None, "train")]
@@ -77,16 +76,6 @@ def from_predictions(request: EvaluateRequest) -> EvaluationInput:
         notes=notes,
         read=len(more) or None,
     )
-
-
-def _in_one_alphabet(
-    examples: list[LabeledSequence], letters: Alphabet
-) -> tuple[list[LabeledSequence], Alphabet]:
-    """Examples in the letters of the alphabet, which their letters tell unless it is named."""
-    if letters is not ANY_LETTERS:
-        return examples, letters
-    alphabet = infer_alphabet(example.sequence for example in examples)
-    return [replace(e, sequence=alphabet.normalize(e.sequence, e.where)) for e in examples], alphabet
 
 
 def _classes_of(

@@ -22,10 +22,10 @@ from seqray.homology import (
 )
 from seqray.io import Staging
 from seqray.io.tables import (
-    comment_lines,
     describe_alphabet,
     provenance_lines,
     write_labeled_table,
+    write_table,
 )
 
 REPORTED = 0.8  # threshold of the proof if no identity is requested
@@ -172,17 +172,15 @@ def write(out: str, proof: str | None, result: SplitResult, lines: Sequence[str]
 
 def _write_proof(path: str | Path, result: SplitResult, lines: Sequence[str]) -> None:
     """Write one row for each boundary and class; ``all`` means all classes together."""
-    from seqray.io import encode_text, open_output
-
     names = (*COLUMNS, *(f"q{round(100 * q)}" for q in QUANTILES), *LAST_COLUMNS)
-    with open_output(path) as handle:
-        handle.write(comment_lines(lines) + encode_text("\t".join(names) + "\n"))
-        for line in result.proof():
-            cells = [line.boundary, line.against, line.label, str(line.sequences)]
-            cells += ["." if line.shared is None else str(line.shared), str(line.above)]
-            cells += [format_number(value) for value in (*line.quantiles, line.highest)]
-            cells += [_id(result, line.row), _id(result, line.nearest)]
-            handle.write(encode_text("\t".join(cells) + "\n"))
+    write_table(path, names, (_proof_cells(result, line) for line in result.proof()), lines)
+
+
+def _proof_cells(result: SplitResult, line: ProofLine) -> list[object]:
+    shared = "." if line.shared is None else line.shared
+    cells = [line.boundary, line.against, line.label, line.sequences, shared, line.above]
+    cells += map(format_number, (*line.quantiles, line.highest))
+    return [*cells, _id(result, line.row), _id(result, line.nearest)]
 
 
 def summary(result: SplitResult) -> list[str]:

@@ -6,12 +6,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from seqray.cli.common import Outcome, Progress, check_files, check_model_out, use_threads
+from seqray.cli.common import Outcome, Progress, check_files, use_threads
 from seqray.cli.train.arguments import FitOptions, TrainRequest
 from seqray.cli.train.learn import learn
 from seqray.cli.train.search import search_path
 from seqray.cli.train.settings import read_metrics, write_config
 from seqray.core import reset_termination
+from seqray.modelfile import check_model_path
 
 __all__ = ["TrainRequest", "run"]
 
@@ -20,7 +21,7 @@ INTERRUPTED = 130
 
 def run(request: TrainRequest) -> Outcome:
     """Train, save, and sum up on standard error."""
-    check_model_out(request.out)
+    check_model_path(request.out)
     beside = (request.config, request.like, request.labels.alignment_labels)
     beside += (request.teacher, request.init, request.metrics)
     outputs = [request.out, request.save_config, search_path(request.out) if request.budget else None]

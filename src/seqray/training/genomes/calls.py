@@ -16,6 +16,8 @@ from seqray.training.genomes.strands import Strand
 
 DISTANCE = 50
 """Smallest distance of two calls of a strand."""
+TOLERANCE = 25
+"""Letters between a call and a site within which the call is right."""
 FLOOR = 1e-3
 """Lowest score of a call."""
 _CHUNK = 8192

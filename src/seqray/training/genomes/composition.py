@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from seqray.calibration import Domain
-from seqray.core import DNA, Codes
+from seqray.core import DNA, Codes, pick_evenly
 from seqray.training.genomes.genome import Genome
 
 PIECE = 1000
@@ -30,7 +28,8 @@ def species_domain(genomes: Sequence[Genome]) -> Domain | None:
     pieces: list[Codes] = []
     species: list[str] = []
     for name in sorted({genome.row.species for genome in genomes}):
-        chosen = _spread([p for genome in genomes if genome.row.species == name for p in _pieces(genome)])
+        of_species = [p for genome in genomes if genome.row.species == name for p in _pieces(genome)]
+        chosen = pick_evenly(of_species, PIECES)
         pieces += chosen
         species += [name] * len(chosen)
     return Domain.fit(pieces, DNA, contexts=species) if pieces else None
@@ -42,8 +41,3 @@ def _pieces(genome: Genome) -> list[Codes]:
         for contig in genome.contigs
         for start in range(0, len(contig.codes) - PIECE + 1, PIECE)
     ]
-
-
-def _spread(pieces: list[Codes]) -> list[Codes]:
-    chosen = np.linspace(0, len(pieces) - 1, min(PIECES, len(pieces))).round().astype(int)
-    return [pieces[i] for i in chosen]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import lightning
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, Sampler
+from torch.utils.data import Dataset, Sampler
 
 from seqray.annotation import TRACKS
 from seqray.core import DNA, GenomesConfig, LocatorConfig, RunConfig
+from seqray.training.batch_module import BatchModule, InTurn
 from seqray.training.genomes.chunks import ChunkKey, ChunkOrder, Stream
 from seqray.training.genomes.labels import kernel, targets
 from seqray.training.genomes.sources import Place, Source
@@ -142,22 +142,7 @@ class ValidationChunks(Dataset[LocatorBatch]):
         return self._reader.batch([self._places[row] for row in rows], rows)
 
 
-class _InTurn(Sampler[list[int]]):
-    """Rows in batches; a process takes every ``world``-th, and all take as many."""
-
-    def __init__(self, rows: int, size: int, rank: int, world: int) -> None:
-        batches = [list(range(i, min(i + size, rows))) for i in range(0, rows, size)]
-        share = -(-len(batches) // world)
-        self._batches = [batches[(rank + i * world) % len(batches)] for i in range(share)]
-
-    def __len__(self) -> int:
-        return len(self._batches)
-
-    def __iter__(self) -> Iterator[list[int]]:
-        return iter(self._batches)
-
-
-class GenomeData(lightning.LightningDataModule):
+class GenomeData(BatchModule):
     """Training and validation chunks of one member.
 
     Parameters
@@ -182,22 +167,12 @@ class GenomeData(lightning.LightningDataModule):
         self.sources, self.shares, self.validation = sources, shares, validation
         self.config, self.seed = config, seed
 
-    def _rank_and_world(self) -> tuple[int, int]:
-        return (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
-
-    def train_dataloader(self) -> DataLoader[Any]:
-        rank, world = self._rank_and_world()
+    def training_batches(self, rank: int, world: int) -> tuple[Dataset[Any], Sampler[Any]]:
         steps, size = self.config.genomes.steps_per_epoch, self.config.optimizer.batch_size
         order = ChunkOrder(self.shares, steps, size, self.seed, rank, world)
-        data = TrainingChunks(self.sources, self.config, self.seed, rank)
-        return DataLoader(data, batch_size=None, sampler=order, collate_fn=_identity)
+        return TrainingChunks(self.sources, self.config, self.seed, rank), order
 
-    def val_dataloader(self) -> DataLoader[Any]:
-        size = self.config.optimizer.batch_size
-        order = _InTurn(len(self.validation), size, *self._rank_and_world())
-        data = ValidationChunks(self.validation, self.config)
-        return DataLoader(data, batch_size=None, sampler=order, collate_fn=_identity)
-
-
-def _identity(batch: Any) -> Any:
-    return batch
+    def validation_batches(self, rank: int, world: int) -> tuple[Dataset[Any], Sampler[Any]]:
+        rows, size = range(len(self.validation)), self.config.optimizer.batch_size
+        batches = [rows[i : i + size] for i in rows[::size]]
+        return ValidationChunks(self.validation, self.config), InTurn(batches, rank, world)

@@ -14,13 +14,11 @@ from sklearn.isotonic import IsotonicRegression
 from seqray.core import Bools, Floats, Ints, round_number
 from seqray.metrics import UNCLAIMED, average_precision, claim_sites, percentile_interval
 from seqray.modelfile import TrainedModel
-from seqray.training.genomes.calls import call_stretch
+from seqray.training.genomes.calls import TOLERANCE, call_stretch
 from seqray.training.genomes.genome import DEV, Contig, Genome
 from seqray.training.genomes.sources import make_strand
 from seqray.training.genomes.strands import Strand
 
-TOLERANCE = 25
-"""Letters between a call and a site within which the call is right."""
 BLOCK = 10_000
 """Letters that the bootstrap draws together."""
 DRAWS, _SEED = 1000, 20_240_229

@@ -22,6 +22,7 @@ from seqray.modelfile import (
     Network,
     TrainedModel,
     check_initial_weights,
+    check_model_path,
     read_card,
     save_model,
 )
@@ -43,7 +44,7 @@ from seqray.training.genomes.module import LocatorModule
 from seqray.training.genomes.prepare import Prepared, prepare
 from seqray.training.genomes.sheet import GenomeRow
 from seqray.training.genomes.sources import SHORT
-from seqray.training.member import TrainResult, check_model_path, fit_member
+from seqray.training.member import TrainResult, fit_member
 from seqray.training.trainer import make_trainer, on_gpu, quiet
 from seqray.training.workdir import WorkDir, is_main_process, run_identity
 
@@ -118,7 +119,7 @@ def train_locator(
     if threads is not None:
         torch.set_num_threads(threads)
     if out is not None:
-        check_model_path(Path(out))
+        check_model_path(out)
     if start is not None:
         check_initial_weights(start, config.model)
     folds = [_fold(path) for path in data.folds]

@@ -12,7 +12,7 @@ from torch import Tensor
 from seqray.core import RunConfig
 from seqray.metrics import UNCLAIMED, average_precision, claim_sites
 from seqray.models import LocatorTransformer, build_network
-from seqray.training.genomes.calls import profile_peaks
+from seqray.training.genomes.calls import TOLERANCE, profile_peaks
 from seqray.training.genomes.data import LocatorBatch
 from seqray.training.genomes.sources import Place
 from seqray.training.module import AveragedModule, scheduled_adamw
@@ -20,8 +20,6 @@ from seqray.training.module import AveragedModule, scheduled_adamw
 SCALE = 100.0
 """Of the loss: sites are rare, and the mean over positions is small."""
 _TRACKS = 0.05  # of the loss of predicted genes
-TOLERANCE = 25
-"""Letters between a call and a site within which the call is right."""
 
 
 class LocatorModule(AveragedModule):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqray.core import InputError, RunConfig
+from seqray.core import InputError, RunConfig, pick_evenly
 from seqray.training.genomes.evaluation import REGION, SPECIES
 from seqray.training.genomes.genome import DEV, Genome
 from seqray.training.genomes.sources import (
@@ -157,9 +157,4 @@ def validation_places(genomes: Sequence[Genome], config: RunConfig) -> list[Plac
             remedy="give 'held_out', or a genome with longer contigs",
         )
     most = max(1, config.genomes.validation_chunks // len(by_species))
-    return [place for places in by_species.values() for place in _evenly(places, most)]
-
-
-def _evenly(places: list[Place], most: int) -> list[Place]:
-    chosen = np.linspace(0, len(places) - 1, min(most, len(places))).round().astype(int)
-    return [places[i] for i in chosen]
+    return [place for places in by_species.values() for place in pick_evenly(places, most)]

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from seqray.core import RunConfig
+from seqray.modelfile import check_model_path
 from seqray.training.fit import open_folder
-from seqray.training.member import check_model_path
 from seqray.training.module import best_epoch
 from seqray.training.partitions import Partition
 from seqray.training.search.space import Changes
@@ -151,7 +151,7 @@ def prepare_trainings(
         The number of threads.
     """
     if out is not None:
-        check_model_path(Path(out))
+        check_model_path(out)
     threads = threads or torch.get_num_threads()
     torch.set_num_threads(threads)
     with quiet():
