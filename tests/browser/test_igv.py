@@ -11,11 +11,11 @@ import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from random import Random
 
 import pytest
 
 from seqray.cli.dispatch import main
+from tables import letters
 
 HERE = Path(__file__).parent
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -98,10 +98,6 @@ def igv(pytestconfig):
         if done.returncode:
             pytest.skip(f"npm can't fetch igv.js: {done.stderr.strip().splitlines()[-1:]}")
     return script
-
-
-def letters(length, seed):
-    return "".join(Random(seed).choices("ACGT", k=length))
 
 
 def scanned(model, folder, *options):

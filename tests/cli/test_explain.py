@@ -27,6 +27,7 @@ from seqray.io.tracks.explanation_scores import ScoreTrack
 from seqray.io.tracks.gff3 import write_gff3
 from seqray.modelfile import save_model
 from seqray.models.build import build_model
+from tables import table
 
 RNG = np.random.default_rng(4)
 RECORDS = [SequenceRecord(f"r{i}", "".join(RNG.choice(list("ACGT"), 20 - i % 4))) for i in range(12)]
@@ -51,11 +52,6 @@ def explain(tiny_model_file, capfd):
 
     yield run
     torch.set_num_threads(threads)
-
-
-def table(text: str) -> list[dict[str, str]]:
-    header, *rows = (line.split("\t") for line in text.splitlines() if not line.startswith("#"))
-    return [dict(zip(header, row, strict=True)) for row in rows]
 
 
 def test_the_command_line_offers_every_method():

@@ -14,6 +14,7 @@ from seqray.explanations import AlignmentOptions, MethodSettings, explain_alignm
 from seqray.io.alignments.read import read_alignments
 from seqray.io.tables.alignment_explanations import COLUMN_COLUMNS, PAIR_COLUMNS, ROW_COLUMNS
 from seqray.io.tables.explanations import CHECK_COLUMNS
+from tables import table
 
 FIRST = """# STOCKHOLM 1.0
 #=GF AC RF1
@@ -48,11 +49,6 @@ def explain(alignment_model_file, capfd):
 
     yield run
     torch.set_num_threads(threads)
-
-
-def table(text: str) -> list[dict[str, str]]:
-    header, *rows = (line.split("\t") for line in text.splitlines() if not line.startswith("#"))
-    return [dict(zip(header, row, strict=True)) for row in rows]
 
 
 def unpacked(path) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import random
 import re
 import struct
 from pathlib import Path
@@ -17,13 +16,10 @@ from safetensors.numpy import save_file
 from seqray.cli.dispatch import main
 from seqray.cli.scan.command import divide_words
 from seqray.scanning.shard_file import ShardFile
+from tables import letters
 
 TRACKS = ("score.plus.bedgraph", "score.minus.bedgraph", "score.plus.bw", "score.minus.bw")
 OUTPUTS = ("calls.gff3", "calls.tsv", "calls.bed", "skipped.tsv", *TRACKS)
-
-
-def letters(length, seed=0):
-    return "".join(random.Random(seed).choices("ACGT", k=length))
 
 
 @pytest.fixture(scope="module")

@@ -144,7 +144,7 @@ def test_calibrate_leaves_it_out_and_says_so(folder, tmp_path, capfd):
     out = tmp_path / "c.safetensors"
     words = ["calibrate", folder / "m.safetensors", "--test", tmp_path / "table.tsv", "--out", out]
     assert main([*map(str, words)]) == 0
-    assert "the prefilter knows the old probabilities and is left out" in capfd.readouterr().err
+    assert "the prefilter fits the old probabilities and is left out" in capfd.readouterr().err
     model = load_model_file(out)
     assert model.prefilter is None
     assert not model.card.prefilter

@@ -4,7 +4,6 @@ import gzip
 import io
 import json
 import os
-import random
 import re
 import signal
 import subprocess
@@ -19,12 +18,9 @@ from seqray.cli.dispatch import main
 from seqray.core.alphabet import DNA, reverse_complement
 from seqray.inference.sequences import score_codes
 from seqray.io.tracks.gff3 import read_gff3_calls
+from tables import facts, letters, table
 
 WINDOW, SITE = 20, 12  # of the tiny model
-
-
-def letters(length, seed=0):
-    return "".join(random.Random(seed).choices("ACGT", k=length))
 
 
 @pytest.fixture
@@ -47,19 +43,8 @@ def scan(tiny_model_file, capfd):
     return run
 
 
-def table(text):
-    header, *lines = [line.split("\t") for line in text.splitlines() if not line.startswith("#")]
-    return [dict(zip(header, line, strict=True)) for line in lines]
-
-
 def places(text):
     return [(row["contig"], int(row["start"]), row["strand"]) for row in table(text)]
-
-
-def facts(text):
-    return dict(
-        line[2:].split(": ", 1) for line in text.splitlines() if line.startswith("# ") and ": " in line
-    )
 
 
 # --- formats agree ------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import random
 import sys
 from dataclasses import replace
 
@@ -18,13 +17,10 @@ from seqray.explanations.attribution.locator_scores import input_effects
 from seqray.explanations.attribution.targets import LocatorTarget
 from seqray.io.tracks.gff3 import read_gff3_calls
 from seqray.modelfile import save_model
+from tables import facts, letters, table
 
 GENES = [("one", 301, 900, "+"), ("one", 1001, 1900, "-"), ("two", 100, 399, "+")]
 NAMES = ("calls.gff3", "calls.tsv", "x.plus.bedgraph", "x.minus.bedgraph", "x.plus.bw", "x.minus.bw")
-
-
-def letters(length, seed=0):
-    return "".join(random.Random(seed).choices("ACGT", k=length))
 
 
 def genbank(name, text, genes=()):
@@ -63,17 +59,6 @@ def scan(locator_file, capfd):
         return out, err
 
     return run
-
-
-def table(text):
-    header, *lines = [line.split("\t") for line in text.splitlines() if not line.startswith("#")]
-    return [dict(zip(header, line, strict=True)) for line in lines]
-
-
-def facts(text):
-    return dict(
-        line[2:].split(": ", 1) for line in text.splitlines() if line.startswith("# ") and ": " in line
-    )
 
 
 def test_genes_of_a_file_and_none_and_predicted_ones(scan, genome, annotation):

@@ -80,7 +80,7 @@ def run(request: CalibrateRequest) -> Outcome:
     card = recalibrate(model, data, request.method, batch_size=request.computing.batch_size)
     save_model(request.out, model.networks, card)
     if model.prefilter is not None:
-        notes.append("the prefilter knows the old probabilities and is left out; teach another one")
+        notes.append("the prefilter fits the old probabilities and is left out: make a new one")
     request.say(*notes, *summary(card, request.out))
     return Outcome(records=len(data))
 
@@ -104,8 +104,8 @@ def _training_data_among(facts: Mapping[str, Any]) -> Iterator[str]:
         yield f"caution: the model was trained on {which}: the probabilities are overconfident"
     elif found["checked"] < count:
         yield (
-            f"the card shows of {found['checked']} of these sequences that the model was not trained on "
-            "them; of the others it does not say"
+            f"the model was not trained on {found['checked']} of these sequences, by the sample in its card; "
+            "the others can't be checked"
         )
 
 

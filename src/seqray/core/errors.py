@@ -43,7 +43,7 @@ class OtherLettersError(InputError):
     Parameters
     ----------
     what, where, remedy
-        As of `SeqrayError`.
+        As in `SeqrayError`.
     found
         ``protein`` or ``nucleotides``, where it is known what they are.
     """

@@ -47,7 +47,7 @@ def explain_calls(
     Returns
     -------
     iterator of Explanation
-        As of `explain_records`; scores are those of the letters of the stretch.
+        As in `explain_records`; scores are those of the letters of the stretch.
 
     Raises
     ------

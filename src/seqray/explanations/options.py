@@ -120,7 +120,7 @@ class AlignmentOptions(_Options):
     Attributes
     ----------
     methods, target, seed, settings
-        As of `ExplainOptions`; names of methods are those of `known`.
+        As in `ExplainOptions`; names of methods are those of `known`.
     rows
         Most rows to read, query included; by default as many as the model reads.
     pairs

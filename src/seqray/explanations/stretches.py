@@ -61,7 +61,7 @@ def cut_stretches(
     model
         A locator.
     contigs, calls, source, best
-        As of `extract_call_windows`.
+        As in `extract_call_windows`.
     tracks_of
         The genes.
     circular

@@ -181,7 +181,7 @@ def open_with_engine(path: str | Path, engine: Engine, precision: Precision, thr
     path
         Of the model file.
     engine, precision, threads
-        As of `with_engine`.
+        As in `with_engine`.
 
     Raises
     ------

@@ -4,7 +4,7 @@
 - `detector`: what scores: `window_detector`, `position_detector`; `detectors`: that of a model
 - `windows`, `positions`: the windows or positions of a contig; `cutoffs`: which windows are skipped;
   `genes`: where its genes are from
-- `peaks`, `peak_finder`: where their scores peak exactly
+- `peak_finder`: where their scores peak exactly
 - `scanner`: the work in independent units; `finalize`, `calls`, `false_calls`: calls, and those by chance
 - `describe`, `boxes`: the genes and letters around a call of a locator
 - `scan`: a whole scan; `shards`, `shard_file`: a part of one

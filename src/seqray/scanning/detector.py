@@ -76,7 +76,7 @@ class Detector(ABC):
         genes
             Of the contig; None where they are not known.
         circular, parts, masked
-            As of `ScoredGrid`.
+            As in `ScoredGrid`.
         """
 
     def default_threshold(self, options: ScanOptions) -> float:

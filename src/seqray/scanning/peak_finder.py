@@ -19,7 +19,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from seqray.core import Codes, Floats, Ints, local_maxima, suppress_neighbors
-from seqray.scanning.peaks import best_of_each
 from seqray.scanning.windows import Grid, ScoredGrid
 
 _ODDS_LIMIT = 1e-9  # a threshold of 1 has no log-odds
@@ -180,3 +179,22 @@ def _rounds(stride: int) -> Iterator[tuple[int, Ints]]:
         yield spacing, reach[new]
         known |= new
         spacing //= 2
+
+
+def best_of_each(positions: Ints, scores: Floats) -> tuple[Ints, Floats]:
+    """Pick the best position of every row; of equal ones the first.
+
+    Parameters
+    ----------
+    positions, scores
+        (n, m) alternatives of n candidates; a position with a score of NaN is excluded, and at least one
+        score of a row is a number.
+
+    Returns
+    -------
+    positions, scores
+        (n,) each.
+    """
+    best = np.where(np.isnan(scores), -np.inf, scores).argmax(axis=1)
+    rows = np.arange(len(best))
+    return positions[rows, best], scores[rows, best]

@@ -31,7 +31,7 @@ class ContigPositions(ScoredGrid):
     scorer
         Computes the probabilities.
     circular, parts, masked
-        As of `ScoredGrid`.
+        As in `ScoredGrid`.
     """
 
     def __init__(

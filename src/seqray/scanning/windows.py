@@ -217,7 +217,7 @@ class ContigWindows(ScoredGrid):
     prefilter
         Needed for a rule with cutoffs. What it skips gets its own answer as the probability.
     circular, parts, masked
-        As of `ScoredGrid`.
+        As in `ScoredGrid`.
     """
 
     def __init__(

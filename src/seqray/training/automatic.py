@@ -43,7 +43,7 @@ class Scale:
     width, layers, heads
         Shape of the network.
     epochs, epochs_around_site
-        Most epochs; of windows with a site and without.
+        Most epochs, without a site, and of windows that are cut around one.
     validation, learning_rate, warmup, batch, smoothing, average, members
         See `RunConfig`; ``average`` is the decay of the weight average.
     """

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from seqray.core import local_maxima, suppress_neighbors
-from seqray.scanning.peaks import best_of_each
+from seqray.scanning.peak_finder import best_of_each
 
 NAN = np.nan
 

@@ -1,6 +1,5 @@
 """Scans with a locator: scores against one pass over a contig, and calls that no way of work alters."""
 
-import random
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +22,7 @@ from seqray.scanning.options import ScanCallbacks, ScanOptions, ShardNumber
 from seqray.scanning.scan import scan_sequences
 from seqray.scanning.shard_file import ShardFile, write_shard
 from seqray.scanning.shards import gather_shards, scan_shard
+from tables import letters
 
 CHUNK = 64  # small, so that a short contig has several
 
@@ -35,10 +35,6 @@ def small_chunks():
             patch.setattr(module, "CHUNK", CHUNK)
         yield
     torch.set_num_threads(threads)
-
-
-def letters(length, seed=0, alphabet="ACGT"):
-    return "".join(random.Random(seed).choices(alphabet, k=length))
 
 
 GENES = (Gene(30, 120, "+", "a"), Gene(100, 190, "-", "b"), Gene(200, 260, "+", "rna", coding=False))

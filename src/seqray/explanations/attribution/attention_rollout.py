@@ -117,7 +117,7 @@ def grad_rollout(traced: Trace[AttentionLayer], target: Tensor, *, residual: flo
     Returns
     -------
     Tensor
-        As of `rollout`.
+        As in `rollout`.
 
     Raises
     ------

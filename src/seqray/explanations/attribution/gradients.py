@@ -62,7 +62,7 @@ def integrated_gradients(
     Parameters
     ----------
     network, tokens, target, letter_tokens
-        As of `input_x_gradient`.
+        As in `input_x_gradient`.
     steps
         Points at which the gradient is taken.
 

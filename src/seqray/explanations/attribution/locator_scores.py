@@ -36,7 +36,7 @@ def spread_relevance(
     Parameters
     ----------
     target, codes, spread, relevance, gradients
-        As of `seqray.explanations.attribution.sequence_scores.spread_relevance`.
+        As in `seqray.explanations.attribution.sequence_scores.spread_relevance`.
     """
     network = target.network
 

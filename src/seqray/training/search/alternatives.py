@@ -60,7 +60,7 @@ def train_best(
     alternatives
         Changes, two or more; of equally good ones the first is taken.
     data, out, classes, progress, threads, processes, metrics
-        As of `seqray.training.train`.
+        As in `seqray.training.train`.
     work_dir
         Folder of all trainings. One that it holds is not repeated, and one that was interrupted goes on.
     resume
@@ -71,7 +71,7 @@ def train_best(
     Raises
     ------
     ConfigError, InputError, ModelFileError, SeqrayError
-        As of `seqray.training.train`.
+        As in `seqray.training.train`.
     """
     threads = prepare_trainings(config, out, work_dir, resume=resume, threads=threads)
     parts, sha256 = partition(data, config, classes), data_sha256(data)

@@ -119,14 +119,14 @@ def search_settings(
     resume
         False removes what ``work_dir`` holds.
     progress, threads, metrics
-        As of `seqray.training.train`.
+        As in `seqray.training.train`.
     on_trial
         Receives each training when it ends.
 
     Raises
     ------
     ConfigError, InputError, ModelFileError
-        As of `seqray.training.train`, and for models of other kinds than ``sequence``.
+        As in `seqray.training.train`, and for models of other kinds than ``sequence``.
     KeyboardInterrupt, Terminated
         If no epoch was finished when the signal came.
     """
