@@ -25,6 +25,7 @@ from lightning.pytorch.trainer.states import TrainerStatus
 from torch import Tensor
 
 from seqray.core import ConfigError, OnProgress, RunConfig, StoppingConfig
+from seqray.models import keep_freed_memory
 from seqray.training.module import NetworkModule, best_epoch
 
 BEST, LAST = "best", "last"
@@ -243,6 +244,7 @@ def run_fit(
     checkpoint
         File to resume from; None starts anew.
     """
+    keep_freed_memory()
     main_thread = threading.current_thread() is threading.main_thread()
     handler = signal.getsignal(signal.SIGINT)
     try:
