@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import random
-
 import pyBigWig
 import pytest
 
 from seqray.cli.dispatch import main
 from seqray.io.tables.explanations import EXPLANATION_COLUMNS, SHARE_COLUMNS
+from tables import letters, table
 
 STRETCH = "data/example/stretch.gb"
 RADIUS = 26  # of the model `locator_file`
-
-
-def letters(length, seed=0):
-    return "".join(random.Random(seed).choices("ACGT", k=length))
 
 
 @pytest.fixture
@@ -50,11 +45,6 @@ def calls(seqray, genome, annotation, tmp_path):
     path = tmp_path / "calls.gff3"
     seqray("scan", genome, "--genes", annotation, "--out", path, "--per-kb", 15)
     return path
-
-
-def table(text):
-    header, *lines = [line.split("\t") for line in text.splitlines() if not line.startswith("#")]
-    return [dict(zip(header, line, strict=True)) for line in lines]
 
 
 def attributes(path):
