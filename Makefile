@@ -133,9 +133,10 @@ bench: $(VENV)/test.done  ## measure speed; with SEQRAY_DATA set, also the scan 
 
 # --- development -------------------------------------------------------------------------------------
 
-# A process for each core; the tests of a file stay together, for they share what they have trained.
+# A process for each core; the tests of a file stay together, for they share what they have trained. Files begin
+# in the order of tests/conftest.py.
 test: $(VENV)/test.done  ## run all tests
-	@OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	@OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 # Tests marked `long` run only here; the table counts what was tried.
 attack: $(VENV)/test.done  ## attack every verb: bad input, kills, forged files, limits; takes about an hour
