@@ -75,7 +75,7 @@ BAD_FILES = {
     "table": (
         b"sequence\tlabel\nACGT\tx\n",
         "no FASTA header",
-        "tables are read by train, evaluate, audit and split",
+        "tables are read by train, evaluate, calibrate, audit, split and negatives",
     ),
     "no header": (b"ACGTACGTACGT\n", "no FASTA header", "the first line must start with '>'"),
     "header only": (b">\n", "record 1 has no id", "write a name after '>'"),

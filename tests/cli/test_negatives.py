@@ -358,7 +358,10 @@ def test_an_empty_file_and_repeated_ids(seqray, tmp_path):
     status, _, err = seqray(*words)
     assert (status, "contains no records" in err) == (2, True)
     assert seqray(*words, "--allow-empty")[0] == 0
-    assert out.read_text().splitlines()[-1] == "sequence\tlabel\tid\tgroup\tsplit"
+    assert out.read_text().splitlines()[-1] == "sequence\tlabel\tid\tgroup\tsplit\tsubclass"
+    given.write_text("sequence\tlabel\n")
+    assert "contains a header but no examples; --allow-empty" in seqray(*words)[2]
+    assert seqray(*words, "--allow-empty")[0] == 0
     given.write_text(">a\nACGTTGCATT\n>a\nGGCATTGCAACC\n")
     assert "the id occurs more than once" in seqray(*words)[2]
     assert seqray(*words, "--duplicates", "rename")[0] == 0

@@ -61,6 +61,13 @@ def test_a_scan_of_every_tenth_window_says_so_unless_it_was_asked_for(scan, tiny
     assert ("every 10th window is scored, and narrow peaks may be missed: give --stride 1" in said) == told
 
 
+def test_a_prefilter_that_does_not_pay_is_not_advised(scan, prefiltered_file):
+    _, _, said = scan("--threshold", "0", model=prefiltered_file)
+    assert "give --stride 1; the prefilter is left out, since too many windows would pass" in said
+    _, _, said = scan("--prefilter", "none", model=prefiltered_file)
+    assert "narrow peaks may be missed: give --stride 1\n" in said
+
+
 def test_predictions_and_the_model_stay(tiny_model_file, folder, tmp_path):
     tables = []
     for name, model in (("a", tiny_model_file), ("b", folder / "m.safetensors")):

@@ -71,7 +71,8 @@ def test_a_table_becomes_a_model_file_and_a_summary(files, capsys):
     )
     assert lines[1].startswith(f"validation on {n['validation']} sequences: mcc ")
     assert f"threshold {model.card.threshold:.3f}" in lines[1]
-    assert lines[2:-1] == [f"wrote {files / 'm.safetensors'}"]
+    assert lines[-2] == f"wrote {files / 'm.safetensors'}"
+    assert all(line.startswith("caution: ") for line in lines[2:-2])
     assert (files / "m.safetensors.training" / "member-1" / "finished.json").is_file()
 
 
@@ -148,7 +149,10 @@ def test_overrides_are_read_as_yaml_and_checked():
         assert message in str(error.value)
 
 
-def test_devices():
+def test_devices(monkeypatch):
+    with pytest.raises(ConfigError, match=r"the device is 'cuda:3', and [0-3] GPUs are seen here"):
+        trainer_device("cuda:3")
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 4)
     assert trainer_device("auto") == {}
     assert trainer_device("cpu") == {"accelerator": "cpu", "devices": 1}
     assert trainer_device("cuda") == {"accelerator": "cuda", "devices": 1}

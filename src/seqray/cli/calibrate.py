@@ -15,6 +15,7 @@ from seqray.cli.common import (
     Outcome,
     Request,
     UnknownLabels,
+    calibration_cautions,
     check_files,
     check_new_model,
     describe_learned,
@@ -128,14 +129,4 @@ def summary(card: Card, out: str) -> list[str]:
         )
     if facts["log_loss_after"] > facts["log_loss_before"]:
         lines.append("caution: the new probabilities are no better than the old ones")
-    if facts["log_loss_after"] >= facts["log_loss_of_shares"]:
-        lines.append(
-            "caution: the probabilities are no better than the share of each class, whose log loss is "
-            f"{facts['log_loss_of_shares']:.3f}: the model is not informative for these sequences"
-        )
-    if facts["at_bounds"]:
-        lines.append(
-            f"caution: at the limit of the search: {' and '.join(facts['at_bounds'])}; "
-            "these sequences are too few, too easy or too hard to determine it"
-        )
-    return [*lines, f"wrote {out}"]
+    return [*lines, *calibration_cautions(facts), f"wrote {out}"]

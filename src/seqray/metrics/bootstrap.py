@@ -190,10 +190,9 @@ def mcc_and_auroc(
     """
 
     def measure(weights: Floats) -> dict[str, Floats]:
-        area = ranking_metrics(labels, scores, weights)["auroc"]
         return {
-            "mcc": np.where(np.isnan(area), math.nan, call_metrics(labels, calls, weights)["mcc"]),
-            "auroc": area,
+            "mcc": call_metrics(labels, calls, weights)["mcc"],
+            "auroc": ranking_metrics(labels, scores, weights)["auroc"],
         }
 
     numbers = np.unique(groups, return_inverse=True)[1]

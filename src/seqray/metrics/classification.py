@@ -61,8 +61,9 @@ def call_metrics(labels: np.ndarray, calls: np.ndarray, weights: Floats) -> dict
     fp, fn, negatives = predicted - tp, positives - tp, total - positives
     tn = negatives - fp
     sensitivity, specificity = ratio(tp, positives), ratio(tn, negatives)
+    both = (positives > 0) & (negatives > 0)
     return {
-        "mcc": matthews(tp, fp, tn, fn),
+        "mcc": np.where(both, matthews(tp, fp, tn, fn), np.nan),
         "f1": ratio(2 * tp, predicted + positives),
         "sensitivity": sensitivity,
         "specificity": specificity,
@@ -181,11 +182,13 @@ def multiclass_metrics(
     total, hits = weights.sum(axis=1), weights @ hit
     t, c = weights @ true, weights @ called  # (W, K)
     across = hits * total - np.sum(t * c, axis=1)
-    spread = (total**2 - np.sum(t * t, axis=1)) * (total**2 - np.sum(c * c, axis=1))
+    mixture = total**2 - np.sum(t * t, axis=1)  # 0 where one class is present alone
+    spread = mixture * (total**2 - np.sum(c * c, axis=1))
+    correlation = np.where(spread > 0, across / np.sqrt(np.where(spread > 0, spread, 1.0)), 0.0)
     recall = ratio(weights @ (true * hit[:, None]), t)
     present = np.sum(t > 0, axis=1)
     found = {
-        "mcc": np.where(spread > 0, across / np.sqrt(np.where(spread > 0, spread, 1.0)), 0.0),
+        "mcc": np.where(mixture > 0, correlation, np.nan),
         "balanced_accuracy": ratio(np.nansum(recall, axis=1), present.astype(np.float64)),
         "accuracy": ratio(hits, total),
     }

@@ -29,11 +29,12 @@ def torch_device(name: str) -> str:
 def trainer_device(name: str) -> dict[str, Any]:
     """Settings of Lightning's trainer; none for ``auto``, which leaves them as they are.
 
-    Raises ConfigError for another name.
+    Raises ConfigError for another name, or a GPU that isn't there.
     """
     kind, number = _parts(name)
     if kind == "auto":
         return {}
+    torch_device(name)
     return {"accelerator": kind, "devices": 1 if number is None else [number]}
 
 

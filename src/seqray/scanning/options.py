@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Literal
 
-from seqray.core import ConfigError, require
+from seqray.core import ConfigError, Region, require
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqray.core import OnProgress, Region, SequenceRecord
+    from seqray.core import OnProgress, SequenceRecord
     from seqray.core.results import SkippedRecord
     from seqray.scanning.results import ScoreProfile
 
@@ -101,6 +102,8 @@ class ScanOptions:
         require(self.stride is None or self.stride >= 1, "stride", "must be 1 or more")
         require(self.prefilter in ("auto", "none"), "prefilter", "must be auto or none")
         require(self.strand in STRANDS, "strand", "must be both, plus or minus")
+        for name in ("threshold", "fdr", "precision", "per_kb"):
+            require(isinstance(getattr(self, name), Real | None), name, "must be a number")
         require(self.threshold is None or 0 <= self.threshold <= 1, "threshold", "must lie between 0 and 1")
         require(self.fdr is None or 0 < self.fdr < 1, "fdr", "must lie between 0 and 1")
         given = [
@@ -122,6 +125,9 @@ class ScanOptions:
             self.null_mb is None or 0 <= self.null_mb <= 1e6, "null-mb", "must lie between 0 and 1,000,000"
         )
         require(self.fdr is None or self.null_mb != 0, "fdr", "needs shuffled sequence, so 'null-mb' above 0")
+        regions = self.regions or ()
+        named = all(isinstance(region, Region) for region in regions)
+        require(named, "regions", "must be of seqray.core.Region, see seqray.core.parse_region")
         require(self.seed >= 0, "seed", "must be 0 or more")
         require(self.piece >= 1, "piece", "must be 1 or more")
 

@@ -116,9 +116,16 @@ def partition(
     for part, counts in result.counts().items():
         for name, count in counts.items():
             if count == 0:
-                remedy = "mark the split in the data, or give smaller groups"
-                raise InputError(f"the {part} part holds no example of class '{name}'", remedy=remedy)
+                raise _no_example(part, name, len(np.unique(groups[labels[rows] == index[name]])))
     return result
+
+
+def _no_example(part: str, name: str, groups: int) -> InputError:
+    return InputError(
+        f"the {part} part holds no example of class '{name}': copies and examples of one group stay "
+        f"together, and this class has {groups} of these",
+        remedy="give examples that differ more, or name their split in a column 'split'",
+    )
 
 
 def _split_of(example: Example) -> str:
@@ -179,6 +186,8 @@ def _check_names(names: Sequence[str]) -> None:
                 remedy="rename one of them",
             )
         columns[column] = name
+        if "|" in name or name == "-":
+            raise InputError(f"label '{name}' can't be named in a set (--coverage)", remedy="rename it")
         if len(names) > 2 and name in ("all", "macro"):
             raise InputError(
                 f"label '{name}' is what 'seqray evaluate' calls the figures over all classes",

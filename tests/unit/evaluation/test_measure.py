@@ -163,6 +163,17 @@ def test_several_classes_one_against_the_rest_and_their_mean():
     assert math.isnan(found["all", "mcc"].low)
 
 
+def test_draws_without_a_class_count_for_no_metric():
+    """Of 60 records 3 are positive and all are right: about 5 % of the draws hold no positive."""
+    labels = (np.arange(60) < 3).astype(int)
+    figures = measure(Records(CLASSES, "promoter", labels), [answers_of("model", 0.9 * labels)])
+    found = by_metric(figures)
+    for name in ("mcc", "auroc", "sensitivity"):
+        assert (found[name].low, found[name].value, found[name].high) == (1, 1, 1)
+    alone = by_metric(measure(Records(CLASSES, "promoter", labels[:3]), [answers_of("model", np.ones(3))]))
+    assert math.isnan(alone["mcc"].value)
+
+
 def test_one_group_has_no_interval():
     labels, scores, _ = simulated(6)
     figures = measure(Records(CLASSES, "promoter", labels, ["x"] * 200), [answers_of("model", scores)])

@@ -58,7 +58,7 @@ def test_a_score_at_the_threshold_is_a_call():
 
 def test_undefined_metrics_are_nan_and_not_a_number_that_looks_real():
     measured = binary_metrics([0, 0], [0.1, 0.9], 0.5)
-    assert {k for k, v in measured.items() if math.isnan(v)} == {"auroc", "auprc", "sensitivity"}
+    assert {k for k, v in measured.items() if math.isnan(v)} == {"mcc", "auroc", "auprc", "sensitivity"}
     assert matthews(*np.array([[0.0], [0.0], [5.0], [0.0]])).tolist() == [0]
 
 

@@ -23,7 +23,7 @@ from .arguments import (
     given as given,
     option as option,
 )
-from .cautions import FileCheck as FileCheck
+from .cautions import FileCheck as FileCheck, calibration_cautions as calibration_cautions
 from .genes import GeneOptions as GeneOptions, find_genes as find_genes
 from .inputs import (
     SEQUENCE_FILES as SEQUENCE_FILES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from seqray.cli.common.lengths import ODD_SHARE, length_cautions, usual_share
@@ -271,3 +271,23 @@ def _as_calibrated(card: Card, rows: Sequence[tuple[float, ...]], prior: float |
     from seqray.inference import reweight
 
     return reweight(probabilities, card.positive_index, prior, card.prevalence)
+
+
+def calibration_cautions(facts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a calibration could not reach.
+
+    Parameters
+    ----------
+    facts
+        Of the card, see `seqray.calibration.calibrated_card`.
+    """
+    if facts["log_loss_after"] >= facts["log_loss_of_shares"]:
+        yield (
+            "caution: the probabilities are no better than the share of each class, whose log loss is "
+            f"{facts['log_loss_of_shares']:.3f}: the model is not informative for these sequences"
+        )
+    if facts["at_bounds"]:
+        yield (
+            f"caution: at the limit of the search: {' and '.join(facts['at_bounds'])}; "
+            "these sequences are too few, too easy or too hard to determine it"
+        )

@@ -78,6 +78,8 @@ def _check_ways(request: EvaluateRequest) -> None:
 def _refuse_without_effect(request: EvaluateRequest) -> None:
     """Refuse options that would have no effect."""
     words, against = given(request), request.how.against
+    if "--sample" in words and not request.outputs.multiqc:
+        raise ConfigError("--sample names a row of a MultiQC table", remedy="add --multiqc")
     if request.model:
         for option in ("--score-column", "--positive"):
             if option in words:

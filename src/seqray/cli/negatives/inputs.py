@@ -34,28 +34,39 @@ def read_positives(
         Receives the labels of rows that are left out, because they are not that of the positives.
     """
     from seqray.core import LabeledSequence
-    from seqray.io.sequences import UniqueIds, read_sequences
-    from seqray.io.tables import read_labeled_table
+    from seqray.io.sequences import read_sequences
 
     path, label, options = request.positives, request.output.label_positive, request.records
-    if is_table(path):
-        rows = read_labeled_table(path, alphabet)
-        chosen = [row for row in rows if row.label == label]
-        if not chosen:
-            labels = ", ".join(sorted({row.label for row in rows}))
-            remedy = f"name one of its labels with --label-positive: {labels}"
-            raise InputError(f"has no row labeled '{label}'", where=path, remedy=remedy)
-        others.update(row.label for row in rows if row.label != label)
-        ids = UniqueIds(options.duplicates, path)
-        yield from (replace(row, id=ids.resolve(row.id)) for row in chosen)
-        return
     skip = None if options.strict else on_skip
     try:
+        if is_table(path):
+            yield from _positive_rows(request, alphabet, others)
+            return
         for record in read_sequences(path, alphabet, duplicates=options.duplicates, on_skip=skip):
             yield LabeledSequence(record.sequence, label, record.id, file=path)
-    except NoRecordsError:
+    except NoRecordsError as error:
         if not options.allow_empty:
-            raise
+            remedy = "--allow-empty gives an empty table instead"
+            raise NoRecordsError(error.what, where=error.where, remedy=remedy) from None
+
+
+def _positive_rows(
+    request: NegativesRequest, alphabet: Alphabet, others: Counter[str]
+) -> Iterator[LabeledSequence]:
+    """The rows of a table that have the label of the positives."""
+    from seqray.io.sequences import UniqueIds
+    from seqray.io.tables import read_labeled_table
+
+    path, label = request.positives, request.output.label_positive
+    rows = read_labeled_table(path, alphabet)
+    chosen = [row for row in rows if row.label == label]
+    if not chosen:
+        labels = ", ".join(sorted({row.label for row in rows}))
+        remedy = f"name one of its labels with --label-positive: {labels}"
+        raise InputError(f"has no row labeled '{label}'", where=path, remedy=remedy)
+    others.update(row.label for row in rows if row.label != label)
+    ids = UniqueIds(request.records.duplicates, path)
+    yield from (replace(row, id=ids.resolve(row.id)) for row in chosen)
 
 
 def is_table(path: str) -> bool:

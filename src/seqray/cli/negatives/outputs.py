@@ -86,7 +86,7 @@ def write(path: str | Path, kind: str, examples: Sequence[LabeledSequence], line
     from seqray.io.tables import write_labeled_table
 
     if kind != "fasta":
-        write_labeled_table(path, examples, lines)
+        write_labeled_table(path, examples, lines, subclasses=True)
         return
     with open_output(path) as handle:
         for example in examples:

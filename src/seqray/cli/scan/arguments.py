@@ -65,7 +65,7 @@ class CallingOptions(Options, heading="calling"):
         "--precision the median of species left out of training)",
     )
     per_kb: Number | None = option(
-        "--per-kb N", "call the best N sites per thousand positions, with a locator"
+        "--per-kb N", "call the best N sites per thousand positions that score .001 or more, with a locator"
     )
     fdr: Probability | None = option(
         "--fdr Q",

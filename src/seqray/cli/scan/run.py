@@ -135,13 +135,17 @@ def _regions(windows: WindowOptions, *, allow_empty: bool) -> tuple[Region, ...]
     return tuple(parts)
 
 
-def _left_out(detector: Detector, options: ScanOptions) -> list[str]:
+def _left_out(model: TrainedModel, detector: Detector, options: ScanOptions) -> list[str]:
     """Say that windows are left out, unless that was asked for."""
     stride = detector.rule(options).stride
     if options.stride is not None or stride == 1:
         return []
-    what = f"every {stride}th window is scored, and narrow peaks may be missed"
-    return [f"{what}: give --stride 1, or give the model a prefilter (seqray prefilter)"]
+    advice = "give --stride 1, or give the model a prefilter (seqray prefilter)"
+    if model.prefilter is not None:
+        advice = "give --stride 1"
+        if options.prefilter == "auto":
+            advice += "; the prefilter is left out, since too many windows would pass at such a threshold"
+    return [f"every {stride}th window is scored, and narrow peaks may be missed: {advice}"]
 
 
 def _scan(
@@ -182,5 +186,5 @@ def _scan(
 
             shares_of = partial(letter_shares, request, model, result)
             staged.page.write(result, lines, findings, ModelText.of(model.card), shares_of)
-    findings = [*_left_out(detector, options), *findings]  # the page names the stride
+    findings = [*_left_out(model, detector, options), *findings]  # the page names the stride
     return records.count, [*(f"seqray: {line}" for line in findings), summary(result, skipped.count)]

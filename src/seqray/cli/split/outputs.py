@@ -192,6 +192,8 @@ def summary(result: SplitResult) -> list[str]:
     if result.options.keep:
         kept = "kept" if result.options.relatives == "join" else "kept as it is"
         lines.append(f"{kept}: {', '.join(result.options.keep)}; {_dropped_text(result)}")
+    if not result.options.folds and not result.parts().get("train"):
+        lines.append("caution: no example is left to train on")
     lines += _largest_group_caution(result)
     worst = [line for line in result.proof() if line.label == "all"]
     if result.options.folds:

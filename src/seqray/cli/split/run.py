@@ -12,6 +12,7 @@ from seqray.cli.common import (
     check_suffix,
     describe_letters,
     fill,
+    given,
     read_examples,
 )
 from seqray.cli.split.arguments import LEAK, SplitRequest
@@ -64,6 +65,10 @@ def _check(request: SplitRequest) -> None:
     check_suffix(request.out, ".tsv", ".csv")
     check_suffix(request.proof, ".tsv")
     check_files(request.data.files(), [request.out, request.proof])
+    if request.relation.positions is None and "--block" in given(request.relation):
+        raise ConfigError("--block is for neighbors in a genome", remedy="add --positions")
+    if not request.division.keep and "--relatives" in given(request.division):
+        raise ConfigError("--relatives is for relatives of kept examples", remedy="add --keep")
     if request.division.folds is not None and request.division.shares is not None:
         raise ConfigError("--folds and --shares are given", remedy="choose one")
     if request.division.folds == 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from seqray.cli.common import calibration_cautions
 from seqray.core import ALPHABETS
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def summary(result: TrainResult, out: str) -> list[str]:
             f"caution: {facts['related_validation']} validation sequences have a relative in training (same "
             f"group, or the same letters{strands}), so these figures are too good"
         )
-    return [*lines, f"wrote {out}"]
+    return [*lines, *calibration_cautions(facts["calibration"]), f"wrote {out}"]
 
 
 def genome_summary(result: TrainResult, out: str) -> list[str]:

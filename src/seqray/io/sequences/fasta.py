@@ -74,7 +74,7 @@ def _not_fasta(start: bytes, where: str) -> InputError:
     if not name:
         table = b"\t" in start.split(b"\n", 1)[0]
         remedy = (
-            "tables are read by train, evaluate, audit and split"
+            "tables are read by train, evaluate, calibrate, audit, split and negatives"
             if table
             else "the first line must start with '>'"
         )

@@ -123,7 +123,7 @@ class UniqueIds:
             raise InputError(
                 "the id occurs more than once",
                 where=describe_record(self._where if where is None else where, identifier),
-                remedy="make the first words of headers unique, or have ids renamed or kept (--duplicates)",
+                remedy="give each its own id (the first word of a header), or --duplicates rename",
             )
         return self._rename(identifier)
 

@@ -7,8 +7,9 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from seqray.core import Alphabet, InputError, LabeledSequence, class_name_fault
+from seqray.core import Alphabet, InputError, LabeledSequence, NoRecordsError, class_name_fault
 from seqray.io.files import encode_text, open_output
+from seqray.io.pipes import display_name
 from seqray.io.sequences import OnLetters, OnSkip, read_fasta
 from seqray.io.tables.delimited import read_rows
 from seqray.io.tables.writing import comment_lines
@@ -102,7 +103,7 @@ def read_labeled_table(
         if on_letters is not None:
             on_letters(row["sequence"])
     if not examples:
-        raise InputError("contains a header but no examples", where=str(path))
+        raise NoRecordsError("contains a header but no examples", where=display_name(path))
     return examples
 
 
@@ -147,6 +148,7 @@ def write_labeled_table(
     provenance: Sequence[str] = (),
     *,
     folds: Sequence[int | None] | None = None,
+    subclasses: bool = False,
 ) -> int:
     """Write a row per example below lines of provenance, and return how many.
 
@@ -161,6 +163,8 @@ def write_labeled_table(
         Written as ``#`` lines above the header.
     folds
         Fold of each example, for a column ``fold``; None is an empty cell.
+    subclasses
+        Whether there is a column ``subclass`` in any case.
     """
     rows = list(examples)
     delimiter = "," if str(path).lower().endswith((".csv", ".csv.gz")) else "\t"
@@ -169,7 +173,7 @@ def write_labeled_table(
         columns["fold"] = ["" if fold is None else str(fold) for fold in folds]
     for name in ("context", "subclass"):
         values = [getattr(row, name) or "" for row in rows]
-        if any(values):
+        if any(values) or (subclasses and name == "subclass"):
             columns[name] = values
     text = io.StringIO()
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")

@@ -146,7 +146,7 @@ def _call_features(name: str, call: Call, length: int) -> Iterator[SeqFeature]:
     if context.gene:
         qualifiers["gene"] = [context.gene]
     qualifiers["inference"] = [f"ab initio prediction:seqray:{__version__}"]
-    yield SeqFeature(_location(call.start, call.end, call.strand, length), kind, qualifiers=qualifiers)
+    yield _feature(_location(call.start, call.end, call.strand, length), kind, qualifiers)
     for signal, box in (("minus_35_signal", context.minus35), ("minus_10_signal", context.minus10)):
         if box is not None:
             yield _signal(signal, box, name, call.strand, length)
@@ -155,7 +155,7 @@ def _call_features(name: str, call: Call, length: int) -> Iterator[SeqFeature]:
 def _signal(signal: str, box: Box, name: str, strand: str, length: int) -> SeqFeature:
     location = _location(box.start, box.start + len(box.letters), strand, length)
     qualifiers = {"regulatory_class": [signal], "note": [f"{box.letters}, {name}"]}
-    return SeqFeature(location, "regulatory", qualifiers=qualifiers)
+    return _feature(location, "regulatory", qualifiers)
 
 
 def _notes(name: str, call: Call) -> Iterator[str]:
@@ -179,8 +179,15 @@ def _gene(feature: AnnotatedFeature, length: int) -> SeqFeature:
     if feature.partial_end:
         parts[-1] = _opened(parts[-1], at_left=parts[-1].strand == -1)
     location = parts[0] if len(parts) == 1 else CompoundLocation(parts)
-    qualifiers = {key: [value] for key, value in feature.attributes.items()}
-    return SeqFeature(location, feature.kind, qualifiers=qualifiers)
+    return _feature(location, feature.kind, {key: [value] for key, value in feature.attributes.items()})
+
+
+def _feature(
+    location: SimpleLocation | CompoundLocation, kind: str, qualifiers: Mapping[str, Sequence[str]]
+) -> SeqFeature:
+    """A feature whose values stay in their lines: those of GFF3 may hold line breaks."""
+    lines = {key: [one_line(value) for value in values] for key, values in qualifiers.items()}
+    return SeqFeature(location, kind, qualifiers=lines)
 
 
 def _opened(part: SimpleLocation, *, at_left: bool) -> SimpleLocation:

@@ -60,7 +60,8 @@ def read_sites(path: str | Path) -> list[Site]:
     with open_input(path) as handle:
         data = handle.read()
     header = first_line(data) if not detect_format(data[:HEAD]) else ""
-    if {"position", "contig"} <= {cell.strip().lower() for cell in header.replace(",", "\t").split("\t")}:
+    cells = {cell.strip().lower() for cell in header.replace(",", "\t").split("\t")}
+    if "contig" in cells and not any(map(str.isdigit, cells)):  # a header, and no row of BED
         return list(_table_sites(data, name))
     return [
         Site(

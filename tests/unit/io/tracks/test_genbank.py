@@ -187,6 +187,16 @@ def test_genes_become_features_that_are_read_as_the_same_genes(tmp_path):
     assert found[100, 160, "+", False, True, True].locus == "ring_2"
 
 
+def test_line_breaks_of_names_stay_in_their_lines(tmp_path):
+    gene = Gene(100, 160, "+", "a\nb", locus="T1", product="one\ntwo")
+    genes = gene_features(Annotation({"ring": (gene,)}, "a file"))
+    call = Call("ring", 85, 86, "+", 85, 0.9, "promoter", CallContext(gene="a\nb", distance=14))
+    [record] = written(tmp_path, fasta(tmp_path, ring=("", LETTERS)), [call], genes=genes)
+    values = {(f.type, key): f.qualifiers[key][0] for f in record.features for key in f.qualifiers}
+    assert values["regulatory", "gene"] == values["gene", "gene"] == "a b"
+    assert values["CDS", "product"] == "one two"
+
+
 def test_compressed_output(tmp_path):
     path = tmp_path / "out.gbk.gz"
     write_genbank(path, fasta(tmp_path, c=("", LETTERS)), [])

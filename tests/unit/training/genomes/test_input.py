@@ -131,6 +131,12 @@ def test_a_class_for_all_sites_is_that_of_sites_without_one(files):
         read(files, classes=both, site_class="othr")
 
 
+def test_a_table_without_the_column_position_is_refused(files):
+    """Such as calls of a scan, whose column 'site' holds positions that count from 0."""
+    with pytest.raises(InputError, match=r"position.*; name the columns contig, position \(1-based"):
+        sites_of(files, "c\t9\t+\n", header="contig\tsite\tstrand\n")
+
+
 def test_a_class_without_sites_is_not_learned(files, make_config):
     (files / "s.tsv").write_text(HEADER + "c\t10\t+\tpromoter\t1\nc\t350\t+\tpromoter\t1\n")
     config, both = make_config(model={"classes": 2}), ("promoter", "other")
