@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Literal
 
-from seqray.core import ConfigError, Region, require
+from seqray.core import ConfigError, require
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqray.core import OnProgress, SequenceRecord
+    from seqray.core import OnProgress, Region, SequenceRecord
     from seqray.core.results import SkippedRecord
     from seqray.scanning.results import ScoreProfile
 
@@ -125,9 +125,11 @@ class ScanOptions:
             self.null_mb is None or 0 <= self.null_mb <= 1e6, "null-mb", "must lie between 0 and 1,000,000"
         )
         require(self.fdr is None or self.null_mb != 0, "fdr", "needs shuffled sequence, so 'null-mb' above 0")
-        regions = self.regions or ()
-        named = all(isinstance(region, Region) for region in regions)
-        require(named, "regions", "must be of seqray.core.Region, see seqray.core.parse_region")
+        if self.regions:
+            from seqray.core import Region  # and numpy, which no help needs
+
+            known = all(isinstance(region, Region) for region in self.regions)
+            require(known, "regions", "must be of seqray.core.Region, see seqray.core.parse_region")
         require(self.seed >= 0, "seed", "must be 0 or more")
         require(self.piece >= 1, "piece", "must be 1 or more")
 
