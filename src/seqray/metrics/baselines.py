@@ -167,17 +167,12 @@ def held_out_probabilities(
 
 
 class PositionWeightMatrix(ClassifierMixin, BaseEstimator):
-    """Log-odds of the letter at each position: positives against negatives (naive Bayes on positions).
+    """Log-odds of the letter at each position of the positives, against the composition of the negatives.
 
     Parameters
     ----------
     positive
         Name of the class that the matrix describes; the last in sorted order where none is named.
-    background
-        ``positions``: letter frequencies of the negatives at each position; ``composition``: their
-        frequencies overall, the classic matrix.
-    pseudocount
-        Added to every count.
     alphabet
         Name of the alphabet.
 
@@ -189,16 +184,8 @@ class PositionWeightMatrix(ClassifierMixin, BaseEstimator):
         Sorted class names.
     """
 
-    def __init__(
-        self,
-        positive: str | None = None,
-        background: str = "composition",
-        pseudocount: float = 1.0,
-        alphabet: str = "dna",
-    ) -> None:
+    def __init__(self, positive: str | None = None, alphabet: str = "dna") -> None:
         self.positive = positive
-        self.background = background
-        self.pseudocount = pseudocount
         self.alphabet = alphabet
 
     def fit(self, sequences: Sequence[str], labels: Sequence[str] | np.ndarray) -> PositionWeightMatrix:
@@ -209,16 +196,10 @@ class PositionWeightMatrix(ClassifierMixin, BaseEstimator):
         positive = self.classes_[-1] if self.positive is None else self.positive
         if len(self.classes_) != 2 or positive not in self.classes_:
             raise InputError(f"a weight matrix of {positive!r} needs it and one other class in the data")
-        if self.background not in ("positions", "composition"):
-            raise InputError(
-                f"unknown background {self.background!r}", remedy="give 'positions' or 'composition'"
-            )
         is_positive = y == positive
         codes = self._matrix(sequences)
-        foreground, other = self._frequencies(codes[is_positive]), self._frequencies(codes[~is_positive])
-        if self.background == "composition":
-            other = other.mean(axis=0, keepdims=True)
-        odds = np.log(foreground / other)
+        composition = self._frequencies(codes[~is_positive]).mean(axis=0)
+        odds = np.log(self._frequencies(codes[is_positive]) / composition)
         self.weights_ = np.concatenate((odds, np.zeros((len(odds), 1))), axis=1)
         self.prior_ = float(np.log(is_positive.sum() / (~is_positive).sum()))
         self.positive_index_ = int(np.flatnonzero(self.classes_ == positive)[0])
@@ -234,11 +215,9 @@ class PositionWeightMatrix(ClassifierMixin, BaseEstimator):
         return stack.codes.reshape(len(stack), -1)
 
     def _frequencies(self, codes: np.ndarray) -> np.ndarray:
-        """Letter frequencies by position, with pseudo-counts: (N, W) codes -> (W, letters)."""
+        """Letter frequencies by position, each letter counted once more: (N, W) codes -> (W, letters)."""
         letters = len(ALPHABETS[self.alphabet].letters)
-        counts = (
-            np.stack([(codes == letter).sum(axis=0) for letter in range(letters)], axis=1) + self.pseudocount
-        )
+        counts = 1 + np.stack([(codes == letter).sum(axis=0) for letter in range(letters)], axis=1)
         return counts / counts.sum(axis=1, keepdims=True)
 
     def score_codes(self, codes: np.ndarray) -> np.ndarray:
