@@ -14,7 +14,13 @@ from seqray.core.results import Call
 from seqray.io.tables import open_table
 from seqray.io.tracks.calls import call_ids
 from seqray.io.tracks.contexts import CONTEXT_COLUMNS, context_cells
-from seqray.io.tracks.lines import Feature, numbered_lines, parse_position, parse_strand
+from seqray.io.tracks.lines import (
+    Feature,
+    check_line_start,
+    numbered_lines,
+    parse_position,
+    parse_strand,
+)
 
 _BED6 = ("#chrom", "chromStart", "chromEnd", "name", "score", "strand")
 BED_COLUMNS = (*_BED6, "probability", "site")
@@ -23,6 +29,7 @@ DESCRIBED_COLUMNS = (*_BED6, "call_score", "site", *CONTEXT_COLUMNS)
 
 def _rows(name: str, call: Call, length: int | None, described: bool) -> Iterator[tuple[object, ...]]:
     """The line of a call, or the two lines of one across the origin."""
+    check_line_start(call.contig)
     more = context_cells(call.context) if described else ()
     rest = (name, round(1000 * call.score), call.strand, float(call.score), call.site, *more)
     within = length is None or call.end <= length

@@ -34,6 +34,15 @@ class Feature:
     kind: str = ""
 
 
+def check_line_start(contig: str) -> None:
+    """Raise `InputError` for a name that would make a comment of a line of BED or bedGraph."""
+    if contig.startswith("#"):
+        raise InputError(
+            f"the id '{contig}' would make comments of lines of BED and bedGraph",
+            remedy="rename the record, or write GFF3, TSV or bigWig",
+        )
+
+
 def numbered_lines(path: str | Path) -> Iterator[tuple[str, str]]:
     """`data_lines` of a file."""
     with open_input(path) as handle:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from seqray.core import Floats, InputError, format_number
 from seqray.io.files import OutputFile, encode_text, enter_hidden_folder, open_output
 from seqray.io.tables import comment_lines
+from seqray.io.tracks.lines import check_line_start
 
 TRACK_SUFFIXES = (".bedgraph.gz", ".bedgraph", ".bg.gz", ".bg", ".bigwig", ".bw")
 STRANDS = {"+": "plus", "-": "minus"}
@@ -153,6 +154,7 @@ def _bedgraph(path: Path, provenance: Sequence[str], name: str) -> Iterator[_Sin
         handle.write(comment_lines(provenance) + encode_text(f'track type=bedGraph name="{name}"\n'))
 
         def write(contig: str, steps: npt.NDArray[np.void]) -> None:
+            check_line_start(contig)
             columns = (steps["start"].tolist(), steps["end"].tolist(), steps["value"].tolist())
             lines = (
                 f"{contig}\t{start}\t{end}\t{format_number(value)}\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 
 import pytest
 
@@ -49,6 +50,12 @@ def test_bed_by_hand(tmp_path):
         "plasmid\t960\t1000\tpromoter_3\t1000\t+\t1\t20",
         "plasmid\t0\t41\tpromoter_3\t1000\t+\t1\t20",
     ]
+
+
+def test_a_contig_that_would_be_a_comment_is_refused(tmp_path):
+    with pytest.raises(InputError, match="the id '#1' would make comments of lines of BED"):
+        write_bed(tmp_path / "c.bed", [replace(FIRST, contig="#1")])
+    assert not list(tmp_path.iterdir())
 
 
 def test_tsv_by_hand(tmp_path):

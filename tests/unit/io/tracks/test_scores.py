@@ -45,6 +45,13 @@ def test_bedgraph(tmp_path, end):
     assert texts["minus"] == ["# seqray x", 'track type=bedGraph name="tiny (-)"', "chr1\t3\t4\t1e-07"]
 
 
+def test_a_contig_that_would_be_a_comment_is_refused(tmp_path):
+    with TrackWriter(tmp_path / "x.bg") as track:
+        track.begin("#1", 100)
+        with pytest.raises(InputError, match="'#1' would make comments"):
+            track.add("#1", "+", 0, [0.5])
+
+
 @pytest.mark.parametrize("end", [".bw", ".bigWig"])
 def test_bigwig(tmp_path, end):
     write(tmp_path / f"x{end}")
