@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seqray.core import Card, InputError, reading_card
+from seqray.core import Card, InputError, logistic, reading_card
 
 MAX_KNOTS = 100
 _DECIMALS = 9  # of log-odds: scores that differ by less are one score
@@ -102,8 +102,7 @@ class IsotonicMap:
         mapped = self(np.log(p[:, positive]) - np.log(p[:, 1 - positive]))
         mapped = np.clip(mapped, -_STEEPEST, _STEEPEST)
         table = np.empty_like(p)
-        table[:, positive] = 1 / (1 + np.exp(-mapped))
-        table[:, 1 - positive] = 1 / (1 + np.exp(mapped))
+        table[:, positive], table[:, 1 - positive] = logistic(mapped), logistic(-mapped)
         return table
 
     def to_mapping(self) -> dict[str, Any]:

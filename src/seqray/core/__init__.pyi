@@ -14,6 +14,7 @@ from .arrays import (
     Codes as Codes,
     Floats as Floats,
     Ints as Ints,
+    logistic as logistic,
     number_by_appearance as number_by_appearance,
     pick_evenly as pick_evenly,
 )

@@ -23,6 +23,11 @@ def number_by_appearance(values: Iterable[Hashable]) -> Ints:
     return np.array([numbers.setdefault(value, len(numbers)) for value in values], dtype=np.int64)
 
 
+def logistic(log_odds: Floats) -> Floats:
+    """Probabilities of log-odds; scipy has it, too, but takes long to load."""
+    return 1 / (1 + np.exp(-np.clip(log_odds, -500, 500)))  # beyond, nothing changes but overflows
+
+
 def pick_evenly(items: Sequence[T], most: int) -> list[T]:
     """At most so many of the items, from the first to the last at equal distances."""
     chosen = np.linspace(0, len(items) - 1, min(most, len(items))).round().astype(int)

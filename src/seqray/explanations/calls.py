@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from seqray.core import SequenceRecord
+from seqray.core import SequenceRecord, logistic
 from seqray.core.results import Explanation, Faithfulness, InputShares
 from seqray.explanations.attribution import (
     LocatorTarget,
@@ -124,7 +124,7 @@ def _group(model: TrainedModel, number: int, stretch: Stretch, options: ExplainO
     """A group of one: no two calls have the same genes."""
     target = class_explained(model, options.target, stretch.label)
     targets = _targets(model, stretch, target)
-    probability = float(1 / (1 + np.exp(-ensemble_score(targets, stretch.codes[None])[0])))
+    probability = float(logistic(ensemble_score(targets, stretch.codes[None]))[0])
     record = SequenceRecord(stretch.id, model.alphabet.decode(stretch.codes))
     every = np.arange(len(record))
     item = Item(number, record, stretch.codes, every, stretch.label, target, probability, stretch.place)

@@ -25,6 +25,7 @@ from seqray.core import (
     Ints,
     kmer_indices,
     kmer_starts,
+    logistic,
     stack_sequences,
 )
 
@@ -239,7 +240,7 @@ class PositionWeightMatrix(ClassifierMixin, BaseEstimator):
     def predict_proba(self, sequences: Sequence[str]) -> np.ndarray:
         """Return class probabilities (N, 2), taking positions as independent and the prior from training."""
         check_is_fitted(self)
-        positive = 1 / (1 + np.exp(-(self.score_codes(self._matrix(sequences)) + self.prior_)))
+        positive = logistic(self.score_codes(self._matrix(sequences)) + self.prior_)
         columns = (1 - positive, positive) if self.positive_index_ == 1 else (positive, 1 - positive)
         return np.stack(columns, axis=1)
 

@@ -9,13 +9,13 @@ from typing import Literal
 
 from seqray.annotation import Gene
 from seqray.calibration import Domain
-from seqray.core import Codes, Floats, Intervals
+from seqray.core import Codes, Floats, Intervals, logistic
 from seqray.inference import log_odds_in_turn, prefilter_log_odds, score_codes
 from seqray.modelfile import TrainedModel
 from seqray.scanning.cutoffs import Cutoffs
 from seqray.scanning.detector import Detector
 from seqray.scanning.options import STRIDE, ScanOptions
-from seqray.scanning.windows import ContigWindows, Scorer, StrandAnswers, WindowRule, to_probabilities
+from seqray.scanning.windows import ContigWindows, Scorer, StrandAnswers, WindowRule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +121,7 @@ def window_detector(
     def in_turn(cutoffs: Sequence[float]) -> Scorer:
         def score(codes: Codes) -> Floats:
             answers = log_odds_in_turn(model, codes, cutoffs, batch_size=batch_size, precision=dtype)
-            return to_probabilities(answers[:, -1])
+            return logistic(answers[:, -1])
 
         return score
 

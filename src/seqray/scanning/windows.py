@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core import Codes, Floats, Intervals, Ints, reverse_complement_codes
+from seqray.core import Codes, Floats, Intervals, Ints, logistic, reverse_complement_codes
 from seqray.scanning.cutoffs import Cutoffs
 
 Scorer = Callable[[Codes], npt.NDArray[np.floating]]
@@ -243,7 +243,7 @@ class ContigWindows(ScoredGrid):
         self.scored += len(chosen)
         if self._prefilter is not None and self.rule.cutoffs is not None and len(chosen):
             answers = self._answers(self._prefilter, starts[chosen], strand)
-            scores[chosen] = to_probabilities(answers)
+            scores[chosen] = logistic(answers)
             chosen = chosen[answers >= self.rule.cutoffs.prefilter]
         step = max(1, _BATCH_LETTERS // self.rule.window)
         for chunk in (chosen[i : i + step] for i in range(0, len(chosen), step)):
@@ -282,8 +282,3 @@ class ContigWindows(ScoredGrid):
         before = np.concatenate(([0], np.cumsum(unknown, dtype=np.int32)))
         counts = before[starts - first + window] - before[starts - first]
         return counts / window <= self.rule.max_ambiguous
-
-
-def to_probabilities(log_odds: Floats) -> Floats:
-    """The logistic function."""
-    return 1 / (1 + np.exp(-np.clip(log_odds, -500, 500)))
