@@ -190,6 +190,11 @@ def test_a_kept_test_part_stays_and_its_relatives_are_left_out_or_join(tmp_path,
     assert len(made) == len(rows)
 
 
+def test_a_split_that_leaves_nothing_to_train_on_says_so(table, tmp_path, capsys):
+    split("--train", table, "--test", table, "--keep", "test", "--out", tmp_path / "out.tsv")
+    assert "caution: no example is left to train on" in capsys.readouterr().err
+
+
 def test_a_leak_between_kept_parts_is_told_and_fails_only_under_strict(tmp_path, capsys):
     rows = [(*row, "train" if row[2].endswith(".0") else "test") for row in families()]
     table = write_table(tmp_path / "data.tsv", rows, "sequence\tlabel\tid\tsplit")
@@ -328,6 +333,8 @@ def test_shares():
         (["--out", "data.tsv"], "data.tsv: is an input and would be overwritten"),
         (["--out", "none/out.tsv"], "none/out.tsv: can't be written (its directory doesn't exist)"),
         (["--folds", "0"], "'0' is not a whole number of 1 or more"),
+        (["--block", "100"], "--block is for neighbors in a genome; add --positions"),
+        (["--relatives", "join"], "--relatives is for relatives of kept examples; add --keep"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_leaves_nothing(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from seqray.cli.common import calibration_cautions
 from seqray.cli.dispatch import main
 from seqray.cli.train.settings import override
 from seqray.core import RunConfig
@@ -71,9 +72,16 @@ def test_a_table_becomes_a_model_file_and_a_summary(files, capsys):
     )
     assert lines[1].startswith(f"validation on {n['validation']} sequences: mcc ")
     assert f"threshold {model.card.threshold:.3f}" in lines[1]
-    assert lines[-2] == f"wrote {files / 'm.safetensors'}"
-    assert all(line.startswith("caution: ") for line in lines[2:-2])
+    assert lines[2:-1] == [*calibration_cautions(facts["calibration"]), f"wrote {files / 'm.safetensors'}"]
     assert (files / "m.safetensors.training" / "member-1" / "finished.json").is_file()
+
+
+def test_a_calibration_that_could_not_be_fitted_is_told():
+    facts = {"log_loss_after": 0.7, "log_loss_of_shares": 0.693, "at_bounds": ["temperature", "shift"]}
+    poor, cut = calibration_cautions(facts)
+    assert "no better than the share of each class, whose log loss is 0.693" in poor
+    assert "at the limit of the search: temperature and shift;" in cut
+    assert not list(calibration_cautions(facts | {"log_loss_after": 0.6, "at_bounds": []}))
 
 
 def test_members_with_parts_of_their_own_are_told(files, capsys):

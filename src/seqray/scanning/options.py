@@ -102,7 +102,7 @@ class ScanOptions:
         require(self.stride is None or self.stride >= 1, "stride", "must be 1 or more")
         require(self.prefilter in ("auto", "none"), "prefilter", "must be auto or none")
         require(self.strand in STRANDS, "strand", "must be both, plus or minus")
-        for name in ("threshold", "fdr", "precision", "per_kb"):
+        for name in ("threshold", "fdr", "precision", "per_kb", "null_mb"):
             require(isinstance(getattr(self, name), Real | None), name, "must be a number")
         require(self.threshold is None or 0 <= self.threshold <= 1, "threshold", "must lie between 0 and 1")
         require(self.fdr is None or 0 < self.fdr < 1, "fdr", "must lie between 0 and 1")
@@ -128,7 +128,8 @@ class ScanOptions:
         if self.regions:
             from seqray.core import Region  # and numpy, which no help needs
 
-            known = all(isinstance(region, Region) for region in self.regions)
+            several = not isinstance(self.regions, Region)
+            known = several and all(isinstance(region, Region) for region in self.regions)
             require(known, "regions", "must be of seqray.core.Region, see seqray.core.parse_region")
         require(self.seed >= 0, "seed", "must be 0 or more")
         require(self.piece >= 1, "piece", "must be 1 or more")

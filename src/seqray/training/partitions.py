@@ -104,7 +104,8 @@ def partition(
     labels = np.array([index.get(example.label or "", -1) for example in data], dtype=np.int64)
     groups = related_groups([data[i] for i in rows], ALPHABETS[config.model.alphabet])
     chosen = np.array([data[i].split == "validation" for i in rows])
-    if not chosen.any():
+    named = bool(chosen.any())
+    if not named:
         chosen = hold_out_in_turn(labels[rows], groups, config.data.validation, config.seed, member)
     result = Partition(
         names,
@@ -116,14 +117,18 @@ def partition(
     for part, counts in result.counts().items():
         for name, count in counts.items():
             if count == 0:
-                raise _no_example(part, name, len(np.unique(groups[labels[rows] == index[name]])))
+                own = 0 if named else len(np.unique(groups[labels[rows] == index[name]]))
+                raise _no_example(part, name, own)
     return result
 
 
 def _no_example(part: str, name: str, groups: int) -> InputError:
+    """The error of a part without examples of a class; without groups, the data name the parts."""
+    what = f"the {part} part holds no example of class '{name}'"
+    if not groups:
+        return InputError(what, remedy="name some in the column 'split'")
     return InputError(
-        f"the {part} part holds no example of class '{name}': copies and examples of one group stay "
-        f"together, and this class has {groups} of these",
+        f"{what}: copies and examples of one group stay together, and this class has {groups} of these",
         remedy="give examples that differ more, or name their split in a column 'split'",
     )
 

@@ -17,6 +17,7 @@ PREDICTED = ("--predictions", "p.tsv", "--labels", "labels.tsv")
         (("--test", "test.tsv", "--positive", "promoter"), True, "--positive is for --predictions"),
         ((*PREDICTED, "--prior", "0.5"), False, "--prior needs --model"),
         ((*PREDICTED, "--truncate", "ends"), False, "--truncate needs --model; give it to 'seqray predict'"),
+        ((*PREDICTED, "--sample", "x"), False, "--sample names a row of a MultiQC table; add --multiqc"),
         ((*PREDICTED, "--query-only"), False, "--query-only needs --model"),
         ((*PREDICTED, "--alignment-labels", "labels.tsv"), False, "--alignment-labels needs --model"),
         ((*PREDICTED, "--backbone", "."), False, "--backbone needs --model"),

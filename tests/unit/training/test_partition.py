@@ -160,10 +160,13 @@ def test_what_cannot_be_trained_on_is_refused(motif_task, make_config):
         ),
         ([*data, example("", id="none")], "record 'none': holds no letters"),
         ([replace(e, sequence="N" * 40) for e in data], "no training sequence holds an unambiguous letter"),
-        ([replace(e, group="one") for e in data], "the validation part holds no example of class"),
+        (
+            [replace(e, group="one") for e in data],
+            "copies and examples of one group stay together, and this class has 1 of these; give",
+        ),
         (
             [replace(e, split="validation" if e.label == "promoter" else "train") for e in data],
-            "the train part holds no example of class 'promoter'",
+            "the train part holds no example of class 'promoter'; name some in the column 'split'",
         ),
     ]
     for bad, message in cases:

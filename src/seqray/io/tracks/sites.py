@@ -61,7 +61,7 @@ def read_sites(path: str | Path) -> list[Site]:
         data = handle.read()
     header = first_line(data) if not detect_format(data[:HEAD]) else ""
     cells = {cell.strip().lower() for cell in header.replace(",", "\t").split("\t")}
-    if "contig" in cells and not any(map(str.isdigit, cells)):  # a header, and no row of BED
+    if "contig" in cells and ("position" in cells or not any(map(str.isdigit, cells))):  # no row of BED
         return list(_table_sites(data, name))
     return [
         Site(
