@@ -40,9 +40,8 @@ def keep_freed_memory() -> None:
     """Let the C library keep freed activations for the next layer; call it before networks run on the CPU.
 
     By default glibc hands blocks of some MiB back to the system, and every layer pays page faults for fresh
-    ones: a third of the time of a small network, and a quarter of that of its training. This raises both
-    thresholds for the process, see mallopt(3); the second bounds what it keeps. Other C libraries are left as
-    they are.
+    ones: a third of the time of a small network. This raises both thresholds for the process, see mallopt(3);
+    the second bounds what it keeps. Other C libraries are left as they are.
     """
     if platform.libc_ver()[0] == "glibc":
         libc = ctypes.CDLL(None)
