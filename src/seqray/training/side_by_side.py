@@ -118,7 +118,9 @@ class Crew:
     ) -> None:
         self._work, self._shared, self._on_progress = work, shared, on_progress
         self.processes, self._threads = processes, threads
-        context = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
+        # A fork of a process with threads may hang; the server that forks has only loaded what they need.
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["seqray.training.fit"])
         self._stop, self._reports = context.Event(), context.SimpleQueue()
         self._context, self._pool = context, None
 
