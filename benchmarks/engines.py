@@ -27,13 +27,13 @@ import torch
 
 from machine import ROOT, describe, take_turns, write_and_show
 from seqray.core import format_number
-from seqray.inference import Engine, Precision, score_codes, score_ragged, with_engine
+from seqray.inference import Dtype, Engine, score_codes, score_ragged, with_engine
 from seqray.modelfile import TrainedModel, load_model
 
 MODELS = ("ecoli-promoter", "arabidopsis-promoter", "bacteria-promoter-fast")
 BATCHES = (1, 64)  # sequences at once: one, and what keeps the largest tensor in the cache
 COUNTS = {1: 16, 64: 128}  # sequences of a turn
-RUNS: tuple[tuple[Engine, Precision], ...] = (
+RUNS: tuple[tuple[Engine, Dtype], ...] = (
     ("torch", "fp32"),
     ("onnx", "fp32"),
     ("openvino", "fp32"),
@@ -75,26 +75,26 @@ def unequal(window: int, count: int) -> list[np.ndarray]:
     return [rng.integers(0, 4, n).astype(np.uint8) for n in rng.integers(2 * window // 3, window + 1, count)]
 
 
-def works(model: TrainedModel, batch: int, precision: Precision) -> dict[str, Work]:
+def works(model: TrainedModel, batch: int, precision: Dtype) -> dict[str, Work]:
     """Return the two kinds of work of one engine."""
     window, count = model.card.window, COUNTS[batch]
     ragged, strided = unequal(window, count), windows(window, count)
     parts = [slice(start, start + batch) for start in range(0, count, batch)]
     return {
         "predict": lambda: [score_ragged(model, ragged[part], "auto", precision) for part in parts],
-        "scan": lambda: [score_codes(model, strided[part], precision=precision) for part in parts],
+        "scan": lambda: [score_codes(model, strided[part], dtype=precision) for part in parts],
     }
 
 
 def measure(name: str, rounds: int) -> list[Row]:
     """Let the engines take turns on one model."""
     plain = load_model(name)
-    models: dict[tuple[Engine, Precision], TrainedModel] = {}
-    starts: dict[tuple[Engine, Precision], float] = {}
+    models: dict[tuple[Engine, Dtype], TrainedModel] = {}
+    starts: dict[tuple[Engine, Dtype], float] = {}
     for key in RUNS:
         began = time.process_time()
         models[key] = with_engine(plain, *key)
-        score_codes(models[key], windows(plain.card.window, 1), precision=key[1])
+        score_codes(models[key], windows(plain.card.window, 1), dtype=key[1])
         starts[key] = time.process_time() - began
     table = []
     for batch in BATCHES:

@@ -29,12 +29,12 @@ import torch.nn.functional as F
 from machine import ROOT, describe, write_and_show
 from seqray.core import format_number
 from seqray.explanations.attribution import rollout, trace
-from seqray.inference import Precision, compute_precision, score_codes
+from seqray.inference import Dtype, compute_precision, score_codes
 from seqray.modelfile import TrainedModel, load_model
 
 NO_GPU = 3
 MODELS = ("ecoli-promoter", "arabidopsis-promoter", "bacteria-promoter-fast")
-PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16")
+PRECISIONS: tuple[Dtype, ...] = ("fp32", "bf16")
 BATCHES = {"cpu": (64,), "cuda": (64, 512, 4096)}
 COLUMNS = ("model", "what", "device", "precision", "batch", "value", "unit")
 Row = tuple[str, str, str, str, str, str, str]
@@ -54,7 +54,7 @@ def equality(name: str, device: str, count: int) -> Iterator[Row]:
     expected = score_codes(model, codes)
     model.to(device)
     for precision in PRECISIONS:
-        found = score_codes(model, codes, precision=precision)
+        found = score_codes(model, codes, dtype=precision)
         figures = {
             "difference": float(np.abs(found - expected).max()),
             "other digits": float((_printed(found) != _printed(expected)).any(axis=1).mean()),
@@ -84,7 +84,7 @@ def speeds(name: str, device: str, rounds: int) -> Iterator[Row]:
                     yield name, f"{what}, memory", device, precision, str(batch), f"{megabytes:.4g}", "MB"
 
 
-def works(model: TrainedModel, batch: int, precision: Precision) -> dict[str, Callable[[], object]]:
+def works(model: TrainedModel, batch: int, precision: Dtype) -> dict[str, Callable[[], object]]:
     """What is timed, each for one batch."""
     codes = random_codes(model, batch)
     tokens = torch.from_numpy(model.tokenizer.encode_codes(codes)).to(model.device)
@@ -95,13 +95,13 @@ def works(model: TrainedModel, batch: int, precision: Precision) -> dict[str, Ca
                 rollout(trace(network, tokens))
 
     return {
-        "scan": lambda: score_codes(model, codes, batch_size=batch, precision=precision),
+        "scan": lambda: score_codes(model, codes, batch_size=batch, dtype=precision),
         "rollout": explain,
         "train": training(model, tokens, precision),
     }
 
 
-def training(model: TrainedModel, tokens: torch.Tensor, precision: Precision) -> Callable[[], float]:
+def training(model: TrainedModel, tokens: torch.Tensor, precision: Dtype) -> Callable[[], float]:
     """A step of the first member: forward, backward, AdamW. Returns the loss before it."""
     network = copy.deepcopy(model.networks[0]).train().requires_grad_(True)
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-4)

@@ -30,7 +30,7 @@ from transformers import BertConfig, BertModel
 
 from machine import ROOT, describe, take_turns, write_and_show
 from seqray.core import Card, ModelConfig, StemConfig, load_run_config
-from seqray.inference import Precision, score_codes
+from seqray.inference import Dtype, score_codes
 from seqray.modelfile import TrainedModel
 from seqray.models import build_model, kernels
 
@@ -60,7 +60,7 @@ class Row:
 
     case: str
     method: str
-    precision: Precision
+    precision: Dtype
     low: float
     median: float
     high: float
@@ -96,20 +96,20 @@ def plain_operators() -> Iterator[None]:
         yield
 
 
-def methods(case: Case) -> dict[tuple[str, Precision], Work]:
+def methods(case: Case) -> dict[tuple[str, Dtype], Work]:
     """Return what takes turns on one shape."""
     length = case.config.max_length
     codes = np.random.default_rng(0).integers(0, 4, (case.count, length)).astype(np.uint8)
     card = Card(name="m", classes=("a", "b"), positive="a", window=length, model=case.config)
     model = TrainedModel(card, (build_model(case.config),))
 
-    def ours(precision: Precision) -> Work:
-        return lambda: score_codes(model, codes, precision=precision)
+    def ours(precision: Dtype) -> Work:
+        return lambda: score_codes(model, codes, dtype=precision)
 
-    def plain(precision: Precision) -> Work:
+    def plain(precision: Dtype) -> Work:
         return plain_operators()(ours(precision))
 
-    turns: dict[tuple[str, Precision], Work] = {}
+    turns: dict[tuple[str, Dtype], Work] = {}
     if case.bert:
         tokens = torch.from_numpy(model.tokenizer.encode_codes(codes))
         bert = bert_like(case.config)
@@ -131,7 +131,7 @@ def measure(case: Case, rounds: int) -> list[Row]:
     ]
 
 
-def ratio(row: Row, rows: list[Row], precision: Precision) -> str:
+def ratio(row: Row, rows: list[Row], precision: Dtype) -> str:
     """Return how many times as fast as BertModel of that precision on the same shape, or nothing."""
     rivals = [r for r in rows if (r.case, r.method, r.precision) == (row.case, BERT, precision)]
     return f"{row.median / rivals[0].median:.2f}" if rivals else ""

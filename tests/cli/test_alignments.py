@@ -76,7 +76,7 @@ def test_predict_writes_a_row_an_alignment(folder):
     assert set(table["length"]) == {16}  # of the query
     truth = [("paired", "other")[i % 2] for i in range(60)]
     assert share_right(table["label"], truth) > 0.8
-    assert main([*words, "--precision", "bf16", "--out", str(folder / "rough.tsv")]) == 0
+    assert main([*words, "--dtype", "bf16", "--out", str(folder / "rough.tsv")]) == 0
     rough = pd.read_csv(folder / "rough.tsv", sep="\t", comment="#")
     assert 0 < np.abs(rough["p_paired"].to_numpy() - table["p_paired"].to_numpy()).max() < 0.1
 

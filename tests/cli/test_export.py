@@ -91,7 +91,7 @@ def test_an_engine_writes_the_table_that_torch_writes(
 
 
 def test_openvino_takes_bf16_and_onnx_does_not(seqray, source, tiny_model_file):
-    words = ("predict", source, "-m", tiny_model_file, "--precision", "bf16", "-q", "--engine")
+    words = ("predict", source, "-m", tiny_model_file, "--dtype", "bf16", "-q", "--engine")
     assert seqray(*words, "openvino")[0] == 0
     status, _, told = seqray(*words, "onnx")
     assert (status, told.count("\n")) == (2, 1)

@@ -242,7 +242,7 @@ def test_threshold_and_prior(predict, source):
 def test_batch_size_and_precision(predict, source):
     plain = [float(row[3]) for row in rows(predict(source)[1])[1:]]
     by_three = [float(row[3]) for row in rows(predict(source, "--batch-size", "3")[1])[1:]]
-    rough = [float(row[3]) for row in rows(predict(source, "--precision", "bf16")[1])[1:]]
+    rough = [float(row[3]) for row in rows(predict(source, "--dtype", "bf16")[1])[1:]]
     np.testing.assert_allclose(by_three, plain, atol=2e-5)
     assert 0 < np.abs(np.array(rough) - plain).max() < 0.05
 

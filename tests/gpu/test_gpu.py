@@ -20,7 +20,7 @@ def test_windows_have_the_probabilities_of_the_cpu(tiny_model_file, precision, t
     codes = np.random.default_rng(0).integers(0, 5, (300, 20)).astype(np.uint8)
     expected = score_codes(load_model_file(tiny_model_file), codes)
     model = load_model_file(tiny_model_file).to("cuda")
-    found = score_codes(model, codes, batch_size=batch_size, precision=precision)
+    found = score_codes(model, codes, batch_size=batch_size, dtype=precision)
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
 
 

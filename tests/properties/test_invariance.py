@@ -103,8 +103,8 @@ def test_neither_threads_nor_a_batch_size_change_a_bit(name, precision, set_thre
     results = []
     for threads, size in ((1, "auto"), (1, 1), (2, 7), (3, 64), (8, "auto")):
         set_threads(threads)
-        windows = score_codes(MODELS[name], codes, batch_size=size, precision=precision)
-        results.append((windows, score(MODELS[name], batch, batch_size=size, precision=precision)))
+        windows = score_codes(MODELS[name], codes, batch_size=size, dtype=precision)
+        results.append((windows, score(MODELS[name], batch, batch_size=size, dtype=precision)))
         assert torch.get_num_threads() == threads
     for windows, records in results[1:]:
         np.testing.assert_array_equal(windows, results[0][0])

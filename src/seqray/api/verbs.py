@@ -19,8 +19,8 @@ from seqray.core.results import SkippedRecord
 from seqray.explanations import explain_calls
 from seqray.inference import (
     BatchSize,
+    Dtype,
     Engine,
-    Precision,
     PredictOptions,
     recognize_context,
     with_engine,
@@ -47,7 +47,7 @@ def predict(
     coverage: float | None = None,
     context: str | None = "auto",
     batch_size: BatchSize = "auto",
-    precision: Precision = "fp32",
+    dtype: Dtype = "fp32",
     device: str | None = None,
     engine: Engine = "torch",
     truncate: Truncation | None = None,
@@ -61,7 +61,7 @@ def predict(
     sequences
         Strings, Biopython or pysam records, a Series, a mapping, a path: see `as_records`. For a model of
         alignments, alignments: see `as_alignments`.
-    threshold, prior, coverage, batch_size, precision, device
+    threshold, prior, coverage, batch_size, dtype, device
         As in `seqray.inference.PredictOptions`.
     context
         What the sequences are, such as their species, for models that know contexts; ``auto`` for the one
@@ -95,9 +95,9 @@ def predict(
     >>> seqray.predict("ecoli-promoter", {"poly-A": "A" * 81}).label.tolist()
     ['background']
     """
-    loaded = _opened(model, context, device, engine, precision).with_truncation(truncate)
+    loaded = _opened(model, context, device, engine, dtype).with_truncation(truncate)
     options = PredictOptions(
-        batch_size=batch_size, precision=precision, threshold=threshold, prior=prior, coverage=coverage
+        batch_size=batch_size, dtype=dtype, threshold=threshold, prior=prior, coverage=coverage
     )
     kind = kind_of(loaded.card)
     loaded, records = _in_context(loaded, kind.convert(sequences, loaded.alphabet), context)
@@ -112,7 +112,7 @@ def scan(
     sequences: Any,
     *,
     batch_size: BatchSize = "auto",
-    dtype: Precision = "fp32",
+    dtype: Dtype = "fp32",
     device: str | None = None,
     engine: Engine = "torch",
     context: str | None = "auto",
@@ -309,14 +309,14 @@ def origin(model: Model, sequences: Any) -> pd.DataFrame:
 
 
 def _opened(
-    model: Model, context: str | None, device: str | None, engine: Engine, precision: Precision
+    model: Model, context: str | None, device: str | None, engine: Engine, dtype: Dtype
 ) -> TrainedModel:
     loaded = model if isinstance(model, TrainedModel) else load_model(model)
     if device is not None:
         loaded.to(torch_device(device))
     if context not in (None, "auto"):
         loaded = loaded.with_context(context)
-    return with_engine(loaded, engine, precision)
+    return with_engine(loaded, engine, dtype)
 
 
 def _in_context(

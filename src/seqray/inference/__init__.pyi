@@ -16,7 +16,7 @@ from .locators import CHUNK as CHUNK, Strand as Strand, StrandScorer as StrandSc
 from .parallel import compute_precision as compute_precision, map_batches as map_batches
 from .predictions import (
     BatchSize as BatchSize,
-    Precision as Precision,
+    Dtype as Dtype,
     PredictOptions as PredictOptions,
     called_labels as called_labels,
     reweight as reweight,

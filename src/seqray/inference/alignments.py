@@ -20,7 +20,7 @@ from seqray.core import Alignment, Codes, ConfigError, Floats, Ints
 from seqray.core.msa import crop_alignment
 from seqray.core.results import Prediction
 from seqray.inference.parallel import compute_precision, map_batches
-from seqray.inference.predictions import BatchSize, Precision, PredictOptions, prediction_builder
+from seqray.inference.predictions import BatchSize, Dtype, PredictOptions, prediction_builder
 from seqray.inference.sequences import chosen_batch
 from seqray.modelfile import TrainedModel
 from seqray.models import AxialTransformer, collate, size_buckets
@@ -63,7 +63,7 @@ def predict_alignments(
     alignment_networks(model)
 
     def score(chunk: Sequence[Alignment]) -> Floats:
-        return score_alignments(model, chunk, chosen.rows, chosen.batch_size, chosen.precision)
+        return score_alignments(model, chunk, chosen.rows, chosen.batch_size, chosen.dtype)
 
     build = prediction_builder(model, chosen)
     return (p for chunk in _chunks(alignments) for p in build([_query(one) for one in chunk], score(chunk)))
@@ -93,7 +93,7 @@ def score_alignments(
     alignments: Sequence[Alignment],
     rows: int | None = None,
     batch_size: BatchSize = "auto",
-    precision: Precision = "fp32",
+    dtype: Dtype = "fp32",
 ) -> Floats:
     """Calibrated probabilities (N, K) of alignments, in their order.
 
@@ -103,7 +103,7 @@ def score_alignments(
         Of kind ``alignment``.
     alignments
         N of them, of any depth and width.
-    rows, batch_size, precision
+    rows, batch_size, dtype
         As in `PredictOptions`.
     """
     config, tokenizer = model.card.model, AlignmentTokenizer(model.alphabet)
@@ -115,7 +115,7 @@ def score_alignments(
 
     def compute(indices: Ints) -> None:
         batch = collate([tokens[i] for i in indices]).to(model.device)
-        with compute_precision(model.device, precision), torch.inference_mode():
+        with compute_precision(model.device, dtype), torch.inference_mode():
             logits = model.logits(batch.tokens, *batch.masks)
             result[indices] = torch.softmax(logits.double(), dim=-1).cpu().numpy()
 

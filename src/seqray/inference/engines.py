@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from seqray.core import Bools, Card, ConfigError, Ints, ModelFileError, missing_package
 from seqray.inference.onnx import build_graph, require_graph
-from seqray.inference.predictions import Precision
+from seqray.inference.predictions import Dtype
 from seqray.modelfile import StoredModel, TrainedModel, check_self_test, make_self_test, open_stored_model
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Engine = Literal["auto", "torch", "onnx", "openvino"]
 ENGINES: tuple[Engine, ...] = ("auto", "torch", "onnx", "openvino")
 PACKAGES: dict[Engine, tuple[str, ...]] = {"onnx": ("onnx", "onnxruntime"), "openvino": ("onnx", "openvino")}
-FASTEST: dict[Precision, tuple[Engine, ...]] = {"fp32": ("onnx", "openvino"), "bf16": ("openvino",)}
+FASTEST: dict[Dtype, tuple[Engine, ...]] = {"fp32": ("onnx", "openvino"), "bf16": ("openvino",)}
 """In this order, where they are installed; then torch. `benchmarks/engines.py` measures it."""
 
 Run = Callable[[dict[str, np.ndarray]], np.ndarray]
@@ -77,26 +77,26 @@ class EngineModel(StoredModel):
         )
 
 
-def choose_engine(card: Card, precision: Precision = "fp32") -> Engine:
+def choose_engine(card: Card, dtype: Dtype = "fp32") -> Engine:
     """Name the engine that is fastest on a CPU, of those that are installed and can compute the model.
 
     Parameters
     ----------
     card
         Of the model.
-    precision
+    dtype
         In which it is computed.
     """
     if card.model.kind != "sequence":
         return "torch"
-    for name in FASTEST[precision]:
+    for name in FASTEST[dtype]:
         if all(map(find_spec, PACKAGES[name])):
             return name
     return "torch"
 
 
 def with_engine(
-    model: TrainedModel, engine: Engine = "torch", precision: Precision = "fp32", threads: int | None = None
+    model: TrainedModel, engine: Engine = "torch", dtype: Dtype = "fp32", threads: int | None = None
 ) -> TrainedModel:
     """Return the same model, computed by an engine.
 
@@ -106,7 +106,7 @@ def with_engine(
         On the CPU, unless the engine is torch.
     engine
         ``torch``, ``onnx`` (ONNX Runtime), ``openvino``, or ``auto``: see `choose_engine`, torch on a GPU.
-    precision
+    dtype
         OpenVINO computes in float32 or ``bf16``, ONNX Runtime in float32 only.
     threads
         Batches that other engines compute at a time; torch's number of threads by default.
@@ -114,8 +114,8 @@ def with_engine(
     Raises
     ------
     ConfigError
-        The engine or precision is unknown, or the engine is not installed or does not support the device or
-        precision.
+        The engine or dtype is unknown, or the engine is not installed or does not support the device or
+        dtype.
     ModelFileError
         The engine's float32 logits of the self-test differ from those of the card, or of torch.
 
@@ -128,10 +128,10 @@ def with_engine(
     """
     if engine not in ENGINES:
         raise ConfigError(f"unknown engine '{engine}'", remedy=f"known are {', '.join(ENGINES)}")
-    if precision not in FASTEST:
-        raise ConfigError(f"unknown precision '{precision}'", remedy=f"known are {', '.join(FASTEST)}")
+    if dtype not in FASTEST:
+        raise ConfigError(f"unknown dtype '{dtype}'", remedy=f"known are {', '.join(FASTEST)}")
     if engine == "auto":
-        engine = choose_engine(model.card, precision) if model.device.type == "cpu" else "torch"
+        engine = choose_engine(model.card, dtype) if model.device.type == "cpu" else "torch"
     if engine == "torch":
         return model
     if model.is_locator:
@@ -140,7 +140,7 @@ def with_engine(
         raise ConfigError(f"the engine '{engine}' computes on the CPU", remedy="use the device cpu")
     require_graph(model.card)
     threads = threads or _torch_threads()
-    runner = RUNNERS[engine](precision, threads)
+    runner = RUNNERS[engine](dtype, threads)
     changed = EngineModel(
         model.card,
         model.networks,
@@ -153,7 +153,7 @@ def with_engine(
         threads=threads,
         about=runner.about,
     )
-    if precision == "fp32":
+    if dtype == "fp32":
         facts = model.card.self_test
         if not facts and model.networks:  # a model that was never saved has none
             facts = make_self_test(model)
@@ -173,14 +173,14 @@ def _graph_of(model: TrainedModel, start: Callable[[bytes], Run]) -> Graph:
     return graph
 
 
-def open_with_engine(path: str | Path, engine: Engine, precision: Precision, threads: int) -> TrainedModel:
+def open_with_engine(path: str | Path, engine: Engine, dtype: Dtype, threads: int) -> TrainedModel:
     """Open a model file for an engine other than torch, which is not loaded.
 
     Parameters
     ----------
     path
         Of the model file.
-    engine, precision, threads
+    engine, dtype, threads
         As in `with_engine`.
 
     Raises
@@ -190,7 +190,7 @@ def open_with_engine(path: str | Path, engine: Engine, precision: Precision, thr
     """
     model = open_stored_model(path)
     try:
-        return with_engine(model, engine, precision, threads)
+        return with_engine(model, engine, dtype, threads)
     except ModelFileError as error:
         raise ModelFileError(error.what, where=error.where or str(path), remedy=error.remedy) from None
 
@@ -208,8 +208,8 @@ class _Runner(NamedTuple):
     start: Callable[[bytes], Run]
 
 
-def _onnx_runtime(precision: Precision, threads: int) -> _Runner:
-    if precision != "fp32":
+def _onnx_runtime(dtype: Dtype, threads: int) -> _Runner:
+    if dtype != "fp32":
         raise ConfigError("the engine 'onnx' computes in fp32 only", remedy="use torch or openvino for bf16")
     try:
         import onnxruntime
@@ -226,20 +226,20 @@ def _onnx_runtime(precision: Precision, threads: int) -> _Runner:
     return _Runner(f"ONNX Runtime {onnxruntime.__version__}", start)
 
 
-def _openvino(precision: Precision, threads: int) -> _Runner:
+def _openvino(dtype: Dtype, threads: int) -> _Runner:
     try:
         import openvino
     except ModuleNotFoundError:
         raise missing_package("openvino", "openvino") from None
     about = f"OpenVINO {openvino.__version__.split('-')[0]}"
-    return _Runner(about, partial(_start_openvino, openvino, precision, threads))
+    return _Runner(about, partial(_start_openvino, openvino, dtype, threads))
 
 
-def _start_openvino(openvino: Any, precision: Precision, threads: int, content: bytes) -> Run:
+def _start_openvino(openvino: Any, dtype: Dtype, threads: int, content: bytes) -> Run:
     core = openvino.Core()
     settings = {
         # By default OpenVINO rounds to bf16 on processors that support it.
-        "INFERENCE_PRECISION_HINT": "bf16" if precision == "bf16" else "f32",
+        "INFERENCE_PRECISION_HINT": "bf16" if dtype == "bf16" else "f32",
         "INFERENCE_NUM_THREADS": threads,
         "NUM_STREAMS": threads,  # so that a batch has one thread: see `seqray.inference.parallel`
     }

@@ -8,7 +8,7 @@ import numpy as np
 
 from seqray.calibration import apply_isotonic
 from seqray.core import Codes, Floats
-from seqray.inference.predictions import BatchSize, Precision
+from seqray.inference.predictions import BatchSize, Dtype
 from seqray.inference.sequences import score_codes, softmax
 from seqray.modelfile import TrainedModel
 
@@ -21,13 +21,13 @@ def log_odds_in_turn(
     cutoffs: Sequence[float] = (),
     *,
     batch_size: BatchSize = "auto",
-    precision: Precision = "fp32",
+    dtype: Dtype = "fp32",
 ) -> Floats:
     """Log-odds of the positive class after each member of a model.
 
     Parameters
     ----------
-    model, codes, batch_size, precision
+    model, codes, batch_size, dtype
         As in `score_codes`.
     cutoffs
         Where the first n members give less than the n-th, the others do not read the window.
@@ -42,7 +42,7 @@ def log_odds_in_turn(
     log_probabilities = np.zeros((count, model.card.model.classes))
     answers, rest = np.empty((count, members)), np.arange(count)
     for number in range(members):
-        found = score_codes(model.member(number), codes[rest], batch_size=batch_size, precision=precision)
+        found = score_codes(model.member(number), codes[rest], batch_size=batch_size, dtype=dtype)
         log_probabilities[rest] += np.log(np.maximum(found, _LEAST))
         mean = softmax(log_probabilities[rest] / (number + 1))
         answers[rest, number:] = _log_odds(apply_isotonic(mean, model.card)[:, positive])[:, None]

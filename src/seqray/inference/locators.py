@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from seqray.core import Codes, Floats
 from seqray.inference.parallel import compute_precision
-from seqray.inference.predictions import Precision
+from seqray.inference.predictions import Dtype
 from seqray.modelfile import TrainedModel
 
 CHUNK = 1 << 14
@@ -60,11 +60,11 @@ class StrandScorer:
         ``bf16`` is faster and less exact.
     """
 
-    def __init__(self, model: TrainedModel, dtype: Precision = "fp32") -> None:
+    def __init__(self, model: TrainedModel, dtype: Dtype = "fp32") -> None:
         radius = max(network.radius for network in model.locators)
         self.margin = -(-radius // _PHASE) * _PHASE
         self._model = model
-        self._dtype: Precision = dtype
+        self._dtype: Dtype = dtype
         self._pool: ThreadPoolExecutor | None = None
 
     @contextmanager

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     import torch
 
-    from seqray.inference.predictions import Precision
+    from seqray.inference.predictions import Dtype
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -84,7 +84,7 @@ def map_threads(
 
 
 @contextmanager
-def compute_precision(device: torch.device, precision: Precision) -> Iterator[None]:
+def compute_precision(device: torch.device, dtype: Dtype) -> Iterator[None]:
     """Let torch compute in bf16, or in float32 that is float32; in one thread on the CPU.
 
     A GPU's convolutions would round to TF32 by default.
@@ -97,7 +97,7 @@ def compute_precision(device: torch.device, precision: Precision) -> Iterator[No
         keep_freed_memory()
     with ExitStack() as stack:
         stack.enter_context(one_thread(device))
-        if precision == "bf16":
+        if dtype == "bf16":
             stack.enter_context(torch.autocast(device.type, dtype=torch.bfloat16))
         elif device.type == "cuda":
             stack.enter_context(torch.backends.cudnn.flags(enabled=True, allow_tf32=False))

@@ -13,7 +13,7 @@ from seqray.core import Card, Codes, ConfigError, Floats
 from seqray.core.results import Prediction
 from seqray.modelfile import TrainedModel
 
-Precision = Literal["fp32", "bf16"]
+Dtype = Literal["fp32", "bf16"]
 BatchSize = int | Literal["auto"]
 
 
@@ -26,7 +26,7 @@ class PredictOptions:
     batch_size
         Records computed at once on a GPU; ``auto`` keeps the largest activation in its fast range, as it is
         always done on the CPU.
-    precision
+    dtype
         ``bf16`` is faster on processors that support it and moves logits by about 0.01.
     threshold
         Probability at or above which the positive class is called; the card's where None. For models of two
@@ -42,7 +42,7 @@ class PredictOptions:
     """
 
     batch_size: BatchSize = "auto"
-    precision: Precision = "fp32"
+    dtype: Dtype = "fp32"
     threshold: float | None = None
     prior: float | None = None
     coverage: float | None = None

@@ -20,7 +20,7 @@ from seqray.core import Bools, Codes, Floats, InputError, Ints, ModelConfig, Seq
 from seqray.core.results import Prediction
 from seqray.inference.engines import EngineModel
 from seqray.inference.parallel import compute_precision, map_batches, map_threads
-from seqray.inference.predictions import BatchSize, Precision, PredictOptions, prediction_builder
+from seqray.inference.predictions import BatchSize, Dtype, PredictOptions, prediction_builder
 from seqray.io.sequences import describe_record
 from seqray.modelfile import TrainedModel
 from seqray.models import pad_arrays, size_buckets
@@ -78,7 +78,7 @@ def predict_records(
         model.to(device)
 
     def score(codes: Sequence[Codes]) -> Floats:
-        return score_ragged(model, codes, chosen.batch_size, chosen.precision)
+        return score_ragged(model, codes, chosen.batch_size, chosen.dtype)
 
     build = prediction_builder(model, chosen)
 
@@ -103,13 +103,13 @@ def score_codes(
     codes: Codes,
     *,
     batch_size: BatchSize = "auto",
-    precision: Precision = "fp32",
+    dtype: Dtype = "fp32",
 ) -> Floats:
     """Probabilities of many sequences of one length: the fast path of a scan.
 
     Parameters
     ----------
-    model, batch_size, precision
+    model, batch_size, dtype
         Model of sequences; the others as in `PredictOptions`.
     codes
         (N, W) letter codes of the model's alphabet, N may be 0; a strided view costs nothing extra.
@@ -129,7 +129,7 @@ def score_codes(
     def compute(start: int) -> None:
         part = codes[start : start + size]
         tokens = tokenizer.encode_codes(pad_batch(part, size))
-        probabilities[start : start + size] = _probabilities(model, tokens, None, precision)[: len(part)]
+        probabilities[start : start + size] = _probabilities(model, tokens, None, dtype)[: len(part)]
 
     _map(model, compute, range(0, count, size))
     return apply_isotonic(probabilities, model.card)
@@ -230,16 +230,14 @@ def _chunks(records: Iterable[SequenceRecord]) -> Iterator[list[SequenceRecord]]
         yield chunk
 
 
-def score_ragged(
-    model: TrainedModel, codes: Sequence[Codes], batch_size: BatchSize, precision: Precision
-) -> Floats:
+def score_ragged(model: TrainedModel, codes: Sequence[Codes], batch_size: BatchSize, dtype: Dtype) -> Floats:
     """Probabilities (N, K) of sequences of any lengths, in their order.
 
     Parameters
     ----------
     model, codes
         Model with its device, and N arrays of letter codes.
-    batch_size, precision
+    batch_size, dtype
         As in `PredictOptions`.
     """
     tokenizer, device, config = model.tokenizer, model.device, model.card.model
@@ -259,7 +257,7 @@ def score_ragged(
 
     def compute(rows: Ints) -> None:
         padded, masks = pad_arrays([tokens[i] for i in rows])
-        probabilities[rows] = _probabilities(model, padded, masks[0], precision)
+        probabilities[rows] = _probabilities(model, padded, masks[0], dtype)
 
     _map(model, compute, batches)
     return apply_isotonic(probabilities, model.card)
@@ -283,10 +281,10 @@ def _map(model: TrainedModel, compute: Callable[[Part], None], parts: Sequence[P
 
 
 def _probabilities(
-    model: TrainedModel, tokens: Ints, mask: Bools | None = None, precision: Precision = "fp32"
+    model: TrainedModel, tokens: Ints, mask: Bools | None = None, dtype: Dtype = "fp32"
 ) -> Floats:
     """Softmax of the logits: (B, K) float64."""
-    with nullcontext() if isinstance(model, EngineModel) else compute_precision(model.device, precision):
+    with nullcontext() if isinstance(model, EngineModel) else compute_precision(model.device, dtype):
         logits = model.array_logits(tokens, mask).astype(np.float64)
     return softmax(logits)
 

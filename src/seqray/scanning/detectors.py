@@ -29,7 +29,7 @@ def make_detector(
     model
         Over nucleotides.
     batch_size, dtype
-        As ``batch_size`` and ``precision`` in `seqray.inference.predict_records`.
+        As in `seqray.inference.predict_records`.
     genes
         For a locator; None where they are not known.
     """

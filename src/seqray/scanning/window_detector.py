@@ -116,11 +116,11 @@ def window_detector(
     positive = model.card.positive_index
 
     def score(codes: Codes) -> Floats:
-        return score_codes(model, codes, batch_size=batch_size, precision=dtype)[:, positive]
+        return score_codes(model, codes, batch_size=batch_size, dtype=dtype)[:, positive]
 
     def in_turn(cutoffs: Sequence[float]) -> Scorer:
         def score(codes: Codes) -> Floats:
-            answers = log_odds_in_turn(model, codes, cutoffs, batch_size=batch_size, precision=dtype)
+            answers = log_odds_in_turn(model, codes, cutoffs, batch_size=batch_size, dtype=dtype)
             return logistic(answers[:, -1])
 
         return score

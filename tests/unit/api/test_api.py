@@ -139,8 +139,8 @@ def test_settings_are_checked(tiny_model):
         seqray.predict(tiny_model, SHORT, context="bacteria")
     with pytest.raises(ConfigError, match="no class 'x'"):
         seqray.explain(tiny_model, SHORT, target="x")
-    with pytest.raises(ConfigError, match="unknown precision 'fp16'; known are fp32, bf16"):
-        seqray.predict(tiny_model, SHORT, precision="fp16")
+    with pytest.raises(ConfigError, match="unknown dtype 'fp16'; known are fp32, bf16"):
+        seqray.predict(tiny_model, SHORT, dtype="fp16")
     with pytest.raises(ConfigError, match="unknown device 'tpu'; give auto, cpu"):
         seqray.predict(tiny_model, SHORT, device="tpu")
 

@@ -91,7 +91,7 @@ def test_no_windows_score_nothing(tiny_model):
 
 
 def test_bf16_is_near_and_not_the_same(tiny_model):
-    exact, rough = (score_codes(tiny_model, CODES, precision=p) for p in ("fp32", "bf16"))
+    exact, rough = (score_codes(tiny_model, CODES, dtype=p) for p in ("fp32", "bf16"))
     assert 0 < np.abs(exact - rough).max() < 0.05
 
 

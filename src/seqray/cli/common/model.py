@@ -62,13 +62,13 @@ class BatchOptions(DeviceOptions):
     )
 
 
-class PrecisionOptions(BatchOptions):
+class DtypeOptions(BatchOptions):
     """The same, and how exactly."""
 
-    precision: Literal["fp32", "bf16"] = option("--precision", "bf16 is faster and less exact", "fp32")
+    dtype: Literal["fp32", "bf16"] = option("--dtype", "bf16 is faster and less exact", "fp32")
 
 
-class EngineOptions(PrecisionOptions):
+class EngineOptions(DtypeOptions):
     """The same, and with which library."""
 
     engine: Engine = option(
@@ -135,7 +135,7 @@ def _engine_without_torch(options: ModelOptions, computing: DeviceOptions, path:
     from seqray.inference import choose_engine
     from seqray.modelfile import read_card
 
-    found = choose_engine(read_card(path), computing.precision)
+    found = choose_engine(read_card(path), computing.dtype)
     return None if found == "torch" else found
 
 
@@ -143,9 +143,9 @@ def _open(path: Path, computing: DeviceOptions, engine: Engine) -> tuple[Trained
     """The model and the number of threads, without torch."""
     from seqray.inference import open_with_engine
 
-    precision = computing.precision if isinstance(computing, EngineOptions) else "fp32"
+    dtype = computing.dtype if isinstance(computing, EngineOptions) else "fp32"
     threads = count_threads(computing.threads)
-    return open_with_engine(path, engine, precision, threads), threads
+    return open_with_engine(path, engine, dtype, threads), threads
 
 
 def _open_torch(options: ModelOptions, computing: DeviceOptions) -> tuple[TrainedModel, int]:
@@ -162,7 +162,7 @@ def _open_torch(options: ModelOptions, computing: DeviceOptions) -> tuple[Traine
         return model, threads
     from seqray.inference import with_engine
 
-    return with_engine(model, engine, computing.precision), threads
+    return with_engine(model, engine, computing.dtype), threads
 
 
 def _torch_version() -> str:

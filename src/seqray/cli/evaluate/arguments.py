@@ -13,9 +13,9 @@ from seqray.cli.common import (
     AlignmentLabelOptions,
     DataOptions,
     Draws,
+    DtypeOptions,
     Number,
     Options,
-    PrecisionOptions,
     Printable,
     Probability,
     Request,
@@ -104,4 +104,4 @@ class EvaluateRequest(Request):
     given: PredictionOptions
     how: MeasureOptions
     outputs: FigureOutputs
-    computing: PrecisionOptions
+    computing: DtypeOptions

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 TABLE_ENDINGS = (".tsv", ".csv", ".txt", ".parquet", ".gz")
 OF_THE_MODEL = ("--prior", "--backbone", "--alignment-labels", "--query-only")
-OF_ANY_MODEL = ("--context", "--truncate", "--precision")
+OF_ANY_MODEL = ("--context", "--truncate", "--dtype")
 """Options that say how records are scored; a model named by ``--against`` uses them, too."""
 FEW = 0.1
 """Share of records of the training data up to which figures are nearly those of new records."""
@@ -217,7 +217,7 @@ def _model_answers(
             records if check is None else list(check.watch_records(records)),
             watch=progress.watch if check is None else lambda p: check.watch_predictions(progress.watch(p)),
             prior=request.how.prior,
-            precision=request.computing.precision,
+            dtype=request.computing.dtype,
             batch_size=request.computing.batch_size,
         )
     note = f"model {card.name} sha256:{model.sha256}"

@@ -115,12 +115,6 @@ class WindowOptions(Options, heading="sequences"):
     )
 
 
-class ComputingOptions(EngineOptions, heading="computing"):
-    """Where and how a scan is computed; its ``--precision`` is that of the calls."""
-
-    precision: Literal["fp32", "bf16"] = option("--dtype", "bf16 is faster and less exact", "fp32")
-
-
 class ScanRequest(Request):
     """All options of ``seqray scan``."""
 
@@ -131,4 +125,4 @@ class ScanRequest(Request):
     windows: WindowOptions
     genes: GeneOptions
     records: RecordOptions
-    computing: ComputingOptions
+    computing: EngineOptions

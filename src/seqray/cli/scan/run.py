@@ -66,7 +66,7 @@ def run(request: ScanRequest) -> Outcome:
         model = open_model(request.model, request.computing, locators=True, verbose=request.verbose)
         genes, notes = finding.result()
     model, computing = _in_context(request, model), request.computing
-    detector = make_detector(model, batch_size=computing.batch_size, dtype=computing.precision, genes=genes)
+    detector = make_detector(model, batch_size=computing.batch_size, dtype=computing.dtype, genes=genes)
     records, lines = scan(request, model, detector, options)
     request.note(*notes)
     request.say(*lines[:-1], f"{lines[-1]}, {time.monotonic() - started:.1f} s")
