@@ -22,7 +22,7 @@ from seqray.core.card import Card
 from seqray.core.serialization import from_mapping
 from seqray.modelfile import TrainedModel, load_model_file, save_model
 from seqray.modelfile.backbones.resolve import resolve_backbone
-from seqray.modelfile.building import build_network
+from seqray.modelfile.networks import build_network
 from seqray.models.build import build_model
 from seqray.models.prefilter import Prefilter, prefilter_shapes
 from seqray.models.tokenizers.sequence import CharacterTokenizer

@@ -3,6 +3,7 @@ from .alignments import (
     predict_alignments as predict_alignments,
     score_alignments as score_alignments,
 )
+from .cascade import cascade_log_odds as cascade_log_odds
 from .contexts import recognize_context as recognize_context
 from .engines import (
     Engine as Engine,
@@ -10,7 +11,6 @@ from .engines import (
     open_with_engine as open_with_engine,
     with_engine as with_engine,
 )
-from .in_turn import log_odds_in_turn as log_odds_in_turn
 from .labeled import known_context as known_context, model_probabilities as model_probabilities
 from .locators import CHUNK as CHUNK, Strand as Strand, StrandScorer as StrandScorer
 from .parallel import compute_precision as compute_precision, map_batches as map_batches

@@ -1,8 +1,3 @@
-from .building import (
-    Network as Network,
-    SequenceNetwork as SequenceNetwork,
-    build_network as build_network,
-)
 from .file import load_model_file as load_model_file, save_model as save_model
 from .header import read_card as read_card
 from .initial_weights import (
@@ -11,6 +6,11 @@ from .initial_weights import (
     check_initial_weights as check_initial_weights,
     load_initial_weights as load_initial_weights,
     save_pretrained as save_pretrained,
+)
+from .networks import (
+    Network as Network,
+    SequenceNetwork as SequenceNetwork,
+    build_network as build_network,
 )
 from .output_path import SUFFIX as SUFFIX, check_model_path as check_model_path
 from .self_test import (

@@ -25,8 +25,8 @@ from torch import Tensor
 from seqray.core import Card, ConfigError, ModelFileError, card_to_json
 from seqray.io import open_output
 from seqray.modelfile.backbones import BACKBONE_VARIABLE
-from seqray.modelfile.building import Network, build_network
 from seqray.modelfile.header import CARD_KEY, CHECKSUM_KEY, Header, checksum, read_content, read_header
+from seqray.modelfile.networks import Network, build_network
 from seqray.modelfile.output_path import check_model_path
 from seqray.modelfile.prefilter import PREFIX, read_prefilter
 from seqray.modelfile.self_test import check_self_test, make_self_test

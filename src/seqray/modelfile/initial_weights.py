@@ -27,8 +27,8 @@ from seqray.core import (
     to_mapping,
 )
 from seqray.io import open_output
-from seqray.modelfile.building import Network
 from seqray.modelfile.file import load_model_file
+from seqray.modelfile.networks import Network
 
 PRETRAINED_KEY = "seqray_pretrained"
 FORMAT = 1

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from seqray.modelfile.building import Network, SequenceNetwork
+    from seqray.modelfile.networks import Network, SequenceNetwork
     from seqray.models import LocatorTransformer, Prefilter
 
 _OF_SEQUENCES = ("sequence", "backbone")  # kinds
@@ -84,7 +84,7 @@ class TrainedModel:
     @property
     def sequence_networks(self) -> tuple[SequenceNetwork, ...]:
         """The members of a model of sequences. Raises ConfigError for a model of alignments."""
-        from seqray.modelfile.building import SequenceNetwork
+        from seqray.modelfile.networks import SequenceNetwork
 
         self.check_reads_sequences()
         return tuple(one for one in self.networks if isinstance(one, SequenceNetwork))

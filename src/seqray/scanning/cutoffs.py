@@ -19,7 +19,7 @@ class Cutoffs:
     prefilter
         What the prefilter must answer.
     members
-        What the first 1, 2, ... members must give together, see `seqray.inference.log_odds_in_turn`.
+        What the first 1, 2, ... members must give together, see `seqray.inference.cascade_log_odds`.
     passed
         Share of all windows that pass the prefilter.
     """

@@ -10,7 +10,7 @@ from typing import Literal
 from seqray.annotation import Gene
 from seqray.calibration import Domain
 from seqray.core import Codes, Floats, Intervals, logistic
-from seqray.inference import log_odds_in_turn, prefilter_log_odds, score_codes
+from seqray.inference import cascade_log_odds, prefilter_log_odds, score_codes
 from seqray.modelfile import TrainedModel
 from seqray.scanning.cutoffs import Cutoffs
 from seqray.scanning.detector import Detector
@@ -34,8 +34,8 @@ class WindowDetector(Detector):
         Codes of a strand to what the prefilter answers; None for a model without one.
     cutoffs
         Threshold to what windows must reach there to be read further.
-    in_turn
-        Cutoffs of the members to what scores like `score`, but gives windows up, see `log_odds_in_turn`.
+    cascade
+        Cutoffs of the members to what scores like `score`, but gives windows up, see `cascade_log_odds`.
     missed
         Share of the windows at or above a threshold that may be skipped.
     """
@@ -45,7 +45,7 @@ class WindowDetector(Detector):
     site: int | None
     prefilter: StrandAnswers | None = None
     cutoffs: Callable[[float], Cutoffs] | None = None
-    in_turn: Callable[[Sequence[float]], Scorer] | None = None
+    cascade: Callable[[Sequence[float]], Scorer] | None = None
     missed: float = 0.0
 
     foreign_options = frozenset({"--genes", "--codon-table", "--per-kb", "--precision", "--species"})
@@ -87,7 +87,7 @@ class WindowDetector(Detector):
         masked: Intervals | None = None,
     ) -> ContigWindows:
         members = rule.cutoffs.members if rule.cutoffs else ()
-        score = self.in_turn(members) if self.in_turn and members else self.score
+        score = self.cascade(members) if self.cascade and members else self.score
         return ContigWindows(
             codes, rule, score, self.prefilter, circular=circular, parts=parts, masked=masked
         )
@@ -118,9 +118,9 @@ def window_detector(
     def score(codes: Codes) -> Floats:
         return score_codes(model, codes, batch_size=batch_size, dtype=dtype)[:, positive]
 
-    def in_turn(cutoffs: Sequence[float]) -> Scorer:
+    def cascade(cutoffs: Sequence[float]) -> Scorer:
         def score(codes: Codes) -> Floats:
-            answers = log_odds_in_turn(model, codes, cutoffs, batch_size=batch_size, dtype=dtype)
+            answers = cascade_log_odds(model, codes, cutoffs, batch_size=batch_size, dtype=dtype)
             return logistic(answers[:, -1])
 
         return score
@@ -128,7 +128,7 @@ def window_detector(
     domain = Domain.from_mapping(model.card.domain) if model.card.domain else None
     return WindowDetector(
         score=score,
-        in_turn=in_turn,
+        cascade=cascade,
         window=model.card.window,
         site=model.card.site,
         prefilter=partial(prefilter_log_odds, model) if model.prefilter else None,

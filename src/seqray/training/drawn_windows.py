@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from seqray.core import Bools, Codes, Floats, InputError, Ints, SequenceRecord, reverse_complement_codes
-from seqray.inference import BatchSize, log_odds_in_turn, recognize_context
+from seqray.inference import BatchSize, cascade_log_odds, recognize_context
 from seqray.modelfile import TrainedModel
 
 Guess = Callable[[Codes, Ints], Floats]
@@ -37,7 +37,7 @@ class DrawnWindows:
         (N, W) letters.
     contexts
         (N,) number of the context in which each is read, from 1; 0 for none.
-    in_turn
+    by_member
         (N, M) log-odds of the positive class after each member, as the model calibrates them.
     stands_for
         (N,) how many of the pool each stands for.
@@ -47,14 +47,14 @@ class DrawnWindows:
 
     codes: Codes
     contexts: Ints
-    in_turn: Floats
+    by_member: Floats
     stands_for: Floats
     pool: Floats
 
     @property
     def log_odds(self) -> Floats:
         """Of the positive class by all members, (N,)."""
-        return self.in_turn[:, -1]
+        return self.by_member[:, -1]
 
 
 @dataclass(frozen=True)
@@ -146,8 +146,8 @@ class WindowSource:
             chances = _scaled(np.maximum(expit(pool + _DOUBT), least), count)
             chosen = np.flatnonzero(self._rng.random(len(pool)) < chances)
             places, stands_for = places[chosen], 1 / chances[chosen]
-        in_turn = np.concatenate([self._score(part) for part in _parts(places)]).clip(-_LIMIT, _LIMIT)
-        return DrawnWindows(self._letters_at(places), places.context, in_turn, stands_for, pool)
+        by_member = np.concatenate([self._score(part) for part in _parts(places)]).clip(-_LIMIT, _LIMIT)
+        return DrawnWindows(self._letters_at(places), places.context, by_member, stands_for, pool)
 
     def _evenly(self, count: int, *, held_out: bool) -> _Places:
         rng, contexts = self._rng, len(self._model.card.model.contexts)
@@ -172,7 +172,7 @@ class WindowSource:
         names = (None, *self._model.card.model.contexts)
         for context in np.unique(places.context):
             model, rows = self._model.with_context(names[context]), places.context == context
-            scores[rows] = log_odds_in_turn(model, codes[rows], batch_size=self._batch_size)
+            scores[rows] = cascade_log_odds(model, codes[rows], batch_size=self._batch_size)
         self._on_scored(len(places))
         return scores
 

@@ -263,7 +263,7 @@ def _measure(
     answers: Floats, held_out: DrawnWindows, most_lost: float, levels: Sequence[float]
 ) -> dict[str, Any]:
     """For each level: the cutoffs, and the share of windows that pass the prefilter."""
-    first = held_out.in_turn[:, :-1]
+    first = held_out.by_member[:, :-1]
     shares = (1 - _LOST_BY_MEMBER * first.shape[1], *[_LOST_BY_MEMBER] * first.shape[1])
     rows, members, above = [], [], np.arange(len(answers))
     for level in levels:

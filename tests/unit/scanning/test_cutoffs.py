@@ -9,7 +9,7 @@ import torch
 from seqray.core import ModelConfig
 from seqray.core.alphabet import DNA
 from seqray.core.card import Card
-from seqray.inference import log_odds_in_turn, prefilter_log_odds
+from seqray.inference import cascade_log_odds, prefilter_log_odds
 from seqray.modelfile import TrainedModel
 from seqray.models import Prefilter, prefilter_shapes
 from seqray.models.build import build_model
@@ -58,7 +58,7 @@ def model():
 def test_a_window_is_read_until_an_answer_is_too_low(model):
     """By hand: the prefilter answers for all, the first member for those that pass, the mean for the rest."""
     windows = np.lib.stride_tricks.sliding_window_view(CODES, WINDOW)
-    prefiltered, members = prefilter_log_odds(model, CODES), log_odds_in_turn(model, windows)
+    prefiltered, members = prefilter_log_odds(model, CODES), cascade_log_odds(model, windows)
     first, second = float(np.median(prefiltered)), float(np.median(members[:, 0]))
     level = 0.999  # which neither cutoff reaches
     facts = {"levels": [[level, first, 0.05]], "members": [[second]], "lost": 0.01}

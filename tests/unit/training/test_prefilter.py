@@ -152,8 +152,8 @@ def test_no_cutoff_lies_above_its_level(tiny_model):
 def test_members_lose_a_tenth_each_of_what_is_accepted():
     """1,000 windows above the level; .02 may be lost: 16 by the prefilter, and 2 by each of two members."""
     answers, ones = np.arange(1000) / 10, np.ones(1000)
-    in_turn = np.column_stack((answers - 3, 2 * answers - 3, 200 * ones))
-    drawn = DrawnWindows(np.zeros((1000, 1), np.uint8), ones.astype(int), in_turn, ones, answers)
+    by_member = np.column_stack((answers - 3, 2 * answers - 3, 200 * ones))
+    drawn = DrawnWindows(np.zeros((1000, 1), np.uint8), ones.astype(int), by_member, ones, answers)
     facts = prefilter._measure(answers, drawn, 0.02, [0.999])
     assert facts["levels"] == [[0.999, pytest.approx(1.6), pytest.approx(0.984)]]
     assert facts["members"] == [[pytest.approx(0.2 - 3), pytest.approx(0.4 - 3)]]

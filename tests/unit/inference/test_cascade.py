@@ -9,7 +9,7 @@ import torch
 from seqray.calibration.isotonic import IsotonicMap
 from seqray.core import ModelConfig
 from seqray.core.card import Card
-from seqray.inference import log_odds_in_turn, open_with_engine, score_codes
+from seqray.inference import cascade_log_odds, open_with_engine, score_codes
 from seqray.modelfile import TrainedModel, save_model
 from seqray.models.build import build_model
 
@@ -37,7 +37,7 @@ def log_odds(probabilities):
 
 def test_the_last_answer_is_that_of_the_model(model):
     expected = log_odds(score_codes(model, CODES))
-    np.testing.assert_allclose(log_odds_in_turn(model, CODES)[:, -1], expected, atol=1e-5)
+    np.testing.assert_allclose(cascade_log_odds(model, CODES)[:, -1], expected, atol=1e-5)
 
 
 def test_the_others_are_means_of_the_first_members(model):
@@ -48,13 +48,13 @@ def test_the_others_are_means_of_the_first_members(model):
     each = np.stack([(one[:, 0] - one[:, 1]) / 1.5 for one in logits], axis=1)
     expected = np.cumsum(each, axis=1) / [1, 2, 3]
     assert np.abs(np.diff(expected, axis=1)).max() > 0.3
-    np.testing.assert_allclose(log_odds_in_turn(model, CODES), expected, atol=1e-4)
+    np.testing.assert_allclose(cascade_log_odds(model, CODES), expected, atol=1e-4)
 
 
 def test_a_window_below_a_cutoff_keeps_its_answer_and_the_others_lose_nothing(model):
-    whole = log_odds_in_turn(model, CODES)
+    whole = cascade_log_odds(model, CODES)
     first, second = (float(np.median(column)) for column in whole.T[:2])
-    found = log_odds_in_turn(model, CODES, (first, second))
+    found = cascade_log_odds(model, CODES, (first, second))
     gone = whole[:, 0] < first
     late = ~gone & (whole[:, 1] < second)
     assert min(gone.sum(), late.sum(), (~gone & ~late).sum()) > 5
@@ -67,10 +67,10 @@ def test_answers_are_calibrated_as_the_model_is(model):
     knots = IsotonicMap(np.array([-1.0, 1.0]), np.array([-3.0, 1.5])).to_mapping()
     changed = replace(model, card=replace(model.card, format=2, isotonic=knots))
     expected = log_odds(score_codes(changed, CODES))
-    np.testing.assert_allclose(log_odds_in_turn(changed, CODES)[:, -1], expected, atol=1e-5)
-    plain = log_odds_in_turn(model, CODES)[:, 0]
+    np.testing.assert_allclose(cascade_log_odds(changed, CODES)[:, -1], expected, atol=1e-5)
+    plain = cascade_log_odds(model, CODES)[:, 0]
     np.testing.assert_allclose(
-        log_odds_in_turn(changed, CODES)[:, 0],
+        cascade_log_odds(changed, CODES)[:, 0],
         np.where(plain < -1, plain - 2, np.where(plain > 1, plain + 0.5, 2.25 * (plain + 1) - 3)),
         atol=1e-5,
     )
@@ -82,9 +82,9 @@ def test_engines_answer_the_same(engine, model, tmp_path):
     save_model(path, model.networks, model.card)
     changed = open_with_engine(path, engine, "fp32", 1)
     np.testing.assert_allclose(
-        log_odds_in_turn(changed, CODES, (0.0,)), log_odds_in_turn(model, CODES, (0.0,)), atol=1e-4
+        cascade_log_odds(changed, CODES, (0.0,)), cascade_log_odds(model, CODES, (0.0,)), atol=1e-4
     )
 
 
 def test_no_windows_give_no_answers(model):
-    assert log_odds_in_turn(model, CODES[:0], (9.0,)).shape == (0, 3)
+    assert cascade_log_odds(model, CODES[:0], (9.0,)).shape == (0, 3)

@@ -15,7 +15,7 @@ from seqray.modelfile import TrainedModel
 _LEAST = 1e-300  # a probability, of which a logarithm is taken
 
 
-def log_odds_in_turn(
+def cascade_log_odds(
     model: TrainedModel,
     codes: Codes,
     cutoffs: Sequence[float] = (),
