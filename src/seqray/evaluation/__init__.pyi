@@ -15,5 +15,9 @@ from .run import (
     evaluate_scores as evaluate_scores,
     label_indices as label_indices,
 )
-from .subsets import by_context as by_context, by_similarity as by_similarity
+from .subsets import (
+    by_context as by_context,
+    by_similarity as by_similarity,
+    by_subclass as by_subclass,
+)
 from .summary_text import judged_label as judged_label, summary as summary

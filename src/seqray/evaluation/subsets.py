@@ -1,7 +1,8 @@
-"""Subsets of the records to measure separately: each context, and each range of similarity to training."""
+"""Subsets of the records to measure separately: contexts, subclasses, ranges of similarity to training."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -11,7 +12,8 @@ from seqray.core import Alphabet, LabeledSequence
 from seqray.homology import best_matches
 
 EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of identity; identity 1 is a range by itself
-CONTEXT, SIMILARITY = "context", "similarity"
+CONTEXT, SUBCLASS, SIMILARITY = "context", "subclass", "similarity"
+FEWEST = 10  # records of a subclass: a column of unique names has none
 
 
 def by_context(examples: Sequence[LabeledSequence]) -> dict[str, np.ndarray]:
@@ -22,6 +24,23 @@ def by_context(examples: Sequence[LabeledSequence]) -> dict[str, np.ndarray]:
     return {
         f"{CONTEXT}:{name}": np.flatnonzero([example.context == name for example in examples])
         for name in names
+    }
+
+
+def by_subclass(examples: Sequence[LabeledSequence]) -> dict[str, np.ndarray]:
+    """Rows of each part of a class with those of all other classes, ``subclass:<class>:<name>``.
+
+    Most figures need the other classes. Records that name no part are ``unnamed``. Parts with fewer than
+    `FEWEST` records have no subset, nor has the only part of a class.
+    """
+    labels = np.array([example.label for example in examples])
+    names = np.array([example.subclass or "unnamed" for example in examples])
+    counts = Counter(zip(labels.tolist(), names.tolist(), strict=True))
+    parts = Counter(label for label, _ in counts)
+    return {
+        f"{SUBCLASS}:{label}:{name}": np.flatnonzero((labels != label) | (names == name))
+        for (label, name), count in sorted(counts.items())
+        if count >= FEWEST and parts[label] > 1
     }
 
 

@@ -145,6 +145,22 @@ def test_contexts_are_parts_where_there_are_two():
     assert list(subsets.by_context([example(0, "a"), example(1)])) == ["context:a"]
 
 
+def test_subclasses_are_measured_beside_all_other_classes():
+    kinds = ["gene"] * 10 + ["shuffle"] * 11 + ["rare"] * 9 + [None] * 12
+    negatives = [
+        LabeledSequence("ACGT", "background", f"n{i}", subclass=kind) for i, kind in enumerate(kinds)
+    ]
+    positives = [LabeledSequence("ACGT", "promoter", f"p{i}", subclass="all") for i in range(12)]
+    parts = subsets.by_subclass([*negatives, *positives])
+    others = list(range(42, 54))
+    assert {name: rows.tolist() for name, rows in parts.items()} == {
+        "subclass:background:gene": [*range(10), *others],
+        "subclass:background:shuffle": [*range(10, 21), *others],
+        "subclass:background:unnamed": [*range(30, 42), *others],
+    }
+    assert subsets.by_subclass(positives) == {}
+
+
 def test_similarity_is_cut_into_ranges():
     rng = np.random.default_rng(0)
     letters = "".join(rng.choice(list("ACGT"), 60))

@@ -48,14 +48,20 @@ def _check(request: EvaluateRequest) -> None:
 
 def _evaluate(request: EvaluateRequest, material: EvaluationInput) -> Evaluation:
     from seqray.cli.evaluate.data import group_keys, shared_groups
-    from seqray.evaluation import by_context, by_similarity, evaluate_answers, label_indices
+    from seqray.evaluation import (
+        by_context,
+        by_similarity,
+        by_subclass,
+        evaluate_answers,
+        label_indices,
+    )
 
     examples = material.examples
     labels = label_indices([example.label for example in examples], material.classes)
     groups, grouping = group_keys(examples, material.alphabet, request.how.groups)
     lettered = all(example.sequence for example in examples)
     beside, notes = _floor(request, material, groups, grouping, lettered)
-    subsets = by_context(examples)
+    subsets = by_context(examples) | by_subclass(examples)
     if material.train and lettered:
         subsets |= by_similarity(examples, material.train, material.alphabet)
     return evaluate_answers(

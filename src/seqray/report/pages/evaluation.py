@@ -66,6 +66,10 @@ def render_evaluation(
             ),
             "similarity": ("By similarity to training", _similarity(evaluation)),
             "contexts": ("By context", subsets_table(evaluation, "context:")),
+            "subclasses": (
+                "By subclass, with all records of other classes",
+                subsets_table(evaluation, "subclass:"),
+            ),
         },
         [*provenance, f"seed: {evaluation.seed}"],
         notes=evaluation.notes,
