@@ -13,7 +13,7 @@ from scipy.special import expit, logit, logsumexp, softmax
 from seqray.calibration.conformal import Conformal
 from seqray.calibration.isotonic import IsotonicMap
 from seqray.core import CalibrationMethod, Card, ConfigError, InputError, round_number
-from seqray.metrics import expected_calibration_error
+from seqray.metrics import expected_calibration_error, matthews
 
 TEMPERATURES = (0.25, 10.0)  # outside, the held-out data are too few or too easy
 FOLDS = 5  # of the figures on held-out data
@@ -136,11 +136,9 @@ def choose_threshold(probabilities: ArrayLike) -> float:
     cut = np.flatnonzero(p[:-1] > p[1:])  # calls are the first cut + 1 examples
     called, tp = cut + 1.0, np.cumsum(p)[cut]
     positives, n = float(p.sum()), float(len(p))
-    fp, fn, tn = called - tp, positives - tp, n - positives - called + tp
-    squared = called * positives * (n - positives) * (n - called)
-    if not len(cut) or not squared.all():
+    if not len(cut) or not 0 < positives < n:
         return 0.5
-    mcc = (tp * tn - fp * fn) / np.sqrt(squared)
+    mcc = matthews(tp, called - tp, n - positives - called + tp, positives - tp)
     places = (p[cut] + p[cut + 1]) / 2
     best = places[mcc >= mcc.max() - 1e-12]
     return float(best[np.argmin(np.abs(best - 0.5))])

@@ -5,6 +5,7 @@ from .alphabet import (
     PROTEIN as PROTEIN,
     RNA as RNA,
     Alphabet as Alphabet,
+    canonical_strand as canonical_strand,
     infer_alphabet as infer_alphabet,
     reverse_complement as reverse_complement,
     reverse_complement_codes as reverse_complement_codes,
@@ -92,6 +93,7 @@ from .numbers import (
     align_columns as align_columns,
     format_interval as format_interval,
     format_number as format_number,
+    parse_float as parse_float,
     round_number as round_number,
 )
 from .peaks import local_maxima as local_maxima, suppress_neighbors as suppress_neighbors

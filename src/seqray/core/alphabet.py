@@ -248,6 +248,11 @@ def reverse_complement(sequence: str, alphabet: Alphabet = DNA) -> str:
     return sequence.encode("ascii").translate(table)[::-1].decode("ascii")
 
 
+def canonical_strand(sequence: str, alphabet: Alphabet) -> str:
+    """The first in order of a normalized sequence and its other strand; a protein as it is."""
+    return min(sequence, reverse_complement(sequence, alphabet)) if alphabet.is_nucleotide else sequence
+
+
 def reverse_complement_codes(codes: Codes) -> Codes:
     """Codes of the other strand: base c becomes 3 - c, unknown stays 4, the last axis is reversed.
 

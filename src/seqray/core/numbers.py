@@ -6,6 +6,14 @@ import math
 from collections.abc import Sequence
 
 
+def parse_float(text: str) -> float:
+    """A number; nan for other text, also for underscores and digits of other scripts, which Python takes."""
+    try:
+        return float(text) if text.isascii() and "_" not in text else math.nan
+    except ValueError:
+        return math.nan
+
+
 def format_number(value: float, digits: int = 6) -> str:
     """Write a number with so many significant digits."""
     return f"{value:.{digits}g}"

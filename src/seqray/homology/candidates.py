@@ -26,9 +26,6 @@ _CHUNK_LETTERS = 1_000_000
 _BLOCK_PRODUCTS = 2_000_000  # entries of a product at once; larger arrays cost page faults each time
 _PAIRS_AT_ONCE = 20_000
 _ROWS_AT_ONCE = 10_000
-_ONES = (
-    np.unpackbits(np.arange(2**16, dtype=np.uint16).view(np.uint8)).reshape(-1, 16).sum(1).astype(np.uint8)
-)
 _NO = np.empty((0, 1), dtype=np.uint16)
 
 
@@ -174,7 +171,7 @@ class KmerBits:
             parts[0] += _kmer_bits(stack, k, letters)
             parts[1] += _kmer_bits(reverse_complement_stack(stack), k, letters) if both_strands else []
         self._bits = [np.concatenate(part) if part else _NO for part in parts]
-        self._counts = np.concatenate([_ONES[part].sum(axis=1, dtype=np.int64) for part in parts[0] or [_NO]])
+        self._counts = np.concatenate([_count_ones(part) for part in parts[0] or [_NO]])
 
     def shared_fraction(self, one: Ints, two: Ints, reverse: bool) -> Floats:
         """Fraction of the k-mers of the sequence with fewer that both hold: (P,).
@@ -190,8 +187,12 @@ class KmerBits:
         for begin in range(0, len(one), _PAIRS_AT_ONCE):
             block = slice(begin, begin + _PAIRS_AT_ONCE)
             both = self._bits[0][one[block]] & self._bits[int(reverse)][two[block]]
-            shared[block] = _ONES[both].sum(axis=1, dtype=np.int64)
+            shared[block] = _count_ones(both)
         return shared / np.maximum(np.minimum(self._counts[one], self._counts[two]), 1)
+
+
+def _count_ones(bits: np.ndarray) -> Ints:
+    return np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
 
 
 def _kmer_bits(stack: CodeStack, k: int, letters: int) -> list[np.ndarray]:

@@ -19,8 +19,8 @@ from seqray.core import (
     CodeStack,
     InputError,
     Ints,
+    canonical_strand,
     kmer_starts,
-    reverse_complement,
     reverse_complement_codes,
     stack_sequences,
 )
@@ -179,15 +179,10 @@ def chunks(sequences: Sequence[str], alphabet: Alphabet, letters: int) -> Iterat
 
 
 def _powers(base: int, n: int) -> np.ndarray:
-    """Return base**0 ... base**(n-1) modulo 2^64, by doubling: uint64 (n,)."""
-    powers = np.ones(max(n, 1), dtype=np.uint64)
-    filled = 1
-    while filled < n:
-        step = np.uint64(pow(base, filled, 2**64))
-        take = min(filled, n - filled)
-        powers[filled : filled + take] = powers[:take] * step
-        filled += take
-    return powers[:n]
+    """Return base**0 ... base**(n-1) modulo 2^64: uint64 (n,)."""
+    powers = np.full(n, base, dtype=np.uint64)
+    powers[:1] = 1
+    return np.multiply.accumulate(powers)
 
 
 def _window_hashes(codes: np.ndarray, k: int) -> np.ndarray:
@@ -218,6 +213,6 @@ def canonical_hashes(stack: CodeStack, k: int, both_strands: bool) -> np.ndarray
 
 def _sequence_hash(sequence: str, both_strands: bool, alphabet: Alphabet) -> int:
     if both_strands:
-        sequence = min(sequence, reverse_complement(sequence, alphabet))
+        sequence = canonical_strand(sequence, alphabet)
     codes = np.frombuffer(f"short:{sequence}".encode("ascii"), dtype=np.uint8)
     return int(_window_hashes(codes, len(codes))[0])

@@ -20,6 +20,7 @@ from seqray.core import (
     InputError,
     Ints,
     OnProgress,
+    canonical_strand,
     number_by_appearance,
     reverse_complement,
     track,
@@ -93,7 +94,7 @@ def _rows_of(sequences: Sequence[str], alphabet: Alphabet, both_strands: bool) -
     """Rows of each distinct sequence, or of either strand of it, in order of first appearance."""
     rows: dict[str, list[int]] = {}
     for row, sequence in enumerate(sequences):
-        key = min(sequence, reverse_complement(sequence, alphabet)) if both_strands else sequence
+        key = canonical_strand(sequence, alphabet) if both_strands else sequence
         rows.setdefault(key, []).append(row)
     return rows
 

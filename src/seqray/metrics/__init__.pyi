@@ -21,6 +21,7 @@ from .classification import (
     call_metrics as call_metrics,
     class_metrics as class_metrics,
     expected_calibration_error as expected_calibration_error,
+    matthews as matthews,
     multiclass_metrics as multiclass_metrics,
     ratio as ratio,
     threshold_metrics as threshold_metrics,

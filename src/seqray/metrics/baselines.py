@@ -28,6 +28,7 @@ from seqray.core import (
     logistic,
     stack_sequences,
 )
+from seqray.core.msa import letter_counts
 
 
 class KmerPositionalBaseline(ClassifierMixin, BaseEstimator):
@@ -217,8 +218,7 @@ class PositionWeightMatrix(ClassifierMixin, BaseEstimator):
 
     def _frequencies(self, codes: np.ndarray) -> np.ndarray:
         """Letter frequencies by position, each letter counted once more: (N, W) codes -> (W, letters)."""
-        letters = len(ALPHABETS[self.alphabet].letters)
-        counts = 1 + np.stack([(codes == letter).sum(axis=0) for letter in range(letters)], axis=1)
+        counts = 1 + letter_counts(codes, ALPHABETS[self.alphabet]).T
         return counts / counts.sum(axis=1, keepdims=True)
 
     def score_codes(self, codes: np.ndarray) -> np.ndarray:

@@ -134,13 +134,15 @@ def train(
         folder.claim()
         shared = {"data": data, "teacher": teacher, "start": start}
         before = torch.get_num_threads()
-        if processes is None:
-            folder = _train_side_by_side(config, parts, folder, shared, progress)
-        members = [
-            train_member(config=config, number=number, parts=part, folder=folder, progress=progress, **shared)
-            for number, part in enumerate(parts, 1)
-        ]
-        torch.set_num_threads(before)
+        try:
+            if processes is None:
+                folder = _train_side_by_side(config, parts, folder, shared, progress)
+            members = [
+                train_member(config=config, number=i, parts=part, folder=folder, progress=progress, **shared)
+                for i, part in enumerate(parts, 1)
+            ]
+        finally:
+            torch.set_num_threads(before)
     networks, results = zip(*members, strict=True)
     card, figures = build_card(config, networks, results, data, parts, sha256, metrics)
     if search is not None:

@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from seqray.core import (
     ALPHABETS,
@@ -23,11 +21,12 @@ from seqray.core import (
     InputError,
     LabeledSequence,
     RunConfig,
+    canonical_strand,
     class_name_fault,
-    reverse_complement,
+    number_by_appearance,
     truncate,
 )
-from seqray.homology import PARTS, holdout
+from seqray.homology import PARTS, holdout, merge_groups, named_groups
 from seqray.modelfile import build_tokenizer
 from seqray.training.subclasses import subclass_of
 
@@ -247,22 +246,8 @@ def related_groups(data: Sequence[Example], alphabet: Alphabet) -> np.ndarray:
     Relatives are examples of one group, copies, and (nucleotides) copies on the other strand, directly or
     through others.
     """
-    keys: dict[tuple[str, str], int] = {}
-    edges: list[tuple[int, int]] = []
-    for row, example in enumerate(data):
-        letters = strandless(example.sequence, alphabet)
-        for key in (("sequence", letters), ("group", example.group)):
-            if key[1] is not None:
-                edges.append((row, len(data) + keys.setdefault((key[0], key[1]), len(keys))))
-    size = len(data) + len(keys)
-    left, right = np.array(edges, dtype=np.int64).reshape(-1, 2).T
-    graph = coo_array((np.ones(len(edges), dtype=np.int8), (left, right)), shape=(size, size))
-    return connected_components(graph, directed=False)[1][: len(data)].astype(np.int64)
-
-
-def strandless(letters: str, alphabet: Alphabet) -> str:
-    """The same letters for both strands of nucleotides."""
-    return min(letters, reverse_complement(letters, alphabet)) if alphabet.is_nucleotide else letters
+    copies = number_by_appearance(canonical_strand(example.sequence, alphabet) for example in data)
+    return merge_groups(copies, named_groups([example.group for example in data]))
 
 
 def hold_out_in_turn(
@@ -343,7 +328,7 @@ def learned_keys(card: Card, data: Sequence[Example]) -> Iterator[str]:
     for example in data:
         letters = _letters(example)
         is_sequence = isinstance(example, LabeledSequence)
-        yield strandless(card.trim_flanks(letters), alphabet) if is_sequence else letters
+        yield canonical_strand(card.trim_flanks(letters), alphabet) if is_sequence else letters
 
 
 def data_sha256(data: Sequence[Example]) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import lightning
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -27,14 +26,15 @@ from seqray.core import (
     StoppingConfig,
     round_number,
 )
-from seqray.modelfile import save_pretrained
-from seqray.models import AxialTransformer, Network, SequenceTransformer, build_network, count_parameters
+from seqray.modelfile import Network, save_pretrained
+from seqray.models import AxialTransformer, SequenceTransformer, build_network, count_parameters
 from seqray.training.data import Examples, TrainingData
 from seqray.training.encode import encode
 from seqray.training.masking import IGNORED, MaskedBatch, MaskedSource
+from seqray.training.member import fit_member
 from seqray.training.module import NetworkModule, scheduled_adamw
 from seqray.training.partitions import data_sha256
-from seqray.training.trainer import BEST, LAST, make_trainer, quiet, run_fit
+from seqray.training.trainer import make_trainer, quiet
 from seqray.training.workdir import WorkDir, is_main_process, run_identity
 
 HELD_OUT = 0.05
@@ -192,16 +192,16 @@ def pretrain(
     train_set, held_out = (encode(examples, none, rows, config) for rows in (order[held:], order[:held]))
     identity = run_identity(config, ("pre-training", str(share)), data_sha256(examples))
     folder = WorkDir(Path(work_dir), identity, ("",), resume)
+    config = replace(config, optimizer=replace(config.optimizer, ema=0.0))  # weights are not averaged here
+
+    def build(seed: int) -> tuple[MaskedLetters, MaskedData]:
+        return MaskedLetters(config, seed), MaskedData(train_set, held_out, config, share)
+
     with quiet():
+        make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
         folder.claim()
-        lightning.seed_everything(config.seed, workers=True, verbose=False)
-        module = MaskedLetters(config, config.seed)
-        trainer = make_trainer(config, folder.member(1), progress=progress)
-        batches = MaskedData(train_set, held_out, config, share)
-        run_fit(trainer, module, batches, folder.checkpoint(1, LAST))
-    best = torch.load(folder.member(1) / f"{BEST}.ckpt", map_location="cpu", weights_only=True)
-    module.load_state_dict(best["state_dict"])
-    figures = min(module.history, key=lambda row: row["loss"])
+        network, result = fit_member(config, 1, folder, build, progress=progress)
+    figures = next(row for row in result["history"] if row["epoch"] == result["best_epoch"])
     facts = {
         **{name: round_number(figures[name]) for name in ("loss", "accuracy")},
         **_frequency_baseline(train_set, held_out),
@@ -209,12 +209,12 @@ def pretrain(
         "examples": len(examples),
         "letters": int(train_set.letter_counts().sum() + held_out.letter_counts().sum()),
         "share": share,
-        "parameters": count_parameters(module.network),
+        "parameters": count_parameters(network),
         "data_sha256": identity["data"],
     }
     if out is not None and is_main_process():
-        save_pretrained(out, module.network, facts)
-    return PretrainResult(module.network.eval(), facts)
+        save_pretrained(out, network, facts)
+    return PretrainResult(network, facts)
 
 
 def _examples(data: Sequence[str] | Sequence[Alignment], window: int, alphabet: str) -> Sequence[Example]:

@@ -61,6 +61,11 @@ def test_relatives_stay_on_one_side(motif_task, make_config):
     assert 0.08 < len(parts.validation) / len(data) < 0.25
 
 
+def test_an_empty_name_is_no_group():
+    data = [example(letters, group="") for letters in ("AAAA", "ACGT", "TTTT")]
+    assert related_groups(data, DNA).tolist() == [0, 1, 0]  # AAAA and TTTT are strands of one sequence
+
+
 def test_members_hold_out_one_part_after_the_other(motif_task, make_config):
     data = [replace(e, group=f"g{i // 3}" if i < 60 else None) for i, e in enumerate(motif_task(400))]
     config = make_config(data={"validation": 0.2})

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Annotated, Literal
 
-from seqray.core import class_name_fault
+from seqray.core import class_name_fault, parse_float
 
 
 def whole_number(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
@@ -34,23 +34,15 @@ def _auto_or_positive_int(text: str) -> int | str:
     return text if text == "auto" else _positive_int(text)
 
 
-def _float(text: str) -> float:
-    """A number; nan for other text, also for underscores and digits of other scripts, which Python takes."""
-    try:
-        return float(text) if text.isascii() and "_" not in text else math.nan
-    except ValueError:
-        return math.nan
-
-
 def _number(text: str) -> float:
-    value = _float(text)
+    value = parse_float(text)
     if not math.isfinite(value):
         raise argparse.ArgumentTypeError(f"'{text}' is not a number")
     return value
 
 
 def _probability(text: str) -> float:
-    value = _float(text)
+    value = parse_float(text)
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number between 0 and 1")
     return value

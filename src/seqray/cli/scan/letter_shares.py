@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from seqray.annotation import TRACKS, gene_tracks
 from seqray.core import Floats
 from seqray.explanations import ExplainOptions, cut_stretches, explain_calls
+from seqray.kinds import tracks_reader
 from seqray.report.svg import STRIP_END, STRIP_START
 
 if TYPE_CHECKING:
-    from seqray.annotation import Tracks
     from seqray.cli.scan.arguments import ScanRequest
     from seqray.core import SequenceRecord
     from seqray.modelfile import TrainedModel
@@ -45,7 +44,8 @@ def letter_shares(
     if radius < -STRIP_START:
         return {}
     calls = [result.calls[i] for i in shown]
-    tracks = _TracksOf(model, result)
+    genes = result.genes.genes if result.genes else {}
+    tracks = tracks_reader(model, lambda contig, _: genes.get(contig.id))
     circular = result.calls.circular
     stretches = cut_stretches(model, _records(request, model), calls, tracks, circular=circular)
     options = ExplainOptions(methods=("input-x-gradient",), shuffles=0, effects=False)
@@ -59,18 +59,3 @@ def _records(request: ScanRequest, model: TrainedModel) -> Iterator[SequenceReco
 
     duplicates = request.records.duplicates
     return read_sequences(request.input, model.alphabet, duplicates=duplicates, on_skip=lambda record: None)
-
-
-class _TracksOf:
-    """The genes of a scan as tracks."""
-
-    def __init__(self, model: TrainedModel, result: ScanResult) -> None:
-        settings = model.card.model.locator
-        self._rows = [TRACKS.index(name) for name in settings.tracks] if settings else []
-        self._genes = {} if result.genes is None else result.genes.genes
-
-    def __call__(self, record: SequenceRecord, strand: str, circular: bool) -> Tracks | None:
-        genes = self._genes.get(record.id)
-        if genes is None:
-            return None
-        return gene_tracks(genes, len(record), strand, circular=circular)[self._rows]

@@ -16,6 +16,7 @@ from seqray.cli.common import (
     WholeNumber,
     option,
 )
+from seqray.core import parse_float
 from seqray.homology import PARTS, RelationOptions, SplitOptions
 
 LEAK = 3  # exit status under --strict
@@ -24,10 +25,7 @@ RELATION, SPLIT = RelationOptions(), SplitOptions()
 
 def _shares(text: str) -> tuple[float, float, float]:
     """Shares of train, validation and test, scaled to sum to 1."""
-    try:
-        numbers = [float(part) for part in text.split(",")]
-    except ValueError:
-        numbers = []
+    numbers = [parse_float(part) for part in text.split(",")]
     if len(numbers) == 2:
         numbers.insert(1, 0.0)
     total = sum(numbers)

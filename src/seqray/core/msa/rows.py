@@ -20,7 +20,6 @@ _Words = npt.NDArray[np.uint64]
 _Counts = npt.NDArray[np.uint32]
 
 IDENTITY = 0.8
-_BITS_OF = np.array([value.bit_count() for value in range(1 << 16)], dtype=np.uint8)
 _ROUNDING = 1e-6  # 0.8 times a whole number may come out a little too high
 
 
@@ -123,16 +122,10 @@ def _shared(real: _Words, planes: list[_Words], row: int) -> tuple[_Counts, _Cou
             np.bitwise_xor(plane[word, row + 1 :], plane[word, row], out=scratch)
             np.bitwise_or(differs, scratch, out=differs)
         np.bitwise_or(others, mine[row], out=scratch)
-        either += _count_bits(scratch)
+        either += np.bitwise_count(scratch)
         np.bitwise_and(scratch, ~differs, out=scratch)
-        same += _count_bits(scratch)
+        same += np.bitwise_count(scratch)
     return same, either
-
-
-def _count_bits(words: _Words) -> npt.NDArray[np.uint8]:
-    if hasattr(np, "bitwise_count"):
-        return np.bitwise_count(words)
-    return _BITS_OF[words.view(np.uint16)].reshape(-1, 4).sum(axis=1, dtype=np.uint8)  # numpy 1
 
 
 def _words(bits: npt.NDArray[np.generic]) -> npt.NDArray[np.uint64]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from seqray.core import Ints, number_by_appearance, reverse_complement
+from seqray.core import Ints, canonical_strand, number_by_appearance
 from seqray.core.results import AuditFigure
 from seqray.datasets.audit.dataset import AuditSet
 
@@ -21,10 +21,8 @@ def copy_figures(data: AuditSet) -> list[AuditFigure]:
     first split that also occur in the second. ``contradicted`` are different sequences (on either strand)
     with more than one label, ``contradicted_rows`` the examples that carry them.
     """
-    plain = canonical = number_by_appearance(data.sequences)
-    if data.alphabet.is_nucleotide:
-        strands = (min(s, reverse_complement(s, data.alphabet)) for s in data.sequences)
-        canonical = number_by_appearance(strands)
+    plain = number_by_appearance(data.sequences)
+    canonical = number_by_appearance(canonical_strand(s, data.alphabet) for s in data.sequences)
     figures = []
     for split in data.parts:
         for label, name in data.labels_and_all():

@@ -12,7 +12,7 @@ from seqray.core.results import AuditFigure
 from seqray.datasets.audit.composition import SequenceFeatures
 from seqray.datasets.audit.dataset import AuditSet
 from seqray.datasets.audit.validation import Bootstrap, Validation
-from seqray.metrics import auroc
+from seqray.metrics import auroc, matthews
 
 SECTION = "rules"
 BINS = 16
@@ -130,8 +130,7 @@ def best_threshold(labels: Bools, scores: Floats) -> float:
     ranked, hits = scores[order], np.cumsum(labels[order], dtype=np.float64)
     ends = np.flatnonzero(np.concatenate((ranked[1:] != ranked[:-1], [True])))  # last row of each score
     tp, called, n, p = hits[ends], ends + 1.0, float(len(labels)), float(labels.sum())
-    spread = np.sqrt(np.maximum(called * (n - called) * p * (n - p), 1e-300))
-    mcc = np.where(called < n, (tp * n - called * p) / spread, 0.0)
+    mcc = matthews(tp, called - tp, n - p - called + tp, p - tp)
     return float(ranked[ends[np.argmax(mcc)]])
 
 

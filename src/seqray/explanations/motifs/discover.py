@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from seqray.core import Alphabet, Codes, Floats, Ints
+from seqray.core.msa import letter_counts
 from seqray.core.results import Explanation, Motif
 from seqray.explanations.motifs.consensus import PROMOTER_ELEMENTS, informative_places, motif_of_sites
 from seqray.explanations.motifs.mixture import Mixture, are_alike
@@ -150,4 +151,4 @@ def _sites(
 
 def _count(sites: np.ndarray, alphabet: Alphabet) -> Floats:
     """Counts (w, A) of each letter in each column of codes (sites, w), unknown letters left out."""
-    return np.stack([(sites == code).sum(axis=0) for code in range(alphabet.unknown)], axis=1).astype(float)
+    return letter_counts(sites, alphabet).T.astype(np.float64)

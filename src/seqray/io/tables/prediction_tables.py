@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from seqray.core import Alphabet, InputError, LabeledSequence
+from seqray.core import Alphabet, InputError, LabeledSequence, parse_float
 from seqray.io.files import open_input
 from seqray.io.pipes import display_name
 from seqray.io.tables.delimited import data_lines, delimiter_of, split_cells, split_rows
@@ -225,10 +225,7 @@ def numeric_column(table: Table, column: str, rows: Sequence[int]) -> np.ndarray
         raise InputError(f"has no column '{column}', found {', '.join(table.columns)}", where=table.where)
     cells, values = table.columns[column], np.empty(len(rows))
     for place, row in enumerate(rows):
-        try:
-            values[place] = float(cells[row])
-        except ValueError:
-            values[place] = math.nan
+        values[place] = parse_float(cells[row])
         if not math.isfinite(values[place]):
             raise InputError(
                 f"column '{column}' contains '{cells[row]}', which is not a finite number",

@@ -5,9 +5,10 @@ Tables and GFF3 share names; a position is 0-based in tables, and 1-based in GFF
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
-from seqray.core import InputError, format_number
+from seqray.core import InputError, format_number, parse_float
 from seqray.core.results import Box, CallContext
 from seqray.io.tables import one_line
 from seqray.io.tracks.lines import parse_position
@@ -86,8 +87,8 @@ def context_from_attributes(attributes: Mapping[str, str], where: str) -> CallCo
 
 
 def parse_number(text: str, name: str, where: str) -> float:
-    """A number."""
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"has the {name} '{text}'", where=where) from None
+    """A finite number."""
+    number = parse_float(text)
+    if not math.isfinite(number):
+        raise InputError(f"has the {name} '{text}'", where=where, remedy="give a number")
+    return number

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from seqray.core import InputError
+from seqray.core import InputError, parse_float
 from seqray.io.files import open_input
 from seqray.io.pipes import display_name
 from seqray.io.sequences import detect_format
@@ -92,10 +92,7 @@ def _check_strand(strand: str, where: str) -> str:
 
 
 def _weight(text: str, where: str) -> float:
-    try:
-        weight = float(text or 1)
-    except ValueError:
-        weight = math.nan
+    weight = parse_float(text or "1")
     if not 0 <= weight < math.inf:
         raise InputError(f"has the weight '{text}'", where=where, remedy="give 0 or more")
     return weight

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from seqray.core import InputError
+from seqray.core import InputError, parse_float
 from seqray.io.tables import read_rows
 
 COLUMNS = ("genome", "genes", "sites", "species", "weight")
@@ -98,10 +98,7 @@ def _row(cells: Mapping[str, str], folder: Path, where: str) -> GenomeRow:
 
 def _number(cells: Mapping[str, str], name: str, where: str) -> float:
     text = cells.get(name, "") or "1"
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
+    value = parse_float(text)
     if not 0 <= value < math.inf:
         raise InputError(f"has '{text}' as its {name}", where=where, remedy="give 0 or more")
     return value

@@ -80,13 +80,6 @@ def test_weights_at_the_limit_by_hand():
     assert row_weights(np.repeat(rows, 3, axis=0), LETTERS).sum() == pytest.approx(3)
 
 
-def test_weights_without_the_bit_count_of_numpy_2(monkeypatch):
-    codes = np.random.default_rng(0).integers(0, 7, (30, 130)).astype(np.uint8)
-    expected = row_weights(codes, LETTERS, 0.3)
-    monkeypatch.delattr(np, "bitwise_count", raising=False)
-    assert row_weights(codes, LETTERS, 0.3).tolist() == expected.tolist()
-
-
 def test_columns_with_the_fewest_letters_go_first():
     codes = np.array([[0, 5, 1, 5, 2], [0, 5, 5, 1, 2], [0, 6, 5, 5, 4]], dtype=np.uint8)
     assert choose_columns(codes, LETTERS, 9).tolist() == [0, 2, 3, 4]  # column 1 is empty

@@ -101,9 +101,11 @@ def test_ids_that_do_not_join(tmp_path):
         rows_by_id(twice, "id", ["a"], "l.tsv")
 
 
-def test_infinite_scores_are_no_numbers(tmp_path):
-    table = read_prediction_table(write(tmp_path, "id\tp\na\tinf\n"))
-    with pytest.raises(InputError, match="'inf', which is not a finite number"):
+@pytest.mark.parametrize("text", ["inf", "0_9", "\u0661"])
+def test_scores_that_are_no_finite_numbers(tmp_path, text):
+    """Python reads the last two: an underscore between digits, and a digit of another script."""
+    table = read_prediction_table(write(tmp_path, f"id\tp\na\t{text}\n"))
+    with pytest.raises(InputError, match=f"'{text}', which is not a finite number"):
         numeric_column(table, "p", [0])
 
 

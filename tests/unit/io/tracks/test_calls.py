@@ -145,7 +145,7 @@ def test_foreign_features_are_passed_over(tmp_path):
     [
         ("c\tseqray\tpromoter\t1\t9\n", "line 2: has 5 columns; GFF3 needs nine, separated by tabs"),
         ("c\ts\tp\t1\tx\t.\t+\t.\ttss=1;probability=1\n", "line 2: has 'x' instead of a position"),
-        ("c\ts\tp\t1\t9\t.\t+\t.\ttss=1;probability=high\n", "line 2: has the probability 'high'"),
+        ("c\ts\tp\t1\t9\t.\t+\t.\ttss=1;probability=x\n", "line 2: has the probability 'x'; give a number"),
     ],
 )
 def test_a_bad_gff3_line_is_named(tmp_path, line, message):

@@ -145,8 +145,9 @@ def test_what_is_written_is_read(tmp_path_factory, found):
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [
-        ("score=high", "has the score 'high'"),
-        ("score=0.5;precision=x", "has the precision 'x'"),
+        ("score=high", "has the score 'high'; give a number"),
+        ("score=nan", "has the score 'nan'; give a number"),
+        ("score=0.5;precision=0_1", "has the precision '0_1'; give a number"),
         ("score=0.5;distance=-3", "has '-3' instead of a position"),
         ("score=0.5;minus10_start=x", "has 'x' instead of a position"),
     ],
