@@ -9,7 +9,8 @@
 - `run_config`, `model_config`, `model_parts`: settings
 - `config_files`, `serialization`: how settings are read from YAML and JSON
 - `card`: what a model file says of its model
-- `errors`, `interrupt`, `version`
+- `numbers`, `class_names`: numbers and names of classes as text
+- `errors`, `interrupt`, `progress`, `version`
 """
 
 import lazy_loader

@@ -1,6 +1,9 @@
 """A model and records give probabilities.
 
 - `sequences`, `alignments`: records to predictions; `labeled`: probabilities of labeled examples
+- `cascade`, `prefilters`: windows that a first member or a small network gives up
+- `contexts`: the species that the records are like
+- `predictions`: settings, and probabilities to results
 - `locators`: scores of every position along strands
 - `site_place`: whether windows are cut around another place than the model's site
 - `parallel`: batches at the same time, each in one thread

@@ -39,7 +39,7 @@ class DataOptions(Options, heading="data: tables, or one FASTA file per class"):
 
     train: tuple[str, ...] = option(
         "--train TABLE",
-        "TSV or CSV with the columns sequence, label[, id, group, split, context]; may be repeated",
+        "TSV or CSV with the columns sequence, label[, id, group, split, context, subclass]; may be repeated",
     )
     validation: tuple[str, ...] = option("--validation TABLE", "the same, all of it of split 'validation'")
     test: tuple[str, ...] = option("--test TABLE", "the same, all of it of split 'test'")

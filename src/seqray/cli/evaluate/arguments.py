@@ -33,7 +33,8 @@ class PredictionOptions(Options, heading="predictions instead of a model"):
         "--predictions FILE", "of 'seqray predict' or another tool; '-' is standard input"
     )
     labels: str | None = option(
-        "--labels TABLE", "id, label[, sequence, group, split, context]; or two columns without a header"
+        "--labels TABLE",
+        "id, label[, sequence, group, split, context, subclass]; or two columns without a header",
     )
     id_column: str = option("--id-column NAME", "column of ids in the predictions", "id")
     score_column: str | None = option(

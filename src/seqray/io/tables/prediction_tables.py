@@ -19,7 +19,7 @@ from seqray.io.pipes import display_name
 from seqray.io.tables.delimited import data_lines, delimiter_of, split_cells, split_rows
 from seqray.io.tables.labeled import labeled_sequence
 
-TRUTH_COLUMNS = "id, label[, sequence, group, split, context]"
+TRUTH_COLUMNS = "id, label[, sequence, group, split, context, subclass]"
 _SHOWN = 3
 _MOST_ROWS = 100_000_000
 
