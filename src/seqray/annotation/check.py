@@ -59,15 +59,7 @@ def check_names(annotation: Annotation, contigs: Collection[str]) -> None:
 
 
 def check_contig(annotation: Annotation, contig: str, length: int) -> None:
-    """Raise `InputError` if the annotation states another length of a contig, or a gene lies beyond its end.
-
-    Parameters
-    ----------
-    annotation
-        As read.
-    contig, length
-        Name of a sequence, and its letters.
-    """
+    """Raise `InputError` if the annotation gives a contig another length, or a gene lies beyond its end."""
     stated = annotation.lengths.get(contig, length)
     if stated != length and annotation.of(contig):
         raise InputError(
@@ -124,12 +116,7 @@ def check_starts(with_start: int, looked_at: int, source: str) -> None:
 
     In a random place 11 % of codons are one.
 
-    Parameters
-    ----------
-    with_start, looked_at
-        Counts of `count_starts`, summed over contigs.
-    source
-        Of the annotation.
+    The counts are those of `count_starts`, summed over contigs.
     """
     if looked_at >= _FEW_GENES and with_start < _LEAST_SHARE * looked_at:
         raise InputError(

@@ -17,12 +17,7 @@ OVERLAP = 50_000  # longer than nearly every gene, and 1 % of a genome
 def genes_on_circle(sequence: str, find: Callable[[str], tuple[Gene, ...]]) -> tuple[Gene, ...]:
     """Genes of a circular sequence; those across the origin end beyond its length.
 
-    Parameters
-    ----------
-    sequence
-        Letters of one round.
-    find
-        Gives the genes of a linear sequence.
+    ``sequence`` is one round; ``find`` gives the genes of a linear sequence.
     """
     length = len(sequence)
     overlap = min(OVERLAP, length)

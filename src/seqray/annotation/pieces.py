@@ -26,21 +26,11 @@ class Piece(NamedTuple):
 
 
 def pieces_of(parts: Sequence[Part], length: int | None, offset: int | None) -> list[Piece]:
-    """Join the parts of a gene that belong together.
+    """Join the parts of a gene that belong together; parts and pieces are in the order of transcription.
 
-    Parameters
-    ----------
-    parts
-        In the order of transcription.
-    length
-        Of the contig if it is circular, else None.
-    offset
-        Letters before the first whole codon of the first part; None if nothing is translated.
-
-    Returns
-    -------
-    list of Piece
-        In the order of transcription. One that is nothing but the rest of a codon is left out.
+    ``length`` is that of the contig if it is circular, else None; ``offset`` counts the letters before the
+    first whole codon of the first part, None if nothing is translated. A piece that is nothing but the rest
+    of a codon is left out.
     """
     groups: list[list[Part]] = []
     for part in parts:

@@ -33,17 +33,8 @@ _SECTIONS = {
 def lay_parameters(parameters: Mapping[str, Any], chosen: RunConfig | None = None) -> RunConfig:
     """Lay parameters that are not None over the settings, or over those chosen from the data.
 
-    Parameters
-    ----------
-    parameters
-        All of the estimator, by name.
-    chosen
-        Settings to take in place of the parameter ``config``.
-
-    Raises
-    ------
-    ConfigError
-        For settings that are wrong, or of a model that does not read sequences.
+    ``chosen`` are settings to take in place of the parameter ``config``. ConfigError is raised for settings
+    that are wrong, or of a model that does not read sequences.
     """
     given = {name: _plain(value) for name, value in parameters.items() if value is not None}
     base = _base_settings(parameters["config"]) if chosen is None else replace(chosen, name=NAME)
@@ -69,14 +60,8 @@ def fit_to_data(
 ) -> RunConfig:
     """Take from the data what the settings leave open: classes and flanks.
 
-    Parameters
-    ----------
-    settings
-        After `lay_parameters`.
-    records, names
-        The sequences, and the names of the classes.
-    positive
-        Parameter of this name; None takes that of the settings if it is a class, else the last class.
+    ``settings`` are those after `lay_parameters`. ``positive`` None takes that of the settings if it is a
+    class, else the last class.
     """
     data, model = settings.data, settings.model
     longest = max((len(record) for record in records), default=1)

@@ -27,17 +27,7 @@ _EXPLANATION_TYPES = {
 def prediction_frame(
     predictions: Iterable[Prediction], classes: Sequence[str], sets: bool = False
 ) -> pd.DataFrame:
-    """One row per prediction, with the columns of `write_predictions` and unrounded probabilities.
-
-    Parameters
-    ----------
-    predictions
-        Predictions of N records.
-    classes
-        Names of the K classes.
-    sets
-        Whether to add the conformal sets.
-    """
+    """One row per prediction, with the columns of `write_predictions` and unrounded probabilities."""
     columns = prediction_columns(classes, sets)
     frame = pd.DataFrame([prediction_row(p, sets) for p in predictions], columns=columns)
     return frame.astype({"length": "int64", **dict.fromkeys(columns[3 : 3 + len(classes)], "float64")})
@@ -46,12 +36,7 @@ def prediction_frame(
 def call_frame(calls: Iterable[Call], described: bool = False) -> pd.DataFrame:
     """A row per call, with the columns of `write_calls_tsv`: 0-based, half-open, on the plus strand.
 
-    Parameters
-    ----------
-    calls
-        Of a scan.
-    described
-        Whether to add the contexts of the calls of a locator.
+    With ``described`` the contexts of the calls of a locator are added.
     """
     columns = [*CALL_COLUMNS, *(CONTEXT_COLUMNS if described else ())]
     types = _CALL_TYPES | (_CONTEXT_TYPES if described else {})

@@ -53,12 +53,7 @@ class KmerProfile:
 
         Returns None if no sequence holds a word of k unambiguous letters.
 
-        Parameters
-        ----------
-        stack, labels, quantile
-            See `MarkovProfile.fit`.
-        k, letters
-            Length of a k-mer, and number of canonical letters.
+        ``quantile`` is as in `MarkovProfile.fit`.
         """
         counts = kmer_counts(stack, k, letters)
         whole = counts.sum(axis=1) > 0
@@ -86,12 +81,8 @@ class KmerProfile:
 class CalibrationDomain:
     """What the data of a later calibration looked like: the probabilities hold for input like them.
 
-    Attributes
-    ----------
-    flags
-        Share of its sequences that have each flag (`Domain.flag_sequences`); those of none are left out.
-    signature
-        Of these data; None for other letters than nucleotides, and for too few 4-mers.
+    ``flags`` holds the share of its sequences that have each flag (`Domain.flag_sequences`); those of none
+    are left out. ``signature`` is None for other letters than nucleotides, and for too few 4-mers.
     """
 
     flags: Mapping[str, float]

@@ -78,16 +78,9 @@ class Expectation:
 
 @dataclass(frozen=True, eq=False)
 class SpeciesTable:
-    """Figures of one species by threshold.
+    """Figures of one species by threshold; ``genes`` says whether the model was given genes.
 
-    Attributes
-    ----------
-    species, held_out
-        As in `SpeciesRow`.
-    genes
-        Whether the model was given genes.
-    rows
-        (M, 6) threshold, calls per kb, recall, precision and its interval; thresholds rise.
+    A row of the (M, 6) is threshold, calls per kb, recall, precision and its interval; thresholds rise.
     """
 
     species: str
@@ -127,10 +120,7 @@ class SpeciesTable:
 class ScoreMap:
     """A rising map from the score of a call to the share of calls near a mapped site.
 
-    Attributes
-    ----------
-    scores, values
-        (M,) both between 0 and 1; scores rise, values don't fall.
+    Both (M,) are between 0 and 1; scores rise, values don't fall.
     """
 
     scores: Floats

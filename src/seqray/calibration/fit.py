@@ -25,17 +25,8 @@ _SEED = 20_240_229
 def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
     """Find the temperature T for which softmax(logits / T) has the least negative log-likelihood.
 
-    Parameters
-    ----------
-    logits
-        (N, K), of held-out data.
-    labels
-        (N,) class indices.
-
-    Returns
-    -------
-    float
-        T, within 0.25 to 10. The likelihood has one optimum in 1/T, so a bounded search finds it.
+    The logits (N, K) and labels (N,) are of held-out data. T is within 0.25 to 10; the likelihood has one
+    optimum in 1/T, so a bounded search finds it.
 
     Source: Guo et al. 2017, On calibration of modern neural networks, section 4.2.
     """
@@ -59,17 +50,8 @@ def fit_platt(log_odds: ArrayLike, positive: ArrayLike) -> tuple[float, float]:
     A network that overfitted its positives gives unseen ones too low a probability. No temperature corrects
     that, because it does not move even odds.
 
-    Parameters
-    ----------
-    log_odds
-        (N,) of the positive class, of held-out data.
-    positive
-        (N,) bool, whether the example is of that class.
-
-    Returns
-    -------
-    temperature, shift
-        T within 0.25 to 10, b within -10 to 10. The likelihood is convex in (1/T, b).
+    ``log_odds`` (N,) are those of the positive class, of held-out data. T is within 0.25 to 10, b within -10
+    to 10. The likelihood is convex in (1/T, b).
 
     Source: Platt 1999, Probabilistic outputs for support vector machines, section 2.2; here without his prior
     on the targets.
@@ -93,12 +75,7 @@ def choose_method(raw: np.ndarray, labels: np.ndarray, positive: int) -> Calibra
 
     Twice the gain in log-likelihood has to exceed ln N. More than two classes always get ``temperature``.
 
-    Parameters
-    ----------
-    raw, labels
-        (N, K) log-probabilities and (N,) class indices, of held-out data.
-    positive
-        Column of the positive class.
+    ``raw`` (N, K) are log-probabilities of held-out data; ``positive`` is the column of the positive class.
 
     Source: Schwarz 1978, Estimating the dimension of a model, Annals of Statistics 6, 461.
     """

@@ -60,16 +60,7 @@ class MarkovProfile:
 
         Returns None for too few data: fewer than 50 sequences, or than 4 k-mers per parameter.
 
-        Parameters
-        ----------
-        stack
-            N sequences.
-        labels
-            (N,) class indices.
-        alphabet
-            Letters of the sequences.
-        quantile
-            Share of a class that must lie within the limit, 0 to 1.
+        ``quantile`` is the share of a class that must lie within the limit, 0 to 1.
         """
         letters = len(alphabet.letters)
         order = _affordable_order(int(stack.lengths.sum()), letters)
@@ -118,15 +109,7 @@ class MarkovProfile:
 
 
 def widest_limit(distances: np.ndarray, labels: np.ndarray, quantile: float) -> float:
-    """Largest quantile of the distances within a class.
-
-    Parameters
-    ----------
-    distances, labels
-        (N,) distance and class index of each sequence.
-    quantile
-        0 to 1.
-    """
+    """Largest quantile of the distances within a class."""
     return float(max(np.quantile(distances[labels == label], quantile) for label in np.unique(labels)))
 
 

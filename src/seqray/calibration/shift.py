@@ -34,14 +34,8 @@ _SHARES = np.linspace(0, 1, 201)[:, None]
 class EmptySets:
     """Sets without any class, each of which misses the true one.
 
-    Attributes
-    ----------
-    coverage
-        That the sets promise.
-    share
-        Of the records.
-    expected
-        Share that held-out examples have, at most.
+    ``share`` is that of the records, ``expected`` the share that held-out examples have, at most. The sets
+    promise ``coverage``.
     """
 
     coverage: float
@@ -53,10 +47,7 @@ class EmptySets:
 class UnclearScores:
     """Scores nearer to the middle than those of any mixture of the classes.
 
-    Attributes
-    ----------
-    share
-        Of the records, at least.
+    ``share`` is that of the records, at least.
     """
 
     share: float
@@ -167,16 +158,9 @@ class HeldOutScores:
         return (float(shares[0]), float(shares[-1])) if len(shares) else None
 
     def _distributions(self, probabilities: Floats) -> tuple[Floats, Floats, np.ndarray]:
-        """Distributions of scores at P places.
+        """Distributions of scores at P places: (S, P) of each share of positives, and (P,) of a file.
 
-        Returns
-        -------
-        mixtures
-            (S, P): of each share of positives.
-        observed
-            (P,): of a file.
-        left
-            bool (P,): places left of the middle.
+        The third value, bool (P,), is True for places left of the middle.
         """
         positive, held = self._card.positive_index, self._ranks.probabilities
         places = np.unique(np.concatenate((held[positive], 1 - held[1 - positive])))

@@ -80,17 +80,7 @@ def read_unlabeled(request: PretrainRequest, config: RunConfig) -> list[Any]:
 
 
 def summary(facts: dict[str, Any], out: str, unit: str) -> list[str]:
-    """Summarize what was learned, compared with the letter frequencies alone.
-
-    Parameters
-    ----------
-    facts
-        Of the result: losses in nats, accuracies, and the numbers of examples and letters.
-    out
-        Path of the model file.
-    unit
-        Name of the examples, in the plural.
-    """
+    """Summarize what was learned (losses in nats), compared with the letter frequencies alone."""
     ours, floor = (
         f"loss {facts[prefix + 'loss']:.4f} nats, accuracy {facts[prefix + 'accuracy']:.3f}"
         for prefix in ("", "floor_")

@@ -89,10 +89,7 @@ def request_type(verb: str) -> type[Request]:
 def parse(verb: str, words: list[str]) -> Request:
     """The request of a verb, from the words after it.
 
-    Raises
-    ------
-    ConfigError
-        For words that the verb doesn't know, and for ``--quiet`` with ``--verbose``.
+    ConfigError is raised for words that the verb doesn't know, and for ``--quiet`` with ``--verbose``.
     """
     first = [word for word in words if word in ANYWHERE]
     parsed = parser_of(verb).parse_args([*first, *(word for word in words if word not in ANYWHERE)])

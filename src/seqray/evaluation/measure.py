@@ -66,18 +66,10 @@ def measure(
     draws: int = 1000,
     seed: int = 0,
 ) -> list[Figure]:
-    """Measure classifiers on the same records.
+    """Measure classifiers on the same records; the others are compared with the first.
 
-    Parameters
-    ----------
-    records, answers
-        Labels and groups, and the answers for all records; the others are compared with the first.
-    subset
-        Name of the records.
-    versus
-        Sources to subtract from the first, as ``<first>-<source>``.
-    draws, seed
-        Of the bootstrap; without draws there are no intervals.
+    ``versus`` are sources to subtract from the first, as ``<first>-<source>``. Without draws of the bootstrap
+    there are no intervals.
     """
     groups = group_numbers(records.groups, len(records.labels))
     found = bootstrap_samples(

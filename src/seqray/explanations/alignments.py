@@ -166,11 +166,8 @@ def _measure(
 def hiding_curves(questions: list[AlignmentTarget], ranks: Ints) -> dict[str, Floats]:
     """Log-odds while columns are hidden, and while they are shown, in the order of their ranks (C,).
 
-    Returns
-    -------
-    dict
-        ``deletion`` and ``insertion``, (1, S) each, at `seqray.explanations.checks.SHARES`; the mean
-        over the questions.
+    ``deletion`` and ``insertion`` are (1, S), at `seqray.explanations.checks.SHARES`; the mean over the
+    questions.
     """
     first = ranks < np.round(SHARES * len(ranks))[:, None]  # (S, C)
     changed = {"deletion": first, "insertion": ~first}

@@ -69,22 +69,7 @@ def best_calls(calls: Sequence[Call], best: int | None) -> list[tuple[str, Call]
 
 
 def check_length(name: str, call: Call, fewest: int, most: int, source: str) -> None:
-    """Refuse a call that another model has made.
-
-    Parameters
-    ----------
-    name, call
-        The call.
-    fewest, most
-        Letters that a call of the model may have.
-    source
-        Name of the file of calls.
-
-    Raises
-    ------
-    InputError
-        For a call of another length.
-    """
+    """Refuse a call that another model has made, one of another length, with an InputError."""
     if not fewest <= call.end - call.start <= most:
         raise InputError(
             f"call '{name}' has {call.end - call.start} letters, but those of the model have {most}",
@@ -101,21 +86,8 @@ def cut_from_contigs(
 ) -> list[Cut]:
     """Cut something for each call out of its contig, in the order of the calls.
 
-    Parameters
-    ----------
-    contigs
-        Read once, one at a time.
-    named
-        Calls with their names.
-    cut
-        Contig, name and call to what is cut; it is called contig by contig.
-    source
-        Name of the file of calls, for errors.
-
-    Raises
-    ------
-    InputError
-        For a call without a strand, beyond the end of its contig, or on a contig that isn't there.
+    The contigs are read once, one at a time, and ``cut`` is called contig by contig. InputError is raised for
+    a call without a strand, beyond the end of its contig, or on a contig that isn't there.
     """
     wanted: dict[str, list[tuple[str, Call]]] = {}
     for name, call in named:

@@ -51,16 +51,9 @@ class Item:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """N records of one length and class.
+    """N records, at least one, of one length and class, with the target of each.
 
-    Attributes
-    ----------
-    items
-        The records, at least one.
-    targets
-        What is explained of them, one for each member.
-    attention
-        (N, layers, heads, n), see `Explanation`; None if not requested.
+    ``attention`` is (N, layers, heads, n), see `Explanation`; None if not requested.
     """
 
     items: Sequence[Item]
@@ -151,18 +144,8 @@ def measure_group(
 ) -> None:
     """Add what the checks measure on a group to the evidence.
 
-    Parameters
-    ----------
-    evidence
-        Grows.
-    group
-        Records of which each is called as the class explained, or none.
-    chance
-        The same question to a network of random weights.
-    reference
-        Method that others are compared with.
-    options
-        Methods and their settings.
+    Either all records of the group are called as the class explained, or none. ``chance`` is the same
+    question to a network of random weights, ``reference`` the method that others are compared with.
     """
     codes, methods = group.codes, dict.fromkeys([*options.methods, reference])
     by_member = {m: member_scores(group.targets, codes, m, options.settings) for m in methods}

@@ -140,18 +140,9 @@ def _place(contig: str, call: Call, radius: int, length: int, circular: bool) ->
 def cut_around(
     values: npt.NDArray[Any], first: int, count: int, outside: int, *, circular: bool
 ) -> npt.NDArray[Any]:
-    """Cut part of the last axis, which may reach beyond its ends or, on a circle, across the origin.
+    """Cut ``count`` values of the last axis from ``first`` on, across the origin on a circle.
 
-    Parameters
-    ----------
-    values
-        (..., L).
-    first, count
-        Where the part begins, and its length; ``first`` may be negative.
-    outside
-        What stands beyond the ends.
-    circular
-        Whether the last value is followed by the first.
+    ``first`` may be negative. Beyond the ends of a line stands ``outside``.
     """
     places, length = np.arange(first, first + count), values.shape[-1]
     part = values[..., places % length]

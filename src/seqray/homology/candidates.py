@@ -66,8 +66,6 @@ class SeedIndex:
         N of them. If a seed has too many holders, the first ones are kept.
     patterns
         Offsets of the letters of each pattern.
-    alphabet
-        Of the sequences.
 
     Attributes
     ----------
@@ -152,16 +150,7 @@ def _first_holders(by_seed: csr_array) -> tuple[csr_array, int]:
 class KmerBits:
     """Which k-mers N sequences hold, as bits.
 
-    Parameters
-    ----------
-    sequences
-        N of them.
-    k
-        Letters of a k-mer.
-    alphabet
-        Of the sequences.
-    both_strands
-        Whether pairs on opposite strands will be compared.
+    ``both_strands`` says whether pairs on opposite strands will be compared.
     """
 
     def __init__(self, sequences: Sequence[str], k: int, alphabet: Alphabet, *, both_strands: bool) -> None:
@@ -176,12 +165,7 @@ class KmerBits:
     def shared_fraction(self, one: Ints, two: Ints, reverse: bool) -> Floats:
         """Fraction of the k-mers of the sequence with fewer that both hold: (P,).
 
-        Parameters
-        ----------
-        one, two
-            (P,) rows of the pairs.
-        reverse
-            Whether to take the reverse complement of ``two``.
+        ``one`` and ``two`` (P,) are rows of the pairs; ``reverse`` takes the reverse complement of ``two``.
         """
         shared = np.empty(len(one), dtype=np.int64)
         for begin in range(0, len(one), _PAIRS_AT_ONCE):

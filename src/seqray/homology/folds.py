@@ -115,19 +115,9 @@ def deal_groups(labels: Values, groups: Values, shares: Sequence[float], seed: i
     in their group are dealt last and even out the differences. In contrast to `grouped_folds` (scikit-learn's
     StratifiedGroupKFold) the parts may differ in size, and a hundred thousand groups take seconds.
 
-    Parameters
-    ----------
-    labels, groups
-        (N,) class and group of each example.
-    shares
-        Of each of P parts; they are scaled to sum to 1. A share of 0 gives an empty part.
-    seed
-        Decides among groups of one size, and which single examples go where.
-
-    Returns
-    -------
-    int64 (N,)
-        Number of the part, from 0.
+    The P shares are scaled to sum to 1; a share of 0 gives an empty part. The result int64 (N,) is the number
+    of the part of each example, from 0. The seed decides among groups of one size, and which single examples
+    go where.
 
     Raises an InputError for negative shares, shares that are all 0, or fewer groups than parts.
     """

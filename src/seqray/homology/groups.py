@@ -15,20 +15,7 @@ _POSITION_ID = re.compile(r"(?P<contig>.+?):(?P<position>\d+)(?:-\d+)?(?::?\(?[+
 
 
 def connected_groups(n: int, left: Ints, right: Ints) -> Ints:
-    """Connected components of n items.
-
-    Parameters
-    ----------
-    n
-        Number of items.
-    left, right
-        (E,) items that each edge joins.
-
-    Returns
-    -------
-    int64 (n,)
-        Group numbers, from 0 in order of first appearance.
-    """
+    """Connected components of n items: group numbers int64 (n,), from 0 in order of first appearance."""
     graph = coo_array((np.ones(len(left), dtype=np.int8), (left, right)), shape=(n, n))
     return number_by_appearance(connected_components(graph, directed=False)[1])
 

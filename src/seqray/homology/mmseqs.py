@@ -26,19 +26,15 @@ def mmseqs_groups(
 ) -> Ints:
     """Group sequences by ``mmseqs easy-cluster``, as `seqray.homology.homology_groups` does without it.
 
+    Raises an InputError if ``mmseqs`` is not on the path, fails, or leaves a sequence out.
+
     Parameters
     ----------
-    sequences, alphabet
-        Validated letters, N sequences.
     identity
         Threshold (``--min-seq-id``), of the letters of the shorter sequence.
     both_strands
         Also give MMseqs2 the reverse complement of each sequence, because its clustering may miss relatives
         on opposite strands; of no effect for protein.
-    threads
-        Of MMseqs2.
-
-    Raises an InputError if ``mmseqs`` is not on the path, fails, or leaves a sequence out.
 
     References
     ----------

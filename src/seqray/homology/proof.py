@@ -78,22 +78,9 @@ def measure_boundary(
 ) -> Boundary:
     """Align each held-out sequence with its best match on the other side; see `seqray.homology.best_matches`.
 
-    Parameters
-    ----------
-    name, against
-        Of the two sides.
-    sequences, alphabet
-        All sequences.
-    rows, others
-        (M,) and (N,) rows of those held out and of those on the other side.
-    word
-        Letters of the k-mer to find as well; 0 for none.
-    both_strands
-        Whether the reverse complement counts too.
-    candidates
-        Sequences of the other side to align each one with.
-    on_progress
-        Called after each distinct sequence held out.
+    ``rows`` (M,) are those held out, ``others`` (N,) those on the other side. ``word`` is the length of the
+    k-mer to find as well, 0 for none; ``candidates`` sequences of the other side are aligned with each one.
+    ``on_progress`` is called after each distinct sequence held out.
     """
     held, rest = [sequences[int(i)] for i in rows], [sequences[int(i)] for i in others]
     identity, index = best_matches(
@@ -116,15 +103,7 @@ def remeasure(
     *,
     both_strands: bool,
 ) -> Boundary:
-    """Measure a boundary again after a few sequences changed sides; only what changed is aligned.
-
-    Parameters
-    ----------
-    old
-        The boundary before.
-    sequences, rows, others, alphabet, both_strands
-        As in `measure_boundary`.
-    """
+    """Measure a boundary again after a few sequences changed sides; only what changed is aligned."""
     place = np.full(len(sequences), -1)
     place[old.rows] = np.arange(len(old.rows))
     known = place[rows] >= 0

@@ -95,8 +95,6 @@ def make_plan(
         Letters of the sequences on either side of the comparison.
     identity
         Pairs of this identity must be found.
-    alphabet
-        Of the sequences.
     budget
         Pairs of equal seeds that may be examined, for each pattern and strand.
     """
@@ -147,12 +145,8 @@ def simulate(patterns: tuple[tuple[int, ...], ...], length: int, identity: float
 
     Each pair has the same number of identical letters, the smallest that reaches the identity.
 
-    Parameters
-    ----------
-    patterns
-        Offsets of the letters of each pattern.
-    length, identity
-        Letters of either sequence, and the fraction of them that are identical.
+    ``patterns`` are offsets of letters; ``length`` is that of either sequence, ``identity`` the fraction of
+    letters that are identical.
     """
     rng = np.random.default_rng(0)
     kept = int(np.ceil(identity * length - 1e-9))

@@ -158,14 +158,7 @@ def kmer_groups(
 def chunks(sequences: Sequence[str], alphabet: Alphabet, letters: int) -> Iterator[tuple[int, CodeStack]]:
     """Yield runs of sequences: the first row and the codes of each.
 
-    Parameters
-    ----------
-    sequences
-        In order of rows.
-    alphabet
-        Of the sequences.
-    letters
-        A run ends once it has this many letters.
+    A run ends once it has ``letters`` letters.
     """
     begin, size = 0, 0
     for row, sequence in enumerate(sequences):

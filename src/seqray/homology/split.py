@@ -122,12 +122,8 @@ def assign_parts(
 ) -> Division:
     """Assign each example a part or fold, without measuring the boundaries.
 
-    Parameters
-    ----------
-    data, groups, options
-        N examples, (N,) numbers of groups that stay whole, and how to divide.
-    before
-        An earlier division of smaller groups; each group goes where most of its examples were.
+    ``groups`` (N,) are numbers of groups that stay whole. After an earlier division of smaller groups, each
+    group goes where most of its examples were.
     """
     fixed = _kept_parts(data, options)
     bound = _bound_parts(groups, fixed)
@@ -200,16 +196,7 @@ def measure_boundaries(
 ) -> tuple[Boundary, ...]:
     """Measure each boundary: test against the rest, validation against train, or a fold against others.
 
-    Parameters
-    ----------
-    data, division
-        N examples, and their parts.
-    alphabet, options, relation
-        As for `split_data`.
-    before
-        Boundaries as they were measured before; only what changed is measured again.
-    on_progress
-        As for `split_data`.
+    If boundaries are given as they were measured ``before``, only what changed is measured again.
     """
     sequences = [example.sequence for example in data]
     known = {boundary.name: boundary for boundary in before}

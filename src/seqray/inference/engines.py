@@ -40,16 +40,9 @@ Graph = Callable[[bool], Run]
 class EngineModel(StoredModel):
     """A model whose logits are computed by another engine.
 
-    Attributes
-    ----------
-    graph
-        Takes whether there is a mask; returns a function from the inputs of the graph to logits (B, K).
-    member_graphs
-        The same for each member alone.
-    threads
-        How many batches are computed at a time.
-    about
-        Name and version of the engine.
+    ``graph`` takes whether there is a mask, and returns a function from the inputs of the graph to logits
+    (B, K); ``member_graphs`` do so for each member alone. ``threads`` batches are computed at a time;
+    ``about`` is name and version of the engine.
     """
 
     graph: Graph = field(kw_only=True)

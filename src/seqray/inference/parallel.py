@@ -65,16 +65,7 @@ def map_threads(
 ) -> list[Result]:
     """Results of all parts, in their order, computed by so many threads.
 
-    Parameters
-    ----------
-    compute
-        Called for each part.
-    parts
-        Of the work.
-    threads
-        How many work at a time.
-    initializer
-        Called once in each thread.
+    ``initializer`` is called once in each thread.
     """
     workers = min(threads, len(parts))
     if workers <= 1:

@@ -24,14 +24,8 @@ _SEED = 20_240_229
 class ShiftedSite:
     """Windows that are called more often when shifted.
 
-    Attributes
-    ----------
-    site
-        Place in the windows where the sites seem to lie (0-based).
-    windows
-        Number of windows that were tested.
-    before, after
-        Of them, those called positive as they are, and shifted.
+    ``site`` is the 0-based place in the windows where the sites seem to lie. Of the windows tested,
+    ``before`` were called positive as they are, and ``after`` when shifted.
     """
 
     site: int

@@ -276,13 +276,6 @@ def enter_hidden_folder(stack: ExitStack, target: Path, where: str) -> Path:
     """Make the hidden folder of an output until a stack is closed.
 
     Raises `InputError` if it can't be made.
-
-    Parameters
-    ----------
-    stack
-        Whose end removes the folder.
-    target, where
-        The output, and its name for errors.
     """
     try:
         return stack.enter_context(hidden_folder(target))
@@ -300,14 +293,7 @@ def _open_target(working: Path, target: Path, where: str) -> OutputFile:
 def publish(working: Path, target: Path, where: str) -> None:
     """Rename a complete file to its place; it keeps the mode of the file that was there.
 
-    Raises `InputError` if that fails.
-
-    Parameters
-    ----------
-    working, target
-        The file, and its place in the same file system.
-    where
-        Name of the output, for errors.
+    Raises `InputError` if that fails. File and place are in the same file system.
     """
     try:
         if target.exists():

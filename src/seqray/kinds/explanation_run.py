@@ -30,15 +30,6 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
 
     Call `explain`, `check` and `write` in this order.
 
-    Parameters
-    ----------
-    model
-        Of the kind that the run is for.
-    request
-        What is explained, checked and written.
-    options
-        What is explained, in the terms of the kind.
-
     Attributes
     ----------
     most_checked
@@ -69,16 +60,8 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
     ) -> None:
         """Explain records, write the tables, and keep what the checks and the other files need.
 
-        Parameters
-        ----------
-        records
-            The input.
-        staged
-            Where each file is written, see `ExplanationFiles.stage`.
-        provenance
-            Header of the tables.
-        advance
-            Is called after each record.
+        ``staged`` says where each file is written, see `ExplanationFiles.stage`; ``advance`` is called after
+        each record.
         """
         found = iter(self._explanations(records))
         first = list(islice(found, 1))  # an input that can't be read leaves no header on standard output
@@ -107,15 +90,7 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
     def write(
         self, staged: Mapping[str, Path], provenance: Sequence[str], faithfulness: Faithfulness | None
     ) -> None:
-        """Write all files but the tables of `explain`.
-
-        Parameters
-        ----------
-        staged, provenance
-            As for `explain`.
-        faithfulness
-            Result of `check`.
-        """
+        """Write all files but the tables of `explain`."""
         files = self.request.files
         if files.faithfulness and faithfulness is not None:
             verdicts = [f"verdict: {verdict}" for verdict in faithfulness.verdicts.values()]

@@ -133,10 +133,7 @@ def _assigned(split: str | None, examples: Sequence[E]) -> Sequence[E]:
 def read_alignment_examples(files: LabeledFiles, alphabet: Alphabet) -> list[Alignment]:
     """Read labeled alignments.
 
-    Raises
-    ------
-    InputError
-        Where none are named, FASTA files of classes are, or a file can't be used.
+    InputError is raised where none are named, FASTA files of classes are, or a file can't be used.
     """
     if files.fastas:
         raise InputError("--class takes sequences, not alignments", remedy="give --train TABLE")

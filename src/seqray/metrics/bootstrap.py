@@ -45,8 +45,6 @@ def bootstrap_weights(groups: Ints, draws: int, seed: int, *, one_by_one: bool =
     ----------
     groups
         (N,) group numbers from 0; the draws depend on the number of groups and not on the order of records.
-    draws, seed
-        Number of draws, and seed of the generator.
     one_by_one
         Draw each group as a number of its own instead of all counts of a draw at once: the same distribution
         from other random numbers, which the intervals of the audit were computed with from the start.

@@ -29,13 +29,7 @@ def ratio(numerator: Floats, denominator: Floats) -> Floats:
 
 
 def matthews(tp: Floats, fp: Floats, tn: Floats, fn: Floats) -> Floats:
-    """Matthews correlation coefficient of confusion tables; 0 where a row or column is empty.
-
-    Parameters
-    ----------
-    tp, fp, tn, fn
-        (W,) true positives, false positives, true negatives and false negatives.
-    """
+    """Matthews correlation coefficient of confusion tables (W,); 0 where a row or column is empty."""
     squared = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
     return np.where(squared > 0, (tp * tn - fp * fn) / np.sqrt(np.where(squared > 0, squared, 1.0)), 0.0)
 
@@ -76,14 +70,8 @@ def call_metrics(labels: np.ndarray, calls: np.ndarray, weights: Floats) -> dict
 def ranking_metrics(labels: np.ndarray, scores: Floats, weights: Floats) -> dict[str, Floats]:
     """Measure a ranking: ``auroc`` counts a tie as a half, ``auprc`` is the average precision.
 
-    Parameters
-    ----------
-    labels
-        (N,) of 0 and 1.
-    scores
-        (N,), of any unit; records of one score are one step of the curves.
-    weights
-        (W, N).
+    ``labels`` (N,) are 0 and 1, ``weights`` are (W, N). Scores (N,) have any unit; records of one score are
+    one step of the curves.
     """
     order = np.argsort(-scores, kind="stable")
     last = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))  # of each run of ties
@@ -103,12 +91,7 @@ def ranking_metrics(labels: np.ndarray, scores: Floats, weights: Floats) -> dict
 def probability_metrics(labels: np.ndarray, scores: Floats, weights: Floats) -> dict[str, Floats]:
     """Measure probabilities of one class: Brier score, calibration error and log loss in nats.
 
-    Parameters
-    ----------
-    labels, weights
-        See `ranking_metrics`.
-    scores
-        (N,) probabilities of class 1.
+    ``scores`` (N,) are probabilities of class 1; labels and weights are as in `ranking_metrics`.
     """
     y, total = labels.astype(np.float64), weights.sum(axis=1)
     right = np.clip(np.where(labels == 1, scores, 1 - scores), LOWEST, 1)

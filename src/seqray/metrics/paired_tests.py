@@ -12,12 +12,8 @@ from scipy.stats import binomtest
 class McNemar:
     """Calls on which two classifiers disagree.
 
-    Attributes
-    ----------
-    first_only, second_only
-        Records that the first, or the second, alone calls right.
-    p
-        Exact two-sided p-value; 1 where they never differ.
+    ``first_only`` counts the records that the first alone calls right, ``second_only`` those of the second;
+    ``p`` is the exact two-sided p-value, 1 where they never differ.
     """
 
     first_only: int

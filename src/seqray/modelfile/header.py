@@ -44,8 +44,6 @@ class Header:
 
     Attributes
     ----------
-    card
-        The model card.
     card_json
         The card as in the file, without the checksum.
     checksum

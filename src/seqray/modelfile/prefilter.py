@@ -13,26 +13,10 @@ PREFIX = "prefilter."
 
 
 def read_prefilter(card: Card, arrays: Mapping[str, np.ndarray], where: str) -> Prefilter | None:
-    """Make the prefilter of a model file.
+    """Make the prefilter of a model file; None where the card names none.
 
-    Parameters
-    ----------
-    card
-        Says whether there is one.
-    arrays
-        All arrays of the file whose names begin with `PREFIX`.
-    where
-        Path of the file, for errors.
-
-    Returns
-    -------
-    Prefilter
-        None where the card names none.
-
-    Raises
-    ------
-    ModelFileError
-        For arrays that are missing, unknown or of another shape or type than the card implies.
+    ``arrays`` are all of the file whose names begin with `PREFIX`. ModelFileError is raised for arrays that
+    are missing, unknown or of another shape or type than the card implies.
     """
     if not card.prefilter:
         if arrays:

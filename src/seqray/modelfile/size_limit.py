@@ -13,15 +13,7 @@ _MAKERS = frozenset({torch.empty, torch.zeros, torch.ones, torch.full, torch.ran
 
 
 class SizeLimit(TorchFunctionMode):
-    """Within ``with``, raise an error instead of making more than so many values in all.
-
-    Parameters
-    ----------
-    values
-        How many may be made.
-    error
-        What is raised.
-    """
+    """Within ``with``, raise an error instead of making more than so many values in all."""
 
     def __init__(self, values: int, error: Exception) -> None:
         super().__init__()

@@ -47,17 +47,9 @@ class AxialBlock(ResidualBlock):
     ) -> tuple[Tensor, tuple[AttentionStep, ...]]:
         """Attend over columns, then rows: (B, R, C, D), and the two attention steps.
 
-        Parameters
-        ----------
-        x
-            (B, R, C, D). Without gradients it is changed in place.
-        context
-            Masks of rows and columns, and the rotation.
-        cls_only
-            Compute only CLS of the query, (B, 1, 1, D): tied rows still need queries and keys of every
-            row, untied rows only the query row.
-        need_weights
-            Also return the attention weights.
+        Without gradients ``x`` (B, R, C, D) is changed in place. With ``cls_only`` only CLS of the query,
+        (B, 1, 1, D), is computed: tied rows still need queries and keys of every row, untied rows only the
+        query row. ``need_weights`` also returns the attention weights.
         """
         row_mask, column_mask, rotation = context
         query_only = cls_only and not self.row.tied

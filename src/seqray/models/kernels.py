@@ -52,12 +52,7 @@ def keep_freed_memory() -> None:
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """X Wᵀ + b: (B, L, F).
 
-    Parameters
-    ----------
-    x
-        (B, L, D), or any leading axes.
-    weight, bias
-        (F, D) and (F,).
+    ``x`` is (B, L, D), or has any leading axes; ``weight`` is (F, D), ``bias`` (F,).
     """
     if (
         x.ndim == 3

@@ -63,16 +63,10 @@ class TokenEmbedding(nn.Module):
     def forward(
         self, tokens: Tensor, mask: Tensor | None, terms: PositionTerms | None = None
     ) -> tuple[Tensor, Tensor | None]:
-        """Vectors (B, T, D), and the mask.
+        """Vectors (B, T, D) of tokens (B, T) int64, and the mask.
 
-        Parameters
-        ----------
-        tokens
-            (B, T) int64.
-        mask
-            (B, T) bool, True at real tokens; None if nothing is padded.
-        terms
-            Position terms to apply; None for none.
+        The mask (B, T) bool is True at real tokens, None if nothing is padded. Without ``terms`` no position
+        terms apply.
         """
         x = self.table(tokens)
         return x if terms is None else terms.add(terms.scale(x), x), mask
@@ -207,13 +201,6 @@ class ClassificationHead(nn.Module):
     An example belongs to a class if it belongs to any of its subclasses, so their probabilities add up. A
     linear map alone can't express this: it adds the evidence against each subclass, where the least of it
     should count.
-
-    Parameters
-    ----------
-    width
-        Of what is read [D].
-    config
-        Classes and their subclasses.
     """
 
     def __init__(self, width: int, config: ModelConfig) -> None:
@@ -226,14 +213,9 @@ class ClassificationHead(nn.Module):
         return self.answer(pooled).logits
 
     def answer(self, pooled: Tensor, attention: tuple[AttentionStep, ...] = ()) -> ModelOutput:
-        """As `forward`, with the logits of the subclasses if there are any.
+        """As `forward` of ``pooled`` (B, D), with the logits of the subclasses if there are any.
 
-        Parameters
-        ----------
-        pooled
-            (B, D).
-        attention
-            What else the output holds.
+        ``attention`` is what else the output holds.
         """
         logits = self.linear(self.norm(pooled.to(self.linear.weight.dtype)))
         if not self.subclasses:
@@ -247,10 +229,7 @@ class ResidualBlock(nn.Module, ABC):
 
     Source: Xiong et al. 2020, "On Layer Normalization in the Transformer Architecture".
 
-    Parameters
-    ----------
-    config
-        Width D, heads, feed-forward width (4 D by default), activation and dropout.
+    The feed-forward width is 4 D by default.
     """
 
     linear: type[nn.Linear] = Linear  # of the feed-forward layer
@@ -329,15 +308,7 @@ class Block(ResidualBlock):
 
 
 class Transformer(nn.Module):
-    """What the networks of sequences and of alignments share: blocks, and a head on CLS or all tokens.
-
-    Parameters
-    ----------
-    config
-        Shape of the network.
-    vocabulary
-        Number of distinct tokens.
-    """
+    """What the networks of sequences and of alignments share: blocks, and a head on CLS or all tokens."""
 
     embed: Callable[..., tuple[Any, ...]]  # tokens and masks to vectors, then masks and rotation for blocks
 
@@ -355,12 +326,8 @@ class Transformer(nn.Module):
     def forward(self, tokens: Tensor, *others: Tensor | None, return_attention: bool = False) -> ModelOutput:
         """Logits (B, K) of tokens, and the attention of each layer if asked for.
 
-        Parameters
-        ----------
-        tokens, *others
-            As in ``embed`` of the network.
-        return_attention
-            Take the explicit path through all blocks and return their weights.
+        ``tokens`` and the others are as in ``embed`` of the network. ``return_attention`` takes the explicit
+        path through all blocks and returns their weights.
         """
         return self.classify(*self.embed(tokens, *others), return_attention=return_attention)
 

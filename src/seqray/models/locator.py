@@ -87,14 +87,8 @@ class WindowedBlock(ResidualBlock):
     ) -> tuple[Tensor, tuple[AttentionStep, ...]]:
         """Attention and feed-forward: (B, L, D), and the attention step.
 
-        Parameters
-        ----------
-        x
-            (B, L, D). Without gradients it is changed in place.
-        rotation
-            Cosine and sine of the rotary angles.
-        need_weights
-            Also return the attention weights.
+        Without gradients ``x`` (B, L, D) is changed in place. ``rotation`` holds cosine and sine of the
+        rotary angles; ``need_weights`` also returns the attention weights.
         """
         attended, weights = self.attention(self.attention_norm(x), rotation, need_weights=need_weights)
         x = self.add(x, attended)

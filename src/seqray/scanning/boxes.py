@@ -60,12 +60,8 @@ _WEIGHTS_10, _WEIGHTS_35 = _weights(_COUNTS_10), _weights(_COUNTS_35)
 class FoundBoxes(NamedTuple):
     """Boxes before N sites.
 
-    Attributes
-    ----------
-    minus10, minus35
-        (N,) letters from the site to the first one of the box, below 0; `MISSING` where there is none.
-    extended
-        (N,) whether TG lies one letter before the -10 box.
+    ``minus10`` and ``minus35`` (N,) are letters from the site to the first one of the box, below 0, `MISSING`
+    where there is none; ``extended`` (N,) says whether TG lies one letter before the -10 box.
     """
 
     minus10: npt.NDArray[np.int64]

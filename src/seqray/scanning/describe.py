@@ -93,15 +93,8 @@ def _shows_boxes(label: str) -> bool:
 def describe_calls(calls: Sequence[Call], letters: Codes, around: Surroundings) -> list[CallContext]:
     """Describe calls, in their order.
 
-    Parameters
-    ----------
-    calls
-        Of a scan.
-    letters
-        (n, K) codes around each site, as `CallTable.letters` has them; beyond the end of a linear contig they
-        are unknown.
-    around
-        What to describe them by.
+    ``letters`` (n, K) are the codes around each site, as `CallTable.letters` has them; beyond the end of a
+    linear contig they are unknown.
     """
     contexts = list(_contexts_with_precision(calls, around))
     indexes = _indexes(around)

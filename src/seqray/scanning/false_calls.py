@@ -76,12 +76,7 @@ class FalseCalls:
 class NullScores:
     """Scores of all peaks found in shuffled sequence.
 
-    Parameters
-    ----------
-    scores
-        (n,) in any order.
-    positions
-        Positions scanned on each strand to find them; above 0.
+    The scores (n,) come in any order; ``positions`` were scanned on each strand to find them, above 0.
     """
 
     def __init__(self, scores: Floats, positions: int) -> None:
@@ -103,19 +98,8 @@ class NullScores:
     def threshold_for(self, fdr: float, scores: Floats, positions: int) -> float | None:
         """Find the lowest threshold at which false calls make up at most ``fdr`` of all calls.
 
-        Parameters
-        ----------
-        fdr
-            Largest share of false calls, between 0 and 1.
-        scores
-            (n,) of all peaks in the user's sequence.
-        positions
-            Positions scanned there on each strand.
-
-        Returns
-        -------
-        float or None
-            A score that occurs; None if no threshold will do.
+        The result is a score that occurs, or None if no threshold will do. ``scores`` (n,) are those of all
+        peaks in the user's sequence, ``positions`` those scanned there on each strand.
 
         Notes
         -----
@@ -135,16 +119,8 @@ class BlockSampler:
     Every block gets a random key and those with the lowest keys stay, so that each letter of the input is as
     likely to be drawn as any other, wherever it lies. Blocks never join two contigs or two parts.
 
-    Parameters
-    ----------
-    letters
-        Most letters in memory.
-    window
-        Blocks with fewer letters are dropped.
-    unknown
-        Code of an ambiguous letter; such letters are left out, since they would be spread all over.
-    seed
-        Of the keys and the shuffles.
+    At most ``letters`` letters are in memory. Blocks with fewer letters than a window are dropped. Ambiguous
+    letters, of code ``unknown``, are left out, since they would be spread all over.
     """
 
     def __init__(self, letters: int, window: int, unknown: int, seed: int) -> None:
@@ -164,18 +140,10 @@ class BlockSampler:
         masked: Intervals | None = None,
         genes: tuple[Gene, ...] | None = None,
     ) -> None:
-        """Show the sampler a contig.
+        """Show the sampler a contig; blocks are cut from its parts.
 
-        Parameters
-        ----------
-        codes
-            (L,) codes.
-        parts
-            Where blocks are cut from.
-        masked
-            Letters to leave out.
-        genes
-            Of the contig: all letters stay then, and those of the genes keep their places. None if not known.
+        Masked letters are left out. With genes, all letters stay, and those of the genes keep their places;
+        None if not known.
         """
         size = min(BLOCK_LETTERS, self._limit)
         for start, end in parts.pairs():
@@ -236,14 +204,7 @@ class BlockSampler:
 def cut_genes(genes: Iterable[Gene], start: int, end: int, length: int) -> tuple[Gene, ...]:
     """Genes of a part of a contig, in its coordinates; a coding gene that is cut begins with a whole codon.
 
-    Parameters
-    ----------
-    genes
-        Of the contig; one across the origin ends beyond its length.
-    start, end
-        The part, half-open.
-    length
-        Of the contig.
+    The part is half-open; a gene across the origin ends beyond the length of its contig.
     """
     turns = ((gene, turn) for gene in genes for turn in ((0, length) if gene.end > length else (0,)))
     parts = (

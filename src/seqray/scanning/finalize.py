@@ -23,18 +23,9 @@ def add_calls(
     options: ScanOptions,
     pieces_of: Callable[[str], Iterable[PiecePeaks]],
 ) -> None:
-    """Add the peaks within the parts of a contig to the calls.
+    """Add the peaks within the parts of a contig to the calls of the contigs before.
 
-    Parameters
-    ----------
-    calls
-        Of the contigs before.
-    contig, grid
-        The contig and its windows.
-    options
-        Of the scan.
-    pieces_of
-        Called with a strand; gives its pieces, in order.
+    ``pieces_of`` is called with a strand, and gives its pieces, in order.
     """
     rows = []
     for strand in options.strands:
@@ -58,24 +49,8 @@ def finalize_scan(
 ) -> ScanResult:
     """Choose the threshold, estimate the false calls to expect, and keep the calls that reach it.
 
-    Parameters
-    ----------
-    calls
-        All that were collected.
-    null_scores
-        (n,) of all peaks in shuffled sequence.
-    counts
-        Of the whole scan; positions are summed over the strands.
-    options
-        Of the scan.
-    threshold
-        Down to which peaks were collected.
-    rule
-        What was scored.
-    contigs
-        All that were scanned.
-    genes
-        Of the contigs scanned, if known.
+    ``null_scores`` (n,) are those of all peaks in shuffled sequence. ``counts`` are those of the whole scan,
+    positions summed over the strands. Peaks were collected down to ``threshold``.
     """
     null = NullScores(null_scores, counts.null_positions) if counts.null_positions else None
     positions = counts.positions // len(options.strands)

@@ -61,23 +61,9 @@ class PiecePeaks:
 def join_pieces(
     grid: Grid, strand: str, pieces: Sequence[PiecePeaks], min_distance: int
 ) -> tuple[Ints, Floats, Codes]:
-    """Join the peaks of all pieces of one strand.
+    """Join the peaks of all pieces of one strand, which are given in order.
 
-    Parameters
-    ----------
-    grid
-        Of the contig.
-    strand
-        ``+`` or ``-``.
-    pieces
-        All of them, in order.
-    min_distance
-        Smallest distance between two sites.
-
-    Returns
-    -------
-    starts, scores, letters
-        (n,), (n,) and (n, K), in ascending order of site.
+    Starts and scores (n,) and letters (n, K) are in ascending order of site.
     """
     around = grid.circular  # the neighbor of the first point is the last one
     found = []
@@ -97,16 +83,9 @@ def join_pieces(
 class PeakFinder:
     """The procedure, the same for the user's sequence and for a shuffled one.
 
-    Attributes
-    ----------
-    threshold
-        Peaks below it are dropped.
-    margin
-        Log-odds units, per letter of spacing, by which a score may still rise.
-    min_distance
-        Smallest distance between two sites.
-    points
-        Grid points per piece.
+    Peaks below ``threshold`` are dropped; ``margin`` is the log-odds units, per letter of spacing, by which a
+    score may still rise; ``min_distance`` the smallest distance between two sites; ``points`` are those of
+    the grid per piece.
     """
 
     threshold: float
@@ -126,14 +105,7 @@ class PeakFinder:
     def piece(self, windows: ScoredGrid, strand: str, first: int) -> tuple[Ints, Floats, PiecePeaks]:
         """Score and refine one piece: starts and scores (m,) of its grid by ascending site, and its peaks.
 
-        Parameters
-        ----------
-        windows
-            Windows of the contig.
-        strand
-            ``+`` or ``-``.
-        first
-            First grid point of the piece.
+        ``first`` is the first grid point of the piece.
         """
         starts = windows.starts(first, first + self.points, strand)
         scores = windows.score(starts, strand)
@@ -184,16 +156,8 @@ def _rounds(stride: int) -> Iterator[tuple[int, Ints]]:
 def best_of_each(positions: Ints, scores: Floats) -> tuple[Ints, Floats]:
     """Pick the best position of every row; of equal ones the first.
 
-    Parameters
-    ----------
-    positions, scores
-        (n, m) alternatives of n candidates; a position with a score of NaN is excluded, and at least one
-        score of a row is a number.
-
-    Returns
-    -------
-    positions, scores
-        (n,) each.
+    Positions and scores are (n, m) alternatives of n candidates, the results (n,) each. A position with a
+    score of NaN is excluded, and at least one score of a row is a number.
     """
     best = np.where(np.isnan(scores), -np.inf, scores).argmax(axis=1)
     rows = np.arange(len(best))

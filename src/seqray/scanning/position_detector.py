@@ -26,8 +26,6 @@ class PositionDetector(Detector):
 
     Attributes
     ----------
-    scorer
-        Computes the probabilities.
     radius
         Letters on either side of a position that can change its score.
     tracks

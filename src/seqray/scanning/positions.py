@@ -20,18 +20,8 @@ class ContigPositions(ScoredGrid):
 
     An unknown letter gets no score.
 
-    Parameters
-    ----------
-    codes
-        (L,) codes.
-    rule
-        A window of one letter.
-    strand_of
-        Makes one strand, with its gene tracks, of ``+`` or ``-`` and the codes in its direction.
-    scorer
-        Computes the probabilities.
-    circular, parts, masked
-        As in `ScoredGrid`.
+    The rule has windows of one letter. ``strand_of`` makes one strand, with its gene tracks, of ``+`` or
+    ``-`` and the codes in its direction. The other parameters are as in `ScoredGrid`.
     """
 
     def __init__(

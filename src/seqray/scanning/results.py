@@ -17,15 +17,7 @@ from seqray.scanning.windows import Grid
 
 @dataclass(frozen=True, slots=True)
 class Contig:
-    """A sequence that is scanned, without its letters.
-
-    Attributes
-    ----------
-    name, length, circular
-        As in the input.
-    parts
-        Where sites are called; None for everywhere.
-    """
+    """A sequence that is scanned, without its letters; sites are called in ``parts``, None for everywhere."""
 
     name: str
     length: int
@@ -42,13 +34,9 @@ class Contig:
 class ScanCounts:
     """Counts of a scan or of one shard.
 
-    Attributes
-    ----------
-    contigs, letters, null_positions
-        Of the whole scan, the same in every shard.
-    positions, windows, compared, unlike
-        Of this shard: positions are summed over the strands; of the windows ``compared`` with the training
-        data, so many were ``unlike`` them.
+    Contigs, letters and null positions are those of the whole scan, the same in every shard. The others are
+    those of this shard: positions are summed over the strands; of the windows ``compared`` with the training
+    data, so many were ``unlike`` them.
     """
 
     contigs: int = 0

@@ -29,12 +29,7 @@ _WINDOWS_COMPARED = 500
 class Scanner:
     """Scores the units of a scan, or of one shard of it, and counts.
 
-    Parameters
-    ----------
-    detector, options, callbacks
-        As `seqray.scanning.scan_sequences`.
-    shard
-        Which units to score; None for all.
+    Without a shard number all units are scored.
     """
 
     def __init__(
@@ -150,17 +145,7 @@ class Scanner:
     def pieces(
         self, contig: Contig, windows: ScoredGrid, strand: str
     ) -> Iterator[tuple[int, PiecePeaks, ScoreProfile]]:
-        """Yield first grid point, peaks and scores of each piece that this scanner computes.
-
-        Parameters
-        ----------
-        contig
-            Contig to scan.
-        windows
-            Its windows.
-        strand
-            ``+`` or ``-``.
-        """
+        """Yield first grid point, peaks and scores of each piece that this scanner computes."""
         firsts = self.finder.firsts(windows)
         for first in firsts:
             if self._is_ours():

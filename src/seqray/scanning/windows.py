@@ -63,16 +63,9 @@ class WindowRule:
 
 
 class Grid:
-    """Positions of the windows of one contig, without its letters.
+    """Positions of the windows of one contig of at least W letters, without its letters.
 
-    Parameters
-    ----------
-    length
-        Letters of the contig [L >= W].
-    rule
-        What a window is.
-    circular
-        Whether windows run across the origin.
+    Windows run across the origin if it is ``circular``.
     """
 
     def __init__(self, length: int, rule: WindowRule, *, circular: bool = False) -> None:
@@ -91,12 +84,7 @@ class Grid:
 
         On a circular contig the windows whose sites lie past the origin come first.
 
-        Parameters
-        ----------
-        first, stop
-            Half-open range of grid points.
-        strand
-            ``+`` or ``-``.
+        ``first`` and ``stop`` are a half-open range of grid points.
         """
         index = np.arange(first, min(stop, self.points), dtype=np.int64)
         if self.circular:
@@ -117,13 +105,8 @@ class Grid:
     def around(self, starts: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
         """Windows between each window and its neighbors on the grid, at stride 1.
 
-        Returns
-        -------
-        starts
-            (n, 2 stride - 1), in the direction of the plus strand along each row; the middle is the
-            window itself.
-        exists
-            (n, 2 stride - 1) booleans: False beyond the ends of a linear contig.
+        Both are (n, 2 stride - 1): starts, in the direction of the plus strand along each row, with the
+        window itself in the middle, and booleans, False beyond the ends of a linear contig.
         """
         reach = np.arange(1 - self.rule.stride, self.rule.stride, dtype=np.int64)
         near = starts[:, None] + reach
@@ -135,23 +118,7 @@ class Grid:
 class ScoredGrid(Grid, ABC):
     """The windows of one contig, with what scores them.
 
-    Parameters
-    ----------
-    length
-        Letters of the contig.
-    rule
-        What a window is.
-    circular
-        Whether windows run across the origin.
-    parts
-        Only windows whose site lies in here are scored.
-    masked
-        Windows whose site lies in here aren't scored.
-
-    Attributes
-    ----------
-    scored
-        Windows scored so far.
+    Only windows whose site lies in ``parts`` and not in ``masked`` are scored; ``scored`` counts them.
     """
 
     def __init__(
@@ -170,20 +137,10 @@ class ScoredGrid(Grid, ABC):
 
     @abstractmethod
     def score(self, starts: Ints, strand: str) -> Floats:
-        """Score windows.
+        """Score windows that begin at ``starts`` (n,).
 
-        Parameters
-        ----------
-        starts
-            (n,) start of each window.
-        strand
-            ``+`` or ``-``.
-
-        Returns
-        -------
-        ndarray
-            (n,) probabilities; NaN for a window that isn't scored: its site is masked or outside the parts,
-            or it has too many ambiguous letters.
+        The probabilities are (n,), NaN for a window that isn't scored: its site is masked or outside the
+        parts, or it has too many ambiguous letters.
         """
 
     @abstractmethod
@@ -206,18 +163,8 @@ class ScoredGrid(Grid, ABC):
 class ContigWindows(ScoredGrid):
     """All windows of one contig, with their letters.
 
-    Parameters
-    ----------
-    codes
-        (L,) codes with L >= W.
-    rule
-        What a window is.
-    scorer
-        Computes the probabilities.
-    prefilter
-        Needed for a rule with cutoffs. What it skips gets its own answer as the probability.
-    circular, parts, masked
-        As in `ScoredGrid`.
+    The codes are (L,) with L >= W. The prefilter is needed for a rule with cutoffs; what it skips gets its
+    own answer as the probability. The other parameters are as in `ScoredGrid`.
     """
 
     def __init__(

@@ -23,14 +23,7 @@ class AlignmentExamples(Examples):
     also learns shallow alignments. Without random changes, the rows are those of
     `seqray.core.msa.crop_alignment`, as in prediction.
 
-    Parameters
-    ----------
-    alignments
-        N of them.
-    labels
-        (N,) class indices.
-    config
-        Of the run: the model's alphabet and ``max_rows``, and ``data.window``, which is in columns.
+    ``config.data.window`` is in columns.
     """
 
     def __init__(self, alignments: Sequence[Alignment], labels: np.ndarray, config: RunConfig) -> None:

@@ -18,12 +18,8 @@ from seqray.models.tokenizers import MASK
 class Changes:
     """What happens to each of B sequences.
 
-    Attributes
-    ----------
-    shift
-        (B,) int64: letters by which the window moves to the right.
-    flip
-        (B,) bool: whether the window is read from the other strand.
+    ``shift`` (B,) int64 counts the letters by which the window moves to the right; ``flip`` (B,) bool says
+    whether it is read from the other strand.
     """
 
     shift: np.ndarray
@@ -36,17 +32,10 @@ class Changes:
 
     @classmethod
     def draw(cls, rng: np.random.Generator, size: int, config: AugmentConfig) -> Changes:
-        """Draw random changes.
+        """Draw random changes of ``size`` windows.
 
-        Parameters
-        ----------
-        rng
-            Source of the shifts and flips.
-        size
-            Number of windows.
-        config
-            Shifts are uniform on [-shift, shift], in letters, for a share ``shift_share`` of the windows; a
-            flip has probability ``reverse_complement``.
+        Shifts are uniform on [-shift, shift], in letters, for a share ``shift_share`` of the windows; a flip
+        has probability ``reverse_complement``.
         """
         shift = rng.integers(-config.shift, config.shift, size=size, endpoint=True)
         flip = rng.random(size) < config.reverse_complement
@@ -68,8 +57,6 @@ def cut_windows(
         (B,) the sequences to take.
     flank
         Letters on each side of a sequence that belong to its flank and not to the unmoved window.
-    changes
-        For each of the B sequences.
     unknown
         Code for letters beyond the ends of a sequence, and for padding.
 

@@ -36,16 +36,9 @@ BATCH_LETTERS = 1 << 18  # about 64 MB for each array of 64 channels
 class Scale:
     """Settings that follow from the number of examples.
 
-    Attributes
-    ----------
-    below
-        Number of examples under which they hold.
-    width, layers, heads
-        Shape of the network.
-    epochs, epochs_around_site
-        Most epochs, without a site, and of windows that are cut around one.
-    validation, learning_rate, warmup, batch, smoothing, average, members
-        See `RunConfig`; ``average`` is the decay of the weight average.
+    They hold for fewer than ``below`` examples. ``epochs`` are the most without a site,
+    ``epochs_around_site`` the most of windows that are cut around one; ``average`` is the decay of the weight
+    average.
     """
 
     below: float

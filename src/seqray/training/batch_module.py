@@ -17,13 +17,6 @@ class InTurn(Sampler[Key]):
 
     A process whose share falls short takes one of the first batches again: all must take the same number
     of steps.
-
-    Parameters
-    ----------
-    batches
-        Their keys.
-    rank, world
-        This process, and the number of processes.
     """
 
     def __init__(self, batches: Sequence[Key], rank: int = 0, world: int = 1) -> None:
@@ -42,13 +35,7 @@ class BatchModule(lightning.LightningDataModule, ABC):
 
     @abstractmethod
     def training_batches(self, rank: int, world: int) -> tuple[Dataset[Any], Sampler[Any]]:
-        """Batches by their key, and the keys of an epoch.
-
-        Parameters
-        ----------
-        rank, world
-            This process, and the number of processes.
-        """
+        """Batches by their key, and the keys of an epoch."""
 
     @abstractmethod
     def validation_batches(self, rank: int, world: int) -> tuple[Dataset[Any], Sampler[Any]]:

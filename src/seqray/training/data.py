@@ -46,17 +46,8 @@ class LabeledBatch(NamedTuple):
 class Examples(ABC):
     """Labeled examples of one kind, and their batches of tokens.
 
-    Parameters
-    ----------
-    labels
-        (N,) class indices.
-
-    Attributes
-    ----------
-    lengths
-        (N,) size of each example, by which batches of similar size are made.
-    targets
-        (N, K) float32 probabilities to learn instead of the labels; None at first.
+    ``lengths`` (N,) are the sizes by which batches of similar size are made, ``targets`` (N, K) float32 the
+    probabilities to learn instead of the labels; None at first.
     """
 
     lengths: np.ndarray
@@ -82,12 +73,7 @@ class Examples(ABC):
     ) -> TokenBatch:
         """Make tokens and masks of some examples.
 
-        Parameters
-        ----------
-        indices
-            (B,) rows of the examples.
-        augment, rng
-            Settings and source of the random changes; no changes if either is None.
+        Nothing is changed at random if ``augment`` or ``rng`` is None.
         """
 
     def batch(
@@ -96,13 +82,7 @@ class Examples(ABC):
         augment: AugmentConfig | None = None,
         rng: np.random.Generator | None = None,
     ) -> LabeledBatch:
-        """Make a batch of some examples, changed at random if ``augment`` and ``rng`` are given.
-
-        Parameters
-        ----------
-        indices, augment, rng
-            See `tokens`.
-        """
+        """Make a batch of some examples, changed at random if ``augment`` and ``rng`` are given."""
         batch = self.tokens(indices, augment, rng)
         labels, rows = torch.from_numpy(self.labels[indices]), torch.from_numpy(indices)
         targets = None if self.targets is None else torch.from_numpy(self.targets[indices])
@@ -112,18 +92,8 @@ class Examples(ABC):
 class SequenceExamples(Examples):
     """Sequences as letter codes, with their classes.
 
-    Parameters
-    ----------
-    sequences
-        Validated letters, N of them, each its window and ``flank`` letters on both sides.
-    labels
-        (N,) class indices.
-    tokenizer
-        Makes tokens of codes.
-    flank
-        Letters on both sides of the window.
-    contexts
-        (N,) number of the context of each sequence, -1 if unknown; None for a model without contexts.
+    Each of the N sequences is its window and ``flank`` letters on both sides. ``contexts`` (N,) holds the
+    number of the context of each, -1 if unknown; None for a model without contexts.
     """
 
     def __init__(
@@ -199,14 +169,8 @@ class TrainingOrder(Sampler[BatchKey]):
     With several processes each takes its share; up to ``world - 1`` sequences are then seen twice in an
     epoch, so that all processes take the same number of steps.
 
-    Parameters
-    ----------
-    lengths
-        (N,) letters of each sequence; unequal ones are sorted within chunks of the order to save padding.
-    batch_size
-        Most sequences in a batch.
-    seed, rank, world
-        Seed of the order, this process, and the number of processes.
+    A batch has at most ``batch_size`` sequences. Unequal lengths are sorted within chunks of the order to
+    save padding.
     """
 
     def __init__(
@@ -242,31 +206,13 @@ class TrainingOrder(Sampler[BatchKey]):
 
 
 def validation_order(lengths: np.ndarray, rank: int = 0, world: int = 1) -> InTurn[BatchKey]:
-    """Every sequence in batches of similar length, always the same.
-
-    Parameters
-    ----------
-    lengths
-        (N,) letters of each sequence.
-    rank, world
-        This process, and the number of processes.
-    """
+    """Every sequence in batches of similar length, always the same."""
     batches = size_buckets(lengths, VALIDATION_BATCH, MAX_VALIDATION_TOKENS)
     return InTurn([(0, number, indices) for number, indices in enumerate(batches)], rank, world)
 
 
 class TrainingData(BatchModule):
-    """Training and validation batches of one member.
-
-    Parameters
-    ----------
-    train, validation
-        Encoded sequences.
-    config
-        Of the run.
-    seed
-        Of the member.
-    """
+    """Training and validation batches of one member."""
 
     def __init__(self, train: Examples, validation: Examples, config: RunConfig, seed: int) -> None:
         super().__init__()

@@ -99,12 +99,7 @@ def has_site(classes: Sequence[Sequence[str]], alphabet: Alphabet) -> bool:
     At each position, Pearson's chi-squared compares the letters of each class with those of its windows as a
     whole; the sum over the classes decides, at a level of .001 divided by the number of positions.
 
-    Parameters
-    ----------
-    classes
-        Different sequences of each class, all of one length [L].
-    alphabet
-        Of the sequences.
+    The sequences of each class are different ones, all of one length.
     """
     step = 1 + sum(len(one) * len(one[0]) for one in classes) // 50_000_000  # a sample is enough
     counts = np.stack([_letter_counts(one[::step], alphabet) for one in classes])  # (K, L, letters)

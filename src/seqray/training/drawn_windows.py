@@ -33,8 +33,6 @@ class DrawnWindows:
 
     Attributes
     ----------
-    codes
-        (N, W) letters.
     contexts
         (N,) number of the context in which each is read, from 1; 0 for none.
     by_member
@@ -76,28 +74,9 @@ class _Places:
 class WindowSource:
     """Draws windows of both strands, and lets a model score them.
 
-    Parameters
-    ----------
-    model
-        Of windows of nucleotides.
-    records
-        Genomes. Sequences shorter than 20 windows are left out.
-    seed
-        Of the windows.
-    batch_size
-        As in `seqray.inference.predict_records`.
-    on_scored
-        Called with the number of windows that have been scored.
-
-    Attributes
-    ----------
-    letters
-        That windows are drawn from.
-
-    Raises
-    ------
-    InputError
-        For too few letters.
+    The model is one of windows of nucleotides. Sequences shorter than 20 windows are left out; InputError is
+    raised for too few letters. ``on_scored`` is called with the number of windows that have been scored, and
+    ``letters`` counts those that windows are drawn from.
     """
 
     def __init__(
@@ -129,14 +108,8 @@ class WindowSource:
     def draw(self, count: int, *, held_out: bool, guess: Guess | None = None) -> DrawnWindows:
         """Draw windows from the last fifths of the sequences, or from what is before those.
 
-        Parameters
-        ----------
-        count
-            How many; with a guess about as many.
-        held_out
-            Whether from the last fifths.
-        guess
-            Windows that may score high are likelier to be drawn, from a pool 12 times as large.
+        With a guess, windows that may score high are likelier to be drawn, from a pool 12 times as large, and
+        about ``count`` are drawn.
         """
         places = self._evenly(count * (_POOL if guess else 1), held_out=held_out)
         stands_for, pool = np.ones(len(places)), np.empty(0)

@@ -25,17 +25,6 @@ def encode(data: Sequence[Example], labels: np.ndarray, rows: np.ndarray, config
     """Encode some rows of the data.
 
     Raises ConfigError for examples of a type that this kind of model does not read.
-
-    Parameters
-    ----------
-    data
-        All examples, N of them.
-    labels
-        (N,) class indices.
-    rows
-        (M,) int64, the rows to encode.
-    config
-        Kind of model, tokenizer and window.
     """
     expected, encode_all = ENCODERS[config.model.kind]
     chosen = [data[i] for i in rows]

@@ -26,16 +26,8 @@ def training_facts(
 ) -> dict[str, Any]:
     """Settings, seeds, best epochs, checksum of the data, figures on validation, and versions.
 
-    Parameters
-    ----------
-    config
-        Settings of the run.
-    networks, results
-        One trained network per member, and its training result, see `train_member`.
-    sha256
-        Checksum of the training data.
-    figures
-        Of the calibrated model on what was held out.
+    There are one network and one result of `train_member` per member; ``figures`` are those of the calibrated
+    model on what was held out.
     """
     settings = to_mapping(config)
     versions = {"seqray": __version__, "torch": torch.__version__, "lightning": lightning.__version__}

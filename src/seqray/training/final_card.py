@@ -43,29 +43,9 @@ def build_card(
     only that member scores the part, so no example is scored by a network that learned it. The full ensemble
     is slightly better than these figures.
 
-    Parameters
-    ----------
-    config
-        Settings of the run.
-    networks
-        One trained network per member.
-    results
-        Training result of each member, see `train_member`.
-    data
-        All examples, N of them.
-    parts
-        Training and validation rows of each member.
-    sha256
-        Checksum of the training data.
-    metrics
-        Other figures for the card, for example from cross-validation.
-
-    Returns
-    -------
-    card
-        Without a self-test, which `save_model` adds.
-    figures
-        Of the calibrated model on the validation part, at the card's threshold.
+    The card has no self-test, which `save_model` adds. The figures are those of the calibrated model on the
+    validation part, at the card's threshold. ``results`` come from `train_member`; ``metrics`` are other
+    figures for the card, for example from cross-validation.
     """
     classes, labels = parts[0].classes, parts[0].labels
     rows = np.unique(np.concatenate([part.train for part in parts]))
@@ -129,19 +109,6 @@ def held_out_logits(
     """Logits (N, K) of held-out examples, and their labels (N,).
 
     All members score a part that all held out; otherwise each member scores its own part.
-
-    Parameters
-    ----------
-    card
-        Describes the model.
-    networks
-        One trained network per member.
-    data
-        All examples.
-    parts
-        Training and validation rows of each member.
-    config
-        Settings of the run.
     """
     groups = (
         [(tuple(networks), parts[0])]

@@ -164,16 +164,8 @@ def open_folder(
 ) -> WorkDir:
     """Name the folder of a run, which is not claimed yet.
 
-    Parameters
-    ----------
-    path
-        The folder.
-    config, parts
-        Settings, and the parts of each member.
-    data, teacher, start
-        Checksums of the data, the teacher and the initial weights; empty without these.
-    resume
-        Whether what it holds is used.
+    ``data``, ``teacher`` and ``start`` are checksums, empty without these; ``resume`` uses what the folder
+    holds.
     """
     identity = run_identity(config, parts[0].classes, data, teacher=teacher, start=start)
     return WorkDir(path, identity, tuple(part.sha256() for part in parts), resume)
@@ -240,18 +232,8 @@ def train_member(
 
     Parameters
     ----------
-    config
-        Settings of the run.
     number
         Number of the member, from 1; it also sets the seed.
-    data
-        All examples.
-    parts
-        Training and validation rows of this member.
-    folder
-        Keeps checkpoints and results.
-    progress
-        Whether to show progress, or a function that receives it.
     teacher
         Model to distill; None trains on the labels alone.
     start

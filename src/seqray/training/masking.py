@@ -46,8 +46,6 @@ def mask_letters(
         (B, N) int64; only letters are chosen, no special tokens, unknown letters or gaps.
     share
         Probability of each letter to be chosen.
-    letters
-        Number of letters of the alphabet.
 
     Returns
     -------

@@ -50,16 +50,10 @@ def fit_member(
 
     Parameters
     ----------
-    config
-        Settings of the run.
     number
         Number of the member, from 1; it also sets the seed.
-    folder
-        Keeps checkpoints and results.
     build
         Makes the module and its data from the seed of the member; torch is seeded before.
-    progress
-        Whether to show progress, or a function that receives it.
 
     Returns
     -------

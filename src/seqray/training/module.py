@@ -33,12 +33,7 @@ def parameter_groups(network: nn.Module, weight_decay: float) -> list[dict[str, 
 def rate_factor(step: int, steps: int, warmup: float) -> float:
     """Learning rate as a share of its peak: a linear rise, then half a cosine.
 
-    Parameters
-    ----------
-    step, steps
-        Step from 0, and the number of all steps.
-    warmup
-        Share of the steps in which the rate rises.
+    ``step`` counts from 0; ``warmup`` is the share of the steps in which the rate rises.
     """
     rise = round(warmup * steps)
     if step < rise:
@@ -48,17 +43,7 @@ def rate_factor(step: int, steps: int, warmup: float) -> float:
 
 
 def scheduled_adamw(network: nn.Module, config: RunConfig, steps: int) -> dict[str, Any]:
-    """AdamW with the schedule of `rate_factor`, in the form that Lightning expects.
-
-    Parameters
-    ----------
-    network
-        Its parameters are trained.
-    config
-        Learning rate, weight decay and warm-up.
-    steps
-        Number of optimizer steps in the run.
-    """
+    """AdamW with the schedule of `rate_factor`, in the form that Lightning expects."""
     settings = config.optimizer
     groups = parameter_groups(network, settings.weight_decay)
     optimizer = torch.optim.AdamW(
@@ -73,14 +58,8 @@ def scheduled_adamw(network: nn.Module, config: RunConfig, steps: int) -> dict[s
 def mixup(logits: Tensor, targets: Tensor, concentration: float) -> tuple[Tensor, Tensor]:
     """Mix each example of a batch with another one: logits (B, K) and targets (B, K).
 
-    Parameters
-    ----------
-    logits
-        (B, K).
-    targets
-        Class indices (B,) or probabilities (B, K).
-    concentration
-        Parameter of the beta distribution of the weights, see `OptimizerConfig.mixup`.
+    The targets are class indices (B,) or probabilities (B, K). ``concentration`` is the parameter of the beta
+    distribution of the weights, see `OptimizerConfig.mixup`.
     """
     if targets.ndim == 1:
         targets = F.one_hot(targets, logits.shape[1]).to(logits.dtype)
@@ -156,12 +135,7 @@ class NetworkModule(lightning.LightningModule):
 class AveragedModule(NetworkModule):
     """A network in training, and the moving average of its weights if the settings ask for one.
 
-    Parameters
-    ----------
-    config, seed
-        Of the run, and of this member.
-    network
-        With random weights.
+    The network has random weights.
     """
 
     def __init__(self, config: RunConfig, seed: int, network: Network) -> None:
@@ -198,27 +172,12 @@ class AveragedModule(NetworkModule):
 class Classifier(AveragedModule):
     """A network in training.
 
-    Parameters
-    ----------
-    config
-        Of the run.
-    seed
-        Of this member, for dropout.
-    validation_labels
-        (N,) class indices of the validation set, against which its logits are measured.
-    positive
-        Index of the positive class.
-    class_weights
-        (K,) weight of each class in the loss.
-    margins
-        (K,) added to the logits while training, see `OptimizerConfig.logit_adjustment`.
+    The (N,) validation labels are class indices, against which the logits are measured. ``class_weights``
+    (K,) weigh the classes in the loss; ``margins`` (K,) are added to the logits while training, see
+    `OptimizerConfig.logit_adjustment`. The labels of batches are class indices, or indices of subclasses
+    where the network tells them apart.
 
-    The labels of batches are class indices, or indices of subclasses where the network tells them apart.
-
-    Attributes
-    ----------
-    history
-        One mapping for each epoch: ``epoch``, ``train_loss``, and the metrics on validation.
+    ``history`` has one mapping for each epoch: ``epoch``, ``train_loss``, and the metrics on validation.
     """
 
     def __init__(

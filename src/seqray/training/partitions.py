@@ -142,14 +142,7 @@ def _split_of(example: Example) -> str:
 def check_classes(counts: Counter[str], config: RunConfig, classes: Sequence[str] | None) -> tuple[str, ...]:
     """Order the class names; raise an error for data that cannot be used for training.
 
-    Parameters
-    ----------
-    counts
-        Number of examples of each class.
-    config
-        Names the positive class.
-    classes
-        Required order of the names; None puts the positive class last.
+    With ``classes``, the names have to be in that order; None puts the positive class last.
     """
     for name in counts:
         if fault := class_name_fault(name):
@@ -258,16 +251,7 @@ def hold_out_in_turn(
     Together the members then learn from all rows, and more rows are available for calibration. If about one
     share is left, all of it is taken; if less is left, all rows are available again.
 
-    Parameters
-    ----------
-    labels, groups
-        (N,) class index and group of relatives of each row.
-    share
-        Share of each class to hold out, 0 to 1.
-    seed
-        Makes the choice reproducible.
-    member
-        Number of the member, from 1.
+    ``share`` is that of each class, 0 to 1; members are numbered from 1.
     """
     free = held = np.ones(len(labels), dtype=bool)
     for number in range(member):
@@ -290,14 +274,7 @@ def hold_out(labels: np.ndarray, groups: np.ndarray, share: float, seed: int) ->
     Groups of one row, often nearly all of them, are drawn at random within each class. Only larger groups
     need the search of `seqray.homology.holdout`, whose time grows with the square of their number.
 
-    Parameters
-    ----------
-    labels, groups
-        (N,) class index and group of relatives of each row.
-    share
-        Approximate share of each class to hold out, 0 to 1.
-    seed
-        Makes the choice reproducible.
+    ``share`` is the approximate share of each class, 0 to 1.
     """
     alone = np.bincount(groups)[groups] == 1
     held = np.zeros(len(labels), dtype=bool)

@@ -46,13 +46,9 @@ SHORTEST = 0.25  # of a window: what is left at the end of a record is taken fro
 class PretrainResult:
     """Result of a pre-training run.
 
-    Attributes
-    ----------
-    network
-        Weights of the best epoch; its head has learned nothing.
-    facts
-        ``loss`` (nats a letter) and ``accuracy`` on what is held out, ``floor_loss`` and ``floor_accuracy``
-        of guessing by the shares of the letters alone, counts, epochs.
+    The network has the weights of the best epoch; its head has learned nothing. ``facts`` has ``loss`` (nats
+    a letter) and ``accuracy`` on what is held out, ``floor_loss`` and ``floor_accuracy`` of guessing by the
+    shares of the letters alone, counts, epochs.
     """
 
     network: Network

@@ -43,17 +43,8 @@ def plan_processes(config: RunConfig, networks: int, threads: int, letters: int)
     The threads, which decide on the last digits of the weights, depend on the settings and the data, and not
     on the memory that is free.
 
-    Parameters
-    ----------
-    config
-        Settings of the run. Encoders of others, and networks on a GPU or on several devices, are trained one
-        after the other.
-    networks
-        Number of networks to train.
-    threads
-        For all of them together.
-    letters
-        Of the training part.
+    Encoders of others, and networks on a GPU or on several devices, are trained one after the other.
+    ``threads`` are for all networks together, ``letters`` those of the training part.
     """
     epochs = config.trainer.get("max_epochs", 30)
     alone = (
@@ -95,16 +86,9 @@ class Crew:
 
     To be used in ``with``: the processes begin with the first run of several calls, and end with the block.
 
-    Parameters
-    ----------
-    work
-        Function of a module, called as ``work(**call, **shared, progress=report)``.
-    shared
-        What all calls get; each process receives it once.
-    processes, threads
-        Number of processes, and threads of each. One process is this one.
-    on_progress
-        Receives steps and total over all calls of a `run`; None for nobody.
+    ``work`` is a function of a module, called as ``work(**call, **shared, progress=report)``; each process
+    receives ``shared`` once. One process is this one. ``on_progress`` receives steps and total over all calls
+    of a `run`; None for nobody.
     """
 
     def __init__(
@@ -139,19 +123,8 @@ class Crew:
     def run(self, calls: Sequence[Call], phase: str, stop_at: float | None = None) -> list[bool]:
         """Make all calls; return for each whether it came to its end before time ran out.
 
-        Parameters
-        ----------
-        calls
-            Named arguments of each.
-        phase
-            Of the progress.
-        stop_at
-            Moment of `time.time` after which the next step of a call ends it.
-
-        Raises
-        ------
-        SeqrayError
-            Where a call does, or a process was ended from outside.
+        After the moment ``stop_at`` of `time.time`, the next step of a call ends it. SeqrayError is raised
+        where a call does, or a process was ended from outside.
         """
         if self.processes == 1 or len(calls) < 2:
             torch.set_num_threads(self._threads)

@@ -22,19 +22,7 @@ FEWEST = 10
 def count_subclasses(config: RunConfig, data: Sequence[Example], classes: Sequence[str]) -> RunConfig:
     """Add the number of subclasses of each class to the settings, if the network learns subclasses.
 
-    Parameters
-    ----------
-    config
-        With `DataConfig.subclasses`.
-    data
-        Labeled examples; those of split ``test`` don't count.
-    classes
-        Names in the order of the logits.
-
-    Raises
-    ------
-    ConfigError
-        Where no example names its subclass.
+    Examples of split ``test`` don't count. ConfigError is raised where no example names its subclass.
     """
     if not config.data.subclasses:
         return replace(config, model=replace(config.model, subclasses=()))
@@ -48,13 +36,7 @@ def count_subclasses(config: RunConfig, data: Sequence[Example], classes: Sequen
 
 
 def subclass_indices(data: Sequence[Example], classes: Sequence[str]) -> np.ndarray:
-    """Index of the subclass of each example among those of all classes: int64 (N,); -1 for one never learned.
-
-    Parameters
-    ----------
-    data, classes
-        See `count_subclasses`.
-    """
+    """Index of the subclass of each example among those of all classes: int64 (N,); -1 if never learned."""
     pairs = [
         (label, subclass)
         for label, subclasses in zip(classes, subclass_names(data, classes), strict=True)
@@ -65,13 +47,7 @@ def subclass_indices(data: Sequence[Example], classes: Sequence[str]) -> np.ndar
 
 
 def has_subclasses(data: Sequence[Example]) -> bool:
-    """Whether some classes have several subclasses, and each of these `FEWEST` examples or more.
-
-    Parameters
-    ----------
-    data
-        Examples to learn from.
-    """
+    """Whether some classes have several subclasses, and each of these `FEWEST` examples or more."""
     counts = Counter((one.label, subclass_of(one)) for one in data)
     subclasses = Counter(label for label, _ in counts)
     divided = [count for (label, _), count in counts.items() if subclasses[label] > 1]
@@ -84,13 +60,7 @@ def subclass_of(example: Example) -> str:
 
 
 def subclass_names(data: Sequence[Example], classes: Sequence[str]) -> list[list[str]]:
-    """Names of the subclasses of each class, sorted; empty where none is named.
-
-    Parameters
-    ----------
-    data, classes
-        See `count_subclasses`.
-    """
+    """Names of the subclasses of each class, sorted; empty where none is named."""
     found: dict[str, set[str]] = {name: set() for name in classes}
     for one in data:
         if one.split != "test":

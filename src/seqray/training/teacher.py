@@ -19,14 +19,7 @@ from seqray.training.validation import model_logits
 def check_teacher(teacher: TrainedModel, config: RunConfig, classes: Sequence[str]) -> None:
     """Raise ConfigError for a teacher that does not fit the student.
 
-    Parameters
-    ----------
-    teacher
-        Must read the same letters, windows at least as long, and predict the same classes.
-    config
-        Settings of the student.
-    classes
-        Class names of the student.
+    The teacher must read the same letters, windows at least as long, and predict the same classes.
     """
     if config.data.subclasses:
         raise ConfigError(
@@ -54,17 +47,6 @@ def distillation_targets(
 
     The teacher reads the unchanged windows, without the student's shifts or masks.
     Source: Hinton et al. 2015, Distilling the knowledge in a neural network.
-
-    Parameters
-    ----------
-    teacher
-        Model to distill.
-    data
-        All examples.
-    parts
-        Labels, and the N rows of the training part.
-    config
-        Settings of the student, with the weight of the teacher.
     """
     share = config.optimizer.teacher
     known = encode(data, parts.labels, parts.train, replace(config, model=teacher.card.model))

@@ -123,15 +123,6 @@ def make_trainer(config: RunConfig, folder: Path, *, progress: bool | OnProgress
     """Build the trainer.
 
     Raises ConfigError for settings that `trainer_settings` or Lightning refuses.
-
-    Parameters
-    ----------
-    config
-        Settings of the run.
-    folder
-        Keeps checkpoints and the log.
-    progress
-        Whether to show progress, or a function that receives it.
     """
     settings = trainer_settings(config)
     try:
@@ -237,12 +228,7 @@ def run_fit(
 
     Raises KeyboardInterrupt on Ctrl-C; Lightning would exit the program and ignore later interrupts.
 
-    Parameters
-    ----------
-    trainer, module, data
-        Parts of the Lightning run.
-    checkpoint
-        File to resume from; None starts anew.
+    Without a ``checkpoint`` the fit starts anew.
     """
     keep_freed_memory()
     main_thread = threading.current_thread() is threading.main_thread()

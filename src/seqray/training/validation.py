@@ -20,16 +20,8 @@ def classification_figures(
     mean over the classes of one against the rest, where each example is called for its most probable class;
     ``ece`` is that of the most probable class. ``loss`` is the mean negative log-likelihood.
 
-    Parameters
-    ----------
-    logits
-        (N, K).
-    labels
-        (N,) class indices.
-    positive
-        Index of the positive class.
-    threshold
-        Lowest probability of a positive call; for two classes only.
+    The logits are (N, K), the labels (N,) class indices. ``threshold`` is the lowest probability of a
+    positive call; for two classes only.
     """
     log_p = log_softmax(np.asarray(logits, dtype=np.float64), axis=1)
     p = np.exp(log_p)

@@ -40,12 +40,7 @@ def run_identity(
 ) -> dict[str, str]:
     """What a run is known by, so that it goes on with the same settings, data and precision only.
 
-    Parameters
-    ----------
-    config, classes
-        See `fingerprint`.
-    data, teacher, start
-        Checksums of the data, the teacher and the initial weights; empty without these.
+    ``data``, ``teacher`` and ``start`` are checksums, empty without these.
     """
     precision = training_precision(config)  # depends on the machine if the settings name none
     return {
@@ -75,16 +70,10 @@ def is_main_process() -> bool:
 
 @dataclass(frozen=True)
 class WorkDir:
-    """Folder of a run, with one sub-folder a member.
+    """Folder of a run, with one sub-folder a member; with ``resume`` what it holds is used.
 
-    Attributes
-    ----------
-    path, resume
-        The folder, and whether what it holds is used.
-    identity
-        Hashes of the ``settings``, the ``data`` and the ``teacher``, if any, that it belongs to.
-    parts
-        For each member a hash of what it learns from and what it holds out.
+    ``identity`` has the hashes of the ``settings``, the ``data`` and the ``teacher``, if any; ``parts`` for
+    each member a hash of what it learns from and what it holds out.
     """
 
     path: Path

@@ -28,13 +28,7 @@ _CAUTION = "caution: "
 
 
 class Sample(Generic[T]):
-    """Items of a stream, at most so many of them, drawn with equal chances; the same stream gives the same.
-
-    Parameters
-    ----------
-    most
-        Items that are held.
-    """
+    """At most so many items of a stream, drawn with equal chances; the same stream gives the same."""
 
     def __init__(self, most: int) -> None:
         self.items: list[T] = []
@@ -148,15 +142,7 @@ def _held_out_scores(card: Card) -> HeldOutScores | None:
 
 
 def odd_caution(card: Card, odd: int, count: int) -> Iterator[str]:
-    """Caution about a file of which many records are out-of-domain; a single window rarely shows it.
-
-    Parameters
-    ----------
-    card
-        Of the model.
-    odd, count
-        Number of records with the flag, and of all.
-    """
+    """Caution about a file of which many records are out-of-domain; a single window rarely shows it."""
     usual = usual_share(card, _ODD)
     if odd >= FEWEST_ODD and odd > usual * count:
         later = f", and {usual / 2:.0%} of the data of its calibration" if usual > ODD_SHARE else ""
@@ -180,8 +166,6 @@ def score_cautions(
 
     Parameters
     ----------
-    model, held_out
-        Model that gave the probabilities, and the held-out scores on its card.
     windows
         Letters of some records, to look for sites that lie elsewhere.
     probabilities

@@ -26,14 +26,7 @@ def _learned_lengths(card: Card) -> tuple[int, int]:
 def length_cautions(card: Card, flags: Mapping[str, int], count: int) -> Iterator[str]:
     """Yield cautions for a file that has many records of lengths that the model has never seen.
 
-    Parameters
-    ----------
-    card
-        Of the model.
-    flags
-        Number of records with each flag, of which ``short`` and ``long`` are read.
-    count
-        Number of all records.
+    Of the flags, ``short`` and ``long`` are read.
     """
     shortest, longest = _learned_lengths(card)
     sides = {

@@ -21,15 +21,7 @@ _WARNINGS = ("seqray: caution:", "seqray: skipped", "caution:")
 
 
 class JsonLines(io.TextIOBase):
-    """Standard error in which each line that is written becomes one JSON object.
-
-    Parameters
-    ----------
-    target
-        The real standard error.
-    verb
-        Named in each object.
-    """
+    """Standard error in which each line that is written becomes one JSON object, which names the verb."""
 
     def __init__(self, target: TextIO, verb: str) -> None:
         self._target, self._verb = target, verb

@@ -19,26 +19,8 @@ def set_contexts(
 ) -> tuple[list[LabeledSequence], list[str]]:
     """Give each record the context in which the model reads it.
 
-    Parameters
-    ----------
-    how
-        ``--context``.
-    model
-        That reads the records; one without contexts takes them as they are.
-    examples
-        Labeled records, with the contexts of the data.
-
-    Returns
-    -------
-    list of LabeledSequence
-        The same records.
-    list of str
-        Notes for the reader.
-
-    Raises
-    ------
-    ConfigError
-        For a context that the model doesn't know.
+    A model without contexts takes the records as they are. The second value holds notes for the reader.
+    ConfigError is raised for a context that the model doesn't know.
     """
     if how.context not in (AUTO, NO_CONTEXT):
         name = model.with_context(how.context).context

@@ -29,16 +29,12 @@ class EvaluationInput:
         Of the model, or of the table of predictions.
     examples, train
         What is evaluated, in order of id, and what the floor may learn from.
-    split
-        Name of the part evaluated.
     classes, positive
         Names in the order of the scores, and the one that counts as positive.
     answers
         Of the model, then of what it is compared with.
     card
         Facts of the model for the JSON file; empty for tables.
-    notes
-        For the reader.
     read
         Number of labeled examples read; None where a table of labels is all.
     """
@@ -60,14 +56,7 @@ class EvaluationInput:
 def read_for(request: EvaluateRequest, card: Card, notes: list[str]) -> list[Any]:
     """Read what a model takes: labeled sequences, or alignments, which have the same fields.
 
-    Parameters
-    ----------
-    request
-        Names the files.
-    card
-        Of the model.
-    notes
-        Receives a line about records that are left out.
+    ``notes`` receives a line about records that are left out.
     """
     files = request.data.located(request.labels)
     return read_with_notes(kind_of(card).read_labeled, files, ALPHABETS[card.model.alphabet], notes)
@@ -84,15 +73,7 @@ def as_read_by(card: Card, examples: Sequence[LabeledSequence]) -> Sequence[Exam
 def read_with_notes(
     read: Callable[..., Sequence[Any]], files: LabeledFiles, alphabet: Alphabet, notes: list[str]
 ) -> list[Any]:
-    """Labeled examples; those without letters are noted and left out.
-
-    Parameters
-    ----------
-    read, files, alphabet
-        Reader of the files, the files, and the letters of the sequences.
-    notes
-        Receives what the reader should know.
-    """
+    """Labeled examples; those without letters are noted and left out."""
     skipped: list[str] = []
     with naming_other_models():
         data = read(files, alphabet, on_skip=lambda record: skipped.append(record.id))
@@ -129,10 +110,8 @@ def ordered(examples: Sequence[LabeledSequence]) -> list[LabeledSequence]:
 def renamed(examples: list[LabeledSequence], items: Sequence[str]) -> list[LabeledSequence]:
     """Rename labels by ``--map OLD=NEW``.
 
-    Raises
-    ------
-    ConfigError
-        For a word of another form, a label that is renamed twice, and one that no example has.
+    ConfigError is raised for a word of another form, a label that is renamed twice, and one that no example
+    has.
     """
     names = dict[str, str]()
     for item in items:
@@ -167,14 +146,7 @@ def group_keys(
 
     Examples without a group are groups of their own.
 
-    Parameters
-    ----------
-    examples
-        N evaluated examples.
-    alphabet
-        Of their sequences.
-    how
-        ``column``, ``words``, ``none`` or ``auto``, as ``--groups``.
+    ``how`` is ``column``, ``words``, ``none`` or ``auto``, as ``--groups``.
     """
     named = any(example.group for example in examples)
     lettered = all(example.sequence for example in examples)

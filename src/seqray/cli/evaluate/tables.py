@@ -131,20 +131,8 @@ def table_answers(
 ) -> Answers:
     """Read the probabilities, or the one score, of each record from a table of predictions.
 
-    Parameters
-    ----------
-    given
-        Options that name the score column.
-    table
-        Of predictions.
-    rows
-        (N,) rows of the records in the table.
-    classes, positive
-        All classes, and the positive one.
-    source
-        Name of the classifier in the output.
-    threshold
-        Lowest score that is called positive; None for the calls of the table, or 0.5.
+    ``rows`` (N,) are those of the records in the table. ``threshold`` is the lowest score that is called
+    positive; None for the calls of the table, or 0.5.
     """
     from seqray.evaluation import answers_from_probabilities, check_probabilities
 

@@ -24,14 +24,7 @@ def read_positives(
 ) -> Iterator[LabeledSequence]:
     """Read the positives from sequences or a table, with unique ids.
 
-    Parameters
-    ----------
-    request, alphabet
-        The parsed command line, and the alphabet of the sequences.
-    on_skip
-        Called with each record that is left out.
-    others
-        Receives the labels of rows that are left out, because they are not that of the positives.
+    ``others`` receives the labels of rows that are left out, because they are not that of the positives.
     """
     from seqray.core import LabeledSequence
     from seqray.io.sequences import read_sequences
@@ -84,21 +77,7 @@ def read_genome_context(
 ) -> tuple[GenomeContext | None, dict[str, object]]:
     """Read the genome, its genes and its starts, as far as the recipes need them.
 
-    Parameters
-    ----------
-    options
-        Names the files.
-    alphabet
-        Of the genome.
-    mix
-        Recipe to its share of the negatives.
-
-    Returns
-    -------
-    GenomeContext or None
-        None if no recipe needs a genome.
-    dict
-        Lines for the header.
+    The context is None if no recipe needs a genome; the second value holds lines for the header.
     """
     needed = [name for name in mix if RECIPES[name].genome]
     if not needed or options.genome is None or not alphabet.is_nucleotide:

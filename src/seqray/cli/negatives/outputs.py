@@ -39,13 +39,7 @@ def output_format(output: TableOutput) -> str:
 
 
 def provenance(command: Sequence[str], alphabet: Alphabet, extra: dict[str, object]) -> list[str]:
-    """Build the header of every output, which names no model.
-
-    Parameters
-    ----------
-    command, alphabet, extra
-        Words of the command line, alphabet of the sequences, and further lines: key and value.
-    """
+    """Build the header of every output, which names no model."""
     from seqray.io.tables import describe_alphabet, provenance_lines
 
     lines = provenance_lines(command, "", "", describe_alphabet(alphabet), extra)
@@ -69,18 +63,9 @@ def facts(result: NegativeSet, options: NegativeOptions, others: Counter[str]) -
 
 
 def write(path: str | Path, kind: str, examples: Sequence[LabeledSequence], lines: Sequence[str]) -> None:
-    """Write a table or a FASTA file.
+    """Write a table (``tsv``, ``csv``) or a FASTA file; ``.gz`` is compressed.
 
-    Parameters
-    ----------
-    path
-        Output; ``.gz`` is compressed.
-    kind
-        ``tsv``, ``csv`` or ``fasta``.
-    examples
-        Labeled sequences, in order.
-    lines
-        Provenance, without ``#``; FASTA has none.
+    ``lines`` are the provenance, without ``#``; FASTA has none.
     """
     from seqray.io import encode_text, open_output
     from seqray.io.tables import write_labeled_table

@@ -19,12 +19,7 @@ FACTOR = 2.0  # by which calls per kb may be beyond those of all genomes measure
 def expected_precision(expectation: Expectation, species: str | None) -> str:
     """The precision to expect in one phrase.
 
-    Parameters
-    ----------
-    expectation
-        Of the card, at the threshold.
-    species
-        What the input is like; the spread over other species is reported if it was not measured.
+    The spread over other species is reported if ``species`` was not measured.
     """
     own = expectation.of(species)
     if own is not None:
@@ -44,15 +39,7 @@ def expected_precision_fact(expectation: Expectation, species: str | None) -> st
 
 
 def missed_without_genes(expected: ExpectedPrecision, species: str | None) -> str:
-    """What a scan by letters alone costs, with figures where the card has them.
-
-    Parameters
-    ----------
-    expected
-        Of the card.
-    species
-        What the input is like.
-    """
+    """What a scan by letters alone costs, with figures where the card has them."""
     both = [expected.recall_at(1, genes, species) for genes in (False, True)]
     if None in both:
         return "without genes a locator finds fewer sites"

@@ -22,21 +22,7 @@ def letter_shares(
 ) -> dict[int, Floats]:
     """Gradient times input of the letters around calls, from ``STRIP_START`` to ``STRIP_END``.
 
-    Parameters
-    ----------
-    request
-        The parsed command line; its input is read again.
-    model
-        That scanned.
-    result
-        Of the scan.
-    shown
-        Indices of the calls.
-
-    Returns
-    -------
-    dict of int to ndarray
-        By index of the call; empty for a model of windows.
+    The input is read again. The result is by index of the call, empty for a model of windows.
     """
     if not model.is_locator or not shown:
         return {}

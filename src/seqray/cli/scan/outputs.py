@@ -149,15 +149,7 @@ class StagedCalls:
     def write(
         self, result: ScanResult, provenance: Sequence[str], sequences: Sequences | None = None
     ) -> None:
-        """Write the calls in each format.
-
-        Parameters
-        ----------
-        result, provenance
-            Calls, and lines of the header.
-        sequences
-            For GenBank.
-        """
+        """Write the calls in each format; GenBank needs ``sequences``."""
         calls, described = result.calls, result.from_positions
         for path, kind in self.calls:
             if kind == "gff3":
@@ -174,12 +166,7 @@ class StagedCalls:
 class Sequences:
     """The sequences that were scanned, for an output that holds them.
 
-    Attributes
-    ----------
-    path, duplicates
-        The input, which can be read once more, and how it was read.
-    options
-        Of the scan.
+    ``path`` can be read once more.
     """
 
     path: str

@@ -28,15 +28,7 @@ _NO_PROFILES = f"curves of scores are left out for inputs above {_MOST_LETTERS /
 
 
 class ScanPage:
-    """Keeps contigs and scores of a scan, and writes its page.
-
-    Parameters
-    ----------
-    path
-        Where the page is written.
-    label
-        Name of the class that is called.
-    """
+    """Keeps contigs and scores of a scan, and writes its page."""
 
     def __init__(self, path: str | Path, label: str) -> None:
         self._path = path
@@ -81,18 +73,7 @@ class ScanPage:
     ) -> None:
         """Write the page.
 
-        Parameters
-        ----------
-        result
-            Of the scan.
-        lines
-            Provenance.
-        cautions
-            What speaks against trusting the calls.
-        model
-            What the page says of it.
-        shares_of
-            Indices of calls to what each letter of the strip adds to the score.
+        ``shares_of`` maps indices of calls to what each letter of the strip adds to the score.
         """
         calls = result.calls
         shown = [i for group in shown_calls(calls.scores) for i in group]
@@ -198,12 +179,7 @@ def _precision_of(result: ScanResult) -> str:
 def expected_spread(expectation: Expectation, species: str | None) -> str:
     """Where the precision to expect was measured, and how far it may be off.
 
-    Parameters
-    ----------
-    expectation
-        Of the card, at the threshold.
-    species
-        What the input is like; None if it is like none.
+    ``species`` is None if the input is like none.
     """
     row = expectation.of(species) or (expectation.spread[0] if len(expectation.spread) == 1 else None)
     if row is not None:

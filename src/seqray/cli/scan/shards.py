@@ -27,10 +27,8 @@ GATHERED = ("strand", "threshold", "fdr", "precision", "species", "per_kb", "min
 def check_outputs(request: ScanRequest) -> list[str]:
     """The file of the shard.
 
-    Raises
-    ------
-    ConfigError
-        Without one ``--out``, and for outputs that are written when the shards are gathered.
+    ConfigError is raised without one ``--out``, and for outputs that are written when the shards are
+    gathered.
     """
     outputs = request.outputs
     later = {
@@ -51,26 +49,7 @@ def check_outputs(request: ScanRequest) -> list[str]:
 def write_share(
     request: ScanRequest, model: TrainedModel, detector: Detector, options: ScanOptions
 ) -> tuple[int, list[str]]:
-    """Scan one share and write its shard.
-
-    Parameters
-    ----------
-    request
-        The parsed command line.
-    model
-        The model of the detector.
-    detector
-        Scores windows or positions.
-    options
-        How to scan.
-
-    Returns
-    -------
-    int
-        Number of records.
-    list of str
-        Lines for the user.
-    """
+    """Scan one share, write its shard, and return the number of records and lines for the user."""
     kept: list[tuple[str, str]] = []
     origin = Origin(model, request.model)
     number, total = request.outputs.shard or (1, 1)

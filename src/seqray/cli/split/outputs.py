@@ -113,17 +113,7 @@ def _dropped_text(result: SplitResult) -> str:
 
 
 def proof_text(result: SplitResult, line: ProofLine, *, names: bool = False) -> str:
-    """One line of the proof in words.
-
-    Parameters
-    ----------
-    result
-        The finished split.
-    line
-        One boundary and class.
-    names
-        Whether to name the most similar pair.
-    """
+    """One line of the proof in words; ``names`` adds the ids of the most similar pair."""
     pair = f" ({_id(result, line.row)} and {_id(result, line.nearest)})" if names else ""
     text = f"highest identity {_number(line.highest)}{pair}, "
     text += ", ".join(
@@ -146,16 +136,7 @@ def _id(result: SplitResult, row: int) -> str:
 def write(out: str, proof: str | None, result: SplitResult, lines: Sequence[str]) -> None:
     """Write the table and the proof, both or neither.
 
-    Parameters
-    ----------
-    out
-        Path of the table.
-    proof
-        Path of the proof; None for no proof.
-    result
-        The finished split.
-    lines
-        Provenance, without ``#``.
+    Without a path of the ``proof`` none is written. ``lines`` are the provenance, without ``#``.
     """
     chosen = [i for i in range(len(result.data)) if not result.division.dropped[i]]
     division = result.division

@@ -50,18 +50,9 @@ SEARCH_MEMBERS = 3
 class Training:
     """Data of a kind of model, ready to be learned from.
 
-    Attributes
-    ----------
-    config
-        The settings.
-    train
-        Runs the training, see `seqray.training.train`.
-    records
-        Examples or genomes.
-    summary, status
-        Result and model file to lines for the user, and result to exit status.
-    finds_settings
-        Whether the settings are known only when it ends.
+    ``records`` counts examples or genomes. ``summary`` maps result and model file to lines for the user,
+    ``status`` the result to the exit status; ``finds_settings`` says whether the settings are known only when
+    it ends.
     """
 
     config: RunConfig
@@ -105,12 +96,8 @@ def learn(request: TrainRequest) -> Training:
 def choose(request: TrainRequest) -> tuple[Sequence[Example], RunConfig, Sequence[Changes]]:
     """Read labeled examples, and choose the settings from them, or fit those of the model of ``--like``.
 
-    The third value holds changes that a training tries, where the data must decide.
-
-    Raises
-    ------
-    ConfigError
-        For genomes, and for alignments without a model to take the settings of.
+    The third value holds changes that a training tries, where the data must decide. ConfigError is raised for
+    genomes, and for alignments without a model to take the settings of.
     """
     if words := given(request.genomes):
         raise ConfigError(
@@ -138,12 +125,7 @@ def learn_examples(
 ) -> Training:
     """Prepare a training on labeled sequences or alignments, or a search.
 
-    Parameters
-    ----------
-    request, config, data
-        Words of the command line, settings, and examples.
-    alternatives
-        Changes of the settings among which the data decide.
+    ``alternatives`` are changes of the settings among which the data decide.
     """
     window, rule = config.data.window, config.data.truncate
     longer = sum(len(one.sequence) > window for one in data if isinstance(one, LabeledSequence))
@@ -167,12 +149,8 @@ def learn_examples(
 def learn_genomes(request: TrainRequest, config: RunConfig) -> Training:
     """Read which genomes and sites a locator learns from.
 
-    Raises
-    ------
-    ConfigError
-        Where labeled sequences or a teacher are given.
-    InputError
-        Where no genome is given, or one and a sheet.
+    ConfigError is raised where labeled sequences or a teacher are given, InputError where no genome is given,
+    or one and a sheet.
     """
     if words := given(request.data) + given(request.labels) + (["--teacher"] if request.teacher else []):
         raise ConfigError(

@@ -24,17 +24,7 @@ _STATUS = {"done": 0, "interrupted": 130, "terminated": 143}
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """What a search is asked for.
-
-    Attributes
-    ----------
-    request
-        Words of the command line, and whether to report.
-    budget, out
-        Of the search, and the model file.
-    fixed
-        Settings that the user has set.
-    """
+    """What a search is asked for; ``fixed`` are the settings that the user has set."""
 
     request: Request
     budget: Budget
@@ -53,19 +43,9 @@ def search_path(out: str) -> str:
 
 
 def check_search(beside: Mapping[str, str | None], config: RunConfig) -> None:
-    """Refuse what a search can't be combined with.
+    """Refuse what a search can't be combined with: ``beside`` holds other options and their values.
 
-    Parameters
-    ----------
-    beside
-        Other options and their values.
-    config
-        Settings of the run.
-
-    Raises
-    ------
-    ConfigError
-        For a teacher, initial weights, and models of other kinds than single sequences.
+    ConfigError is raised for a teacher, initial weights, and models of other kinds than single sequences.
     """
     for option, value in beside.items():
         if value:
@@ -91,14 +71,8 @@ def search_examples(
 ) -> SearchResult:
     """Search, and write the table of what was tried, and the settings if they are asked for.
 
-    Parameters
-    ----------
-    plan
-        Budget and outputs.
-    config, data, out, progress, **training
-        See `seqray.training.search_settings`.
-    table, save_config
-        Where the table goes, and the settings that are found, until all files are complete.
+    ``table`` and ``save_config`` are where the table and the settings that are found go until all files are
+    complete. The other parameters are those of `seqray.training.search_settings`.
     """
     from seqray.training import search_settings
 
@@ -137,14 +111,8 @@ def try_examples(
 ) -> TriedResult:
     """Try alternatives, train with the best, and write its settings if they are asked for.
 
-    Parameters
-    ----------
-    request
-        Whether to report.
-    config, alternatives, data, out, progress, **training
-        See `seqray.training.train_best`.
-    save_config
-        Where the settings go; None for nowhere.
+    Without ``save_config`` the settings are not written. The other parameters are those of
+    `seqray.training.train_best`.
     """
     from seqray.training import train_best
 

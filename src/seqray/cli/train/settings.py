@@ -37,22 +37,8 @@ if TYPE_CHECKING:
 def choose_config(files: LabeledFiles, like: str | None) -> tuple[RunConfig, Sequence[Example], DataFacts]:
     """Read labeled examples, and choose settings for them.
 
-    Parameters
-    ----------
-    files
-        Where the examples are.
-    like
-        Model whose settings are fitted to the data; None chooses by the data alone.
-
-    Returns
-    -------
-    settings, examples, facts
-        What was chosen, what was read, and what was measured.
-
-    Raises
-    ------
-    ConfigError
-        For the settings of a locator.
+    Settings of the model ``like`` are fitted to the data; None chooses by the data alone. ConfigError is
+    raised for the settings of a locator.
     """
     from seqray.kinds import read_inferred_examples
     from seqray.training import choose_settings, fit_settings, measure_data
@@ -94,14 +80,7 @@ def read_examples(files: LabeledFiles, config: RunConfig) -> Sequence[Example]:
 def complete_from_data(config: RunConfig, named: Set[str], data: Sequence[Example]) -> RunConfig:
     """Take from the data what they state and nobody has set: classes, positive class, and a longer window.
 
-    Parameters
-    ----------
-    config
-        The settings.
-    named
-        Settings that the user has set, as in ``section.key``.
-    data
-        Labeled examples.
+    ``named`` are the settings that the user has set, as in ``section.key``.
     """
     from seqray.training import choose_positive
 
@@ -120,15 +99,7 @@ def complete_from_data(config: RunConfig, named: Set[str], data: Sequence[Exampl
 
 
 def in_alphabet(data: Sequence[Example], before: Alphabet, alphabet: Alphabet) -> Sequence[Example]:
-    """The same examples in the letters of another alphabet.
-
-    Parameters
-    ----------
-    data
-        Examples.
-    before, alphabet
-        Alphabet that they have, and the one that they get.
-    """
+    """The same examples in the letters of another alphabet; they have those of ``before``."""
     if alphabet == before:
         return data
     return [
@@ -208,13 +179,7 @@ def configure(
 
 
 def on_backbone(config: RunConfig, path: str) -> RunConfig:
-    """Name the directory of the encoder in the settings.
-
-    Raises
-    ------
-    ConfigError
-        For settings of another kind of model.
-    """
+    """Name the directory of the encoder in the settings; ConfigError for those of another kind of model."""
     if config.model.backbone is None:
         raise ConfigError(
             f"--backbone is given, but 'model.kind' is {config.model.kind}",

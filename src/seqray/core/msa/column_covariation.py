@@ -99,14 +99,8 @@ def mutual_information(
 def coverage(codes: Codes, letters: int, weights: npt.ArrayLike | None = None) -> Floats:
     """Weighted share of rows with a canonical letter in both columns of a pair: (C, C).
 
-    Parameters
-    ----------
-    codes
-        (R, C).
-    letters
-        Number of canonical letters.
-    weights
-        (R,) weight of each row; 1 by default.
+    ``codes`` are (R, C), the weights of the rows (R,), 1 by default; ``letters`` is the number of canonical
+    letters.
     """
     counted = np.ones(len(codes)) if weights is None else np.asarray(weights, dtype=np.float64)
     present = (codes < letters).astype(np.float64)

@@ -36,15 +36,7 @@ def baselines_for(data: AuditSet) -> dict[str, ClassifierMixin]:
 
 
 def sample_rows(data: AuditSet, most: int, seed: int) -> Bools:
-    """Choose rows of each split at random: bool (N,).
-
-    Parameters
-    ----------
-    data
-        N sequences.
-    most, seed
-        Rows of each split, at most, and seed of the choice.
-    """
+    """Choose at most ``most`` rows of each split at random: bool (N,)."""
     rng = np.random.default_rng(seed)
     chosen = np.zeros(len(data), dtype=bool)
     for split in data.parts:
@@ -58,14 +50,8 @@ def baseline_figures(
 ) -> list[AuditFigure]:
     """Measure the baselines: MCC and AUROC of each class against the rest.
 
-    Parameters
-    ----------
-    data, validation, bootstrap
-        As for rules.
-    chosen
-        (N,) rows to use; the others are neither trained nor tested on.
-    related
-        (N,) rows with a relative in training; if given, the figures without them are added as ``unrelated``.
+    ``chosen`` (N,) are rows to use; the others are neither trained nor tested on. If ``related`` (N,), rows
+    with a relative in training, is given, the figures without them are added as ``unrelated``.
     """
     from seqray.metrics import held_out_probabilities
 

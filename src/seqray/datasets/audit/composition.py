@@ -73,12 +73,7 @@ def _gc(letters: Ints, alphabet: Alphabet) -> Floats:
 def composition_figures(data: AuditSet, features: SequenceFeatures, groups: Ints) -> list[AuditFigure]:
     """Describe each class in each split, and each split as a whole.
 
-    Parameters
-    ----------
-    data, features
-        N sequences and their features.
-    groups
-        (N,) numbers of groups of relatives, to be counted.
+    ``groups`` (N,) are numbers of groups of relatives, to be counted.
     """
     figures = []
     for split in data.parts:
@@ -141,14 +136,6 @@ def _edges(values: Floats) -> Floats:
 
 
 def histogram(quantity: str, split: str, label: str, values: Floats, edges: Floats) -> Histogram:
-    """Count values between edges.
-
-    Parameters
-    ----------
-    quantity, split, label
-        Names of what is counted.
-    values, edges
-        (n,) values, and (bins + 1,) borders of the bins.
-    """
+    """Count values (n,) between edges (bins + 1,), the borders of the bins."""
     counts = np.histogram(values, bins=edges)[0]
     return Histogram(quantity, split, label, tuple(edges.tolist()), tuple(counts.tolist()))

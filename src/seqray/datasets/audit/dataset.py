@@ -100,18 +100,16 @@ def make_set(
 ) -> AuditSet:
     """Arrange examples for an audit.
 
+    Raises an InputError for fewer than two classes, or letters that don't match the examples.
+
     Parameters
     ----------
     examples
         Those without a split belong to training. If all do, or none does, the data are one whole.
-    alphabet
-        Of the sequences.
     letters
         Letters of each example as written in the file; by default those of the examples.
     in_file_order
         Whether the order of the examples is that of one table.
-
-    Raises an InputError for fewer than two classes, or letters that don't match the examples.
     """
     classes = tuple(sorted({example.label for example in examples}))
     if len(classes) < 2:

@@ -18,23 +18,11 @@ class FigureTable:
         self._by_key = {(f.section, f.split, f.label, f.quantity): f for f in self.figures}
 
     def get(self, section: str, split: str, quantity: str, label: str = EVERY_CLASS) -> AuditFigure | None:
-        """One figure, None if it is missing.
-
-        Parameters
-        ----------
-        section, split, quantity, label
-            The key of the figure; by default that of all classes.
-        """
+        """One figure, None if it is missing; by default that of all classes."""
         return self._by_key.get((section, split, label, quantity))
 
     def value(self, section: str, split: str, quantity: str, label: str = EVERY_CLASS) -> float:
-        """Value of a figure; NaN if it is missing.
-
-        Parameters
-        ----------
-        section, split, quantity, label
-            The key of the figure; by default that of all classes.
-        """
+        """Value of a figure, by default that of all classes; NaN if it is missing."""
         found = self.get(section, split, quantity, label)
         return found.value if found else math.nan
 
@@ -82,15 +70,7 @@ def place_of_given(settings: Mapping[str, str]) -> str:
 
 
 def plural(count: float, one: str, many: str) -> str:
-    """``one`` for a count of 1, else ``many``.
-
-    Parameters
-    ----------
-    count
-        Number of items.
-    one, many
-        The noun in the singular and in the plural.
-    """
+    """``one`` for a count of 1, else ``many``."""
     return one if count == 1 else many
 
 

@@ -39,8 +39,6 @@ def draw_findings(
 
     Parameters
     ----------
-    figures
-        Figures of all sections.
     settings
         ``word`` (length of the k-mers that relatives share), ``held_out`` (name of the test split, empty if
         there is none), ``alphabet`` and ``chance_word``, the shortest k-mer that is not shared by chance.

@@ -126,14 +126,8 @@ def identity_figures(
 ) -> tuple[list[AuditFigure], list[Histogram]]:
     """Identity of test sequences to the most similar training sequence.
 
-    Parameters
-    ----------
-    data
-        N sequences.
-    validation
-        Training and test rows; the first pair is measured.
-    seed
-        Of the sample, if there are too many test rows.
+    The first pair of training and test rows is measured. ``seed`` is that of the sample, if there are too
+    many test rows.
     """
     if validation is None:
         return [], []

@@ -21,16 +21,9 @@ MARGIN = 0.02  # AUROC on training by which bins must beat a threshold
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Feature:
-    """One number or one category for each sequence.
+    """One number or one category for each sequence, named as in docs/concepts/audit.md.
 
-    Attributes
-    ----------
-    name
-        As in docs/concepts/audit.md.
-    values
-        (N,) floats; codes from 0 for a categorical feature.
-    categorical
-        Whether the values have no order.
+    The (N,) values are floats, or codes from 0 for a categorical feature, whose values have no order.
     """
 
     name: str
@@ -89,16 +82,7 @@ class Rule:
 
 
 def learn_rule(feature: Feature, labels: Bools, rows: Ints) -> Rule:
-    """Learn the rule that does best on training rows.
-
-    Parameters
-    ----------
-    feature
-        To learn from.
-    labels
-        (N,) True for the class.
-    rows
-        Training rows.
+    """Learn the rule that does best on training rows; ``labels`` (N,) are True for the class.
 
     Notes
     -----
@@ -140,15 +124,6 @@ def rule_figures(
     """Measure every rule: MCC and AUROC of each class against the rest.
 
     Of two classes the figures are those of the second; they hold for the first as well.
-
-    Parameters
-    ----------
-    data, features
-        N sequences and their features.
-    validation
-        Rows to learn from and to test on.
-    bootstrap
-        Of the intervals.
     """
     figures = []
     rows = validation.tested

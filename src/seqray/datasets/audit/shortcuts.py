@@ -68,15 +68,8 @@ def shortcuts(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Findi
 def chance_error(table: FigureTable, split: str, label: str, counted: str) -> float:
     """Standard deviation of the AUROC of a random rule: sqrt((n + m + 1) / (12 n m)).
 
-    Parameters
-    ----------
-    table
-        All figures.
-    split, label
-        Where the rule was measured.
-    counted
-        What n and m count: ``groups`` for a rule about the letters, which relatives share, or ``sequences``
-        for one about letter case, which doesn't depend on relatives.
+    ``counted`` is what n and m count: ``groups`` for a rule about the letters, which relatives share, or
+    ``sequences`` for one about letter case, which doesn't depend on relatives.
 
     References
     ----------
@@ -92,14 +85,8 @@ def chance_error(table: FigureTable, split: str, label: str, counted: str) -> fl
 def severity(name: str, f: AuditFigure, least_error: float) -> str:
     """Severity of a rule by its AUROC: ``shortcut``, ``caution`` or nothing.
 
-    Parameters
-    ----------
-    name
-        Of the rule.
-    f
-        Its AUROC with a bootstrap interval, which accounts for relatives.
-    least_error
-        Lower bound of its standard error.
+    The AUROC has a bootstrap interval, which accounts for relatives; ``least_error`` is a lower bound of its
+    standard error.
     """
     error = least_error if math.isnan(f.low) else max(least_error, (f.high - f.low) / (2 * 1.96))
     if not f.value - 0.5 > SIGMAS * error:

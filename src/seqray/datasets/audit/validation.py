@@ -20,14 +20,8 @@ GIVEN, UNRELATED, GROUPED = "given", "unrelated", "grouped"
 class Validation:
     """Pairs of rows to train and to test on; no row is tested twice.
 
-    Attributes
-    ----------
-    name
-        ``given`` (the split of the data, or random folds if there is none) or ``grouped``.
-    description
-        What it is, in words.
-    pairs
-        (training rows, test rows), int64 arrays.
+    ``name`` is ``given`` (the split of the data, or random folds if there is none) or ``grouped``; the
+    description is in words. A pair is (training rows, test rows), int64 arrays.
     """
 
     name: str
@@ -58,19 +52,8 @@ def cross_validation(data: AuditSet, groups: Ints | None, seed: int) -> Validati
 
     Classes of fewer examples (or groups) than folds are left out, if two others remain.
 
-    Parameters
-    ----------
-    data
-        N examples.
-    groups
-        (N,) numbers of groups to keep whole; None for random folds.
-    seed
-        Of the folds.
-
-    Returns
-    -------
-    Validation or None
-        None if fewer than two classes have two examples or groups.
+    ``groups`` (N,) are numbers of groups to keep whole, None for random folds. The result is None if fewer
+    than two classes have two examples or groups.
     """
     units = np.arange(len(data)) if groups is None else groups
     pairs = np.unique(np.stack((data.labels, units), axis=1), axis=0)
@@ -110,14 +93,8 @@ class Bootstrap:
     ) -> list[AuditFigure]:
         """MCC and AUROC of a two-class rule, with intervals.
 
-        Parameters
-        ----------
-        prefix
-            Section, split, label and beginning of the name of the figures.
-        rows
-            (M,) rows of the data that were tested.
-        truth, scores, calls
-            (M,) of these rows.
+        ``prefix`` has section, split, label and beginning of the name of the figures. ``rows`` (M,) are those
+        of the data that were tested; truth, scores and calls (M,) are of these rows.
         """
         found = mcc_and_auroc(truth, scores, calls, self.groups[rows], self.resamples, self.seed)
         return [

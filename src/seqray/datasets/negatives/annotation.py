@@ -55,13 +55,6 @@ def to_genome_coordinates(
 
     A feature that ends beyond its contig crosses the origin of a circle, as in GFF3, and is cut in two.
 
-    Parameters
-    ----------
-    features, genome
-        Features, and the genome that they belong to.
-    where
-        Their file, for errors.
-
     Raises an InputError for a contig that is not in the genome, or a feature that begins beyond its end.
     """
     placed: dict[str, list[tuple[int, int]]] = {"+": [], "-": [], ".": []}

@@ -109,19 +109,7 @@ def subtract(intervals: Intervals, others: Intervals) -> Intervals:
 def window_starts(parts: Pairs, length: int, forbidden: Intervals) -> Intervals:
     """Where a window may begin so that it lies within one part and overlaps nothing forbidden.
 
-    Parameters
-    ----------
-    parts
-        Intervals that may overlap; a window lies within one of them.
-    length
-        Letters of the window.
-    forbidden
-        Intervals that it must not overlap.
-
-    Returns
-    -------
-    Intervals
-        Of first letters.
+    The parts may overlap. The result holds the intervals of first letters.
     """
     room = Intervals.merge((start, end - length + 1) for start, end in parts)
     return subtract(room, Intervals.merge((start - length + 1, end) for start, end in forbidden.pairs()))

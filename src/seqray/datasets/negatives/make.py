@@ -122,17 +122,7 @@ def _check(options: NegativeOptions, alphabet: Alphabet, context: GenomeContext 
 
 
 def assign_recipes(n: int, counts: Mapping[str, int], rng: np.random.Generator) -> dict[str, list[int]]:
-    """Assign n positives to recipes, each equally often or once more: their numbers, ascending.
-
-    Parameters
-    ----------
-    n
-        Number of positives.
-    counts
-        Negatives of each recipe.
-    rng
-        Source of randomness.
-    """
+    """Assign n positives to recipes, each equally often or once more: their numbers, ascending."""
     total = sum(counts.values())
     shuffled = np.concatenate((np.tile(np.arange(n), total // n), rng.permutation(n)[: total % n]))
     shuffled = rng.permutation(shuffled)

@@ -27,12 +27,8 @@ BLOCK = 1 << 20
 class Occurrences:
     """Where the k-mers of positives occur.
 
-    Attributes
-    ----------
-    covered
-        Every letter of the genome in such a k-mer, on either strand.
-    places : int64 (N,)
-        Position of each positive: the median position of its k-mers; -1 if there is none.
+    ``covered`` is every letter of the genome in such a k-mer, on either strand. ``places`` int64 (N,) are the
+    median positions of the k-mers of each positive; -1 if there is none.
     """
 
     covered: Intervals

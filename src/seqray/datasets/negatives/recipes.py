@@ -15,12 +15,8 @@ from seqray.core import ConfigError
 class Recipe:
     """One way to make negatives.
 
-    Attributes
-    ----------
-    makes, teaches
-        What the negatives are, and what a model can learn from them besides the signal.
-    genome, annotation
-        Whether negatives are windows of a genome (else made from positives), and whether it needs the genes.
+    ``teaches`` says what a model can learn from the negatives besides the signal. With ``genome`` they are
+    windows of a genome (else made from positives), with ``annotation`` the recipe needs the genes.
     """
 
     makes: str

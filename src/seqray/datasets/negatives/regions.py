@@ -40,10 +40,7 @@ class GenomeContext:
 class AllowedRegions:
     """Where windows of one strand may lie.
 
-    Attributes
-    ----------
-    parts, forbidden
-        Intervals (which may overlap) of which one contains the window, and those that it must not overlap.
+    A window lies within one of the parts, which may overlap, and overlaps nothing forbidden.
     """
 
     parts: Pairs
@@ -70,16 +67,10 @@ def convergent_gaps(genes: Mapping[str, Pairs]) -> list[tuple[int, int]]:
 def allowed_regions(
     recipe: str, genome: Genome, avoid: Mapping[str, Intervals], annotation: Annotation | None
 ) -> dict[str, AllowedRegions]:
-    """Where the windows of a recipe may lie.
+    """Where the windows of a recipe that takes them from a genome may lie.
 
-    Parameters
-    ----------
-    recipe
-        One that takes windows from a genome.
-    avoid
-        What windows of each strand must not overlap: positives, letters near starts.
-    annotation
-        Needed by all recipes but ``genome``.
+    ``avoid`` is what windows of each strand must not overlap: positives, letters near starts. All recipes but
+    ``genome`` need the annotation.
     """
     if recipe == "genome" or annotation is None:
         return {strand: AllowedRegions(genome.contigs(), avoid[strand]) for strand in STRANDS}
@@ -119,16 +110,7 @@ def assign_blocks(
 ) -> dict[str, Intervals]:
     """Assign the blocks of a genome to the splits of the positives, in proportion and at random.
 
-    Parameters
-    ----------
-    genome
-        To divide.
-    block
-        Letters of a block.
-    shares
-        Of each split; they sum to 1.
-    rng
-        Source of randomness.
+    The shares sum to 1.
     """
     blocks = [
         (first, min(first + block, end))

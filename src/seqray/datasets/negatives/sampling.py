@@ -35,12 +35,8 @@ class Window:
 class OccupiedIntervals:
     """Windows and sequences in use, which further windows must not repeat.
 
-    Attributes
-    ----------
-    max_overlap
-        Letters that two windows may share.
-    sequences
-        Letters of positives and negatives; a window equal to one of them on either strand is skipped.
+    Two windows may share ``max_overlap`` letters. A window equal to one of the ``sequences`` on either strand
+    is skipped.
     """
 
     max_overlap: int = 0
@@ -66,13 +62,7 @@ class OccupiedIntervals:
 
 @dataclass(frozen=True, slots=True)
 class GcBins:
-    """Equal bins of GC content over [0, 1].
-
-    Attributes
-    ----------
-    count
-        Number of bins; 0 puts everything into one.
-    """
+    """Equal bins of GC content over [0, 1]; a count of 0 puts everything into one."""
 
     count: int = 20
 
@@ -95,20 +85,7 @@ def sample_windows(
 ) -> list[Window | None]:
     """Sample a window for each positive; None if there is none left.
 
-    Parameters
-    ----------
-    genome
-        To take windows from.
-    regions
-        By strand, where windows may lie.
-    positives
-        (n,) codes of each.
-    bins
-        Of GC content.
-    occupied
-        Windows and sequences in use; the sampled windows are added.
-    rng
-        Source of randomness.
+    ``regions`` are by strand, the positives (n,) codes each. The sampled windows are added to ``occupied``.
 
     Notes
     -----
@@ -174,14 +151,7 @@ def candidates(
     First some are drawn with replacement, which is cheap and nearly always enough. Then all follow in random
     order, or, if there are more than `MOST_CANDIDATES`, so many are drawn.
 
-    Parameters
-    ----------
-    room
-        By strand, where windows may begin.
-    wanted
-        Number of windows needed.
-    rng
-        Source of randomness.
+    ``room`` is where windows may begin, by strand.
     """
     sizes = np.concatenate([room[strand].ends - room[strand].starts for strand in STRANDS])
     first = np.concatenate([room[strand].starts for strand in STRANDS])

@@ -8,14 +8,9 @@ from seqray.core import Codes, ConfigError, dinucleotide_shuffle
 
 
 def shuffle_letters(codes: Codes, rng: np.random.Generator, words: int = 2) -> Codes:
-    """Shuffle a sequence.
+    """Shuffle a sequence of codes (n,).
 
-    Parameters
-    ----------
-    codes, rng
-        (n,) letter codes, and the source of randomness.
-    words
-        1 keeps the count of each letter, 2 that of each dinucleotide.
+    ``words`` 1 keeps the count of each letter, 2 that of each dinucleotide.
     """
     if words not in (1, 2):
         raise ConfigError(f"shuffles that keep words of {words} letters", remedy="give 1 or 2")
@@ -36,12 +31,12 @@ def substitute_segments(
 ) -> tuple[Codes, np.ndarray]:
     """Keep some segments of a sequence and fill the others with random letters.
 
+    Raises a ConfigError for more segments than letters, or ``keep`` outside 0 to ``segments - 1``.
+
     Parameters
     ----------
     codes
         (n,) letter codes.
-    rng
-        Source of randomness.
     letters
         Number of canonical letters, drawn with equal chances.
     segments, keep
@@ -53,8 +48,6 @@ def substitute_segments(
         The negative.
     kept : int64 (keep,)
         Numbers of the segments kept, ascending.
-
-    Raises a ConfigError for more segments than letters, or ``keep`` outside 0 to ``segments - 1``.
 
     References
     ----------

@@ -57,16 +57,8 @@ class WeightBlock(NamedTuple):
 class Call:
     """What was seen of a call of an attention module.
 
-    Attributes
-    ----------
-    arguments
-        Of the call, by name.
-    projected
-        Queries, keys and values (B, T, 3D) of a `MultiHeadAttention`, if they are small enough to be kept.
-    mean
-        (B, Lq, T) means over the heads of the weights, if they were computed.
-    heads
-        See `AttentionLayer`.
+    ``projected`` holds queries, keys and values (B, T, 3D) of a `MultiHeadAttention`, if they are small
+    enough to be kept; ``mean`` the means (B, Lq, T) over the heads of the weights, if they were computed.
     """
 
     arguments: dict[str, Any]
@@ -143,14 +135,8 @@ class Trace(Generic[L]):
 class LineLayer(AttentionLayer):
     """A layer in which the tokens of a record attend to each other along one line.
 
-    Attributes
-    ----------
-    attention, x
-        The layer, and its input (B, T, D).
-    rotation
-        Of rotary positions, or None.
-    heads
-        (B, Lq, D), where Lq is the number of queries.
+    The input ``x`` is (B, T, D); ``rotation`` is that of rotary positions, or None. ``heads`` are (B, Lq, D),
+    where Lq is the number of queries.
     """
 
     attention: MultiHeadAttention | WindowedAttention

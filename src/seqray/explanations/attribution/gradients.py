@@ -32,8 +32,6 @@ def input_x_gradient(
         Of sequences, or on a backbone; left in the mode in which it was found.
     tokens
         (B, L) int64, CLS first; padded for a backbone only.
-    target
-        What is explained.
     letter_tokens
         (V,) tokens of a backbone that encode letters, over which the mean is taken.
 
@@ -59,17 +57,7 @@ def integrated_gradients(
     The scores of a record sum to target(sequence) - target(mean letters), but for the error of the midpoint
     rule with that many steps.
 
-    Parameters
-    ----------
-    network, tokens, target, letter_tokens
-        As in `input_x_gradient`.
-    steps
-        Points at which the gradient is taken.
-
-    Returns
-    -------
-    Tensor
-        (B, L), 0 at special and unknown tokens.
+    The parameters and the result are those of `input_x_gradient`; the gradient is taken at ``steps`` points.
 
     References
     ----------
@@ -84,14 +72,7 @@ def integrated_gradients(
 def mean_slope(slope: Callable[[Tensor], Tensor], start: Tensor, end: Tensor, steps: int) -> Tensor:
     """Mean of the gradient on the straight way between two points, by the midpoint rule.
 
-    Parameters
-    ----------
-    slope
-        A point to the gradient there.
-    start, end
-        The two points.
-    steps
-        Points at which the gradient is taken.
+    ``slope`` maps a point to the gradient there, which is taken at ``steps`` points.
     """
     total = torch.zeros_like(end)
     for step in range(steps):

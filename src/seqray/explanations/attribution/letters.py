@@ -27,8 +27,6 @@ def to_letters(scores: npt.ArrayLike, tokenizer: OwnTokenizer, stride: int, lett
     ----------
     scores
         (..., 1 + T) with CLS first, where T = ceil(tokens / stride); longer for padding, which is cut.
-    tokenizer
-        Gives the letters of each token.
     stride
         Tokens that the network's stem merges into one; 1 without a stem.
     letters
@@ -91,8 +89,6 @@ def spread_by_sensitivity(
     ----------
     relevance
         (B, 1 + T) with CLS first.
-    stem
-        That made the T tokens.
     tokens
         (B, 1 + N) letter tokens with CLS first, none padded.
     terms
@@ -117,8 +113,6 @@ def spread_over_stretch(relevance: Tensor, stem: LocatorStem, embedded: Tensor) 
     ----------
     relevance
         (B, T).
-    stem
-        That made the T tokens.
     embedded
         (B, N, 4 + tracks) of `LocatorTransformer.embed`.
 
@@ -143,17 +137,8 @@ def sensitivities(
 ) -> tuple[Tensor, Tensor]:
     """How much each token changes when one of the letters that it reads becomes the mean letter.
 
-    Parameters
-    ----------
-    letters
-        (B, N) tokens.
-    terms
-        What letters are worth at their places, if the model has that.
-
-    Returns
-    -------
-    changes, places
-        See `letter_changes`.
+    ``letters`` are (B, N) tokens, ``terms`` what letters are worth at their places, if the model has that.
+    The result is that of `letter_changes`.
     """
     vectors = stem.letters(letters)  # (B, N, width)
     mean = stem.letters.weight[FIRST_LETTER:].mean(dim=0).expand_as(vectors)

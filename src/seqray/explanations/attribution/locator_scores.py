@@ -31,13 +31,7 @@ def spread_relevance(
     *,
     gradients: bool = False,
 ) -> Floats:
-    """Carry the relevance of tokens to the letters: (N, n); what falls on unknown letters is taken out.
-
-    Parameters
-    ----------
-    target, codes, spread, relevance, gradients
-        As in `seqray.explanations.attribution.sequence_scores.spread_relevance`.
-    """
+    """Carry the relevance of tokens to the letters: (N, n); what falls on unknown letters is taken out."""
     network = target.network
 
     def of_letters(letters: Tensor, tracks: Tensor | None) -> Tensor:
@@ -52,13 +46,7 @@ def spread_relevance(
 
 
 def input_x_gradient(target: LocatorTarget, codes: Codes, _: MethodSettings) -> Floats:
-    """Gradient times (letter minus the mean letter).
-
-    Parameters
-    ----------
-    target, codes, _
-        See `Method`; no setting is used.
-    """
+    """Gradient times (letter minus the mean letter)."""
 
     def effects(letters: Tensor, tracks: Tensor | None) -> Tensor:
         end = target.network.embed(letters, tracks)
@@ -68,13 +56,7 @@ def input_x_gradient(target: LocatorTarget, codes: Codes, _: MethodSettings) -> 
 
 
 def integrated_gradients(target: LocatorTarget, codes: Codes, settings: MethodSettings) -> Floats:
-    """Gradients averaged on the straight way from the mean letters to the stretch, the genes being there.
-
-    Parameters
-    ----------
-    target, codes, settings
-        See `Method`; of the settings the number of integration steps.
-    """
+    """Gradients averaged on the straight way from the mean letters to the stretch, the genes being there."""
 
     def effects(letters: Tensor, tracks: Tensor | None) -> Tensor:
         end = target.network.embed(letters, tracks)

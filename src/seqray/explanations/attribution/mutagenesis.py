@@ -18,8 +18,6 @@ def substitution_effects(codes: Codes, alphabet: Alphabet, score: Callable[[Code
     ----------
     codes
         (N, n) letter codes.
-    alphabet
-        Of A letters.
     score
         Codes (M, n) to the quantity explained (M,).
 

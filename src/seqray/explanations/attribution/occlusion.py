@@ -31,19 +31,9 @@ def occlusion(
 ) -> Floats:
     """How much the score falls when shuffled letters replace a stretch.
 
-    Parameters
-    ----------
-    codes, alphabet, score
-        See `substitution_effects`.
-    block
-        Letters of a stretch; stretches are half a block apart.
-    references
-        Shuffled copies of each record.
-
-    Returns
-    -------
-    array of float64, shape (N, n)
-        Of each letter, the mean fall over the stretches that hold it; 0 for an ambiguous letter.
+    Stretches of ``block`` letters are half a block apart; each record is shuffled ``references`` times. The
+    result (N, n) is for each letter the mean fall over the stretches that hold it, 0 for an ambiguous letter.
+    ``score`` is as in `substitution_effects`.
     """
     rows = [_occlude(row, score, min(block, len(row)), references) for row in codes]
     return np.where(codes < len(alphabet.letters), np.array(rows).reshape(codes.shape), 0.0)

@@ -21,37 +21,19 @@ from seqray.modelfile import TrainedModel
 
 
 def rollout_shares(target: LetterTarget, codes: Codes, settings: MethodSettings) -> Floats:
-    """Shares by `rollout`.
-
-    Parameters
-    ----------
-    target, codes, settings
-        See `Method`; of the settings the residual share, combination of heads, and spread over letters.
-    """
+    """Shares by `rollout`."""
     residual, heads = settings.residual, settings.heads
     return _shares(target, codes, settings, lambda traced: rollout(traced, residual=residual, heads=heads))
 
 
 def value_rollout_shares(target: LetterTarget, codes: Codes, settings: MethodSettings) -> Floats:
-    """Shares by `value_rollout`.
-
-    Parameters
-    ----------
-    target, codes, settings
-        See `Method`; of the settings the residual share, and spread over letters.
-    """
+    """Shares by `value_rollout`."""
     check_values(target.model)
     return _shares(target, codes, settings, lambda traced: value_rollout(traced, residual=settings.residual))
 
 
 def grad_rollout_shares(target: LetterTarget, codes: Codes, settings: MethodSettings) -> Floats:
-    """Shares by `grad_rollout`.
-
-    Parameters
-    ----------
-    target, codes, settings
-        See `Method`; of the settings the residual share, and spread over letters.
-    """
+    """Shares by `grad_rollout`."""
 
     def roll(traced: Trace[Any]) -> Tensor:
         return grad_rollout(traced, target.of_logits(traced.logits), residual=settings.residual)
@@ -60,13 +42,7 @@ def grad_rollout_shares(target: LetterTarget, codes: Codes, settings: MethodSett
 
 
 def check_values(model: TrainedModel) -> None:
-    """Refuse the value-rollout of a model on a backbone.
-
-    Raises
-    ------
-    ConfigError
-        For such a model.
-    """
+    """Refuse the value-rollout of a model on a backbone with a ConfigError."""
     if model.card.model.backbone is not None:
         raise ConfigError(
             f"value-rollout needs values that the backbone of model '{model.card.name}' does not provide",

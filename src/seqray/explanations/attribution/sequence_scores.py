@@ -46,16 +46,8 @@ def spread_relevance(
 ) -> Floats:
     """Carry the relevance of tokens to the letters that they have read: (N, n).
 
-    Parameters
-    ----------
-    target, codes
-        See `Method`.
-    spread
-        See `MethodSettings`.
-    relevance
-        Of a forward pass, the relevance of its tokens (N, T).
-    gradients
-        Whether the forward pass records its graph.
+    ``relevance`` maps a forward pass to the relevance of its tokens (N, T); with ``gradients`` the pass
+    records its graph.
     """
     network = target.network
     stem = None if isinstance(network, BackboneClassifier) else network.embedding
@@ -71,13 +63,7 @@ def spread_relevance(
 
 
 def input_x_gradient(target: AttributionTarget, codes: Codes, _: MethodSettings) -> Floats:
-    """Scores by `gradients.input_x_gradient`.
-
-    Parameters
-    ----------
-    target, codes, _
-        See `Method`; no setting is used.
-    """
+    """Scores by `gradients.input_x_gradient`."""
     letters = _letter_tokens(target)
     return _by_batches(
         target,
@@ -87,13 +73,7 @@ def input_x_gradient(target: AttributionTarget, codes: Codes, _: MethodSettings)
 
 
 def integrated_gradients(target: AttributionTarget, codes: Codes, settings: MethodSettings) -> Floats:
-    """Scores by `gradients.integrated_gradients`.
-
-    Parameters
-    ----------
-    target, codes, settings
-        See `Method`; of the settings the number of integration steps.
-    """
+    """Scores by `gradients.integrated_gradients`."""
     letters = _letter_tokens(target)
     return _by_batches(
         target,
@@ -110,24 +90,12 @@ def effects(target: LetterTarget, codes: Codes) -> Floats:
 
 
 def ism_scores(target: LetterTarget, codes: Codes, _: MethodSettings) -> Floats:
-    """Scores by in-silico mutagenesis.
-
-    Parameters
-    ----------
-    target, codes, _
-        See `Method`; no setting is used.
-    """
+    """Scores by in-silico mutagenesis."""
     return loss_of_letters(effects(target, codes))
 
 
 def occlusion_scores(target: LetterTarget, codes: Codes, settings: MethodSettings) -> Floats:
-    """Scores by occlusion with shuffled letters.
-
-    Parameters
-    ----------
-    target, codes, settings
-        See `Method`; of the settings the length of the hidden stretch in letters.
-    """
+    """Scores by occlusion with shuffled letters."""
     return occlusion(codes, target.model.alphabet, target.of_codes, block=settings.block or LETTER_BLOCK)
 
 

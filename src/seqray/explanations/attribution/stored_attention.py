@@ -17,13 +17,7 @@ from seqray.explanations.attribution.attention_layers import AttentionLayer, Wei
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredLayer(AttentionLayer):
-    """A layer that holds its weights.
-
-    Attributes
-    ----------
-    heads
-        (B, H, Lq, L) weights, in place of the output of its heads.
-    """
+    """A layer that holds its weights (B, H, Lq, L), in place of the output of its heads."""
 
     heads: Tensor
 

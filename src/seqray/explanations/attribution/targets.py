@@ -65,17 +65,7 @@ def class_explained(model: TrainedModel, target: str | None, label: str) -> int:
 
 
 def log_odds(logits: Tensor, target: int, temperature: float = 1.0) -> Tensor:
-    """Log-odds of one class, log p / (1 - p), after division by the temperature: (...).
-
-    Parameters
-    ----------
-    logits
-        (..., K) logits of all classes.
-    target
-        Index of the class.
-    temperature
-        Divides the logits.
-    """
+    """Log-odds of one class, log p / (1 - p), of logits (..., K) divided by the temperature: (...)."""
     scaled = logits / temperature
     others = torch.cat((scaled[..., :target], scaled[..., target + 1 :]), dim=-1)
     return scaled[..., target] - torch.logsumexp(others, dim=-1)
@@ -100,15 +90,7 @@ class _Target(Generic[Net]):
 
 
 def token_batches(model: TrainedModel, codes: Codes) -> Iterator[tuple[slice, Tensor]]:
-    """Yield slices of the records, each with its tokens (B, L) on the device of the model.
-
-    Parameters
-    ----------
-    model
-        A model of sequences.
-    codes
-        (N, n) letter codes of records of one length.
-    """
+    """Yield slices of the records (N, n), each with its tokens (B, L) on the device of the model."""
     size = _records_at_once(model, codes)
     with compute_precision(model.device, "fp32"):
         for start in range(0, len(codes), size):

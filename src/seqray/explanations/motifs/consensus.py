@@ -66,15 +66,8 @@ def informative_places(counts: Floats, background: Floats) -> slice:
 def consensus_letters(counts: Floats, alphabet: Alphabet) -> str:
     """One letter a place: that of half of the sites, else the IUPAC code of the two in three quarters.
 
-    Parameters
-    ----------
-    counts
-        (w, A) of letters at each place.
-
-    Returns
-    -------
-    str
-        w letters; ``N`` (protein: ``X``, which has no codes for pairs) where no letters prevail.
+    ``counts`` are (w, A) letters at each place. The letter is ``N`` (protein: ``X``, which
+    has no codes for pairs) where no letters prevail.
     """
     return "".join(_consensus_letter(row, alphabet) for row in counts)
 

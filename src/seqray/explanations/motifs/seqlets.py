@@ -56,20 +56,9 @@ def window_sums(scores: Floats, width: int) -> Floats:
 def window_peaks(scores: Floats, width: int, apart: int) -> list[int]:
     """Find the windows of unusually high summed support among those of the same record.
 
-    Parameters
-    ----------
-    scores
-        (n,) of one record.
-    width
-        Letters of a window.
-    apart
-        Least distance of two windows, in letters.
-
-    Returns
-    -------
-    list of int
-        First letters of at most four windows, the highest sum first; none in a record shorter than
-        a window or with the same sum everywhere.
+    Windows of ``width`` letters are at least ``apart`` letters from each other. The result has the first
+    letters of at most four windows, the highest sum first; none in a record shorter than a window or with the
+    same sum everywhere.
     """
     if len(scores) < width:
         return []
@@ -88,13 +77,8 @@ def window_peaks(scores: Floats, width: int, apart: int) -> list[int]:
 def extract_seqlets(explanations: Iterable[Explanation], alphabet: Alphabet, width: int) -> Seqlets:
     """Cut the seqlets out of all records; no two of a record share a letter.
 
-    Parameters
-    ----------
-    explanations
-        One for each record.
-    width
-        Letters of the window that is scored. A seqlet has ``width // 3`` more on either side, because
-        scores and motif may be shifted against each other.
+    A seqlet has ``width // 3`` letters more on either side than the window that is scored, because scores and
+    motif may be shifted against each other.
     """
     flank = width // 3
     region = width + 2 * flank

@@ -22,20 +22,10 @@ def support_ranks(
 ) -> Floats:
     """Rank of the scores under each good match to a motif, among all windows of its record.
 
-    Parameters
-    ----------
-    motif
-        Of w places. As many windows are taken as half of its sites, those that match best.
-    explanations, alphabet
-        All records, also those without a site, and their alphabet.
-    background
-        (A,) probabilities of the letters.
-
-    Returns
-    -------
-    array, shape (matches,)
-        0 for the lowest and 1 for the highest sum of supporting scores of the record; uniform if the scores
-        are independent of the motif.
+    Those windows are taken that match best, half as many as the motif has sites. A rank is 0 for the lowest
+    and 1 for the highest sum of supporting scores of the record; ranks are uniform if the scores are
+    independent of the motif. Records without a site count too. ``background`` holds the (A,) probabilities of
+    the letters.
     """
     weights = _log_odds(motif.counts, background)
     width = len(weights)
@@ -55,13 +45,7 @@ def support_ranks(
 def scores_prefer(
     motif: Motif, explanations: Sequence[Explanation], alphabet: Alphabet, background: Floats
 ) -> bool:
-    """Whether the mean of the `support_ranks` exceeds 0.5 by more than chance allows.
-
-    Parameters
-    ----------
-    motif, explanations, alphabet, background
-        As for `support_ranks`.
-    """
+    """Whether the mean of the `support_ranks` exceeds 0.5 by more than chance allows."""
     ranks = support_ranks(motif, explanations, alphabet, background)
     deviation = 1 / np.sqrt(12 * max(1, len(ranks)))  # of the mean of uniform ranks
     return bool(len(ranks) and ranks.mean() - 0.5 > _DEVIATIONS * deviation)

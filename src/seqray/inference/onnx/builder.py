@@ -40,14 +40,8 @@ class Builder:
     def slice(self, x: str, axis: int, start: int, end: int | str = _END, step: int = 1) -> str:
         """x[start:end:step] along an axis.
 
-        Parameters
-        ----------
-        x
-            Name of the value.
-        axis
-            Its axis.
-        start, end, step
-            Bounds and step as in Python; ``end`` may be the name of a value.
+        ``x`` is the name of the value; bounds and step are as in Python, and ``end`` may be the name of a
+        value.
         """
         last = end if isinstance(end, str) else self.integers(end)
         return self.op("Slice", x, self.integers(start), last, self.integers(axis), self.integers(step))
@@ -63,24 +57,14 @@ class Builder:
     def linear(self, x: str, weight: Array, bias: Array) -> str:
         """x Wᵀ + b.
 
-        Parameters
-        ----------
-        x
-            Name of the value, (..., D).
-        weight, bias
-            (F, D) and (F,).
+        ``x`` is the name of the value, (..., D); ``weight`` is (F, D), ``bias`` (F,).
         """
         return self.op("Add", self.op("MatMul", x, self.constant(weight.T)), self.constant(bias))
 
     def norm(self, x: str, weight: Array, bias: Array) -> str:
         """Layer norm over the last axis.
 
-        Parameters
-        ----------
-        x
-            Name of the value, (..., D).
-        weight, bias
-            (D,) each.
+        ``x`` is the name of the value, (..., D); ``weight`` and ``bias`` are (D,).
         """
         weights = (self.constant(weight), self.constant(bias))
         return self.op("LayerNormalization", x, *weights, axis=-1, epsilon=_EPSILON)
@@ -98,14 +82,7 @@ class Builder:
     def merge(self, x: str, stride: int, weight: Array, bias: Array | None = None) -> str:
         """Map each ``stride`` neighbors to one token: (B, T, D).
 
-        Parameters
-        ----------
-        x
-            Name of the value, (B, C, N).
-        stride
-            Letters per token.
-        weight, bias
-            (D, C, stride) and (D,).
+        ``x`` is the name of the value, (B, C, N); ``weight`` is (D, C, stride), ``bias`` (D,).
         """
         weights = [self.constant(part) for part in (weight, bias) if part is not None]
         return self.swap(self.op("Conv", x, *weights, pads=[0, stride - 1], strides=[stride]))

@@ -20,16 +20,8 @@ from seqray.models.tokenizers import FIRST_LETTER
 def compose(g: Builder, net: Member, letters: str, real: str | None) -> str:
     """The vectors (B, D) that are added to CLS.
 
-    Parameters
-    ----------
-    g
-        Builder of the graph.
-    net
-        Network to export.
-    letters
-        Name of the tokens of the letters, (B, N).
-    real
-        Name of their mask, (B, N); None if nothing is padded.
+    ``letters`` is the name of the tokens of the letters, (B, N); ``real`` that of their mask, None if nothing
+    is padded.
     """
     known = g.op("Max", g.op("Sub", letters, g.integers(FIRST_LETTER - 1)), g.integers(0))
     if real is None:

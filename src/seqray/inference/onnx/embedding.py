@@ -17,16 +17,7 @@ _RESIDUAL_KERNEL = 5  # of the convolutions that follow the detectors of a stem
 def embed(g: Builder, net: Member, tokens: str, mask: str | None) -> tuple[str, str | None]:
     """Vectors (B, T, D) with CLS first, and the mask of the real ones (B, T).
 
-    Parameters
-    ----------
-    g
-        Builder of the graph.
-    net
-        Network to export.
-    tokens
-        Name of the tokens, (B, L).
-    mask
-        Name of their mask, (B, L); None if nothing is padded.
+    ``tokens`` is the name of the tokens, (B, L); ``mask`` that of their mask, None if nothing is padded.
     """
     config, width = net.config, net.config.d_model
     letters, real = g.slice(tokens, 1, 1), None if mask is None else g.slice(mask, 1, 1)

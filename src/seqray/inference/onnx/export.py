@@ -130,17 +130,8 @@ def _metadata(model: TrainedModel) -> dict[str, str]:
 def check_graph(model: TrainedModel, content: bytes) -> float:
     """Compare a graph with torch: the card's self-test, and a padded batch of sequences of many lengths.
 
-    Returns
-    -------
-    float
-        Largest absolute difference of a logit.
-
-    Raises
-    ------
-    ConfigError
-        ONNX Runtime is not installed.
-    ModelFileError
-        A logit differs by more than 1e-4 + 1e-4 times its size.
+    The result is the largest absolute difference of a logit. ConfigError is raised if ONNX Runtime is not
+    installed, ModelFileError if a logit differs by more than 1e-4 + 1e-4 times its size.
     """
     try:
         import onnxruntime

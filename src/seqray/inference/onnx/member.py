@@ -14,15 +14,7 @@ Array = npt.NDArray[np.float32]
 
 
 class Member:
-    """Settings and weights of one network. Calling it gives a tensor.
-
-    Parameters
-    ----------
-    config
-        Of a model of sequences.
-    arrays
-        Name of each tensor to its values.
-    """
+    """Settings and weights of one network. Calling it gives a tensor."""
 
     def __init__(self, config: ModelConfig, arrays: Mapping[str, npt.NDArray[np.floating]]) -> None:
         self.config, self._arrays = config, arrays

@@ -13,16 +13,7 @@ _LOWEST = -1e30  # below any state
 def pool(g: Builder, net: Member, states: str, mask: str | None) -> str:
     """Final states (B, T, D), CLS first, to (B, P D).
 
-    Parameters
-    ----------
-    g
-        Builder of the graph.
-    net
-        Network to export.
-    states
-        Name of the final states.
-    mask
-        Name of the mask (B, T) of real tokens; None if nothing is padded.
+    ``states`` and ``mask`` (B, T) are names; the mask of real tokens is None if nothing is padded.
     """
     letters = g.slice(states, 1, 1)
     first = g.op("Squeeze", g.slice(states, 2, 0, 1), g.integers(2))  # (B, T)

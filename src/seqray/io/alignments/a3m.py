@@ -71,14 +71,8 @@ def with_insertions(rows: Sequence[bytes], names: Sequence[str], place: str) -> 
     """Give inserted letters their own columns, as many as the longest insertion there has.
 
     An insertion begins at the left of its columns; the other rows have gaps (``.``) there. Raises
-    `InputError` if rows differ in the number of columns of the query.
-
-    Parameters
-    ----------
-    rows, names
-        As they are in the file.
-    place
-        File and alignment, for the error.
+    `InputError` if rows differ in the number of columns of the query. ``place`` names the file and the
+    alignment there.
     """
     split = [_split(row) for row in rows]
     columns = len(without_insertions(rows[:1])[0])

@@ -68,14 +68,7 @@ def validate_records(
     Raises `InputError` for a record whose letters are on its header line; and at the end, if more than half
     of the records, and `FEWEST_UNREAD` or more, have no letters: the file is read wrongly.
 
-    Parameters
-    ----------
-    raw, alphabet
-        Records as read, and the letters allowed.
-    where
-        Name of the file, for messages.
-    duplicates, soft_masks, on_skip, on_letters
-        As in `ReadOptions`.
+    The other parameters are as in `ReadOptions`.
     """
     ids = UniqueIds(duplicates, where)
     count, unread = 0, Counter[str]()

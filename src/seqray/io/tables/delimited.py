@@ -30,14 +30,8 @@ def quoted(cell: str) -> str:
 def is_comment(line: str, header: str | None, where: str) -> bool:
     """Whether a line is a comment; raises `InputError` if it may also be a row.
 
-    Parameters
-    ----------
-    line
-        The line, without its end.
-    header
-        The first line that is neither blank nor a comment, or None above it.
-    where
-        File and line, for the error.
+    ``line`` lacks its end; ``header`` is the first line that is neither blank nor a comment, or None above
+    it.
     """
     if not line.startswith("#"):
         return False
@@ -61,14 +55,7 @@ def delimiter_of(header: str) -> str:
 def data_lines(handle: BinaryIO, where: str, comments: list[str] | None = None) -> Iterator[tuple[int, str]]:
     """Number (from 1) and text of each line that is neither blank nor a ``#`` comment.
 
-    Parameters
-    ----------
-    handle
-        Bytes in UTF-8.
-    where
-        Name of the file, for errors.
-    comments
-        Receives the comments, without their ``#``.
+    The bytes are in UTF-8; ``comments`` receives the comments, without their ``#``.
     """
     text = io.TextIOWrapper(handle, encoding="utf-8-sig", newline=None)
     header = None
@@ -86,17 +73,7 @@ def data_lines(handle: BinaryIO, where: str, comments: list[str] | None = None) 
 
 
 def split_cells(line: str, delimiter: str, where: str) -> list[str]:
-    """Split a line into cells without ASCII white space around; quoted cells may contain the delimiter.
-
-    Parameters
-    ----------
-    line
-        Line of the table.
-    delimiter
-        One character.
-    where
-        Place of the line, for messages.
-    """
+    """Split a line into cells without ASCII white space around; quoted cells may contain the delimiter."""
     try:
         return [cell.strip(_BLANK) for cell in next(csv.reader([line], delimiter=delimiter, strict=True))]
     except csv.Error as error:
@@ -106,19 +83,7 @@ def split_cells(line: str, delimiter: str, where: str) -> list[str]:
 def split_rows(
     lines: Iterable[tuple[int, str]], columns: Sequence[str], delimiter: str, where: str
 ) -> Iterator[tuple[str, list[str]]]:
-    """Place and cells of each line; raises `InputError` for a row of another width than the header.
-
-    Parameters
-    ----------
-    lines
-        As `data_lines` yields them.
-    columns
-        The header.
-    delimiter
-        Between cells.
-    where
-        Name of the file, for errors.
-    """
+    """Place and cells of each line; raises `InputError` for a row of another width than the header."""
     for number, line in lines:
         place = f"{where}: line {number}"
         cells = split_cells(line, delimiter, place)

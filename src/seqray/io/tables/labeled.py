@@ -42,17 +42,8 @@ def labeled_sequence(
 ) -> LabeledSequence:
     """Make an example from a row; it has no letters if the row has none.
 
-    Parameters
-    ----------
-    row
-        Cells by column: ``label`` and optionally ``sequence``, ``group``, ``split``, ``context``,
-        ``subclass``.
-    identifier
-        Of the example.
-    alphabet
-        Validates and folds the letters.
-    where, file
-        The row, for errors, and its file.
+    The cells of ``row`` are ``label`` and optionally ``sequence``, ``group``, ``split``, ``context``,
+    ``subclass``.
     """
     split = check_label(row, where)
     letters = row.get("sequence", "")

@@ -22,12 +22,7 @@ MOTIF_COLUMNS = (
 def motif_format(path: str | Path, alphabet: Alphabet) -> str:
     """``meme``, ``jaspar`` or ``tsv`` by the ending of a file's name; call it before the work begins.
 
-    Raises
-    ------
-    ConfigError
-        For another ending.
-    InputError
-        For JASPAR and letters that are not DNA.
+    ConfigError is raised for another ending, InputError for JASPAR and letters that are not DNA.
     """
     form = Path(str(path).lower().removesuffix(".gz")).suffix.removeprefix(".")
     if form not in ("meme", "jaspar", "tsv"):

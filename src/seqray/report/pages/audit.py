@@ -130,14 +130,7 @@ def _class_table(
 ) -> Markup:
     """A row for each split and class; empty where there are no cells.
 
-    Parameters
-    ----------
-    cells
-        Split, class, column and text of each cell.
-    headings
-        Of the columns.
-    missing
-        Text of a cell that is not given.
+    The cells are split, class, column and text; ``missing`` is the text of a cell that is not given.
     """
     rows: dict[tuple[str, str], dict[str, str]] = {}
     for split, label, column, text in cells:

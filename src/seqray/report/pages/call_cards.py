@@ -40,16 +40,8 @@ def card_of(
 ) -> CallCard:
     """Draw a call.
 
-    Parameters
-    ----------
-    call, anchor
-        The call, and its place on the page.
-    genes
-        Of its contig.
-    circle
-        Length of the contig if it is circular.
-    profiles, letters, shares, threshold
-        As in `seqray.report.pages.ScanReport`.
+    ``circle`` is the length of the contig if it is circular. Profiles, letters, shares and threshold are as
+    in `seqray.report.pages.ScanReport`.
     """
     boxes = list(_boxes(call, circle))
     near = [found for gene in genes for found in _nearby(gene, call, circle)]

@@ -17,15 +17,7 @@ _EMPTY = CallContext()
 
 
 def table_data(calls: Sequence[Call], numbers: Sequence[int], with_genes: bool) -> Markup:
-    """Write calls by column; names are written once.
-
-    Parameters
-    ----------
-    calls, numbers
-        The calls, and the number of each in the anchors of the page.
-    with_genes
-        Whether genes are known.
-    """
+    """Write calls by column, with their numbers in the anchors of the page; names are written once."""
     contexts = [call.context or _EMPTY for call in calls]
     names = _Names()
     data: dict[str, Any] = {

@@ -26,20 +26,8 @@ _CHECK_COLUMNS = ("method", "measure", "against", "value", "95 % interval", "rec
 class Report:
     """What a page of explanations needs.
 
-    Attributes
-    ----------
-    title
-        Heading of the page.
-    card
-        Of the model explained.
-    provenance
-        Lines that say how the page was made.
-    faithfulness
-        Checks of the rankings; None if there were none.
-    omitted
-        Records left out of the page because there are too many.
-    checked
-        Which records the checks used, in a sentence; empty if all or none.
+    ``faithfulness`` is None if there were no checks. ``omitted`` counts records left out of the page because
+    there are too many; ``checked`` says in a sentence which records the checks used, empty if all or none.
     """
 
     title: str
@@ -55,14 +43,7 @@ def facts(
 ) -> dict[str, str]:
     """Facts below the heading of a page.
 
-    Parameters
-    ----------
-    report
-        Of the page.
-    shown, one
-        Number of records on the page, and the word for one of them.
-    targets, methods
-        Of the explanations on the page; they may repeat.
+    ``one`` is the word for one of the records shown; targets and methods may repeat.
     """
     left = f"; {count(report.omitted, one)} left out" if report.omitted else ""
     found = {

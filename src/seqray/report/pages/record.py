@@ -79,8 +79,6 @@ def record(
         At least one; they share the record.
     place
         Number of the record on the page, from 0: its anchor is ``r`` and this number.
-    series
-        All methods and members of the page.
     width
         Letters of a line.
     site

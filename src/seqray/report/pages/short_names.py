@@ -13,15 +13,7 @@ from seqray.core.results import Call
 def short_names(genes: Mapping[str, Sequence[Gene]]) -> dict[str, str]:
     """Shorter names of genes that were named after their contig, where these are unique.
 
-    Parameters
-    ----------
-    genes
-        By contig.
-
-    Returns
-    -------
-    dict of str to str
-        Name to shorter name; names that stay are left out.
+    Names that stay are left out.
 
     Examples
     --------

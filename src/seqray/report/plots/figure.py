@@ -43,18 +43,10 @@ class Panel(NamedTuple):
 
 
 def write_figure(path: str | Path, panels: Sequence[Panel], inches: float, omitted: str) -> None:
-    """Draw panels one below the other and write the file.
+    """Draw panels one below the other, from top to bottom, and write a ``.png``, ``.svg`` or ``.pdf``.
 
-    Parameters
-    ----------
-    path
-        ``.png``, ``.svg`` or ``.pdf``.
-    panels
-        From top to bottom.
-    inches
-        Width between the margins.
-    omitted
-        Says how many records are left out; empty if none.
+    ``inches`` is the width between the margins. ``omitted`` says how many records are left out; empty if
+    none.
     """
     kind = check_figure_path(path)
     width = min(_MOST_INCHES, max(_LEAST_INCHES, _LEFT_INCHES + _RIGHT_INCHES + inches))
@@ -92,18 +84,9 @@ def name_row(axes: Axes, name: str) -> None:
 
 
 def draw_track(axes: Axes, scores: Floats, first: float, name: str) -> None:
-    """Draw scores as bars, those below 0 in another color.
+    """Draw scores (n,), which are finite, as bars, those below 0 in another color.
 
-    Parameters
-    ----------
-    axes
-        Of the panel.
-    scores
-        (n,) finite.
-    first
-        Place of the first score on the x axis.
-    name
-        Of the track.
+    ``first`` is the place of the first score on the x axis.
     """
     left = np.arange(len(scores)) + first - 0.45
     zero = np.zeros(len(left))

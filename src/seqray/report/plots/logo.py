@@ -31,16 +31,8 @@ def _outline(letter: str) -> tuple[np.ndarray, np.ndarray]:
 def draw_logo(axes: Axes, heights: Floats, alphabet: Alphabet, first: float = 0) -> None:
     """Stack letters at each place, the tallest outermost; those below 0 hang upside down.
 
-    Parameters
-    ----------
-    axes
-        Of the panel.
-    heights
-        (n, A) signed height of each letter at each place.
-    alphabet
-        Its letters are the columns.
-    first
-        Where the first place is on the x axis; a letter takes the width from -0.5 to 0.5 about its place.
+    ``heights`` are signed (n, A). ``first`` is where the first place is on the x axis; a letter takes the
+    width from -0.5 to 0.5 about its place.
     """
     order = np.argsort(np.abs(heights), axis=1)
     sorted_heights = np.take_along_axis(heights, order, axis=1)

@@ -74,14 +74,7 @@ def _record_panels(group: Sequence[Explanation], alphabet: Alphabet, first: int)
 def letter_contributions(sequence: str, effects: Floats, alphabet: Alphabet) -> Floats:
     """(n, A): the contribution of each letter of the sequence in its column, 0 in the others.
 
-    Parameters
-    ----------
-    sequence
-        Letters of the record (n).
-    effects
-        (n, A) change of the log-odds for each replacement.
-    alphabet
-        Its A letters are the columns.
+    ``effects`` (n, A) are changes of the log-odds for each replacement.
     """
     codes = alphabet.encode(sequence)
     logo = np.zeros(effects.shape)

@@ -15,14 +15,9 @@ _HEAD = 6.0  # largest length of an arrow's head, px
 
 
 def arrow_path(left: float, right: float, top: float, height: float, heads: str) -> str:
-    """Outline of an arrow.
+    """Outline of an arrow whose box is in px.
 
-    Parameters
-    ----------
-    left, right, top, height
-        Its box, px.
-    heads
-        ``>`` or ``<`` for the end that has a head; empty for none.
+    ``heads`` is ``>`` or ``<`` for the end that has a head; empty for none.
     """
     head = min(_HEAD, right - left) if heads else 0.0
     a, b, c = compact(left), compact(right), compact(height)
@@ -46,14 +41,7 @@ def fitting_name(name: str, room: float) -> str:
 def named_arrow(path: str, name: str, box: tuple[float, float, float], title: str) -> str:
     """Draw a gene.
 
-    Parameters
-    ----------
-    path, name
-        Its outline, and its name.
-    box
-        Left, right and base line of the name, px.
-    title
-        Text for the pointer.
+    ``box`` is left, right and base line of the name, px; ``title`` is text for the pointer.
     """
     left, right, y = box
     shown = fitting_name(name, right - left - 8)
@@ -64,12 +52,7 @@ def named_arrow(path: str, name: str, box: tuple[float, float, float], title: st
 def strongest(values: Floats, columns: int) -> Floats:
     """(columns,) highest of the values that fall into each column; nan where all are nan.
 
-    Parameters
-    ----------
-    values
-        (n,) values, at least as many as columns.
-    columns
-        Number of columns of equal width.
+    The columns have equal width; there are at least as many of the (n,) values.
     """
     starts = np.arange(columns) * len(values) // columns
     filled = np.where(np.isnan(values), -np.inf, values)
@@ -80,14 +63,8 @@ def strongest(values: Floats, columns: int) -> Floats:
 def outline(heights: Sequence[int | None], left: int, base: int, *, up: bool) -> str:
     """Outline of columns 1 px wide that rise from a line or hang from it.
 
-    Parameters
-    ----------
-    heights
-        Half pixels; None where nothing is drawn.
-    left, base
-        Where the first column begins, and the line, px.
-    up
-        Whether they rise.
+    The heights are half pixels, None where nothing is drawn; the first column begins at ``left``, the line is
+    at ``base``, px. ``up`` says whether the columns rise.
     """
     sign = -1 if up else 1
     path, x, level, drawing = "", left, 0, False

@@ -39,14 +39,8 @@ def profile_peaks(scores: Floats, floor: float = FLOOR) -> Ints:
 def call_stretch(model: TrainedModel, strand: Strand, start: int, end: int, *, genes: bool) -> StrandCalls:
     """Calls of the positive class in ``[start, end)`` of a strand.
 
-    Parameters
-    ----------
-    model
-        A locator.
-    strand, start, end
-        What is scored. The model also sees what lies around it.
-    genes
-        Whether the model gets the genes of the strand.
+    The model is a locator, and also sees what lies around the stretch; with ``genes`` it gets the genes of
+    the strand.
     """
     scores = np.concatenate([*_scores(model, strand, start, end, genes), np.empty(0)])
     found = profile_peaks(scores)

@@ -25,17 +25,7 @@ ChunkKey = tuple[int, int, list[Drawn]]
 
 
 class Stream:
-    """Chunks of one source, pass after pass; the same number gives the same chunk.
-
-    Parameters
-    ----------
-    source
-        What is drawn from.
-    chunk
-        Letters of a chunk.
-    seed
-        Of the member and the source.
-    """
+    """Chunks of one source, pass after pass; the same number gives the same chunk."""
 
     def __init__(self, source: Source, chunk: int, seed: tuple[int, ...]) -> None:
         self._source, self._chunk, self._seed = source, chunk, seed
@@ -57,14 +47,8 @@ class Stream:
 class ChunkOrder(Sampler[ChunkKey]):
     """Draws the sources of the chunks of an epoch.
 
-    Parameters
-    ----------
-    shares
-        (S,) of each source, with sum 1.
-    steps, batch_size
-        Batches of an epoch and a process, and chunks of a batch.
-    seed, rank, world
-        Seed of the order, this process, and the number of processes.
+    The (S,) shares have sum 1. ``steps`` counts the batches of an epoch and a process, ``batch_size`` the
+    chunks of a batch.
     """
 
     def __init__(

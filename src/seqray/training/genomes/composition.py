@@ -19,11 +19,6 @@ def species_domain(genomes: Sequence[Genome]) -> Domain | None:
 
     Species of which only short contigs are known are left out, because those lie around the sites, and
     other parts of the genome are made of other words. None where that leaves nothing.
-
-    Parameters
-    ----------
-    genomes
-        Those that are learned from.
     """
     pieces: list[Codes] = []
     species: list[str] = []

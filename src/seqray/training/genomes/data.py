@@ -45,13 +45,7 @@ class LocatorBatch(NamedTuple):
 
 
 class ChunkReader:
-    """Reads chunks for a model.
-
-    Parameters
-    ----------
-    config
-        Of the run.
-    """
+    """Reads chunks for a model."""
 
     def __init__(self, config: RunConfig) -> None:
         settings = config.model.locator or LocatorConfig()
@@ -62,15 +56,7 @@ class ChunkReader:
     def batch(
         self, places: Sequence[Place], rows: Sequence[int], rng: np.random.Generator | None = None
     ) -> LocatorBatch:
-        """Read some chunks.
-
-        Parameters
-        ----------
-        places, rows
-            The chunks, and their numbers.
-        rng
-            Source of the random changes; None for none.
-        """
+        """Read some chunks, numbered by ``rows``; without ``rng`` nothing is changed at random."""
         size, chunk = len(places), self.config.chunk
         letters = np.full((size, chunk), DNA.unknown, dtype=np.uint8)
         tracks = np.zeros((size, len(self._rows), chunk), dtype=np.uint8)
@@ -143,17 +129,7 @@ class ValidationChunks(Dataset[LocatorBatch]):
 
 
 class GenomeData(BatchModule):
-    """Training and validation chunks of one member.
-
-    Parameters
-    ----------
-    sources, shares
-        What chunks are drawn from, and how often.
-    validation
-        Chunks of the development regions.
-    config, seed
-        Of the run, and of the member.
-    """
+    """Training chunks of one member, drawn by shares, and validation chunks of the development regions."""
 
     def __init__(
         self,

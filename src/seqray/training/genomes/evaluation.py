@@ -46,8 +46,6 @@ class Measured:
         (N,) whether the call claims a site.
     call_block, site_block
         (N,) and (M,) block of the genome, for the bootstrap.
-    kilobases
-        Length of the regions.
     """
 
     species: str
@@ -74,14 +72,8 @@ def measure(model: TrainedModel, genomes: Sequence[tuple[Genome, str]], *, genes
 
     Species without a mapped site there are left out, with genes also contigs whose genes are not known.
 
-    Parameters
-    ----------
-    model
-        With all members.
-    genomes
-        Each with what of its species was held out.
-    genes
-        Whether the model is given the genes.
+    The model has all members. Each genome comes with what of its species was held out; with ``genes`` the
+    model is given the genes.
     """
     found: dict[tuple[str, str], list[_Part]] = defaultdict(list)
     for genome, held_out in genomes:
@@ -283,13 +275,7 @@ def _figure(value: float, drawn: Floats) -> dict[str, float]:
 
 
 def locator_facts(by_mode: Mapping[str, Sequence[Measured]]) -> dict[str, Any]:
-    """``Card.locator``.
-
-    Parameters
-    ----------
-    by_mode
-        What was measured with ``genes`` and with ``letters`` alone; the first may be empty.
-    """
+    """``Card.locator``, of what was measured with ``genes`` (may be empty) and with ``letters`` alone."""
     return {
         "extent": [0, 0],
         "tolerance": TOLERANCE,

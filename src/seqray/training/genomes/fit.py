@@ -245,21 +245,7 @@ def locator_card(
     The regions also chose the epochs, so their figures are slightly optimistic; species that were left out
     are not seen before.
 
-    Parameters
-    ----------
-    config, classes
-        Settings of the run, and names of the classes.
-    networks
-        The members.
-    prepared
-        What to measure on.
-
-    Returns
-    -------
-    card
-        Without the facts of its training.
-    figures
-        Mean over species of what the card says of each.
+    The card lacks the facts of its training; the figures are means over species of what it says of each.
     """
     radius = locator_radius(config.model)
     card = Card(

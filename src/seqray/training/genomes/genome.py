@@ -29,17 +29,7 @@ SiteRow = tuple[int, str, int, float]
 
 @dataclass(frozen=True, eq=False)
 class Contig:
-    """A contig with what is known of it.
-
-    Attributes
-    ----------
-    name, codes, circular
-        As read.
-    sites
-        On both strands.
-    regions
-        What is held out, with the name of each region.
-    """
+    """A contig with its sites on both strands, and the regions that are held out, with the name of each."""
 
     name: str
     codes: Codes
@@ -66,14 +56,8 @@ class Contig:
 class Genome:
     """A row of the sheet, read.
 
-    Attributes
-    ----------
-    row, contigs
-        Its settings and contigs.
-    genes
-        Of the contigs; None where they are not known.
-    repeated
-        Rows of its sites that repeat another one, and were merged with it.
+    ``genes`` is None where they are not known; ``repeated`` counts rows of sites that repeat another one, and
+    were merged with it.
     """
 
     row: GenomeRow
@@ -116,10 +100,6 @@ def read_genomes(
 
     Parameters
     ----------
-    rows
-        Of the sheet.
-    classes
-        Names of the classes.
     rename
         Other names of sites, and the class of each.
     site_class

@@ -28,18 +28,7 @@ def targets(
     other classes have no weight there, unless a site of their own is near. Elsewhere the label is 0, and the
     weight follows from the level of the position. What is masked has weight 0 in all classes.
 
-    Parameters
-    ----------
-    strand
-        With sites and levels.
-    start, end
-        The stretch.
-    classes
-        Number of classes [K].
-    shape
-        As `kernel` gives it.
-    gap
-        Weight of positions where unmapped sites may lie.
+    The ``shape`` is as `kernel` gives it; ``gap`` is the weight of positions where unmapped sites may lie.
     """
     level = strand.level[start:end]
     table = np.ones(4, dtype=np.float32)

@@ -19,16 +19,8 @@ _AHEAD = TRACKS.index("to-start")
 def levels(tracks: Tracks | None, length: int, sites: Sites, masked: Bools) -> np.ndarray:
     """Level of each position: uint8 (L,), see `seqray.training.genomes.strands.MASKED`.
 
-    Parameters
-    ----------
-    tracks
-        (T, L) of the strand; None where the genes are not known.
-    length
-        Letters of the strand [L].
-    sites
-        All of the strand, those of weight 0 too.
-    masked
-        (L,) what is not learned from.
+    The (T, L) tracks are those of the strand, None where its genes are not known. The sites are all of the
+    strand, those of weight 0 too; ``masked`` (L,) marks what is not learned from.
     """
     result = np.full(length, PLAIN, dtype=np.uint8)
     if tracks is not None:

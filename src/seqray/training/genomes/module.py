@@ -25,16 +25,8 @@ _TRACKS = 0.05  # of the loss of predicted genes
 class LocatorModule(AveragedModule):
     """A locator in training.
 
-    Parameters
-    ----------
-    config
-        Of the run.
-    seed
-        Of this member, for dropout.
-    validation
-        Chunks that it is measured on.
-    positive
-        Index of the class whose calls are measured.
+    ``seed`` sets the dropout; ``positive`` is the index of the class whose calls are measured on the chunks
+    of ``validation``.
     """
 
     network: LocatorTransformer
@@ -94,17 +86,7 @@ class LocatorModule(AveragedModule):
 
 
 def validation_auprc(scores: np.ndarray, places: list[Place], positive: int) -> float:
-    """Average precision of the calls of all chunks together.
-
-    Parameters
-    ----------
-    scores
-        (N, C) of the positive class.
-    places
-        The N chunks.
-    positive
-        Index of the class.
-    """
+    """Average precision of the calls of all N chunks together, by the scores (N, C) of the positive class."""
     ranks, claimed, total = [], [], 0
     for row, (strand, start) in zip(scores, places, strict=True):
         row = row[: len(strand) - start]

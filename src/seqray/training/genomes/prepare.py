@@ -52,16 +52,7 @@ def prepare(
     Raises `InputError` for a name to hold out that no genome has, where a class has no site to learn from,
     where no region is left, and where no region has a site of the positive class.
 
-    Parameters
-    ----------
-    genomes
-        As read.
-    classes
-        Their names.
-    hold_out
-        Species and groups that are left out.
-    config
-        Of the run.
+    ``hold_out`` names the species and groups that are left out.
     """
     left_out = [bool({genome.row.species, genome.row.group} & set(hold_out)) for genome in genomes]
     _check_names(genomes, hold_out)

@@ -49,12 +49,7 @@ class Source(Protocol):
     def places(self, chunk: int, rng: np.random.Generator) -> list[Place]:
         """The chunks of one pass over all letters, in an order and with an offset drawn at random.
 
-        Parameters
-        ----------
-        chunk
-            Letters of a chunk.
-        rng
-            Source of the order.
+        ``chunk`` is in letters.
         """
         ...
 
@@ -147,15 +142,7 @@ def _join(strands: Sequence[Strand]) -> Strand:
 
 
 def held_out_kmers(genomes: Sequence[Genome], left_out: Sequence[bool]) -> KmerSet:
-    """K-mers of all regions that are held out, and of genomes that are left out.
-
-    Parameters
-    ----------
-    genomes
-        All genomes.
-    left_out
-        Whether nothing of each genome is learned from.
-    """
+    """K-mers of all regions that are held out, and of genomes of which nothing is learned."""
     stretches = [
         contig.codes[start:end]
         for genome, out in zip(genomes, left_out, strict=True)
@@ -168,14 +155,7 @@ def held_out_kmers(genomes: Sequence[Genome], left_out: Sequence[bool]) -> KmerS
 def training_source(genome: Genome, held_out: KmerSet, chunk: int) -> list[Source]:
     """Sources of one genome, without what is held out or shares a k-mer with it.
 
-    Parameters
-    ----------
-    genome
-        Not one that is left out.
-    held_out
-        K-mers of all that is held out.
-    chunk
-        Letters of a chunk.
+    The genome is not one that is left out; ``chunk`` is in letters.
     """
     short, whole = [], []
     for contig in genome.contigs:
@@ -212,14 +192,7 @@ def _widen(marks: Bools) -> Bools:
 def make_strand(genome: Genome, contig: Contig, strand: str, masked: Bools) -> Strand:
     """One strand with its genes, sites and levels.
 
-    Parameters
-    ----------
-    genome, contig
-        What is read.
-    strand
-        ``+`` or ``-``.
-    masked
-        (L,) of the contig's plus strand.
+    The mask (L,) is that of the contig's plus strand.
     """
     forward, length = strand == "+", len(contig.codes)
     sites = Sites.of(

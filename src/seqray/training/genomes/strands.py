@@ -20,16 +20,9 @@ MASKED, PLAIN, INSIDE, GAP = range(4)
 
 @dataclass(frozen=True, eq=False)
 class Sites:
-    """Sites of a strand, by rising position.
+    """Sites of a strand, by rising position (N,), counted from the first letter of the strand.
 
-    Attributes
-    ----------
-    position
-        (N,) from the first letter of the strand.
-    kind
-        (N,) index of the class.
-    weight
-        (N,) 0 or more.
+    ``kind`` (N,) is the index of the class, ``weight`` (N,) is 0 or more.
     """
 
     position: Ints
@@ -134,12 +127,7 @@ def shifted(gene: Gene, by: int) -> Gene:
 def cut_genes(genes: Sequence[Gene], start: int, end: int) -> tuple[Gene, ...]:
     """What is left of genes in ``[start, end)``, counted from there; a coding gene keeps whole codons.
 
-    Parameters
-    ----------
-    genes
-        With ``+`` for the strand.
-    start, end
-        The letters that are left.
+    The genes have ``+`` for the strand.
     """
     return tuple(filter(None, (_cut(shifted(gene, -start), end - start) for gene in genes)))
 
@@ -163,15 +151,7 @@ def _cut(gene: Gene, length: int) -> Gene | None:
 
 
 def flipped_genes(genes: Sequence[Gene], length: int) -> tuple[Gene, ...]:
-    """Genes as the minus strand has them: ``+`` is then the strand that is read.
-
-    Parameters
-    ----------
-    genes
-        Of the contig.
-    length
-        Its letters.
-    """
+    """Genes of a contig as the minus strand has them: ``+`` is then the strand that is read."""
     other = {"+": "-", "-": "+"}
     return tuple(
         replace(gene, start=length - gene.end, end=length - gene.start, strand=other[gene.strand])

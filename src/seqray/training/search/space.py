@@ -33,16 +33,8 @@ def _always(facts: DataFacts) -> bool:
 class Row:
     """A row of the table.
 
-    Attributes
-    ----------
-    name
-        In words.
-    alternatives
-        What is tried: settings that go together.
-    applies
-        To which data.
-    condition
-        The same in words; empty for all data.
+    The name and the condition are in words, the condition empty for all data. Each of the alternatives is a
+    set of settings that go together, for data that ``applies`` accepts.
     """
 
     name: str
@@ -145,16 +137,10 @@ def draw_configurations(
 
     Parameters
     ----------
-    begin
-        Configuration that the search began with.
     best
         What the best one changes in it.
-    rows
-        Of the table.
     count
         Number of configurations; fewer come back where there are no more.
-    rng
-        Source of the draws.
     tried
         Configurations that are not drawn again.
     two

@@ -103,12 +103,7 @@ def read_trial(
 ) -> Trial | None:
     """Read what a training left in its folder; None where no epoch was finished.
 
-    Parameters
-    ----------
-    number, round_, changes, config, folder
-        See `Trial`.
-    steps
-        Of an epoch.
+    ``steps`` counts those of an epoch.
     """
     result = folder.result(1) or _cut_result(config, folder)
     if result is None:
@@ -136,19 +131,7 @@ def prepare_trainings(
 ) -> int:
     """Refuse wrong settings, then empty the folder of all trainings unless they are resumed.
 
-    Parameters
-    ----------
-    config, out
-        Settings to begin with, and the model file.
-    work_dir, resume
-        Folder of all trainings; False removes those that it holds.
-    threads
-        Of PyTorch; None leaves their number.
-
-    Returns
-    -------
-    int
-        The number of threads.
+    The result is the number of threads; ``threads`` None leaves that of PyTorch.
     """
     if out is not None:
         check_model_path(out)
@@ -163,15 +146,7 @@ def prepare_trainings(
 
 
 def trial_folder(work_dir: Path, config: RunConfig, parts: Partition, data: str) -> WorkDir:
-    """Name the folder of a training, which is not claimed yet.
-
-    Parameters
-    ----------
-    work_dir
-        Folder of all trainings.
-    config, parts, data
-        Settings, held-out part, and checksum of the data.
-    """
+    """Name the folder of a training, which is not claimed yet."""
     path = Path(work_dir) / f"settings-{fingerprint(config, parts.classes)[:12]}"
     return open_folder(path, config, [parts], data, resume=True)
 
