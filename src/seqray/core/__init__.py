@@ -4,7 +4,7 @@
 - `composition`: what a network counts in a sequence as its composition
 - `truncation`: which letters are read of a sequence that is too long
 - `peaks`: local maxima of a profile, and which of two neighbors is kept
-- `records`, `intervals`: sequences, alignments, and regions on them
+- `records`, `intervals`: sequences, alignments, and regions on them; `reservoir`: a random sample of a stream
 - `results`: what each verb returns; `msa`: rows and columns of alignments
 - `run_config`, `model_config`, `model_parts`: settings
 - `config_files`, `serialization`: how settings are read from YAML and JSON

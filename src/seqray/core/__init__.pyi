@@ -104,6 +104,7 @@ from .records import (
     LabeledSequence as LabeledSequence,
     SequenceRecord as SequenceRecord,
 )
+from .reservoir import Reservoir as Reservoir
 from .run_config import (
     AugmentConfig as AugmentConfig,
     CalibrationConfig as CalibrationConfig,

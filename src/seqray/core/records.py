@@ -174,6 +174,11 @@ class Alignment:
         """Alignments have none; sequences may."""
         return None
 
+    @property
+    def subclass(self) -> None:
+        """Alignments have none; sequences may."""
+        return None
+
     def query_positions(self) -> npt.NDArray[np.int64]:
         """0-based position in the query of each column (C,); -1 where the query has no letter."""
         letters = self.codes[0] <= self.alphabet.unknown

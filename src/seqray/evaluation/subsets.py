@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from seqray.core import Alphabet, LabeledSequence
+from seqray.core import Alphabet, Example, LabeledSequence
 from seqray.homology import best_matches
 
 EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of identity; identity 1 is a range by itself
@@ -16,7 +16,7 @@ CONTEXT, SUBCLASS, SIMILARITY = "context", "subclass", "similarity"
 FEWEST = 10  # records of a subclass: a column of unique names has none
 
 
-def by_context(examples: Sequence[LabeledSequence]) -> dict[str, np.ndarray]:
+def by_context(examples: Sequence[Example]) -> dict[str, np.ndarray]:
     """Rows of each context, ``context:<name>`` in order of name; empty where there are fewer than two."""
     names = sorted({example.context for example in examples if example.context})
     if len(names) + any(not example.context for example in examples) < 2:
@@ -27,7 +27,7 @@ def by_context(examples: Sequence[LabeledSequence]) -> dict[str, np.ndarray]:
     }
 
 
-def by_subclass(examples: Sequence[LabeledSequence]) -> dict[str, np.ndarray]:
+def by_subclass(examples: Sequence[Example]) -> dict[str, np.ndarray]:
     """Rows of each part of a class with those of all other classes, ``subclass:<class>:<name>``.
 
     Most figures need the other classes. Records that name no part are ``unnamed``. Parts with fewer than

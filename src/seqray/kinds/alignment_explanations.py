@@ -18,7 +18,6 @@ from seqray.explanations.attribution import (
     pair_table,
     structure_of,
 )
-from seqray.explanations.checks import CHECKED_ALIGNMENTS
 from seqray.io.tables import COLUMN_COLUMNS, PAIR_COLUMNS, ROW_COLUMNS, column_lines, pair_lines, row_lines
 from seqray.kinds.explanation_files import ExplanationRequest
 from seqray.kinds.explanation_run import ExplanationRun, Rows
@@ -31,7 +30,7 @@ Explained = tuple[AlignmentExplanation, PairTable | None]
 class AlignmentRun(ExplanationRun[Alignment, Explained, AlignmentOptions]):
     """Explains alignments."""
 
-    most_checked = CHECKED_ALIGNMENTS
+    most_checked = 40  # an alignment takes an answer of the model for each of its columns
 
     def __init__(self, model: TrainedModel, request: ExplanationRequest) -> None:
         for name in ("separation", "best_pairs", "pairs_by"):

@@ -9,11 +9,10 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-from seqray.core import Alignment, SequenceRecord
+from seqray.core import Alignment, Reservoir, SequenceRecord
 from seqray.core.results import Faithfulness
 from seqray.explanations import AlignmentOptions, ExplainOptions, Stretch
 from seqray.explanations.attribution import METHODS, wanted_class
-from seqray.explanations.checks import Reservoir
 from seqray.io import encode_text, open_output
 from seqray.io.tables import open_table, write_checks
 from seqray.kinds.explanation_files import ExplanationRequest

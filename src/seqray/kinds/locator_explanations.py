@@ -20,7 +20,6 @@ from seqray.explanations import (
     explain_calls,
     input_shares,
 )
-from seqray.explanations.checks import CHECKED_CALLS
 from seqray.io.tables import write_shares
 from seqray.kinds.explanation_files import ExplanationRequest
 from seqray.kinds.letter_explanations import LetterRun
@@ -57,7 +56,7 @@ def tracks_reader(model: TrainedModel, find: GenesOf | None) -> TracksOf:
 class LocatorRun(LetterRun[Stretch]):
     """Explains the scores of calls."""
 
-    most_checked = CHECKED_CALLS
+    most_checked = 40  # a call takes some thousand answers of the model for long stretches
 
     def __init__(self, model: TrainedModel, request: ExplanationRequest) -> None:
         self._calls = check_explained_calls(request.calls)

@@ -10,7 +10,6 @@ from seqray.core import SequenceRecord
 from seqray.core.results import Explanation, Faithfulness, HeadFigures, Place
 from seqray.explanations import check, explain_records, extract_call_windows, heads
 from seqray.explanations.attribution import check_heads
-from seqray.explanations.checks import CHECKED_RECORDS
 from seqray.io.tables import write_heads
 from seqray.kinds.explanation_files import ExplanationRequest
 from seqray.kinds.letter_explanations import LetterRun
@@ -20,7 +19,7 @@ from seqray.modelfile import TrainedModel
 class SequenceRun(LetterRun[SequenceRecord]):
     """Explains sequences, or the windows of calls."""
 
-    most_checked = CHECKED_RECORDS
+    most_checked = 200
 
     def __init__(self, model: TrainedModel, request: ExplanationRequest) -> None:
         if request.files.heads:

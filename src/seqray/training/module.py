@@ -155,6 +155,9 @@ class AveragedModule(NetworkModule):
         """The network that is validated and saved: the average if there is one."""
         return self.network if self.average is None else self.average
 
+    def configure_optimizers(self) -> Any:
+        return scheduled_adamw(self.network, self.config, int(self.trainer.estimated_stepping_batches))
+
     def optimizer_step(self, *args: Any, **kwargs: Any) -> None:
         super().optimizer_step(*args, **kwargs)
         if self.average is not None:
@@ -231,6 +234,3 @@ class Classifier(AveragedModule):
         values = logits.double().cpu().numpy()
         self.check_finite(values, "training")
         self.log_figures(classification_figures(values, self._labels, self.positive))
-
-    def configure_optimizers(self) -> Any:
-        return scheduled_adamw(self.network, self.config, int(self.trainer.estimated_stepping_batches))

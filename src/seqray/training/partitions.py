@@ -28,7 +28,6 @@ from seqray.core import (
 )
 from seqray.homology import PARTS, holdout, merge_groups, named_groups
 from seqray.modelfile import build_tokenizer
-from seqray.training.subclasses import subclass_of
 
 
 @dataclass(frozen=True)
@@ -317,7 +316,7 @@ def data_sha256(data: Sequence[Example]) -> str:
     for example in data:
         row = [_letters(example), example.label or "", example.group or "", example.split or ""]
         row += [example.context] if example.context else []
-        row += [f"subclass={name}"] if (name := subclass_of(example)) else []
+        row += [f"subclass={example.subclass}"] if example.subclass else []
         digest.update(("\t".join(row) + "\n").encode())
     return digest.hexdigest()
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from seqray.core import ConfigError, Example, LabeledSequence, RunConfig
+from seqray.core import ConfigError, Example, RunConfig
 
 FEWEST = 10
 """Examples of a subclass for settings chosen from the data: a column of unique names is no subclass."""
@@ -43,20 +43,15 @@ def subclass_indices(data: Sequence[Example], classes: Sequence[str]) -> np.ndar
         for subclass in subclasses
     ]
     index = {pair: number for number, pair in enumerate(pairs)}
-    return np.array([index.get((one.label or "", subclass_of(one)), -1) for one in data], dtype=np.int64)
+    return np.array([index.get((one.label or "", one.subclass or ""), -1) for one in data], dtype=np.int64)
 
 
 def has_subclasses(data: Sequence[Example]) -> bool:
     """Whether some classes have several subclasses, and each of these `FEWEST` examples or more."""
-    counts = Counter((one.label, subclass_of(one)) for one in data)
+    counts = Counter((one.label, one.subclass or "") for one in data)
     subclasses = Counter(label for label, _ in counts)
     divided = [count for (label, _), count in counts.items() if subclasses[label] > 1]
     return min(divided, default=0) >= FEWEST
-
-
-def subclass_of(example: Example) -> str:
-    """Name of the subclass; empty where none is named."""
-    return (example.subclass or "") if isinstance(example, LabeledSequence) else ""
 
 
 def subclass_names(data: Sequence[Example], classes: Sequence[str]) -> list[list[str]]:
@@ -64,5 +59,5 @@ def subclass_names(data: Sequence[Example], classes: Sequence[str]) -> list[list
     found: dict[str, set[str]] = {name: set() for name in classes}
     for one in data:
         if one.split != "test":
-            found[one.label or ""].add(subclass_of(one))
+            found[one.label or ""].add(one.subclass or "")
     return [sorted(found[name]) for name in classes]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from seqray.cli.common.lengths import ODD_SHARE, length_cautions, usual_share
 from seqray.cli.common.model import ModelOptions
@@ -13,35 +12,15 @@ from seqray.cli.common.origin import Origin
 
 if TYPE_CHECKING:
     from seqray.calibration import CalledShare, HeldOutScores
-    from seqray.core import Card, Floats
+    from seqray.core import Card, Floats, Reservoir
     from seqray.core.results import Prediction
     from seqray.modelfile import TrainedModel
-
-T = TypeVar("T")
 
 MOST_CAUTIONS = 3
 FEWEST_ODD = 5  # out-of-domain records that a caution needs
 _ODD = "out-of-domain"
 _SCORES, _WINDOWS = 10_000, 400  # records that are held to judge a file of any size
-_SEED = 20_240_229
 _CAUTION = "caution: "
-
-
-class Sample(Generic[T]):
-    """At most so many items of a stream, drawn with equal chances; the same stream gives the same."""
-
-    def __init__(self, most: int) -> None:
-        self.items: list[T] = []
-        self._most, self._seen = most, 0
-        self._random = random.Random(_SEED)
-
-    def add(self, item: T) -> None:
-        """Take one more item into account."""
-        self._seen += 1
-        if len(self.items) < self._most:
-            self.items.append(item)
-        elif (place := self._random.randrange(self._seen)) < self._most:
-            self.items[place] = item
 
 
 class FileCheck:
@@ -67,11 +46,14 @@ class FileCheck:
         prior: float | None = None,
         labeled: bool = False,
     ) -> None:
+        from seqray.core import Reservoir
+
         self._model, self._coverage, self._prior = model, coverage, prior
         self._labeled = labeled
         self._held_out = _held_out_scores(model.card)
         self._origin = Origin(model, options)
-        self._windows, self._scores = Sample[str](_WINDOWS), Sample[tuple[float, ...]](_SCORES)
+        self._windows: Reservoir[str] = Reservoir(_WINDOWS)
+        self._scores: Reservoir[tuple[float, ...]] = Reservoir(_SCORES)
         self.flags: Counter[str] = Counter()
         self.labels: Counter[str] = Counter()
         self._unaligned: list[str] = []
@@ -85,7 +67,7 @@ class FileCheck:
         keep = card.site is not None and card.model.kind in ("sequence", "backbone")
         for record in self._origin.watch(records):
             if keep and len(record.sequence) == card.window:
-                self._windows.add(record.sequence)
+                self._windows.offer(record.sequence)
             if isinstance(record, Alignment) and looks_unaligned(record.codes, record.alphabet):
                 self._unaligned.append(record.id)
             yield record
@@ -95,7 +77,7 @@ class FileCheck:
         for prediction in predictions:
             self.labels[prediction.label] += 1
             self.flags.update(prediction.flags)
-            self._scores.add(prediction.probabilities)
+            self._scores.offer(prediction.probabilities)
             yield prediction
 
     def lines(self) -> list[str]:
@@ -125,8 +107,8 @@ class FileCheck:
         ]
         yield from unlike
         if self._held_out and count:
-            scores = _as_calibrated(card, self._scores.items, self._prior)
-            windows, asked = self._windows.items, (self._coverage, self._prior)
+            scores = _as_calibrated(card, self._scores.kept, self._prior)
+            windows, asked = self._windows.kept, (self._coverage, self._prior)
             yield from score_cautions(
                 self._model, self._held_out, windows, scores, *asked, self._labeled, bool(unlike)
             )

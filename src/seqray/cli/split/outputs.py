@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from seqray.core import Alphabet, LabeledSequence, format_number
@@ -51,6 +52,7 @@ class SplitResult:
         """Identity that no pair across a boundary should reach."""
         return self.relation.identity or REPORTED
 
+    @cached_property
     def proof(self) -> list[ProofLine]:
         """All lines of the proof."""
         labels = [example.label for example in self.data]
@@ -73,7 +75,7 @@ class SplitResult:
 
 def leaking(result: SplitResult) -> bool:
     """Whether a held-out sequence reaches the threshold, or shares a word with the other side."""
-    return any(line.above or line.shared for line in result.proof() if line.label == "all")
+    return any(line.above or line.shared for line in result.proof if line.label == "all")
 
 
 def header(command: Sequence[str], result: SplitResult) -> list[str]:
@@ -89,7 +91,7 @@ def header(command: Sequence[str], result: SplitResult) -> list[str]:
         facts[name] = ", ".join(f"{label} {counts[label]}" for label in sorted(counts))
     if result.options.keep:
         facts["kept"] = f"{', '.join(result.options.keep)}; {_dropped_text(result)}"
-    for line in result.proof():
+    for line in result.proof:
         facts[f"proof, {line.boundary} against {line.against}, {line.label}"] = proof_text(result, line)
     if result.division.mended:
         facts["proof"] = f"{result.division.mended} pairs that it found were brought to one side"
@@ -154,7 +156,7 @@ def write(out: str, proof: str | None, result: SplitResult, lines: Sequence[str]
 def _write_proof(path: str | Path, result: SplitResult, lines: Sequence[str]) -> None:
     """Write one row for each boundary and class; ``all`` means all classes together."""
     names = (*COLUMNS, *(f"q{round(100 * q)}" for q in QUANTILES), *LAST_COLUMNS)
-    write_table(path, names, (_proof_cells(result, line) for line in result.proof()), lines)
+    write_table(path, names, (_proof_cells(result, line) for line in result.proof), lines)
 
 
 def _proof_cells(result: SplitResult, line: ProofLine) -> list[object]:
@@ -176,7 +178,7 @@ def summary(result: SplitResult) -> list[str]:
     if not result.options.folds and not result.parts().get("train"):
         lines.append("caution: no example is left to train on")
     lines += _largest_group_caution(result)
-    worst = [line for line in result.proof() if line.label == "all"]
+    worst = [line for line in result.proof if line.label == "all"]
     if result.options.folds:
         worst = sorted(worst, key=lambda line: -line.highest)[:1]
     for line in worst:

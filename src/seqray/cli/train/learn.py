@@ -12,7 +12,6 @@ from seqray.cli.common import given
 from seqray.cli.train.arguments import TrainRequest
 from seqray.cli.train.search import (
     Changes,
-    SearchPlan,
     check_search,
     search_examples,
     search_status,
@@ -132,9 +131,8 @@ def learn_examples(
     if rule != "none" and longer:
         request.note(describe_truncation(longer, len(data), window, rule))
     if request.budget:
-        plan = SearchPlan(request, request.budget, request.out, set_by_words(request.fit))
-        found = partial(search_examples, plan, config, data)
-        return Training(config, found, len(data), partial(search_summary, plan), search_status, True)
+        found = partial(search_examples, request, request.budget, config, data)
+        return Training(config, found, len(data), partial(search_summary, request), search_status, True)
     if alternatives:
         tried = partial(try_examples, request, config, alternatives, data)
         return Training(config, tried, len(data), tried_summary, finds_settings=True)

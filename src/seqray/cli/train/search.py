@@ -4,37 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seqray.cli.common import Request
-from seqray.cli.train.settings import write_config
+from seqray.cli.train.settings import set_by_words, write_config
 from seqray.cli.train.summary import summary
 from seqray.core import ALPHABETS, ConfigError, RunConfig
 
 if TYPE_CHECKING:
+    from seqray.cli.train.arguments import TrainRequest
     from seqray.training import Budget, SearchResult, Trial, TriedResult
 
 Changes = Mapping[str, Any]
 """Settings by ``section.key``, as in ``--set``."""
 
 _STATUS = {"done": 0, "interrupted": 130, "terminated": 143}
-
-
-@dataclass(frozen=True)
-class SearchPlan:
-    """What a search is asked for; ``fixed`` are the settings that the user has set."""
-
-    request: Request
-    budget: Budget
-    out: str
-    fixed: frozenset[str]
-
-    @property
-    def table(self) -> str:
-        """Where all trainings are listed."""
-        return search_path(self.out)
 
 
 def search_path(out: str) -> str:
@@ -59,7 +44,8 @@ def check_search(beside: Mapping[str, str | None], config: RunConfig) -> None:
 
 
 def search_examples(
-    plan: SearchPlan,
+    request: TrainRequest,
+    budget: Budget,
     config: RunConfig,
     data: Sequence[Any],
     *,
@@ -76,20 +62,20 @@ def search_examples(
     """
     from seqray.training import search_settings
 
-    plan.request.note(f"searching from these settings; all that is tried is listed in {plan.table}")
+    request.note(f"searching from these settings; all that is tried is listed in {search_path(request.out)}")
     result = search_settings(
         config,
         data,
         out,
-        budget=plan.budget,
-        fixed=plan.fixed,
+        budget=budget,
+        fixed=set_by_words(request.fit),
         progress=progress,
-        on_trial=lambda trial: report_trial(plan.request, trial),
+        on_trial=lambda trial: report_trial(request, trial),
         **training,
     )
-    write_trials(plan, table, result)
+    write_trials(request, table, result)
     if result.ended == "done" and result.config.members < config.members:
-        plan.request.note(
+        request.note(
             f"the budget left time for {result.config.members} of {config.members} networks, and several are "
             "better than one: the same command with a larger budget goes on from here"
         )
@@ -166,7 +152,7 @@ def trial_line(trial: Trial) -> str:
     )
 
 
-def write_trials(plan: SearchPlan, path: Path, result: SearchResult) -> None:
+def write_trials(request: TrainRequest, path: Path, result: SearchResult) -> None:
     """Write the table of all trainings of a search."""
     from seqray.io.tables import describe_alphabet, provenance_lines, write_table
     from seqray.training import TRIAL_COLUMNS, trial_row
@@ -175,12 +161,12 @@ def write_trials(plan: SearchPlan, path: Path, result: SearchResult) -> None:
     held_out = sum(card.training["counts"]["validation"].values())
     meaning = f"of one network on {held_out} examples held out; they chose the settings: slightly too good"
     policy = describe_alphabet(ALPHABETS[card.model.alphabet])
-    lines = provenance_lines(plan.request.command, "", "", policy, {"figures": meaning})
+    lines = provenance_lines(request.command, "", "", policy, {"figures": meaning})
     rows = (trial_row(trial, trial is result.chosen) for trial in result.trials)
     write_table(path, TRIAL_COLUMNS, rows, lines)
 
 
-def search_summary(plan: SearchPlan, result: SearchResult, out: str) -> list[str]:
+def search_summary(request: TrainRequest, result: SearchResult, out: str) -> list[str]:
     """Summarize a search, and the model that it ended with."""
     facts = result.trained.card.training["search"]
     lines = [
@@ -190,7 +176,7 @@ def search_summary(plan: SearchPlan, result: SearchResult, out: str) -> list[str
     ]
     if result.ended != "done":
         lines.append(f"{result.ended}: the model is the best so far, one network; the same command goes on")
-    return [*lines, f"wrote {plan.table}", *summary(result.trained, out)]
+    return [*lines, f"wrote {search_path(request.out)}", *summary(result.trained, out)]
 
 
 def search_status(result: SearchResult) -> int:

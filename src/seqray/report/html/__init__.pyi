@@ -6,6 +6,7 @@ from .layout import (
     wide_table as wide_table,
 )
 from .text import (
+    MINUS as MINUS,
     MISSING as MISSING,
     clean as clean,
     compact as compact,

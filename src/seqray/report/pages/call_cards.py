@@ -11,7 +11,7 @@ from markupsafe import Markup
 from seqray.annotation import Gene
 from seqray.core import Floats
 from seqray.core.results import Box, Call
-from seqray.report.html import fixed
+from seqray.report.html import MINUS, fixed
 from seqray.report.svg import CALL_REACH, MarkedBox, NearbyGene, draw_surroundings, letter_strip
 
 
@@ -64,9 +64,6 @@ def card_of(
 def place_of(call: Call) -> str:
     """Contig, position from 1 and strand, as genome browsers write them."""
     return f"{call.contig}:{call.site + 1:,} ({'+' if call.strand == '+' else MINUS})"
-
-
-MINUS = "\N{MINUS SIGN}"
 
 
 def _title(call: Call) -> str:

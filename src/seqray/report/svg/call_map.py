@@ -12,7 +12,7 @@ import numpy as np
 from markupsafe import Markup
 
 from seqray.core import Floats
-from seqray.report.html import compact, escape, offset
+from seqray.report.html import MINUS, compact, escape, offset
 from seqray.report.svg.genes import arrow_path, named_arrow, outline, strongest
 from seqray.report.svg.rows import tick_label
 
@@ -195,7 +195,7 @@ def letter_strip(letters: str, boxes: Sequence[MarkedBox], shares: Floats | None
 
 def _box_letters(box: MarkedBox, top: int) -> str:
     left, width = (box.start - STRIP_START) * _SLOT, len(box.letters) * _SLOT
-    name = box.name.replace("-", "\N{MINUS SIGN}")
+    name = box.name.replace("-", MINUS)
     return (
         f"<rect class={_kind(box)} x={compact(left)} y={top} width={compact(width)} height=19 rx=3 />"
         f"{tick_label(compact(left + width / 2), 11, escape(name))}"

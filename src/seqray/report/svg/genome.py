@@ -10,7 +10,7 @@ import numpy as np
 from markupsafe import Markup
 
 from seqray.core import Floats, Intervals, Ints
-from seqray.report.html import compact, escape, number
+from seqray.report.html import MINUS, compact, escape, number
 from seqray.report.svg.frame import round_ticks
 from seqray.report.svg.genes import arrow_path, fitting_name, named_arrow, outline
 from seqray.report.svg.rows import tick_label
@@ -216,7 +216,7 @@ def _call_arrow(stretch: _Stretch, i: int) -> str:
     way = 1 if contig.plus[i] else -1
     y = compact(start + side * reach)
     path = f"M{compact(x)} {start}V{y}h{6 * way}m{-4 * way} -3.5l{4 * way} 3.5 {-4 * way} 3.5"
-    strand = "+" if contig.plus[i] else "\N{MINUS SIGN}"
+    strand = "+" if contig.plus[i] else MINUS
     title = f"call at {contig.sites[i] + 1} ({strand}), score {contig.scores[i]:.3f}"
     drawn = f'<g class=bent><title>{escape(title)}</title><path d="{path}"/></g>'
     return f'<a href="#{contig.links[i]}">{drawn}</a>' if contig.links[i] else drawn

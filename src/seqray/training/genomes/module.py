@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -15,7 +13,7 @@ from seqray.models import LocatorTransformer, build_network
 from seqray.training.genomes.calls import TOLERANCE, profile_peaks
 from seqray.training.genomes.data import LocatorBatch
 from seqray.training.genomes.sources import Place
-from seqray.training.module import AveragedModule, scheduled_adamw
+from seqray.training.module import AveragedModule
 
 SCALE = 100.0
 """Of the loss: sites are rare, and the mean over positions is small."""
@@ -80,9 +78,6 @@ class LocatorModule(AveragedModule):
         values = torch.sigmoid(scores.double()).cpu().numpy()
         figure = validation_auprc(values, self._validation, self._positive)
         self.log_figures({"loss": SCALE * loss / (weight + 1), "auprc": figure})
-
-    def configure_optimizers(self) -> Any:
-        return scheduled_adamw(self.network, self.config, int(self.trainer.estimated_stepping_batches))
 
 
 def validation_auprc(scores: np.ndarray, places: list[Place], positive: int) -> float:

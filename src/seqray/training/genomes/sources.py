@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,30 +34,9 @@ class Place(NamedTuple):
     start: int
 
 
-class Source(Protocol):
-    """What passes over letters are drawn from."""
-
-    @property
-    def strands(self) -> Sequence[Strand]:
-        """All strands that are read."""
-        ...
-
-    @property
-    def letters(self) -> int:
-        """Of all strands."""
-        ...
-
-    def places(self, chunk: int, rng: np.random.Generator) -> list[Place]:
-        """The chunks of one pass over all letters, in an order and with an offset drawn at random.
-
-        ``chunk`` is in letters.
-        """
-        ...
-
-
 @dataclass(frozen=True, eq=False)
-class WholeContigs:
-    """Long contigs, one strand at a time."""
+class Source(ABC):
+    """Strands that passes over letters are drawn from."""
 
     strands: Sequence[Strand]
 
@@ -65,14 +45,23 @@ class WholeContigs:
         """Of all strands."""
         return sum(map(len, self.strands))
 
+    @abstractmethod
     def places(self, chunk: int, rng: np.random.Generator) -> list[Place]:
-        """As `Source.places`."""
+        """The chunks of one pass over all letters, in an order and with an offset drawn at random.
+
+        ``chunk`` is in letters.
+        """
+
+
+class WholeContigs(Source):
+    """Long contigs, one strand at a time."""
+
+    def places(self, chunk: int, rng: np.random.Generator) -> list[Place]:
         found = [place for strand in self.strands for place in _tiles(strand, chunk, rng)]
         return [found[i] for i in rng.permutation(len(found))]
 
 
-@dataclass(frozen=True, eq=False)
-class JoinedContigs:
+class JoinedContigs(Source):
     """Short contigs, each the strand with its sites, joined in a new order in each pass.
 
     The ends of each are cut at random, so that the distance of a site to the end of its contig says nothing.
@@ -80,15 +69,7 @@ class JoinedContigs:
     genes would come to expect them everywhere.
     """
 
-    strands: Sequence[Strand]
-
-    @property
-    def letters(self) -> int:
-        """Of all strands."""
-        return sum(map(len, self.strands))
-
     def places(self, chunk: int, rng: np.random.Generator) -> list[Place]:
-        """As `Source.places`."""
         order = [self.strands[i] for i in rng.permutation(len(self.strands))]
         joined = _join([_trim(strand, rng) for strand in order])
         found = list(_tiles(joined, chunk, rng))

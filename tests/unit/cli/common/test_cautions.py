@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -11,31 +10,10 @@ import pytest
 from seqray import inference
 from seqray.calibration.shift import CalledShare
 from seqray.cli.common import cautions
-from seqray.cli.common.cautions import FileCheck, Sample, odd_caution
+from seqray.cli.common.cautions import FileCheck, odd_caution
 from seqray.cli.common.lengths import length_cautions
 from seqray.cli.common.model import ModelOptions
 from seqray.core.results import Prediction
-
-
-def test_a_sample_holds_each_item_with_the_same_chance():
-    counts = dict.fromkeys(range(40), 0)
-    for seed in range(400):
-        sample = Sample(10)
-        sample._random = random.Random(seed)
-        for item in range(40):
-            sample.add(item)
-        assert len(sample.items) == len(set(sample.items)) == 10
-        for item in sample.items:
-            counts[item] += 1
-    assert max(abs(n - 100) for n in counts.values()) < 45  # five standard deviations
-
-
-def test_the_same_stream_gives_the_same_sample():
-    first, second = Sample(5), Sample(5)
-    for item in range(100):
-        first.add(item)
-        second.add(item)
-    assert first.items == second.items
 
 
 @pytest.mark.parametrize(("odd", "count", "told"), [(5, 99, True), (5, 100, False), (4, 10, False)])

@@ -1,4 +1,4 @@
-"""A random sample of a stream of records."""
+"""A random sample of a stream."""
 
 from __future__ import annotations
 
@@ -7,10 +7,6 @@ from typing import Generic, TypeVar
 import numpy as np
 
 T = TypeVar("T")
-
-CHECKED_RECORDS, CHECKED_ALIGNMENTS, CHECKED_CALLS = 200, 40, 40
-"""Most that the checks of rankings use; an alignment takes an answer of the model for each of its columns,
-and a call of a locator some thousand answers for long stretches."""
 
 
 class Reservoir(Generic[T]):
