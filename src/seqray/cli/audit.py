@@ -84,11 +84,10 @@ def _write(request: AuditRequest, alphabet: Alphabet, found: Audit, told: list[s
         if request.out:
             write_audit(staging.path(request.out), found, lines)
         if request.html:
-            from seqray.io import encode_text, open_output
+            from seqray.io import write_file
             from seqray.report.pages import render_audit
 
-            with open_output(staging.path(request.html)) as handle:
-                handle.write(encode_text(render_audit(found, lines)))
+            write_file(staging.path(request.html), render_audit(found, lines))
         if not request.quiet:  # before the files appear: all is written, or nothing
             stream = sys.stderr if "-" in (request.out, request.html) else sys.stdout
             print("\n".join(told), file=stream)

@@ -58,7 +58,7 @@ def _name_models(rows: Sequence[dict[str, str]]) -> None:
 
 def run(request: SummaryRequest) -> Outcome:
     """Read the tables, write the summary."""
-    from seqray.io import Staging, encode_text, open_output
+    from seqray.io import Staging, write_file
     from seqray.io.tables import summarize, write_summary
 
     check_suffix(request.out, ".tsv")
@@ -75,7 +75,6 @@ def run(request: SummaryRequest) -> Outcome:
         if request.html:  # first: what is printed can't be taken back
             from seqray.report.pages import render_summary
 
-            with open_output(staging.path(request.html)) as handle:
-                handle.write(encode_text(render_summary(request.title, rows)))
+            write_file(staging.path(request.html), render_summary(request.title, rows))
         write_summary(staging.path(request.out), rows)
     return Outcome(records=len(rows))

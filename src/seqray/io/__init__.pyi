@@ -4,6 +4,7 @@ from .files import (
     open_input as open_input,
     open_output as open_output,
     sha256 as sha256,
+    write_file as write_file,
 )
 from .pipes import (
     display_name as display_name,

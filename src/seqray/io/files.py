@@ -264,6 +264,12 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
             publish(working, target, where)
 
 
+def write_file(path: str | Path, content: str | bytes) -> None:
+    """Write a whole file as `open_output` does; text as `encode_text` encodes it."""
+    with open_output(path) as handle:
+        handle.write(encode_text(content) if isinstance(content, str) else content)
+
+
 def is_stream(path: str | Path) -> bool:
     """Whether a path is a pipe, a device or a folder, which no file can replace.
 

@@ -13,7 +13,7 @@ from seqray.core import Alignment, Reservoir, SequenceRecord
 from seqray.core.results import Faithfulness
 from seqray.explanations import AlignmentOptions, ExplainOptions, Stretch
 from seqray.explanations.attribution import METHODS, wanted_class
-from seqray.io import encode_text, open_output
+from seqray.io import write_file
 from seqray.io.tables import open_table, write_checks
 from seqray.kinds.explanation_files import ExplanationRequest
 from seqray.modelfile import TrainedModel
@@ -98,8 +98,7 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
         if files.plot:
             self._plot(staged[files.plot])
         if files.html:
-            with open_output(staged[files.html]) as handle:
-                handle.write(encode_text(self._page(provenance, faithfulness)))
+            write_file(staged[files.html], self._page(provenance, faithfulness))
 
     def _offer(self, record: Record, *, called: bool) -> None:
         """Count a record, and draw it for the checks or not; ``called`` the class explained."""

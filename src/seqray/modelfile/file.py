@@ -23,7 +23,7 @@ from safetensors.torch import load as load_tensors, save as serialize
 from torch import Tensor
 
 from seqray.core import Card, ConfigError, ModelFileError, card_to_json
-from seqray.io import open_output
+from seqray.io import write_file
 from seqray.modelfile.backbones import BACKBONE_VARIABLE
 from seqray.modelfile.header import CARD_KEY, CHECKSUM_KEY, Header, checksum, read_content, read_header
 from seqray.modelfile.networks import Network, build_network
@@ -73,8 +73,7 @@ def save_model(
     copies = tuple(copy.deepcopy(network).cpu() for network in networks)  # the caller's stay as they are
     card = replace(card, self_test=make_self_test(TrainedModel(card, copies, prefilter=prefilter)))
     content = _file_bytes(networks, card, prefilter)
-    with open_output(path) as handle:
-        handle.write(content)
+    write_file(path, content)
     return card
 
 

@@ -26,7 +26,7 @@ from seqray.core import (
     from_mapping,
     to_mapping,
 )
-from seqray.io import open_output
+from seqray.io import write_file
 from seqray.modelfile.file import load_model_file
 from seqray.modelfile.networks import Network
 
@@ -109,8 +109,7 @@ def save_pretrained(path: str | Path, network: Network, facts: Mapping[str, Any]
         "facts": dict(facts),
     }
     content = serialize(tensors, {PRETRAINED_KEY: json.dumps(header, sort_keys=True)})
-    with open_output(path) as handle:
-        handle.write(content)
+    write_file(path, content)
 
 
 def load_pretrained(path: str | Path) -> InitialWeights:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seqray.core import ConfigError, InputError
-from seqray.io import open_output
+from seqray.io import write_file
 
 SHARD_SUFFIX = ".shard"
 SHARD_FORMAT = 4
@@ -84,8 +84,7 @@ def write_shard(path: str | Path, header: Mapping[str, Any], arrays: Mapping[str
     known = {"format": SHARD_FORMAT, **header}
     text = _to_json(known | {_CHECKSUM: _checksum(known, ((name, [arrays[name]]) for name in _ARRAYS))})
     content = save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, {_KEY: text})
-    with open_output(path) as handle:
-        handle.write(content)
+    write_file(path, content)
 
 
 def _to_json(header: Mapping[str, Any]) -> str:

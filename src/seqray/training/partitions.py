@@ -27,6 +27,7 @@ from seqray.core import (
     truncate,
 )
 from seqray.homology import PARTS, holdout, merge_groups, named_groups
+from seqray.io.tables import probability_column
 from seqray.modelfile import build_tokenizer
 
 
@@ -175,10 +176,10 @@ def _check_names(names: Sequence[str]) -> None:
     """Refuse class names that would be ambiguous in tables of predictions or figures."""
     columns: dict[str, str] = {}
     for name in names:
-        column = "_".join(name.split())
+        column = probability_column(name)
         if column in columns:
             raise InputError(
-                f"labels '{columns[column]}' and '{name}' would share the column p_{column} of predictions",
+                f"labels '{columns[column]}' and '{name}' would share the column {column} of predictions",
                 remedy="rename one of them",
             )
         columns[column] = name

@@ -12,7 +12,7 @@ from typing import Any
 from lightning.fabric.utilities.rank_zero import rank_zero_only
 
 from seqray.core import InputError, RunConfig, to_mapping
-from seqray.io import open_output
+from seqray.io import write_file
 from seqray.training.trainer import training_precision
 
 _RUN, _FINISHED = "run.json", "finished.json"
@@ -155,5 +155,4 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 def _write(path: Path, content: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open_output(path) as handle:
-        handle.write(json.dumps(content, sort_keys=True, indent=1).encode())
+    write_file(path, json.dumps(content, sort_keys=True, indent=1))

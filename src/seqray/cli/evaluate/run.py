@@ -144,9 +144,7 @@ def _write(request: EvaluateRequest, material: EvaluationInput, evaluation: Eval
 def _write_page(
     path: str | Path, evaluation: Evaluation, material: EvaluationInput, lines: list[str]
 ) -> None:
-    from seqray.io import encode_text, open_output
+    from seqray.io import write_file
     from seqray.report.pages import render_evaluation
 
-    with open_output(path) as handle:
-        page = render_evaluation(evaluation, material.name, lines, material.card)
-        handle.write(encode_text(page))
+    write_file(path, render_evaluation(evaluation, material.name, lines, material.card))

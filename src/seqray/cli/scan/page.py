@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seqray.core import DNA, Floats, Ints
-from seqray.io import encode_text, open_output
+from seqray.io import write_file
 from seqray.report.pages import Expected, ModelText, ScannedContig, ScanReport, render_scan, shown_calls
 from seqray.report.svg import CALL_REACH, STRIP_END, STRIP_START
 from seqray.scanning import LETTERS_BEFORE
@@ -104,8 +104,7 @@ class ScanPage:
             provenance=[*lines, *([] if kept else [_NO_PROFILES])],
             model=model,
         )
-        with open_output(self._path) as handle:
-            handle.write(encode_text(render_scan(report)))
+        write_file(self._path, render_scan(report))
 
     def _around(self, call: Call, circular: Collection[str]) -> tuple[Floats, Floats]:
         """Scores of both strands around a call; nan beyond the ends of a linear contig."""

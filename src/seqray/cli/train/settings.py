@@ -120,10 +120,9 @@ def write_config(path: str | Path, config: RunConfig) -> None:
     mapping = to_mapping(config)
     if config.model.kind != "locator":
         del mapping["genomes"]
-    from seqray.io import open_output
+    from seqray.io import write_file
 
-    with open_output(path) as handle:
-        handle.write(yaml.safe_dump(mapping, sort_keys=False, allow_unicode=True).encode())
+    write_file(path, yaml.safe_dump(mapping, sort_keys=False, allow_unicode=True))
 
 
 def read_metrics(path: str) -> dict[str, Any]:

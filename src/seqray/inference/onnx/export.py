@@ -18,7 +18,7 @@ from seqray.core import (
     card_to_json,
     missing_package,
 )
-from seqray.io import open_output
+from seqray.io import write_file
 from seqray.modelfile import SELF_TEST_TOLERANCE, TrainedModel
 from seqray.models import pad_arrays
 from seqray.models.tokenizers import CLS, FIRST_LETTER, PAD, UNK, make_tokenizer
@@ -102,8 +102,7 @@ def export_onnx(model: TrainedModel, path: str | Path) -> float:
         entry.key, entry.value = key, value
     content = graph.SerializeToString(deterministic=True)
     difference = check_graph(model, content)
-    with open_output(path) as handle:
-        handle.write(content)
+    write_file(path, content)
     return difference
 
 

@@ -34,7 +34,6 @@ from .motifs import write_motifs as write_motifs
 from .prediction_tables import (
     Table as Table,
     numeric_column as numeric_column,
-    probability_column as probability_column,
     read_labels as read_labels,
     read_prediction_table as read_prediction_table,
     rows_by_id as rows_by_id,
@@ -43,6 +42,7 @@ from .predictions import (
     open_skipped as open_skipped,
     prediction_columns as prediction_columns,
     prediction_row as prediction_row,
+    probability_column as probability_column,
     table_format as table_format,
     write_predictions as write_predictions,
 )

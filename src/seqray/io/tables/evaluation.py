@@ -11,7 +11,7 @@ from typing import Any
 
 from seqray.core import InputError, __version__, format_number
 from seqray.core.results import Evaluation, Figure
-from seqray.io.files import encode_text, open_output
+from seqray.io.files import write_file
 from seqray.io.tables.writing import one_line, write_table
 
 COLUMNS = (
@@ -136,8 +136,7 @@ def _plain(value: float) -> float | None:
 def write_json(path: str | Path, mapping: Mapping[str, Any]) -> None:
     """Write plain data as JSON, the same bytes for the same data."""
     text = json.dumps(mapping, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    with open_output(path) as handle:
-        handle.write(encode_text(text))
+    write_file(path, text)
 
 
 # ----------------------------------------------------------------------------------------------- MultiQC

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from seqray.core import Alphabet, ConfigError, Floats, InputError
 from seqray.core.results import Motif
-from seqray.io.files import encode_text, open_output
+from seqray.io.files import write_file
 from seqray.io.tables.writing import comment_lines, one_line, write_table
 
 MOTIF_COLUMNS = (
@@ -68,8 +68,7 @@ def write_motifs(
         return
     meme = form == "meme"
     text = _meme(motifs, alphabet, background, provenance) if meme else _jaspar(motifs, alphabet)
-    with open_output(path) as handle:
-        handle.write(encode_text(text))
+    write_file(path, text)
 
 
 def _meme(

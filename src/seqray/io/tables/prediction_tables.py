@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -197,11 +196,6 @@ def rows_by_id(table: Table, id_column: str, ids: Sequence[str], labels_name: st
             remedy=f"predict all records of {labels_name}, or remove these from it",
         )
     return [place[identifier] for identifier in ids]
-
-
-def probability_column(name: str) -> str:
-    """The column of a class in a table of predictions."""
-    return "p_" + re.sub(r"\s+", "_", name.strip())
 
 
 def numeric_column(table: Table, column: str, rows: Sequence[int]) -> np.ndarray:

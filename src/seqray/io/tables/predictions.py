@@ -34,10 +34,14 @@ def table_format(path: str | Path) -> str:
     )
 
 
+def probability_column(name: str) -> str:
+    """The column of a class in a table of predictions."""
+    return "p_" + "_".join(name.split())
+
+
 def prediction_columns(classes: Sequence[str], sets: bool = False) -> list[str]:
     """Column names of a prediction table; ``set`` is the last if sets of classes are given."""
-    names = [f"p_{'_'.join(name.split())}" for name in classes]
-    return ["id", "length", "label", *names, "flags", *(["set"] if sets else [])]
+    return ["id", "length", "label", *map(probability_column, classes), "flags", *(["set"] if sets else [])]
 
 
 def format_flags(prediction: Prediction) -> str:

@@ -14,7 +14,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 from seqray.core import ConfigError, Floats
-from seqray.io import open_output
+from seqray.io import write_file
 from seqray.report.palette import OPPOSE, SUPPORT, Color
 
 ENDINGS = ("png", "svg", "pdf")
@@ -58,8 +58,7 @@ def write_figure(path: str | Path, panels: Sequence[Panel], inches: float, omitt
     buffer = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "seqray", "svg.fonttype": "none", "pdf.fonttype": 42}):
         figure.savefig(buffer, format=kind, dpi=_DOTS_PER_INCH, metadata=metadata[kind])
-    with open_output(path) as handle:
-        handle.write(buffer.getvalue())
+    write_file(path, buffer.getvalue())
 
 
 def _stack(panels: Sequence[Panel], width: float) -> Figure:

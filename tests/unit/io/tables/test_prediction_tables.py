@@ -11,12 +11,11 @@ from seqray.core.errors import InputError
 from seqray.core.results.prediction import Prediction
 from seqray.io.tables.prediction_tables import (
     numeric_column,
-    probability_column,
     read_labels,
     read_prediction_table,
     rows_by_id,
 )
-from seqray.io.tables.predictions import write_predictions
+from seqray.io.tables.predictions import probability_column, write_predictions
 
 LINES = ["seqray 0", "classes: my promoter (positive), background"]
 PREDICTIONS = [Prediction("a", 4, "my promoter", (0.75, 0.25)), Prediction("b", 4, "background", (0.1, 0.9))]
