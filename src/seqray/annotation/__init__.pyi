@@ -13,4 +13,9 @@ from .predict import (
     predict_genes as predict_genes,
 )
 from .read import read_genes as read_genes
-from .tracks import TRACKS as TRACKS, Tracks as Tracks, gene_tracks as gene_tracks
+from .tracks import (
+    TRACKS as TRACKS,
+    Tracks as Tracks,
+    gene_tracks as gene_tracks,
+    track_rows as track_rows,
+)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seqray.annotation.genes import Gene
+from seqray.core import ConfigError
 
 TRACKS = (
     "known",
@@ -42,6 +43,15 @@ REACH = 512
 Tracks = npt.NDArray[np.uint8]
 
 _ROWS = {name: row for row, name in enumerate(TRACKS)}
+
+
+def track_rows(names: Sequence[str]) -> list[int]:
+    """Rows of `gene_tracks`. Raises `ConfigError` for a name that is not one of `TRACKS`."""
+    if unknown := [name for name in names if name not in _ROWS]:
+        raise ConfigError(f"the model reads a gene track '{unknown[0]}', which is unknown")
+    return [_ROWS[name] for name in names]
+
+
 _FULL = 255  # stands for 1
 _AHEAD = np.round(_FULL * np.arange(1, REACH + 1) / REACH).astype(np.uint8)
 

@@ -137,6 +137,11 @@ class ModelConfig:
     locator: LocatorConfig | None = None
 
     @property
+    def tracks(self) -> tuple[str, ...]:
+        """Names of the gene tracks that a locator reads; none for other kinds."""
+        return self.locator.tracks if self.locator else ()
+
+    @property
     def outputs(self) -> int:
         """Rows of the head: subclasses of all classes."""
         return sum(self.subclasses) or self.classes

@@ -116,7 +116,7 @@ def input_shares(
         letters=float(letters / (letters + tracks)) if letters + tracks > 0 else 1.0,
         without_genes=float(ensemble_score(hidden, stretch.codes[None])[0] - score),
         shuffled=float(ensemble_score(targets, copies).mean() - score),
-        tracks=dict(zip(_track_names(model), by_track.sum(axis=1).tolist(), strict=True)),
+        tracks=dict(zip(model.card.model.tracks, by_track.sum(axis=1).tolist(), strict=True)),
     )
 
 
@@ -133,8 +133,3 @@ def _group(model: TrainedModel, number: int, stretch: Stretch, options: ExplainO
 
 def _targets(model: TrainedModel, stretch: Stretch, target: int) -> list[LocatorTarget]:
     return [LocatorTarget(model, net, target, stretch.tracks, stretch.phase) for net in model.locators]
-
-
-def _track_names(model: TrainedModel) -> tuple[str, ...]:
-    settings = model.card.model.locator
-    return settings.tracks if settings else ()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from seqray.annotation import TRACKS, Tracks, gene_tracks
+from seqray.annotation import Tracks, gene_tracks, track_rows
 from seqray.core import SequenceRecord
 from seqray.core.results import Explanation, Faithfulness, InputShares
 from seqray.explanations import (
@@ -41,8 +41,7 @@ def tracks_reader(model: TrainedModel, find: GenesOf | None) -> TracksOf:
     find
         A contig, and whether it is circular, to its genes.
     """
-    settings = model.card.model.locator
-    rows = [TRACKS.index(name) for name in settings.tracks] if settings else []
+    rows = track_rows(model.card.model.tracks)
 
     def tracks_of(contig: SequenceRecord, strand: str, circular: bool) -> Tracks | None:
         genes = find(contig, circular) if find and rows else None

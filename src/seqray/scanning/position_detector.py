@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Literal
 
-from seqray.annotation import TRACKS, Gene, gene_tracks
+from seqray.annotation import Gene, gene_tracks, track_rows
 from seqray.calibration import ExpectedPrecision
 from seqray.core import Codes, ConfigError, Intervals
 from seqray.inference import Strand, StrandScorer
@@ -140,20 +140,18 @@ def position_detector(
 ) -> PositionDetector:
     """The detector of a locator. Raises `ConfigError` for gene tracks that are not known."""
     card, scorer = model.card, StrandScorer(model, dtype)
-    named = card.model.locator.tracks if card.model.locator else ()
-    if unknown := [name for name in named if name not in TRACKS]:
-        raise ConfigError(f"the model '{card.name}' reads a gene track '{unknown[0]}', which is unknown")
+    tracks = tuple(track_rows(card.model.tracks))
     without = card.locator.get("threshold_without_genes", card.threshold)
     before, after = card.locator.get("extent", (0, 0))
     return PositionDetector(
         scorer=scorer.chunks,
         run=scorer.running,
         radius=max(network.radius for network in model.locators),
-        tracks=tuple(TRACKS.index(name) for name in named),
+        tracks=tracks,
         spans=(int(before), int(after)),
         expected=ExpectedPrecision.from_mapping(card.locator) if "expected" in card.locator else None,
-        genes=genes if named else None,
-        threshold=float(card.threshold if genes is not None and named else without),
+        genes=genes if tracks else None,
+        threshold=float(card.threshold if genes is not None and tracks else without),
         label=card.positive,
         alphabet=model.alphabet,
     )

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from seqray.annotation import TRACKS
-from seqray.core import Floats, Ints, LocatorConfig, local_maxima, suppress_neighbors
+from seqray.annotation import track_rows
+from seqray.core import Floats, Ints, local_maxima, suppress_neighbors
 from seqray.modelfile import TrainedModel
 from seqray.models import locator_radius
 from seqray.training.genomes.strands import Strand
@@ -49,8 +49,7 @@ def call_stretch(model: TrainedModel, strand: Strand, start: int, end: int, *, g
 
 def _scores(model: TrainedModel, strand: Strand, start: int, end: int, genes: bool) -> Iterator[Floats]:
     margin = -(-locator_radius(model.card.model) // 4) * 4
-    names = (model.card.model.locator or LocatorConfig()).tracks
-    rows = [TRACKS.index(name) for name in names]
+    rows = track_rows(model.card.model.tracks)
     start_of = start - start % 4  # tokens are counted from the first letter of the strand
     for low in range(start_of, end, _CHUNK):
         size = min(_CHUNK, -(-(end - low) // 4) * 4)

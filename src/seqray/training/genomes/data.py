@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 
-from seqray.annotation import TRACKS
-from seqray.core import DNA, GenomesConfig, LocatorConfig, RunConfig
+from seqray.annotation import track_rows
+from seqray.core import DNA, GenomesConfig, RunConfig
 from seqray.training.batch_module import BatchModule, InTurn
 from seqray.training.genomes.chunks import ChunkKey, ChunkOrder, Stream
 from seqray.training.genomes.labels import kernel, targets
@@ -48,10 +48,9 @@ class ChunkReader:
     """Reads chunks for a model."""
 
     def __init__(self, config: RunConfig) -> None:
-        settings = config.model.locator or LocatorConfig()
         self.config: GenomesConfig = config.genomes
         self.classes, self._kernel = config.model.classes, kernel(config.genomes.sigma)
-        self._rows = [TRACKS.index(name) for name in settings.tracks]
+        self._rows = track_rows(config.model.tracks)
 
     def batch(
         self, places: Sequence[Place], rows: Sequence[int], rng: np.random.Generator | None = None

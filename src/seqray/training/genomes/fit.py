@@ -261,7 +261,7 @@ def locator_card(
     )
     model = TrainedModel(card, tuple(networks)).to("cuda" if on_gpu(config) else "cpu")
     by_mode = {"letters": measure(model, prepared.measured, genes=False)}
-    if config.model.locator and config.model.locator.tracks:
+    if config.model.tracks:
         by_mode["genes"] = measure(model, prepared.measured, genes=True)
     model.to("cpu")
     if not by_mode["letters"]:
