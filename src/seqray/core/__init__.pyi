@@ -16,6 +16,7 @@ from .arrays import (
     Floats as Floats,
     Ints as Ints,
     logistic as logistic,
+    mark_intervals as mark_intervals,
     number_by_appearance as number_by_appearance,
     pick_evenly as pick_evenly,
 )

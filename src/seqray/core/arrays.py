@@ -28,6 +28,13 @@ def logistic(log_odds: Floats) -> Floats:
     return 1 / (1 + np.exp(-np.clip(log_odds, -500, 500)))  # beyond, nothing changes but overflows
 
 
+def mark_intervals(starts: Ints, ends: Ints, length: int) -> Bools:
+    """Mark the positions (length,) in intervals, 0-based and half-open; parts beyond are left out."""
+    begun = np.bincount(np.clip(starts, 0, length), minlength=length + 1)
+    ended = np.bincount(np.clip(ends, 0, length), minlength=length + 1)
+    return np.cumsum(begun - ended)[:length] > 0
+
+
 def pick_evenly(items: Sequence[T], most: int) -> list[T]:
     """At most so many of the items, from the first to the last at equal distances."""
     chosen = np.linspace(0, len(items) - 1, min(most, len(items))).round().astype(int)

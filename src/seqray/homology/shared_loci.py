@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from seqray.core import DNA, Bools, Codes, kmer_starts, stack_codes
+from seqray.core import DNA, Bools, Codes, kmer_starts, mark_intervals, stack_codes
 from seqray.homology.shared_kmers import canonical_hashes
 
 
@@ -38,15 +38,13 @@ class KmerSet:
 
     def marks(self, codes: Codes) -> Bools:
         """Mark the letters (n,) that lie in a k-mer of the set."""
-        edges = np.zeros(len(codes) + 1, dtype=np.int32)
         starts, keys = _kmers(codes, self.k)
-        if len(keys) and len(self._keys):
-            order = np.argsort(keys)  # a search in order stays in the cache
-            at = np.minimum(np.searchsorted(self._keys, keys[order]), len(self._keys) - 1)
-            shared = starts[order[self._keys[at] == keys[order]]]
-            edges[shared] += 1
-            edges[shared + self.k] -= 1
-        return np.cumsum(edges[:-1]) > 0
+        if not len(keys) or not len(self._keys):
+            return np.zeros(len(codes), dtype=bool)
+        order = np.argsort(keys)  # a search in order stays in the cache
+        at = np.minimum(np.searchsorted(self._keys, keys[order]), len(self._keys) - 1)
+        shared = starts[order[self._keys[at] == keys[order]]]
+        return mark_intervals(shared, shared + self.k, len(codes))
 
 
 def _kmers(codes: Codes, k: int) -> tuple[np.ndarray, np.ndarray]:

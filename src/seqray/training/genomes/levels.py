@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from seqray.annotation import TRACKS, Tracks
-from seqray.core import Bools
+from seqray.core import Bools, mark_intervals
 from seqray.training.genomes.strands import GAP, INSIDE, MASKED, PLAIN, REACH, Sites
 
 NEAR_GENE = 300
@@ -34,7 +34,4 @@ def levels(tracks: Tracks | None, length: int, sites: Sites, masked: Bools) -> n
 
 def _explained(sites: Sites, length: int) -> Bools:
     """Positions with a known site near."""
-    edges = np.zeros(length + 1, dtype=np.int32)
-    np.add.at(edges, np.clip(sites.position - _BEFORE, 0, length), 1)
-    np.add.at(edges, np.clip(sites.position + _AFTER, 0, length), -1)
-    return np.cumsum(edges[:-1]) > 0
+    return mark_intervals(sites.position - _BEFORE, sites.position + _AFTER, length)

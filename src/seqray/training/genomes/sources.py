@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seqray.annotation import gene_tracks
-from seqray.core import Bools, reverse_complement_codes
+from seqray.core import Bools, mark_intervals, reverse_complement_codes
 from seqray.homology import KmerSet
 from seqray.training.genomes.genome import DEV, MASK, TEST, Contig, Genome
 from seqray.training.genomes.levels import levels
@@ -163,11 +163,8 @@ def is_short(contig: Contig, chunk: int) -> bool:
 
 def _widen(marks: Bools) -> Bools:
     """Mark letters near marked ones, too."""
-    edges = np.zeros(len(marks) + 1, dtype=np.int32)
-    at = np.flatnonzero(np.diff(np.concatenate(([0], marks.astype(np.int8), [0]))))
-    np.add.at(edges, np.maximum(at[::2] - _MARGIN, 0), 1)
-    np.add.at(edges, np.minimum(at[1::2] + _MARGIN, len(marks)), -1)
-    return np.cumsum(edges[:-1]) > 0
+    at = np.flatnonzero(marks)
+    return mark_intervals(at - _MARGIN, at + _MARGIN + 1, len(marks))
 
 
 def make_strand(genome: Genome, contig: Contig, strand: str, masked: Bools) -> Strand:
