@@ -98,12 +98,12 @@ the letters alone.
   are like the negatives of the sets `ipromoter-...` and `gue-nontata`; those of `cnnprom-mouse` and
   `genomic-nontata` are fragments of genes and of the genome. With their own set alone their AUROCs here were
   .63 to .81.
-- `bacteria-promoter` learned windows in place. 2 letters off cost .02 to .16 in AUROC, 5 letters .11 to .26, if the
-  species is not given; .01 to .11 and .08 to .13 if it is.
+- `bacteria-promoter` learned windows in place. 2 letters off cost .02 to .16 in AUROC, 5 letters .11 to .26,
+  if the species is not given; .01 to .11 and .08 to .13 if it is.
   Rows without "species" hide it. By default `predict` recognizes the species of a file if it is clearly
   nearest, as in the row "species recognized". *E. coli* is too like *Shigella*: give `--context`.
 
-`predict` prints a caution for 26 of 33 such files whose coverage is below .85
+`predict` prints a caution for 22 of 31 such files whose coverage is below .85
 ([cautions](concepts/probabilities.md#scores-unlike-those-of-held-out-examples)).
 
 | model | set | n | AUROC | 2 off | 5 off | MCC | sensitivity | specificity | coverage | floor | shares |
