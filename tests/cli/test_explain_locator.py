@@ -153,8 +153,8 @@ def test_python_knows_that_the_calls_are_of_a_circle(seqray, locator, tmp_path):
     import seqray as library
 
     genome, calls, genes = tmp_path / "circle.fa", tmp_path / "calls.gff3", tmp_path / "genes.gff3"
-    genome.write_text(f">one\n{letters(301)}\n>two\n{letters(301, 1)}\n")
-    rows = [f"one\tx\tCDS\t{a}\t{b}\t.\t+\t0\tID=a" for a, b in ((1, 60), (242, 301))]
+    genome.write_text(f">one\n{letters(161)}\n>two\n{letters(161, 1)}\n")
+    rows = [f"one\tx\tCDS\t{a}\t{b}\t.\t+\t0\tID=a" for a, b in ((1, 60), (102, 161))]
     genes.write_text("\n".join(["##gff-version 3", *rows, ""]))
     words = [genome, "--genes", genes]
     seqray("scan", *words, "--circular-id", "one", "--threshold", 0, "--out", calls)
