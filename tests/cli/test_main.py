@@ -100,6 +100,10 @@ def test_version_also_as_a_module():
             "seqray: error: unrecognized arguments: --treshold 1; did you mean '--threshold'?",
         ),
         (
+            ["predict", "a.fa", "--model", "m", "--precision", "bf16"],  # its name in version 0.2
+            "seqray: error: unrecognized arguments: --precision bf16; did you mean '--dtype'?",
+        ),
+        (
             ["predict", "a.fa", "--model", "m", "b.fa"],
             "seqray: error: unrecognized arguments: b.fa; write all inputs next to each other; "
             "see 'seqray predict --help'",

@@ -239,7 +239,7 @@ def test_threshold_and_prior(predict, source):
         assert float(row[3]) == pytest.approx(odds / (1 + odds), rel=1e-4)
 
 
-def test_batch_size_and_precision(predict, source):
+def test_batch_size_and_dtype(predict, source):
     plain = [float(row[3]) for row in rows(predict(source)[1])[1:]]
     by_three = [float(row[3]) for row in rows(predict(source, "--batch-size", "3")[1])[1:]]
     rough = [float(row[3]) for row in rows(predict(source, "--dtype", "bf16")[1])[1:]]

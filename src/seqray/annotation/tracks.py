@@ -43,6 +43,8 @@ REACH = 512
 Tracks = npt.NDArray[np.uint8]
 
 _ROWS = {name: row for row, name in enumerate(TRACKS)}
+_FULL = 255  # stands for 1
+_AHEAD = np.round(_FULL * np.arange(1, REACH + 1) / REACH).astype(np.uint8)
 
 
 def track_rows(names: Sequence[str]) -> list[int]:
@@ -50,10 +52,6 @@ def track_rows(names: Sequence[str]) -> list[int]:
     if unknown := [name for name in names if name not in _ROWS]:
         raise ConfigError(f"the model reads a gene track '{unknown[0]}', which is unknown")
     return [_ROWS[name] for name in names]
-
-
-_FULL = 255  # stands for 1
-_AHEAD = np.round(_FULL * np.arange(1, REACH + 1) / REACH).astype(np.uint8)
 
 
 def gene_tracks(genes: Sequence[Gene] | None, length: int, strand: str, *, circular: bool = False) -> Tracks:

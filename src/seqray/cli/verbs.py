@@ -42,6 +42,8 @@ VERBS = {
 }
 ANYWHERE = ("--debug", "--verbose", "--log-json", "--quiet", "-q")
 """Options that may stand before or after the subcommand of a verb that has subcommands."""
+RENAMED = {"--precision": "--dtype", "--no-context": "--context"}
+"""Options by the names that they had in version 0.2."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -54,7 +56,7 @@ class Parser(argparse.ArgumentParser):
             known = re.findall(r"--[\w-]+", self.format_usage())
             import difflib
 
-            near = difflib.get_close_matches(unknown[1], known, n=1)
+            near = difflib.get_close_matches(RENAMED.get(unknown[1], unknown[1]), known, n=1)
             remedy = f"did you mean '{near[0]}'?" if near else remedy
         elif message.startswith("unrecognized arguments:"):
             remedy = f"{self._inputs()}; {remedy}"

@@ -140,9 +140,9 @@ def _place(contig: str, call: Call, radius: int, length: int, circular: bool) ->
 def cut_around(
     values: npt.NDArray[Any], first: int, count: int, outside: int, *, circular: bool
 ) -> npt.NDArray[Any]:
-    """Cut ``count`` values of the last axis from ``first`` on, across the origin on a circle.
+    """Take ``count`` values of the last axis, beginning at ``first``, which may be negative.
 
-    ``first`` may be negative. Beyond the ends of a line stands ``outside``.
+    On a circle they continue past the origin; on a line, ``outside`` fills the places beyond its ends.
     """
     places, length = np.arange(first, first + count), values.shape[-1]
     part = values[..., places % length]

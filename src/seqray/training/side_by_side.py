@@ -10,6 +10,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -102,8 +103,9 @@ class Crew:
     ) -> None:
         self._work, self._shared, self._on_progress = work, shared, on_progress
         self.processes, self._threads = processes, threads
-        # A fork of a process with threads may hang; the server that forks has only loaded what they need.
-        context = multiprocessing.get_context("forkserver")
+        # A fork of a process with threads may hang; the server that forks has only loaded what they need. On
+        # macOS libraries of the system do not survive a fork.
+        context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
         context.set_forkserver_preload(["seqray.training.fit"])
         self._stop, self._reports = context.Event(), context.SimpleQueue()
         self._context, self._pool = context, None
