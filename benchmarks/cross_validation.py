@@ -46,6 +46,7 @@ from seqray.core import ALPHABETS, LabeledSequence, RunConfig, load_run_config
 from seqray.homology import grouped_folds, random_folds
 from seqray.io import open_output
 from seqray.io.tables import read_labeled_table, write_table
+from seqray.training import RunOptions
 
 MODEL, FLOOR = "seqray", "k-mer and position logistic regression"
 BACKGROUND = "background"
@@ -98,7 +99,7 @@ def run_fold(task: Task) -> Answer:
         rest = [rest[i] for i in np.sort(order[: round(task.share * len(rest))])]
     start = load_initial_weights(task.init) if task.init else None
     learned = with_made_negatives(rest, Fraction(task.made)) if task.made else rest
-    result = train(task.config, learned, None, work_dir=task.work_dir, start=start)
+    result = train(task.config, learned, None, RunOptions(task.work_dir), start=start)
     model = TrainedModel(result.card, result.networks)
     flank, window = task.config.data.flank, task.config.data.window
     sequences = [task.data[i].sequence[flank : flank + window] for i in task.test]

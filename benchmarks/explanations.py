@@ -50,7 +50,7 @@ from seqray.inference import score_codes
 from seqray.io.tables import write_table
 from seqray.metrics import auroc
 from seqray.modelfile import TrainedModel, load_model
-from seqray.training import train
+from seqray.training import RunOptions, train
 
 SHAPES = {
     "stem 9, stride 1": StemConfig(kernels=(9,)),
@@ -127,7 +127,7 @@ def learn(task: str, shape: str, work_dir: Path) -> TrainedModel:
     data = labeled(generate(task, TRAIN, seed=1), "train")
     data += labeled(generate(task, VALIDATION, seed=2), "validation")
     folder = work_dir / task / shape.replace(", ", "-").replace(" ", "")
-    result = train(settings(task, shape), data, None, work_dir=folder, threads=1)
+    result = train(settings(task, shape), data, None, RunOptions(folder, threads=1))
     return TrainedModel(result.card, result.networks)
 
 

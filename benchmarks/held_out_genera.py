@@ -30,7 +30,7 @@ from seqray.inference import predict_records
 from seqray.io.tables import write_table
 from seqray.metrics import KmerPositionalBaseline
 from seqray.modelfile import TrainedModel
-from seqray.training import train
+from seqray.training import RunOptions, train
 
 COLUMNS = ("species", "part", "n", "auroc", "low", "high", "floor", "flagged", "flagged_known")
 FLOOR_SAMPLE = 40_000
@@ -83,7 +83,7 @@ def rows_of(
     config = replace(config, model=replace(config.model, contexts=tuple(species)))
     learned = [e for e in known if e.split != "test"]
     began = time.monotonic()
-    result = train(config, learned, None, work_dir=RUNS / "held_out_genera" / f"part-{part}")
+    result = train(config, learned, None, RunOptions(RUNS / "held_out_genera" / f"part-{part}"))
     print(f"part {part}: {', '.join(genera)}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
     model = TrainedModel(result.card, result.networks)
     seen = flagged(predictions(model, [e for e in known if e.split == "test"]))

@@ -38,7 +38,7 @@ from seqray.inference import score_codes
 from seqray.io.tables import write_table
 from seqray.metrics import KmerPositionalBaseline
 from seqray.modelfile import TrainedModel
-from seqray.training import partition, train
+from seqray.training import RunOptions, partition, train
 
 SETS = {
     "mouse-tata": "mouse-tata",
@@ -117,7 +117,7 @@ def measure(task: tuple[str, str, int]) -> Outcome:
             found.append(figures(p, classes, [rest[i].label for i in part.validation]))
     else:
         with tempfile.TemporaryDirectory() as folder:
-            result = train(config, rest, None, work_dir=Path(folder) / "run")
+            result = train(config, rest, None, RunOptions(Path(folder) / "run"))
         for part, network in zip(parts, result.networks, strict=True):
             member = TrainedModel(result.card, (network,))
             codes = np.stack([member.alphabet.encode(rest[i].sequence) for i in part.validation])

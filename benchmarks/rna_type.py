@@ -60,7 +60,7 @@ from seqray.metrics import KmerPositionalBaseline
 from seqray.modelfile import TrainedModel
 from seqray.models import helix_profile
 from seqray.models.tokenizers import FIRST_LETTER, AlignmentTokenizer
-from seqray.training import data_sha256, train
+from seqray.training import RunOptions, data_sha256, train
 
 DEPTHS = (1, 2, 4)
 COMPOSITION, FIRST_ROW, ALL_ROWS = "length + composition", "k-mers of the first row", "k-mers of all rows"
@@ -146,7 +146,7 @@ def single(config: RunConfig, rest: Sequence[Alignment], test: Sequence[Alignmen
     model = replace(config.model, kind="sequence", helices=False)
     augment = replace(config.augment, rows=None, query=0.0)
     settings = replace(config, model=model, augment=augment)
-    result = train(settings, queries(list(rest), config.data.window), None, work_dir=work)
+    result = train(settings, queries(list(rest), config.data.window), None, RunOptions(work))
     records = [SequenceRecord(one.id, one.sequence[: config.data.window]) for one in test]
     trained = TrainedModel(result.card, result.networks)
     return {SINGLE: [answer.label for answer in predict_records(trained, records)]}
@@ -161,7 +161,7 @@ def axial(
     depths: Sequence[int],
 ) -> Calls:
     """Calls of the axial network, and of the same network with fewer rows."""
-    result = train(config, list(rest), None, work_dir=work)
+    result = train(config, list(rest), None, RunOptions(work))
     trained = TrainedModel(result.card, result.networks)
 
     def calls(model: TrainedModel, rows: int | None) -> list[str]:

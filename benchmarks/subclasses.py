@@ -30,7 +30,7 @@ from seqray.core import LabeledSequence, load_run_config
 from seqray.io.tables import write_table
 from seqray.metrics import auroc, threshold_metrics
 from seqray.modelfile import TrainedModel
-from seqray.training import train
+from seqray.training import RunOptions, train
 from transfer import answers, cut_windows
 
 COLUMNS = ("configuration", "learned", "set", "n", "auroc", "mcc", "sensitivity", "specificity")
@@ -81,7 +81,7 @@ def fit(case: Case, learned: str, data: Sequence[LabeledSequence], seed: int) ->
     settings = replace(config.data, subclasses=learned == APART)
     config = replace(config, data=settings, members=1, seed=seed)
     with tempfile.TemporaryDirectory() as work:
-        result = train(config, data, None, work_dir=Path(work))
+        result = train(config, data, None, RunOptions(Path(work)))
     return TrainedModel(result.card, result.networks)
 
 

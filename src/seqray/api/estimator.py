@@ -35,7 +35,7 @@ from seqray.inference import checked_records, score_ragged
 from seqray.kinds import as_records
 from seqray.modelfile import SUFFIX, TrainedModel, load_model_file, save_model
 from seqray.models import torch_device
-from seqray.training import alternatives_of, choose_settings, measure_data, train, train_best
+from seqray.training import RunOptions, alternatives_of, choose_settings, measure_data, train, train_best
 
 _TINY = 1e-300  # keeps the logarithm of a probability finite
 
@@ -203,10 +203,8 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
                 settings,
                 data=data,
                 out=out,
-                work_dir=Path(folder) / "work",
+                run=RunOptions(Path(folder) / "work", progress=self.verbose, threads=self.threads),
                 classes=names,
-                progress=self.verbose,
-                threads=self.threads,
             )
             self.model_ = load_model_file(out)
         return self

@@ -13,7 +13,6 @@ from seqray.cli.common import (
     SkipLog,
     check_files,
     option,
-    use_threads,
 )
 from seqray.cli.train import CONFIG, INTERRUPTED, FitOptions, configure, report_interruption
 from seqray.core import ALPHABETS, load_run_config
@@ -52,11 +51,8 @@ def run(request: PretrainRequest) -> Outcome:
                 config,
                 data,
                 out,
-                work_dir=folder,
+                request.fit.run_options(folder, progress),
                 share=request.share,
-                resume=not request.fit.no_resume,
-                progress=progress.update,
-                threads=use_threads(request.fit.threads),
             )
     except KeyboardInterrupt:
         report_interruption(request.fit, folder)

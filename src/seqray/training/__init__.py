@@ -1,9 +1,9 @@
 """Labeled data give a model file. Only this package knows Lightning.
 
 - `data`, `batch_module`, `alignments`, `encode`, `augment`, `partitions`, `subclasses`: examples to batches
-- `module`, `trainer`, `member`, `fit`: the training; `teacher`: learning from other models
+- `module`, `trainer`, `member`, `members`, `fit`: the training; `teacher`: learning from other models
 - `data_facts`, `automatic`: settings chosen from the data; `search`: better ones looked for
-- `side_by_side`: several networks at once
+- `run_options`, `side_by_side`: folder, threads, and several networks at once
 - `prefilter`, `drawn_windows`: the small network that skips windows, and what it learns from
 - `genomes`: genomes with mapped sites give a locator
 - `masking`, `pretraining`: learning without labels

@@ -26,6 +26,7 @@ from .recalibration import (
     recalibrate as recalibrate,
     refuse_training_data as refuse_training_data,
 )
+from .run_options import RunOptions as RunOptions
 from .search import (
     TRIAL_COLUMNS as TRIAL_COLUMNS,
     Budget as Budget,

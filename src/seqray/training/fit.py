@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from seqray.core import (
     ALPHABETS,
@@ -32,9 +31,10 @@ from seqray.training.data import TrainingData
 from seqray.training.encode import context_numbers, encode
 from seqray.training.final_card import build_card
 from seqray.training.member import TrainResult, fit_member
+from seqray.training.members import train_members
 from seqray.training.module import Classifier
 from seqray.training.partitions import Partition, data_sha256, partition
-from seqray.training.side_by_side import Crew, plan_processes
+from seqray.training.run_options import RunOptions
 from seqray.training.subclasses import count_subclasses, subclass_indices
 from seqray.training.teacher import check_teacher, distillation_targets
 from seqray.training.trainer import make_trainer, quiet
@@ -45,13 +45,9 @@ def train(
     config: RunConfig,
     data: Sequence[Example],
     out: Path | None,
+    run: RunOptions,
     *,
-    work_dir: Path,
     classes: Sequence[str] | None = None,
-    resume: bool = True,
-    progress: bool | OnProgress = False,
-    threads: int | None = None,
-    processes: int | None = 1,
     metrics: Mapping[str, Any] | None = None,
     search: Mapping[str, Any] | None = None,
     teacher: TrainedModel | None = None,
@@ -68,21 +64,10 @@ def train(
         ``config.data.validation`` by groups.
     out
         The model file; None saves nothing.
-    work_dir
-        Folder for checkpoints and logs. A member that is finished there is not trained again; one that was
-        interrupted resumes after its last epoch and ends with the same weights.
+    run
+        Where the training keeps its state, and with what it runs.
     classes
         Order of the class names; sorted, with the positive one last, by default.
-    resume
-        False removes what ``work_dir`` holds of an earlier run.
-    progress
-        True shows a bar for each epoch on standard error; a function is called after each step.
-    threads
-        Threads for torch; its own choice by default. Results are the same for the same seed and threads.
-    processes
-        1 trains the members one after the other. None trains them side by side where that is faster, see
-        `plan_processes`: the threads are shared out, and each member has the same weights as with
-        ``threads`` of its own share and one process.
     metrics
         Figures measured elsewhere, by cross-validation for example, for the card.
     search
@@ -96,7 +81,7 @@ def train(
     Raises
     ------
     InputError
-        For data that can't be trained on, or a ``work_dir`` of another run.
+        For data that can't be trained on, or a folder of another run.
     ConfigError
         For settings that don't fit together or the data.
     ModelFileError
@@ -107,8 +92,7 @@ def train(
     if config.augment.reverse_complement > 0 and not ALPHABETS[config.model.alphabet].is_nucleotide:
         raise ConfigError("'augment.reverse_complement' is for nucleotides only")
     check_plain(metrics or {}, "metrics")
-    if threads is not None:
-        torch.set_num_threads(threads)
+    run.use_threads()
     if out is not None:
         check_model_path(out)
     config = replace(config, model=resolve_backbone(config.model))
@@ -120,11 +104,10 @@ def train(
     if start is not None:
         check_initial_weights(start, config.model)
     folder = open_folder(
-        Path(work_dir),
+        run,
         config,
         parts,
         sha256,
-        resume=resume,
         teacher=teacher.sha256 if teacher else "",
         start=start.sha256 if start else "",
     )
@@ -132,17 +115,11 @@ def train(
     with quiet():
         make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
         folder.claim()
+        calls = [{"config": config, "number": i, "parts": part} for i, part in enumerate(parts, 1)]
         shared = {"data": data, "teacher": teacher, "start": start}
-        before = torch.get_num_threads()
-        try:
-            if processes is None:
-                folder = _train_side_by_side(config, parts, folder, shared, progress)
-            members = [
-                train_member(config=config, number=i, parts=part, folder=folder, progress=progress, **shared)
-                for i, part in enumerate(parts, 1)
-            ]
-        finally:
-            torch.set_num_threads(before)
+        members = train_members(
+            train_member, calls, shared, folder, run, letters=count_letters(data, parts[0].train)
+        )
     networks, results = zip(*members, strict=True)
     card, figures = build_card(config, networks, results, data, parts, sha256, metrics)
     if search is not None:
@@ -153,50 +130,26 @@ def train(
 
 
 def open_folder(
-    path: Path,
+    run: RunOptions,
     config: RunConfig,
     parts: Sequence[Partition],
     data: str,
     *,
-    resume: bool,
     teacher: str = "",
     start: str = "",
 ) -> WorkDir:
     """Name the folder of a run, which is not claimed yet.
 
-    ``data``, ``teacher`` and ``start`` are checksums, empty without these; ``resume`` uses what the folder
-    holds.
+    ``data``, ``teacher`` and ``start`` are checksums, empty without these.
     """
     identity = run_identity(config, parts[0].classes, data, teacher=teacher, start=start)
-    return WorkDir(path, identity, tuple(part.sha256() for part in parts), resume)
+    return WorkDir(Path(run.work_dir), identity, tuple(part.sha256() for part in parts), run.resume)
 
 
 def count_letters(data: Sequence[Example], rows: np.ndarray) -> int:
     """Letters of some examples; of alignments, their cells."""
     chosen = (data[i] for i in rows)
     return sum(one.codes.size if isinstance(one, Alignment) else len(one.sequence) for one in chosen)
-
-
-def _train_side_by_side(
-    config: RunConfig,
-    parts: Sequence[Partition],
-    folder: WorkDir,
-    shared: Mapping[str, Any],
-    progress: bool | OnProgress,
-) -> WorkDir:
-    """Train several members at once; return the folder, from which they are then loaded."""
-    letters = count_letters(shared["data"], parts[0].train)
-    processes, threads = plan_processes(config, len(parts), torch.get_num_threads(), letters)
-    torch.set_num_threads(threads)
-    missing = [number for number in range(1, len(parts) + 1) if folder.result(number) is None]
-    if processes == 1 or len(missing) == 1:
-        return folder
-    folder = replace(folder, resume=True)  # what was there before is gone
-    calls = [{"config": config, "number": n, "parts": parts[n - 1], "folder": folder} for n in missing]
-    report = None if isinstance(progress, bool) else progress
-    with Crew(train_member, shared, processes=processes, threads=threads, on_progress=report) as crew:
-        crew.run(calls, "train members")
-    return folder
 
 
 def class_weights(labels: np.ndarray, config: RunConfig) -> np.ndarray | None:

@@ -21,7 +21,6 @@ from seqray.core import (
     Example,
     InputError,
     LabeledSequence,
-    OnProgress,
     RunConfig,
     StoppingConfig,
     round_number,
@@ -34,6 +33,7 @@ from seqray.training.masking import IGNORED, MaskedBatch, MaskedSource
 from seqray.training.member import fit_member
 from seqray.training.module import NetworkModule, scheduled_adamw
 from seqray.training.partitions import data_sha256
+from seqray.training.run_options import RunOptions
 from seqray.training.trainer import make_trainer, quiet
 from seqray.training.workdir import WorkDir, is_main_process, run_identity
 
@@ -133,12 +133,9 @@ def pretrain(
     config: RunConfig,
     data: Sequence[str] | Sequence[Alignment],
     out: Path | None,
+    run: RunOptions,
     *,
-    work_dir: Path,
     share: float = 0.15,
-    resume: bool = True,
-    progress: bool | OnProgress = False,
-    threads: int | None = None,
 ) -> PretrainResult:
     """Train a network to predict hidden letters, and save its weights for `seqray.training.train`.
 
@@ -151,19 +148,17 @@ def pretrain(
         A twentieth of the alignments, or windows, is held out.
     out
         The file; None saves nothing.
-    work_dir
-        Folder for checkpoints and logs, from which an interrupted run resumes.
+    run
+        As in `seqray.training.train`.
     share
         Share of the letters that are hidden.
-    resume, progress, threads
-        As in `seqray.training.train`.
 
     Raises
     ------
     ConfigError
         For a k-mer model: overlapping words reveal each other's letters; and for one on a backbone.
     InputError
-        For fewer than 20 windows or alignments, or a ``work_dir`` of another run.
+        For fewer than 20 windows or alignments, or a folder of another run.
     """
     if config.model.backbone is not None:
         raise ConfigError("pre-training is for seqray's own networks, not for 'model.kind: backbone'")
@@ -173,8 +168,7 @@ def pretrain(
         raise ConfigError("pre-training is for the character tokenizer ('model.tokenizer')")
     if not 0 < share < 1:
         raise ConfigError(f"the share of hidden letters is {share}", remedy="give one between 0 and 1")
-    if threads is not None:
-        torch.set_num_threads(threads)
+    run.use_threads()
     examples = _examples(data, config.data.window, config.model.alphabet)
     if len(examples) < MIN_EXAMPLES:
         what = "alignments" if isinstance(next(iter(data), ""), Alignment) else "different windows"
@@ -187,7 +181,7 @@ def pretrain(
     none = np.zeros(len(examples), dtype=np.int64)  # labels, which there are none of
     train_set, held_out = (encode(examples, none, rows, config) for rows in (order[held:], order[:held]))
     identity = run_identity(config, ("pre-training", str(share)), data_sha256(examples))
-    folder = WorkDir(Path(work_dir), identity, ("",), resume)
+    folder = WorkDir(Path(run.work_dir), identity, ("",), run.resume)
     config = replace(config, optimizer=replace(config.optimizer, ema=0.0))  # weights are not averaged here
 
     def build(seed: int) -> tuple[MaskedLetters, MaskedData]:
@@ -196,7 +190,7 @@ def pretrain(
     with quiet():
         make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
         folder.claim()
-        network, result = fit_member(config, 1, folder, build, progress=progress)
+        network, result = fit_member(config, 1, folder, build, progress=run.progress)
     figures = next(row for row in result["history"] if row["epoch"] == result["best_epoch"])
     facts = {
         **{name: round_number(figures[name]) for name in ("loss", "accuracy")},

@@ -22,7 +22,8 @@ from typing import Any, Self
 
 import torch
 
-from seqray.core import OnProgress, RunConfig, SeqrayError
+from seqray.core import LocatorConfig, OnProgress, RunConfig, SeqrayError
+from seqray.models import LocatorStem, locator_radius
 from seqray.training.trainer import on_gpu, quiet
 
 WORTH_A_PROCESS = 3_000_000
@@ -47,26 +48,47 @@ def plan_processes(config: RunConfig, networks: int, threads: int, letters: int)
     Encoders of others, and networks on a GPU or on several devices, are trained one after the other.
     ``threads`` are for all networks together, ``letters`` those of the training part.
     """
-    epochs = config.trainer.get("max_epochs", 30)
     alone = (
         config.model.kind == "backbone"
         or on_gpu(config)
         or config.trainer.get("devices", 1) != 1
-        or letters * epochs < WORTH_A_PROCESS
+        or letters_read(config, letters) < WORTH_A_PROCESS
     )
     at_once = 1 if alone else max(1, min(networks, threads))
-    fitting = int(free_memory() // network_bytes(config, letters))
-    return max(1, min(at_once, fitting)), max(1, threads // at_once)
+    fitting = min(at_once, free_memory() / network_bytes(config, letters))  # infinity where memory is unknown
+    return max(1, int(fitting)), max(1, threads // at_once)
+
+
+def letters_read(config: RunConfig, letters: int) -> int:
+    """Letters that a network reads in all its epochs."""
+    epochs, genomes = config.trainer.get("max_epochs", 30), config.genomes
+    if config.model.kind == "locator":
+        return epochs * genomes.steps_per_epoch * config.optimizer.batch_size * genomes.chunk
+    return epochs * letters
 
 
 def network_bytes(config: RunConfig, letters: int) -> int:
     """Estimate the memory of the process that trains a network, from above."""
+    floats = _locator_floats(config) if config.model.kind == "locator" else _window_floats(config)
+    return PROCESS_BYTES + 8 * letters + 4 * floats
+
+
+def _window_floats(config: RunConfig) -> int:
+    """Numbers that a step keeps for its gradients, of models of windows and alignments."""
     model, stem, window = config.model, config.model.stem, config.data.window
     batch = config.optimizer.batch_size * (model.max_rows if model.kind == "alignment" else 1)
     tokens = -(-window // (stem.stride if stem else 1))
     full = batch * window * model.d_model * (4 + (len(stem.kernels) + 4 * stem.depth if stem else 0))
-    blocks = batch * model.layers * (24 * tokens * model.d_model + 4 * model.heads * tokens**2)
-    return PROCESS_BYTES + 8 * letters + 4 * (full + blocks)
+    return full + batch * model.layers * (24 * tokens * model.d_model + 4 * model.heads * tokens**2)
+
+
+def _locator_floats(config: RunConfig) -> int:
+    """The same of locators, whose tokens attend to a window each."""
+    model, locator = config.model, config.model.locator or LocatorConfig()
+    letters = config.optimizer.batch_size * (config.genomes.chunk + 2 * locator_radius(model))
+    attended = 2 * locator.window + 1
+    token = model.layers * (24 * model.d_model + 8 * model.heads * attended)
+    return letters * (4 * locator.stem + 3 * len(model.tracks) + token // LocatorStem.stride)
 
 
 def free_memory(root: Path = Path("/")) -> float:
@@ -106,7 +128,7 @@ class Crew:
         # A fork of a process with threads may hang; the server that forks has only loaded what they need. On
         # macOS libraries of the system do not survive a fork.
         context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
-        context.set_forkserver_preload(["seqray.training.fit"])
+        context.set_forkserver_preload(["seqray.training.fit", "seqray.training.genomes.fit"])
         self._stop, self._reports = context.Event(), context.SimpleQueue()
         self._context, self._pool = context, None
 

@@ -15,6 +15,7 @@ from seqray.core.errors import ConfigError
 from seqray.core.records import Alignment, LabeledSequence
 from seqray.modelfile import TrainedModel, check_self_test, load_model_file
 from seqray.models.tokenizers.sequence import CLS, MASK, PAD
+from seqray.training import RunOptions
 from seqray.training.alignments import AlignmentExamples
 from seqray.training.fit import train
 
@@ -103,7 +104,9 @@ def task(count, rng):
 
 def test_it_learns_what_stands_in_the_other_rows_and_reads_its_file_again(tmp_path):
     config = settings()
-    result = train(config, task(300, random.Random(0)), tmp_path / "m.safetensors", work_dir=tmp_path / "w")
+    result = train(
+        config, task(300, random.Random(0)), tmp_path / "m.safetensors", RunOptions(tmp_path / "w")
+    )
     assert result.validation["mcc"] > 0.75
     model = load_model_file(tmp_path / "m.safetensors")
     assert model.card.model.kind == "alignment"
@@ -119,4 +122,4 @@ def test_sequences_are_no_alignments(tmp_path):
     rng = random.Random(0)
     data = [LabeledSequence("".join(rng.choices("ACGU", k=12)), "ab"[i % 2], f"x{i}") for i in range(40)]
     with pytest.raises(ConfigError, match="the examples are of type"):
-        train(settings(), data, None, work_dir=tmp_path)
+        train(settings(), data, None, RunOptions(tmp_path))

@@ -16,7 +16,7 @@ import torch
 from seqray.core.records import LabeledSequence
 from seqray.core.serialization import from_mapping, to_mapping
 from seqray.modelfile import load_model_file
-from seqray.training import fit
+from seqray.training import RunOptions, fit
 
 # Run by both processes: the trainer starts the second one with the same command.
 PROGRAM = """
@@ -25,7 +25,7 @@ from pathlib import Path
 from seqray.core import RunConfig
 from seqray.core.serialization import from_mapping
 from seqray.core.records import LabeledSequence
-from seqray.training import fit
+from seqray.training import RunOptions, fit
 from seqray.training.workdir import is_main_process
 
 if __name__ == "__main__":
@@ -33,7 +33,8 @@ if __name__ == "__main__":
     job = json.loads((folder / "job.json").read_text())
     data = [LabeledSequence(*row) for row in job["data"]]
     config = from_mapping(RunConfig, job["config"])
-    result = fit.train(config, data, folder / "two.safetensors", work_dir=folder / "two", threads=1)
+    run = RunOptions(folder / "two", threads=1)
+    result = fit.train(config, data, folder / "two.safetensors", run)
     print(is_main_process(), len(result.history[0]), flush=True)
 """
 
@@ -78,7 +79,7 @@ def test_two_processes_take_the_steps_of_one_with_twice_the_batch(motif_task, ma
     two = from_mapping(type(one), settings)
     assert run_in_two_processes(tmp_path, two, data) == ["", "False 2", "True 2"]
 
-    single = fit.train(one, data, None, work_dir=tmp_path / "one", threads=1)
+    single = fit.train(one, data, None, RunOptions(tmp_path / "one", threads=1))
     double = load_model_file(tmp_path / "two.safetensors")
     tokens = torch.from_numpy(np.stack([double.tokenizer.encode(e.sequence) for e in marked[:200]]))
     # Not the weights themselves: a key's bias changes no output, and AdamW blows its rounding errors up.

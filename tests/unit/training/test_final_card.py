@@ -13,7 +13,7 @@ from seqray.core.alphabet import DNA
 from seqray.core.errors import ConfigError
 from seqray.metrics.classification import expected_calibration_error
 from seqray.modelfile import load_model_file
-from seqray.training import fit
+from seqray.training import RunOptions, fit
 from seqray.training.final_card import held_out_logits, held_out_rows
 from seqray.training.partitions import partition, related_groups
 
@@ -21,7 +21,7 @@ from seqray.training.partitions import partition, related_groups
 @pytest.mark.parametrize("members", [1, 2])
 def test_the_card_tells_the_error_before_and_after(motif_task, make_config, tmp_path, members):
     data, config = motif_task(300), make_config(members=members, trainer={"max_epochs": 4})
-    result = fit.train(config, data, None, work_dir=tmp_path)
+    result = fit.train(config, data, None, RunOptions(tmp_path))
     card, facts = result.card, result.card.training["calibration"]
     parts = [partition(data, config, None, member) for member in range(1, members + 1)]
     raw, labels = held_out_logits(replace(card, temperature=1.0), result.networks, data, parts, config)
@@ -40,9 +40,11 @@ def test_the_card_tells_the_error_before_and_after(motif_task, make_config, tmp_
 
 def test_isotonic_on_request_with_the_weights_of_the_same_run(motif_task, make_config, tmp_path):
     data, config = motif_task(300), make_config(trainer={"max_epochs": 4})
-    plain = fit.train(config, data, tmp_path / "a.safetensors", work_dir=tmp_path / "w")
+    plain = fit.train(config, data, tmp_path / "a.safetensors", RunOptions(tmp_path / "w"))
     config = replace(config, calibration=replace(config.calibration, method="isotonic"))
-    bent = fit.train(config, data, tmp_path / "b.safetensors", work_dir=tmp_path / "w")  # not trained again
+    bent = fit.train(
+        config, data, tmp_path / "b.safetensors", RunOptions(tmp_path / "w")
+    )  # not trained again
     card = load_model_file(tmp_path / "b.safetensors").card
     assert card == bent.card
     assert card.format == 2

@@ -17,7 +17,7 @@ from seqray.core.serialization import to_mapping
 from seqray.metrics.classification import binary_metrics
 from seqray.modelfile import load_model_file
 from seqray.models.build import count_parameters
-from seqray.training import TrainResult, fit
+from seqray.training import RunOptions, TrainResult, fit
 from seqray.training.module import Classifier
 from seqray.training.partitions import data_sha256, partition
 
@@ -57,7 +57,7 @@ def test_a_planted_motif_is_learned_and_generalizes(motif_task, make_config, tmp
         members=2,
     )
     out = tmp_path / "m.safetensors"
-    result = fit.train(config, motif_task(800), out, work_dir=tmp_path / "w")
+    result = fit.train(config, motif_task(800), out, RunOptions(tmp_path / "w"))
     losses = [row["train_loss"] for row in result.history[0]]
     assert losses[-1] < losses[0] / 3
     fresh = motif_task(300, seed=77)
@@ -84,7 +84,7 @@ def test_a_label_without_a_cause_is_not_learned_on_validation(motif_task, make_c
         optimizer={"learning_rate": 1e-2},
         stopping={"patience": 12},
     )
-    result = fit.train(config, data, None, work_dir=tmp_path)
+    result = fit.train(config, data, None, RunOptions(tmp_path))
     assert result.history[0][-1]["train_loss"] < 0.2  # learned by heart
     assert result.history[0][-1]["mcc"] < 0.4  # and of no use
 
@@ -94,7 +94,7 @@ def test_the_card_says_what_was_done(motif_task, make_config, tmp_path):
         name="toy", summary="a toy", card={"licence": "MIT"}, data={"site": 20}, seed=5, members=2
     )
     data, out = motif_task(100), tmp_path / "m.safetensors"
-    result = fit.train(config, data, out, work_dir=tmp_path / "w", metrics={"cv": {"mcc": 0.5}})
+    result = fit.train(config, data, out, RunOptions(tmp_path / "w"), metrics={"cv": {"mcc": 0.5}})
     card = load_model_file(out).card
     assert card == result.card
     assert (card.name, card.summary, card.info, card.site) == ("toy", "a toy", {"licence": "MIT"}, 20)
@@ -117,7 +117,7 @@ def test_calibration_is_that_of_the_averaged_members(motif_task, make_config, tm
     config = make_config(
         model={"d_model": 32, "stem": {"kernels": [7]}}, trainer={"max_epochs": 4}, members=2
     )
-    result = fit.train(config, data, None, work_dir=tmp_path)
+    result = fit.train(config, data, None, RunOptions(tmp_path))
     rows = partition(data, config).validation
     tokens = torch.tensor([[1] + ["ACGT".index(x) + 4 for x in data[i].sequence] for i in rows])
     with torch.inference_mode():
@@ -136,9 +136,9 @@ def test_calibration_is_that_of_the_averaged_members(motif_task, make_config, tm
 def test_the_same_seed_gives_the_same_weights(motif_task, make_config, tmp_path):
     data = motif_task(80)
     config = make_config(augment={"shift": 2, "mask": 0.1})
-    runs = [fit.train(config, data, None, work_dir=tmp_path / name) for name in "ab"]
+    runs = [fit.train(config, data, None, RunOptions(tmp_path / name)) for name in "ab"]
     assert same_weights(*runs)
-    other = fit.train(replace(config, seed=2), data, None, work_dir=tmp_path / "c")
+    other = fit.train(replace(config, seed=2), data, None, RunOptions(tmp_path / "c"))
     assert not same_weights(runs[0], other)
 
 
@@ -154,12 +154,12 @@ def test_an_interrupted_run_resumes_to_the_same_model(
         members=2,
     )
     data = motif_task(110)  # 94 in training: three steps an epoch
-    whole = fit.train(config, data, None, work_dir=tmp_path / "whole")
+    whole = fit.train(config, data, None, RunOptions(tmp_path / "whole"))
     interrupt(2, 2 + 5, 2 + 5 + 6 + 5)
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
-            fit.train(config, data, None, work_dir=tmp_path / "parts")
-    resumed = fit.train(config, data, None, work_dir=tmp_path / "parts")
+            fit.train(config, data, None, RunOptions(tmp_path / "parts"))
+    resumed = fit.train(config, data, None, RunOptions(tmp_path / "parts"))
     assert [len(history) for history in resumed.history] == [3, 3]
     assert resumed.history == whole.history
     assert same_weights(resumed, whole)
@@ -168,13 +168,13 @@ def test_an_interrupted_run_resumes_to_the_same_model(
 
 def test_what_is_finished_is_not_trained_again(motif_task, make_config, tmp_path, interrupt):
     config, data = make_config(), motif_task(60)
-    first = fit.train(config, data, None, work_dir=tmp_path)
+    first = fit.train(config, data, None, RunOptions(tmp_path))
     interrupt(1)
-    again = fit.train(replace(config, summary="new words"), data, None, work_dir=tmp_path)
+    again = fit.train(replace(config, summary="new words"), data, None, RunOptions(tmp_path))
     assert same_weights(first, again)
     assert again.card.summary == "new words"
     with pytest.raises(KeyboardInterrupt):
-        fit.train(config, data, None, work_dir=tmp_path, resume=False)
+        fit.train(config, data, None, RunOptions(tmp_path, resume=False))
 
 
 def test_a_run_that_stopped_early_stays_stopped(motif_task, make_config, tmp_path, interrupt):
@@ -183,11 +183,11 @@ def test_a_run_that_stopped_early_stays_stopped(motif_task, make_config, tmp_pat
         trainer={"max_epochs": 50}, stopping={"patience": 1}, optimizer={"learning_rate": 1e-7}
     )
     data = motif_task(60)
-    first = fit.train(config, data, None, work_dir=tmp_path)
+    first = fit.train(config, data, None, RunOptions(tmp_path))
     assert len(first.history[0]) < 10
     (tmp_path / "member-1" / "finished.json").unlink()
     interrupt(1)
-    again = fit.train(config, data, None, work_dir=tmp_path)
+    again = fit.train(config, data, None, RunOptions(tmp_path))
     assert again.history == first.history
     assert same_weights(first, again)
 
@@ -196,7 +196,7 @@ def test_the_best_epoch_is_kept(motif_task, make_config, tmp_path):
     data = motif_task(150)
     for monitor, sign in (("loss", -1), ("auprc", 1)):
         config = make_config(stopping={"monitor": monitor}, trainer={"max_epochs": 5})
-        result = fit.train(config, data, None, work_dir=tmp_path / monitor)
+        result = fit.train(config, data, None, RunOptions(tmp_path / monitor))
         history = result.history[0]
         best = max(history, key=lambda row: (sign * row[monitor], -row["loss"]))
         assert result.card.training["best_epochs"] == [best["epoch"]]
@@ -212,7 +212,7 @@ def test_of_epochs_that_rank_perfectly_the_surest_is_kept(make_config, tmp_path)
         for i, label in enumerate(["promoter", "background"] * 60)
     ]
     config = make_config(stopping={"monitor": "auprc", "patience": 9}, trainer={"max_epochs": 6})
-    result = fit.train(config, data, None, work_dir=tmp_path)
+    result = fit.train(config, data, None, RunOptions(tmp_path))
     perfect = [row for row in result.history[0] if row["auprc"] == 1]
     assert len(perfect) > 1
     surest = min(perfect, key=lambda row: row["loss"])
@@ -224,7 +224,7 @@ def test_members_that_hold_out_their_own_parts_are_calibrated_on_all_of_them(
     motif_task, make_config, tmp_path
 ):
     data, config = motif_task(120), make_config(members=3, data={"validation": 0.2})
-    result = fit.train(config, data, None, work_dir=tmp_path)
+    result = fit.train(config, data, None, RunOptions(tmp_path))
     losses, seen = [], []
     for number, network in enumerate(result.networks, 1):
         rows = partition(data, config, member=number).validation
@@ -258,17 +258,17 @@ def test_unequal_lengths_proteins_and_three_classes(make_config, tmp_path):
         trainer={"max_epochs": 12},
         optimizer={"batch_size": 8, "class_weights": "balanced"},
     )
-    result = fit.train(config, data, tmp_path / "m.safetensors", work_dir=tmp_path / "w")
+    result = fit.train(config, data, tmp_path / "m.safetensors", RunOptions(tmp_path / "w"))
     assert result.card.classes == ("a", "c", "b")
     assert result.validation["accuracy"] > 0.9
     flipped = replace(config, augment=replace(config.augment, reverse_complement=0.5))
     with pytest.raises(ConfigError, match="reverse_complement' is for nucleotides only"):
-        fit.train(flipped, data, None, work_dir=tmp_path / "x")
+        fit.train(flipped, data, None, RunOptions(tmp_path / "x"))
 
 
 def test_flanks_feed_the_shifts_and_never_the_window(motif_task, make_config, tmp_path):
     config = make_config(data={"window": 30, "flank": 5}, augment={"shift": 5})
-    result = fit.train(config, motif_task(60, length=40), None, work_dir=tmp_path)
+    result = fit.train(config, motif_task(60, length=40), None, RunOptions(tmp_path))
     assert result.card.window == 30
     assert result.card.domain["length"] == [30, 30]
 
@@ -297,11 +297,11 @@ def test_margins_are_logs_of_shares(make_config):
 
 def test_a_folder_of_another_run_is_an_error(motif_task, make_config, tmp_path):
     data = motif_task(40)
-    fit.train(make_config(), data, None, work_dir=tmp_path)
+    fit.train(make_config(), data, None, RunOptions(tmp_path))
     with pytest.raises(InputError, match="holds a training run with other settings; choose another"):
-        fit.train(make_config(optimizer={"learning_rate": 1e-4}), data, None, work_dir=tmp_path)
+        fit.train(make_config(optimizer={"learning_rate": 1e-4}), data, None, RunOptions(tmp_path))
     with pytest.raises(InputError, match="other data"):
-        fit.train(make_config(), data[:-2], None, work_dir=tmp_path)
+        fit.train(make_config(), data[:-2], None, RunOptions(tmp_path))
 
 
 def test_divergence_is_an_error_that_names_a_remedy(motif_task, make_config, tmp_path, monkeypatch):
@@ -309,7 +309,7 @@ def test_divergence_is_an_error_that_names_a_remedy(motif_task, make_config, tmp
         Classifier, "training_step", lambda self, batch, _: self.network(batch.tokens).logits.sum() * math.nan
     )
     with pytest.raises(SeqrayError, match="training diverged in epoch 1; lower"):
-        fit.train(make_config(), motif_task(40), tmp_path / "m.safetensors", work_dir=tmp_path / "w")
+        fit.train(make_config(), motif_task(40), tmp_path / "m.safetensors", RunOptions(tmp_path / "w"))
     assert not (tmp_path / "m.safetensors").exists()
 
 
@@ -322,12 +322,12 @@ def test_an_output_that_cannot_be_written_is_refused_before_training(motif_task,
     ]
     for name, kind, message in cases:
         with pytest.raises(kind, match=message):
-            fit.train(make_config(), motif_task(40), tmp_path / name, work_dir=tmp_path / "w")
+            fit.train(make_config(), motif_task(40), tmp_path / name, RunOptions(tmp_path / "w"))
     assert not (tmp_path / "w").exists()
 
 
 def test_a_run_is_silent_and_its_files_are_plain(motif_task, make_config, tmp_path, capfd, recwarn):
-    fit.train(make_config(), motif_task(40), None, work_dir=tmp_path)
+    fit.train(make_config(), motif_task(40), None, RunOptions(tmp_path))
     assert capfd.readouterr() == ("", "")
     assert [str(w.message) for w in recwarn if issubclass(w.category, UserWarning)] == []
     mark = json.loads((tmp_path / "member-1" / "finished.json").read_text())
@@ -341,7 +341,7 @@ def test_progress_counts_the_steps_of_each_member(motif_task, make_config, tmp_p
     reports = []
     config = make_config(trainer={"max_epochs": 2}, members=2)
     fit.train(
-        config, motif_task(60), None, work_dir=tmp_path, progress=lambda *report: reports.append(report)
+        config, motif_task(60), None, RunOptions(tmp_path, progress=lambda *report: reports.append(report))
     )
     for member in ("train member-1", "train member-2"):
         steps = [(done, total) for done, total, phase in reports if phase == member]

@@ -22,6 +22,7 @@ from seqray.modelfile.initial_weights import (
     save_pretrained,
 )
 from seqray.models.build import build_model, build_network
+from seqray.training import RunOptions
 from seqray.training.fit import train
 from seqray.training.pretraining import pretrain, split_windows
 
@@ -45,7 +46,7 @@ def repeats(count, rng):
 def test_it_learns_what_repeats_tell_and_the_floor_does_not(tmp_path, stem):
     config = settings(stem=stem)
     config = replace(config, trainer=config.trainer | {"max_epochs": 15})
-    result = pretrain(config, repeats(600, random.Random(0)), None, work_dir=tmp_path, threads=1)
+    result = pretrain(config, repeats(600, random.Random(0)), None, RunOptions(tmp_path, threads=1))
     facts = result.facts
     assert facts["floor_loss"] == pytest.approx(np.log(4), abs=0.02)  # four letters, equally often
     assert facts["floor_accuracy"] == pytest.approx(0.25, abs=0.05)
@@ -55,12 +56,12 @@ def test_it_learns_what_repeats_tell_and_the_floor_does_not(tmp_path, stem):
 
 def test_an_interrupted_run_goes_on_and_ends_the_same(tmp_path):
     sequences = repeats(80, random.Random(1))
-    whole = pretrain(settings(), sequences, None, work_dir=tmp_path / "a", threads=1)
+    whole = pretrain(settings(), sequences, None, RunOptions(tmp_path / "a", threads=1))
     short = settings()
-    again = pretrain(short, sequences, None, work_dir=tmp_path / "a", threads=1)
+    again = pretrain(short, sequences, None, RunOptions(tmp_path / "a", threads=1))
     assert again.facts == whole.facts
     with pytest.raises(InputError, match="other data"):
-        pretrain(short, sequences[1:], None, work_dir=tmp_path / "a", threads=1)
+        pretrain(short, sequences[1:], None, RunOptions(tmp_path / "a", threads=1))
 
 
 def test_weights_survive_the_file_and_the_head_begins_anew(tmp_path):
@@ -192,10 +193,12 @@ def test_training_begins_with_the_weights(tmp_path):
     slow = replace(
         config, optimizer=replace(config.optimizer, learning_rate=1e-12), trainer={"max_epochs": 1}
     )
-    result = train(slow, data, None, work_dir=tmp_path / "run", start=load_initial_weights(path), threads=1)
+    result = train(
+        slow, data, None, RunOptions(tmp_path / "run", threads=1), start=load_initial_weights(path)
+    )
     torch.testing.assert_close(result.networks[0].blocks.state_dict(), network.blocks.state_dict())
     with pytest.raises(InputError, match="other start"):
-        train(slow, data, None, work_dir=tmp_path / "run", threads=1)
+        train(slow, data, None, RunOptions(tmp_path / "run", threads=1))
 
 
 def test_windows_cover_a_record_and_a_short_rest_takes_letters_before_it():
@@ -211,14 +214,14 @@ def test_windows_without_a_known_letter_are_left_out(tmp_path):
     rng = random.Random(3)
     known = ["".join(rng.choices("ACGT", k=24)) for _ in range(20)]
     short = replace(settings(), trainer={"max_epochs": 1, "accelerator": "cpu"})
-    result = pretrain(short, [*known, "N" * 24], None, work_dir=tmp_path)
+    result = pretrain(short, [*known, "N" * 24], None, RunOptions(tmp_path))
     assert result.facts["examples"] == 20
     assert result.facts["letters"] == 480
 
 
 def test_too_few_windows_and_words_are_refused(tmp_path):
     with pytest.raises(InputError, match="1 different windows are too few"):
-        pretrain(settings(), ["A" * 240], None, work_dir=tmp_path)
+        pretrain(settings(), ["A" * 240], None, RunOptions(tmp_path))
     words = settings(tokenizer="kmer", k=3)
     with pytest.raises(ConfigError, match="character tokenizer"):
-        pretrain(words, ["ACGT" * 60], None, work_dir=tmp_path)
+        pretrain(words, ["ACGT" * 60], None, RunOptions(tmp_path))

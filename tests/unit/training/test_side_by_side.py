@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from seqray.core import ModelConfig
 from seqray.core.errors import InputError, SeqrayError
-from seqray.training import fit, side_by_side
+from seqray.training import RunOptions, fit, side_by_side
 from seqray.training.side_by_side import Crew, free_memory, network_bytes, plan_processes
 
 WORK = """
@@ -51,17 +52,16 @@ def test_members_side_by_side_are_those_of_one_after_the_other(
     motif_task, make_config, tmp_path, monkeypatch
 ):
     config, data = make_config(members=2, trainer={"max_epochs": 1}), motif_task(60)
-    one = fit.train(config, data, None, work_dir=tmp_path / "a", threads=1)
+    one = fit.train(config, data, None, RunOptions(tmp_path / "a", threads=1))
     monkeypatch.setattr(side_by_side, "WORTH_A_PROCESS", 0)
     reports = []
     both = fit.train(
         config,
         data,
         None,
-        work_dir=tmp_path / "b",
-        threads=2,
-        processes=None,
-        progress=lambda *report: reports.append(report),
+        RunOptions(
+            tmp_path / "b", threads=2, side_by_side=True, progress=lambda *report: reports.append(report)
+        ),
     )
     for mine, other in zip(one.networks, both.networks, strict=True):
         pairs = zip(mine.state_dict().values(), other.state_dict().values(), strict=True)
@@ -104,8 +104,20 @@ def test_processes_follow_threads_work_memory_and_device(make_config, monkeypatc
     assert plan_processes(config, 3, 7, 100) == (1, 7)  # 1000 letters are read in a moment
     gpu = replace(config, trainer={**config.trainer, "accelerator": "cuda"})
     assert plan_processes(gpu, 3, 7, much) == (1, 7)
+    # a locator reads so many chunks, however long its genomes: 10 epochs of 1 step of 8 chunks
+    locator = replace(
+        config,
+        model=ModelConfig(kind="locator", classes=1, positions="rotary", max_length=1024),
+        genomes=replace(config.genomes, chunk=2048, steps_per_epoch=1),
+        optimizer=replace(config.optimizer, batch_size=8),
+    )
+    assert plan_processes(locator, 3, 7, 10 * much) == (1, 7)
+    longer = replace(locator, genomes=replace(locator.genomes, steps_per_epoch=100))
+    assert plan_processes(longer, 3, 7, 100) == (3, 2)
     monkeypatch.setattr(side_by_side, "free_memory", lambda: 2.5 * network_bytes(config, much))
     assert plan_processes(config, 3, 7, much) == (2, 2)  # fewer at once, each with the same threads
+    monkeypatch.setattr(side_by_side, "free_memory", lambda: float("inf"))  # unknown, as on macOS
+    assert plan_processes(config, 3, 7, much) == (3, 2)
     monkeypatch.setattr(side_by_side, "free_memory", lambda: 0.0)
     assert plan_processes(config, 3, 7, much) == (1, 2)
 

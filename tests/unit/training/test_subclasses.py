@@ -14,7 +14,7 @@ from seqray.core.records import LabeledSequence, SequenceRecord
 from seqray.core.serialization import to_mapping
 from seqray.inference.sequences import predict_records
 from seqray.modelfile import load_model_file
-from seqray.training import fit
+from seqray.training import RunOptions, fit
 from seqray.training.automatic import choose_settings, fit_settings
 from seqray.training.data import LabeledBatch
 from seqray.training.data_facts import measure_data
@@ -98,7 +98,7 @@ def test_a_model_learns_subclasses_and_answers_classes(make_config, tmp_path, mo
         trainer={"max_epochs": 8},
     )
     out = tmp_path / "m.safetensors"
-    fit.train(config, either_half(800), out, work_dir=tmp_path / "w")
+    fit.train(config, either_half(800), out, RunOptions(tmp_path / "w"))
     model = load_model_file(out)
     assert model.card.classes == CLASSES
     assert model.card.model.subclasses == (2, 1)
@@ -111,7 +111,7 @@ def test_a_model_learns_subclasses_and_answers_classes(make_config, tmp_path, mo
     assert right > 0.95
     assert model.card.training["subclasses"] == {"background": ["no box", "no tail"], "promoter": ["unnamed"]}
     monkeypatch.delattr(Classifier, "training_step")  # a finished training is loaded, not repeated
-    again = fit.train(config, either_half(800), None, work_dir=tmp_path / "w")
+    again = fit.train(config, either_half(800), None, RunOptions(tmp_path / "w"))
     weights = model.networks[0].state_dict()
     assert all(torch.equal(value, weights[name]) for name, value in again.networks[0].state_dict().items())
 
@@ -131,8 +131,8 @@ def test_class_weights_and_margins_hold_for_all_subclasses_of_a_class(make_confi
 def test_a_teacher_knows_no_subclasses(make_config, tmp_path):
     data = either_half(80)
     plain = make_config(trainer={"max_epochs": 1})
-    fit.train(plain, data, tmp_path / "t.safetensors", work_dir=tmp_path / "t")
+    fit.train(plain, data, tmp_path / "t.safetensors", RunOptions(tmp_path / "t"))
     teacher = load_model_file(tmp_path / "t.safetensors")
     config = make_config(data={"subclasses": True}, trainer={"max_epochs": 1})
     with pytest.raises(ConfigError, match="a teacher knows classes, not their subclasses"):
-        fit.train(config, data, None, work_dir=tmp_path / "s", teacher=teacher)
+        fit.train(config, data, None, RunOptions(tmp_path / "s"), teacher=teacher)

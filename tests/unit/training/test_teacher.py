@@ -13,7 +13,7 @@ from seqray.core.kmers import stack_sequences
 from seqray.core.serialization import from_mapping
 from seqray.inference.sequences import score_codes
 from seqray.modelfile import TrainedModel, load_model_file
-from seqray.training import fit
+from seqray.training import RunOptions, fit
 from seqray.training.encode import context_numbers, encode
 from seqray.training.partitions import partition
 from seqray.training.teacher import distillation_targets
@@ -53,13 +53,13 @@ def test_a_pupil_learns_what_labels_do_not_say(motif_task, make_config, tmp_path
         optimizer={"teacher": 1.0},
     )
     data = motif_task(600)
-    fit.train(good, data, tmp_path / "t.safetensors", work_dir=tmp_path / "w")
+    fit.train(good, data, tmp_path / "t.safetensors", RunOptions(tmp_path / "w"))
     teacher = load_model_file(tmp_path / "t.safetensors")
     rng = np.random.default_rng(0)
     labels = rng.permutation([e.label for e in data])
     worthless = [replace(e, label=str(label)) for e, label in zip(data, labels, strict=True)]
     out = tmp_path / "p.safetensors"
-    result = fit.train(good, worthless, out, work_dir=tmp_path / "p", teacher=teacher)
+    result = fit.train(good, worthless, out, RunOptions(tmp_path / "p"), teacher=teacher)
     pupil = TrainedModel(result.card, result.networks)
     fresh = motif_task(200, seed=9)
     codes = np.stack([pupil.alphabet.encode(e.sequence) for e in fresh])
@@ -67,7 +67,7 @@ def test_a_pupil_learns_what_labels_do_not_say(motif_task, make_config, tmp_path
     truth = np.array([e.label == "promoter" for e in fresh])
     assert np.mean(p[truth][:, None] > p[~truth]) > 0.9
     with pytest.raises(InputError, match="other teacher"):  # the folder is that of a run with one
-        fit.train(replace(good, members=2), worthless, None, work_dir=tmp_path / "p")
+        fit.train(replace(good, members=2), worthless, None, RunOptions(tmp_path / "p"))
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,15 @@ def test_a_teacher_of_another_kind_is_refused(motif_task, make_config, tiny_mode
             make_config(**({"data": {"window": 20}} | change)),
             data,
             None,
-            work_dir=tmp_path / "w",
+            RunOptions(tmp_path / "w"),
             classes=["promoter", "background"],
             teacher=tiny_model,
         )
     assert message in str(error.value)
     with pytest.raises(ConfigError, match="has the classes promoter, background, the data background, prom"):
-        fit.train(make_config(data={"window": 20}), data, None, work_dir=tmp_path / "w", teacher=tiny_model)
+        fit.train(
+            make_config(data={"window": 20}), data, None, RunOptions(tmp_path / "w"), teacher=tiny_model
+        )
 
 
 def with_contexts(data):
@@ -129,7 +131,7 @@ def test_a_rule_that_hangs_on_the_context_is_learned(make_config, tmp_path):
         trainer={"max_epochs": 12},
         augment={"hide_context": 0.2},
     )
-    result = fit.train(config, data, tmp_path / "m.safetensors", work_dir=tmp_path / "w")
+    result = fit.train(config, data, tmp_path / "m.safetensors", RunOptions(tmp_path / "w"))
     assert result.validation["auroc"] > 0.9
     model = load_model_file(tmp_path / "m.safetensors")
     codes = stack_sequences([e.sequence for e in data], model.alphabet).codes.reshape(-1, 40)
@@ -147,7 +149,7 @@ def from_mapping_example(row):
 def test_an_unknown_context_is_told_before_any_work(motif_task, make_config, tmp_path):
     data = with_contexts(motif_task(60))
     with pytest.raises(InputError, match=r"record 's2'.*'b'; name it in 'model.contexts'"):
-        fit.train(make_config(model={"contexts": ["a"]}), data, None, work_dir=tmp_path / "w")
+        fit.train(make_config(model={"contexts": ["a"]}), data, None, RunOptions(tmp_path / "w"))
     assert not (tmp_path / "w").exists()
     assert context_numbers(data, make_config().model) is None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from seqray.cli.common import (
     SEQUENCE_FILES,
@@ -15,13 +15,18 @@ from seqray.cli.common import (
     Options,
     PositiveInt,
     Printable,
+    Progress,
     Request,
     Threads,
     WholeNumber,
     option,
+    use_threads,
 )
 from seqray.core import Truncation
 from seqray.training import Budget
+
+if TYPE_CHECKING:
+    from seqray.training import RunOptions
 
 
 def _budget(text: str) -> Budget:
@@ -53,6 +58,18 @@ class FitOptions(Options):
     def folder(self, out: str) -> Path:
         """Where checkpoints and logs are kept."""
         return Path(self.work_dir or f"{out}.training")
+
+    def run_options(self, folder: Path, progress: Progress) -> RunOptions:
+        """Where and with what a training runs; networks train side by side where that is faster."""
+        from seqray.training import RunOptions
+
+        return RunOptions(
+            folder,
+            resume=not self.no_resume,
+            progress=progress.update,
+            threads=use_threads(self.threads),
+            side_by_side=True,
+        )
 
 
 class GenomeOptions(Options, heading="data: genomes with sites, for a locator ('model.kind: locator')"):

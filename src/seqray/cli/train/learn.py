@@ -140,7 +140,7 @@ def learn_examples(
     from seqray.training import train
 
     teacher = load_model(request.teacher) if request.teacher else None
-    trained = partial(train, config, data, teacher=teacher, processes=None)
+    trained = partial(train, config, data, teacher=teacher)
     return Training(config, trained, len(data), summary)
 
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from seqray.cli.common import Outcome, Progress, check_files, use_threads
+from seqray.cli.common import Outcome, Progress, check_files
 from seqray.cli.train.arguments import FitOptions, TrainRequest
 from seqray.cli.train.learn import learn
 from seqray.cli.train.search import search_path
@@ -49,10 +49,7 @@ def run(request: TrainRequest) -> Outcome:
                 write_config(config, training.config)
             result = training.train(
                 out=out,
-                work_dir=folder,
-                resume=not request.fit.no_resume,
-                progress=progress.update,
-                threads=use_threads(request.fit.threads),
+                run=request.fit.run_options(folder, progress),
                 metrics=metrics,
                 **more,
             )

@@ -52,7 +52,6 @@ def search_examples(
     out: Path,
     table: Path,
     save_config: Path | None,
-    progress: Any,
     **training: Any,
 ) -> SearchResult:
     """Search, and write the table of what was tried, and the settings if they are asked for.
@@ -69,7 +68,6 @@ def search_examples(
         out,
         budget=budget,
         fixed=set_by_words(request.fit),
-        progress=progress,
         on_trial=lambda trial: report_trial(request, trial),
         **training,
     )
@@ -91,7 +89,6 @@ def try_examples(
     data: Sequence[Any],
     *,
     out: Path,
-    progress: Any,
     save_config: Path | None = None,
     **training: Any,
 ) -> TriedResult:
@@ -107,9 +104,7 @@ def try_examples(
         alternatives,
         data,
         out,
-        progress=progress,
         on_trial=lambda trial: report_trial(request, trial),
-        processes=None,
         **training,
     )
     if save_config:

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from seqray.core import (
     Card,
     ConfigError,
@@ -45,6 +43,8 @@ from seqray.training.genomes.prepare import Prepared, prepare
 from seqray.training.genomes.sheet import GenomeRow
 from seqray.training.genomes.sources import SHORT
 from seqray.training.member import TrainResult, fit_member
+from seqray.training.members import train_members
+from seqray.training.run_options import RunOptions
 from seqray.training.trainer import make_trainer, on_gpu, quiet
 from seqray.training.workdir import WorkDir, is_main_process, run_identity
 
@@ -78,11 +78,8 @@ def train_locator(
     config: RunConfig,
     data: GenomeInput,
     out: Path | None,
+    run: RunOptions,
     *,
-    work_dir: Path,
-    resume: bool = True,
-    progress: bool | OnProgress = False,
-    threads: int | None = None,
     metrics: Mapping[str, Any] | None = None,
     start: InitialWeights | None = None,
 ) -> TrainResult:
@@ -96,9 +93,7 @@ def train_locator(
         Genomes and their sites.
     out
         The model file; None saves nothing.
-    work_dir
-        Folder for checkpoints and logs, from which an interrupted run resumes.
-    resume, progress, threads, metrics
+    run, metrics
         As in `seqray.training.train`.
     start
         Weights to begin with, see `InitialWeights.for_member`. If the classes are the same, they include
@@ -107,7 +102,7 @@ def train_locator(
     Raises
     ------
     InputError
-        For genomes that can't be learned from, or a ``work_dir`` of another run.
+        For genomes that can't be learned from, or a folder of another run.
     ConfigError
         For settings that don't fit together.
     ModelFileError
@@ -116,8 +111,7 @@ def train_locator(
         Where training diverges.
     """
     classes = check_config(config)
-    if threads is not None:
-        torch.set_num_threads(threads)
+    threads = run.use_threads()
     if out is not None:
         check_model_path(out)
     if start is not None:
@@ -129,19 +123,19 @@ def train_locator(
         rename=config.genomes.rename,
         site_class=data.site_class,
         whole=-(-config.genomes.chunk // SHORT),
-        threads=threads or 1,
+        threads=threads,
     )
     prepared = prepare(genomes, classes, data.hold_out, config)
     sha256 = data_sha256(genomes, data.hold_out)
     identity = run_identity(config, classes, sha256, start=start.sha256 if start else "")
-    folder = WorkDir(Path(work_dir), identity, ("",) * config.members, resume)
+    folder = WorkDir(Path(run.work_dir), identity, ("",) * config.members, run.resume)
     with quiet():
         make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
         folder.claim()
-        members = [
-            _train_member(config, number, prepared, folder, classes, progress, start)
-            for number in range(1, config.members + 1)
-        ]
+        calls = [{"config": config, "number": number} for number in range(1, config.members + 1)]
+        shared = {"prepared": prepared, "start": start}
+        letters = prepared.counts["letters"]
+        members = train_members(train_member, calls, shared, folder, run, letters=letters)
     networks, results = zip(*members, strict=True)
     card, figures = locator_card(config, classes, networks, prepared)
     card = _with_folds(card, folds, metrics or {})
@@ -215,17 +209,19 @@ def _headline(tables: Mapping[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def _train_member(
+def train_member(
     config: RunConfig,
     number: int,
     prepared: Prepared,
     folder: WorkDir,
-    classes: Sequence[str],
-    progress: bool | OnProgress,
-    start: InitialWeights | None,
+    *,
+    progress: bool | OnProgress = False,
+    start: InitialWeights | None = None,
 ) -> tuple[Network, dict[str, Any]]:
+    """Train one member, or load it from ``folder`` if it is finished."""
+
     def build(seed: int) -> tuple[LocatorModule, GenomeData]:
-        positive = classes.index(config.data.positive)
+        positive = check_config(config).index(config.data.positive)
         module = LocatorModule(config, seed, prepared.validation, positive)
         if start is not None:
             module.apply_initial_weights(start.for_member(number))

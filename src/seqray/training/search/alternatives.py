@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from seqray.core import LabeledSequence, OnProgress, RunConfig, change_settings
+from seqray.core import LabeledSequence, RunConfig, change_settings
 from seqray.training.fit import count_letters, train, train_member
 from seqray.training.member import TrainResult
 from seqray.training.partitions import data_sha256, partition
+from seqray.training.run_options import RunOptions
 from seqray.training.search.space import Changes
 from seqray.training.search.trials import Trial, drop_checkpoints, prepare_trainings, read_trial, trial_folder
-from seqray.training.side_by_side import Crew, plan_processes
+from seqray.training.side_by_side import Crew
 from seqray.training.trainer import quiet
 
 
@@ -41,14 +42,10 @@ def train_best(
     alternatives: Sequence[Changes],
     data: Sequence[LabeledSequence],
     out: Path | None,
+    run: RunOptions,
     *,
-    work_dir: Path,
     classes: Sequence[str] | None = None,
-    resume: bool = True,
-    progress: bool | OnProgress = False,
     on_trial: Callable[[Trial], None] | None = None,
-    threads: int | None = None,
-    processes: int | None = 1,
     metrics: Mapping[str, Any] | None = None,
 ) -> TriedResult:
     """Train the first member with each alternative, and the other members with the best of them.
@@ -59,12 +56,8 @@ def train_best(
         Settings that the alternatives change.
     alternatives
         Changes, two or more; of equally good ones the first is taken.
-    data, out, classes, progress, threads, processes, metrics
-        As in `seqray.training.train`.
-    work_dir
-        Folder of all trainings. One that it holds is not repeated, and one that was interrupted goes on.
-    resume
-        False removes what ``work_dir`` holds.
+    data, out, run, classes, metrics
+        As in `seqray.training.train`; each training has a folder of its own in ``run.work_dir``.
     on_trial
         Receives each first member when all are trained.
 
@@ -73,20 +66,19 @@ def train_best(
     ConfigError, InputError, ModelFileError, SeqrayError
         As in `seqray.training.train`.
     """
-    threads = prepare_trainings(config, out, work_dir, resume=resume, threads=threads)
+    run = prepare_trainings(config, out, run)
     parts, sha256 = partition(data, config, classes), data_sha256(data)
     calls = []
     for changes in alternatives:
         one = change_settings(config, changes)
-        folder = trial_folder(work_dir, one, parts, sha256)
+        folder = trial_folder(run.work_dir, one, parts, sha256)
         calls.append({"config": one, "number": 1, "parts": parts, "folder": folder})
-    at_once, each = processes or 1, threads
-    if processes is None:
-        at_once, each = plan_processes(config, len(calls), threads, count_letters(data, parts.train))
-    shared, on_progress = {"data": data}, progress if callable(progress) else None
+    processes, threads = run.plan(config, len(calls), count_letters(data, parts.train))
     with (
         quiet(),
-        Crew(train_member, shared, processes=at_once, threads=each, on_progress=on_progress) as crew,
+        Crew(
+            train_member, {"data": data}, processes=processes, threads=threads, on_progress=run.on_progress
+        ) as crew,
     ):
         for call in calls:
             call["folder"].claim()
@@ -105,11 +97,8 @@ def train_best(
         chosen.config,
         data,
         out,
-        work_dir=chosen.folder.path,
+        replace(run, work_dir=chosen.folder.path),
         classes=classes,
-        progress=progress,
-        threads=threads,
-        processes=processes,
         metrics=metrics,
         search={"figure": config.stopping.monitor, "tried": tried, "changes": dict(chosen.changes)},
     )

@@ -15,7 +15,6 @@ from seqray.core import (
     ALPHABETS,
     ConfigError,
     LabeledSequence,
-    OnProgress,
     RunConfig,
     SeqrayError,
     Terminated,
@@ -27,6 +26,7 @@ from seqray.training.data_facts import measure_data
 from seqray.training.fit import count_letters, train, train_member
 from seqray.training.member import TrainResult
 from seqray.training.partitions import Partition, data_sha256, partition
+from seqray.training.run_options import RunOptions
 from seqray.training.search.budget import Budget
 from seqray.training.search.space import Changes, draw_configurations, rows_for
 from seqray.training.search.trials import (
@@ -38,7 +38,7 @@ from seqray.training.search.trials import (
     reopen_trial,
     trial_folder,
 )
-from seqray.training.side_by_side import Crew, plan_processes
+from seqray.training.side_by_side import Crew
 from seqray.training.trainer import quiet
 from seqray.training.workdir import WorkDir
 
@@ -81,14 +81,11 @@ def search_settings(
     config: RunConfig,
     data: Sequence[LabeledSequence],
     out: Path | None,
+    run: RunOptions,
     *,
     budget: Budget,
-    work_dir: Path,
     fixed: Set[str] = frozenset(),
-    resume: bool = True,
-    progress: OnProgress | None = None,
     on_trial: Callable[[Trial], None] | None = None,
-    threads: int | None = None,
     metrics: Mapping[str, Any] | None = None,
 ) -> SearchResult:
     """Search for better settings, then train the members with the best, calibrate them and save one model.
@@ -110,16 +107,12 @@ def search_settings(
         Labeled sequences; what the first member of `seqray.training.train` would hold out decides.
     out
         The model file; None saves nothing.
+    run, metrics
+        As in `seqray.training.train`; each training has a folder of its own in ``run.work_dir``.
     budget
         For the search and the members together. At least a ninth of the first training is completed.
-    work_dir
-        Folder of all trainings. One that it holds is not repeated, and one that was interrupted goes on.
     fixed
         Settings, as in ``section.key``, that are not changed.
-    resume
-        False removes what ``work_dir`` holds.
-    progress, threads, metrics
-        As in `seqray.training.train`.
     on_trial
         Receives each training when it ends.
 
@@ -134,14 +127,17 @@ def search_settings(
         what = f"a search is for models of single sequences, but 'model.kind' is {config.model.kind}"
         raise ConfigError(what, remedy="leave out the budget")
     check_plain(metrics or {}, "metrics")
-    threads = prepare_trainings(config, out, work_dir, resume=resume, threads=threads)
+    run = prepare_trainings(config, out, run)
     parts = partition(data, config)
     facts = measure_data(data, ALPHABETS[config.model.alphabet])
-    letters = count_letters(data, parts.train)
-    processes, each = plan_processes(config, LARGEST, threads, letters)
-    shared = {"data": data}
-    with quiet(), Crew(train_member, shared, processes=processes, threads=each, on_progress=progress) as crew:
-        running = _Search(config, parts, data_sha256(data), Path(work_dir), budget, crew, on_trial)
+    processes, threads = run.plan(config, LARGEST, count_letters(data, parts.train))
+    with (
+        quiet(),
+        Crew(
+            train_member, {"data": data}, processes=processes, threads=threads, on_progress=run.on_progress
+        ) as crew,
+    ):
+        running = _Search(config, parts, data_sha256(data), Path(run.work_dir), budget, crew, on_trial)
         ended = running.run(rows_for(facts, fixed))
     chosen = running.best
     close_trial(chosen)
@@ -151,10 +147,7 @@ def search_settings(
         train,
         data=data,
         out=out,
-        work_dir=chosen.folder.path,
-        progress=progress or False,
-        threads=threads,
-        processes=None,
+        run=replace(run, work_dir=chosen.folder.path),
         metrics=metrics,
         search=running.facts(),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from seqray.modelfile import check_model_path
 from seqray.training.fit import open_folder
 from seqray.training.module import best_epoch
 from seqray.training.partitions import Partition
+from seqray.training.run_options import RunOptions
 from seqray.training.search.space import Changes
 from seqray.training.trainer import BEST, LAST, make_trainer, quiet
 from seqray.training.workdir import WorkDir, fingerprint
@@ -126,29 +127,25 @@ def read_trial(
     )
 
 
-def prepare_trainings(
-    config: RunConfig, out: Path | None, work_dir: Path, *, resume: bool, threads: int | None
-) -> int:
+def prepare_trainings(config: RunConfig, out: Path | None, run: RunOptions) -> RunOptions:
     """Refuse wrong settings, then empty the folder of all trainings unless they are resumed.
 
-    The result is the number of threads; ``threads`` None leaves that of PyTorch.
+    The result names the number of threads, which processes of their own share.
     """
     if out is not None:
         check_model_path(out)
-    threads = threads or torch.get_num_threads()
-    torch.set_num_threads(threads)
     with quiet():
-        make_trainer(config, Path(work_dir), progress=False)
-    if not resume:
-        for folder in Path(work_dir).glob("settings-*"):
+        make_trainer(config, Path(run.work_dir), progress=False)
+    if not run.resume:
+        for folder in Path(run.work_dir).glob("settings-*"):
             shutil.rmtree(folder)
-    return threads
+    return replace(run, threads=run.use_threads(), resume=True)
 
 
 def trial_folder(work_dir: Path, config: RunConfig, parts: Partition, data: str) -> WorkDir:
     """Name the folder of a training, which is not claimed yet."""
     path = Path(work_dir) / f"settings-{fingerprint(config, parts.classes)[:12]}"
-    return open_folder(path, config, [parts], data, resume=True)
+    return open_folder(RunOptions(path), config, [parts], data)
 
 
 def _cut_result(config: RunConfig, folder: WorkDir) -> dict[str, Any] | None:

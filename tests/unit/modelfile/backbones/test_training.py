@@ -15,7 +15,7 @@ from seqray.core.records import LabeledSequence
 from seqray.core.serialization import from_mapping
 from seqray.modelfile import load_model_file
 from seqray.modelfile.initial_weights import InitialWeights
-from seqray.training import fit
+from seqray.training import RunOptions, fit
 from seqray.training.module import Classifier
 from seqray.training.pretraining import pretrain
 
@@ -54,7 +54,7 @@ def settings(backbones):
 
 @pytest.mark.parametrize("tuning", ["frozen", "lora", "full"])
 def test_what_is_not_trained_stays_bit_for_bit(tuning, settings, backbones, tmp_path):
-    result = fit.train(settings(tuning), task(60), tmp_path / "m.safetensors", work_dir=tmp_path / "w")
+    result = fit.train(settings(tuning), task(60), tmp_path / "m.safetensors", RunOptions(tmp_path / "w"))
     losses = [row["train_loss"] for row in result.history[0]]
     assert losses[-1] < losses[0]
     stored = load_file(backbones["bpe"] / "model.safetensors")
@@ -76,7 +76,7 @@ def test_what_is_not_trained_stays_bit_for_bit(tuning, settings, backbones, tmp_
 def test_an_interrupted_run_resumes_to_the_same_model(settings, tmp_path, monkeypatch, backbones):
     more = {"members": 2, "augment": {"shift": 2, "reverse_complement": 0.5}}
     config, data = settings("lora", **more), task(60)
-    whole = fit.train(config, data, None, work_dir=tmp_path / "whole")
+    whole = fit.train(config, data, None, RunOptions(tmp_path / "whole"))
     original, count = Classifier.training_step, [0]
 
     def step(self, batch, number):
@@ -88,10 +88,10 @@ def test_an_interrupted_run_resumes_to_the_same_model(settings, tmp_path, monkey
     monkeypatch.setattr(Classifier, "training_step", step)
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
-            fit.train(config, data, None, work_dir=tmp_path / "parts")
+            fit.train(config, data, None, RunOptions(tmp_path / "parts"))
     shutil.copytree(backbones["bpe"], tmp_path / "elsewhere")  # the same backbone, so the same run
     config = settings("lora", backbone={"path": str(tmp_path / "elsewhere")}, **more)
-    resumed = fit.train(config, data, None, work_dir=tmp_path / "parts")
+    resumed = fit.train(config, data, None, RunOptions(tmp_path / "parts"))
     assert resumed.history == whole.history
     for a, b in zip(resumed.networks, whole.networks, strict=True):
         other = b.state_dict()
@@ -99,10 +99,10 @@ def test_an_interrupted_run_resumes_to_the_same_model(settings, tmp_path, monkey
 
 
 def test_a_run_on_another_backbone_does_not_resume(settings, tmp_path, backbones):
-    fit.train(settings("frozen"), task(40), None, work_dir=tmp_path)
+    fit.train(settings("frozen"), task(40), None, RunOptions(tmp_path))
     other = settings("frozen", backbone={"path": str(backbones["kmer"])})
     with pytest.raises(InputError, match="holds a training run with other settings"):
-        fit.train(other, task(40), None, work_dir=tmp_path)
+        fit.train(other, task(40), None, RunOptions(tmp_path))
 
 
 def test_settings_that_mean_nothing_are_refused(settings, tmp_path):
@@ -122,12 +122,12 @@ def test_settings_that_mean_nothing_are_refused(settings, tmp_path):
     config = settings("frozen")
     start = InitialWeights(config.model, {}, {}, "")
     with pytest.raises(ConfigError, match="begins with the weights of its directory"):
-        fit.train(config, task(40), None, work_dir=tmp_path, start=start)
+        fit.train(config, task(40), None, RunOptions(tmp_path), start=start)
 
 
 def test_pretraining_is_for_own_networks(settings, tmp_path):
     with pytest.raises(ConfigError, match="pre-training is for seqray's own networks"):
-        pretrain(settings("frozen"), ["ACGT" * 300], None, work_dir=tmp_path)
+        pretrain(settings("frozen"), ["ACGT" * 300], None, RunOptions(tmp_path))
     assert not any(tmp_path.iterdir())
 
 
@@ -135,4 +135,4 @@ def test_a_window_with_too_many_tokens_names_its_record(settings, tmp_path):
     config = settings("frozen", model={"max_length": 200}, data={"window": 200})
     data = [*task(40), LabeledSequence("N" * 150, "promoter", "long")]
     with pytest.raises(InputError, match="record 'long': makes 152 tokens, the backbone reads at most 64"):
-        fit.train(config, data, None, work_dir=tmp_path)
+        fit.train(config, data, None, RunOptions(tmp_path))

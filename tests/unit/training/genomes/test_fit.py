@@ -10,6 +10,7 @@ import torch
 from seqray.calibration import ExpectedPrecision
 from seqray.core import ConfigError, InputError, headline_metric
 from seqray.modelfile import load_initial_weights, load_model_file, save_model
+from seqray.training import RunOptions, side_by_side
 from seqray.training.genomes.fit import GenomeInput, check_config, train_locator
 from seqray.training.genomes.module import LocatorModule
 from seqray.training.genomes.sheet import GenomeRow
@@ -38,7 +39,7 @@ def test_a_planted_motif_is_found(motif_files, make_config, tmp_path):
         trainer={"max_epochs": 3},
     )
     out = tmp_path / "m.safetensors"
-    result = train_locator(config, rows(motif_files), out, work_dir=tmp_path / "w")
+    result = train_locator(config, rows(motif_files), out, RunOptions(tmp_path / "w"))
     losses = [row["train_loss"] for row in result.history[0]]
     assert losses[-1] < losses[0] / 2
     card = load_model_file(out).card  # its self-test passes
@@ -60,7 +61,7 @@ def test_a_planted_motif_is_found(motif_files, make_config, tmp_path):
 def test_an_interrupted_run_ends_with_the_same_weights(motif_files, make_config, tmp_path, monkeypatch):
     config = make_config(members=2, model={"dropout": 0.2})
     data = rows(motif_files)
-    whole = train_locator(config, data, None, work_dir=tmp_path / "whole")
+    whole = train_locator(config, data, None, RunOptions(tmp_path / "whole"))
     original, count = LocatorModule.training_step, [0]
 
     def step(self, batch, number):
@@ -72,28 +73,42 @@ def test_an_interrupted_run_ends_with_the_same_weights(motif_files, make_config,
     monkeypatch.setattr(LocatorModule, "training_step", step)
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
-            train_locator(config, data, None, work_dir=tmp_path / "cut")
-    resumed = train_locator(config, data, None, work_dir=tmp_path / "cut")
+            train_locator(config, data, None, RunOptions(tmp_path / "cut"))
+    resumed = train_locator(config, data, None, RunOptions(tmp_path / "cut"))
     assert same(whole, resumed)
     assert whole.history == resumed.history
     assert not torch.equal(whole.networks[0].head.weight, whole.networks[1].head.weight)
 
 
+def test_members_side_by_side_are_those_of_one_after_the_other(
+    motif_files, make_config, tmp_path, monkeypatch
+):
+    config, data = make_config(members=2, trainer={"max_epochs": 1}), rows(motif_files)
+    one = train_locator(config, data, None, RunOptions(tmp_path / "a", threads=1))
+    monkeypatch.setattr(side_by_side, "WORTH_A_PROCESS", 0)
+    reports = []
+    options = RunOptions(
+        tmp_path / "b", threads=2, side_by_side=True, progress=lambda *report: reports.append(report)
+    )
+    assert same(one, train_locator(config, data, None, options))
+    assert {phase for *_, phase in reports} == {"train members"}
+
+
 def test_a_folder_of_other_genomes_is_refused(motif_files, make_config, tmp_path):
     config = make_config(trainer={"max_epochs": 1})
-    train_locator(config, rows(motif_files), None, work_dir=tmp_path / "w")
+    train_locator(config, rows(motif_files), None, RunOptions(tmp_path / "w"))
     with pytest.raises(InputError, match="other data"):
-        train_locator(config, rows(motif_files, inside=0.5, weight=2.0), None, work_dir=tmp_path / "w")
+        train_locator(config, rows(motif_files, inside=0.5, weight=2.0), None, RunOptions(tmp_path / "w"))
 
 
 def test_fine_tuning_begins_with_all_weights_of_a_locator(motif_files, make_config, tmp_path):
     still = {"learning_rate": 1e-12, "weight_decay": 0.0}
     config = make_config(members=2, optimizer=still, trainer={"max_epochs": 1})
     out = tmp_path / "m.safetensors"
-    before = train_locator(config, rows(motif_files), out, work_dir=tmp_path / "a")
+    before = train_locator(config, rows(motif_files), out, RunOptions(tmp_path / "a"))
     start = load_initial_weights(out)
     after = train_locator(
-        replace(config, seed=9, members=3), rows(motif_files), None, work_dir=tmp_path / "b", start=start
+        replace(config, seed=9, members=3), rows(motif_files), None, RunOptions(tmp_path / "b"), start=start
     )
     first, second = weights_of(before)
     for given, learned in zip((first, second, first), weights_of(after), strict=True):
@@ -101,13 +116,13 @@ def test_fine_tuning_begins_with_all_weights_of_a_locator(motif_files, make_conf
             assert torch.allclose(value, learned[name], atol=1e-6), name
     other = make_config(model={"locator": {"window": 5, "stem": 8}})
     with pytest.raises(ConfigError, match=r"'model\.locator'"):
-        train_locator(other, rows(motif_files), None, work_dir=tmp_path / "c", start=start)
+        train_locator(other, rows(motif_files), None, RunOptions(tmp_path / "c"), start=start)
 
 
 def test_a_fold_says_what_to_expect_of_a_new_species(motif_files, make_config, tmp_path):
     config = make_config(trainer={"max_epochs": 1})
     data, fold = rows(motif_files), tmp_path / "fold.safetensors"
-    without = train_locator(config, data, None, work_dir=tmp_path / "a")
+    without = train_locator(config, data, None, RunOptions(tmp_path / "a"))
     rows_of = without.card.locator["expected"]
     left_out = [row | {"species": "Other", "held_out": "species"} for row in rows_of]
     tables = {"Other, species left out, letters alone": {"auprc": {"value": 0.25}}}
@@ -116,7 +131,7 @@ def test_a_fold_says_what_to_expect_of_a_new_species(motif_files, make_config, t
     split = "Toy, region, letters alone"
     own = without.card.metrics[split]["auprc"]
     assert without.card.metrics["headline"] == {"metric": "auprc", **own, "split": split}
-    found = train_locator(config, replace(data, folds=[fold]), None, work_dir=tmp_path / "a")
+    found = train_locator(config, replace(data, folds=[fold]), None, RunOptions(tmp_path / "a"))
     assert found.card.locator["expected"] == [*rows_of, *left_out]
     assert headline_metric(found.card) == "AUPRC 0.25, Other, species left out, letters alone"
     at = ExpectedPrecision.from_mapping(found.card.locator).at(0.0, genes=False)
@@ -125,7 +140,7 @@ def test_a_fold_says_what_to_expect_of_a_new_species(motif_files, make_config, t
     plain = tmp_path / "plain.safetensors"
     save_model(plain, without.networks, without.card)
     with pytest.raises(InputError, match=r"plain\.safetensors: has no figures of a species"):
-        train_locator(config, replace(data, folds=[plain]), None, work_dir=tmp_path / "c")
+        train_locator(config, replace(data, folds=[plain]), None, RunOptions(tmp_path / "c"))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import torch
 from seqray.core import DataConfig, ModelConfig, RunConfig, StoppingConfig
 from seqray.core.errors import ConfigError
 from seqray.core.records import LabeledSequence
+from seqray.training import RunOptions
 from seqray.training.fit import train
 from seqray.training.search.alternatives import train_best
 
@@ -39,7 +40,7 @@ def examples() -> list[LabeledSequence]:
 def tried(tmp_path_factory):
     data, folder = examples(), tmp_path_factory.mktemp("tried")
     seen = []
-    result = train_best(CONFIG, WIDTHS, data, None, work_dir=folder, on_trial=seen.append, threads=1)
+    result = train_best(CONFIG, WIDTHS, data, None, RunOptions(folder, threads=1), on_trial=seen.append)
     return data, folder, result, seen
 
 
@@ -50,7 +51,7 @@ def test_the_best_first_member_decides(tried, tmp_path):
     losses = []
     for number, changes in enumerate(WIDTHS):
         config = replace(CONFIG, members=1, model=replace(CONFIG.model, d_model=changes["model.d_model"]))
-        [history] = train(config, data, None, work_dir=tmp_path / str(number), threads=1).history
+        [history] = train(config, data, None, RunOptions(tmp_path / str(number), threads=1)).history
         losses.append(min(row["loss"] for row in history))
     assert [-trial.score for trial in seen] == pytest.approx(losses, abs=0)
     assert result.chosen is seen[int(np.argmin(losses))]
@@ -68,7 +69,7 @@ def test_the_others_are_trained_with_its_settings(tried):
 
 def test_the_same_run_trains_nothing_again(tried):
     data, folder, result, _ = tried
-    again = train_best(CONFIG, WIDTHS, data, None, work_dir=folder, threads=1)
+    again = train_best(CONFIG, WIDTHS, data, None, RunOptions(folder, threads=1))
     assert again.trials == result.trials  # with the seconds that they took
     for old, new in zip(result.trained.networks, again.trained.networks, strict=True):
         assert all(map(torch.equal, old.parameters(), new.parameters()))
@@ -78,7 +79,7 @@ def test_a_fresh_start_removes_what_was_there(tried):
     data, folder, _, _ = tried
     stale = folder / "settings-000000000000"
     stale.mkdir()
-    train_best(CONFIG, WIDTHS, data, None, work_dir=folder, resume=False, threads=1)
+    train_best(CONFIG, WIDTHS, data, None, RunOptions(folder, resume=False, threads=1))
     assert not stale.exists()
 
 
@@ -87,5 +88,5 @@ def test_settings_that_are_refused_remove_nothing(tmp_path):
     kept.mkdir()
     wrong = replace(CONFIG, trainer={**CONFIG.trainer, "no_such_setting": 1})
     with pytest.raises(ConfigError, match="no_such_setting"):
-        train_best(wrong, WIDTHS, examples(), None, work_dir=tmp_path, resume=False)
+        train_best(wrong, WIDTHS, examples(), None, RunOptions(tmp_path, resume=False))
     assert kept.is_dir()

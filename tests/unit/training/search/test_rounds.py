@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from seqray.core import ConfigError, RunConfig, Terminated
-from seqray.training import Budget, search_settings
+from seqray.training import Budget, RunOptions, search_settings
 from seqray.training.search import rounds
 from seqray.training.search.trials import trial_row
 
@@ -76,9 +76,8 @@ def find(motif_task, make_config, tmp_path):
             make_config(**settings),
             motif_task(64),
             None,
+            RunOptions(tmp_path / folder, threads=1),
             budget=Budget.parse(budget),
-            work_dir=tmp_path / folder,
-            threads=1,
         )
 
     return call
@@ -102,7 +101,7 @@ def test_the_first_configuration_comes_first_and_a_round_is_halved(bench, find):
     best = sorted((one.score for one in shorts), reverse=True)[:3]
     assert sorted(one.score - 0.02 for one in middles) == pytest.approx(sorted(best))
     assert bench.final["config"] == result.config
-    assert bench.final["work_dir"] == result.chosen.folder.path
+    assert bench.final["run"].work_dir == result.chosen.folder.path
 
 
 def test_nothing_better_leaves_the_first_and_ends_the_search(bench, find):
@@ -198,6 +197,6 @@ def test_settings_that_are_refused_remove_nothing(motif_task, make_config, tmp_p
     config = make_config(trainer={"max_epochs": 9, "no_such_setting": 1})
     with pytest.raises(ConfigError, match="no_such_setting"):
         search_settings(
-            config, motif_task(64), None, budget=Budget.parse("9s"), work_dir=tmp_path, resume=False
+            config, motif_task(64), None, RunOptions(tmp_path, resume=False), budget=Budget.parse("9s")
         )
     assert kept.is_dir()
