@@ -5,7 +5,7 @@
 - `families`: which features belong to a gene; `pieces`: its intervals
 - `check`: whether genes and sequences belong together
 - `features`: genes as features of a file
-- `tracks`: genes as numbers along a strand
+- `coordinates`: genes on the other strand, and cut; `tracks`: genes as numbers along a strand
 - `predict`: genes predicted by Pyrodigal; `circular`: genes across the origin
 """
 

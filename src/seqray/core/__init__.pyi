@@ -15,6 +15,7 @@ from .arrays import (
     Codes as Codes,
     Floats as Floats,
     Ints as Ints,
+    cut_stretch as cut_stretch,
     logistic as logistic,
     mark_intervals as mark_intervals,
     number_by_appearance as number_by_appearance,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,23 @@ def mark_intervals(starts: Ints, ends: Ints, length: int) -> Bools:
     begun = np.bincount(np.clip(starts, 0, length), minlength=length + 1)
     ended = np.bincount(np.clip(ends, 0, length), minlength=length + 1)
     return np.cumsum(begun - ended)[:length] > 0
+
+
+def cut_stretch(
+    values: npt.NDArray[Any], start: int, end: int, outside: int, *, circular: bool
+) -> npt.NDArray[Any]:
+    """A copy of part of the last axis, which may reach beyond its ends.
+
+    On a circle it continues past the origin; on a line, ``outside`` fills the places beyond the ends.
+    """
+    length = values.shape[-1]
+    if circular:
+        return values[..., np.arange(start, end) % length]
+    part = np.full((*values.shape[:-1], end - start), outside, dtype=values.dtype)
+    first, last = max(start, 0), min(end, length)
+    if first < last:
+        part[..., first - start : last - start] = values[..., first:last]
+    return part
 
 
 def pick_evenly(items: Sequence[T], most: int) -> list[T]:

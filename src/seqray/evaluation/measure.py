@@ -75,16 +75,28 @@ def measure(
     found = bootstrap_samples(
         lambda weights: _all_metrics(records, answers, versus, weights), groups, draws, seed
     )
-    count = len(np.unique(groups))
-    return [_figure(records, subset, key, value, samples, count) for key, (value, samples) in found.items()]
+    count, differences = len(np.unique(groups)), {f"{answers[0].source}-{other}" for other in versus}
+    return [
+        _figure(records, subset, key, value, samples, count, is_difference=key[0] in differences)
+        for key, (value, samples) in found.items()
+    ]
 
 
-def _figure(records: Records, subset: str, key: Key, value: float, samples: Floats, groups: int) -> Figure:
+def _figure(
+    records: Records,
+    subset: str,
+    key: Key,
+    value: float,
+    samples: Floats,
+    groups: int,
+    *,
+    is_difference: bool,
+) -> Figure:
     source, label, metric = key
     positives = int(np.sum(records.labels == records.classes.index(label))) if label in records.classes else 0
     undefined = math.isnan(value)
     low, high = (math.nan, math.nan) if undefined else percentile_interval(samples)
-    p = difference_p_value(samples) if "-" in source and not undefined else math.nan
+    p = difference_p_value(samples) if is_difference and not undefined else math.nan
     return Figure(subset, source, label, metric, value, low, high, p, len(records.labels), positives, groups)
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core import Codes, ConfigError, InputError, SequenceRecord, reverse_complement_codes
+from seqray.core import Codes, ConfigError, InputError, SequenceRecord, cut_stretch, reverse_complement_codes
 from seqray.core.results import Call, Place
 from seqray.explanations.call_windows import best_calls, check_length, cut_from_contigs
 from seqray.modelfile import TrainedModel
@@ -111,14 +110,14 @@ class _Cutter:
                 where=self._source,
             )
         site = call.site if call.strand == "+" else length - 1 - call.site
-        first = site - radius
+        span = site - radius, site + radius + 1
         return Stretch(
             name,
             call.label,
             _place(contig.id, call, radius, length, circular),
-            cut_around(codes, first, 2 * radius + 1, self._alphabet.unknown, circular=circular),
-            None if tracks is None else cut_around(tracks, first, 2 * radius + 1, 0, circular=circular),
-            first % self._network.stem.stride,
+            cut_stretch(codes, *span, self._alphabet.unknown, circular=circular),
+            None if tracks is None else cut_stretch(tracks, *span, 0, circular=circular),
+            span[0] % self._network.stem.stride,
         )
 
     def _strand(self, contig: SequenceRecord, strand: str, circular: bool) -> tuple[Codes, Tracks | None]:
@@ -135,20 +134,6 @@ def _place(contig: str, call: Call, radius: int, length: int, circular: bool) ->
     start = call.site - radius
     start = start % length if circular else start
     return Place(contig, start, start + 2 * radius + 1, call.strand, length, circular)
-
-
-def cut_around(
-    values: npt.NDArray[Any], first: int, count: int, outside: int, *, circular: bool
-) -> npt.NDArray[Any]:
-    """Take ``count`` values of the last axis, beginning at ``first``, which may be negative.
-
-    On a circle they continue past the origin; on a line, ``outside`` fills the places beyond its ends.
-    """
-    places, length = np.arange(first, first + count), values.shape[-1]
-    part = values[..., places % length]
-    if not circular:
-        part[..., (places < 0) | (places >= length)] = outside
-    return part
 
 
 def check_explained_calls(path: str | None) -> str:

@@ -91,7 +91,7 @@ class SeedIndex:
         self._holders = np.diff(self._lookup.indptr)
 
     def shared(
-        self, sequences: Sequence[str], *, reverse: bool = False, least: int = 1
+        self, sequences: Sequence[str], *, reverse: bool = False
     ) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
         """Count the seeds that queries share with the set, block by block.
 
@@ -101,8 +101,6 @@ class SeedIndex:
             Queries, M of them.
         reverse
             Compare their reverse complement.
-        least
-            Pairs that share fewer seeds are left out.
 
         Yields
         ------
@@ -118,10 +116,9 @@ class SeedIndex:
             seeds = np.diff(queries.indptr).astype(np.int64)
             for begin, end in self._blocks(queries):
                 product = queries[begin:end] @ self._lookup
-                kept = np.flatnonzero(product.data >= least)
-                row = begin + np.searchsorted(product.indptr, kept, side="right") - 1
-                target, shared = product.indices[kept], product.data[kept]
-                yield first + row, target.astype(np.int64), shared.astype(np.int64), seeds[row]
+                row = np.repeat(np.arange(begin, end), np.diff(product.indptr))
+                target, shared = product.indices.astype(np.int64), product.data.astype(np.int64)
+                yield first + row, target, shared, seeds[row]
 
     def _blocks(self, queries: csr_array) -> Iterator[tuple[int, int]]:
         """Ranges of rows whose product stays small."""

@@ -257,9 +257,8 @@ def _similar_candidates(
     index = SeedIndex(unique, plan.patterns, alphabet)
     short = KmerBits(unique, plan.short, alphabet, both_strands=both_strands) if plan.short else None
     parts = [(np.empty(0, int), np.empty(0, int), np.empty(0, bool), np.empty(0))]
-    least = max(1, int(np.ceil(plan.share * index.counts[index.counts > 0].min(initial=1) - 1e-9)))
     for reverse in (False, True) if both_strands else (False,):
-        for query, target, shared, seeds in index.shared(unique, reverse=reverse, least=least):
+        for query, target, shared, seeds in index.shared(unique, reverse=reverse):
             fewer = np.minimum(seeds, index.counts[target])
             enough = (shared >= np.maximum(plan.share * fewer - 1e-9, 1)) & (query != target)
             query, target, value = query[enough], target[enough], (shared / np.maximum(fewer, 1))[enough]

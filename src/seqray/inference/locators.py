@@ -11,12 +11,11 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from seqray.core import Codes, Floats
+from seqray.core import Codes, Floats, cut_stretch
 from seqray.inference.parallel import compute_precision
 from seqray.inference.predictions import Dtype
 from seqray.modelfile import TrainedModel
@@ -102,23 +101,14 @@ class StrandScorer:
         around = start - self.margin, -(-end // _PHASE) * _PHASE + self.margin
         unknown = self._model.alphabet.unknown
         device = self._model.device
-        letters = torch.from_numpy(_stretch(strand.codes, *around, strand.circular, unknown)).to(device)
+        letters = torch.from_numpy(cut_stretch(strand.codes, *around, unknown, circular=strand.circular)).to(
+            device
+        )
         tracks = None
         if strand.tracks is not None:
-            rows = _stretch(strand.tracks, *around, strand.circular, 0)
+            rows = cut_stretch(strand.tracks, *around, 0, circular=strand.circular)
             tracks = torch.from_numpy(rows).to(device)[None]
         with compute_precision(device, self._dtype):
             logits = self._model.locate(letters[None], tracks)[0, :, self._model.card.positive_index]
         scores = torch.sigmoid(logits.double()).cpu().numpy()
         return scores[self.margin : self.margin + end - start]
-
-
-def _stretch(values: npt.NDArray[Any], start: int, end: int, circular: bool, outside: int) -> Any:
-    """A copy of part of the last axis, which may reach beyond its ends or across the origin."""
-    length = values.shape[-1]
-    if circular:
-        return values[..., np.arange(start, end) % length]
-    part = np.full((*values.shape[:-1], end - start), outside, dtype=values.dtype)
-    first, last = max(start, 0), min(end, length)
-    part[..., first - start : last - start] = values[..., first:last]
-    return part

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from seqray.annotation import Gene
+from seqray.annotation import Gene, cut_genes, shift_gene
 from seqray.core import Codes, Floats, Intervals, dinucleotide_shuffle
 
 BLOCK_LETTERS = 50_000
@@ -164,7 +164,7 @@ class BlockSampler:
             return
         block, own = codes[start:end], None
         if genes is not None:
-            own = cut_genes(genes, start, end, len(codes))
+            own = cut_genes(_around_origin(genes, len(codes)), start, end)
             block = block.copy()  # a view would hold the letters of the whole contig
         else:
             keep = block != self._unknown
@@ -201,34 +201,6 @@ class BlockSampler:
         return shuffled
 
 
-def cut_genes(genes: Iterable[Gene], start: int, end: int, length: int) -> tuple[Gene, ...]:
-    """Genes of a part of a contig, in its coordinates; a coding gene that is cut begins with a whole codon.
-
-    The part is half-open; a gene across the origin ends beyond the length of its contig.
-    """
-    turns = ((gene, turn) for gene in genes for turn in ((0, length) if gene.end > length else (0,)))
-    parts = (
-        _cut_gene(gene, gene.start - turn - start, gene.end - turn - start, end - start)
-        for gene, turn in turns
-    )
-    return tuple(part for part in parts if part is not None)
-
-
-def _cut_gene(gene: Gene, start: int, end: int, length: int) -> Gene | None:
-    """A gene at this place of a part of this length; None if nothing of it lies there."""
-    left, right = max(start, 0), min(end, length)
-    first_cut, last_cut = (left > start, right < end)[:: 1 if gene.strand == "+" else -1]
-    if gene.coding and first_cut:
-        if gene.strand == "+":
-            left += -(left - start) % 3
-        else:
-            right -= -(end - right) % 3
-    if left >= right:
-        return None
-    return replace(
-        gene,
-        start=left,
-        end=right,
-        partial_start=gene.partial_start or first_cut,
-        partial_end=gene.partial_end or last_cut,
-    )
+def _around_origin(genes: Iterable[Gene], length: int) -> list[Gene]:
+    """Genes of a contig; one that crosses its origin, and so ends beyond its length, is also at its begin."""
+    return [shift_gene(gene, -by) for gene in genes for by in ((0, length) if gene.end > length else (0,))]

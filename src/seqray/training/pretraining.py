@@ -39,7 +39,7 @@ from seqray.training.workdir import WorkDir, is_main_process, run_identity
 
 HELD_OUT = 0.05
 MIN_EXAMPLES = 20  # windows or alignments
-SHORTEST = 0.25  # of a window: what is left at the end of a record is taken from there on
+SHORTEST = 0.25  # of a window: a shorter rest of a record is left out
 
 
 @dataclass(frozen=True)
@@ -117,16 +117,15 @@ class MaskedData(TrainingData):
 
 
 def split_windows(sequence: str, window: int) -> list[str]:
-    """Cut a sequence into windows end to end; a short rest is taken together with letters before it.
+    """Cut a sequence into windows end to end; a rest that is too short is left out.
+
+    Windows don't overlap: some are held out, and must not be read in others.
 
     >>> split_windows("ACGTACGTAC", 4)
-    ['ACGT', 'ACGT', 'GTAC']
+    ['ACGT', 'ACGT', 'AC']
     """
     pieces = [sequence[i : i + window] for i in range(0, len(sequence), window)]
-    if len(pieces) > 1 and len(pieces[-1]) < window:
-        long_enough = len(pieces[-1]) >= SHORTEST * window
-        pieces[-1:] = [sequence[-window:]] if long_enough else []
-    return pieces
+    return pieces[:1] + [piece for piece in pieces[1:] if len(piece) >= SHORTEST * window]
 
 
 def pretrain(

@@ -13,7 +13,6 @@ from seqray.scanning.false_calls import (
     MAX_COPIES,
     BlockSampler,
     NullScores,
-    cut_genes,
     poisson_interval,
 )
 from seqray.scanning.peak_finder import PeakFinder
@@ -165,25 +164,19 @@ def test_genes_stay_where_letters_between_them_are_shuffled():
         assert (pairs[0] == pairs[1]).all()
 
 
-def test_a_cut_gene_begins_with_a_whole_codon():
-    genes = (Gene(10, 100, "+", "a"), Gene(150, 240, "-", "b"), Gene(290, 320, "+", "ring"))
-    # From 21 the codons of a begin at 22, 25, ..; b ends, in its direction, at 150; its codons begin at 239,
-    # 236, .., so that a part to 200 holds them from 199 - 2 = 197 on: 239 - 42 = 197.
-    found = cut_genes(genes, 21, 200, 300)
-    assert [(g.name, g.start + 21, g.end + 21, g.partial_start, g.partial_end) for g in found] == [
-        ("a", 22, 100, True, False),
-        ("b", 150, 198, True, False),
-    ]
-    turned = cut_genes(genes, 0, 15, 300)
-    assert [(g.name, g.start, g.end, g.partial_start, g.partial_end) for g in turned] == [
-        ("a", 10, 15, False, True),
-        ("ring", 2, 15, True, True),
-    ]
-
-
 def test_a_block_with_genes_does_not_hold_the_letters_of_its_contig():
     codes, sampler = iid(10_000), BlockSampler(200, window=10, unknown=4, seed=0)
     sampler.offer(codes, Intervals.merge([(500, 600)]), genes=())
     [(_, _, block, _)] = sampler._held
     assert block.tolist() == codes[500:600].tolist()
     assert not np.shares_memory(block, codes)
+
+
+def test_a_gene_across_the_origin_is_also_at_the_begin_of_its_contig():
+    ring = Gene(290, 320, "+", "ring")  # of 300 letters: the last 10 and the first 20
+    sampler = BlockSampler(200, window=10, unknown=4, seed=0)
+    sampler.offer(iid(300), Intervals.merge([(0, 15)]), genes=(ring,))
+    [(_, _, _, genes)] = sampler._held
+    assert genes is not None
+    [gene] = genes
+    assert (gene.start, gene.end, gene.partial_start, gene.partial_end) == (2, 15, True, True)

@@ -201,12 +201,10 @@ def test_training_begins_with_the_weights(tmp_path):
         train(slow, data, None, RunOptions(tmp_path / "run", threads=1))
 
 
-def test_windows_cover_a_record_and_a_short_rest_takes_letters_before_it():
-    assert split_windows("ACGTACGTAC", 4) == ["ACGT", "ACGT", "GTAC"]
-    assert split_windows("ACGTACGTA", 5) == ["ACGTA", "ACGTA"]
-    assert split_windows("ACGTACGTA", 8) == [
-        "ACGTACGT"
-    ]  # the one letter left is less than a quarter of a window
+def test_windows_share_no_letter_and_a_short_rest_is_left_out():
+    assert split_windows("ACGTACGTAC", 4) == ["ACGT", "ACGT", "AC"]
+    assert split_windows("ACGTACGTA", 5) == ["ACGTA", "CGTA"]
+    assert split_windows("ACGTACGTA", 8) == ["ACGTACGT"]  # the last is less than a quarter of a window
     assert split_windows("ACG", 8) == ["ACG"]
 
 

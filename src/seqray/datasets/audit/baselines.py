@@ -83,5 +83,7 @@ def _measured(
     for label, name in data.target_classes():
         prefix = AuditFigure(SECTION, split, name, baseline, math.nan)
         truth = data.labels[rows] == label
+        if not truth.any():  # a class too rare for folds
+            continue
         figures += bootstrap.figures(prefix, rows, truth, probabilities[:, label], calls == label)
     return figures

@@ -160,7 +160,8 @@ def _order(table: FigureTable) -> Iterator[Finding]:
 
 def _floor(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding]:
     """The best baseline on the strictest test available, and on the given split or on random folds."""
-    found, given_place = table.ending("baselines", "_mcc"), place_of_given(settings)
+    given_place = place_of_given(settings)
+    found = [f for f in table.ending("baselines", "_mcc") if not math.isnan(f.value)]
     for split, place in (PLACES | {"given": given_place}).items():
         best = max((f for f in found if f.split == split), key=lambda f: f.value, default=None)
         if best is None:

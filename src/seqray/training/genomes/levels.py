@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from seqray.annotation import TRACKS, Tracks
+from seqray.annotation import REACH, TRACKS, Tracks
 from seqray.core import Bools, mark_intervals
-from seqray.training.genomes.strands import GAP, INSIDE, MASKED, PLAIN, REACH, Sites
+from seqray.training.genomes.strands import GAP, INSIDE, MASKED, PLAIN, Sites
 
 NEAR_GENE = 300
 """Letters before the start of a gene in which a site may be missing."""

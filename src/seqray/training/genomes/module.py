@@ -13,6 +13,7 @@ from seqray.models import LocatorTransformer, build_network
 from seqray.training.genomes.calls import TOLERANCE, profile_peaks
 from seqray.training.genomes.data import LocatorBatch
 from seqray.training.genomes.sources import Place
+from seqray.training.genomes.strands import MASKED
 from seqray.training.module import AveragedModule
 
 SCALE = 100.0
@@ -81,13 +82,18 @@ class LocatorModule(AveragedModule):
 
 
 def validation_auprc(scores: np.ndarray, places: list[Place], positive: int) -> float:
-    """Average precision of the calls of all N chunks together, by the scores (N, C) of the positive class."""
+    """Average precision of the calls of all N chunks together, by the scores (N, C) of the positive class.
+
+    Masked positions, such as those of a chunk that reaches beyond its region, don't count.
+    """
     ranks, claimed, total = [], [], 0
     for row, (strand, start) in zip(scores, places, strict=True):
         row = row[: len(strand) - start]
         sites = strand.sites.between(start, start + len(row))
-        sites = sites.take((sites.kind == positive) & (sites.weight > 0))
+        free = strand.level[start : start + len(row)] != MASKED
+        sites = sites.take((sites.kind == positive) & (sites.weight > 0) & free[sites.position - start])
         found = profile_peaks(row)
+        found = found[free[found]]
         ranks.append(row[found])
         claimed.append(claim_sites(found + start, row[found], sites.position, TOLERANCE) != UNCLAIMED)
         total += len(sites)

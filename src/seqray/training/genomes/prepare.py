@@ -19,6 +19,7 @@ from seqray.training.genomes.sources import (
     make_strand,
     training_source,
 )
+from seqray.training.genomes.strands import MASKED
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +70,7 @@ def prepare(
     _check_counts(counts, classes)
     inside = [genome for genome, out in zip(genomes, left_out, strict=True) if not out]
     places = validation_places(inside, config)
+    _check_validation_sites(places, classes, config)
     measured = [(g, SPECIES if out else REGION) for g, out in zip(genomes, left_out, strict=True)]
     if not any(_has_measured_site(genome, classes.index(config.data.positive)) for genome in genomes):
         raise InputError(
@@ -99,6 +101,22 @@ def _has_measured_site(genome: Genome, positive: int) -> bool:
         for start, end, name in contig.regions
         for position, _, kind, weight in contig.sites
         if name == DEV and kind == positive and weight > 0
+    )
+
+
+def _check_validation_sites(places: Sequence[Place], classes: Sequence[str], config: RunConfig) -> None:
+    """Refuse to choose the epoch by the average precision where there is no site to find."""
+    name, positive = config.data.positive, classes.index(config.data.positive)
+    if config.stopping.monitor != "auprc":
+        return
+    for strand, start in places:
+        sites = strand.sites.between(start, start + config.genomes.chunk)
+        countable = (sites.kind == positive) & (sites.weight > 0) & (strand.level[sites.position] != MASKED)
+        if countable.any():
+            return
+    raise InputError(
+        f"no site of class {name} lies in the {len(places)} stretches that choose the epoch",
+        remedy="give more sites or more 'genomes.validation_chunks', or --set stopping.monitor=loss",
     )
 
 
@@ -140,8 +158,7 @@ def validation_places(genomes: Sequence[Genome], config: RunConfig) -> list[Plac
                 length = len(strand)
                 for start, end in regions:
                     low, high = (start, end) if name == "+" else (length - end, length - start)
-                    starts = range(low, max(high - chunk, low) + 1, chunk)
-                    by_species[genome.row.species] += [Place(strand, at) for at in starts]
+                    by_species[genome.row.species] += [Place(strand, at) for at in range(low, high, chunk)]
     if not by_species:
         raise InputError(
             "no region is named 'dev' to validate on",

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqray.annotation import gene_tracks
+from seqray.annotation import cut_genes, flip_genes, gene_tracks, shift_gene
 from seqray.core import Bools, mark_intervals, reverse_complement_codes
 from seqray.homology import KmerSet
 from seqray.training.genomes.genome import DEV, MASK, TEST, Contig, Genome
 from seqray.training.genomes.levels import levels
-from seqray.training.genomes.strands import MASKED, Sites, Strand, cut_genes, flipped_genes, shifted
+from seqray.training.genomes.strands import MASKED, Sites, Strand
 
 SHARED_KMER = 40
 """Letters of a k-mer that makes two loci one."""
@@ -42,8 +42,8 @@ class Source(ABC):
 
     @property
     def letters(self) -> int:
-        """Of all strands."""
-        return sum(map(len, self.strands))
+        """Of all strands, without those that are masked."""
+        return sum(int(np.count_nonzero(strand.level != MASKED)) for strand in self.strands)
 
     @abstractmethod
     def places(self, chunk: int, rng: np.random.Generator) -> list[Place]:
@@ -77,12 +77,13 @@ class JoinedContigs(Source):
 
 
 def _tiles(strand: Strand, chunk: int, rng: np.random.Generator) -> Iterator[Place]:
-    """Chunks end to end from a random offset, but for those of which nearly all is masked."""
+    """Chunks end to end from a random offset, without those of which nearly all is masked, if not all."""
     starts = np.maximum(np.arange(-int(rng.integers(chunk)), len(strand), chunk), 0)
     ends = np.minimum(starts + chunk, len(strand))
     masked = np.concatenate(([0], np.cumsum(strand.level == MASKED)))
     share = (masked[ends] - masked[starts]) / (ends - starts)
-    return (Place(strand, int(start)) for start in starts[share < _MOSTLY])
+    kept = starts[share < (_MOSTLY if (share < _MOSTLY).any() else 1)]
+    return (Place(strand, int(start)) for start in kept)
 
 
 def _trim(strand: Strand, rng: np.random.Generator) -> Strand:
@@ -112,7 +113,7 @@ def _join(strands: Sequence[Strand]) -> Strand:
     genes = None
     if all(one.genes is not None for one in strands):
         genes = tuple(
-            shifted(gene, int(offset))
+            shift_gene(gene, int(offset))
             for one, offset in zip(strands, offsets, strict=True)
             for gene in one.genes or ()
         )
@@ -153,7 +154,7 @@ def training_source(genome: Genome, held_out: KmerSet, chunk: int) -> list[Sourc
     for known in (True, False):  # the genes of joined contigs are known of all or of none
         if alike := [strand for strand in short if (strand.genes is not None) == known]:
             sources.append(JoinedContigs(alike))
-    return sources
+    return [source for source in sources if source.letters]
 
 
 def is_short(contig: Contig, chunk: int) -> bool:
@@ -183,7 +184,7 @@ def make_strand(genome: Genome, contig: Contig, strand: str, masked: Bools) -> S
     genes = tracks = None
     known = genome.genes_of(contig)
     if known is not None:
-        genes = known if forward else flipped_genes(known, length)
+        genes = known if forward else flip_genes(known, length)
         tracks = gene_tracks(known, length, strand, circular=contig.circular)
     return Strand(
         codes=contig.codes if forward else reverse_complement_codes(contig.codes),

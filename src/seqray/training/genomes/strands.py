@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from seqray.annotation import TRACKS, Gene, Tracks, gene_tracks
-from seqray.core import DNA, Codes, Floats, Ints
+from seqray.annotation import REACH, TRACKS, Gene, Tracks, gene_tracks, shift_gene
+from seqray.core import DNA, Codes, Floats, Ints, cut_stretch
 
-REACH = 512
-"""Letters beyond a gene to which its tracks reach."""
 _WRAP = 20_000  # letters of a circle that are continued beyond its origin
 MASKED, PLAIN, INSIDE, GAP = range(4)
 """Levels of a position: not learned from; background; inside a gene; where unmapped sites may lie."""
@@ -86,7 +84,7 @@ class Strand:
         """Genes by start, those of a circle also around it; their starts, and the last end so far."""
         genes, length = list(self.genes or ()), len(self)
         if self.circular:
-            copies = [shifted(gene, by) for gene in genes for by in (-length, length)]
+            copies = [shift_gene(gene, by) for gene in genes for by in (-length, length)]
             genes += [gene for gene in copies if gene.end > -_WRAP and gene.start < length + _WRAP]
         genes.sort(key=lambda gene: gene.start)
         starts = np.array([gene.start for gene in genes], dtype=np.int64)
@@ -95,14 +93,7 @@ class Strand:
 
     def letters(self, start: int, end: int) -> Codes:
         """Codes of ``[start, end)``; unknown beyond the ends of a linear contig."""
-        places = np.arange(start, end)
-        if self.circular:
-            return self.codes[places % len(self)]
-        result = np.full(end - start, DNA.unknown, dtype=np.uint8)
-        low, high = max(start, 0), min(end, len(self))
-        if low < high:
-            result[low - start : high - start] = self.codes[low:high]
-        return result
+        return cut_stretch(self.codes, start, end, DNA.unknown, circular=self.circular)
 
     def tracks(self, start: int, end: int) -> Tracks:
         """Gene tracks (T, n) of ``[start, end)``: those of the whole contig; zero beyond its ends."""
@@ -111,49 +102,9 @@ class Strand:
         genes, starts, last_ends = self._placed
         first = np.searchsorted(last_ends, start - REACH, "right")
         stop = np.searchsorted(starts, end + REACH, "left")
-        near = [shifted(gene, -start) for gene in genes[first:stop] if gene.end > start - REACH]
+        near = [shift_gene(gene, -start) for gene in genes[first:stop] if gene.end > start - REACH]
         tracks = gene_tracks(near, end - start, "+")
         if not self.circular:
             tracks[:, : max(-start, 0)] = 0
             tracks[:, max(len(self) - start, 0) :] = 0
         return tracks
-
-
-def shifted(gene: Gene, by: int) -> Gene:
-    """The same gene, so many letters further on."""
-    return replace(gene, start=gene.start + by, end=gene.end + by)
-
-
-def cut_genes(genes: Sequence[Gene], start: int, end: int) -> tuple[Gene, ...]:
-    """What is left of genes in ``[start, end)``, counted from there; a coding gene keeps whole codons.
-
-    The genes have ``+`` for the strand.
-    """
-    return tuple(filter(None, (_cut(shifted(gene, -start), end - start) for gene in genes)))
-
-
-def _cut(gene: Gene, length: int) -> Gene | None:
-    low, high = max(-gene.start, 0), max(gene.end - length, 0)
-    if gene.coding and gene.strand == "+":
-        low += -low % 3
-    elif gene.coding:
-        high += -high % 3
-    if gene.start + low >= gene.end - high:
-        return None
-    first, last = (low > 0, high > 0) if gene.strand == "+" else (high > 0, low > 0)
-    return replace(
-        gene,
-        start=gene.start + low,
-        end=gene.end - high,
-        partial_start=gene.partial_start or first,
-        partial_end=gene.partial_end or last,
-    )
-
-
-def flipped_genes(genes: Sequence[Gene], length: int) -> tuple[Gene, ...]:
-    """Genes of a contig as the minus strand has them: ``+`` is then the strand that is read."""
-    other = {"+": "-", "-": "+"}
-    return tuple(
-        replace(gene, start=length - gene.end, end=length - gene.start, strand=other[gene.strand])
-        for gene in genes
-    )

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from seqray.annotation import TRACKS, Gene, gene_tracks
+from seqray.annotation import TRACKS, Gene, flip_genes, gene_tracks
 from seqray.core import DNA, reverse_complement_codes
 from seqray.training.genomes.labels import kernel, targets
 from seqray.training.genomes.sources import make_strand
-from seqray.training.genomes.strands import GAP, INSIDE, MASKED, PLAIN, Sites, Strand, flipped_genes
+from seqray.training.genomes.strands import GAP, INSIDE, MASKED, PLAIN, Sites, Strand
 
 AT_2 = math.exp(-0.5 * (2 / 2.5) ** 2)  # two letters from a site
 
@@ -129,7 +129,7 @@ genes = st.builds(
 def test_tracks_of_a_stretch_are_those_of_the_contig(found, circular, strand, start):
     length, size = 2000, 300
     found = [gene for gene in found if circular or gene.end <= length]
-    known = tuple(found) if strand == "+" else flipped_genes(found, length)
+    known = tuple(found) if strand == "+" else flip_genes(found, length)
     codes = DNA.encode("ACGTT" * 400)
     codes = codes if strand == "+" else reverse_complement_codes(codes)
     part = Strand(codes, Sites.of([]), np.ones(length, np.uint8), known, circular)

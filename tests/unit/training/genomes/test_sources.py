@@ -7,11 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from seqray.annotation import Gene
-from seqray.core import DNA, reverse_complement
+from seqray.core import DNA, InputError, reverse_complement
 from seqray.homology import KmerSet
 from seqray.training.genomes.chunks import ChunkOrder, Stream
 from seqray.training.genomes.data import ChunkReader, TrainingChunks
 from seqray.training.genomes.genome import DEV, TEST
+from seqray.training.genomes.module import validation_auprc
 from seqray.training.genomes.prepare import prepare
 from seqray.training.genomes.sources import AFTER, BEFORE, JoinedContigs, WholeContigs, training_source
 from seqray.training.genomes.strands import MASKED
@@ -175,7 +176,8 @@ def test_species_that_are_left_out_mask_their_loci_in_others(make_genome, make_c
     masked = masked_of(source.strands[0])
     assert set(range(1000, 1500)) | set(range(3000, 3300)) <= set(masked.tolist())
     assert [held for _, held in prepared.measured] == ["region", "species"]
-    assert prepared.counts == {"promoter": 1, "letters": 6600}
+    free = 3300 - 500 - 300 - 3 * 40  # and 40 letters beside each of the two, if there are any
+    assert prepared.counts == {"promoter": 1, "letters": 2 * free}
     assert {len(place.strand) for place in prepared.validation} == {3300}
 
 
@@ -193,6 +195,45 @@ def test_validation_reads_the_development_region_alone(make_genome, make_config,
         assert len(at) > 100
         assert inside[0] <= at.min()
         assert at.max() < inside[1]
+
+
+def test_a_genome_that_is_masked_from_end_to_end_is_not_drawn_and_one_with_few_free_letters_is(
+    make_genome, random_letters
+):
+    letters = random_letters(4000, 11)
+    masked = make_genome({"c": letters}, regions={"c": [(0, 4000, "mask")]})
+    assert training_source(masked, KmerSet([], 40), 1024) == []
+    nearly = make_genome({"c": letters}, regions={"c": [(0, 3980, "mask")]})
+    [source] = training_source(nearly, KmerSet([], 40), 1024)
+    assert source.letters == 2 * 20
+    stream = Stream(source, 1024, (1,))
+    drawn = [stream[number] for number in range(4)]
+    assert all((strand.level[start : start + 1024] != MASKED).any() for strand, start in drawn)
+
+
+def test_the_end_of_a_region_is_validated_on_too_and_what_is_beyond_it_does_not_count(
+    make_genome, make_config, random_letters
+):
+    """A region of 400 letters is a chunk of 256 and one of which 144 letters count."""
+    sites = {"c": [(1390, "+", 0, 1.0), (1450, "+", 0, 1.0), (3000, "-", 0, 1.0)]}
+    genome = make_genome({"c": random_letters(4000, 12)}, sites, {"c": [(1000, 1400, DEV)]})
+    places = prepare([genome], ("promoter",), [], make_config()).validation
+    plus = [place for place in places if place.strand is places[0].strand]
+    assert [place.start for place in plus] == [1000, 1256]
+    scores = np.full((2, 256), 0.01)
+    scores[1, [1390 - 1256, 1450 - 1256]] = 0.9, 0.95  # the second site is learned from
+    assert validation_auprc(scores, plus, 0) == 1.0
+
+
+def test_no_site_to_choose_the_epoch_by_is_refused(make_genome, make_config, random_letters):
+    """Of 60 chunks two are read, from the ends of the regions; the only site lies between."""
+    sites = {"c": [(4000, "+", 0, 1.0), (9000, "+", 0, 1.0)]}
+    genome = make_genome({"c": random_letters(12_000, 13)}, sites, {"c": [(1000, 8000, DEV)]})
+    config = make_config(genomes={"validation_chunks": 2})
+    with pytest.raises(InputError, match="no site of class promoter lies in the 2 stretches that choose"):
+        prepare([genome], ("promoter",), [], config)
+    by_loss = make_config(genomes={"validation_chunks": 2}, stopping={"monitor": "loss"})
+    assert len(prepare([genome], ("promoter",), [], by_loss).validation) == 2
 
 
 def test_sources_are_drawn_by_their_share_and_alike_after_a_resumption():
