@@ -195,7 +195,7 @@ def test_too_few_sequences_to_know_a_species_by_leave_the_caution_and_say_so(
     rich = (0.15, 0.35, 0.35, 0.15)
     (tmp_path / "rich.tsv").write_text(table(400, 7, shares=rich))  # 200 x 37 words of four in each class
     _, err, out = calibrate("--test", tmp_path / "rich.tsv")
-    assert "have too few letters to recognize others of their origin" in err
+    assert "there are too few letters to describe where these sequences come from" in err
     assert "unlike what the model was trained on" in cautions_of(out, table(400, 8, shares=rich))
 
 

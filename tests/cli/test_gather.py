@@ -175,7 +175,7 @@ def shards(genome, tiny_model_file, tmp_path_factory):
 @pytest.mark.parametrize(
     ("names", "parts"),
     [
-        (["1.shard", "3.shard"], ["1 of 3 shards are missing: 2/3"]),
+        (["1.shard", "3.shard"], ["missing of 3 shards: 2/3"]),
         (["1.shard", "2.shard", "2.shard", "3.shard"], ["is shard 2/3, and so is"]),
         (["1.shard", "2.shard", "other.shard"], ["other.shard", "another scan", "the same command"]),
         (["1.shard", "none.shard"], ["none.shard: no such file"]),

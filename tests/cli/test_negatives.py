@@ -331,7 +331,7 @@ def test_positives_that_the_genome_lacks_are_told(seqray, tmp_path):
     given.write_text(f">a\n{random_letters(61, 9)}\n>b\n{'ACGTR' * 12}\n")
     status, _, err = seqray(str(given), "--recipe", "coding", *GENOME, "-o", str(tmp_path / "o.tsv"))
     assert status == 0
-    assert "caution: 2 of 2 positives share no word with the genome, so windows may overlap them" in err
+    assert "caution: 2 of 2 positives were not found in the genome, so a negative may overlap" in err
     assert "caution: 1 positives contain ambiguous letters, which windows never do" in err
 
 

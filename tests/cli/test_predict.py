@@ -285,7 +285,7 @@ def test_of_many_classes_each_is_counted(alignment_model_file, tmp_path, capfd):
     out, err = capfd.readouterr()
     [[*_], [_, _, label, *_]] = rows(out)
     counts = ", ".join(f"{int(label == name)} {name}" for name in ("tRNA", "miRNA", "riboswitch"))
-    assert f"1 records, {counts}, 0 skipped" in err
+    assert f"1 record, {counts}, 0 skipped" in err
 
 
 @pytest.mark.parametrize("kind", ["alignment", "sequence"])

@@ -63,7 +63,7 @@ def test_a_scan_of_every_tenth_window_says_so_unless_it_was_asked_for(scan, tiny
 
 def test_a_prefilter_that_does_not_pay_is_not_advised(scan, prefiltered_file):
     _, _, said = scan("--threshold", "0", model=prefiltered_file)
-    assert "give --stride 1; the prefilter is left out, since too many windows would pass" in said
+    assert "the prefilter is not used, because too many windows would pass at such a threshold" in said
     _, _, said = scan("--prefilter", "none", model=prefiltered_file)
     assert "narrow peaks may be missed: give --stride 1\n" in said
 

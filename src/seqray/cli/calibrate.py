@@ -81,7 +81,9 @@ def run(request: CalibrateRequest) -> Outcome:
     card = recalibrate(model, data, request.method, batch_size=request.computing.batch_size)
     save_model(request.out, model.networks, card)
     if model.prefilter is not None:
-        notes.append("the prefilter fits the old probabilities and is left out: make a new one")
+        notes.append(
+            "the prefilter fits the old probabilities and is left out; make one by 'seqray prefilter'"
+        )
     request.say(*notes, *summary(card, request.out))
     return Outcome(records=len(data))
 
@@ -124,8 +126,8 @@ def summary(card: Card, out: str) -> list[str]:
     ]
     if "signature" in card.domain and "signature" not in card.domain.get("calibration", {}):
         lines.append(
-            "these sequences have too few letters to recognize others of their origin (10,000 words of four "
-            "letters of one class are needed): cautions about a file still compare it with the training data"
+            "there are too few letters to describe where these sequences come from (10,000 of one class are "
+            "needed): later cautions still compare sequences with the training data"
         )
     if facts["log_loss_after"] > facts["log_loss_before"]:
         lines.append("caution: the new probabilities are no better than the old ones")

@@ -1,8 +1,8 @@
 """The command ``seqray``: run one verb, and turn whatever ends it into an exit status.
 
 Exit status: 0 done; 1 a fault of ours; 2 the input, a setting or a model can't be used; 3 a finding
-under --strict; 130 Ctrl-C; 141 the reader of standard output went away; 143 SIGTERM. Errors are one line on
-standard error.
+under --strict; 130 Ctrl-C; 141 the reader of standard output went away; 143 SIGTERM or SIGHUP. Errors are
+one line on standard error.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ verbs:
   seqray --version     version
 
 Exit status: 0 done, 1 a fault of seqray, 2 unusable input or setting, 3 a finding under --strict,
-130 Ctrl-C, 143 terminated."""
+130 Ctrl-C, 141 the reader of standard output went away, 143 terminated."""
 
 
 def usage() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from seqray.cli.common import MODEL_HELP, Outcome, Request, check_files, option
-from seqray.core import InputError
+from seqray.core import InputError, counted
 
 
 class ExportRequest(Request):
@@ -34,6 +34,6 @@ def run(request: ExportRequest) -> Outcome:
     require_graph(card)
     model = load_model(request.model)
     difference = export_onnx(model, request.out)
-    members = f"{model.card.members} member{'s' if model.card.members > 1 else ''}"
+    members = counted(model.card.members, "member")
     request.say(f"wrote {request.out}: {members} in one graph, logits within {difference:.1g} of torch's")
     return Outcome()

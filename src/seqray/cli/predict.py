@@ -30,7 +30,7 @@ from seqray.cli.common import (
     recognize,
     records_in,
 )
-from seqray.core import Truncation, describe_truncation
+from seqray.core import Truncation, counted, describe_truncation
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -93,16 +93,16 @@ def run(request: PredictRequest) -> Outcome:
             facts = context_fact(request.model, model) | _facts(request, model.card)
             lines = provenance(request.command, model, facts)
             predictions = kind.predict(model, check.watch_records(records), options, source)
-            counted = progress.watch(check.watch_predictions(predictions))
+            watched = progress.watch(check.watch_predictions(predictions))
             sets = request.coverage is not None
-            count = write_predictions(out, counted, model.card.classes, lines, sets)
+            count = write_predictions(out, watched, model.card.classes, lines, sets)
     if longer := check.flags[TRUNCATED]:
         request.say(describe_truncation(longer, count, model.card.window, model.card.truncate))
     if not request.quiet:
         request.note(*check.lines())
     called = _called(model.card, check.labels)
     seconds = time.monotonic() - started
-    request.say(f"{count} records, {called}, {skipped.count} skipped, {seconds:.1f} s")
+    request.say(f"{counted(count, 'record')}, {called}, {skipped.count} skipped, {seconds:.1f} s")
     return Outcome(records=read.count)
 
 

@@ -31,7 +31,8 @@ def _divide(word: str) -> tuple[str, str]:
     """Name and file of ``NAME=TABLE``."""
     name, equals, path = word.partition("=")
     if not (name and equals and path):
-        raise InputError(f"{word!r} has no file", remedy="write NAME=TABLE")
+        path = path or name
+        raise InputError("has no name for its row", where=path, remedy=f"write NAME={path}")
     if any(category(letter) in _BREAKING for letter in name):
         raise InputError(f"the name {name!r} has a tab or another control character", remedy="leave it out")
     return name, path

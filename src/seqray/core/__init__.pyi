@@ -93,6 +93,7 @@ from .model_parts import (
 )
 from .numbers import (
     align_columns as align_columns,
+    counted as counted,
     format_interval as format_interval,
     format_number as format_number,
     parse_float as parse_float,

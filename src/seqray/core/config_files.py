@@ -66,7 +66,9 @@ def load_named_config(path: str | Path) -> tuple[RunConfig, frozenset[str]]:
     """
     text = read_small_text(path)
     try:
-        mapping = parse_yaml(text) or {}
+        mapping = parse_yaml(text)
+        if mapping is None:
+            raise ConfigError("holds no settings", remedy="write some as 'section: {key: value}'")
         named = _named_settings(mapping)
         return from_mapping(RunConfig, mapping), named
     except ConfigError as error:

@@ -1,6 +1,6 @@
-"""Ctrl-C and SIGTERM that aren't lost.
+"""Ctrl-C, SIGTERM and SIGHUP that aren't lost.
 
-Both raise an exception wherever the program is, and some libraries swallow all that is raised while they
+All raise an exception wherever the program is, and some libraries swallow all that is raised while they
 are imported. So the request is kept, and the code that publishes outputs checks it once more.
 """
 
@@ -18,7 +18,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Terminated(BaseException):
-    """SIGTERM, as an exception: what is open is closed, and half-written files go."""
+    """SIGTERM or SIGHUP, as an exception: what is open is closed, and half-written files go."""
 
 
 _RAISED = (KeyboardInterrupt, Terminated)
@@ -32,7 +32,7 @@ class _Request:
 
 
 def terminate(number: int, frame: object = None) -> NoReturn:
-    """Raise `KeyboardInterrupt` or `Terminated`; the handler of SIGINT and SIGTERM."""
+    """Raise `KeyboardInterrupt` or `Terminated`; the handler of SIGINT, SIGTERM and SIGHUP."""
     _Request.error = KeyboardInterrupt if number == signal.SIGINT else Terminated
     raise _Request.error
 
@@ -50,14 +50,18 @@ def reset_termination() -> None:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Let SIGTERM unwind the stack as Ctrl-C does, and lose neither; Ctrl-C stays ignored where it is."""
+    """Let SIGTERM and SIGHUP unwind the stack as Ctrl-C does, and lose none.
+
+    Ctrl-C and SIGHUP stay ignored where they are, as under nohup.
+    """
     try:
         before = {signal.SIGTERM: signal.signal(signal.SIGTERM, terminate)}
     except ValueError:  # not the main thread, which alone hears signals
         yield
         return
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        before[signal.SIGINT] = signal.signal(signal.SIGINT, terminate)
+    for number, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is default:
+            before[number] = signal.signal(number, terminate)
     known = sys.unraisablehook
     sys.unraisablehook = lambda one: None if one.exc_type in _RAISED else known(one)
     try:

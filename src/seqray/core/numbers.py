@@ -24,6 +24,11 @@ def round_number(value: float, digits: int = 6) -> float:
     return float(format_number(value, digits))
 
 
+def counted(items: int, one: str) -> str:
+    """Write ``1 record``, ``2 records``."""
+    return f"{items} {one if items == 1 else one + 's'}"
+
+
 def format_interval(low: float, high: float, style: str = ".3f") -> str:
     """Format an interval to follow its value: `` (0.100 to 0.200)``; empty if it is undefined.
 

@@ -28,7 +28,16 @@ LARGEST = 2**63
 
 
 class _Loader(yaml.SafeLoader):
-    """Plain data without aliases: with them a short text can mean any amount of data, or endless data."""
+    """Plain data without keys that are given twice, of which PyYAML takes the last in silence.
+
+    There are no aliases: with them a short text can mean any amount of data, or endless data.
+    """
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        names = [key.value for key, _ in node.value]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise yaml.YAMLError(f"'{twice[0]}' is given twice")
+        return super().construct_mapping(node, deep)
 
     def construct_yaml_int(self, node: Any) -> int:
         value = super().construct_yaml_int(node)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seqray.core import ConfigError, InputError, Ints
+from seqray.core import ConfigError, InputError, Ints, counted
 from seqray.core.results import Answers, Evaluation
 from seqray.evaluation.floor import answers_from_probabilities
 from seqray.evaluation.measure import MACRO, WHOLE, Records, measure, subset_of_answers
@@ -151,7 +151,7 @@ def _notes(records: Records, model: Answers, subsets: Mapping[str, np.ndarray]) 
     numbers = group_numbers(records.groups, len(records.labels))
     groups = len(np.unique(numbers))
     if groups < FEW_GROUPS:
-        return [*found, f"only {groups} group{'s' * (groups != 1)}: intervals are too narrow"]
+        return [*found, f"only {counted(groups, 'group')}: intervals are too narrow"]
     small = [name for name, rows in subsets.items() if len(np.unique(numbers[rows])) < FEW_GROUPS]
     if small:
         found.append(f"fewer than {FEW_GROUPS} groups in {', '.join(small)}: intervals there are too narrow")

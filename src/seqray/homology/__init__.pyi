@@ -1,6 +1,6 @@
 from .folds import (
+    deal_groups as deal_groups,
     grouped_folds as grouped_folds,
-    holdout as holdout,
     random_folds as random_folds,
 )
 from .groups import (
@@ -19,6 +19,7 @@ from .relatives import (
 from .shared_kmers import (
     KmerTable as KmerTable,
     kmer_groups as kmer_groups,
+    kmer_length as kmer_length,
     kmer_table as kmer_table,
 )
 from .shared_loci import KmerSet as KmerSet

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from seqray.core import Bools, InputError, Ints, number_by_appearance
+from seqray.core import InputError, Ints, number_by_appearance
 
 if TYPE_CHECKING:
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
@@ -87,25 +87,6 @@ def _classes_and_groups(labels: Values, groups: Values) -> tuple[Ints, Ints]:
     if len(y) != len(g):
         raise InputError(f"{len(y)} labels but {len(g)} groups")
     return y, g
-
-
-def holdout(labels: Values, groups: Values, share: float, seed: int = 0) -> Bools:
-    """Hold out about ``share`` of the examples in whole groups: bool (N,), True where held out.
-
-    Parameters
-    ----------
-    labels, groups
-        (N,) class and group of each example.
-    share
-        Above 0 and below 1; the nearest share that equal folds allow is taken.
-    seed
-        Of the shuffling.
-    """
-    if not 0 < share < 1:
-        raise InputError(f"a held-out share of {share}", remedy="give one between 0 and 1")
-    if share > 0.5:
-        return ~holdout(labels, groups, 1 - share, seed)
-    return grouped_folds(labels, groups, max(2, round(1 / share)), seed) == 0
 
 
 def deal_groups(labels: Values, groups: Values, shares: Sequence[float], seed: int = 0) -> Ints:

@@ -128,6 +128,11 @@ def kmer_table(
     return KmerTable(key[order], owner[order], len(sequences))
 
 
+def kmer_length(alphabet: Alphabet) -> int:
+    """Letters of a k-mer that makes two sequences relatives, where nothing else is asked for."""
+    return 20 if alphabet.name == "protein" else 40
+
+
 def kmer_groups(
     sequences: Sequence[str], k: int = 40, reverse_complement: bool = True, alphabet: Alphabet = DNA
 ) -> Ints:

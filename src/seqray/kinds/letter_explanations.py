@@ -72,7 +72,7 @@ class LetterRun(ExplanationRun[Record, Explanation, ExplainOptions]):
         if not self._other_scores:
             return []
         return [
-            f"caution: {len(self._other_scores)} of {self.count} calls have another score here, such as "
+            f"caution: calls with another score here: {len(self._other_scores)} of {self.count}, such as "
             f"{self._other_scores[0]}; give the sequences and the genes of the scan"
         ]
 
@@ -84,7 +84,7 @@ class LetterRun(ExplanationRun[Record, Explanation, ExplainOptions]):
             return [f"caution: {unknown}, so it is not known how many of the calls are right"]
         judged = ("threshold", *EXPECTED)
         stated = "; ".join(f"{key}: {self._scan.facts[key]}" for key in judged if key in self._scan.facts)
-        return [f"whether the calls are right is another question; {self._scan.file} states {stated}"]
+        return [f"this does not test whether the calls are right; {self._scan.file} states {stated}"]
 
     def _read_calls(self, path: str) -> list[Call]:
         calls = read_gff3_calls(path)

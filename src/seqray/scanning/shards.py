@@ -233,7 +233,7 @@ def check_shards(files: Sequence[ShardFile]) -> None:
         which = ", ".join(f"{number}/{total}" for number in first_few)
         more = f" and {missing - 5} more" if missing > 5 else ""
         raise InputError(
-            f"{missing} of {total} shards are missing: {which}{more}",
+            f"missing of {total} shards: {which}{more}",
             remedy="run 'seqray scan' for them",
         )
 

@@ -20,7 +20,7 @@ from seqray.core import (
 from seqray.modelfile import Network, TrainedModel
 from seqray.training.encode import encode
 from seqray.training.facts import training_facts
-from seqray.training.partitions import Partition, content_sha256, learned_keys, related_groups
+from seqray.training.partitions import Partition, content_sha256, count_related, learned_keys, related_groups
 from seqray.training.subclasses import subclass_names
 from seqray.training.trainer import on_gpu
 from seqray.training.validation import classification_figures, model_logits
@@ -47,7 +47,7 @@ def build_card(
     validation part, at the card's threshold. ``results`` come from `train_member`; ``metrics`` are other
     figures for the card, for example from cross-validation.
     """
-    classes, labels = parts[0].classes, parts[0].labels
+    classes, labels, alphabet = parts[0].classes, parts[0].labels, ALPHABETS[config.model.alphabet]
     rows = np.unique(np.concatenate([part.train for part in parts]))
     known = encode(data, labels, rows, config)
     sequences = [one for one in (data[i] for i in rows) if isinstance(one, LabeledSequence)]
@@ -63,7 +63,7 @@ def build_card(
         members=len(networks),
         domain=Domain.fit(
             known.windows(),
-            ALPHABETS[config.model.alphabet],
+            alphabet,
             known.labels,
             contexts=[one.context for one in sequences] or None,
         ).to_mapping(),
@@ -71,14 +71,14 @@ def build_card(
         info=dict(config.card),
     )
     logits, labels = held_out_logits(card, networks, data, parts, config)
-    groups = related_groups([data[i] for i in held_out_rows(parts)], ALPHABETS[config.model.alphabet])
+    groups = related_groups([data[i] for i in held_out_rows(parts)], alphabet)
     card, calibration = calibrated_card(card, logits, labels, groups, config.calibration.method)
     figures = _figures(card, logits, labels)
     training = training_facts(config, networks, results, sha256, figures) | {
         "counts": parts[0].counts(),
         "held_out": len(labels),
         "calibration": calibration,
-        "related_validation": parts[0].related,
+        "related_validation": count_related(data, parts[0], alphabet),
         "content_sha256": content_sha256(data),
     }
     if config.model.subclasses:

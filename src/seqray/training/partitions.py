@@ -26,7 +26,14 @@ from seqray.core import (
     number_by_appearance,
     truncate,
 )
-from seqray.homology import PARTS, holdout, merge_groups, named_groups
+from seqray.homology import (
+    PARTS,
+    deal_groups,
+    kmer_groups,
+    kmer_length,
+    merge_groups,
+    named_groups,
+)
 from seqray.io.tables import probability_column
 from seqray.modelfile import build_tokenizer
 
@@ -43,16 +50,12 @@ class Partition:
         (N,) class index of each sequence, those of the test part included.
     train, validation
         Indices of the sequences of each part; test sequences are in neither.
-    related
-        Number of validation sequences with a relative in the training part: the same group, or the same
-        letters on either strand. Not 0 only where the data name their own split.
     """
 
     classes: tuple[str, ...]
     labels: np.ndarray
     train: np.ndarray
     validation: np.ndarray
-    related: int
 
     def sha256(self) -> str:
         """Hash of which sequences are learned from and which are held out."""
@@ -106,13 +109,7 @@ def partition(
     named = bool(chosen.any())
     if not named:
         chosen = hold_out_in_turn(labels[rows], groups, config.data.validation, config.seed, member)
-    result = Partition(
-        names,
-        labels,
-        rows[~chosen],
-        rows[chosen],
-        int(np.isin(groups[chosen], groups[~chosen]).sum()),
-    )
+    result = Partition(names, labels, rows[~chosen], rows[chosen])
     for part, counts in result.counts().items():
         for name, count in counts.items():
             if count == 0:
@@ -243,6 +240,21 @@ def related_groups(data: Sequence[Example], alphabet: Alphabet) -> np.ndarray:
     return merge_groups(copies, named_groups([example.group for example in data]))
 
 
+def count_related(data: Sequence[Example], part: Partition, alphabet: Alphabet) -> int:
+    """Count the validation examples with a relative in the training part.
+
+    Relatives are those of `related_groups`, and sequences that share a k-mer of `kmer_length`, such as
+    overlapping windows. A part is not held out by the latter: where windows cover a genome, all are one group.
+    """
+    examples = [data[i] for i in np.concatenate([part.train, part.validation])]
+    groups = [related_groups(examples, alphabet)]
+    if isinstance(examples[0], LabeledSequence):
+        sequences = [one.sequence for one in examples]
+        groups.append(kmer_groups(sequences, kmer_length(alphabet), alphabet=alphabet))
+    known, count = merge_groups(*groups), len(part.train)
+    return int(np.isin(known[count:], known[:count]).sum())
+
+
 def hold_out_in_turn(
     labels: np.ndarray, groups: np.ndarray, share: float, seed: int, member: int
 ) -> np.ndarray:
@@ -271,8 +283,8 @@ def hold_out_in_turn(
 def hold_out(labels: np.ndarray, groups: np.ndarray, share: float, seed: int) -> np.ndarray:
     """Hold out whole groups: bool (N,), True where held out.
 
-    Groups of one row, often nearly all of them, are drawn at random within each class. Only larger groups
-    need the search of `seqray.homology.holdout`, whose time grows with the square of their number.
+    Groups of one row, often nearly all of them, are drawn at random within each class, so that both parts
+    have some of each; larger groups are dealt.
 
     ``share`` is the approximate share of each class, 0 to 1.
     """
@@ -284,12 +296,9 @@ def hold_out(labels: np.ndarray, groups: np.ndarray, share: float, seed: int) ->
         count = min(max(round(share * len(rows)), 1), len(rows) - 1)  # both parts get some of each class
         held[rng.permutation(rows)[: max(count, 0)]] = True
     shared = np.flatnonzero(~alone)
-    folds = max(2, round(1 / min(share, 1 - share)))
     n_groups = len(np.unique(groups[shared]))
-    if n_groups >= folds:
-        held[shared] = holdout(labels[shared], groups[shared], share, seed)
-    elif n_groups >= 2 and not alone.any():
-        held[shared] = holdout(labels[shared], groups[shared], 1 / n_groups, seed)
+    if n_groups >= (2 if not alone.any() else 1 / min(share, 1 - share)):  # else all are learned from
+        held[shared] = deal_groups(labels[shared], groups[shared], (1 - share, share), seed) == 1
     return held
 
 

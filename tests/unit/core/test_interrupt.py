@@ -36,7 +36,10 @@ import signal
 from seqray.core.interrupt import Terminated, raise_if_terminated, reset_termination, terminable
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
-for number, expected in ((signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated)):
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+for number, expected in (
+    (signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated), (signal.SIGHUP, Terminated)
+):
     with terminable():
         try:
             signal.raise_signal(number)
@@ -77,7 +80,7 @@ def test_a_signal_that_is_ignored_stays_so():
 
 
 def test_a_signal_is_kept_where_its_exception_is_swallowed():
-    assert printed(SWALLOWED) == ["swallowed", "kept"] * 2 + ["True"]
+    assert printed(SWALLOWED) == ["swallowed", "kept"] * 3 + ["True"]
 
 
 def test_ctrl_c_stays_ignored_in_a_program_in_the_background():

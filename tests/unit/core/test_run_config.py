@@ -56,7 +56,7 @@ def test_settings_of_a_file_are_named_but_for_those_left_to_the_data(tmp_path):
     config, named = load_named_config(path)
     assert (config.model.classes, config.data.positive, config.data.window) == (2, "promoter", 9)
     assert named == {"model.layers", "model.stem", "data.window"}
-    path.write_text("")
+    path.write_text("{}")
     assert load_named_config(path) == (RunConfig(), frozenset())
 
 
@@ -246,4 +246,8 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(ConfigError, match=r"none\.yaml: can't be read \(No such file"):
         load_run_config(tmp_path / "none.yaml")
     (tmp_path / "empty.yaml").touch()
-    assert load_run_config(tmp_path / "empty.yaml") == RunConfig()
+    with pytest.raises(ConfigError, match=r"empty\.yaml: holds no settings"):
+        load_run_config(tmp_path / "empty.yaml")
+    (tmp_path / "twice.yaml").write_text("model: {layers: 1, layers: 3}")
+    with pytest.raises(ConfigError, match="'layers' is given twice"):
+        load_run_config(tmp_path / "twice.yaml")

@@ -7,7 +7,7 @@ import pytest
 
 from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
 from seqray.core.errors import InputError
-from seqray.homology.folds import deal_groups, grouped_folds, holdout, random_folds
+from seqray.homology.folds import deal_groups, grouped_folds, random_folds
 from seqray.homology.groups import position_groups
 from seqray.homology.shared_kmers import kmer_groups, kmer_table
 
@@ -155,14 +155,6 @@ def test_grouped_folds_keep_groups_whole_and_classes_even():
     assert max(shares) - min(shares) < 0.05
 
 
-@pytest.mark.parametrize("share", [0.1, 0.15, 0.3, 0.5, 0.8])
-def test_a_held_out_part_is_about_its_share_in_whole_groups(share):
-    groups, labels = np.arange(900) // 3, np.arange(900) % 3 == 0
-    held = holdout(labels, groups, share, seed=2)
-    assert held.mean() == pytest.approx(share, abs=0.05)
-    assert not set(groups[held]) & set(groups[~held])
-
-
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -172,7 +164,6 @@ def test_a_held_out_part_is_about_its_share_in_whole_groups(share):
         (lambda: random_folds([0, 0, 0, 1], 2), "2 folds from 1 examples in the smallest class"),
         (lambda: grouped_folds([0, 1, 0, 1], [1, 1, 2, 2], 3), "3 folds from 2 groups"),
         (lambda: grouped_folds([0, 1], [1], 2), "2 labels but 1 groups"),
-        (lambda: holdout([0, 1], [0, 1], 1.0), "a held-out share of 1.0"),
     ],
 )
 def test_what_cannot_be_split_is_an_error_in_words(call, words):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 from seqray.core.alphabet import DNA, PROTEIN, reverse_complement
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.records import LabeledSequence
-from seqray.training.partitions import data_sha256, hold_out, partition, related_groups
+from seqray.training.partitions import count_related, data_sha256, hold_out, partition, related_groups
 
 
 def example(sequence: str, label: str = "promoter", **fields) -> LabeledSequence:
@@ -35,7 +36,7 @@ def test_about_the_share_of_each_class_is_held_out_and_the_seed_decides(motif_ta
         "validation": {"background": 40, "promoter": 40},
     }
     assert sorted([*parts.train, *parts.validation]) == list(range(400))
-    assert parts.related == 0
+    assert count_related(data, parts, DNA) == 0
     assert set(partition(data, make_config(data={"validation": 0.2}, seed=2)).validation) != set(
         parts.validation
     )
@@ -57,7 +58,7 @@ def test_relatives_stay_on_one_side(motif_task, make_config):
             letters = min(data[row].sequence, reverse_complement(data[row].sequence))
             side[letters] = side[data[row].group or letters] = True
     assert not set(sides[0]) & set(sides[1])
-    assert parts.related == 0
+    assert count_related(data, parts, DNA) == 0
     assert 0.08 < len(parts.validation) / len(data) < 0.25
 
 
@@ -72,7 +73,7 @@ def test_members_hold_out_one_part_after_the_other(motif_task, make_config):
     parts = [partition(data, config, member=member) for member in range(1, 6)]
     for part in parts:
         assert sorted([*part.train, *part.validation]) == list(range(400))
-        assert part.related == 0
+        assert count_related(data, part, DNA) == 0
         assert 60 <= len(part.validation) <= 100
     first = np.concatenate([part.validation for part in parts[:4]])
     assert len(set(first)) == len(first)  # four of a fifth each; what is left for the fifth may be too little
@@ -108,6 +109,12 @@ def test_groups_are_held_out_whole(count, n_groups, share, seed):
     assert not set(groups[held]) & set(groups[~held])
 
 
+@pytest.mark.parametrize("share", [0.1, 0.15, 0.3, 0.35, 0.45, 0.8])
+def test_the_share_that_is_held_out_is_the_one_asked_for(share):
+    groups, labels = np.arange(900) // 3, np.arange(900) % 3 == 0
+    assert hold_out(labels, groups, share, 2).mean() == pytest.approx(share, abs=0.01)
+
+
 def test_large_groups_alone_are_split_too():
     groups = np.repeat([0, 1, 2], 20)  # fewer than the seven folds of a share of 0.15
     held = hold_out(np.tile([0, 1], 30), groups, 0.15, 0)
@@ -137,7 +144,19 @@ def test_relatives_across_a_given_split_are_counted(motif_task, make_config):
     data = [replace(e, split="train") for e in motif_task(20)]
     data += [replace(e, split="validation") for e in motif_task(10, seed=5)]
     data += [replace(e, sequence=reverse_complement(e.sequence), split="validation") for e in data[:3]]
-    assert partition(data, make_config()).related == 3
+    assert count_related(data, partition(data, make_config()), DNA) == 3
+
+
+def test_windows_that_overlap_are_related(make_config):
+    """Windows of 60 letters that begin 10 apart share 50, those 30 apart share 30."""
+    letters = "".join(random.Random(3).choices("ACGT", k=400))
+    windows = [letters[i : i + 60] for i in (0, 10, 100, 130, 200, 300)]
+    splits = ["train", "validation"] * 3
+    data = [
+        LabeledSequence(window, ("background", "promoter")[i // 2 % 2], f"r{i}", split=split)
+        for i, (window, split) in enumerate(zip(windows, splits, strict=True))
+    ]
+    assert count_related(data, partition(data, make_config(data={"window": 60})), DNA) == 1
 
 
 def test_what_cannot_be_trained_on_is_refused(motif_task, make_config):

@@ -227,13 +227,28 @@ def _is_group(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, Options)
 
 
+class _Once(argparse.Action):
+    """An option of one value: a second value would replace the first in silence."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, *_: Any
+    ) -> None:
+        found = vars(namespace).setdefault("_given", set())
+        if self.dest in found:
+            raise argparse.ArgumentError(self, "is given twice; give it once")
+        found.add(self.dest)
+        setattr(namespace, self.dest, values)
+
+
 def _add_option(parser: Any, one: Any) -> None:
     settings = {key: value for key, value in one.metadata.items() if value not in (None, False)}
     names = settings.pop("names")
     if settings.get("action") == "append":
         settings["default"] = []
-    elif settings.get("action") is None and one.default is not MISSING:
-        settings["default"] = one.default
+    elif settings.get("action") is None:
+        settings["action"] = _Once
+        if one.default is not MISSING:
+            settings["default"] = one.default
     parser.add_argument(*(names or [one.name]), **settings, **({"dest": one.name} if names else {}))
 
 

@@ -250,7 +250,7 @@ def calibration_cautions(facts: Mapping[str, Any]) -> Iterator[str]:
     if facts["log_loss_after"] >= facts["log_loss_of_shares"]:
         yield (
             "caution: the probabilities are no better than the share of each class, whose log loss is "
-            f"{facts['log_loss_of_shares']:.3f}: the model is not informative for these sequences"
+            f"{facts['log_loss_of_shares']:.3f}: the order of the scores may still be right"
         )
     if facts["at_bounds"]:
         yield (

@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, Any
 from seqray.cli.common import naming_other_models
 from seqray.core import ALPHABETS, Alphabet, Card, ConfigError, Example, InputError, LabeledSequence
 from seqray.core.results import Answers
-from seqray.homology import kmer_groups
+from seqray.homology import kmer_groups, kmer_length
 from seqray.kinds import LabeledFiles, kind_of
 
 if TYPE_CHECKING:
     from seqray.cli.evaluate.arguments import EvaluateRequest
-
-GROUP_WORDS = {"protein": 20}  # letters that make two sequences relatives
-DEFAULT_GROUP_WORD = 40
 
 
 @dataclass(slots=True)
@@ -159,7 +156,7 @@ def group_keys(
         keys: list[object] = [example.group or ("", i) for i, example in enumerate(examples)]
         return keys, "groups of the column 'group' drawn whole"
     if how == "words" or (how == "auto" and lettered):
-        k = GROUP_WORDS.get(alphabet.name, DEFAULT_GROUP_WORD)
+        k = kmer_length(alphabet)
         keys = kmer_groups([e.sequence for e in examples], k, alphabet=alphabet).tolist()
         return keys, f"sequences that share {k} letters drawn together"
     return None, "records drawn one by one"

@@ -22,7 +22,7 @@ from seqray.cli.common import (
     records_in,
 )
 from seqray.cli.explain.arguments import ExplainRequest
-from seqray.core import ConfigError
+from seqray.core import ConfigError, counted
 from seqray.io import keep_pipes
 from seqray.io.tracks import read_circular
 
@@ -91,7 +91,7 @@ def _explain(request: ExplainRequest, asked: ExplanationRequest, model: TrainedM
             faithfulness = work.check(progress.watch)
         work.write(staged, lines, faithfulness)
     request.note(*(faithfulness.verdicts.values() if faithfulness else ()), *work.remarks())
-    return records.count, f"{work.count} records, {skipped.count} skipped"
+    return records.count, f"{counted(work.count, 'record')}, {skipped.count} skipped"
 
 
 def _with_genes(

@@ -99,8 +99,8 @@ def summary(result: NegativeSet, others: Counter[str]) -> list[str]:
     n = len(result.positives)
     if result.placed is not None and result.placed < n:
         lines.append(
-            f"caution: {n - result.placed} of {n} positives share no word with the genome, so windows may "
-            "overlap them"
+            f"caution: {n - result.placed} of {n} positives were not found in the genome, so a negative may "
+            "overlap one of them"
         )
     ambiguous = sum(bool(set(e.sequence) - set("ACGTU")) for e in result.positives)
     if result.placed is not None and ambiguous:

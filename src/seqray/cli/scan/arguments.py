@@ -56,7 +56,7 @@ class ScanOutputs(CallOutputs):
 class CallingOptions(Options, heading="calling"):
     """Which peaks are called."""
 
-    threshold: Probability | None = option("--threshold P", "lowest probability (default: the model's)")
+    threshold: Probability | None = option("--threshold P", "lowest score of a call (default: the model's)")
     expected_precision: CallPrecision | None = option(
         "--precision P",
         "choose the lowest threshold at which this share of calls is expected to be right, with a locator",

@@ -140,12 +140,12 @@ def _left_out(model: TrainedModel, detector: Detector, options: ScanOptions) -> 
     stride = detector.rule(options).stride
     if options.stride is not None or stride == 1:
         return []
-    advice = "give --stride 1, or give the model a prefilter (seqray prefilter)"
-    if model.prefilter is not None:
-        advice = "give --stride 1"
-        if options.prefilter == "auto":
-            advice += "; the prefilter is left out, since too many windows would pass at such a threshold"
-    return [f"every {stride}th window is scored, and narrow peaks may be missed: {advice}"]
+    unused, advice = "", "give --stride 1"
+    if model.prefilter is None:
+        advice += ", or give the model a prefilter (seqray prefilter)"
+    elif options.prefilter == "auto":
+        unused = "the prefilter is not used, because too many windows would pass at such a threshold, so "
+    return [f"{unused}only every {stride}th window is scored, and narrow peaks may be missed: {advice}"]
 
 
 def _scan(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from seqray.cli.common import calibration_cautions
 from seqray.core import ALPHABETS
+from seqray.homology import kmer_length
 
 if TYPE_CHECKING:
     from seqray.training import TrainResult
@@ -26,10 +27,12 @@ def summary(result: TrainResult, out: str) -> list[str]:
         f"validation on {held_out}: {figures_line(result)}",
     ]
     if facts["related_validation"]:
-        strands = " on either strand" if ALPHABETS[card.model.alphabet].is_nucleotide else ""
+        alphabet = ALPHABETS[card.model.alphabet]
+        strands = ", on either strand" if alphabet.is_nucleotide else ""
         lines.append(
             f"caution: {facts['related_validation']} validation sequences have a relative in training (same "
-            f"group, or the same letters{strands}), so these figures are too good"
+            f"group, the same letters, or {kmer_length(alphabet)} letters in common{strands}), so these "
+            "figures are too good; 'seqray split' keeps relatives together"
         )
     return [*lines, *calibration_cautions(facts["calibration"]), f"wrote {out}"]
 

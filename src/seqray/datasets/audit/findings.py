@@ -152,7 +152,7 @@ def _order(table: FigureTable) -> Iterator[Finding]:
             yield Finding(
                 "note",
                 "row_order",
-                f"{where} are in blocks of one class: {runs:.0f} runs, {expected:.0f} expected by chance",
+                f"{where} are sorted by class: {runs:.0f} blocks, {expected:.0f} expected in random order",
                 "folds taken from the file without shuffling contain too few classes",
                 "shuffle before splitting; seqray does",
             )

@@ -28,7 +28,7 @@ class Recipe:
 RECIPES: Mapping[str, Recipe] = {
     "shuffle": Recipe(
         "positives with their letters shuffled, counts of words kept (by default pairs; protein: letters)",
-        "real sequence against shuffled, as well as the signal: any word longer than those counted may tell",
+        "real sequence against shuffled, as well as the signal: longer words can differ, too",
     ),
     "genome": Recipe(
         "windows of the genome away from known starts",

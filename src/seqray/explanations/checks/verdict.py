@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqray.core import Floats, format_interval
+from seqray.core import Floats, counted, format_interval
 from seqray.core.results import Check, Curve, Faithfulness
 from seqray.explanations.checks.faithfulness import KINDS, SHARES, Evidence, areas
 from seqray.metrics import bootstrap_samples, percentile_interval, ratio
@@ -127,9 +127,8 @@ def _verdict(method: str, checks: list[Check], target: str, count: int, deed: st
         judgment = "is worse than random rankings"
     else:
         judgment = "does not beat random rankings"
-    records = f"{count} record{'s' if count != 1 else ''}"
     text = (
-        f"{method} {judgment} on {records}: {deed} that it ranks first lowers the log-odds "
+        f"{method} {judgment} on {counted(count, 'record')}: {deed} that it ranks first lowers the log-odds "
         f"of {target} by {_figure(deletion)} more than random order does, putting them back first raises it "
         f"by {_figure(insertion)} more (mean over the curve{'' if few else ', 95 % interval'})."
     )
@@ -153,7 +152,7 @@ def _remarks(figures: dict[tuple[str, str], Check], count: int) -> list[str]:
                 f"{check.value:.2f}), so it owes more to the network's shape than to what was learned."
             )
     if count < FEWEST_RECORDS:
-        remarks.append(f"Whether that is more than chance, {FEWEST_RECORDS} records or more can tell.")
+        remarks.append(f"At least {FEWEST_RECORDS} records are needed to tell this from chance.")
     elif count < FEW_RECORDS:
         remarks.append(f"Caution: {count} records are few for a verdict.")
     return remarks

@@ -109,6 +109,10 @@ def _record(pieces: list[bytes], number: int, where: str) -> RawRecord:
     words = header.split(None, 1)
     if not words:
         raise InputError(f"record {number} has no id", where=where, remedy="write a name after '>'")
-    identifier, *rest = (word.decode("utf-8", "replace") for word in words)
-    description = rest[0].strip() if rest else ""
+    try:
+        identifier = words[0].decode()
+    except UnicodeDecodeError:  # replaced letters would make two names one
+        what = f"the id of record {number} is not UTF-8"
+        raise InputError(what, where=where, remedy="save the file as UTF-8") from None
+    description = b" ".join(words[1:]).decode("utf-8", "replace").strip()
     return RawRecord(identifier, letters, description, bool(_CIRCULAR.search(description)))

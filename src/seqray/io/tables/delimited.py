@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from seqray.core import InputError
+from seqray.core import InputError, counted
 from seqray.io.files import open_input
 from seqray.io.pipes import display_name
 
@@ -88,7 +88,7 @@ def split_rows(
         place = f"{where}: line {number}"
         cells = split_cells(line, delimiter, place)
         if len(cells) != len(columns):
-            raise InputError(f"has {len(cells)} cells, the header has {len(columns)}", where=place)
+            raise InputError(f"has {counted(len(cells), 'cell')}, the header has {len(columns)}", where=place)
         yield place, cells
 
 

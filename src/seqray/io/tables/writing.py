@@ -125,9 +125,21 @@ def provenance_lines(
     ]
 
 
-def _without_folders(argument: str) -> str:
-    """An argument of the command line: ``--class=a=/x/p.fa`` becomes ``--class=a=p.fa``."""
-    return re.sub(r"[^=,\s]*/(?=[^/=,\s]*(?:$|[=,\s]))", "", argument.rstrip("/"))
+_NAMED = re.compile(r"((?:--[\w-]+=)?(?:[^/=]*=)?)(.*)", re.DOTALL)
+"""A word of the command line: what stands before a value, such as ``--class=a=``, and the value."""
+
+
+def _without_folders(word: str) -> str:
+    """A word of the command line, with the last part of a path alone; ``pipe`` for one that the shell made.
+
+    A word with a slash is a path if its folder exists: it may also be a name, as in ``--sample lane1/s3``.
+    """
+    before, value = _NAMED.fullmatch(word).groups()  # pyright: ignore[reportOptionalMemberAccess]
+    path = Path(value)
+    if path.parts[:3] == ("/", "dev", "fd"):
+        return f"{before}pipe"
+    is_path = "/" in value and (value[0] in "/.~" or path.parent.is_dir())
+    return before + (path.name if is_path else value)
 
 
 def describe_alphabet(alphabet: Alphabet) -> str:

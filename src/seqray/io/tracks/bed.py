@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from seqray.core import InputError
+from seqray.core import InputError, counted
 from seqray.core.results import Call
 from seqray.io.tables import open_table
 from seqray.io.tracks.calls import call_ids
@@ -88,7 +88,7 @@ def parse_bed(lines: Iterable[tuple[str, str]]) -> list[Feature]:
         cells = line.split("\t") if "\t" in line else line.split()
         if len(cells) < 3:
             raise InputError(
-                f"has {len(cells)} columns", where=where, remedy="BED needs contig, start and end"
+                f"has {counted(len(cells), 'column')}", where=where, remedy="BED needs contig, start and end"
             )
         start, end = parse_position(cells[1], where), parse_position(cells[2], where)
         if start >= end:

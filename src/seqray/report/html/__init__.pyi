@@ -10,7 +10,6 @@ from .text import (
     MISSING as MISSING,
     clean as clean,
     compact as compact,
-    count as count,
     decimals_for as decimals_for,
     escape as escape,
     fixed as fixed,

@@ -12,7 +12,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from seqray.report.html.text import count, escape, fixed, name, number
+from seqray.core import counted
+from seqray.report.html.text import escape, fixed, name, number
 from seqray.report.palette import palette_css
 
 Sections = Mapping[str, tuple[str, str]]
@@ -83,7 +84,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"digest": _digest, "name": name, "number": number, "fixed": fixed}
-    environment.globals |= {"table": table, "count": count}
+    environment.globals |= {"table": table, "count": counted}
     return environment
 
 

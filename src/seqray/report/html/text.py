@@ -79,11 +79,6 @@ def offset(value: int) -> str:
     return f"{value:+d}".replace("-", MINUS) if value else "0"
 
 
-def count(items: int, one: str) -> str:
-    """Write ``1 record``, ``2 records``."""
-    return f"{items} {one if items == 1 else one + 's'}"
-
-
 def compact(value: float) -> str:
     """Write a coordinate of a drawing to a tenth of a pixel, with as few characters as possible."""
     text = f"{value:.1f}".removesuffix(".0")

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from seqray.core import Card
+from seqray.core import Card, counted
 from seqray.core.results import AlignmentExplanation, AlignmentScores
 from seqray.explanations.attribution import PairTable
-from seqray.report.html import count, document, name, number, table, templates
+from seqray.report.html import document, name, number, table, templates
 from seqray.report.pages.alignment_grid import (
     LONGEST_LINE,
     MOST_ROWS,
@@ -88,10 +88,10 @@ def _classes(e: AlignmentExplanation, card: Card) -> Markup:
 def _omitted(e: AlignmentExplanation) -> Iterator[str]:
     """What the grid leaves out."""
     if len(e.rows) > MOST_ROWS:
-        yield f"{count(len(e.rows) - MOST_ROWS, 'more row')} that the model read"
+        yield f"{counted(len(e.rows) - MOST_ROWS, 'more row')} that the model read"
     for read, all_, one in ((e.rows, e.alignment.rows, "row"), (e.columns, e.alignment.columns, "column")):
         if len(read) < all_:
-            yield f"{count(all_ - len(read), one)} of the file that the model did not read"
+            yield f"{counted(all_ - len(read), one)} of the file that the model did not read"
 
 
 def _ranks(e: AlignmentExplanation, found: AlignmentScores) -> Markup:

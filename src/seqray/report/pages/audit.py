@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from markupsafe import Markup
 
+from seqray.core import counted
 from seqray.core.results import ALARMING, SEVERITIES, Audit, AuditFigure
-from seqray.report.html import MISSING, count, document, fixed, interval, name, number, templates, wide_table
+from seqray.report.html import MISSING, document, fixed, interval, name, number, templates, wide_table
 from seqray.report.svg import class_histograms
 
 _MOST_PLOTS = 24  # of one quantity; a set of many classes has its numbers in the table
@@ -67,7 +68,7 @@ def _summary(audit: Audit) -> dict[str, str]:
         if (f.section, f.quantity, f.label) == ("counts", "sequences", _ALL)
     ]
     counts = {severity: sum(f.severity == severity for f in audit.findings) for severity in SEVERITIES}
-    found = [count(many, severity) for severity, many in counts.items() if many]
+    found = [counted(many, severity) for severity, many in counts.items() if many]
     return {
         "Sequences": Markup(", ".join(sizes) or "none"),
         "Found": ", ".join(found) or "nothing",
@@ -104,12 +105,12 @@ def _with_interval(f: AuditFigure | None) -> str:
 
 def _counts(figures: Sequence[AuditFigure]) -> Markup:
     """Counts of copies and relatives, a row for each class of each part or pair of parts."""
-    counted = [f for f in figures if f.section in _COUNTED and not f.quantity.endswith("_share")]
-    if not any(f.value for f in counted if f.quantity == "strand_duplicates"):
-        counted = [f for f in counted if f.quantity != "strand_duplicates"]
-    kinds = list(dict.fromkeys(f.quantity for f in counted))
+    kept = [f for f in figures if f.section in _COUNTED and not f.quantity.endswith("_share")]
+    if not any(f.value for f in kept if f.quantity == "strand_duplicates"):
+        kept = [f for f in kept if f.quantity != "strand_duplicates"]
+    kinds = list(dict.fromkeys(f.quantity for f in kept))
     return _class_table(
-        ((f.split, f.label, f.quantity, number(f.value, 9)) for f in counted),
+        ((f.split, f.label, f.quantity, number(f.value, 9)) for f in kept),
         {kind: kind.replace("_", " ") for kind in kinds},
         missing="",
     )

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from seqray.core import Card, Floats, describe_card, headline_metric
+from seqray.core import Card, Floats, counted, describe_card, headline_metric
 from seqray.core.results import Check, Faithfulness
-from seqray.report.html import MISSING, count, decimals_for, fixed, templates, wide_table
+from seqray.report.html import MISSING, decimals_for, fixed, templates, wide_table
 from seqray.report.svg import LINES, curve_plot, legend
 
 TOP = 12  # rows of a table of ranks
@@ -45,11 +45,11 @@ def facts(
 
     ``one`` is the word for one of the records shown; targets and methods may repeat.
     """
-    left = f"; {count(report.omitted, one)} left out" if report.omitted else ""
+    left = f"; {counted(report.omitted, one)} left out" if report.omitted else ""
     found = {
         "Model": templates("explained.html").model(report.card),
         "Measured": headline_metric(report.card),
-        f"{one.capitalize()}s": f"{count(shown, one)} on this page{left}",
+        f"{one.capitalize()}s": f"{counted(shown, one)} on this page{left}",
         "Class explained": ", ".join(dict.fromkeys(targets)) or "none",
         "Methods": ", ".join(dict.fromkeys(methods)) or "none",
     }

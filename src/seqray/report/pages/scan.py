@@ -9,9 +9,9 @@ import numpy as np
 from markupsafe import Markup
 
 from seqray.annotation import Gene, count_genes
-from seqray.core import Floats, Intervals
+from seqray.core import Floats, Intervals, counted
 from seqray.core.results import Call
-from seqray.report.html import MISSING, count, document, fixed, number, resource, templates
+from seqray.report.html import MISSING, document, fixed, number, resource, templates
 from seqray.report.pages.call_cards import CallCard, card_of
 from seqray.report.pages.call_figures import distance_plot, places_table, score_plot
 from seqray.report.pages.call_table import table_data
@@ -193,7 +193,7 @@ def _figures(report: ScanReport) -> dict[str, Markup]:
     letters = sum(contig.length for contig in report.contigs)
     unknown = sum(contig.length for contig in report.contigs if contig.name not in report.genes)
     genes, parts = sum(map(count_genes, report.genes.values())), _parts(report)
-    calls, sequences = len(report.calls), count(len(report.contigs), "sequence")
+    calls, sequences = len(report.calls), counted(len(report.contigs), "sequence")
     searched = letters if report.searched is None else report.searched
     per_kb = fixed(calls / (searched / 1000), 2) if searched else MISSING
     size = _size(letters) if report.searched is None else f"{_size(searched)} of {_size(letters)}"

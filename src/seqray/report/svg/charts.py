@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from markupsafe import Markup
 
-from seqray.core import Floats, Ints
+from seqray.core import Floats, Ints, counted
 from seqray.core.results import Curve, Histogram
-from seqray.report.html import compact, count, name, offset
+from seqray.report.html import compact, name, offset
 from seqray.report.svg.frame import Frame, number_ticks, round_ticks
 
 _MOST_BINS = 60
@@ -103,7 +103,7 @@ def _class_histogram(histogram: Histogram, title: str, top: float) -> str:
         + frame.bars("bar", histogram.edges, [many / max(total, 1) for many in histogram.counts])
         + frame.ticks_x(number_ticks(low, high))
     )
-    caption = f"<b>{name(histogram.label)}</b>, {name(histogram.split)}: {count(total, 'sequence')}"
+    caption = f"<b>{name(histogram.label)}</b>, {name(histogram.split)}: {counted(total, 'sequence')}"
     drawing = frame.drawing(body, title, "share", f"{title} of {histogram.label}, {histogram.split}")
     return f"<figure><figcaption>{caption}</figcaption>{drawing}</figure>"
 

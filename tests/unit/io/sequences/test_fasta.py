@@ -88,8 +88,9 @@ def test_letters_follow_the_alphabet(make):
 def test_names_beyond_ascii_are_kept(make):
     [record] = read_fasta(make(">gène-β σ70 promoter\nACGT\n".encode()), DNA)
     assert (record.id, record.description) == ("gène-β", "σ70 promoter")
-    [record] = read_fasta(make(b">caf\xe9\nACGT\n"), DNA)  # Latin-1
-    assert record.id == "caf�"
+    [record] = read_fasta(make(b">a caf\xe9\nACGT\n"), DNA)  # Latin-1
+    assert record.description == "caf�"
+    assert "the id of record 2 is not UTF-8; save the file" in error_of(make(b">a\nA\n>caf\xe9\nACGT\n"))
 
 
 def test_a_header_sign_counts_at_the_start_of_a_line_only(make):

@@ -107,7 +107,7 @@ def test_empty_cells_of_optional_columns_are_none(tmp_path):
         (b"sequence,class\nA,x\n", "t.csv: line 1: needs one column 'label', found sequence, class"),
         (b"sequence,label,Group,group\nA,x,1,\n", "t.csv: line 1: names the column 'group' twice"),
         (b"sequence,label,label\nA,x,x\n", "line 1: needs one column 'label'"),
-        (b"sequence,label\nA,x\nA\n", "t.csv: line 3: has 1 cells, the header has 2"),
+        (b"sequence,label\nA,x\nA\n", "t.csv: line 3: has 1 cell, the header has 2"),
         (b"sequence,label\nA,\n", "t.csv: line 2: has no label"),
         (b"# c\nsequence,label\n,x\n", "t.csv: line 3: has no sequence"),
         (b"sequence,label\nACGTACGJ,x\n", "t.csv: line 2: unknown letter 'J' at position 8"),

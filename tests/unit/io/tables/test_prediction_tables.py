@@ -60,7 +60,7 @@ def test_predictions_come_from_a_pipe(tmp_path, monkeypatch):
     [
         ("", "contains no table"),
         ("id\tp\n", "contains no predictions"),
-        ("id\tp\na\n", "line 2: has 1 cells, the header has 2"),
+        ("id\tp\na\n", "line 2: has 1 cell, the header has 2"),
         ("id\tid\na\tb\n", "names a column twice"),
         (b"id\tp\n\xff\t1\n", "is not text in UTF-8"),
         ('id\tp\n"a\tb\n', "is not a row of a table"),

@@ -33,9 +33,21 @@ def test_provenance_names_no_folder():
 
 
 @pytest.mark.parametrize(
-    ("word", "kept"), [("a/b/", "b"), ("/", ""), ("chr1:5-10", "chr1:5-10"), ("/x/a,/y/b", "a,b")]
+    ("word", "kept"),
+    [
+        ("./a/b/", "b"),
+        ("/", ""),
+        ("chr1:5-10", "chr1:5-10"),
+        ("/x y/z =1/my a.fa", "my a.fa"),
+        ("folder/a.fa", "a.fa"),
+        ("--class=promoter=../pa th/p.fa", "--class=promoter=p.fa"),
+        ("lane1/s 3", "lane1/s 3"),
+        ("/dev/fd/63", "pipe"),
+    ],
 )
-def test_only_the_last_part_of_a_path_is_kept(word, kept):
+def test_only_the_last_part_of_a_path_is_kept(word, kept, tmp_path, monkeypatch):
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
     assert provenance_lines([word], "", "", "")[1].removeprefix("command:").strip().strip("'") == kept
 
 

@@ -117,7 +117,7 @@ def test_an_empty_file_has_no_feature(tmp_path):
     [
         (">x\nACGT\n", "is FASTA, not an annotation; give GFF3, GenBank, BED or a table of positions"),
         ("site\tstrand\n1\t+\n", "line 1: needs one column 'contig', found site, strand"),
-        ("contig\tsite\nchr1\n", "line 2: has 1 cells, the header has 2"),
+        ("contig\tsite\nchr1\n", "line 2: has 1 cell, the header has 2"),
         ("contig\tsite\nchr1\t-1\n", "line 2: has '-1' instead of a position"),
         ("contig\tsite\tstrand\nchr1\t1\tplus\n", "line 2: has the strand 'plus'; use +, - or ."),
         ("chr1\t9\t5\n", "line 1: has the empty interval 9-5"),
