@@ -30,14 +30,13 @@ from seqray.core import (
     RunConfig,
     SequenceRecord,
     infer_alphabet,
+    log_probabilities,
 )
 from seqray.inference import checked_records, score_ragged
 from seqray.kinds import as_records
 from seqray.modelfile import SUFFIX, TrainedModel, load_model_file, save_model
 from seqray.models import torch_device
 from seqray.training import RunOptions, alternatives_of, choose_settings, measure_data, train, train_best
-
-_TINY = 1e-300  # keeps the logarithm of a probability finite
 
 
 class SequenceClassifier(ClassifierMixin, BaseEstimator):
@@ -237,7 +236,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Log-odds of ``classes_[1]`` above where `predict` gives it (N,), or log-probabilities (N, K)."""
-        p = np.log(np.maximum(self.predict_proba(X), _TINY))
+        p = log_probabilities(self.predict_proba(X))
         if len(self.classes_) > 2:
             return p
         limit, index = self._limit(), self.model_.card.positive_index

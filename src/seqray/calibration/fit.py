@@ -12,7 +12,7 @@ from scipy.special import expit, logit, logsumexp, softmax
 
 from seqray.calibration.conformal import Conformal
 from seqray.calibration.isotonic import IsotonicMap
-from seqray.core import CalibrationMethod, Card, ConfigError, InputError, round_number
+from seqray.core import CalibrationMethod, Card, ConfigError, InputError, log_probabilities, round_number
 from seqray.metrics import expected_calibration_error, matthews
 
 TEMPERATURES = (0.25, 10.0)  # outside, the held-out data are too few or too easy
@@ -263,7 +263,7 @@ def calibration_error(probabilities: np.ndarray, labels: np.ndarray, positive: i
 def log_loss(probabilities: np.ndarray, labels: np.ndarray) -> float:
     """Mean of -ln p of the true class, a proper score; ECE alone rewards a constant prediction."""
     own = probabilities[np.arange(len(labels)), labels]
-    return float(-np.mean(np.log(np.maximum(own, 1e-300))))
+    return float(-np.mean(log_probabilities(own)))
 
 
 def _entropy(labels: np.ndarray) -> float:

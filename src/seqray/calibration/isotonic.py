@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seqray.core import Card, InputError, logistic, reading_card
+from seqray.core import Card, InputError, log_probabilities, logistic, reading_card
 
 MAX_KNOTS = 100
 _DECIMALS = 9  # of log-odds: scores that differ by less are one score
-_TINY = 1e-300  # keeps the logarithm of a probability finite
 _LARGEST = 1e30  # log-odds and slope: other engines compute in float32
 _STEEPEST = 36.0  # log-odds: beyond, float64 has no number between the probability and 1
 
@@ -98,10 +97,10 @@ class IsotonicMap:
 
     def probabilities(self, probabilities: np.ndarray, positive: int) -> np.ndarray:
         """Map a table (N, 2) of probabilities whose column ``positive`` is the positive class."""
-        p = np.maximum(probabilities, _TINY)
-        mapped = self(np.log(p[:, positive]) - np.log(p[:, 1 - positive]))
+        logs = log_probabilities(probabilities)
+        mapped = self(logs[:, positive] - logs[:, 1 - positive])
         mapped = np.clip(mapped, -_STEEPEST, _STEEPEST)
-        table = np.empty_like(p)
+        table = np.empty_like(logs)
         table[:, positive], table[:, 1 - positive] = logistic(mapped), logistic(-mapped)
         return table
 

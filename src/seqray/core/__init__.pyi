@@ -16,6 +16,7 @@ from .arrays import (
     Floats as Floats,
     Ints as Ints,
     cut_stretch as cut_stretch,
+    log_probabilities as log_probabilities,
     logistic as logistic,
     mark_intervals as mark_intervals,
     number_by_appearance as number_by_appearance,

@@ -28,6 +28,11 @@ def logistic(log_odds: Floats) -> Floats:
     return 1 / (1 + np.exp(-np.clip(log_odds, -500, 500)))  # beyond, nothing changes but overflows
 
 
+def log_probabilities(probabilities: Floats) -> Floats:
+    """Logarithms that are finite also where a probability is 0."""
+    return np.log(np.maximum(probabilities, 1e-300))
+
+
 def mark_intervals(starts: Ints, ends: Ints, length: int) -> Bools:
     """Mark the positions (length,) in intervals, 0-based and half-open; parts beyond are left out."""
     begun = np.bincount(np.clip(starts, 0, length), minlength=length + 1)

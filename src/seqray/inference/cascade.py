@@ -7,12 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from seqray.calibration import apply_isotonic
-from seqray.core import Codes, Floats
+from seqray.core import Codes, Floats, log_probabilities
 from seqray.inference.predictions import BatchSize, Dtype
 from seqray.inference.sequences import score_codes, softmax
 from seqray.modelfile import TrainedModel
-
-_LEAST = 1e-300  # a probability, of which a logarithm is taken
 
 
 def cascade_log_odds(
@@ -39,12 +37,12 @@ def cascade_log_odds(
         the answer until then is repeated.
     """
     count, members, positive = len(codes), model.card.members, model.card.positive_index
-    log_probabilities = np.zeros((count, model.card.model.classes))
+    summed = np.zeros((count, model.card.model.classes))
     answers, rest = np.empty((count, members)), np.arange(count)
     for number in range(members):
         found = score_codes(model.member(number), codes[rest], batch_size=batch_size, dtype=dtype)
-        log_probabilities[rest] += np.log(np.maximum(found, _LEAST))
-        mean = softmax(log_probabilities[rest] / (number + 1))
+        summed[rest] += log_probabilities(found)
+        mean = softmax(summed[rest] / (number + 1))
         answers[rest, number:] = _log_odds(apply_isotonic(mean, model.card)[:, positive])[:, None]
         if number < len(cutoffs):
             rest = rest[answers[rest, number] >= cutoffs[number]]
@@ -52,4 +50,4 @@ def cascade_log_odds(
 
 
 def _log_odds(probabilities: Floats) -> Floats:
-    return np.log(np.maximum(probabilities, _LEAST)) - np.log(np.maximum(1 - probabilities, _LEAST))
+    return log_probabilities(probabilities) - log_probabilities(1 - probabilities)

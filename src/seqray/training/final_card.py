@@ -16,6 +16,7 @@ from seqray.core import (
     Example,
     LabeledSequence,
     RunConfig,
+    log_probabilities,
 )
 from seqray.modelfile import Network, TrainedModel
 from seqray.training.encode import encode
@@ -127,6 +128,6 @@ def held_out_logits(
 
 def _figures(card: Card, logits: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     """Figures of merit at the card's threshold; the calibration error is the cross-fitted one."""
-    log_p = np.log(np.maximum(Calibration.of(card).probabilities(logits), 1e-300))
+    log_p = log_probabilities(Calibration.of(card).probabilities(logits))
     figures = classification_figures(log_p, labels, card.positive_index, card.threshold) | {"ece": card.ece}
     return {name: value for name, value in figures.items() if math.isfinite(value)}

@@ -244,7 +244,7 @@ def count_related(data: Sequence[Example], part: Partition, alphabet: Alphabet) 
     """Count the validation examples with a relative in the training part.
 
     Relatives are those of `related_groups`, and sequences that share a k-mer of `kmer_length`, such as
-    overlapping windows. A part is not held out by the latter: where windows cover a genome, all are one group.
+    overlapping windows. The latter decide no part: where windows cover a genome, all are one group.
     """
     examples = [data[i] for i in np.concatenate([part.train, part.validation])]
     groups = [related_groups(examples, alphabet)]

@@ -19,6 +19,7 @@ from seqray.core import (
     InputError,
     LabeledSequence,
     __version__,
+    log_probabilities,
     round_number,
     truncate,
 )
@@ -78,7 +79,7 @@ def recalibrate(
     texts = [_window(example, card) for example in used]
     # Without temperature and map a model gives the softmax of its mean log-probabilities.
     plain = replace(model, card=replace(card, temperature=1.0, isotonic={}))
-    raw = np.log(np.maximum(_scores(plain, used, texts, batch_size), 1e-300))
+    raw = log_probabilities(_scores(plain, used, texts, batch_size))
     _check_ranking(raw, labels, card)
     before = Calibration.of(card)
     fitted, facts = calibrated_card(
