@@ -26,7 +26,7 @@ import numpy as np
 from machine import ROOT, describe, run
 from seqray.core import ALPHABETS, LabeledSequence, RunConfig, from_mapping, to_mapping
 from seqray.core.results import Answers
-from seqray.evaluation import answers_from_probabilities, evaluate_answers, floor_answers
+from seqray.evaluation import Records, answers_from_probabilities, evaluate_answers, floor_answers
 from seqray.inference import score_ragged
 from seqray.io.tables import read_labeled_table, write_table
 from seqray.modelfile import TrainedModel, load_model
@@ -165,7 +165,7 @@ def compare(
         order = [tuned.card.classes.index(label) for label in card.classes]
         calls = np.array([order.index(call) for call in against.calls.tolist()], dtype=np.int64)
         answered.insert(1, replace(against, scores=against.scores[:, order], calls=calls))
-    evaluation = evaluate_answers(labels, answered, card.classes, card.positive, groups)
+    evaluation = evaluate_answers(Records(tuple(card.classes), card.positive, labels, groups), answered)
     figures = {(one.source, one.label, one.metric): one for one in evaluation.figures}
     rows: list[list[object]] = []
     for metric in FIGURES:

@@ -9,6 +9,7 @@ from .floor import (
     floor_answers as floor_answers,
     fold_count as fold_count,
 )
+from .measure import Records as Records
 from .run import (
     check_probabilities as check_probabilities,
     evaluate_answers as evaluate_answers,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from seqray.core import Floats, Ints
+from seqray.core import ConfigError, Floats, InputError, Ints
 from seqray.core.results import Answers, Figure
 from seqray.metrics import (
     bootstrap_samples,
@@ -31,6 +31,9 @@ WHOLE, MACRO = "all", "macro"
 class Records:
     """The records that classifiers are measured on.
 
+    ConfigError is raised for a positive class that is none of the classes, InputError for a class with the
+    name of a summary over classes, and for more or fewer groups than labels.
+
     Attributes
     ----------
     classes, positive
@@ -45,6 +48,15 @@ class Records:
     positive: str
     labels: Ints
     groups: Sequence[object] | np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        if self.positive not in self.classes:
+            raise ConfigError(f"'{self.positive}' is not one of the classes {', '.join(self.classes)}")
+        for name in {WHOLE, MACRO}.intersection(self.classes if len(self.classes) > 2 else ()):
+            what = f"the class '{name}' has the name of a summary over all classes"
+            raise InputError(what, remedy="rename it")
+        if self.groups is not None and len(self.groups) != len(self.labels):
+            raise InputError(f"{len(self.labels)} labels but {len(self.groups)} groups")
 
     def subset(self, rows: Ints) -> Records:
         """A subset of the records."""

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seqray.core import ConfigError, InputError, Ints, counted
+from seqray.core import InputError, Ints, counted
 from seqray.core.results import Answers, Evaluation
 from seqray.evaluation.floor import answers_from_probabilities
-from seqray.evaluation.measure import MACRO, WHOLE, Records, measure, subset_of_answers
+from seqray.evaluation.measure import Records, measure, subset_of_answers
 from seqray.metrics import FEW_GROUPS, group_numbers, mcnemar
 
 MODEL, AGAINST, FLOOR = "model", "against", "floor"
@@ -73,17 +73,13 @@ def evaluate_scores(
         scores = np.stack((scores, 1 - scores) if positive == names[0] else (1 - scores, scores), axis=1)
     check_probabilities(scores, len(truth), len(names))
     model = answers_from_probabilities(MODEL, "the model evaluated", scores, names, positive, threshold)
-    return evaluate_answers(
-        truth, [model, *beside], names, positive, groups, subsets=subsets, draws=draws, seed=seed, split=split
-    )
+    records = Records(names, positive, truth, groups)
+    return evaluate_answers(records, [model, *beside], subsets=subsets, draws=draws, seed=seed, split=split)
 
 
 def evaluate_answers(
-    labels: np.ndarray,
+    records: Records,
     answers: Sequence[Answers],
-    classes: Sequence[str],
-    positive: str,
-    groups: Sequence[object] | np.ndarray | None = None,
     *,
     subsets: Mapping[str, np.ndarray] | None = None,
     draws: int = 1000,
@@ -96,24 +92,17 @@ def evaluate_answers(
 
     Parameters
     ----------
-    labels
-        (N,) class indices.
+    records
+        With their labels.
     answers
         Of the model first, then of those that are compared with it.
-    classes, positive, groups, subsets, draws, seed, split
+    subsets, draws, seed, split
         As for `evaluate_scores`.
     grouping
         What the groups are, in words.
     notes
         Further notes for the reader.
     """
-    if positive not in classes:
-        raise ConfigError(f"'{positive}' is not one of the classes {', '.join(classes)}")
-    for name in {WHOLE, MACRO}.intersection(classes if len(classes) > 2 else ()):
-        raise InputError(f"the class '{name}' has the name of a summary over all classes", remedy="rename it")
-    if groups is not None and len(groups) != len(labels):
-        raise InputError(f"{len(labels)} labels but {len(groups)} groups")
-    records = Records(tuple(classes), positive, labels, groups)
     versus = [one.source for one in answers if one.source in COMPARED]
     figures = measure(records, answers, versus=versus, draws=draws, seed=seed)
     shown = [one for one in answers if one.source in (MODEL, *COMPARED)]
@@ -122,17 +111,17 @@ def evaluate_answers(
         figures += measure(records.subset(rows), parts, subset=name, draws=draws, seed=seed)
     return Evaluation(
         records.classes,
-        positive,
-        labels,
+        records.positive,
+        records.labels,
         tuple(answers),
         tuple(figures),
         split,
         {name: len(rows) for name, rows in (subsets or {}).items()},
-        grouping or ("records drawn one by one" if groups is None else "groups as given"),
+        grouping or ("records drawn one by one" if records.groups is None else "groups as given"),
         draws,
         seed,
         (*notes, *_notes(records, answers[0], subsets or {})),
-        _disagreements(labels, answers),
+        _disagreements(records.labels, answers),
     )
 
 

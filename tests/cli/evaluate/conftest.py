@@ -33,7 +33,8 @@ def evaluate(folder, tiny_model_file, capfd, monkeypatch):
 
     def run(*words, model=True):
         given = ("--model", str(tiny_model_file)) if model else ()
-        status = main(["evaluate", *given, "--bootstrap", "20", *map(str, words)])
+        given += () if "--bootstrap" in words else ("--bootstrap", "20")
+        status = main(["evaluate", *given, *map(str, words)])
         return status, *capfd.readouterr()
 
     yield run

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from seqray.core.results.evaluation import Answers
+from seqray.evaluation import Records
 from seqray.evaluation.floor import answers_from_probabilities
 from seqray.evaluation.run import evaluate_answers, evaluate_scores
 from seqray.report.pages.evaluation import render_evaluation
@@ -114,7 +115,9 @@ def test_one_class_and_scores_that_are_no_probabilities():
     raw = np.array([[-3.0, 3.0], [2.0, -2.0]])
     answers = Answers("model", "raw", raw, np.array([1, 0]), probabilities=False, threshold=0.0)
     page = render_evaluation(
-        evaluate_answers(np.array([1, 0]), [answers], ("background", "promoter"), "promoter", draws=5),
+        evaluate_answers(
+            Records(("background", "promoter"), "promoter", np.array([1, 0])), [answers], draws=5
+        ),
         "m",
         [],
     )

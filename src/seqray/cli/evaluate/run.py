@@ -49,6 +49,7 @@ def _check(request: EvaluateRequest) -> None:
 def _evaluate(request: EvaluateRequest, material: EvaluationInput) -> Evaluation:
     from seqray.cli.evaluate.data import group_keys, shared_groups
     from seqray.evaluation import (
+        Records,
         by_context,
         by_similarity,
         by_subclass,
@@ -65,11 +66,8 @@ def _evaluate(request: EvaluateRequest, material: EvaluationInput) -> Evaluation
     if material.train and lettered:
         subsets |= by_similarity(examples, material.train, material.alphabet)
     return evaluate_answers(
-        labels,
+        Records(tuple(material.classes), material.positive, labels, groups),
         [*material.answers, *beside],
-        material.classes,
-        material.positive,
-        groups,
         subsets=subsets,
         draws=request.how.bootstrap,
         seed=request.how.seed,
