@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from seqray.annotation.genes import Annotation, Gene
-from seqray.io.tracks import AnnotatedFeature, Part
+from seqray.io.tracks import AnnotatedFeature, Part, gene_names
 
-_BACTERIAL = "11"
+_BACTERIAL = 11
 
 
 def gene_features(annotation: Annotation) -> dict[str, list[AnnotatedFeature]]:
     """Features of each contig; a note says where the genes come from."""
-    stated = re.search(r"codon table (\d+)", annotation.source)  # as `GenePredictor.source` words it
-    table = stated[1] if stated else _BACTERIAL
     return {
-        contig: [feature for gene in genes for feature in _features(contig, gene, annotation.source, table)]
+        contig: [feature for gene in genes for feature in _features(contig, gene, annotation.source)]
         for contig, genes in annotation.genes.items()
     }
 
 
-def _features(contig: str, gene: Gene, source: str, table: str) -> Iterator[AnnotatedFeature]:
-    names = {"gene": gene.name, "locus_tag": gene.locus} if gene.locus else {"locus_tag": gene.name}
-    if gene.name == gene.locus:
-        del names["gene"]
+def _features(contig: str, gene: Gene, source: str) -> Iterator[AnnotatedFeature]:
+    names = gene_names(gene.name, gene.locus)
     note = {"note": f"{'pseudogene, ' if gene.pseudo else ''}{source}"}
     yield _feature(contig, "gene", gene, names | note)
     if gene.coding:
-        codons = {"codon_start": "1", "transl_table": table}
+        codons = {"codon_start": "1", "transl_table": str(gene.table or _BACTERIAL)}
         product = {"product": gene.product} if gene.product else {}
         yield _feature(contig, "CDS", gene, names | product | codons | note)
 

@@ -30,6 +30,8 @@ class Gene:
         Whether the file calls it a pseudogene.
     coding
         Whether it is translated; genes of RNA, and pseudogenes without a reading frame, are not.
+    table
+        NCBI's number of its codon table; None if it is not stated.
 
     Examples
     --------
@@ -48,6 +50,7 @@ class Gene:
     partial_end: bool = False
     pseudo: bool = False
     coding: bool = True
+    table: int | None = None
 
     @property
     def start_codon(self) -> int:

@@ -43,16 +43,19 @@ class GenePredictor:
         Trained, or in metagenomic mode.
     table
         Its codon table; None where each sequence gets that of the best ready-made model.
+    trained
+        Whether it learned from the genome.
     """
 
-    def __init__(self, finder: pyrodigal.GeneFinder, table: int | None) -> None:
-        self._finder, self.table = finder, table
+    def __init__(self, finder: pyrodigal.GeneFinder, table: int | None, *, trained: bool) -> None:
+        self._finder, self.table, self._trained = finder, table, trained
 
     @property
     def source(self) -> str:
         """The program and the way of prediction, for headers of outputs."""
-        how = f"codon table {self.table}" if self.table else "metagenomic mode"
-        return f"predicted by pyrodigal {version('pyrodigal')}, {how}"
+        mode = "" if self._trained else ", metagenomic mode"
+        table = f", codon table {self.table}" if self.table else ""
+        return f"predicted by pyrodigal {version('pyrodigal')}{mode}{table}"
 
     @classmethod
     def train(cls, sequences: Iterable[str], table: int | None = None) -> GenePredictor:
@@ -74,17 +77,17 @@ class GenePredictor:
         _check_table(table)
         contigs = _take((check_predictable(sequence) for sequence in sequences), MAX_TRAINING)
         if not _can_train(contigs):
-            return cls(_ready_made(table), None)
+            return cls(_ready_made(table), table, trained=False)
         if table is not None:
-            return cls(_trained(contigs, table), table)
+            return cls(_trained(contigs, table), table, trained=True)
         sample = _take(sorted(contigs, key=len, reverse=True), _SAMPLE)
         standard = _trained(contigs, STANDARD)
         share = _coding_share(standard, sample)
         if share < _DENSE:
             other = _trained(contigs, MYCOPLASMA)
             if _coding_share(other, sample) > max(_LEAST, share + _GAIN):
-                return cls(other, MYCOPLASMA)
-        return cls(standard, STANDARD)
+                return cls(other, MYCOPLASMA, trained=True)
+        return cls(standard, STANDARD, trained=True)
 
     def genes_of(self, sequence: str, *, circular: bool = False, name: str = "gene") -> tuple[Gene, ...]:
         """Genes of one contig; those that run beyond a linear contig are partial.
@@ -102,10 +105,12 @@ class GenePredictor:
         """
         check_predictable(sequence, where=f"record '{name}'")
         genes = genes_on_circle(sequence, self._find) if circular else self._find(sequence)
-        return tuple(replace(gene, name=f"{name}_{number}") for number, gene in enumerate(genes, start=1))
+        named = ((f"{name}_{number}", gene) for number, gene in enumerate(genes, start=1))
+        return tuple(replace(gene, name=tag, locus=tag) for tag, gene in named)
 
     def _find(self, sequence: str) -> tuple[Gene, ...]:
-        return sort_genes(_gene(found) for found in self._finder.find_genes(sequence))
+        found = self._finder.find_genes(sequence)
+        return sort_genes(_gene(one, found.training_info.translation_table) for one in found)
 
 
 def predict_genes(
@@ -233,7 +238,7 @@ def _coding_share(finder: pyrodigal.GeneFinder, sample: Sequence[str]) -> float:
     return coding / sum(map(len, sample))
 
 
-def _gene(found: pyrodigal.Gene) -> Gene:
+def _gene(found: pyrodigal.Gene, table: int) -> Gene:
     forward = found.strand == 1
     first, last = found.partial_begin, found.partial_end  # the left and the right end
     return Gene(
@@ -243,4 +248,5 @@ def _gene(found: pyrodigal.Gene) -> Gene:
         name="",
         partial_start=first if forward else last,
         partial_end=last if forward else first,
+        table=table,
     )

@@ -6,6 +6,7 @@ one only if none of these belongs to it: a pseudogene without a reading frame, a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -76,6 +77,7 @@ def _genes(family: Family, around: Mapping[str, int], coding: bool) -> Iterator[
             partial_end=piece.partial_end or (number == len(pieces) and feature.partial_end),
             pseudo=any(map(_is_pseudo, family)),
             coding=coding,
+            table=_table(feature) if coding else None,
         )
 
 
@@ -83,6 +85,11 @@ def _is_pseudo(feature: AnnotatedFeature) -> bool:
     attributes = feature.attributes
     stated = "pseudogene" in attributes or attributes.get("pseudo", "false").lower() != "false"
     return stated or feature.kind == "pseudogene" or attributes.get("gene_biotype") == "pseudogene"
+
+
+def _table(feature: AnnotatedFeature) -> int | None:
+    stated = feature.attributes.get("transl_table", "")
+    return int(stated) if re.fullmatch(r"[0-9]{1,2}", stated) else None
 
 
 def _locus(family: Family) -> str:

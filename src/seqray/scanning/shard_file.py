@@ -21,7 +21,7 @@ from seqray.core import ConfigError, InputError
 from seqray.io import write_file
 
 SHARD_SUFFIX = ".shard"
-SHARD_FORMAT = 4
+SHARD_FORMAT = 5
 _KEY, _CHECKSUM = "seqray_shard", "checksum"
 _REMEDY = "give the files that 'seqray scan --shard' wrote"
 _MOST = 1 << 53

@@ -35,7 +35,7 @@ def test_the_genes_of_a_genome_are_found(genome, predictor):
     genes = predictor.genes_of(genome.sequence, name="chr")
     assert share_found(genome, genes) > 0.95
     assert predictor.table == 11
-    assert [gene.name for gene in genes[:2]] == ["chr_1", "chr_2"]
+    assert [(gene.name, gene.locus) for gene in genes[:2]] == [("chr_1", "chr_1"), ("chr_2", "chr_2")]
     assert [gene.start for gene in genes] == sorted(gene.start for gene in genes)
     assert all(gene.coding and not gene.pseudo and (gene.end - gene.start) % 3 == 0 for gene in genes)
 
@@ -51,7 +51,7 @@ def test_the_codon_table_is_chosen(genome, recoded):
     forced = GenePredictor.train([recoded.sequence], table=11)
     assert forced.table == 11
     assert share_found(recoded, forced.genes_of(recoded.sequence)) < 0.3
-    assert "codon table 4" in predictor.source
+    assert predictor.source.endswith(", codon table 4")
 
 
 @pytest.mark.parametrize("by", [1, 700, 50_000, 101_234])
@@ -108,10 +108,24 @@ def test_few_letters_are_read_by_ready_made_models(genome):
     start, end, strand = min(genome.genes)
     predictor = GenePredictor.train([genome.sequence[: end + 5000]])
     assert predictor.table is None
-    assert "metagenomic mode" in predictor.source
+    assert predictor.source.endswith(", metagenomic mode")
     stop = end if strand == "+" else start
     found = predictor.genes_of(genome.sequence[: end + 5000])
     assert stop in {gene.end if gene.strand == "+" else gene.start for gene in found}
+
+
+def test_genes_state_the_codon_table_that_found_them(genome, recoded):
+    rng = np.random.default_rng(3)
+    usual = ["AAA", "GAA", "TTA", "ATT", "AAT", "GAT", "GTT", "TTT", "ACT", "GCT", "TCA", "CAA", "TGA"]
+    genes = ["ATG" + "".join(rng.choice(usual, 300)) + "TAA" for _ in range(5)]  # as of Mycoplasma
+    few = "".join("TTAATATTAGGAGGTATATAA" + gene for gene in genes)
+    asked, chosen = GenePredictor.train([few], table=4), GenePredictor.train([few])
+    assert asked.source.endswith(", metagenomic mode, codon table 4")
+    assert {gene.table for gene in asked.genes_of(few)} == {4}
+    assert {gene.table for gene in chosen.genes_of(few)} == {4}
+    assert {gene.table for gene in chosen.genes_of(genome.sequence[:40_000])} == {11}
+    trained = GenePredictor.train([recoded.sequence])
+    assert {gene.table for gene in trained.genes_of(recoded.sequence, circular=True)} == {4}
 
 
 def test_short_contigs_are_read_by_ready_made_models(genome):

@@ -14,7 +14,7 @@ from .calls import (
 from .contexts import CONTEXT_COLUMNS as CONTEXT_COLUMNS
 from .explanation_scores import ScoreTrack as ScoreTrack
 from .features import read_features as read_features, select_features as select_features
-from .genbank import write_genbank as write_genbank
+from .genbank import gene_names as gene_names, write_genbank as write_genbank
 from .gff3 import (
     read_circular as read_circular,
     read_gff3_calls as read_gff3_calls,

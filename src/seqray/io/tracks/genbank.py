@@ -137,14 +137,19 @@ def _location(start: int, end: int, strand: str, length: int) -> SimpleLocation 
     return CompoundLocation(parts[::-1] if sign == -1 else parts)
 
 
+def gene_names(name: str, locus: str) -> dict[str, str]:
+    """Qualifiers that name a gene: its name, unless that is but the locus tag, and the locus tag."""
+    known = {"gene": "" if name == locus else name, "locus_tag": locus}
+    return {key: value for key, value in known.items() if value}
+
+
 def _call_features(name: str, call: Call, length: int) -> Iterator[SeqFeature]:
     context = call.context or CallContext()
     qualifiers: dict[str, list[str]] = {"note": list(_notes(name, call))}
     kind = "misc_feature"
     if call.label in REGULATORY_CLASSES:
         kind, qualifiers["regulatory_class"] = "regulatory", [call.label]
-    if context.gene:
-        qualifiers["gene"] = [context.gene]
+    qualifiers |= {key: [value] for key, value in gene_names(context.gene, context.locus).items()}
     qualifiers["inference"] = [f"ab initio prediction:seqray:{__version__}"]
     yield _feature(_location(call.start, call.end, call.strand, length), kind, qualifiers)
     for signal, box in (("minus_35_signal", context.minus35), ("minus_10_signal", context.minus10)):

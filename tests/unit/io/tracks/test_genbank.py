@@ -165,26 +165,40 @@ def test_a_genbank_record_keeps_what_it_has(tmp_path, suffix):
 
 def test_genes_become_features_that_are_read_as_the_same_genes(tmp_path):
     genes = (
-        Gene(-50 % 1000, 1040, "+", "ring_1"),
-        Gene(100, 160, "+", "ring_2", partial_start=False, partial_end=True),
+        Gene(-50 % 1000, 1040, "+", "ring_1", "ring_1", table=4),
+        Gene(100, 160, "+", "recA", partial_start=False, partial_end=True),
         Gene(300, 600, "-", "dnaA", locus="T3", product="initiator; DnaA"),
         Gene(700, 790, "-", "trnA", locus="T4", coding=False),
     )
-    source = "predicted by a tool, codon table 4"
+    source = "predicted by a tool"
     features = gene_features(Annotation({"ring": genes}, source))
     [record] = written(
         tmp_path, fasta(tmp_path, ring=("", LETTERS)), [], genes=features, is_circular="ring".__eq__
     )
     assert [f.type for f in record.features] == ["gene", "CDS"] * 3 + ["gene"]
     assert {f.qualifiers["note"][0] for f in record.features} == {source}
-    assert {f.qualifiers["transl_table"][0] for f in record.features if f.type == "CDS"} == {"4"}
+    tables = [f.qualifiers["transl_table"][0] for f in record.features if f.type == "CDS"]
+    assert tables == ["4", "11", "11"]  # bacterial, where none is stated
     read = read_genes(tmp_path / "out.gb").of("ring")
     places = [(g.start, g.end, g.strand, g.partial_start, g.partial_end, g.coding) for g in genes]
     found = {(g.start, g.end, g.strand, g.partial_start, g.partial_end, g.coding): g for g in read}
     assert sorted(found) == sorted(places)
     named = found[300, 600, "-", False, False, True]
     assert (named.name, named.locus, named.product) == ("dnaA", "T3", "initiator; DnaA")
-    assert found[100, 160, "+", False, True, True].locus == "ring_2"
+    assert found[100, 160, "+", False, True, True].name == "recA"
+    around = found[950, 1040, "+", False, False, True]
+    assert (around.name, around.locus, around.table) == ("ring_1", "ring_1", 4)
+
+
+@pytest.mark.parametrize("gene", [("ring_1", "ring_1"), ("dnaA", "T3"), ("dnaA", "")])
+def test_a_call_names_its_gene_as_the_gene_does(tmp_path, gene):
+    name, locus = gene
+    genes = gene_features(Annotation({"ring": (Gene(100, 160, "+", name, locus),)}, "a file"))
+    context = CallContext(gene=name, locus=locus, distance=14)
+    call = Call("ring", 85, 86, "+", 85, 0.9, "promoter", context)
+    [record] = written(tmp_path, fasta(tmp_path, ring=("", LETTERS)), [call], genes=genes)
+    names = [{key: f.qualifiers.get(key) for key in ("gene", "locus_tag")} for f in record.features]
+    assert names == [{"gene": None if name == locus else [name], "locus_tag": [locus] if locus else None}] * 3
 
 
 def test_line_breaks_of_names_stay_in_their_lines(tmp_path):
