@@ -83,7 +83,7 @@ def test_sequences_that_a_file_of_genes_does_not_name_are_counted(scan, genome, 
     annotation.write_text("".join(line for line in lines if not line.startswith("one\t")))
     some, err = scan(genome, "--genes", annotation)
     assert f"caution: 2 of 3 sequences are not named in GFF3 {annotation.name}: there the model" in err
-    assert "threshold and precision are those with genes; scan these sequences by themselves with" in err
+    assert "their 'precision' is that without genes" in err
     assert "per gene" in facts(whole)["calls"]
     assert "per gene" not in facts(some)["calls"]
     first, second = ([row["site"] for row in table(out) if row["contig"] == "two"] for out in (whole, some))

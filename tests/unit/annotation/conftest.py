@@ -23,16 +23,17 @@ def random_letters(rng: np.random.Generator, size: int, at: float = 0.7) -> str:
     return "".join(rng.choice(list("ATGC"), size, p=[at / 2, at / 2, (1 - at) / 2, (1 - at) / 2]))
 
 
-def make_genome(genes: int, seed: int, extra: tuple[str, ...] = ()) -> Synthetic:
-    """Genes of 150 to 450 codons on either strand, between spacers of 60 to 200 letters rich in A and T."""
+def make_genome(genes: int, seed: int, tga: float = 0.0, spacers: tuple[int, int] = (60, 200)) -> Synthetic:
+    """Genes of 150 to 450 codons on either strand, between spacers rich in A and T.
+
+    ``tga`` is the share of TGA as a sense codon, and ``spacers`` the range of their letters.
+    """
     rng = np.random.default_rng(seed)
-    codons = [*SENSE, *extra]
-    usage = rng.dirichlet(np.ones(len(codons)))  # stands out against random letters
-    usage[len(SENSE) :] = 0.04
-    usage /= usage.sum()
+    codons = [*SENSE, "TGA"]
+    usage = np.append(rng.dirichlet(np.ones(len(SENSE))) * (1 - tga), tga)  # unlike that of random letters
     pieces, places, at = [], set(), 0
     for _ in range(genes):
-        spacer = random_letters(rng, int(rng.integers(60, 200)))
+        spacer = random_letters(rng, int(rng.integers(*spacers)))
         leader = "AGGAGG" + random_letters(rng, 7, 0.9)
         body = "ATG" + "".join(rng.choice(codons, int(rng.integers(150, 450)), p=usage)) + "TAA"
         forward = bool(rng.integers(2))
@@ -53,4 +54,10 @@ def genome() -> Synthetic:
 @pytest.fixture(scope="session")
 def recoded() -> Synthetic:
     """About 150 kb in which TGA is an amino acid."""
-    return make_genome(150, seed=2, extra=("TGA",))
+    return make_genome(150, seed=2, tga=0.04)
+
+
+@pytest.fixture(scope="session")
+def dense_recoded() -> Synthetic:
+    """The same with few such TGA, and hardly a letter between genes."""
+    return make_genome(150, seed=4, tga=0.005, spacers=(10, 40))

@@ -54,6 +54,14 @@ def test_the_codon_table_is_chosen(genome, recoded):
     assert predictor.source.endswith(", codon table 4")
 
 
+def test_the_codon_table_is_chosen_where_stops_inside_genes_are_rare(dense_recoded):
+    """Genes cut once or twice by table 11 still cover more than .85 of dense letters."""
+    letters = dense_recoded.sequence
+    cut = GenePredictor.train([letters], table=11).genes_of(letters)
+    assert sum(gene.end - gene.start for gene in cut) > 0.85 * len(letters)
+    assert GenePredictor.train([letters]).table == 4
+
+
 @pytest.mark.parametrize("by", [1, 700, 50_000, 101_234])
 def test_rotating_a_circle_rotates_its_genes(genome, predictor, by):
     length = len(genome.sequence)

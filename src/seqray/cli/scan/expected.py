@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 SHORT_CONTIGS = 2000  # letters; a gene and what lies before it take about a thousand
 FEW_GENES = 0.4  # per kb: bacteria and their viruses have about one
+MANY_GENES = 1.6  # per kb: M. pneumoniae has 1.7 and more by the wrong codon table
 GENOME_LETTERS = 20_000  # in fewer, numbers of genes and calls are left to chance
 PRECISION_OFF = 0.05  # a difference of precisions that is mentioned
 FACTOR = 2.0  # by which calls per kb may be beyond those of all genomes measured
@@ -72,14 +73,20 @@ def locator_cautions(result: ScanResult) -> Iterator[str]:
     if result.genes and result.letters_without_genes >= SHORT_CONTIGS:
         yield (
             f"{result.contigs_without_genes} of {result.contigs} sequences are not named in "
-            f"{result.genes.source}: there the model reads letters alone, calls have no genes, and threshold "
-            "and precision are those with genes; scan these sequences by themselves with --genes none"
+            f"{result.genes.source}: there the model reads letters alone, calls have no genes, and their "
+            "'precision' is that without genes, but the threshold and the precision to expect are those with "
+            "genes; scan these sequences by themselves with --genes predict or none"
         )
     if result.letters < GENOME_LETTERS:
         return
     genes = result.genes.count / result.letters * 1000 if result.genes else None
     if genes is not None and genes < FEW_GENES:
         yield f"{genes:.2g} genes per kb are known, and bacteria have about one: expect other figures here"
+    if genes is not None and genes > MANY_GENES:
+        yield (
+            f"{genes:.2g} genes per kb are known, and bacteria have about one: a wrong codon table cuts "
+            "genes to pieces; predict them with another one (--genes predict --codon-table 4)"
+        )
     if result.expectation is not None and result.positions >= GENOME_LETTERS:
         yield from _frequency_cautions(result, result.expectation)
 

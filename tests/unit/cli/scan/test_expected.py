@@ -6,8 +6,19 @@ from types import SimpleNamespace
 
 import pytest
 
-from seqray.cli.scan.expected import missed_without_genes, other_precision
-from seqray.scanning import ScanOptions
+from seqray.annotation import Annotation, Gene
+from seqray.cli.scan.expected import locator_cautions, missed_without_genes, other_precision
+from seqray.scanning import CallTable, ScanOptions, ScanResult
+
+
+def scanned(*, letters: int, genes: int, **more) -> ScanResult:
+    """A scan of one sequence without calls."""
+    known = Annotation({"c": tuple(Gene(i, i + 9, "+", f"g{i}") for i in range(genes))}, "a file")
+    table = CallTable("promoter", (0, 0))
+    rest = {"false_calls": None, "windows": 0, "unlike": None, "from_positions": True} | more
+    return ScanResult(
+        calls=table, threshold=0.5, contigs=1, letters=letters, positions=letters, genes=known, **rest
+    )
 
 
 @pytest.mark.parametrize(
@@ -43,3 +54,20 @@ def test_what_a_scan_without_genes_costs(recall, text):
     found = missed_without_genes(expected, None)
     assert text in found
     assert found.endswith("with genes 0.42") == (recall[False] is not None)
+
+
+@pytest.mark.parametrize(
+    ("genes", "said"), [(10, "expect other figures"), (30, None), (54, "--genes predict --codon-table 4")]
+)
+def test_too_few_and_too_many_genes_are_cautioned(genes, said):
+    """Of 30 kb: .33, 1 and 1.8 per kb, as M. pneumoniae has by table 11."""
+    found = list(locator_cautions(scanned(letters=30_000, genes=genes)))
+    assert [said in text for text in found] == ([True] if said else [])
+
+
+def test_of_contigs_without_genes_the_caution_says_which_precision_is_theirs():
+    result = scanned(letters=10_000, genes=9, contigs_without_genes=1, letters_without_genes=4_000)
+    [caution] = locator_cautions(result)
+    assert "1 of 1 sequences are not named in a file" in caution
+    assert "their 'precision' is that without genes, but the threshold and the precision to expect" in caution
+    assert caution.endswith("by themselves with --genes predict or none")
