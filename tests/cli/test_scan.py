@@ -209,7 +209,7 @@ def test_regions_and_bed_give_the_calls_of_the_whole_scan_within(scan, genome, t
     whole = table(scan(genome)[1])
     _, out, told = scan(genome, "--region", "one:501-1,000", "--bed", bed)
     part = table(out)
-    assert "2 sequences, 0.0012 of 0.0045 Mb searched in 2 parts, " in told  # 500 + 700 of 3000 + 1500
+    assert "2 sequences, 1200 letters of 4500 letters searched in 2 parts, " in told  # 500 + 700
     assert f"{len(part) / 0.0012:.4g} per Mb searched" in told
     assert "# parts: sites within one:501-1000, two:201-900 only\n" in out
     assert "# scanned: 2 sequences, 4500 letters, 1200 positions per strand in 2 parts\n" in out

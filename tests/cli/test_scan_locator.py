@@ -378,8 +378,8 @@ def test_the_precision_to_expect(scan, genome, annotation, locator, locator_file
     assert main(["scan", *words, "--threshold", "0.5"]) == 0
     out, err = capfd.readouterr()
     # Halfway between .1 and .9: .3 and .6, and of both the median .45.
-    assert "precision to expect 0.45 (0.30 to 0.60 over 2 species left out of training)" in err
-    assert facts(out)["expected precision"].startswith("0.45 (0.30 to 0.60 over 2 species")
+    assert "to expect 0.45 (0.30 to 0.60, median, lowest and highest of 2 species that training did" in err
+    assert facts(out)["expected precision"].startswith("0.45 (0.30 to 0.60, median")
     found = facts(out)["calls"]
     rows = table(out)
     assert found.startswith(f"{len(rows)}, ")
@@ -389,6 +389,10 @@ def test_the_precision_to_expect(scan, genome, annotation, locator, locator_file
         assert float(row["probability"]) == pytest.approx(float(row["score"]) / 2, abs=1e-5)
         part = (min(float(row["score"]), 0.9) - 0.1) / 0.8
         assert float(row["precision"]) == pytest.approx(0.3 + 0.3 * part, abs=1e-5)
+    assert main(["scan", *words, "--threshold", "0.05"]) == 0
+    out, err = capfd.readouterr()
+    assert facts(out)["expected precision"] == "not measured below a score of 0.1"
+    assert "precision to expect not measured below a score of 0.1, " in err
     assert main(["scan", *words, "--out", str(tmp_path / "whole.tsv")]) == 0
     for number in (1, 2):
         shard = str(tmp_path / f"{number}.shard")

@@ -73,7 +73,7 @@ def test_calls_of_a_locator_are_given_per_mb(summary):
     ("said", "cells"),
     [
         ("0.76 (0.68 to 0.85, E. coli): share of calls", ["0.76", "0.68", "0.85"]),
-        ("0.55 (0.03 to 0.81 over 19 species left out): share", ["0.55", "0.03", "0.81"]),
+        ("0.55 (0.03 to 0.81, median, lowest and highest of 19 species): share", ["0.55", "0.03", "0.81"]),
         ("0.5 (0.4 to 0.6) as in E. coli: share", ["0.5", "0.4", "0.6"]),
     ],
 )

@@ -227,16 +227,25 @@ class ExpectedPrecision:
         Returns
         -------
         ndarray or None
-            (n,); None if no species was measured so.
+            (n,), nan below `lowest_measured`; None if no species was measured so.
         """
         tables = self._deciding(genes, species)
         if not tables:
             return None
         figures = [np.interp(scores, table.rows[:, 0], table.rows[:, _PRECISION]) for table in tables]
-        return np.median(figures, axis=0)
+        measured = scores >= (self.lowest_measured(genes, species) or 0)
+        return np.where(measured, np.median(figures, axis=0), np.nan)
+
+    def lowest_measured(self, genes: bool, species: str | None = None) -> float | None:
+        """The score below which precision is not known; arguments and result as of `precisions`.
+
+        Of several species it is the median of their lowest thresholds.
+        """
+        lowest = [table.rows[0, 0] for table in self._deciding(genes, species)]
+        return float(np.median(lowest)) if lowest else None
 
     def precision_at(self, threshold: float, genes: bool, species: str | None = None) -> float | None:
-        """Precision to expect at one threshold; see `precisions`."""
+        """Precision to expect at one threshold, nan below those measured; see `precisions`."""
         found = self.precisions(np.array([threshold]), genes, species)
         return None if found is None else float(found[0])
 
@@ -285,7 +294,7 @@ class ExpectedPrecision:
     def highest_precision(self, genes: bool, species: str | None = None) -> float:
         """The highest precision to expect at any threshold; arguments as of `precisions`."""
         found = self.precisions(self._thresholds(genes), genes, species)
-        return 0.0 if found is None else float(found.max(initial=0.0))
+        return 0.0 if found is None else float(np.nanmax(found, initial=0.0))
 
     def _thresholds(self, genes: bool) -> Floats:
         """All that were measured, in ascending order."""

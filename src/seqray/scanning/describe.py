@@ -76,11 +76,13 @@ def describe_result(
         species=species,
         boxes=_shows_boxes(calls.label),
     )
-    threshold = result.threshold
+    genes, threshold = result.genes is not None, result.threshold
+    lowest = expected.lowest_measured(genes, species)
     return replace(
         result,
         calls=calls.describe(describe_calls(calls, calls.letters, around)),
-        expectation=None if threshold is None else expected.at(threshold, result.genes is not None),
+        expectation=None if threshold is None or threshold < (lowest or 0) else expected.at(threshold, genes),
+        lowest_measured=lowest,
         species=species,
     )
 

@@ -84,7 +84,7 @@ class PositionDetector(Detector):
         return {
             "positions": f"each, from the {self.radius} letters on either side",
             "genes": "not known" if self.genes is None else self.genes.source,
-            "ambiguous letters": "are not scored",
+            "ambiguous letters": "positions with N or another ambiguity code are not scored",
         }
 
     def running(self) -> AbstractContextManager[None]:
@@ -107,6 +107,7 @@ class PositionDetector(Detector):
             highest = expected.highest_precision(genes, options.species)
             remedy = f"give a lower --precision: the highest is {highest:.2f}"
             if options.species is None:
+                remedy += ", the median over species"
                 remedy += "; a species that was measured may reach more (--species NAME)"
             raise ConfigError(
                 f"no threshold is expected to reach a precision of {options.precision:g} {_how(genes)}",

@@ -116,6 +116,8 @@ class ScanResult:
         Whether every position was scored, not windows.
     expectation
         What the card of a locator leads to expect at the threshold; None if nothing.
+    lowest_measured
+        Score below which the card knows no precision; None if it knows none at all.
     species
         The species of the card that the input is like; None if it is like none.
     unlike
@@ -140,6 +142,7 @@ class ScanResult:
     genes: Annotation | None = None
     from_positions: bool = False
     expectation: Expectation | None = None
+    lowest_measured: float | None = None
     species: str | None = None
     contigs_without_genes: int = 0
     letters_without_genes: int = 0

@@ -102,7 +102,15 @@ def test_the_precision_of_a_known_species_is_its_own(expected):
 
 def test_the_precision_of_many_scores(expected):
     # The median is the precision of c: .3 at threshold .2, .4 at .4, and .5 at .6 and above.
-    assert expected.precisions(np.array([0.1, 0.4, 0.9]), genes=True) == pytest.approx([0.3, 0.4, 0.5])
+    assert expected.precisions(np.array([0.2, 0.4, 0.9]), genes=True) == pytest.approx([0.3, 0.4, 0.5])
+
+
+@pytest.mark.parametrize(("species", "lowest"), [("a", 0.4), (None, 0.2)])  # b and c begin at .2, d at .5
+def test_below_the_lowest_threshold_precision_is_not_known(expected, species, lowest):
+    assert expected.lowest_measured(genes=True, species=species) == lowest
+    known = np.isfinite(expected.precisions(np.array([0, lowest - 1e-6, lowest, 1]), True, species))
+    assert known.tolist() == [False, False, True, True]
+    assert only(KNOWN).lowest_measured(genes=False) is None
 
 
 def test_the_threshold_for_a_precision():

@@ -309,7 +309,7 @@ def test_the_threshold_of_an_expected_precision(locator):
     for options, message in (
         (
             {"precision": 0.75},
-            r"reach a precision of 0.75 with genes; .*: the highest is 0.70; a species that was measured may",
+            r"reach a precision of 0.75 with genes; .*: the highest is 0.70, the median over species; a",
         ),
         ({"precision": 0.5, "species": "subtilis"}, "did you mean 'B. subtilis'?"),
         ({"precision": 0.5, "species": "X"}, "measured were B. subtilis, E. coli, H. pylori"),

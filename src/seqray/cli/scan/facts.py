@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from seqray.cli.scan.expected import (
-    expected_precision,
     expected_precision_fact,
     locator_cautions,
     missed_without_genes,
     other_precision,
+    stated_precision,
 )
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from seqray.scanning import Detector, ScanOptions, ScanResult
 
 _MOST_PARTS = 5  # that a header names
+_IN_MB = 10_000  # from which letters are stated in Mb
 # Of the windows of training sequences 0.5 % count as unlike them, by construction.
 UNLIKE_LIMIT = 0.1
 
@@ -59,10 +60,8 @@ def result_facts(result: ScanResult, options: ScanOptions) -> dict[str, str]:
         facts["expected false calls"] = false_calls(result)
     elif result.false_calls is not None:
         facts["evidence from letters"] = letter_evidence(result)
-    if result.expectation is not None:
-        facts["expected precision"] = expected_precision_fact(result.expectation, result.species)
-    elif result.from_positions:
-        facts["expected precision"] = "not known"
+    if result.from_positions:
+        facts["expected precision"] = expected_precision_fact(result)
     if result.unlike is not None:
         facts["unlike training data"] = f"{100 * result.unlike:.3g} % of windows looked at"
     return facts
@@ -82,11 +81,15 @@ def _sequences(result: ScanResult) -> str:
 
 
 def _searched(result: ScanResult) -> str:
-    """Megabases searched, of those read: with ``--region`` or masks they are fewer."""
-    searched, whole = (f"{letters / 1e6:.4g}" for letters in (result.positions, result.letters))
+    """Letters searched, of those read: with ``--region`` or masks they are fewer."""
+    searched, whole = (_size(letters) for letters in (result.positions, result.letters))
     if result.parts is None and searched == whole:
-        return f"{whole} Mb"
-    return f"{searched} of {whole} Mb searched{_within_parts(result)}"
+        return whole
+    return f"{searched} of {whole} searched{_within_parts(result)}"
+
+
+def _size(letters: int) -> str:
+    return f"{letters / 1e6:.4g} Mb" if letters >= _IN_MB else f"{letters} letters"
 
 
 def _within_parts(result: ScanResult) -> str:
@@ -102,7 +105,7 @@ def _precision_basis(result: ScanResult, options: ScanOptions) -> str:
     if options.species:
         return f"measured on {options.species}"
     if result.expectation is None:
-        return "measured on genomes unlike this one"
+        return "measured on genomes unlike this one" if result.lowest_measured is None else "of other species"
     if len(result.expectation.spread) == 1:
         return f"measured on {result.expectation.spread[0].species}"
     return f"the median of species {'left out' if result.expectation.left_out else 'that were measured'}"
@@ -194,6 +197,6 @@ def summary(result: ScanResult, skipped: int) -> str:
         parts.append(f"expected false calls {rate.per_mb:.4g} per Mb ({rate.low:.4g} to {rate.high:.4g})")
     if result.threshold is not None:
         parts.append(f"threshold {result.threshold:.4g}")
-    if result.expectation is not None:
-        parts.append(f"precision to expect {expected_precision(result.expectation, result.species)}")
+    if calls and (result.expectation or result.lowest_measured):
+        parts.append(f"precision to expect {stated_precision(result)}")
     return ", ".join(parts)

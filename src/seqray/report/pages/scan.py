@@ -195,7 +195,7 @@ def _figures(report: ScanReport) -> dict[str, Markup]:
     genes, parts = sum(map(count_genes, report.genes.values())), _parts(report)
     calls, sequences = len(report.calls), counted(len(report.contigs), "sequence")
     searched = letters if report.searched is None else report.searched
-    per_kb = fixed(calls / (searched / 1000), 2) if searched else MISSING
+    per_kb = fixed(calls / (searched / 1000), 2) if searched else "0"
     size = _size(letters) if report.searched is None else f"{_size(searched)} of {_size(letters)}"
     shown = {
         "Calls": words.figure(f"{calls:,}", f"at a score of {_threshold(report)} or more"),

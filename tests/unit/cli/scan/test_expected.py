@@ -8,6 +8,7 @@ import pytest
 
 from seqray.annotation import Annotation, Gene
 from seqray.cli.scan.expected import locator_cautions, missed_without_genes, other_precision
+from seqray.cli.scan.facts import result_facts, summary
 from seqray.scanning import CallTable, ScanOptions, ScanResult
 
 
@@ -15,10 +16,8 @@ def scanned(*, letters: int, genes: int, **more) -> ScanResult:
     """A scan of one sequence without calls."""
     known = Annotation({"c": tuple(Gene(i, i + 9, "+", f"g{i}") for i in range(genes))}, "a file")
     table = CallTable("promoter", (0, 0))
-    rest = {"false_calls": None, "windows": 0, "unlike": None, "from_positions": True} | more
-    return ScanResult(
-        calls=table, threshold=0.5, contigs=1, letters=letters, positions=letters, genes=known, **rest
-    )
+    rest = {"false_calls": None, "windows": 0, "unlike": None, "positions": letters, "from_positions": True}
+    return ScanResult(calls=table, threshold=0.5, contigs=1, letters=letters, genes=known, **(rest | more))
 
 
 @pytest.mark.parametrize(
@@ -71,3 +70,21 @@ def test_of_contigs_without_genes_the_caution_says_which_precision_is_theirs():
     assert "1 of 1 sequences are not named in a file" in caution
     assert "their 'precision' is that without genes, but the threshold and the precision to expect" in caution
     assert caution.endswith("by themselves with --genes predict or none")
+
+
+def test_without_calls_no_precision_is_stated():
+    result = scanned(letters=0, genes=0)
+    assert result_facts(result, ScanOptions())["expected precision"] == "not stated without calls"
+    assert "precision" not in summary(result, 0)
+
+
+@pytest.mark.parametrize(
+    ("letters", "searched", "text"),
+    [
+        (4_000_000, 4_000_000, "1 sequence, 4 Mb, "),
+        (4_000_000, 4, "1 sequence, 4 letters of 4 Mb searched, "),
+        (40, 40, "1 sequence, 40 letters, "),
+    ],
+)
+def test_few_letters_are_not_stated_in_mb(letters, searched, text):
+    assert summary(scanned(letters=letters, genes=0, positions=searched), 0).startswith(text)
