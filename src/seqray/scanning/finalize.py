@@ -62,7 +62,7 @@ def finalize_scan(
     if options.fdr is not None:
         applied = null.threshold_for(options.fdr, calls.scores, positions) if null else None
     if options.per_kb is not None:
-        applied = _threshold_of_best(calls.scores, round(options.per_kb * positions / 1000), threshold)
+        applied = _threshold_of_best(calls.scores, options.most_calls(positions), threshold)
     return ScanResult(
         calls=calls.reaching(np.inf if applied is None else applied),
         threshold=applied,
@@ -84,5 +84,4 @@ def finalize_scan(
 
 def _threshold_of_best(scores: Floats, count: int, lowest: float) -> float:
     """Threshold that this many scores reach (more if they are equal); the lowest if there are not as many."""
-    wanted = max(count, 1)
-    return float(np.partition(scores, -wanted)[-wanted]) if wanted <= len(scores) else lowest
+    return float(np.partition(scores, -count)[-count]) if count <= len(scores) else lowest

@@ -143,6 +143,10 @@ class ScanOptions:
         """Whether a contig is marked in its file, or named here."""
         return self.circular or record.circular or record.id in self.circular_ids
 
+    def most_calls(self, positions: int) -> int:
+        """Calls that ``per_kb`` allows among so many positions: whole ones, and one at least."""
+        return max(round((self.per_kb or 0) * positions / 1000), 1)
+
     def lowest_threshold(self, default: float) -> float:
         """Threshold down to which peaks are collected, given the model's own."""
         if self.fdr is not None:

@@ -34,14 +34,18 @@ def settings_facts(detector: Detector, options: ScanOptions) -> dict[str, str]:
     if options.skip_soft_masked:
         facts["soft-masked"] = "sites in lower-case letters are not scored"
     if options.regions is not None:
-        facts["parts"] = f"sites within {_named_parts(options.regions)} only"
+        facts["parts"] = _named_parts([_named_part(region) for region in options.regions])
     return facts
 
 
-def _named_parts(regions: Sequence[Region]) -> str:
-    named = ", ".join(map(str, regions[:_MOST_PARTS])) or "none"
-    more = len(regions) - _MOST_PARTS
-    return f"{named} and {more} more" if more > 0 else named
+def _named_part(region: Region) -> str:
+    return f"{region} to its end" if region.start and region.end is None else str(region)
+
+
+def _named_parts(parts: Sequence[str]) -> str:
+    more = len(parts) - _MOST_PARTS
+    named = ", ".join(parts[:_MOST_PARTS]) or "none"
+    return f"sites within {named}{f' and {more} more' if more > 0 else ''} only"
 
 
 def result_facts(result: ScanResult, options: ScanOptions) -> dict[str, str]:
@@ -53,6 +57,10 @@ def result_facts(result: ScanResult, options: ScanOptions) -> dict[str, str]:
         "circular": f"{result.circular} of {_sequences(result)}",
         "calls": f"{len(result.calls)}, {_frequency(result)}",
     }
+    if result.parts:  # as they were searched: joined, with their ends
+        facts["parts"] = _named_parts(
+            [f"{name}:{a + 1}-{b}" for name, found in result.parts.items() for a, b in found.pairs()]
+        )
     if result.genes is not None:
         whole = " in the whole sequences" if result.parts else ""
         facts["genes known"] = f"{result.genes.count}{whole}, {result.genes.source}"
@@ -123,9 +131,17 @@ def _threshold(result: ScanResult, options: ScanOptions) -> str:
         basis = _precision_basis(result, options)
         return f"{result.threshold:.9g}, for an expected precision of {options.precision:g}, {basis}"
     if options.per_kb is not None:
-        return f"{result.threshold:.9g}, so that at most {options.per_kb:g} per kb are called"
+        return f"{result.threshold:.9g}, {_most_per_kb(options.per_kb, result, options)}"
     origin = "the model's" if options.threshold is None else "as asked"
     return f"{result.threshold:.9g}, {origin}"
+
+
+def _most_per_kb(per_kb: float, result: ScanResult, options: ScanOptions) -> str:
+    most = options.most_calls(result.positions)
+    if len(result.calls) < most:
+        return f"the lowest that is searched; fewer than {per_kb:g} per kb reach it"
+    rounded = "" if 1000 * most == per_kb * result.positions else f", rounded to {most} in all"
+    return f"so that at most {per_kb:g} per kb are called{rounded}"
 
 
 def false_calls(result: ScanResult) -> str:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from seqray.annotation import Annotation, Gene
 from seqray.cli.scan.expected import locator_cautions, missed_without_genes, other_precision
 from seqray.cli.scan.facts import result_facts, summary
+from seqray.core import Intervals
 from seqray.scanning import CallTable, ScanOptions, ScanResult
 
 
 def scanned(*, letters: int, genes: int, **more) -> ScanResult:
     """A scan of one sequence without calls."""
     known = Annotation({"c": tuple(Gene(i, i + 9, "+", f"g{i}") for i in range(genes))}, "a file")
-    table = CallTable("promoter", (0, 0))
-    rest = {"false_calls": None, "windows": 0, "unlike": None, "positions": letters, "from_positions": True}
-    return ScanResult(calls=table, threshold=0.5, contigs=1, letters=letters, genes=known, **(rest | more))
+    rest = {"calls": CallTable("promoter", (0, 0)), "false_calls": None, "windows": 0, "unlike": None}
+    rest |= {"threshold": 0.5, "positions": letters, "from_positions": True} | more
+    return ScanResult(contigs=1, letters=letters, genes=known, **rest)
 
 
 @pytest.mark.parametrize(
@@ -88,3 +90,25 @@ def test_without_calls_no_precision_is_stated():
 )
 def test_few_letters_are_not_stated_in_mb(letters, searched, text):
     assert summary(scanned(letters=letters, genes=0, positions=searched), 0).startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("positions", "calls", "text"),
+    [
+        (2000, 2, "0.5, so that at most 1 per kb are called"),
+        (100, 1, "0.5, so that at most 1 per kb are called, rounded to 1 in all"),
+        (2000, 1, "0.5, the lowest that is searched; fewer than 1 per kb reach it"),
+    ],
+)
+def test_calls_per_kb_are_whole_and_reach_the_lowest_threshold(positions, calls, text):
+    table = CallTable("promoter", (0, 0))
+    sites = np.arange(calls)
+    table.add("c", 3000, False, [("+", sites, np.full(calls, 0.6), np.empty((calls, 0), np.uint8))])
+    result = scanned(letters=3000, genes=0, positions=positions, calls=table)
+    assert result_facts(result, ScanOptions(per_kb=1))["threshold"] == text
+
+
+def test_the_header_names_the_parts_that_were_searched():
+    parts = {"c": Intervals.merge([(10, 40), (30, 60), (90, 100)])}
+    result = scanned(letters=100, genes=0, positions=60, parts=parts)
+    assert result_facts(result, ScanOptions())["parts"] == "sites within c:11-60, c:91-100 only"
