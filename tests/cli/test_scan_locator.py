@@ -235,7 +235,9 @@ def test_what_does_not_fit_is_refused_in_one_line(scan, genome, annotation, tiny
         (["--stride", "5"], "--stride is for models of windows, and 'tiny-locator' is a locator"),
         (["--fdr", "0.1"], "--fdr is for models of windows"),
         (["--genes", "nowhere.gff"], "nowhere.gff: no such file"),
-        (["--threshold", "0.5", "--per-kb", "1"], "'threshold' and 'per-kb' can't both be given"),
+        (["--threshold", "0.5", "--per-kb", "1"], "--threshold and --per-kb can't both be given; give one"),
+        (["--per-kb", "0"], "--per-kb must be above 0 and at most 2000"),
+        (["--fdr", "0.1", "--null-mb", "0"], "--fdr needs shuffled sequence, so --null-mb above 0"),
         (["--precision", "0.5"], "the model's card states no precision with"),
         (["--engine", "onnx"], "the engine 'onnx' computes no locators"),
     ):

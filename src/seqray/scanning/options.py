@@ -110,21 +110,20 @@ class ScanOptions:
             name for name in ("threshold", "fdr", "precision", "per_kb") if getattr(self, name) is not None
         ]
         if len(given) > 1:
-            one, other = (name.replace("_", "-") for name in given[:2])
-            raise ConfigError(f"'{one}' and '{other}' can't both be given")
+            raise ConfigError(f"'{given[0]}' and '{given[1]}' can't both be given", remedy="give one of them")
         require(self.precision is None or 0 < self.precision <= 1, "precision", "must lie between 0 and 1")
-        require(self.per_kb is None or 0 < self.per_kb <= 2000, "per-kb", "must be above 0 and at most 2000")
-        require(self.min_distance >= 1, "min-distance", "must be 1 or more")
+        require(self.per_kb is None or 0 < self.per_kb <= 2000, "per_kb", "must be above 0 and at most 2000")
+        require(self.min_distance >= 1, "min_distance", "must be 1 or more")
         require(self.margin >= 0, "margin", "must be 0 or more")
         require(
             self.circular in (True, False), "circular", "must be True or False; 'circular_ids' takes names"
         )
         require(not isinstance(self.circular_ids, str), "circular_ids", "must be a tuple of names")
-        require(0 <= self.max_ambiguous <= 1, "max-ambiguous", "must lie between 0 and 1")
+        require(0 <= self.max_ambiguous <= 1, "max_ambiguous", "must lie between 0 and 1")
         require(
-            self.null_mb is None or 0 <= self.null_mb <= 1e6, "null-mb", "must lie between 0 and 1,000,000"
+            self.null_mb is None or 0 <= self.null_mb <= 1e6, "null_mb", "must lie between 0 and 1,000,000"
         )
-        require(self.fdr is None or self.null_mb != 0, "fdr", "needs shuffled sequence, so 'null-mb' above 0")
+        require(self.fdr is None or self.null_mb != 0, "fdr", "needs shuffled sequence, so 'null_mb' above 0")
         if self.regions:
             from seqray.core import Region  # and numpy, which no help needs
 

@@ -276,9 +276,9 @@ def test_the_best_calls_per_kilobase(locator):
     found = scan(locator, records, per_kb=2, min_distance=10)
     assert sorted((c.score for c in found.calls), reverse=True) == best
     assert found.threshold == best[-1]
-    with pytest.raises(ConfigError, match="'threshold' and 'per-kb'"):
+    with pytest.raises(ConfigError, match="'threshold' and 'per_kb'"):
         ScanOptions(threshold=0.5, per_kb=1)
-    with pytest.raises(ConfigError, match="per-kb"):
+    with pytest.raises(ConfigError, match="per_kb"):
         ScanOptions(per_kb=0)
 
 

@@ -8,6 +8,7 @@ A field whose type is itself a class of options is a group. Defaults come from t
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
@@ -23,6 +24,8 @@ from typing import (
     get_origin,
     get_type_hints,
 )
+
+from seqray.core import ConfigError
 
 
 def option(
@@ -120,11 +123,19 @@ def _filled(text: str) -> str:
 def fill(settings: type[Any], *requested: Options, **others: Any) -> Any:
     """Make settings of the library from the requested fields of the same names, and others.
 
-    A field that is None leaves the default of the library.
+    A field that is None leaves the default of the library. Errors name options instead of fields.
     """
     known = {f.name for f in fields(settings)}
     values = {f.name: getattr(part, f.name) for part in requested for f in fields(part) if f.name in known}  # pyright: ignore[reportArgumentType]
-    return settings(**{name: value for name, value in values.items() if value is not None} | others)
+    try:
+        return settings(**{name: value for name, value in values.items() if value is not None} | others)
+    except ConfigError as error:
+
+        def name_option(hit: re.Match[str]) -> str:
+            return f"--{hit[1].replace('_', '-')}" if hit[1] in {*values, *others} else hit[0]
+
+        what, remedy = (re.sub(r"'(\w+)'", name_option, text) for text in (error.what, error.remedy))
+        raise ConfigError(what, where=error.where, remedy=remedy) from None
 
 
 def given(options: Options) -> list[str]:
