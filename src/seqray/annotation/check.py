@@ -9,7 +9,7 @@ import numpy as np
 from seqray.annotation.genes import Annotation, Gene
 from seqray.core import DNA, Codes, InputError, Ints, reverse_complement_codes
 
-_ASSEMBLY = "is the annotation of another assembly?"
+_ASSEMBLY = "give the annotation of this assembly, or --genes predict"
 _SHOWN = 3
 _STARTS = ("ATG", "GTG", "TTG", "CTG", "ATT", "ATC", "ATA")  # of codon table 11
 _FEW_GENES = 20
@@ -34,7 +34,7 @@ def check_genes(annotation: Annotation, contigs: Iterable[tuple[str, Codes]]) ->
         found, seen = count_starts(annotation.of(name), codes)
         with_start, looked_at = with_start + found, looked_at + seen
     check_names(annotation, names)
-    check_starts(with_start, looked_at, annotation.source)
+    check_starts(with_start, looked_at, annotation.file)
 
 
 def check_names(annotation: Annotation, contigs: Collection[str]) -> None:
@@ -44,14 +44,14 @@ def check_names(annotation: Annotation, contigs: Collection[str]) -> None:
     """
     annotated = [contig for contig, genes in annotation.genes.items() if genes]
     if not annotated:
-        raise InputError(
-            "contains no genes", where=annotation.source, remedy="give another file, or no genes"
-        )
+        others = f", only features {_some(annotation.others)}" if annotation.others else ""
+        remedy = "give another file, --genes predict or --genes none"
+        raise InputError(f"contains no genes{others}", where=annotation.file, remedy=remedy)
     if contigs and not set(annotated) & set(contigs):
         same = {_versionless(name) for name in annotated} & {_versionless(name) for name in contigs}
         raise InputError(
             f"has genes of {_some(annotated)}, but the sequences are {_some(contigs)}",
-            where=annotation.source,
+            where=annotation.file,
             remedy="only the version after the dot differs: use files of one version"
             if same
             else "use the same names in both files",
@@ -64,7 +64,7 @@ def check_contig(annotation: Annotation, contig: str, length: int) -> None:
     if stated != length and annotation.of(contig):
         raise InputError(
             f"states {stated} letters of '{contig}', which has {length}",
-            where=annotation.source,
+            where=annotation.file,
             remedy=_ASSEMBLY,
         )
     reach = 2 * length if contig in annotation.circular else length
@@ -73,7 +73,7 @@ def check_contig(annotation: Annotation, contig: str, length: int) -> None:
             raise InputError(
                 f"the gene '{gene.name}' ({gene.start + 1}-{gene.end}) lies beyond the end of '{contig}', "
                 f"which has {length} letters",
-                where=annotation.source,
+                where=annotation.file,
                 remedy=_ASSEMBLY,
             )
 
@@ -111,7 +111,7 @@ def _start_codons(genes: Iterable[Gene], strand: str) -> Ints:
     return np.array([gene.start_codon for gene in chosen if not gene.pseudo], dtype=np.int64)
 
 
-def check_starts(with_start: int, looked_at: int, source: str) -> None:
+def check_starts(with_start: int, looked_at: int, file: str) -> None:
     """Raise `InputError` if fewer than half of at least 20 genes begin with a start codon.
 
     In a random place 11 % of codons are one.
@@ -122,7 +122,7 @@ def check_starts(with_start: int, looked_at: int, source: str) -> None:
         raise InputError(
             f"the genes do not fit the sequence: {100 * with_start / looked_at:.0f} % of {looked_at} begin "
             "with a start codon",
-            where=source,
+            where=file,
             remedy=_ASSEMBLY,
         )
 

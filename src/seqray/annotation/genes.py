@@ -77,12 +77,18 @@ class Annotation:
         Length of each contig, where the annotation states it.
     circular
         Names of the contigs that the annotation, or who read it, calls circular.
+    file
+        That was read, for errors; empty for genes that were predicted.
+    others
+        Kinds of the features of the file that are no genes.
     """
 
     genes: Mapping[str, tuple[Gene, ...]]
     source: str
     lengths: Mapping[str, int] = field(default_factory=dict)
     circular: Collection[str] = frozenset()
+    file: str = ""
+    others: Collection[str] = ()
 
     def of(self, contig: str) -> tuple[Gene, ...]:
         """The genes of one contig; empty if there are none."""

@@ -42,9 +42,9 @@ def read_genes(path: str | Path, circles: Mapping[str, int] | None = None) -> An
         coding = _is_coding(family, with_frames)
         found.setdefault(family[0].contig, {}).update(dict.fromkeys(_genes(family, around, coding)))
     genes = {contig: sort_genes(ones) for contig, ones in found.items()}
-    return Annotation(
-        genes, f"{file.format} {Path(display_name(path)).name}", file.lengths, frozenset(around)
-    )
+    name = display_name(path)
+    source = f"{file.format} {Path(name).name}"
+    return Annotation(genes, source, file.lengths, frozenset(around), name, file.others)
 
 
 def _is_coding(family: Family, with_frames: bool) -> bool:

@@ -10,7 +10,7 @@ from seqray.core import DNA, InputError
 
 
 def annotation(*genes, contig="c1", **more):
-    return Annotation({contig: genes, "empty": ()}, "GFF3 a.gff", **more)
+    return Annotation({contig: genes, "empty": ()}, "GFF3 a.gff", file="in/a.gff", **more)
 
 
 def check(known, lengths):
@@ -25,11 +25,16 @@ def test_genes_that_fit_pass():
 @pytest.mark.parametrize(
     ("known", "contigs", "message"),
     [
-        (annotation(), {"c1": 9}, "GFF3 a.gff: contains no genes"),
+        (annotation(), {"c1": 9}, "in/a.gff: contains no genes; give another file, --genes predict or"),
+        (
+            annotation(others=("region", "exon")),
+            {"c1": 9},
+            "in/a.gff: contains no genes, only features 'region', 'exon'; give another file",
+        ),
         (
             annotation(Gene(0, 9, "+", "a")),
             {"x1": 9, "x2": 9, "x3": 9, "x4": 9},
-            "GFF3 a.gff: has genes of 'c1', but the sequences are 'x1', 'x2', 'x3' and 1 more; use the same",
+            "in/a.gff: has genes of 'c1', but the sequences are 'x1', 'x2', 'x3' and 1 more; use the same",
         ),
         (
             annotation(Gene(0, 9, "+", "a"), contig="NC_000913"),
@@ -39,14 +44,14 @@ def test_genes_that_fit_pass():
         (
             annotation(Gene(0, 91, "+", "a")),
             {"c1": 90},
-            "the gene 'a' (1-91) lies beyond the end of 'c1', which has 90 letters; is the annotation",
+            "the gene 'a' (1-91) lies beyond the end of 'c1', which has 90 letters; give the annotation",
         ),
         (annotation(Gene(90, 91, "+", "a"), circular={"c1"}), {"c1": 90}, "the gene 'a' (91-91) lies beyond"),
         (annotation(Gene(1, 181, "+", "a"), circular={"c1"}), {"c1": 90}, "the gene 'a' (2-181) lies beyond"),
         (
             annotation(Gene(0, 9, "+", "a"), lengths={"c1": 80}),
             {"c1": 90},
-            "states 80 letters of 'c1', which has 90; is the annotation of another assembly?",
+            "states 80 letters of 'c1', which has 90; give the annotation of this assembly, or --genes",
         ),
     ],
 )

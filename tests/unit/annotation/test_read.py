@@ -333,6 +333,27 @@ def test_parts_on_other_records_are_left_out(tmp_path):
     ]
 
 
+def test_lines_of_one_locus_tag_are_one_gene_also_without_ids(tmp_path):
+    text = rows(
+        "c1 x region 1 1000 . + . ID=c1;Is_circular=true",
+        "c1 x CDS 971 1000 . + . locus_tag=L1",
+        "c1 x CDS 1 30 . + . locus_tag=L1",
+    )
+    [gene] = read(tmp_path, text).of("c1")
+    assert (gene.start, gene.end, gene.complete) == (970, 1030, True)
+    pieces = read(tmp_path, text.replace(";Is_circular=true", "")).of("c1")
+    assert [(g.start, g.end, g.partial_start, g.partial_end) for g in pieces] == [
+        (0, 30, False, True),
+        (970, 1000, True, False),
+    ]
+
+
+@pytest.mark.parametrize("before", ["##FASTA\n", ""])
+def test_letters_end_gff3(tmp_path, before):
+    text = rows("c1 x CDS 1 30 . + 0 ID=a") + before + ">c1\nACGT\n"
+    assert [gene.end for gene in read(tmp_path, text).of("c1")] == [30]
+
+
 def test_a_file_without_genes_has_none(tmp_path):
     assert read(tmp_path, genbank("     source          1..1200\n")).count == 0
     assert read(tmp_path, "##gff-version 3\n##sequence-region c1 1 9\n").genes == {"c1": ()}
@@ -342,12 +363,12 @@ def test_a_file_without_genes_has_none(tmp_path):
     ("line", "message"),
     [
         ("c1 x CDS 1 30 . . 0 ID=a", "line 2: a gene has the strand '.'; use"),
-        ("c1 x CDS 1 30 . ? 0 ID=a", "line 2: a gene has the strand '.'; use"),
+        ("c1 x CDS 1 30 . ? 0 ID=a", "line 2: a gene has the strand '?'; use"),
         ("c1 x CDS 1 30 . 1 0 ID=a", "line 2: has the strand '1'; use"),
         ("c1 x CDS 1 30 . + 3 ID=a", "line 2: has the phase '3'; use 0, 1, 2 or ."),
         ("c1 x CDS one 30 . + 0 ID=a", "line 2: has 'one' instead of a position"),
         ("c1 x CDS 0 30 . + 0 ID=a", "line 2: has the interval 0-30; GFF3 counts from 1"),
-        ("c1 x CDS 31 30 . + 0 ID=a", "line 2: has the interval 31-30"),
+        ("c1 x CDS 31 30 . + 0 ID=a", "has the interval 31-30, whose end lies before the start; write"),
         ("c1 x CDS 1 30 . + 0", "line 2: has 8 columns"),
         ('c1 x CDS 1 30 . + 0 gene_id "a"; transcript_id "a";', "line 2: is GTF, not GFF3; convert it"),
     ],
@@ -363,10 +384,11 @@ def test_a_bad_line_is_named(tmp_path, line, message):
     [
         (">chr1\nACGT\n", "is FASTA, not an annotation of genes; give GenBank or GFF3"),
         ("chr1\t0\t9\ta\t0\t+\n", "is no annotation of genes; give GenBank or GFF3"),
-        ("", "is no annotation of genes"),
+        ("", "is empty; give GenBank or GFF3"),
         (genbank(FEATURES)[:1500], "the GenBank record"),
         (genbank("     CDS             1..x40\n"), "record 'chr1.1': the location of a CDS can't be read"),
         (genbank("     CDS             1..4,0\n"), "the GenBank record can't be parsed (AssertionError)"),
+        (genbank("     CDS             1..4x0\n"), "'chr1': the location '1..4x0' can't be read; correct"),
         (
             genbank('     CDS             1..40\n                     /gene="a\n'),
             "the GenBank record can't be",

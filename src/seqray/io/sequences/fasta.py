@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from seqray.core import InputError
 from seqray.io.files import BLOCK
 from seqray.io.sequences.records import RawRecord
-from seqray.io.sequences.sniff import BYTE_ORDER_MARK, FASTA, GENBANK, PREAMBLE, detect_format
+from seqray.io.sequences.sniff import BYTE_ORDER_MARK, FASTA, GENBANK, GFF, PREAMBLE, detect_format
 
 _WHITE_SPACE = b" \t\n\v\f"
 # As files for submission to NCBI write it, and assemblers such as Unicycler.
@@ -79,8 +79,11 @@ def _not_fasta(start: bytes, where: str) -> InputError:
             else "the first line must start with '>'"
         )
         return InputError("no FASTA header", where=where, remedy=remedy)
-    remedy = "read it as GenBank" if name == GENBANK else "convert it to FASTA"
-    return InputError(f"is {name}, not FASTA", where=where, remedy=remedy)
+    remedies = {
+        GENBANK: "read it as GenBank",
+        GFF: "give its sequences in FASTA; 'seqray scan' reads its genes by --genes",
+    }
+    return InputError(f"is {name}, not FASTA", where=where, remedy=remedies.get(name, "convert it to FASTA"))
 
 
 def _split(blocks: Iterator[bytes], where: str) -> Iterator[RawRecord]:

@@ -19,14 +19,14 @@ from seqray.core import InputError
 from seqray.io.files import open_input
 from seqray.io.pipes import display_name
 from seqray.io.sequences import GENBANK, GFF, detect_format, parse_genbank
-from seqray.io.tracks.gff3 import Gff3Row, is_circular, parse_gff3_row, require_interval
+from seqray.io.tracks.gff3 import Gff3Row, is_circular, lines_before_fasta, parse_gff3_row, require_interval
 from seqray.io.tracks.lines import decoded_lines, is_position
 
 _FORMATS = "GenBank or GFF3"
 
 
 class Part(NamedTuple):
-    """An interval, 0-based and half-open; the strand is ``+``, ``-`` or ``.``."""
+    """An interval, 0-based and half-open; the strand is ``+``, ``-``, ``.`` or, in GFF3, ``?``."""
 
     start: int
     end: int
@@ -74,12 +74,15 @@ class AnnotatedFile(NamedTuple):
         In the order of the file.
     lengths, circular
         Length of each contig where it is stated, and names of circular contigs.
+    others
+        Kinds of the features that were not wanted.
     """
 
     format: str
     features: list[AnnotatedFeature]
     lengths: dict[str, int]
     circular: frozenset[str]
+    others: Sequence[str]
 
 
 def read_annotated(
@@ -107,7 +110,8 @@ def read_annotated(
             return _read_genbank(handle, name, wanted, circles)
         if known == GFF or (not known and _has_nine_columns(head)):
             return _read_gff3(handle, name, wanted, circles)
-    what = f"is {known}, not an annotation of genes" if known else "is no annotation of genes"
+    unknown = "is no annotation of genes" if head.strip() else "is empty"
+    what = f"is {known}, not an annotation of genes" if known else unknown
     raise InputError(what, where=name, remedy=f"give {_FORMATS}")
 
 
@@ -141,6 +145,7 @@ def _read_genbank(
     features: list[AnnotatedFeature] = []
     lengths: dict[str, int] = {}
     circular: set[str] = set()
+    others: dict[str, None] = {}
     for record in parse_genbank(handle, name, features=True):
         contig = record.id or record.name
         lengths[contig] = len(record)
@@ -150,7 +155,8 @@ def _read_genbank(
             around = len(record)
         read = (_from_genbank(one, contig, name, around) for one in record.features if wanted(one.type))
         features += [feature for feature in read if feature.parts]
-    return AnnotatedFile(GENBANK, features, lengths, frozenset(circular))
+        others.update(dict.fromkeys(one.type for one in record.features if not wanted(one.type)))
+    return AnnotatedFile(GENBANK, features, lengths, frozenset(circular), tuple(others))
 
 
 def _from_genbank(feature: SeqFeature, contig: str, name: str, around: int | None) -> AnnotatedFeature:
@@ -206,8 +212,9 @@ def _read_gff3(
 ) -> AnnotatedFile:
     lengths: dict[str, int] = {}
     circular: set[str] = set()
+    others: dict[str, None] = {}
     groups: dict[tuple[str, ...], list[Gff3Row]] = {}
-    for where, line in decoded_lines(handle, name):
+    for where, line in lines_before_fasta(decoded_lines(handle, name)):
         if line.startswith("#"):
             lengths.update(_stated_length(line))
             continue
@@ -218,9 +225,11 @@ def _read_gff3(
         if wanted(row.kind):
             _check_row(row, line)
             groups.setdefault(_group(row), []).append(row)
+        else:
+            others[row.kind] = None
     around = {**circles, **{contig: lengths[contig] for contig in circular}}
     features = [_from_gff3(rows, around.get(rows[0].contig)) for rows in groups.values()]
-    return AnnotatedFile("GFF3", features, lengths, frozenset(circular))
+    return AnnotatedFile("GFF3", features, lengths, frozenset(circular), tuple(others))
 
 
 def _stated_length(line: str) -> Iterator[tuple[str, int]]:
@@ -241,12 +250,10 @@ def _check_row(row: Gff3Row, line: str) -> None:
 
 
 def _group(row: Gff3Row) -> tuple[str, ...]:
-    """Lines of one ID are one feature, and so are coding lines without an ID of one parent."""
-    identifier, parent = row.attributes.get("ID", ""), row.attributes.get("Parent", "")
-    if identifier:
-        return row.contig, row.kind, "ID", identifier
-    if parent and row.kind == "CDS":
-        return row.contig, row.kind, "Parent", parent
+    """Lines of one ID are one feature; else coding lines of one parent, and lines of a locus tag."""
+    for key in ("ID", *(["Parent"] if row.kind == "CDS" else []), "locus_tag"):
+        if value := row.attributes.get(key):
+            return row.contig, row.kind, key, value
     return (row.where,)
 
 
@@ -269,7 +276,7 @@ def _from_gff3(rows: list[Gff3Row], around: int | None) -> AnnotatedFeature:
 
 
 def _part_of(row: Gff3Row) -> Part:
-    return Part(row.start, row.end, row.strand if row.strand != "?" else ".")
+    return Part(row.start, row.end, row.strand)
 
 
 def _in_reading_order(rows: list[Gff3Row]) -> list[Gff3Row]:

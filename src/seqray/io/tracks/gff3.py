@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote
@@ -147,13 +148,24 @@ def parse_gff3_row(line: str, where: str) -> Gff3Row:
 
 def require_interval(row: Gff3Row) -> None:
     """Raise `InputError` for an interval that begins before the first letter, or is empty."""
-    if row.start < 0 or row.end <= row.start:
-        start, end = to_gff3(row.start, row.end)
+    start, end = to_gff3(row.start, row.end)
+    if start < 1:
         raise InputError(f"has the interval {start}-{end}", where=row.where, remedy="GFF3 counts from 1")
+    if end < start:
+        raise InputError(
+            f"has the interval {start}-{end}, whose end lies before the start",
+            where=row.where,
+            remedy="write the smaller position first; across an origin, let the end exceed the length",
+        )
+
+
+def lines_before_fasta(lines: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Lines (place, text) up to one with ``>``, which begins letters also without ``##FASTA``."""
+    return takewhile(lambda line: not line[1].startswith(">"), lines)
 
 
 def _rows(lines: Iterable[tuple[str, str]]) -> Iterator[Gff3Row]:
-    return (parse_gff3_row(line, where) for where, line in lines)
+    return (parse_gff3_row(line, where) for where, line in lines_before_fasta(lines))
 
 
 def parse_gff3_features(lines: Iterable[tuple[str, str]]) -> list[Feature]:

@@ -242,7 +242,9 @@ def test_text_before_the_first_header(make, data):
     ],
 )
 def test_other_formats_are_named(make, data, name):
-    assert error_of(make(data)).startswith(f"x.fa: is {name}, not FASTA; ")
+    error = error_of(make(data))
+    assert error.startswith(f"x.fa: is {name}, not FASTA; ")
+    assert ("convert it to FASTA" in error) == (name not in ("GenBank", "GFF"))
 
 
 @pytest.mark.parametrize(

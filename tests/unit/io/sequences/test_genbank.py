@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import random
+import re
 import warnings
 
 import pytest
@@ -94,7 +95,8 @@ def test_record_that_names_other_records_in_place_of_letters(make):
     path = make(contig.encode() + genbank(PLASMID))
     skipped: list[SkippedRecord] = []
     assert [record.id for record in read_genbank(path, on_skip=skipped.append)] == ["TEST1.2"]
-    assert skipped == [SkippedRecord("TEST2.1", "no sequence in the file")]
+    reason = "no sequence in the file, fetch it with its letters as 'GenBank (full)'"
+    assert skipped == [SkippedRecord("TEST2.1", reason)]
     assert error_of(path).startswith("x.gb: record 'TEST2.1': the record can't be used (no sequence")
 
 
@@ -110,15 +112,19 @@ def test_cut_file_is_never_taken_for_a_shorter_one(make, share):
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # nothing but the error may reach the user
         message = error_of(make(text[: int(share * len(text))]))
-    assert message.startswith("x.gb: the GenBank record ")
+    assert re.match(r"x.gb: (record 'TEST1': )?the (GenBank record|LOCUS line) ", message)
 
 
 def test_lost_letters_are_noticed_by_the_length_of_the_first_line(make):
     text = genbank(PLASMID)
     line = text.index(b"       61 ")
     cut = text[:line] + text[text.index(b"\n", line) + 1 :]
-    reason = "Expected sequence length 250, found 190 (TEST1.2)"
-    assert f"is cut off, or its LOCUS line states a wrong length ({reason})" in error_of(make(cut))
+    assert error_of(make(cut)) == (
+        "x.gb: record 'TEST1': the LOCUS line states 250 letters, and the record has 190; correct the LOCUS "
+        "line, or fetch the record again if it is cut off"
+    )
+    more = text.replace(b" 250 bp", b" 249 bp")
+    assert error_of(make(more)).endswith("249 letters, and the record has 250; correct the LOCUS line")
 
 
 def test_record_whose_first_line_is_damaged_is_not_lost_in_silence(make):
