@@ -71,9 +71,9 @@ class Origin:
         self._known, self._named = model.card.model.contexts, model.context
         self._recognized = recognized(options, model)
         self._locator = model.is_locator
-        self._new_species = any(
-            row["held_out"] == "species" for row in model.card.locator.get("expected", ())
-        )
+        measured = model.card.locator.get("expected", ())
+        self._new_species = any(row["held_out"] == "species" for row in measured)
+        self._species = {row["species"] for row in measured}
         domain = Domain.from_mapping(model.card.domain) if model.card.domain else None
         later = domain.calibration if domain else None
         self._signature = domain.signature if domain else None
@@ -94,8 +94,11 @@ class Origin:
         """Whether the file is unlike everything that the model was trained on."""
         return self._signature is not None and self._signature.is_foreign(self._words.counts)
 
-    def findings(self) -> Iterator[str]:
-        """Yield the context that was recognized, cautions about it or the model, or which context to name."""
+    def findings(self, species: str | None = None) -> Iterator[str]:
+        """Yield the context that was recognized, cautions about it or the model, or what to name.
+
+        ``species`` is the one that the user says the file is of.
+        """
         yield from self._recognized
         counts = self._words.counts
         found = self._signature.compare(counts) if self._signature else []
@@ -111,6 +114,19 @@ class Origin:
             yield from _against(f"{said} {self._named}", self._named, found, near)
         elif near and near[0].context and self._known:
             yield _advice(near)
+        if near and species:
+            yield from _against(f"--species says {species}", species, found, near)
+        elif near and self._locator:
+            yield from self._nearest_species(near[0])
+
+    def _nearest_species(self, nearest: ContextDistance) -> Iterator[str]:
+        """Name the species if the file is near it, but not as near as pieces of its genome are."""
+        if not nearest.is_close and nearest.context in self._species and len(self._species) > 1:
+            yield (
+                f"the nearest species that was measured is {_distances([nearest])}; this may be another: "
+                "the precision to expect is the median over species; if the genome is of it, give "
+                f"--species '{nearest.context}'"
+            )
 
     def _foreign(self, nearest: ContextDistance) -> str:
         if self._locator:

@@ -179,7 +179,7 @@ def _scan(
         lines = provenance(request.command, model, facts | result_facts(result, options))
         staged.write(result, lines, Sequences(request.input, request.records.duplicates, options))
         reasons = cautions(result, options, expected)
-        findings = [*origin.findings(), *(f"caution: {text}" for text in reasons)]
+        findings = [*origin.findings(options.species), *(f"caution: {text}" for text in reasons)]
         if staged.page is not None:
             from seqray.cli.scan.letter_shares import letter_shares
             from seqray.report.pages import ModelText

@@ -79,7 +79,7 @@ def write_share(
             "command": divide_words(request.command)[0],
             "model": [model.card.name, model.sha256],
             "card": [model.card.summary, *describe_card(model.card)],
-            "findings": list(origin.findings()),
+            "findings": list(origin.findings(options.species)),
             "alphabet": describe_alphabet(model.alphabet),
             "facts": context_fact(request.model, model) | settings_facts(detector, options),
             "options": {name: getattr(options, name) for name in GATHERED},

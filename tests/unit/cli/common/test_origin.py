@@ -1,0 +1,46 @@
+"""What a scan says of the species that its input is near to."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from seqray.calibration import ContextDistance
+from seqray.cli.common import ModelOptions, Origin
+from seqray.core import DNA
+
+
+def findings(distances, measured, species=None):
+    """Of a file at these distances from species, for a locator that was measured on some."""
+    expected = [{"species": name, "held_out": "species"} for name in measured]
+    card = SimpleNamespace(model=SimpleNamespace(contexts=()), locator={"expected": expected}, domain=None)
+    model = SimpleNamespace(card=card, context=None, is_locator=True, alphabet=DNA)
+    origin = Origin(model, ModelOptions(model="locator"))
+    found = [ContextDistance(name, distance) for name, distance in distances.items()]
+    origin._signature = SimpleNamespace(compare=lambda counts: found, is_blend=lambda counts: False)
+    return list(origin.findings(species))
+
+
+@pytest.mark.parametrize("distance", [0.02, 0.04, 0.06])
+def test_a_species_that_is_near_but_not_close_is_named(distance):
+    said = findings({"E. coli": distance, "B. subtilis": 0.2}, ["E. coli", "B. subtilis"])
+    near = [line for line in said if "nearest species" in line]
+    assert bool(near) == (distance == 0.04)
+    for line in near:
+        assert "E. coli at a distance of 0.04" in line
+        assert "is the median over species; if the genome is of it, give --species 'E. coli'" in line
+
+
+def test_one_species_alone_has_no_median():
+    assert not findings({"E. coli": 0.04}, ["E. coli"])
+
+
+@pytest.mark.parametrize(("species", "cautioned"), [("B. subtilis", True), ("E. coli", False)])
+def test_another_species_than_the_one_that_is_named(species, cautioned):
+    said = findings({"E. coli": 0.01, "B. subtilis": 0.2}, ["E. coli", "B. subtilis"], species)
+    text = (
+        "caution: --species says B. subtilis, but this file is unlike it (B. subtilis at a distance of 0.20) "
+        "and nearer to E. coli at a distance of 0.01"
+    )
+    assert said == ([text] if cautioned else [])
