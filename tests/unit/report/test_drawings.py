@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from seqray.core.alphabet import ALPHABETS, DNA, PROTEIN, RNA
-from seqray.report.html.text import compact, decimals_for, fixed, number, offset
+from seqray.report.html.text import compact, decimals_for, fixed, number, offset, offset_ticks
 from seqray.report.pages.explained import ranking
 from seqray.report.palette import Color, components, letter_color, level_colors, palette_css
 from seqray.report.svg.charts import position_histogram
@@ -82,11 +82,13 @@ def test_the_picture_of_attention_holds_the_weights(decoded):
 
 
 def test_histograms_count_every_site_relative_to_the_site():
-    # 20 letters, bins of one: positions 8 and 8 and 12 with the site at 10 are -2, -2 and +2.
+    # 20 letters, bins of one: positions 8 and 8 and 12 with the site at 10 are -2, -2 and +3.
     drawn = position_histogram(np.array([8, 8, 12]), 10, 20, "m")
     bars = re.search(r'class=bin d="([^"]+)"', drawn)[1]
     assert bars.count("M") == 2
     assert "relative to the site<" in drawn
+    places = [text for text in re.findall(r"<text[^>]*>([^<]*)", drawn) if text[0] in "−+"]
+    assert places == ["−10", "−5", "+1", "+5", "+10"]
     assert "relative" not in position_histogram(np.array([8]), None, 20, "m")
 
 
@@ -100,7 +102,8 @@ def test_numbers():
     assert [number(v) for v in (0.12345, -2.0, 1e-7, 0, float("nan"), 123456.0)] == [
         "0.123", "−2", "1e−7", "0", "n/a", "1.23e5",
     ]  # fmt: skip
-    assert [offset(v) for v in (-3, 0, 5)] == ["−3", "0", "+5"]
+    assert [offset(v) for v in (-3, -1, 0, 4)] == ["−3", "−1", "+1", "+5"]
+    assert [offset(i) for i in offset_ticks(-25, 20, 10)] == ["−20", "−10", "+1", "+10", "+20"]
     assert [decimals_for(v) for v in (1.66, 0.0963, 250.0, 0.0, float("nan"))] == [2, 4, 0, 2, 2]
     assert fixed(-0.5, 2) == "−0.50"
     assert [compact(v) for v in (0.5, -0.5, 10.0, -0.01, 20.04, 100.0)] == [

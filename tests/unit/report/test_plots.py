@@ -89,7 +89,7 @@ def test_records_have_their_names_tracks_and_an_axis_from_the_site(tmp_path):
     assert words.count("ism") == 2
     assert words.count("rollout (2)") == 1
     assert words.count("effect, log-odds") == 2
-    assert {"−30", "−20", "−10", "0"} <= set(words)
+    assert {"−30", "−20", "−10", "+1", "+10"} <= set(words)
     assert "more" not in " ".join(words)
 
 

@@ -17,4 +17,5 @@ from .text import (
     name as name,
     number as number,
     offset as offset,
+    offset_ticks as offset_ticks,
 )

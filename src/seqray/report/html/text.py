@@ -74,9 +74,14 @@ def interval(low: float, high: float, decimals: int = 3) -> str:
     return format_interval(low, high, f".{decimals}f").replace("-", MINUS)
 
 
-def offset(value: int) -> str:
-    """Write a position relative to the site: ``-10``, ``0``, ``+5``."""
-    return f"{value:+d}".replace("-", MINUS) if value else "0"
+def offset(index: int) -> str:
+    """Write an index relative to the site, as biologists count: ``-1`` lies before ``+1``, the site."""
+    return f"{index + (index >= 0):+d}".replace("-", MINUS)
+
+
+def offset_ticks(low: int, high: int, step: int) -> list[int]:
+    """Indices from ``low`` up to ``high`` that `offset` writes as ``+1`` or as a multiple of a step."""
+    return [index for index in range(low, high) if index == 0 or (index + (index > 0)) % step == 0]
 
 
 def compact(value: float) -> str:

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 
 from seqray.core import Alphabet, Floats
 from seqray.core.results import Explanation
+from seqray.report.html import offset, offset_ticks
 from seqray.report.palette import Color
 from seqray.report.plots.figure import (
     GAP_INCHES,
@@ -44,8 +45,8 @@ def plot_explanations(
     alphabet
         Its letters are the columns of the effects.
     site
-        Index in the record that is numbered 0 on the axis, such as the transcription start; index 0 if
-        None.
+        Index in the record that is numbered +1 on the axis, such as the transcription start; positions are
+        indices if None.
     """
     records: dict[int, list[Explanation]] = {}
     for explanation in explanations:
@@ -99,7 +100,8 @@ def _draw_scores(axes: Axes, explanation: Explanation, first: int, labels: bool)
 def _number_positions(axes: Axes, first: int, length: int, labels: bool) -> None:
     axes.set_xlim(first - 0.6, first + length - 0.4)
     step = 10 if length <= 300 else 50 if length <= 1500 else 500
-    axes.set_xticks(np.arange(int(np.ceil(first / step)) * step, first + length, step))
+    ticks = offset_ticks(first, first + length, step) if first else list(range(0, length, step))
+    axes.set_xticks(ticks, [offset(tick) if first else str(tick) for tick in ticks])
     axes.tick_params(labelbottom=labels)
     if first:
         axes.axvline(0, color=Color.EDGE, linewidth=0.5, linestyle=":")

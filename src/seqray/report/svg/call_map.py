@@ -12,7 +12,7 @@ import numpy as np
 from markupsafe import Markup
 
 from seqray.core import Floats
-from seqray.report.html import MINUS, compact, escape, offset
+from seqray.report.html import MINUS, compact, escape, offset, offset_ticks
 from seqray.report.svg.genes import arrow_path, named_arrow, outline, strongest
 from seqray.report.svg.rows import tick_label
 
@@ -159,11 +159,10 @@ def _call(profiles: tuple[Floats, Floats] | None) -> str:
 
 
 def _axis() -> str:
-    places = (-400, -300, -200, -100, 0, 100, 200, 300, 400)
+    places = offset_ticks(-CALL_REACH, CALL_REACH + 1, 100)
     marks = "".join(f"M{compact(_x(place + 0.5))} {_BOTTOM + 2}v4" for place in places)
     texts = "".join(
-        tick_label(compact(_x(place + 0.5)), _BOTTOM + 17, offset(place) if place else "site")
-        for place in places[::2]
+        tick_label(compact(_x(place + 0.5)), _BOTTOM + 17, offset(place)) for place in places[::2]
     )
     return f'<path class=axis d="M{_LEFT} {_BOTTOM + 2}h{_WIDE}{marks}"/>{texts}'
 

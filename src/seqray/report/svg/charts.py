@@ -68,9 +68,10 @@ def position_histogram(positions: Ints, site: int | None, longest: int, name: st
     low, high = float(edges[0]), float(edges[-1])
     frame = Frame(low, high, 0.0, float(max(1, counts.max(initial=1))), high=188)
     whole = {tick: str(int(tick)) for tick in round_ticks(0.0, frame.high_y, 4) if tick == int(tick)}
-    places = {
-        tick: str(int(tick)) if site is None else offset(int(tick)) for tick in round_ticks(low, high, 9)
-    }
+    ticks = map(int, round_ticks(low, high, 9))
+    places: dict[float, str] = {tick: str(tick) for tick in ticks}
+    if site is not None:  # there is no 0, so that +10 is index 9 from the site
+        places = {tick - (tick > 0): offset(int(tick - (tick > 0))) for tick in places}
     body = frame.ticks_y(whole) + frame.bars("bin", edges.tolist(), counts.tolist()) + frame.ticks_x(places)
     if site is not None:
         body += f'<path class=site d="M{compact(frame.x(0.5))} {frame.top}V{frame.base}"/>'

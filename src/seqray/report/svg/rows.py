@@ -13,7 +13,7 @@ from itertools import groupby
 from markupsafe import Markup
 
 from seqray.core import Floats
-from seqray.report.html import escape, number, offset
+from seqray.report.html import escape, number, offset, offset_ticks
 from seqray.report.palette import OPPOSE, SUPPORT
 from seqray.report.svg.levels import draw_levels, scaled
 
@@ -179,8 +179,7 @@ def axis_definitions(lengths: Iterable[int], width: int, site: int | None) -> Ma
 
 def _line_axis(line: Line) -> str:
     """Ticks at every tenth position, counted from the site if there is one, else from the first letter."""
-    zero = line.site or 0
-    ticks = [i for i in range(line.start, line.end) if (i - zero) % 10 == 0] or [line.start]
+    ticks = _ticks(line.start, line.end, 10, line.site) or [line.start]
     marks = "".join(f"M{center(i - line.start)} 0v-4" for i in ticks)
     texts = "".join(tick_label(center(i - line.start), -8, position(i, line.site)) for i in ticks)
     title = tick_label(-26, -8, "index from 0" if line.site is None else "relative to the site", "end")
@@ -188,10 +187,15 @@ def _line_axis(line: Line) -> str:
 
 
 def _map_axis(letters: int, width: int, site: int | None) -> str:
-    zero, step = site or 0, tick_step(letters, _MOST_TICKS)
     slot = width * SLOT / max(1, letters)
-    spots = [i for i in range(letters) if (i - zero) % step == 0]
+    spots = _ticks(0, letters, tick_step(letters, _MOST_TICKS), site)
     return "".join(tick_label(round((i + 0.5) * slot), -6, position(i, site)) for i in spots)
+
+
+def _ticks(start: int, end: int, step: int, site: int | None) -> list[int]:
+    if site is None:
+        return [i for i in range(start, end) if i % step == 0]
+    return [i + site for i in offset_ticks(start - site, end - site, step)]
 
 
 def tick_step(letters: int, most: int) -> int:
