@@ -308,7 +308,7 @@ ARRAYS = ("places", "edges", "counts", "starts", "scores", "origin", "profile", 
     [
         pytest.param({"header": lambda _: []}, id="list"),
         pytest.param({"header": lambda _: 3}, id="number"),
-        pytest.param({"header": lambda _: {"format": 4}}, id="only the format"),
+        pytest.param({"header": lambda _: {"format": 5}}, id="only the format"),
         pytest.param({"header": lambda header: header | {"share": "1/3"}}, id="share in words"),
         pytest.param({"header": lambda header: header | {"share": [1]}}, id="share without total"),
         pytest.param({"header": lambda header: header | {"counted": {}}}, id="nothing counted"),

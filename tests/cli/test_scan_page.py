@@ -1,9 +1,11 @@
 """The words of the page of a scan about the precision to expect."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from seqray.calibration import Expectation, SpeciesRow
-from seqray.cli.scan.page import expected_spread
+from seqray.cli.scan.page import _expected, expected_spread
 
 COLI = SpeciesRow("Escherichia coli", "region", 1.0, 0.6, 0.5, 0.45, 0.55)
 OTHERS = [SpeciesRow(name, "species", 1.0, 0.6, p, p - 0.1, p + 0.1) for name, p in (("a", 0.3), ("b", 0.4))]
@@ -36,3 +38,14 @@ def expectation(*rows, left_out=True):
 )
 def test_the_page_says_where_the_precision_was_measured(found, species, text):
     assert expected_spread(found, species) == text
+
+
+@pytest.mark.parametrize(
+    ("calls", "text"), [([0.2], "not measured below a score of 0.4"), ([], "not stated without calls")]
+)
+def test_the_page_says_why_no_precision_is_stated(calls, text):
+    known = None if calls else expectation(OTHERS[0])
+    result = SimpleNamespace(
+        calls=calls, expectation=known, lowest_measured=0.4, false_calls=None, from_positions=True
+    )
+    assert _expected(result) == ("", text, [])

@@ -106,7 +106,7 @@ class PositionDetector(Detector):
         if found is None:
             highest = expected.highest_precision(genes, options.species)
             remedy = f"give a lower --precision: the highest is {highest:.2f}"
-            if options.species is None:
+            if options.species is None and len({table.species for table in expected.tables}) > 1:
                 remedy += ", the median over species"
                 remedy += "; a species that was measured may reach more (--species NAME)"
             raise ConfigError(

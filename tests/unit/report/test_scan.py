@@ -307,3 +307,8 @@ def test_contigs_are_drawn_end_to_end_and_the_rest_is_counted(made_scan):
 )
 def test_where_a_call_lies(context, place):
     assert PLACES[place_index(context)] == place
+
+
+def test_nothing_searched_is_0_calls_per_kb_as_on_the_terminal(made_scan):
+    figures = re.findall(r"<dt>([^<]+)<dd><b[^>]*>([^<]+)</b>", render_scan(made_scan(searched=0)))
+    assert dict(figures)["Calls per kb"] == "0"

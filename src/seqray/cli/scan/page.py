@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from seqray.cli.scan.expected import stated_precision
 from seqray.core import DNA, Floats, Ints
 from seqray.io import write_file
 from seqray.report.pages import Expected, ModelText, ScannedContig, ScanReport, render_scan, shown_calls
@@ -155,10 +156,12 @@ def _named(contigs: Sequence[ScannedContig]) -> str:
 
 def _expected(result: ScanResult) -> tuple[str, str, list[Expected]]:
     """Precision to expect, how it is known, and the figures behind it."""
-    if result.expectation is not None:
+    if result.expectation is not None and len(result.calls):
         rows = [Expected(row.species, row.held_out == "species", *row[2:]) for row in result.expectation.rows]
         return f"{result.expected_precision:.2f}", expected_spread(result.expectation, result.species), rows
     false = result.false_calls
+    if result.lowest_measured is not None:
+        return "", stated_precision(result), []
     if false is None or result.from_positions:
         return "", "", []
     return "", f"{false.expected:.3g} of {len(result.calls)} calls are expected in shuffled sequence", []
