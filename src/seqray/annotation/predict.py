@@ -28,7 +28,7 @@ MAX_CONTIG = 32_000_000
 
 STANDARD, MYCOPLASMA = 11, 4
 _SAMPLE = 300_000
-# Table 4 reads TGA as an amino acid, so table 11 cuts its genes to pieces. In 100,000 letters of any of 20
+# Table 4 reads TGA as an amino acid, so table 11 cuts its genes to pieces. In 100,000 letters of any of 21
 # genomes of table 11, genes have 641 letters or more on average, and table 4 finds at most .01 more that is
 # coding; in M. pneumoniae 412 to 487 letters, and .08 to .17 more.
 _LONG = 600
