@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -37,6 +38,8 @@ from seqray.kinds import as_records
 from seqray.modelfile import SUFFIX, TrainedModel, load_model_file, save_model
 from seqray.models import torch_device
 from seqray.training import RunOptions, alternatives_of, choose_settings, measure_data, train, train_best
+
+_TRAINING = threading.RLock()  # training seeds the random states of the whole process
 
 
 class SequenceClassifier(ClassifierMixin, BaseEstimator):
@@ -92,6 +95,9 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
     -----
     Relatives (copies, the other strand, one value of ``groups``) never lie on both sides of a held-out part.
     Give the same groups to the splitter of a cross-validation.
+
+    Threads of one process train one after the other, because training seeds the random states of the process.
+    Use processes to train side by side, as ``n_jobs`` of scikit-learn does by default.
 
     Pickles hold the model as the bytes of its model file.
 
@@ -332,11 +338,15 @@ def _threads(count: int | None) -> Iterator[None]:
 
 @contextmanager
 def _restored_state(threads: int | None) -> Iterator[None]:
-    """Leave the random states and threads of the program as they were: training seeds them all."""
-    python, numpy = random.getstate(), np.random.get_state()
-    try:
-        with torch.random.fork_rng(), _threads(threads):
-            yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(numpy)
+    """Leave the random states and threads of the program as they were: training seeds them all.
+
+    One thread at a time: two would draw from one state, and no seed would give the same model again.
+    """
+    with _TRAINING:
+        python, numpy = random.getstate(), np.random.get_state()
+        try:
+            with torch.random.fork_rng(), _threads(threads):
+                yield
+        finally:
+            random.setstate(python)
+            np.random.set_state(numpy)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import random
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -257,6 +258,16 @@ def test_the_same_seed_gives_the_same_model_and_leaves_random_states_alone():
     assert torch.get_num_threads() == threads
     same, other = (SequenceClassifier(**SMALL, seed=seed).fit(X, Y) for seed in (4, 5))
     assert one.model_.sha256 == same.model_.sha256 != other.model_.sha256
+
+
+def test_threads_that_train_at_once_give_the_models_of_a_single_one():
+    def answers(seed: int) -> np.ndarray:
+        return SequenceClassifier(**SMALL, seed=seed).fit(X, Y).predict_proba(X)
+
+    alone = [answers(seed) for seed in (3, 4)]
+    with ThreadPoolExecutor(2) as pool:
+        for one, other in zip(alone, pool.map(answers, (3, 4)), strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 def test_relatives_are_held_out_together():
