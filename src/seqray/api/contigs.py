@@ -65,7 +65,7 @@ def gene_source(
     try:
         return predicted_genes(records, table)
     except (InputError, ConfigError) as error:
-        if genes == "predict":
+        if genes == "predict" or table is not None:
             raise
         warnings.warn(f"scanned without genes: {error}", stacklevel=3)
         return None

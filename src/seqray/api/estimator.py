@@ -32,6 +32,7 @@ from seqray.core import (
     SequenceRecord,
     infer_alphabet,
     log_probabilities,
+    require_number,
 )
 from seqray.inference import checked_records, score_ragged
 from seqray.kinds import as_records
@@ -327,6 +328,7 @@ def _trim_flanks(records: Iterable[SequenceRecord], model: TrainedModel) -> Iter
 @contextmanager
 def _threads(count: int | None) -> Iterator[None]:
     """Use that many threads, then as many as before."""
+    require_number(count, "threads", whole=True, least=1)
     before = torch.get_num_threads()
     try:
         if count is not None:

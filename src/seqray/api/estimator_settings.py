@@ -16,6 +16,7 @@ from seqray.core import (
     SequenceRecord,
     from_mapping,
     load_run_config,
+    require,
     to_mapping,
 )
 from seqray.kinds import kind_of
@@ -78,6 +79,8 @@ def _base_settings(config: str | Path | RunConfig | None) -> RunConfig:
         return RunConfig(name=NAME)
     if isinstance(config, RunConfig):
         return config
+    known = isinstance(config, str | Path)
+    require(known, "config", "must be a RunConfig, a path, the name of a shipped model or None")
     if str(config) not in available_models():
         return load_run_config(config)
     card = read_card(locate_model(config))

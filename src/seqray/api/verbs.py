@@ -14,7 +14,7 @@ from seqray.annotation import Annotation
 from seqray.api.contigs import call_stretches, distinct_records, gene_source
 from seqray.api.frames import call_frame, explanation_frame, prediction_frame
 from seqray.calibration import Domain, KmerCounter
-from seqray.core import ConfigError, SequenceRecord, Truncation
+from seqray.core import ConfigError, SequenceRecord, Truncation, require_number
 from seqray.core.results import SkippedRecord
 from seqray.explanations import explain_calls
 from seqray.inference import (
@@ -83,6 +83,11 @@ def predict(
     ------
     InputError, ConfigError, ModelFileError
         For sequences, settings or a model that can't be used, as all functions here do.
+
+    Notes
+    -----
+    The command skips a record without letters, and this function raises an error. Names may repeat, unless
+    they are the ids of a file. An empty list gives an empty frame.
 
     Examples
     --------
@@ -255,7 +260,9 @@ def explain(
     [[49, 'A', 1], [48, 'T', 2], [53, 'T', 3]]
     """
     loaded = _opened(model, context, device, "torch", "fp32").with_truncation(truncate)
-    methods = (method,) if isinstance(method, str) else tuple(method)
+    require_number(top, "top", whole=True, least=1)
+    several = isinstance(method, Sequence) and not isinstance(method, str)
+    methods = tuple(method) if several else (method,)
     kind = kind_of(loaded.card)
     chosen = kind.explain_options(methods=methods, **_checked(kind.explain_options, options, "methods"))
     if loaded.is_locator:

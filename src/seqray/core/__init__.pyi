@@ -63,6 +63,8 @@ from .errors import (
     SeqrayError as SeqrayError,
     missing_package as missing_package,
     require as require,
+    require_number as require_number,
+    require_type as require_type,
 )
 from .interrupt import (
     Terminated as Terminated,
@@ -107,6 +109,7 @@ from .records import (
     Example as Example,
     LabeledSequence as LabeledSequence,
     SequenceRecord as SequenceRecord,
+    require_record as require_record,
 )
 from .reservoir import Reservoir as Reservoir
 from .run_config import (

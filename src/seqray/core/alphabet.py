@@ -113,7 +113,7 @@ class Alphabet:
             _refuse_nucleotides(folded, where)
         return folded
 
-    def encode(self, sequence: str) -> Codes:
+    def encode(self, sequence: str, where: str = "") -> Codes:
         """Turn letters into codes.
 
         Raises `InputError` as `normalize`, if a letter has no code.
@@ -122,6 +122,8 @@ class Alphabet:
         ----------
         sequence
             Letters [n]; case does not matter.
+        where
+            File and record, for the error.
 
         Returns
         -------
@@ -132,7 +134,7 @@ class Alphabet:
         data = bytearray(sequence, "ascii", "replace").translate(self._table("_codes"))
         codes = np.frombuffer(data, dtype=np.uint8)
         if codes.size and codes.max() == _INVALID:
-            return self.encode(self.normalize(sequence))
+            return self.encode(self.normalize(sequence, where))
         return codes
 
     def decode(self, codes: npt.ArrayLike) -> str:

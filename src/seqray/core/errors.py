@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import reprlib
+from numbers import Integral, Real
+from typing import Any
+
 
 class SeqrayError(Exception):
     """Base of all errors raised on purpose; its text is one line fit for a terminal.
@@ -86,3 +91,33 @@ def require(condition: bool, key: str, rule: str) -> None:
     """
     if not condition:
         raise ConfigError(f"'{key}' {rule}")
+
+
+def require_type(value: object, kind: type, remedy: str) -> None:
+    """Raise `ConfigError` for an object of another type.
+
+    Parameters
+    ----------
+    value, kind, remedy
+        The object, its type, and what to give instead.
+    """
+    if not isinstance(value, kind):
+        raise ConfigError(f"got {type(value).__name__}, not {kind.__name__}", remedy=remedy)
+
+
+def require_number(value: Any, key: str, *, whole: bool = False, least: float = -math.inf) -> None:
+    """Raise `ConfigError` unless a value is a number, of Python or NumPy, or None.
+
+    Parameters
+    ----------
+    value, key
+        The value, and name of the setting.
+    whole, least
+        Whether it must be a whole number, and the smallest one allowed.
+    """
+    kind: type[Any] = Integral if whole else Real
+    known = isinstance(value, kind) and not isinstance(value, bool) and value >= least
+    if value is not None and not known:
+        remedy = "give a whole number" if whole else "give a number"
+        limit = "" if least == -math.inf else f", {least:g} or more"
+        raise ConfigError(f"'{key}' is {reprlib.repr(value)}", remedy=remedy + limit)

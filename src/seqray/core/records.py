@@ -12,6 +12,7 @@ import numpy.typing as npt
 from seqray.core.alphabet import Alphabet
 from seqray.core.arrays import Codes
 from seqray.core.column_codes import decode_columns, missing_code
+from seqray.core.errors import require_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,12 @@ class SequenceRecord:
 
     def __len__(self) -> int:
         return len(self.sequence)
+
+
+def require_record(thing: SequenceRecord) -> SequenceRecord:
+    """Return a record; raises `ConfigError` for anything else, such as text."""
+    require_type(thing, SequenceRecord, "give other forms to seqray.predict, seqray.scan or seqray.explain")
+    return thing
 
 
 @dataclass(frozen=True, slots=True)

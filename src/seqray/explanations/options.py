@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from seqray.core import ConfigError
+from seqray.core import ConfigError, require, require_number
 
 RESIDUAL, STEPS, SHUFFLES = 0.5, 32, 20
 LETTER_BLOCK, COLUMN_BLOCK = 10, 1  # hidden at a time by occlusion
@@ -40,6 +40,7 @@ class MethodSettings:
     spread: Spread = "read"
 
     def __post_init__(self) -> None:
+        require_number(self.residual, "residual")
         if not 0 <= self.residual < 1:
             raise ConfigError(f"the residual share is {self.residual:g}", remedy="give 0 or more, below 1")
         if self.heads not in ("mean", "max", "min"):
@@ -47,8 +48,7 @@ class MethodSettings:
         if self.spread not in ("read", "span"):
             raise ConfigError(f"tokens can't be spread by '{self.spread}'", remedy="use read or span")
         for name in ("steps", "block"):
-            if (value := getattr(self, name)) is not None and value < 1:
-                raise ConfigError(f"{name} is {value}", remedy="give 1 or more")
+            require_number(getattr(self, name), name, whole=True, least=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,9 +71,8 @@ class _Options:
                 remedy = f"use {', '.join(self.known)}"
                 raise ConfigError(f"method '{method}' doesn't explain {self.unit}", remedy=remedy)
         for name, least in (("seed", 0), ("shuffles", 0), ("rows", 1)):
-            value = getattr(self, name, None)
-            if value is not None and value < least:
-                raise ConfigError(f"'{name}' is {value}", remedy=f"give {least} or more")
+            require_number(getattr(self, name, None), name, whole=True, least=least)
+        require(self.target is None or isinstance(self.target, str), "target", "must be the name of a class")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +110,10 @@ class ExplainOptions(_Options):
     shuffles: int = SHUFFLES
     effects: bool = True
     attention: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(self.members in ("mean", "each"), "members", "must be mean or each")
 
 
 @dataclass(frozen=True, kw_only=True)

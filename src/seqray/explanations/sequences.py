@@ -7,7 +7,7 @@ from itertools import islice
 
 import numpy as np
 
-from seqray.core import SequenceRecord, kept_parts
+from seqray.core import SequenceRecord, kept_parts, require_type
 from seqray.core.results import Explanation, Faithfulness, HeadFigures, Place
 from seqray.explanations.attribution import (
     check_methods,
@@ -57,6 +57,7 @@ def explain_records(
     InputError
         For a record too short for one token, or longer than the window if the card has no rule to cut it.
     """
+    require_type(model, TrainedModel, "load it by seqray.load_model")
     chosen = options or ExplainOptions()
     class_explained(model, chosen.target, model.card.positive)
     check_methods(model, chosen.methods)
@@ -129,7 +130,7 @@ def _read(
 ) -> list[Item]:
     """Encode and classify records."""
     items: dict[int, Item] = {}
-    encoded = [model.read_codes(record.sequence) for _, record in chunk]
+    encoded = [model.read_codes(record.sequence, f"record '{record.id}'") for _, record in chunk]
     for length in sorted({len(codes) for codes in encoded}):
         rows = [i for i, codes in enumerate(encoded) if len(codes) == length]
         probabilities = score_codes(model, np.stack([encoded[i] for i in rows]))

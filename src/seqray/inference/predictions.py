@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from seqray.calibration import Domain, coverage_cutoffs, label_sets
-from seqray.core import Card, Codes, ConfigError, Floats
+from seqray.core import Card, Codes, ConfigError, Floats, require_number
 from seqray.core.results import Prediction
 from seqray.modelfile import TrainedModel
 
@@ -49,14 +49,17 @@ class PredictOptions:
     rows: int | None = None
 
     def __post_init__(self) -> None:
+        for name in ("threshold", "prior", "coverage"):
+            require_number(getattr(self, name), name)
         if self.threshold is not None and not 0 <= self.threshold <= 1:
             raise ConfigError(
                 f"the threshold is {self.threshold:g}", remedy="give a probability between 0 and 1"
             )
         if self.prior is not None and not 0 < self.prior < 1:
             raise ConfigError(f"the prior is {self.prior:g}", remedy="give a share above 0 and below 1")
-        if self.batch_size != "auto" and self.batch_size < 1:
-            raise ConfigError(f"the batch size is {self.batch_size}", remedy="give 1 or more, or 'auto'")
+        if self.batch_size != "auto":
+            require_number(self.batch_size, "batch_size", whole=True, least=1)
+        require_number(self.rows, "rows", whole=True, least=1)
 
     def check(self, card: Card) -> None:
         """Refuse what this model does not support.

@@ -16,7 +16,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from seqray.calibration import apply_isotonic
-from seqray.core import Bools, Codes, Floats, InputError, Ints, ModelConfig, SequenceRecord, truncate
+from seqray.core import (
+    Bools,
+    Codes,
+    Floats,
+    InputError,
+    Ints,
+    ModelConfig,
+    SequenceRecord,
+    require_record,
+    require_type,
+    truncate,
+)
 from seqray.core.results import Prediction
 from seqray.inference.engines import EngineModel
 from seqray.inference.parallel import compute_precision, map_batches, map_threads
@@ -29,6 +40,7 @@ if TYPE_CHECKING:
     import torch
 
 Part = TypeVar("Part")
+
 
 TRUNCATED = "truncated"
 """Flag of a record of which the model reads a part, see `Card.truncate`."""
@@ -73,6 +85,7 @@ def predict_records(
     InputError
         For a record too short for one token, or longer than the window if the card has no rule to cut it.
     """
+    require_type(model, TrainedModel, "load it by seqray.load_model")
     chosen = options or PredictOptions(**settings)
     if device is not None:
         model.to(device)
@@ -83,7 +96,7 @@ def predict_records(
     build = prediction_builder(model, chosen)
 
     def answer(chunk: Sequence[SequenceRecord]) -> Iterator[Prediction]:
-        codes = [model.read_codes(one.sequence) for one in chunk]
+        codes = [model.read_codes(one.sequence, describe_record(source, one.id)) for one in chunk]
         named = [(one.id, read) for one, read in zip(chunk, codes, strict=True)]
         return map(_with_whole_length, chunk, build(named, score(codes)))
 
@@ -198,8 +211,8 @@ def checked_records(
         Name of the file, for messages; empty if unknown.
     """
     card, tokenizer = model.card, model.tokenizer
-    for record in records:
-        where = describe_record(source, record.id) if source else f"record '{record.id}'"
+    for record in map(require_record, records):
+        where = describe_record(source, record.id)
         if len(record) > card.window and card.truncate == "none":
             raise InputError(
                 f"has {len(record)} letters, model '{card.name}' reads at most {card.window}",

@@ -6,6 +6,7 @@ else is called ``sequence_1``, ``sequence_2``, ... (``alignment_1``, ...) by its
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -118,10 +119,9 @@ def _named(things: Any, what: str) -> Iterator[tuple[str, Any]]:
         return ((str(key), things[key]) for key in things)
     if isinstance(things, _SINGLE[what]) or kind in _READS:
         things = [things]
-    if isinstance(things, bytes) or not isinstance(things, Iterable):
-        raise InputError(
-            f"a {type(things).__name__} was given, not {what}s", remedy=f"give {_ACCEPTED[what]}"
-        )
+    flat = isinstance(things, Iterable) and getattr(things, "ndim", 1) == 1
+    if isinstance(things, bytes) or not flat:
+        raise InputError(f"got {type(things).__name__}, not {what}s", remedy=f"give {_ACCEPTED[what]}")
     return ((f"{what}_{place}", thing) for place, thing in enumerate(things, start=1))
 
 
@@ -150,11 +150,21 @@ def _record(name: str, thing: Any, alphabet: Alphabet, soft_masks: bool) -> Sequ
         letters = _text(thing, where)
     return SequenceRecord(
         name,
-        alphabet.normalize(letters, where=f"record '{name}'"),
+        _normalize(letters, alphabet, f"record '{name}'"),
         description,
         find_soft_masks(letters.encode()) if soft_masks and letters else (),
         circular,
     )
+
+
+def _normalize(letters: str, alphabet: Alphabet, where: str) -> str:
+    try:
+        return alphabet.normalize(letters, where)
+    except InputError:
+        if letters.startswith(">") or os.path.isfile(letters):
+            what = "looks like FASTA text or a path, not a sequence"
+            raise InputError(what, where=where, remedy="give one path instead of lines or a list") from None
+        raise
 
 
 def _read(read: Any, name: str) -> tuple[str, str]:
@@ -171,7 +181,7 @@ def _text(thing: Any, where: str) -> str:
             return str(thing)
     except UndefinedSequenceError:
         raise InputError("has a length but no letters", where=where) from None
-    what = "has no sequence" if thing is None else f"is a {type(thing).__name__}, not a sequence"
+    what = "has no sequence" if thing is None else f"got {type(thing).__name__}, not a sequence"
     raise InputError(what, where=where, remedy=f"give {_ACCEPTED['sequence']}")
 
 
@@ -188,7 +198,7 @@ def _alignment(name: str, thing: Any, alphabet: Alphabet) -> Alignment:
         text = AlignedText([str(row.id) for row in rows], [str(row.seq).encode() for row in rows])
         return to_alignment(text, name, alphabet, "alignments")
     raise InputError(
-        f"a {type(thing).__name__} was given, no alignment",
+        f"got {type(thing).__name__}, not an alignment",
         where=name,
         remedy=f"give {_ACCEPTED['alignment']}",
     )

@@ -155,7 +155,8 @@ def _load_tensors(content: bytes, where: str) -> dict[str, Tensor]:
 
 
 def _build_members(header: Header, tensors: Mapping[str, Tensor], where: str) -> tuple[Network, ...]:
-    with torch.random.fork_rng(devices=[]), _limit(header, sum(map(Tensor.numel, tensors.values())), where):
+    limit = _limit(header, sum(map(Tensor.numel, tensors.values())), where)
+    with torch.inference_mode(False), torch.random.fork_rng(devices=[]), limit:
         networks = tuple(build_network(header.card.model) for _ in range(header.card.members))
     states = [network.state_dict() for network in networks]
     expected = {

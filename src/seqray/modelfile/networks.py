@@ -18,10 +18,12 @@ Network = SequenceNetwork | AxialTransformer | LocatorTransformer
 def build_network(config: ModelConfig) -> Network:
     """Build the network of any kind, with random weights (seeded by torch) except those of a backbone.
 
+    Its weights are of float32, whatever torch's default is.
+
     Raises ConfigError for a backbone that can't be used.
     """
     if config.backbone is None:
-        return build_own_network(config)
+        return build_own_network(config).float()
     from seqray.modelfile.backbones import build_backbone  # most models need none of it
 
-    return build_backbone(config)
+    return build_backbone(config).float()

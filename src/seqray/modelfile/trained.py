@@ -141,9 +141,12 @@ class TrainedModel:
             )
         return replace(self, card=replace(self.card, truncate=rule))
 
-    def read_codes(self, sequence: str) -> Codes:
-        """Letter codes of what the networks read of a sequence, (n,) with at most as many as the window."""
-        return self.alphabet.encode(truncate(sequence, self.card.window, self.card.truncate))
+    def read_codes(self, sequence: str, where: str = "") -> Codes:
+        """Letter codes of what the networks read of a sequence, (n,) with at most as many as the window.
+
+        ``where`` is the record, for the error of an unknown letter.
+        """
+        return self.alphabet.encode(truncate(sequence, self.card.window, self.card.truncate), where)
 
     @property
     def is_locator(self) -> bool:

@@ -6,7 +6,7 @@ import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seqray.core import ModelFileError
+from seqray.core import ModelFileError, require_type
 from seqray.modelfile.output_path import SUFFIX
 
 if TYPE_CHECKING:
@@ -32,7 +32,11 @@ def locate_model(name_or_path: str | Path) -> Path:
     ------
     ModelFileError
         For a name that no shipped model has (the nearest is suggested) or a path without a file.
+    ConfigError
+        For an object of another type.
     """
+    if not isinstance(name_or_path, Path):
+        require_type(name_or_path, str, "give the name of a shipped model, or the path of a model file")
     text = str(name_or_path)
     path = Path(text)
     if text in available_models():

@@ -39,7 +39,7 @@ def trainer_device(name: str) -> dict[str, Any]:
 
 
 def _parts(name: str) -> tuple[str, int | None]:
-    match = re.fullmatch(r"(auto|cpu|cuda)|cuda:([0-9]{1,3})", name)
+    match = re.fullmatch(r"(auto|cpu|cuda)|cuda:([0-9]{1,3})", str(name))
     if match is None:
         raise ConfigError(f"unknown device '{name}'", remedy="give auto, cpu, cuda or cuda:N")
     return (match[1], None) if match[1] else ("cuda", int(match[2]))

@@ -68,7 +68,7 @@ PLACES = 12  # along the alignment, at which the channels count for something of
 @functools.cache
 def _stack_energies() -> Tensor:
     """Energy of pair (a, d) with (b, c) inside of it, at [5a + b, 5c + d]: (25, 25)."""
-    table = torch.full((5, 5, 5, 5), MISMATCH)
+    table = torch.full((5, 5, 5, 5), MISMATCH, dtype=torch.float32)
     for outer in PAIRS:
         for inner in PAIRS:
             (a, d), (b, c) = outer, inner
@@ -85,7 +85,7 @@ def _stack_energies() -> Tensor:
 @functools.cache
 def _pair_table() -> Tensor:
     """1 where two letters pair: (5, 5)."""
-    table = torch.zeros(5, 5)
+    table = torch.zeros(5, 5, dtype=torch.float32)
     for a, b in PAIRS:
         table[LETTERS.index(a), LETTERS.index(b)] = 1
     return table
@@ -217,7 +217,7 @@ def helix_profile(
     """
     paired = pair_probabilities(letters, row_mask, column_mask)
     columns = torch.arange(letters.shape[2], device=letters.device)
-    apart = (columns[:, None] - columns).abs().clamp(min=1).log() / math.log(100)
+    apart = (columns[:, None] - columns).abs().clamp(min=1).float().log() / math.log(100)
     sides = [part.sum(dim=2) for both in (paired, paired * apart) for part in (both.triu(), both.tril())]
     return torch.stack(sides, dim=-1)
 
@@ -242,7 +242,7 @@ class HelixEmbedding(nn.Module):
         profile = helix_profile(letters, row_mask, column_mask)
         columns = torch.arange(profile.shape[1], device=profile.device)[None, :, None]
         last = profile.shape[1] if column_mask is None else column_mask.sum(dim=1)[:, None, None]
-        place = columns / last * (PLACES - 1)  # (B or 1, C, 1)
+        place = columns.float() / last * (PLACES - 1)  # (B or 1, C, 1)
         near = F.relu(1 - (place - torch.arange(PLACES, device=profile.device)).abs())  # (B or 1, C, P)
         there = (near[..., None] * profile[:, :, None]).flatten(2) @ self.table.flatten(0, 1)
         return self.out(self.activation(self.detector(profile))) + there

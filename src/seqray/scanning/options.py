@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import TYPE_CHECKING, Literal
 
-from seqray.core import ConfigError, require
+from seqray.core import ConfigError, require, require_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,11 +98,12 @@ class ScanOptions:
     piece: int = 1 << 17  # whole chunks of a locator, as many on each core
 
     def __post_init__(self) -> None:
-        require(self.stride is None or self.stride >= 1, "stride", "must be 1 or more")
+        for name, least in (("stride", 1), ("min_distance", 1), ("seed", 0), ("piece", 1)):
+            require_number(getattr(self, name), name.replace("_", "-"), whole=True, least=least)
         require(self.prefilter in ("auto", "none"), "prefilter", "must be auto or none")
         require(self.strand in STRANDS, "strand", "must be both, plus or minus")
-        for name in ("threshold", "fdr", "precision", "per_kb", "null_mb"):
-            require(isinstance(getattr(self, name), Real | None), name, "must be a number")
+        for name in ("threshold", "fdr", "precision", "per_kb", "null_mb", "margin", "max_ambiguous"):
+            require_number(getattr(self, name), name)
         require(self.threshold is None or 0 <= self.threshold <= 1, "threshold", "must lie between 0 and 1")
         require(self.fdr is None or 0 < self.fdr < 1, "fdr", "must lie between 0 and 1")
         given = [
@@ -113,7 +113,6 @@ class ScanOptions:
             raise ConfigError(f"'{given[0]}' and '{given[1]}' can't both be given", remedy="give one of them")
         require(self.precision is None or 0 < self.precision <= 1, "precision", "must lie between 0 and 1")
         require(self.per_kb is None or 0 < self.per_kb <= 2000, "per_kb", "must be above 0 and at most 2000")
-        require(self.min_distance >= 1, "min_distance", "must be 1 or more")
         require(self.margin >= 0, "margin", "must be 0 or more")
         require(
             self.circular in (True, False), "circular", "must be True or False; 'circular_ids' takes names"
@@ -130,8 +129,6 @@ class ScanOptions:
             several = not isinstance(self.regions, Region)
             known = several and all(isinstance(region, Region) for region in self.regions)
             require(known, "regions", "must be of seqray.core.Region, see seqray.core.parse_region")
-        require(self.seed >= 0, "seed", "must be 0 or more")
-        require(self.piece >= 1, "piece", "must be 1 or more")
 
     @property
     def strands(self) -> tuple[str, ...]:

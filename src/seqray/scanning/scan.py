@@ -11,7 +11,7 @@ from functools import partial
 from typing import Literal
 
 from seqray.calibration import Domain, ExpectedPrecision, KmerCounter, Signature
-from seqray.core import SequenceRecord
+from seqray.core import SequenceRecord, require_record, require_type
 from seqray.modelfile import TrainedModel
 from seqray.scanning.calls import CallTable
 from seqray.scanning.describe import describe_result
@@ -106,6 +106,8 @@ def scan_records(
         Calls in the order of the input, the threshold in force and what to expect: false calls, or with a
         locator the precision.
     """
+    require_type(model, TrainedModel, "load it by seqray.load_model")
+    records = map(require_record, records)
     detector = make_detector(model, batch_size=batch_size, dtype=dtype, genes=genes)
     signature = _signature(model)
     words = KmerCounter(model.alphabet)

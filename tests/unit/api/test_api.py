@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from Bio.Align import MultipleSeqAlignment
 from Bio.Seq import Seq
 from Bio.SeqRecord import SeqRecord
@@ -143,6 +144,40 @@ def test_settings_are_checked(tiny_model):
         seqray.predict(tiny_model, SHORT, dtype="fp16")
     with pytest.raises(ConfigError, match="unknown device 'tpu'; give auto, cpu"):
         seqray.predict(tiny_model, SHORT, device="tpu")
+    with pytest.raises(ConfigError, match="unknown device '0'"):
+        seqray.predict(tiny_model, SHORT, device=0)
+    with pytest.raises(ConfigError, match="method 'None' doesn't explain sequences"):
+        seqray.explain(tiny_model, SHORT, method=None)
+    for top in (0, -1, 1.5):
+        with pytest.raises(ConfigError, match=f"'top' is {top}; give a whole number, 1 or more"):
+            seqray.explain(tiny_model, SHORT, top=top)
+
+
+def test_a_codon_table_that_is_none_is_refused(locator):
+    with pytest.raises(ConfigError, match="unknown codon table 99"):
+        seqray.scan(locator, LONG, codon_table=99)
+
+
+@pytest.mark.parametrize("without", [torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("method", ["input-x-gradient", "integrated-gradients", "grad-rollout"])
+def test_gradients_are_computed_where_the_caller_has_none(without, method, tiny_model_file):
+    with without():
+        model = seqray.load_model(tiny_model_file)
+        frame = seqray.explain(model, SHORT, method, shuffles=0)
+    pd.testing.assert_frame_equal(frame, seqray.explain(tiny_model_file, SHORT, method, shuffles=0))
+
+
+def test_the_default_number_format_of_torch_changes_nothing(tiny_model_file, alignment_model_file, stockholm):
+    inputs = {tiny_model_file: SHORT, alignment_model_file: stockholm[0]}
+    frames = [seqray.predict(path, things) for path, things in inputs.items()]
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        others = [seqray.predict(path, things) for path, things in inputs.items()]
+    finally:
+        torch.set_default_dtype(before)
+    for one, other in zip(frames, others, strict=True):
+        pd.testing.assert_frame_equal(one, other)
 
 
 # --- alignments ---------------------------------------------------------------------------------------
@@ -190,9 +225,9 @@ def test_alignments_by_their_place_and_what_is_none(stockholm):
     assert [a.codes.tolist() for a in as_alignments(as_alignments(path, RNA), RNA)] == [
         a.codes.tolist() for a in as_alignments(held, RNA)
     ]
-    with pytest.raises(InputError, match="a int was given, not alignments"):
+    with pytest.raises(InputError, match="got int, not alignments"):
         as_alignments(3, RNA)
-    with pytest.raises(InputError, match="alignment_1: a SeqRecord was given, no alignment"):
+    with pytest.raises(InputError, match="alignment_1: got SeqRecord, not an alignment"):
         list(as_alignments([SeqRecord(Seq("ACGU"))], RNA))
     with pytest.raises(InputError, match="record 'one': row 'x': unknown letter '!'"):
         list(as_alignments({"one": MultipleSeqAlignment([SeqRecord(Seq("AC!U"), id="x")])}, RNA))

@@ -233,10 +233,19 @@ def test_wrong_settings_and_records_are_refused(tiny_model):
     for knobs in ({"residual": 1.0}, {"heads": "sum"}, {"spread": "x"}, {"steps": 0}, {"block": 0}):
         with pytest.raises(ConfigError):
             MethodSettings(**knobs)
+    with pytest.raises(ConfigError, match="'members' must be mean or each"):
+        ExplainOptions(members="x")
+    for number in (0, 1):
+        with pytest.raises(ConfigError, match="'target' must be the name of a class"):
+            ExplainOptions(target=number)
     with pytest.raises(ConfigError, match=r"no class 'enhancer'.*promoter, background, called"):
         list(explain_records(tiny_model, [], ExplainOptions(target="enhancer")))
     with pytest.raises(InputError, match="21 letters"):
         list(explain_records(tiny_model, [record("A" * 21)]))
+    with pytest.raises(InputError, match="record 'r': unknown letter '!'"):
+        list(explain_records(tiny_model, [record("AC!T")]))
+    with pytest.raises(ConfigError, match="got str, not TrainedModel"):
+        explain_records("ecoli-promoter", [])
 
 
 def test_the_model_is_left_as_it_was_found(tiny_model):

@@ -394,7 +394,7 @@ def test_a_model_of_alignments_is_refused(tmp_path):
             refused()
     with pytest.raises(ConfigError, match="model 'rows' reads alignments"):
         seqray.predict(model, [], engine="onnx")
-    with pytest.raises(InputError, match="alignment_1: a str was given, no alignment"):
+    with pytest.raises(InputError, match="alignment_1: got str, not an alignment"):
         seqray.predict(model, ["MKV"])
     assert list(tmp_path.iterdir()) == []
 

@@ -222,12 +222,29 @@ def test_a_record_too_short_for_a_token_is_refused(letters, message):
         ({}, {"prior": 0.0}, "the prior is 0"),
         ({}, {"prior": 1.0}, "the prior is 1"),
         ({"prevalence": 0.0}, {"prior": 0.5}, "records no prevalence"),
-        ({}, {"batch_size": 0}, "the batch size is 0"),
+        ({}, {"batch_size": 0}, "'batch_size' is 0; give a whole number, 1 or more"),
+        ({}, {"batch_size": 2.5}, "'batch_size' is 2.5; give a whole number, 1 or more"),
+        ({}, {"batch_size": "8"}, "'batch_size' is '8'; give a whole number, 1 or more"),
+        ({}, {"threshold": "0.5"}, "'threshold' is '0.5'; give a number"),
+        ({}, {"threshold": True}, "'threshold' is True; give a number"),
+        ({}, {"prior": "x"}, "'prior' is 'x'; give a number"),
     ],
 )
 def test_impossible_settings_are_refused_before_anything_is_read(card, settings, message):
     with pytest.raises(ConfigError, match=message):
         predict_records(make_model(**card), iter(()), **settings)
+
+
+def test_what_is_no_model_and_no_record_is_named(tiny_model):
+    with pytest.raises(ConfigError, match="got str, not TrainedModel; load it by"):
+        predict_records("ecoli-promoter", iter(()))
+    with pytest.raises(ConfigError, match="got str, not SequenceRecord; give other forms to"):
+        list(predict_records(tiny_model, ["ACGT"]))
+
+
+def test_an_unknown_letter_comes_with_its_record_and_its_file(tiny_model):
+    with pytest.raises(InputError, match=r"x\.fa: record 'r': unknown letter '!' at position 3"):
+        list(predict_records(tiny_model, [record("AC!T")], source="x.fa"))
 
 
 # --- memory ---------------------------------------------------------------------------------------

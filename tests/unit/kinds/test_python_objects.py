@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+
+import numpy as np
 import pandas as pd
 import pysam
 import pytest
@@ -97,14 +100,18 @@ def test_case_carries_no_meaning_and_order_is_kept(sequences):
     ("sequences", "words"),
     [
         ({"a": "ACGX!"}, "record 'a': unknown letter"),
-        (["ACGT", float("nan")], "record 'sequence_2': is a float, not a sequence"),
+        (["ACGT", float("nan")], "record 'sequence_2': got float, not a sequence"),
         ({"a": None}, "record 'a': has no sequence"),
         ([aligned("", reverse=False)], "read 'one': has no sequence"),
         ({"a": Seq(None, 5)}, "record 'a': has a length but no letters"),
-        (b"ACGT", "a bytes was given"),
-        (5, "a int was given"),
+        (b"ACGT", "got bytes"),
+        (5, "got int"),
         (pd.DataFrame({"s": ["ACGT"]}), "give the column"),
         ("no-such-file.fa", "no such file"),
+        (np.array("ACGT"), "got ndarray, not sequences"),
+        (np.array([["ACGT"], ["ACGT"]]), "got ndarray, not sequences"),
+        (io.StringIO(">one\nACGT\n"), "record 'sequence_1': looks like FASTA text or a path"),
+        ([__file__], "record 'sequence_1': looks like FASTA text or a path"),
     ],
 )
 def test_what_holds_no_sequences_is_refused(sequences, words):

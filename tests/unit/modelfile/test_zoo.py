@@ -5,8 +5,8 @@ import torch
 
 from seqray.core import ModelConfig
 from seqray.core.card import Card
-from seqray.core.errors import ModelFileError
-from seqray.modelfile import save_model, zoo
+from seqray.core.errors import ConfigError, ModelFileError
+from seqray.modelfile import load_model, save_model, zoo
 from seqray.models.build import build_model
 
 
@@ -74,6 +74,11 @@ def test_a_file_without_a_suffix_is_found(shelf, tmp_path):
 def test_a_shipped_name_goes_before_a_file_of_that_name(shelf, tmp_path):
     (tmp_path / "ecoli-promoter").write_text("not a model")
     assert zoo.locate_model("ecoli-promoter").parent == shelf
+
+
+def test_a_loaded_model_is_no_name(shelf, tiny_model):
+    with pytest.raises(ConfigError, match="got TrainedModel, not str; give the name of a shipped model"):
+        load_model(tiny_model)
 
 
 def test_an_empty_zoo_says_so(shelf, tmp_path, monkeypatch):

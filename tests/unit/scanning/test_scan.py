@@ -14,7 +14,7 @@ from seqray.core.records import SequenceRecord
 from seqray.modelfile import TrainedModel
 from seqray.scanning import make_detector
 from seqray.scanning.options import ScanCallbacks, ScanOptions
-from seqray.scanning.scan import scan_sequences
+from seqray.scanning.scan import scan_records, scan_sequences
 from seqray.scanning.window_detector import WindowDetector
 
 PAIRS = str.maketrans("ACGTN", "TGCAN")
@@ -395,6 +395,10 @@ def test_contigs_don_t_touch_each_other():
     ("options", "message"),
     [
         ({"stride": 0}, "stride"),
+        ({"stride": 2.5}, "'stride' is 2.5; give a whole number"),
+        ({"min_distance": "9"}, "'min-distance' is '9'; give a whole number"),
+        ({"threshold": True}, "'threshold' is True; give a number"),
+        ({"margin": "1"}, "'margin' is '1'; give a number"),
         ({"threshold": 1.1}, "threshold"),
         ({"threshold": 0.5, "fdr": 0.1}, "both"),
         ({"fdr": 1.0}, "fdr"),
@@ -410,6 +414,13 @@ def test_contigs_don_t_touch_each_other():
 def test_settings_out_of_range(options, message):
     with pytest.raises(ConfigError, match=message):
         ScanOptions(**options)
+
+
+def test_what_is_no_model_and_no_record_is_named(tiny_model):
+    with pytest.raises(ConfigError, match="got str, not TrainedModel"):
+        scan_records("ecoli-promoter", [])
+    with pytest.raises(ConfigError, match="got str, not SequenceRecord"):
+        scan_records(tiny_model, ["ACGT"])
 
 
 @pytest.mark.parametrize("text", ["c:0-5", "c:9-5"])

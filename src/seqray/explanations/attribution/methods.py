@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from seqray.core import Codes, Floats
 from seqray.core.results import AlignmentScores
@@ -139,6 +140,8 @@ def member_effects(targets: Sequence[LetterTarget], codes: Codes) -> Floats:
     return np.stack([sequence_scores.effects(target, codes) for target in targets])
 
 
+@torch.inference_mode(False)
+@torch.enable_grad()  # also where the caller computes without gradients
 def member_scores(
     targets: Sequence[LetterTarget],
     codes: Codes,
@@ -166,6 +169,8 @@ def member_scores(
     return np.stack([METHODS[method].score(target, codes, settings) for target in targets])
 
 
+@torch.inference_mode(False)
+@torch.enable_grad()
 def score_alignment(targets: list[AlignmentTarget], name: str, settings: MethodSettings) -> AlignmentScores:
     """Score an alignment by one method: the mean over the members of a model.
 

@@ -35,7 +35,9 @@ def wanted_class(card: Card, target: str | None) -> str:
     target
         As asked for. None is the positive one of two classes; with more, the one that each record is called.
     """
-    return target or (card.positive if len(card.classes) <= 2 else CALLED)
+    if target is not None:
+        return target
+    return card.positive if len(card.classes) <= 2 else CALLED
 
 
 def class_explained(model: TrainedModel, target: str | None, label: str) -> int:

@@ -15,9 +15,9 @@ _SHOWN = 60
 
 
 def describe_record(where: str, identifier: str) -> str:
-    """``where`` of an error: the file and the record, an overlong id cut."""
+    """``where`` of an error: the file, if known, and the record, an overlong id cut."""
     shown = identifier if len(identifier) <= _SHOWN else identifier[:_SHOWN] + "..."
-    return f"{where}: record {shown!r}"
+    return f"{where}: record {shown!r}" if where else f"record {shown!r}"
 
 
 class _HashTable:

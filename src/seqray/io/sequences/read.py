@@ -42,7 +42,7 @@ def read_sequences(
 
 
 def read_fasta(
-    path: str | Path, alphabet: Alphabet, **options: Unpack[ReadOptions]
+    path: str | Path, alphabet: Alphabet = DNA, **options: Unpack[ReadOptions]
 ) -> Iterator[SequenceRecord]:
     """Read the records of a FASTA file in order.
 
@@ -55,11 +55,10 @@ def read_fasta(
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from seqray.core import DNA
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "two.fa")
     ...     _ = path.write_text(">a first\\nACgt\\n>b\\nNNA\\n")
-    ...     for record in read_fasta(path, DNA, soft_masks=True):
+    ...     for record in read_fasta(path, soft_masks=True):
     ...         print(record.id, record.sequence, record.soft_masked)
     a ACGT ((2, 4),)
     b NNA ()

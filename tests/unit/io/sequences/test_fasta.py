@@ -41,7 +41,7 @@ def error_of(path, alphabet=DNA, **keywords) -> str:
 
 
 def test_header_gives_id_and_description(make):
-    [record] = read_fasta(make(b">  lacUV5\tE. coli  promoter \r\nac gt\r\n\r\nNN\r\n"), DNA)
+    [record] = read_fasta(make(b">  lacUV5\tE. coli  promoter \r\nac gt\r\n\r\nNN\r\n"))  # DNA by default
     assert (record.id, record.description, record.sequence) == ("lacUV5", "E. coli  promoter", "ACGTNN")
     assert (record.circular, record.soft_masked) == (False, ())
 
