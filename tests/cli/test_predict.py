@@ -308,6 +308,18 @@ def test_strict_makes_a_skipped_record_an_error(predict, tmp_path):
     assert not (tmp_path / "p.tsv").exists()
 
 
+@pytest.mark.parametrize("verb", ["predict", "explain"])
+def test_a_file_of_skipped_records_only_is_an_error_unless_allowed(verb, tiny_model_file, tmp_path, capfd):
+    (tmp_path / "in.fa").write_text(">a\n")
+    out = tmp_path / "out.tsv"
+    words = [verb, str(tmp_path / "in.fa"), "--model", str(tiny_model_file), "-o", str(out)]
+    assert main(words) == 2
+    assert "in.fa: the only record was skipped, 'a': empty sequence; --allow-empty" in capfd.readouterr()[1]
+    assert not out.exists()
+    assert main([*words, "--allow-empty"]) == 0
+    assert len(rows(out.read_text())) == 1
+
+
 @pytest.mark.parametrize("content", [b"", b"; only a comment\n", gzip.compress(b"", mtime=0)])
 def test_an_empty_file_is_an_empty_table_on_request(predict, tmp_path, content):
     (tmp_path / "in.fa").write_bytes(content)

@@ -96,6 +96,8 @@ def run(request: PredictRequest) -> Outcome:
             watched = progress.watch(check.watch_predictions(predictions))
             sets = request.coverage is not None
             count = write_predictions(out, watched, model.card.classes, lines, sets)
+            if not reading.allow_empty:
+                skipped.check_some_left(count, source)
     if longer := check.flags[TRUNCATED]:
         request.say(describe_truncation(longer, count, model.card.window, model.card.truncate))
     if not request.quiet:

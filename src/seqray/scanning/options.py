@@ -99,7 +99,7 @@ class ScanOptions:
 
     def __post_init__(self) -> None:
         for name, least in (("stride", 1), ("min_distance", 1), ("seed", 0), ("piece", 1)):
-            require_number(getattr(self, name), name.replace("_", "-"), whole=True, least=least)
+            require_number(getattr(self, name), name, whole=True, least=least)
         require(self.prefilter in ("auto", "none"), "prefilter", "must be auto or none")
         require(self.strand in STRANDS, "strand", "must be both, plus or minus")
         for name in ("threshold", "fdr", "precision", "per_kb", "null_mb", "margin", "max_ambiguous"):

@@ -12,6 +12,7 @@ from seqray.cli.common import (
     SkipLog,
     check_files,
     context_fact,
+    describe_input,
     find_genes,
     given,
     open_model,
@@ -86,6 +87,8 @@ def _explain(request: ExplainRequest, asked: ExplanationRequest, model: TrainedM
             work = kind.explanation_run(model, asked)
             lines = provenance(request.command, model, context_fact(request.model, model) | work.facts())
             work.explain(read, staged, lines, progress.advance)
+            if not options.allow_empty:
+                skipped.check_some_left(records.count, describe_input(request.input))
         request.note(*recognized(request.model, model), *(f"caution: {text}" for text in work.cautions))
         with Progress("check", "records", len(work.sample()), quiet=request.quiet) as progress:
             faithfulness = work.check(progress.watch)
