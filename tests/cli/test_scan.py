@@ -277,7 +277,9 @@ def test_short_sequences_are_listed_or_refused(scan, tmp_path):
     assert "1 sequence, 2 skipped" in err
     status, out, err = scan(fasta, "--strict")
     assert (status, out) == (2, "")
-    assert "record 'tiny': 4 letters, shorter than the window of 20" in err
+    assert "mixed.fa: record 'tiny': 4 letters, shorter than the window of 20; remove it" in err
+    status, _, err = scan(fasta, "--strict", "--shard", "1/2", "-o", tmp_path / "c.shard")
+    assert (status, "mixed.fa: record 'tiny': 4 letters" in err) == (2, True)
 
 
 def test_an_empty_file(scan, tmp_path):

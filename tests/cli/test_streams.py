@@ -50,7 +50,18 @@ def test_messages_that_nobody_reads_end_no_run(table, monkeypatch, capsys, strea
     ("stream", "what"),
     [(None, "is closed; redirect it, or name a file"), (full, "can't be written (No space left on device)")],
 )
-@pytest.mark.parametrize("words", [["summary", "x=a.tsv"], ["models"], ["evaluate"], ["audit"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["summary", "x=a.tsv"],
+        ["models"],
+        ["evaluate"],
+        ["audit"],
+        ["--help"],
+        ["predict", "--help"],
+        ["completion", "bash"],
+    ],
+)
 def test_standard_output_that_cant_be_written_is_named_and_no_file_appears(
     table, monkeypatch, capsys, stream, what, words
 ):

@@ -84,13 +84,14 @@ def _end(words: list[str]) -> int:
         with terminable(), single_reading_of_pipes():
             try:
                 status = _dispatch(words)
+            except SystemExit as done:  # argparse ends a verb's --help so
+                status = int(done.code or 0)
+                sys.stdout.flush()
             except Exception:  # which a library may have made of a signal that came while it was loaded
                 raise_if_terminated()
                 raise
             raise_if_terminated()
             return status
-    except SystemExit as done:  # argparse ends a verb's --help so
-        return int(done.code or 0)
     except BrokenPipeError:  # nobody reads on, as behind `| head`
         return 141
     except OSError as error:  # of standard output, for the most part: a full disk, a closed stream

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from seqray.core import Alignment, ConfigError, Example, Floats, SequenceRecord
+from seqray.core import Alignment, ConfigError, Example, Floats, LabeledSequence, SequenceRecord
 from seqray.core.results import Prediction
 from seqray.inference.sequences import predict_records
 from seqray.modelfile import TrainedModel
@@ -52,11 +52,14 @@ def model_probabilities(
         return np.array([prediction.probabilities for prediction in answers])
     probabilities = np.empty((len(examples), len(model.card.classes)))
     contexts = [known_context(model, example.context) if use_context else None for example in examples]
+    files = {one.file for one in examples if isinstance(one, LabeledSequence)}
+    source = files.pop() if len(files) == 1 else ""
     for name in dict.fromkeys(contexts):
         rows = [i for i, context in enumerate(contexts) if context == name]
         records = (SequenceRecord(examples[i].id, examples[i].sequence) for i in rows)
         reader = model if name is None else model.with_context(name)
-        for i, prediction in zip(rows, watch(predict_records(reader, records, **settings)), strict=True):
+        answers = watch(predict_records(reader, records, source=source, **settings))
+        for i, prediction in zip(rows, answers, strict=True):
             probabilities[i] = prediction.probabilities
     return probabilities
 

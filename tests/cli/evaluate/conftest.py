@@ -15,6 +15,7 @@ def folder(tmp_path, tiny_model):
     write_table(tmp_path / "test.tsv", TEST)
     write_table(tmp_path / "train.tsv", TRAIN)
     write_table(tmp_path / "other.tsv", [*TRAIN, ("odd", TRAIN[0][1], "odd", "g", "")])
+    write_table(tmp_path / "long.tsv", [("x", "A" * 21, "promoter", "g", ""), *TEST])
     (tmp_path / "m.tsv").write_text("id\tlabel\n")
     write_table(tmp_path / "plain.tsv", TEST, ("id", "sequence", "label"))
     (tmp_path / "labels.tsv").write_text("".join(f"{row[0]}\t{row[2]}\n" for row in TEST))

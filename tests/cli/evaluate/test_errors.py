@@ -43,8 +43,9 @@ PREDICTED = ("--predictions", "p.tsv", "--labels", "labels.tsv")
         ),
         ((*PREDICTED, "--map", "promoter"), False, "'--map promoter' renames nothing"),
         ((*PREDICTED, "--map", "promoter=x"), False, "'x', which is none of promoter, background"),
-        ((), True, "no training data"),
+        ((), True, "no labeled data; give --test TABLE, or --test-class LABEL=FASTA for each class"),
         (("--test", "none.tsv"), True, "none.tsv"),
+        (("--test", "long.tsv"), True, "long.tsv: record 'x': has 21 letters, model 'tiny' reads at most 20"),
         (("--test", "test.tsv", "--split", "train"), True, "no example of split 'train'; splits: test"),
         (
             ("--test", "test.tsv", "--alphabet", "protein"),

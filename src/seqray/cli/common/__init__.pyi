@@ -82,6 +82,6 @@ from .processors import (
     use_threads as use_threads,
 )
 from .progress import Progress as Progress
-from .skipped import SkipLog as SkipLog
+from .skipped import SkipLog as SkipLog, refuse_skipped as refuse_skipped
 from .streams import guard_streams as guard_streams
 from .totals import letters_in as letters_in, records_in as records_in

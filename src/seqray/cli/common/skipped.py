@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
-from seqray.core import NoRecordsError
+from seqray.core import InputError, NoRecordsError
 
 if TYPE_CHECKING:
     from seqray.core.results import SkippedRecord
@@ -78,3 +78,12 @@ class SkipLog:
                 where=display_name(source),
                 remedy="--allow-empty gives an empty output instead",
             )
+
+
+def refuse_skipped(source: str, record: SkippedRecord) -> NoReturn:
+    """Raise `InputError` for a record of a file that would be skipped: under ``--strict``."""
+    from seqray.io import display_name
+    from seqray.io.sequences import describe_record
+
+    where = describe_record(display_name(source), record.id)
+    raise InputError(record.reason, where=where, remedy="remove it, or don't use --strict")

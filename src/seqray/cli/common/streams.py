@@ -116,8 +116,14 @@ class _Printed(io.TextIOBase):
         self._do("flush")
 
     def _do(self, action: str, *data: str) -> None:
-        if self._target is not None:
+        if self._target is None:
+            return
+        try:
             getattr(self._target, action)(*data)
+        except BrokenPipeError:  # nobody reads on
+            raise
+        except OSError as error:
+            raise InputError(f"can't be written ({error.strerror})", where="standard output") from None
 
 
 class _Messages(_Printed):
@@ -126,5 +132,5 @@ class _Messages(_Printed):
     def _do(self, action: str, *data: str) -> None:
         try:
             super()._do(action, *data)
-        except OSError:
+        except (OSError, InputError):
             _discard(cast(TextIO, self._target))

@@ -56,6 +56,9 @@ def read_for(request: EvaluateRequest, card: Card, notes: list[str]) -> list[Any
     ``notes`` receives a line about records that are left out.
     """
     files = request.data.located(request.labels)
+    if not (files.tables or files.fastas):
+        remedy = "give --test TABLE, or --test-class LABEL=FASTA for each class"
+        raise InputError("no labeled data", remedy=remedy)
     return read_with_notes(kind_of(card).read_labeled, files, ALPHABETS[card.model.alphabet], notes)
 
 

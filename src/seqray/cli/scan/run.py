@@ -23,6 +23,7 @@ from seqray.cli.common import (
     open_records,
     provenance,
     recognize,
+    refuse_skipped,
 )
 from seqray.cli.scan.arguments import ScanRequest
 from seqray.cli.scan.command import recorded_command
@@ -167,7 +168,8 @@ def _scan(
             SkipLog(staged.skipped, lines, quiet=request.quiet) as skipped,
             Progress("scan", "letters", letters_in(request.input), quiet=request.quiet) as progress,
         ):
-            callbacks = staged.callbacks(None if request.records.strict else skipped, progress.update)
+            refuse = partial(refuse_skipped, request.input)
+            callbacks = staged.callbacks(refuse if request.records.strict else skipped, progress.update)
             read = partial(read_sequences, soft_masks=options.skip_soft_masked)
             records = open_records(read, [request.input], request.records, model.alphabet, skipped)
             result = scan_sequences(detector, origin.watch(records), options, callbacks)

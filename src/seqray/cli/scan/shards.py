@@ -5,7 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from seqray.cli.common import Origin, Progress, SkipLog, context_fact, letters_in, open_records
+from seqray.cli.common import (
+    Origin,
+    Progress,
+    SkipLog,
+    context_fact,
+    letters_in,
+    open_records,
+    refuse_skipped,
+)
 from seqray.cli.scan.command import divide_words
 from seqray.cli.scan.facts import settings_facts
 from seqray.core import ConfigError, __version__, describe_card
@@ -67,7 +75,8 @@ def write_share(
             read = partial(read_sequences, soft_masks=options.skip_soft_masked)
             records = open_records(read, [request.input], request.records, model.alphabet, on_skip)
             callbacks = ScanCallbacks(
-                on_skip=None if request.records.strict else on_skip, on_progress=progress.update
+                on_skip=partial(refuse_skipped, request.input) if request.records.strict else on_skip,
+                on_progress=progress.update,
             )
             header, arrays = scan_shard(
                 detector, origin.watch(records), options, callbacks, ShardNumber(number, total)
