@@ -142,6 +142,26 @@ def test_a_run_elsewhere_gives_the_same_bytes(run, finished, tiny_model_file, tm
         ({"scan": {"fdr": 0.1, "threshold": 0.5}}, "should not be valid under"),
         ({"sheet": "sample\tfasta\n../up\tdata/alpha.fa\n"}, "'../up' does not match"),
         ({"sheet": "sample\tfasta\na\tdata/alpha.fa\na\tdata/beta.fa\n"}, "the sample 'a' has two rows"),
+        (
+            {"sheet": "#\nsample\tfasta\tcircular\n\na\tx.fa\nb\tdata/beta.fa\tYes\n"},
+            "config/samples.tsv: line 5: sample 'b': column 'circular': 'Yes' is not one of ['yes', 'no']",
+        ),
+        (
+            {"sheet": "sample,fasta\na,data/alpha.fa\n"},
+            "config/samples.tsv: line 1: no column 'sample'; separate the columns by tabs",
+        ),
+        (
+            {"models": ["bacteria-genome"], "scan": {"stride": 5}},
+            "--stride is for models of windows, and 'bacteria-genome' is a locator",
+        ),
+        (
+            {"models": ["ecoli-promoter", "bacteria-genome"], "scan": {"fdr": 0.1}},
+            "--fdr is for models of windows, and 'bacteria-genome' is a locator",
+        ),
+        (
+            {"scan": {"extra": {"tiny": ["--strand=plus", "--precision=0.7"]}}},
+            "--precision is for locators, and 'tiny' is a model of windows",
+        ),
         ({"sheet": "sample\nalpha\n"}, "'fasta' is a required property"),
         ({"sheet": "sample\tfasta\n"}, "the sheet has no rows"),
         ({"sheet": "sample\tfasta\na\tdata/none.fa\n"}, "data/none.fa"),

@@ -17,43 +17,74 @@ validate(config, schema="../schemas/config.schema.yaml")
 NAME = r"[A-Za-z0-9._-]+"
 
 
-def read_samples(path):
-    """Rows of the sheet by sample name, checked against the schema."""
+def read_rows(path):
+    """Rows of the sheet, each after the number of its line."""
     try:
         with open(path, newline="", encoding="utf-8-sig") as handle:
-            lines = (
-                line for line in handle if line.strip() and not line.startswith("#")
-            )
-            rows = list(
-                csv.DictReader(lines, delimiter="\t", restkey="beyond the header")
-            )
+            lines = [
+                (number, line)
+                for number, line in enumerate(handle, start=1)
+                if line.strip() and not line.startswith("#")
+            ]
+        texts = (line for _, line in lines)
+        rows = list(csv.DictReader(texts, delimiter="\t", restkey="beyond the header"))
     except OSError as error:
         raise WorkflowError(f"{path}: the sheet can't be read ({error.strerror})")
     except (UnicodeDecodeError, csv.Error):
         raise WorkflowError(f"{path}: the sheet is not text in UTF-8")
-    samples = {}
-    for row in rows:
-        row = {column: cell for column, cell in row.items() if cell}
+    if rows and "sample" not in rows[0]:
+        raise WorkflowError(
+            f"{path}: line {lines[0][0]}: no column 'sample'; separate the columns by tabs"
+        )
+    return zip((number for number, _ in lines[1:]), rows)
+
+
+def check_row(path, number, row):
+    """Check a row against the schema, and fill in defaults."""
+    try:
         validate(row, schema="../schemas/samples.schema.yaml")
+    except WorkflowError as error:
+        fault = error.__context__  # which names neither the sheet nor the line
+        column = "".join(f"column '{name}': " for name in fault.path)
+        name = row.get("sample", "")
+        raise WorkflowError(
+            f"{path}: line {number}: sample '{name}': {column}{fault.message}"
+        ) from None
+
+
+def read_samples(path):
+    """Rows of the sheet by sample name, checked against the schema."""
+    samples = {}
+    for number, row in read_rows(path):
+        row = {column: cell for column, cell in row.items() if cell}
+        check_row(path, number, row)
         if row["sample"] in samples:
-            raise WorkflowError(f"{path}: the sample '{row['sample']}' has two rows")
+            raise WorkflowError(
+                f"{path}: line {number}: the sample '{row['sample']}' has two rows"
+            )
         samples[row["sample"]] = row
     if not samples:
         raise WorkflowError(f"{path}: the sheet has no rows")
     return samples
 
 
-def check_shipped(name):
-    """Raise for a name that no shipped model has; nothing is known where only the jobs have seqray."""
+def check_model(model, options):
+    """Raise for a name that no shipped model has, and for options of scans that the model does not take.
+
+    Nothing is known where only the jobs have seqray, or of a model file that another rule makes.
+    """
     try:
-        from seqray.core import InputError
-        from seqray.modelfile import locate_model
+        from seqray.core import SeqrayError
+        from seqray.modelfile import locate_model, read_card
+        from seqray.scanning import check_scan_options
     except ImportError:
         return
+    if Path(model).suffix == ".safetensors" and not Path(model).is_file():
+        return
     try:
-        locate_model(name)
-    except InputError as error:
-        raise WorkflowError(str(error))
+        check_scan_options(read_card(locate_model(model)), options)
+    except SeqrayError as error:
+        raise WorkflowError(str(error)) from None
 
 
 def read_models(models):
@@ -66,12 +97,19 @@ def read_models(models):
             raise WorkflowError(
                 f"the model '{model}' can't name results: rename its file to letters, digits, '.', '_' and '-'"
             )
-    for model in models:
-        if Path(model).suffix != ".safetensors":
-            check_shipped(model)
+    for name, model in named.items():
+        words = config["scan"]["extra"].get(name, [])
+        extra = [str(word).partition("=")[0] for word in words]
+        check_model(model, [*shared_options(), *extra])
     if len(named) < len(models):
         raise WorkflowError("two models of the configuration have the same name")
     return named
+
+
+def shared_options():
+    """Options of the scan that the configuration sets for all models."""
+    names = ("stride", "threshold", "fdr")
+    return [f"--{name}" for name in names if config["scan"][name] is not None]
 
 
 def check_extra(section):
@@ -153,9 +191,8 @@ def scan_options(wildcards):
     """Options of the scan that differ from the defaults, in the order of the configuration."""
     settings = config["scan"]
     options = []
-    for name in ("stride", "threshold", "fdr"):
-        if settings[name] is not None:
-            options += [f"--{name}", settings[name]]
+    for name in shared_options():
+        options += [name, settings[name.removeprefix("--")]]
     if SAMPLES[wildcards.sample]["circular"] == "yes":
         options.append("--circular")
     if settings["allow_empty"]:
