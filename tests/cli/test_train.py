@@ -146,7 +146,7 @@ def test_overrides_are_read_as_yaml_and_checked():
     cases = {
         "optimizer.batchsize=3": "'optimizer.batchsize'; did you mean 'optimizer.batch_size'?",
         "seeds=3": "unknown setting 'seeds'; did you mean 'seed'?",
-        "seed.x=3": "'seed' is {'x': 3}; give int",
+        "seed.x=3": "'seed' is {'x': 3}; give a whole number",
         "seed": "'--set seed' is not an assignment; write section.key=value",
         ".seed=1": "is not an assignment",
         "seed=[": "the value of '--set seed=[' is not valid YAML",
@@ -188,7 +188,7 @@ def test_devices(monkeypatch):
         ),
         (["--members", "9"], None, "'members' must lie between 1 and 5"),
         (["--seed", "-1"], None, "'-1' is not a whole number of 0 or more"),
-        (["--set", "optimizer.mixup=.inf"], None, "'optimizer.mixup' is inf; give float"),
+        (["--set", "optimizer.mixup=.inf"], None, "'optimizer.mixup' is inf; give a finite number"),
         (["--threads", "9" * 5000], None, "a number of 5000 digits is above 1024"),
         (["--threads", "0"], None, "'0' is not a whole number of 1 or more"),
         (["--device", "tpu"], None, "unknown device 'tpu'; give auto, cpu, cuda or cuda:N"),

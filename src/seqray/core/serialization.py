@@ -66,8 +66,18 @@ def parse_yaml(text: str) -> Any:
         raise ConfigError(f"is not valid YAML ({reason})") from None
 
 
+_WORDS = {int: "a whole number", float: "a finite number", str: "text", bool: "true or false"}
+
+
 def _describe(annotation: Any) -> str:
-    if typing.get_origin(annotation) is Literal:
+    origin = typing.get_origin(annotation)
+    if annotation in _WORDS:
+        return _WORDS[annotation]
+    if origin is tuple:
+        return f"a list such as {'[3, 7]' if int in typing.get_args(annotation) else '[one, two]'}"
+    if origin is dict:
+        return "settings below it"
+    if origin is Literal:
         return "one of " + ", ".join(map(repr, typing.get_args(annotation)))
     if isinstance(annotation, types.UnionType):
         return " or ".join(_describe(a) for a in typing.get_args(annotation))

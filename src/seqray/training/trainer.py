@@ -90,7 +90,9 @@ def training_precision(config: RunConfig) -> str:
 def _check_amounts(settings: Mapping[str, Any]) -> None:
     """Refuse a training of no steps, which Lightning accepts."""
     if not isinstance(settings["max_epochs"], int):
-        raise ConfigError(f"'trainer.max_epochs' is {settings['max_epochs']!r}", remedy="give 1 or more")
+        raise ConfigError(
+            f"'trainer.max_epochs' is {settings['max_epochs']!r}", remedy="give a whole number, 1 or more"
+        )
     for name in _AMOUNTS:
         value = settings.get(name)
         wrong = isinstance(value, bool) or (isinstance(value, int | float) and not value > 0)

@@ -49,7 +49,7 @@ def test_what_is_set_goes_to_lightning(make_config, tmp_path):
         ({"callbacks": []}, "'trainer.callbacks' can't be set; seqray train chooses it"),
         ({"max_epochs": 0}, "'trainer.max_epochs' is 0; give more than 0"),
         ({"max_epochs": -1}, "'trainer.max_epochs' is -1; give more than 0"),
-        ({"max_epochs": 1.5}, "'trainer.max_epochs' is 1.5; give 1 or more"),
+        ({"max_epochs": 1.5}, "'trainer.max_epochs' is 1.5; give a whole number, 1 or more"),
         ({"max_steps": 0}, "'trainer.max_steps' is 0; give more than 0"),
         ({"accumulate_grad_batches": 0}, "'trainer.accumulate_grad_batches' is 0"),
         ({"limit_train_batches": 0.0}, "'trainer.limit_train_batches' is 0.0"),
