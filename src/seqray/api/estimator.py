@@ -21,7 +21,7 @@ from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from seqray.api.estimator_settings import fit_to_data, lay_parameters
+from seqray.api.estimator_settings import fit_to_data, lay_parameters, named_as_parameters
 from seqray.core import (
     ALPHABETS,
     ANY_LETTERS,
@@ -161,6 +161,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
 
     # ------------------------------------------------------------------------------------------- fitting
 
+    @named_as_parameters()
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Train, calibrate and keep the model.
 
@@ -232,6 +233,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
 
     # --------------------------------------------------------------------------------------- predicting
 
+    @named_as_parameters()
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return calibrated probabilities (N, K), in the order of `classes_`."""
         check_is_fitted(self)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,14 @@ import numpy as np
 
 from seqray.core import (
     ConfigError,
+    InputError,
     LabeledSequence,
     RunConfig,
     SequenceRecord,
     from_mapping,
     load_run_config,
     require,
+    require_number,
     to_mapping,
 )
 from seqray.kinds import kind_of
@@ -30,6 +33,25 @@ _SECTIONS = {
     "optimizer": ("learning_rate", "weight_decay", "batch_size"),
 }
 
+_PARAMETERS = {
+    "cut all that are longer by --truncate ends": "shorten it",
+    "give --truncate ends or start": "shorten it",
+    **{f"'{section}.{name}'": f"'{name}'" for section, names in _SECTIONS.items() for name in names},
+}
+"""Words of errors, and what they are for a user of the classifier."""
+
+
+@contextmanager
+def named_as_parameters() -> Iterator[None]:
+    """Name parameters of the classifier in errors, in place of settings and options of the command line."""
+    try:
+        yield
+    except (ConfigError, InputError) as error:
+        what, remedy = error.what, error.remedy
+        for word, parameter in _PARAMETERS.items():
+            what, remedy = what.replace(word, parameter), remedy.replace(word, parameter)
+        raise type(error)(what, where=error.where, remedy=remedy) from None
+
 
 def lay_parameters(parameters: Mapping[str, Any], chosen: RunConfig | None = None) -> RunConfig:
     """Lay parameters that are not None over the settings, or over those chosen from the data.
@@ -38,6 +60,7 @@ def lay_parameters(parameters: Mapping[str, Any], chosen: RunConfig | None = Non
     that are wrong, or of a model that does not read sequences.
     """
     given = {name: _plain(value) for name, value in parameters.items() if value is not None}
+    require_number(given.get("epochs"), "epochs", whole=True, least=1)
     base = _base_settings(parameters["config"]) if chosen is None else replace(chosen, name=NAME)
     mapping = to_mapping(base)
     if chosen is not None and "d_model" in given:

@@ -305,7 +305,9 @@ def test_labels_that_are_no_classes_are_refused(parameters, y, words):
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"heads": 3}, "'model.d_model'"),
+        ({"heads": 3}, "'d_model'"),
+        ({"epochs": 0}, "'epochs' is 0; give a whole number, 1 or more"),
+        ({"epochs": 1.5}, "'epochs' is 1.5; give a whole number, 1 or more"),
         ({"members": 9}, "'members'"),
         ({"device": "gpu0"}, "unknown device 'gpu0'"),
         ({"threads": 0}, "'threads' is 0; give a whole number, 1 or more"),
@@ -323,8 +325,10 @@ def test_settings_that_do_not_fit_are_refused(parameters, words):
 def test_what_cannot_be_read_is_refused(fitted):
     with pytest.raises(InputError, match="'sequence_1': unknown letter"):
         fitted.predict(["ACGT!"])
-    with pytest.raises(InputError, match="at most 12"):
+    with pytest.raises(InputError, match=r"at most 12; shorten it$"):
         fitted.predict(["ACGT" * 4])
+    with pytest.raises(InputError, match=r"more than 'window' \(9\).*; shorten it, or raise 'window'$"):
+        SequenceClassifier(**SMALL, window=9).fit(X, Y)
     with pytest.raises(ValueError, match=r"2 dimensions .*one column as X\['sequence'\]"):
         fitted.predict(np.array([X]))
     with pytest.raises(ValueError, match="one sequence or path"):
