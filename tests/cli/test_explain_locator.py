@@ -129,7 +129,7 @@ def test_a_locator_needs_calls_and_classifies_nothing(seqray, genome, calls):
     _, err = seqray("explain", genome, genome, "--calls", calls, status=2)
     assert "one genome at a time" in err
     _, err = seqray("predict", genome, status=2)
-    assert "is a locator; use it with 'seqray scan'" in err
+    assert "is a locator; only 'seqray scan' and 'seqray explain' take locators" in err
 
 
 def test_calls_of_another_genome_are_refused(seqray, calls, tmp_path):

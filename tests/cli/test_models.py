@@ -100,6 +100,7 @@ def test_a_damaged_model_fails_and_the_others_are_still_checked(shelf, capsys):
     assert main(["models", "verify"]) == 2
     captured = capsys.readouterr()
     assert [line.split("\t")[1] for line in captured.out.splitlines()] == ["failed", "ok"]
+    assert captured.out.splitlines()[0].count("arabidopsis") == 1
     assert captured.err.startswith("seqray: error: ")
     assert "its checksum does not match" in captured.err
     assert captured.err.count("\n") == 1

@@ -262,7 +262,8 @@ def test_other_verbs_refuse_a_locator(genome, tmp_path, locator_file, capfd):
     ):
         assert main([str(word) for word in words]) == 2
         err = capfd.readouterr().err
-        assert err == "seqray: error: model 'tiny-locator' is a locator; use it with 'seqray scan'\n"
+        advice = "only 'seqray scan' and 'seqray explain' take locators"
+        assert err == f"seqray: error: model 'tiny-locator' is a locator; {advice}\n"
 
 
 def test_the_page_shows_genes_letters_and_scores_around_each_call(

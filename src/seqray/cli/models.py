@@ -110,7 +110,8 @@ def _verify(request: ModelsRequest) -> None:
         try:
             print(f"{Path(name).name}\tok\t{load_model(name, request.backbone).sha256}")
         except ModelFileError as error:
-            print(f"{Path(name).name}\tfailed\t{error}")
+            reason = ModelFileError(error.what, remedy=error.remedy)  # without the name once more
+            print(f"{Path(name).name}\tfailed\t{reason}")
             failures.append(error)
     if len(failures) == 1:
         raise failures[0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -92,7 +92,8 @@ class TrainedModel:
     def check_reads_sequences(self) -> None:
         """Refuse a model of alignments, or a locator. Raises ConfigError, naming the model."""
         if self.is_locator:
-            raise ConfigError(f"model '{self.card.name}' is a locator", remedy="use it with 'seqray scan'")
+            remedy = "only 'seqray scan' and 'seqray explain' take locators"
+            raise ConfigError(f"model '{self.card.name}' is a locator", remedy=remedy)
         if self.card.model.kind not in _OF_SEQUENCES:
             raise ConfigError(
                 f"model '{self.card.name}' reads {self.card.model.kind}s",
@@ -129,10 +130,13 @@ class TrainedModel:
     def with_truncation(self, rule: Truncation | None) -> TrainedModel:
         """Return the same model with another rule for sequences longer than its window; None changes nothing.
 
-        Raises ConfigError for a model that does not read sequences, or whose windows are cut around a site.
+        Raises ConfigError for an unknown rule, for a model that does not read sequences, and for one whose
+        windows are cut around a site.
         """
         if rule is None:
             return self
+        if rule not in (known := get_args(Truncation)):
+            raise ConfigError(f"unknown rule '{rule}'", remedy=f"known are {', '.join(known)}")
         self.check_reads_sequences()
         if self.card.site is not None and rule != "none":
             raise ConfigError(

@@ -196,6 +196,8 @@ def test_a_long_record_is_read_as_its_parts_by_the_rule_of_the_card(rule, kept):
 def test_another_rule_can_be_asked_for_unless_windows_are_cut_around_a_site():
     model = make_model(truncate="ends")
     assert model.with_truncation(None) is model
+    with pytest.raises(ConfigError, match="unknown rule 'middle'; known are ends, start, none"):
+        make_model(site=3).with_truncation("middle")
     [one] = predict_records(model.with_truncation("start"), [record("A" * 20 + "C" * 30)])
     [same] = predict_records(model, [record("A" * 20)])
     assert one.probabilities == same.probabilities

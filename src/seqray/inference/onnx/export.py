@@ -38,7 +38,8 @@ def require_graph(card: Card) -> None:
         The model reads alignments, is a locator, or has a backbone.
     """
     if card.model.kind == "locator":
-        raise ConfigError(f"model '{card.name}' is a locator", remedy="use it with 'seqray scan'")
+        remedy = "only 'seqray scan' and 'seqray explain' take locators"
+        raise ConfigError(f"model '{card.name}' is a locator", remedy=remedy)
     if card.model.kind != "sequence":
         kind = "uses a backbone" if card.model.backbone else "reads alignments"
         raise ConfigError(
