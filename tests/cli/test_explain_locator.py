@@ -99,7 +99,7 @@ def test_genes_change_what_is_explained(seqray, genome, annotation, calls):
     known, told = seqray("explain", genome, *some, "--genes", annotation)
     assert "another score" not in told
     unknown, told = seqray("explain", genome, *some, "--genes", "none")
-    assert "caution: 2 of 2 calls have another score here, such as promoter_" in told
+    assert "caution: calls with another score here: 2 of 2, such as promoter_" in told
     assert "; give the sequences and the genes of the scan\n" in told
     assert f"# genes: GFF3 {annotation.name}" in known
     assert "# genes: not known" in unknown

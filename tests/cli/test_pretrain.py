@@ -56,8 +56,8 @@ def test_weights_are_written_and_begun_with(files, capsys):
     ],
 )
 def test_what_cannot_be_is_told_in_one_line(files, change, message, capsys):
-    out = str(files / "w.safetensors")
-    pretrain = ["pretrain", str(files / "a.fa"), "--config", str(files / "c.yaml"), "--out", out]
+    change = change if "--out" in change else [*change, "--out", str(files / "w.safetensors")]
+    pretrain = ["pretrain", str(files / "a.fa"), "--config", str(files / "c.yaml")]
     assert main([*pretrain, "--quiet", *change]) == 2
     err = capsys.readouterr().err
     assert message in err

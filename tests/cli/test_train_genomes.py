@@ -37,7 +37,7 @@ def test_a_genome_becomes_a_locator(files, capsys):
     assert card.classes == ("promoter",)
     assert {row["species"] for row in card.locator["expected"]} == {"g"}
     assert {row["genes"] for row in card.locator["expected"]} == {True, False}
-    assert lines[0].startswith("read 0.04 Mb (all strands together) of 1 species, and learned from ")
+    assert lines[0].startswith("learned from 0.03 Mb (all strands together) of 1 species, with ")
     assert lines[1].startswith("development regions, mean over species: auprc ")
     assert lines[2] == f"wrote {files / 'm.safetensors'}"
 
@@ -60,9 +60,9 @@ def test_rows_that_name_a_site_again_change_nothing_and_are_counted(files, capsy
 
 
 def test_a_locator_lends_its_settings(files, capsys):
-    given = ("--genome", files / "g.fa", "--sites", files / "s.tsv", "--genes", "none", "--threads", "1")
+    given = ("--genome", files / "g.fa", "--sites", files / "s.tsv", "--genes", "none")
     assert train(files, *map(str, given)) == 0
-    like = ["--like", files / "m.safetensors", "--out", files / "n.safetensors"]
+    like = ["--threads", "1", "--like", files / "m.safetensors", "--out", files / "n.safetensors"]
     assert main([*map(str, ["train", *like, *given])]) == 0
     first, second = (load_model_file(files / f"{name}.safetensors").card for name in "mn")
     assert (second.name, second.model, second.training) == ("n", first.model, first.training)

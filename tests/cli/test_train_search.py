@@ -37,9 +37,9 @@ def folder(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def command(*words: str, budget: str, epochs: int) -> list[str]:
+def command(*words: str, budget: str, epochs: int, members: int = 1) -> list[str]:
     settings = [word for setting in (*SMALL, f"trainer.max_epochs={epochs}") for word in ("--set", setting)]
-    common = ["--device", "cpu", "--threads", "1", "--members", "1", "--budget", budget]
+    common = ["--device", "cpu", "--threads", "1", "--members", str(members), "--budget", budget]
     return ["train", "--train", "t.tsv", "--out", "m.safetensors", *common, *settings, *words]
 
 
@@ -116,7 +116,7 @@ def test_a_search_keeps_time_for_three_networks_or_as_many_as_asked_for(
 
 def test_a_budget_without_time_for_all_networks_says_so(folder, capsys, monkeypatch):
     monkeypatch.setattr(rounds._Search, "affordable_members", lambda self: 1)
-    assert main([*command(budget="6steps", epochs=1), "--members", "2"]) == 0
+    assert main(command(budget="6steps", epochs=1, members=2)) == 0
     assert "the budget left time for 1 of 2 networks" in capsys.readouterr().err
 
 

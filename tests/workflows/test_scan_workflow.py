@@ -216,7 +216,7 @@ def two_models(run, seqray_forks, tiny_model_file, tmp_path_factory) -> Path:
         scan={
             "threshold": None,
             "html": True,
-            "extra": {"bacteria-genome": ["--per-kb", 5, "--genes", "none"]},
+            "extra": {"bacteria-genome": ["--per-kb", 1, "--genes", "none"]},
         },
         explain={"calls": 1, "extra": {"bacteria-genome": ["--genes", "none", "--shuffles", 0]}},
     )
@@ -241,7 +241,7 @@ def test_further_options_reach_their_model_alone(two_models):
         (two_models / "results" / "alpha" / model / "calls.gff3").read_text()
         for model in ("tiny", "bacteria-genome")
     )
-    assert "--per-kb 5 --genes none" in locator
+    assert "--per-kb 1 --genes none" in locator
     assert "--per-kb" not in tiny
     assert "</html>" in (two_models / "results" / "alpha" / "bacteria-genome" / "calls.html").read_text()
 

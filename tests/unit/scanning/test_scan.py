@@ -396,7 +396,7 @@ def test_contigs_don_t_touch_each_other():
     [
         ({"stride": 0}, "stride"),
         ({"stride": 2.5}, "'stride' is 2.5; give a whole number"),
-        ({"min_distance": "9"}, "'min-distance' is '9'; give a whole number"),
+        ({"min_distance": "9"}, "'min_distance' is '9'; give a whole number"),
         ({"threshold": True}, "'threshold' is True; give a number"),
         ({"margin": "1"}, "'margin' is '1'; give a number"),
         ({"threshold": 1.1}, "threshold"),

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from seqray.cli.common import calibration_cautions
 from seqray.core import ALPHABETS
-from seqray.homology import kmer_length
 
 if TYPE_CHECKING:
     from seqray.training import TrainResult
@@ -27,6 +26,8 @@ def summary(result: TrainResult, out: str) -> list[str]:
         f"validation on {held_out}: {figures_line(result)}",
     ]
     if facts["related_validation"]:
+        from seqray.homology import kmer_length  # here, for it loads SciPy
+
         alphabet = ALPHABETS[card.model.alphabet]
         strands = ", on either strand" if alphabet.is_nucleotide else ""
         lines.append(
@@ -48,8 +49,8 @@ def genome_summary(result: TrainResult, out: str) -> list[str]:
     repeated = facts["repeated_sites"]
     merged = f" ({repeated} rows that name a site again are merged)" if repeated else ""
     return [
-        f"read {letters / 1e6:.2f} Mb (all strands together) of {len(facts['species'])} species, and learned "
-        f"from {sites} sites{merged}; members: {card.members}; parameters of each: {facts['parameters']}; "
+        f"learned from {letters / 1e6:.2f} Mb (all strands together) of {len(facts['species'])} species, "
+        f"with {sites} sites{merged}; members: {card.members}; parameters of each: {facts['parameters']}; "
         f"best epochs: {epochs}",
         f"development regions, mean over species: {figures} (threshold {card.threshold:.3f})",
         f"wrote {out}",
