@@ -17,9 +17,9 @@ from seqray.core import InputError, load_run_config
 from seqray.core.interrupt import terminate
 from seqray.modelfile import load_model_file
 from seqray.modelfile.header import read_card
-from seqray.training import automatic
+from seqray.training import settings_from_data
 from seqray.training.module import Classifier
-from seqray.training.search import rounds
+from seqray.training.search import successive_halving
 
 SMALL = ("model.d_model=16", "model.heads=2", "model.layers=1", "model.stem.stride=4", "model.words=0")
 
@@ -107,7 +107,8 @@ def test_all_outputs_of_a_search_appear_together_or_none(folder, capsys, monkeyp
 def test_a_search_keeps_time_for_three_networks_or_as_many_as_asked_for(
     folder, capsys, monkeypatch, words, networks
 ):
-    monkeypatch.setattr(automatic, "_FEW", replace(automatic._FEW, members=1))  # as with many examples
+    few = replace(settings_from_data._FEW, members=1)  # as with many examples
+    monkeypatch.setattr(settings_from_data, "_FEW", few)
     asked = [word for word in command(budget="6steps", epochs=1) if word not in ("--members", "1")]
     asked.insert(asked.index("--threads") + 1, "1")
     assert main([*asked, *words]) == 0
@@ -115,7 +116,7 @@ def test_a_search_keeps_time_for_three_networks_or_as_many_as_asked_for(
 
 
 def test_a_budget_without_time_for_all_networks_says_so(folder, capsys, monkeypatch):
-    monkeypatch.setattr(rounds._Search, "affordable_members", lambda self: 1)
+    monkeypatch.setattr(successive_halving._Search, "affordable_members", lambda self: 1)
     assert main(command(budget="6steps", epochs=1, members=2)) == 0
     assert "the budget left time for 1 of 2 networks" in capsys.readouterr().err
 

@@ -1,6 +1,6 @@
 from .conformal import Conformal as Conformal, coverage_cutoffs as coverage_cutoffs, label_sets as label_sets
 from .domain import Domain as Domain
-from .expected import (
+from .expected_precision import (
     Expectation as Expectation,
     ExpectedPrecision as ExpectedPrecision,
     SpeciesRow as SpeciesRow,
@@ -14,6 +14,6 @@ from .fit import (
     log_loss as log_loss,
 )
 from .isotonic import IsotonicMap as IsotonicMap, apply_isotonic as apply_isotonic
-from .learned import LearnedCount as LearnedCount, LearnedSample as LearnedSample
-from .shift import COVERAGE as COVERAGE, CalledShare as CalledShare, HeldOutScores as HeldOutScores
+from .label_shift import COVERAGE as COVERAGE, CalledShare as CalledShare, HeldOutScores as HeldOutScores
 from .signature import ContextDistance as ContextDistance, KmerCounter as KmerCounter, Signature as Signature
+from .training_sketch import SketchCount as SketchCount, TrainingSketch as TrainingSketch

@@ -173,7 +173,7 @@ class Signature:
         ]
         return sorted(found, key=lambda likeness: likeness.distance)
 
-    def is_blend(self, counts: np.ndarray) -> bool:
+    def is_mixture(self, counts: np.ndarray) -> bool:
         """Whether 4-mer counts (136,) are nearer to all contexts, more than two, together than to any one."""
         found = self.compare(counts)
         if not found or len(self.contexts) < 3:
@@ -183,7 +183,7 @@ class Signature:
         distance = np.abs(counts / n - together).sum() / 2 - _sampling_distance(together, n, words.sum())
         return bool(distance <= min(LIMIT, found[0].distance))
 
-    def home(self, counts: np.ndarray, *, clear: bool = False) -> str | None:
+    def nearest_context(self, counts: np.ndarray, *, clear: bool = False) -> str | None:
         """The context that 4-mer counts (136,) are as near to as pieces of its genome; None if none.
 
         Parameters

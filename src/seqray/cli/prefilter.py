@@ -111,7 +111,7 @@ def summary(card: Card) -> Iterator[str]:
     facts, threshold = card.prefilter, card.scan_threshold
     yield f"the prefilter learned from {facts['learned_from']} windows of {facts['letters']} letters"
     found = Cutoffs.at(facts, threshold)
-    if not found.pay:
+    if not found.is_selective:
         yield (
             f"caution: at the threshold of scans, {threshold:g}, {found.passed:.1%} of the windows would "
             "pass: scans leave the prefilter out; give more genomes, or more --windows"

@@ -2,7 +2,7 @@
 
 - `attribution`: rollout, gradients, mutagenesis; `checks`: faithfulness, significance; `motifs`
 - `sequences`, `alignments`, `calls`: from records to explanations; `options`: what is explained, and how
-- `groups`, `targets`, `ranks`: shared by these
+- `groups`, `random_control`, `ranks`: shared by these
 - `call_windows`, `stretches`: what a model of windows, or a locator, reads around the calls of a scan
 """
 

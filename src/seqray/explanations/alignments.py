@@ -23,7 +23,7 @@ from seqray.explanations.attribution import (
 )
 from seqray.explanations.checks import SHARES, Evidence, conclude
 from seqray.explanations.options import COLUMN_BLOCK, AlignmentOptions
-from seqray.explanations.targets import randomized_network, target_name
+from seqray.explanations.random_control import randomized_network, target_name
 from seqray.inference import alignment_networks, called_labels, score_alignments
 from seqray.modelfile import TrainedModel
 from seqray.models import AxialTransformer

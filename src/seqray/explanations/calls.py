@@ -22,8 +22,8 @@ from seqray.explanations.attribution import (
 from seqray.explanations.checks import Evidence, conclude
 from seqray.explanations.groups import Group, Item, explain_group, measure_group, reference_method
 from seqray.explanations.options import SHUFFLES, ExplainOptions
+from seqray.explanations.random_control import randomized_network, target_name
 from seqray.explanations.stretches import Stretch
-from seqray.explanations.targets import randomized_network, target_name
 from seqray.modelfile import TrainedModel
 from seqray.models import LocatorTransformer
 

@@ -19,7 +19,7 @@ from seqray.explanations.attribution import (
 from seqray.explanations.checks import Evidence, conclude
 from seqray.explanations.groups import Group, Item, explain_group, measure_group, reference_method
 from seqray.explanations.options import ExplainOptions
-from seqray.explanations.targets import randomized_network, target_name
+from seqray.explanations.random_control import randomized_network, target_name
 from seqray.inference import called_labels, checked_records, score_codes
 from seqray.modelfile import SequenceNetwork, TrainedModel
 

@@ -21,7 +21,8 @@ def recognize_context(
 
     The first records are held in memory: as many as have `FIRST_LETTERS` together, or all. If their words of
     four letters are as near to a context of the training data as pieces of its genome are, and clearly
-    nearer than to any other (`seqray.calibration.Signature.home`), all records are taken to be of it.
+    nearer than to any other (`seqray.calibration.Signature.nearest_context`), all records are taken to be of
+    it.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ def recognize_context(
         letters += len(record)
         if letters >= FIRST_LETTERS:
             break
-    context = known_context(model, signature.home(words.counts, clear=True))
+    context = known_context(model, signature.nearest_context(words.counts, clear=True))
     return model.with_context(context), chain(_taken(first), rest)
 
 

@@ -49,6 +49,6 @@ class Cutoffs:
         return reached[-1] if reached else cls(float("-inf"), passed=1.0)
 
     @property
-    def pay(self) -> bool:
+    def is_selective(self) -> bool:
         """Whether few enough windows pass."""
         return self.passed <= MOST_PASSED

@@ -114,7 +114,7 @@ def scan_records(
     watched = words.watch(records) if signature else records
     options = options or ScanOptions()
     result = scan_sequences(detector, watched, options, callbacks or ScanCallbacks())
-    species = options.species or (signature.home(words.counts) if signature else None)
+    species = options.species or (signature.nearest_context(words.counts) if signature else None)
     foreign = not species and signature is not None and signature.is_foreign(words.counts)
     expected = ExpectedPrecision.from_mapping(model.card.locator, foreign=foreign)
     return describe_result(result, expected, species)

@@ -74,7 +74,7 @@ class WindowDetector(Detector):
         if self.cutoffs is None or options.prefilter == "none" or options.stride is not None:
             return None
         found = self.cutoffs(options.lowest_threshold(self.default_threshold(options)))
-        return found if found.pay else None
+        return found if found.is_selective else None
 
     def open(
         self,

@@ -2,7 +2,7 @@
 
 - `data`, `batch_module`, `alignments`, `encode`, `augment`, `partitions`, `subclasses`: examples to batches
 - `module`, `trainer`, `member`, `members`, `fit`: the training; `teacher`: learning from other models
-- `data_facts`, `automatic`: settings chosen from the data; `search`: better ones looked for
+- `data_facts`, `settings_from_data`: settings chosen from the data; `search`: better ones looked for
 - `run_options`, `side_by_side`: folder, threads, and several networks at once
 - `prefilter`, `drawn_windows`: the small network that skips windows, and what it learns from
 - `genomes`: genomes with mapped sites give a locator

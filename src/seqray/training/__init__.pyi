@@ -1,9 +1,3 @@
-from .automatic import (
-    alternatives_of as alternatives_of,
-    choose_settings as choose_settings,
-    describe_settings as describe_settings,
-    fit_settings as fit_settings,
-)
 from .data_facts import (
     DataFacts as DataFacts,
     choose_positive as choose_positive,
@@ -36,5 +30,11 @@ from .search import (
     search_settings as search_settings,
     train_best as train_best,
     trial_row as trial_row,
+)
+from .settings_from_data import (
+    alternatives_of as alternatives_of,
+    choose_settings as choose_settings,
+    describe_settings as describe_settings,
+    fit_settings as fit_settings,
 )
 from .workdir import is_main_process as is_main_process

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 Key = TypeVar("Key")
 
 
-class InTurn(Sampler[Key]):
+class FixedBatches(Sampler[Key]):
     """The same batches each time; processes take every ``world``-th.
 
     A process whose share falls short takes one of the first batches again: all must take the same number

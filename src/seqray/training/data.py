@@ -20,7 +20,7 @@ from seqray.core import AugmentConfig, CodeStack, RunConfig, stack_sequences
 from seqray.models import PAD, TokenBatch, size_buckets
 from seqray.models.tokenizers import CLS, OwnTokenizer, Tokenizer
 from seqray.training.augment import Changes, cut_windows, mask_tokens
-from seqray.training.batch_module import BatchModule, InTurn
+from seqray.training.batch_module import BatchModule, FixedBatches
 
 VALIDATION_BATCH = 128
 MAX_VALIDATION_TOKENS = VALIDATION_BATCH * 1024
@@ -205,10 +205,10 @@ class TrainingOrder(Sampler[BatchKey]):
         return [batches[i] for i in rng.permutation(n_batches)]
 
 
-def validation_order(lengths: np.ndarray, rank: int = 0, world: int = 1) -> InTurn[BatchKey]:
+def validation_order(lengths: np.ndarray, rank: int = 0, world: int = 1) -> FixedBatches[BatchKey]:
     """Every sequence in batches of similar length, always the same."""
     batches = size_buckets(lengths, VALIDATION_BATCH, MAX_VALIDATION_TOKENS)
-    return InTurn([(0, number, indices) for number, indices in enumerate(batches)], rank, world)
+    return FixedBatches([(0, number, indices) for number, indices in enumerate(batches)], rank, world)
 
 
 class TrainingData(BatchModule):

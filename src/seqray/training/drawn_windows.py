@@ -37,7 +37,7 @@ class DrawnWindows:
         (N,) number of the context in which each is read, from 1; 0 for none.
     by_member
         (N, M) log-odds of the positive class after each member, as the model calibrates them.
-    stands_for
+    importance_weight
         (N,) how many of the pool each stands for.
     pool
         What was guessed of every window that one was chosen from, or empty.
@@ -46,7 +46,7 @@ class DrawnWindows:
     codes: Codes
     contexts: Ints
     by_member: Floats
-    stands_for: Floats
+    importance_weight: Floats
     pool: Floats
 
     @property
@@ -112,15 +112,15 @@ class WindowSource:
         about ``count`` are drawn.
         """
         places = self._evenly(count * (_POOL if guess else 1), held_out=held_out)
-        stands_for, pool = np.ones(len(places)), np.empty(0)
+        importance_weight, pool = np.ones(len(places)), np.empty(0)
         if guess is not None:
             pool = np.concatenate([guess(self._letters_at(part), part.context) for part in _parts(places)])
             least = _LEAST_HELD_OUT if held_out else _LEAST
             chances = _scaled(np.maximum(expit(pool + _DOUBT), least), count)
             chosen = np.flatnonzero(self._rng.random(len(pool)) < chances)
-            places, stands_for = places[chosen], 1 / chances[chosen]
+            places, importance_weight = places[chosen], 1 / chances[chosen]
         by_member = np.concatenate([self._score(part) for part in _parts(places)]).clip(-_LIMIT, _LIMIT)
-        return DrawnWindows(self._letters_at(places), places.context, by_member, stands_for, pool)
+        return DrawnWindows(self._letters_at(places), places.context, by_member, importance_weight, pool)
 
     def _evenly(self, count: int, *, held_out: bool) -> _Places:
         rng, contexts = self._rng, len(self._model.card.model.contexts)

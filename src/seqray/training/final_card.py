@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from seqray.calibration import Calibration, Domain, LearnedSample, calibrated_card
+from seqray.calibration import Calibration, Domain, TrainingSketch, calibrated_card
 from seqray.core import (
     ALPHABETS,
     Card,
@@ -19,8 +19,8 @@ from seqray.core import (
     log_probabilities,
 )
 from seqray.modelfile import Network, TrainedModel
+from seqray.training.card_facts import training_facts
 from seqray.training.encode import encode
-from seqray.training.facts import training_facts
 from seqray.training.partitions import Partition, content_sha256, count_related, learned_keys, related_groups
 from seqray.training.subclasses import subclass_names
 from seqray.training.trainer import on_gpu
@@ -87,7 +87,7 @@ def build_card(
         training["subclasses"] = dict(zip(classes, names, strict=True))
     card = replace(card, training=training)
     given = [data[i] for i in np.unique(np.concatenate([rows, held_out_rows(parts)]))]
-    sample = LearnedSample.fit(learned_keys(card, given))
+    sample = TrainingSketch.fit(learned_keys(card, given))
     return replace(card, domain=card.domain | {"learned": sample.to_mapping()}), figures
 
 

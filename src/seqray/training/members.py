@@ -10,7 +10,7 @@ import torch
 
 from seqray.modelfile import Network
 from seqray.training.run_options import RunOptions
-from seqray.training.side_by_side import Crew
+from seqray.training.side_by_side import WorkerPool
 from seqray.training.workdir import WorkDir
 
 Member = tuple[Network, dict[str, Any]]
@@ -47,10 +47,10 @@ def train_members(
         if processes > 1 and len(missing) > 1:
             folder = replace(folder, resume=True)  # what was there before is gone
             given = {**shared, "folder": folder}
-            with Crew(
+            with WorkerPool(
                 train_member, given, processes=processes, threads=threads, on_progress=run.on_progress
-            ) as crew:
-                crew.run(missing, "train members")
+            ) as pool:
+                pool.run(missing, "train members")
         return [train_member(**call, **shared, folder=folder, progress=run.progress) for call in calls]
     finally:
         torch.set_num_threads(before)

@@ -309,7 +309,7 @@ def content_sha256(data: Sequence[Example]) -> str:
 
 
 def learned_keys(card: Card, data: Sequence[Example]) -> Iterator[str]:
-    """What `seqray.calibration.LearnedSample` hashes: windows without flanks, or alignments."""
+    """What `seqray.calibration.TrainingSketch` hashes: windows without flanks, or alignments."""
     alphabet = ALPHABETS[card.model.alphabet]
     for example in data:
         letters = _letters(example)

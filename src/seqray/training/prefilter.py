@@ -273,7 +273,9 @@ def _measure(
         highest = float(logit(level)) - _MARGIN
         values = np.column_stack((answers, first))[above]
         cutoff, *others = (
-            round_number(min(_quantile(column, held_out.stands_for[above], most_lost * share), highest))
+            round_number(
+                min(_quantile(column, held_out.importance_weight[above], most_lost * share), highest)
+            )
             for column, share in zip(values.T, shares, strict=True)
         )
         rows.append([level, cutoff, round_number(float(np.mean(held_out.pool >= cutoff)))])

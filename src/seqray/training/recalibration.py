@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import mannwhitneyu
 
-from seqray.calibration import Calibration, Domain, LearnedCount, LearnedSample, calibrated_card
+from seqray.calibration import Calibration, Domain, SketchCount, TrainingSketch, calibrated_card
 from seqray.core import (
     CalibrationMethod,
     Card,
@@ -131,9 +131,9 @@ def is_training_data(card: Card, data: Sequence[Example]) -> bool:
     return len(data) > 0 and (in_order or content_sha256(data) == card.training.get("content_sha256"))
 
 
-def count_training_data(card: Card, data: Sequence[Example]) -> LearnedCount | None:
+def count_training_data(card: Card, data: Sequence[Example]) -> SketchCount | None:
     """Count examples that the model was trained on, of whatever label; None for a card without a sample."""
-    sample = LearnedSample.of(card)
+    sample = TrainingSketch.of(card)
     return sample and sample.count(learned_keys(card, data))
 
 

@@ -104,7 +104,7 @@ def free_memory(root: Path = Path("/")) -> float:
     return free
 
 
-class Crew:
+class WorkerPool:
     """Calls a function many times, some at once, each in a process of its own.
 
     To be used in ``with``: the processes begin with the first run of several calls, and end with the block.

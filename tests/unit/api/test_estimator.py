@@ -33,7 +33,7 @@ from seqray.core.records import SequenceRecord
 from seqray.core.serialization import from_mapping
 from seqray.inference.sequences import predict_records
 from seqray.modelfile import TrainedModel, save_model
-from seqray.training import automatic, choose_settings, measure_data
+from seqray.training import choose_settings, measure_data, settings_from_data
 
 SMALL = {"d_model": 8, "layers": 1, "heads": 2, "epochs": 1, "members": 1, "device": "cpu", "threads": 1}
 RNG = np.random.default_rng(1)
@@ -225,7 +225,7 @@ def test_without_settings_those_of_the_rules_are_taken():
 
 
 def test_what_the_data_decide_is_tried_as_by_the_command(monkeypatch):
-    monkeypatch.setattr(automatic, "_FEW", replace(automatic._FEW, below=50))
+    monkeypatch.setattr(settings_from_data, "_FEW", replace(settings_from_data._FEW, below=50))
     plain = ["".join(RNG.choice(list("ACGT"), 12)) for _ in range(120)]
     y = ["site" if i % 2 else "other" for i in range(120)]
     planted = [x[:3] + "TATAAT" + x[9:] if label == "site" else x for x, label in zip(plain, y, strict=True)]

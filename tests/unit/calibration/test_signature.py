@@ -117,9 +117,9 @@ def test_contexts_alike_are_no_clear_home():
         (*signature.words, signature.words[at]),
     )
     counts = tallied(texts(drawn("rich", 900, seed=5)))
-    assert twice.home(counts) in ("rich", "another strain")
-    assert twice.home(counts, clear=True) is None
-    assert signature.home(counts, clear=True) == "rich"
+    assert twice.nearest_context(counts) in ("rich", "another strain")
+    assert twice.nearest_context(counts, clear=True) is None
+    assert signature.nearest_context(counts, clear=True) == "rich"
 
 
 def test_few_words_tell_nothing():
@@ -178,10 +178,10 @@ def test_two_genomes_in_one_file_are_a_mixture():
 def test_all_contexts_in_one_file_are_a_blend():
     signature = fitted("rich", "poor", "even")
     parts = [drawn(kind, 500, seed=5 + i) for i, kind in enumerate(("rich", "poor", "even"))]
-    assert signature.is_blend(tallied(texts(np.concatenate(parts))))
-    assert not any(signature.is_blend(tallied(texts(part))) for part in parts)
-    assert not signature.is_blend(np.zeros(SIZE, dtype=np.int64))
-    assert not fitted("rich", "poor").is_blend(tallied(texts(np.concatenate(parts[:2]))))
+    assert signature.is_mixture(tallied(texts(np.concatenate(parts))))
+    assert not any(signature.is_mixture(tallied(texts(part))) for part in parts)
+    assert not signature.is_mixture(np.zeros(SIZE, dtype=np.int64))
+    assert not fitted("rich", "poor").is_mixture(tallied(texts(np.concatenate(parts[:2]))))
 
 
 # What people are told.

@@ -25,7 +25,7 @@ from seqray.explanations import (
 from seqray.explanations.attribution import CALLED, wanted_class
 from seqray.explanations.attribution.methods import METHODS
 from seqray.explanations.options import SHUFFLES
-from seqray.explanations.targets import randomized_network
+from seqray.explanations.random_control import randomized_network
 from seqray.modelfile import TrainedModel
 from seqray.models.build import build_model
 

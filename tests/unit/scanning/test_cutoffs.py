@@ -26,7 +26,7 @@ def test_those_of_the_highest_level_that_is_reached():
         Cutoffs(-1.0, (-2.0,), 0.09),
         Cutoffs(2.0, (1.0,), 0.01),
     ]
-    assert not Cutoffs.at(FACTS, 0.49).pay
+    assert not Cutoffs.at(FACTS, 0.49).is_selective
     assert Cutoffs.at(FACTS | {"members": None}, 0.5) == Cutoffs(-1.0, (), 0.09)  # of a model of one member
 
 

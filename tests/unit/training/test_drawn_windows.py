@@ -35,7 +35,7 @@ def test_log_odds_are_those_of_the_model(source, tiny_model):
     drawn = source[0].draw(50, held_out=False)
     scores = score_codes(tiny_model, drawn.codes)[:, tiny_model.card.positive_index]
     assert 1 / (1 + np.exp(-drawn.log_odds)) == pytest.approx(scores)
-    assert (drawn.stands_for == 1).all()
+    assert (drawn.importance_weight == 1).all()
 
 
 def test_likely_windows_are_drawn_more_often_and_stand_for_fewer(source):
@@ -47,8 +47,8 @@ def test_likely_windows_are_drawn_more_often_and_stand_for_fewer(source):
     assert np.mean(begins) > 0.9
     assert len(drawn.pool) == 24_000
     assert len(drawn.codes) == pytest.approx(2000, abs=200)
-    assert drawn.stands_for.sum() == pytest.approx(24_000, rel=0.2)
-    assert drawn.stands_for[~begins].sum() == pytest.approx(18_000, rel=0.3)  # three letters of four
+    assert drawn.importance_weight.sum() == pytest.approx(24_000, rel=0.2)
+    assert drawn.importance_weight[~begins].sum() == pytest.approx(18_000, rel=0.3)  # three letters of four
 
 
 @given(st.lists(st.floats(0.01, 1), min_size=1, max_size=50), st.floats(0.01, 1))

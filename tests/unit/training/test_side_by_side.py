@@ -15,7 +15,7 @@ import torch
 from seqray.core import ModelConfig
 from seqray.core.errors import InputError, SeqrayError
 from seqray.training import RunOptions, fit, side_by_side
-from seqray.training.side_by_side import Crew, free_memory, network_bytes, plan_processes
+from seqray.training.side_by_side import WorkerPool, free_memory, network_bytes, plan_processes
 
 WORK = """
 import os, time, torch
@@ -73,27 +73,27 @@ def test_members_side_by_side_are_those_of_one_after_the_other(
 
 def test_calls_share_processes_that_report_and_end_in_time(touch, done):
     reports = []
-    with Crew(
+    with WorkerPool(
         touch, {"folder": done}, processes=2, threads=1, on_progress=lambda *r: reports.append(r)
-    ) as crew:
-        assert crew.run([{"name": name} for name in "abc"], "work") == [True] * 3
+    ) as pool:
+        assert pool.run([{"name": name} for name in "abc"], "work") == [True] * 3
         assert sorted(path.name for path in done.iterdir()) == ["a", "b", "c"]
         assert (done / "a").read_text() == "1"
         late = [{"name": "d"}, {"name": "e", "steps": 100_000}]
-        assert crew.run(late, "work", time.time() + 0.5) == [True, False]
+        assert pool.run(late, "work", time.time() + 0.5) == [True, False]
         assert not (done / "e").exists()
         with pytest.raises(InputError, match="f: is bad"):
-            crew.run([{"name": "f", "fault": "input"}, {"name": "g"}], "work")
+            pool.run([{"name": "f", "fault": "input"}, {"name": "g"}], "work")
         with pytest.raises(SeqrayError, match="was ended from outside; if memory ran out, give --threads 1"):
-            crew.run([{"name": "h", "fault": "end"}, {"name": "i", "steps": 500}], "work")
+            pool.run([{"name": "h", "fault": "end"}, {"name": "i", "steps": 500}], "work")
     assert {phase for *_, phase in reports} <= {"work"}
 
 
 def test_one_call_needs_no_process_and_ends_in_time(touch, done):
-    with Crew(touch, {"folder": done}, processes=4, threads=1) as crew:
-        assert crew.run([{"name": "a"}], "work", time.time() - 1) == [False]
-        assert crew.run([{"name": "a"}], "work") == [True]
-        assert crew.run([], "work") == []
+    with WorkerPool(touch, {"folder": done}, processes=4, threads=1) as pool:
+        assert pool.run([{"name": "a"}], "work", time.time() - 1) == [False]
+        assert pool.run([{"name": "a"}], "work") == [True]
+        assert pool.run([], "work") == []
 
 
 def test_processes_follow_threads_work_memory_and_device(make_config, monkeypatch):

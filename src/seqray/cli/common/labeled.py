@@ -181,7 +181,7 @@ def describe_learned(known: int, checked: int, count: int) -> str:
     Parameters
     ----------
     known, checked
-        As `seqray.calibration.LearnedCount`.
+        As `seqray.calibration.SketchCount`.
     count
         Number of records.
     """

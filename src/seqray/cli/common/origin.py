@@ -87,7 +87,7 @@ class Origin:
     @property
     def species(self) -> str | None:
         """The context that the file is as near to as pieces of its genome are; None if there is none."""
-        return self._signature.home(self._words.counts) if self._signature else None
+        return self._signature.nearest_context(self._words.counts) if self._signature else None
 
     @property
     def is_foreign(self) -> bool:
@@ -105,7 +105,7 @@ class Origin:
         near = [likeness for likeness in found if not likeness.is_foreign]
         if self._calibrated_on:  # the probabilities hold for what is like these data, and for nothing else
             yield from _unlike_calibration(self._calibrated_on, counts)
-        elif found and not near and self._signature and self._signature.is_blend(counts):
+        elif found and not near and self._signature and self._signature.is_mixture(counts):
             yield "this file is like the contexts of the training data together; give each its own file"
         elif found and not near:
             yield self._foreign(found[0])
@@ -155,7 +155,7 @@ class Origin:
 def _unlike_calibration(data: Signature, counts: Ints) -> Iterator[str]:
     """A caution if 4-mer counts (136,) are unlike each context of a later calibration, and all together."""
     found, pair = data.compare(counts), data.closest_pair(counts)
-    if found and found[0].is_foreign and not data.is_blend(counts) and not (pair and pair[0].is_close):
+    if found and found[0].is_foreign and not data.is_mixture(counts) and not (pair and pair[0].is_close):
         yield (
             "caution: this file is unlike the data that the model was calibrated on, judged by words of four "
             f"letters ({_distances(found[:1])}); its probabilities may not hold, measure them on known sites "

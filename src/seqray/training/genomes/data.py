@@ -12,7 +12,7 @@ from torch.utils.data import Dataset, Sampler
 
 from seqray.annotation import track_rows
 from seqray.core import DNA, GenomesConfig, RunConfig
-from seqray.training.batch_module import BatchModule, InTurn
+from seqray.training.batch_module import BatchModule, FixedBatches
 from seqray.training.genomes.chunks import ChunkKey, ChunkOrder, Stream
 from seqray.training.genomes.labels import kernel, targets
 from seqray.training.genomes.sources import Place, Source
@@ -150,4 +150,4 @@ class GenomeData(BatchModule):
     def validation_batches(self, rank: int, world: int) -> tuple[Dataset[Any], Sampler[Any]]:
         rows, size = range(len(self.validation)), self.config.optimizer.batch_size
         batches = [rows[i : i + size] for i in rows[::size]]
-        return ValidationChunks(self.validation, self.config), InTurn(batches, rank, world)
+        return ValidationChunks(self.validation, self.config), FixedBatches(batches, rank, world)

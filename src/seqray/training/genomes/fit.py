@@ -25,7 +25,7 @@ from seqray.modelfile import (
     save_model,
 )
 from seqray.models import locator_radius
-from seqray.training.facts import training_facts
+from seqray.training.card_facts import training_facts
 from seqray.training.genomes.composition import species_domain
 from seqray.training.genomes.data import GenomeData
 from seqray.training.genomes.evaluation import (

@@ -3,7 +3,7 @@
 - `space`: the table of settings that are tried
 - `budget`: how long the search may take
 - `alternatives`: a few settings that the data decide on, also without a search
-- `rounds`: successive halving, from the configuration that the search begins with
+- `successive_halving`: successive halving, from the configuration that the search begins with
 - `trials`: one training of the search, and its folder
 """
 

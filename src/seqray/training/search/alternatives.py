@@ -14,7 +14,7 @@ from seqray.training.partitions import data_sha256, partition
 from seqray.training.run_options import RunOptions
 from seqray.training.search.space import Changes
 from seqray.training.search.trials import Trial, drop_checkpoints, prepare_trainings, read_trial, trial_folder
-from seqray.training.side_by_side import Crew
+from seqray.training.side_by_side import WorkerPool
 from seqray.training.trainer import quiet
 
 
@@ -76,13 +76,13 @@ def train_best(
     processes, threads = run.plan(config, len(calls), count_letters(data, parts.train))
     with (
         quiet(),
-        Crew(
+        WorkerPool(
             train_member, {"data": data}, processes=processes, threads=threads, on_progress=run.on_progress
-        ) as crew,
+        ) as pool,
     ):
         for call in calls:
             call["folder"].claim()
-        crew.run([call for call in calls if call["folder"].result(1) is None], "try settings")
+        pool.run([call for call in calls if call["folder"].result(1) is None], "try settings")
     steps = -(-len(parts.train) // config.optimizer.batch_size)
     trials = []
     for number, (changes, call) in enumerate(zip(alternatives, calls, strict=True), start=1):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from seqray import inference
-from seqray.calibration.shift import CalledShare
+from seqray.calibration.label_shift import CalledShare
 from seqray.cli.common import cautions
 from seqray.cli.common.cautions import FileCheck, odd_caution
 from seqray.cli.common.lengths import length_cautions

@@ -18,7 +18,7 @@ def findings(distances, measured, species=None):
     model = SimpleNamespace(card=card, context=None, is_locator=True, alphabet=DNA)
     origin = Origin(model, ModelOptions(model="locator"))
     found = [ContextDistance(name, distance) for name, distance in distances.items()]
-    origin._signature = SimpleNamespace(compare=lambda counts: found, is_blend=lambda counts: False)
+    origin._signature = SimpleNamespace(compare=lambda counts: found, is_mixture=lambda counts: False)
     return list(origin.findings(species))
 
 

@@ -27,7 +27,7 @@ def test_a_new_part_of_a_genome_is_known_by_its_species(make_genome):
     for gc, species in ((0.3, "Poor"), (0.6, "Rich"), (0.45, None)):
         counter = KmerCounter(DNA)
         counter.add(letters(gc, 50_000, 9))
-        assert domain.signature.home(counter.counts) == species
+        assert domain.signature.nearest_context(counter.counts) == species
 
 
 def test_contigs_around_sites_alone_say_nothing_of_a_genome(make_genome):

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from seqray.core import DNA, PROTEIN, RunConfig, change_settings, to_mapping
-from seqray.training.automatic import choose_settings
 from seqray.training.data_facts import DataFacts
 from seqray.training.search.space import SPACE, draw_configurations, rows_for
+from seqray.training.settings_from_data import choose_settings
 
 ROOT = Path(__file__).parents[4]
 SITE = DataFacts(alphabet=DNA, counts={"a": 3000, "b": 2000}, shortest=81, longest=81, site=True)

@@ -18,8 +18,13 @@ from seqray.core import (
     RunConfig,
     StemConfig,
 )
-from seqray.training.automatic import alternatives_of, choose_settings, describe_settings, fit_settings
 from seqray.training.data_facts import DataFacts
+from seqray.training.settings_from_data import (
+    alternatives_of,
+    choose_settings,
+    describe_settings,
+    fit_settings,
+)
 
 
 def facts(**changes: Any) -> DataFacts:

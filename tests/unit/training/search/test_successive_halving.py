@@ -10,7 +10,7 @@ import pytest
 
 from seqray.core import ConfigError, RunConfig, Terminated
 from seqray.training import Budget, RunOptions, search_settings
-from seqray.training.search import rounds
+from seqray.training.search import successive_halving
 from seqray.training.search.trials import trial_row
 
 
@@ -26,7 +26,7 @@ class Bench:
     clock: float = 0.0
     processes: int = 1
 
-    def crew(self, work: Any, shared: Any, **settings: Any) -> Bench:
+    def pool(self, work: Any, shared: Any, **settings: Any) -> Bench:
         return self
 
     def __enter__(self) -> Bench:
@@ -59,10 +59,10 @@ class Bench:
 @pytest.fixture
 def bench(monkeypatch) -> Bench:
     bench = Bench()
-    monkeypatch.setattr(rounds, "Crew", bench.crew)
-    monkeypatch.setattr(rounds, "train", bench.train)
-    monkeypatch.setattr(rounds, "close_trial", lambda trial: None)
-    monkeypatch.setattr("seqray.training.search.rounds.time.time", lambda: bench.clock)
+    monkeypatch.setattr(successive_halving, "WorkerPool", bench.pool)
+    monkeypatch.setattr(successive_halving, "train", bench.train)
+    monkeypatch.setattr(successive_halving, "close_trial", lambda trial: None)
+    monkeypatch.setattr("seqray.training.search.successive_halving.time.time", lambda: bench.clock)
     return bench
 
 
@@ -70,7 +70,7 @@ def bench(monkeypatch) -> Bench:
 def find(motif_task, make_config, tmp_path):
     """Search in 9 epochs with 64 examples of 40 letters, 27 steps an epoch at most."""
 
-    def call(budget: str, folder: str = "w", **sections: Any) -> rounds.SearchResult:
+    def call(budget: str, folder: str = "w", **sections: Any) -> successive_halving.SearchResult:
         settings = {"stopping": {"monitor": "auprc"}, "trainer": {"max_epochs": 9}} | sections
         return search_settings(
             make_config(**settings),

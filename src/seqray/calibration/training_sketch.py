@@ -17,7 +17,7 @@ _ALL = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
-class LearnedCount:
+class SketchCount:
     """How many of some sequences are known to be training data.
 
     Attributes
@@ -33,7 +33,7 @@ class LearnedCount:
 
 
 @dataclass(frozen=True, eq=False)
-class LearnedSample:
+class TrainingSketch:
     """The lowest hashes of the training sequences.
 
     A hash is as good as a random number. Of the sequences of another set, those with a hash up to the highest
@@ -52,16 +52,16 @@ class LearnedSample:
     limit: int
 
     @classmethod
-    def fit(cls, keys: Iterable[str]) -> LearnedSample:
+    def fit(cls, keys: Iterable[str]) -> TrainingSketch:
         """Keep the lowest hashes; ``keys`` are the training sequences, each in one form of its own."""
         hashes = np.unique(np.array([_hash(key) for key in keys], dtype=np.uint32))
         kept = hashes[:SAMPLE]
         return cls(kept, _ALL if len(kept) == len(hashes) else int(kept[-1]) + 1)
 
-    def count(self, keys: Iterable[str]) -> LearnedCount:
+    def count(self, keys: Iterable[str]) -> SketchCount:
         """Count which of some sequences, in the form that `fit` got, are training data."""
         hashes = np.array([_hash(key) for key in keys], dtype=np.uint32)
-        return LearnedCount(int(np.isin(hashes, self.hashes).sum()), int((hashes < self.limit).sum()))
+        return SketchCount(int(np.isin(hashes, self.hashes).sum()), int((hashes < self.limit).sum()))
 
     def to_mapping(self) -> dict[str, Any]:
         """Return plain data for the model card."""
@@ -69,7 +69,7 @@ class LearnedSample:
         return {"limit": self.limit, "hashes": packed}
 
     @classmethod
-    def of(cls, card: Card) -> LearnedSample | None:
+    def of(cls, card: Card) -> TrainingSketch | None:
         """That of a model; None for models of earlier versions. A damaged one is a ModelFileError."""
         with reading_card("domain"):
             facts: Mapping[str, Any] | None = card.domain.get("learned")

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import betabinom, norm
 
 from seqray.calibration.conformal import Conformal
-from seqray.calibration.shift import HeldOutScores, _misses, _with_odds
+from seqray.calibration.label_shift import HeldOutScores, _misses, _with_odds
 from seqray.core import ModelConfig
 from seqray.core.card import Card
 

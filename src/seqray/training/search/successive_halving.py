@@ -38,7 +38,7 @@ from seqray.training.search.trials import (
     reopen_trial,
     trial_folder,
 )
-from seqray.training.side_by_side import Crew
+from seqray.training.side_by_side import WorkerPool
 from seqray.training.trainer import quiet
 from seqray.training.workdir import WorkDir
 
@@ -133,11 +133,11 @@ def search_settings(
     processes, threads = run.plan(config, LARGEST, count_letters(data, parts.train))
     with (
         quiet(),
-        Crew(
+        WorkerPool(
             train_member, {"data": data}, processes=processes, threads=threads, on_progress=run.on_progress
-        ) as crew,
+        ) as pool,
     ):
-        running = _Search(config, parts, data_sha256(data), Path(run.work_dir), budget, crew, on_trial)
+        running = _Search(config, parts, data_sha256(data), Path(run.work_dir), budget, pool, on_trial)
         ended = running.run(rows_for(facts, fixed))
     chosen = running.best
     close_trial(chosen)
@@ -179,11 +179,11 @@ class _Search:
         data: str,
         work_dir: Path,
         budget: Budget,
-        crew: Crew,
+        pool: WorkerPool,
         on_trial: Callable[[Trial], None] | None,
     ) -> None:
         self._begin, self._parts, self._data, self._work_dir = begin, parts, data, work_dir
-        self._budget, self._crew, self._on_trial = budget, crew, on_trial
+        self._budget, self._workers, self._on_trial = budget, pool, on_trial
         self._epochs = int(begin.trainer.get("max_epochs", 30))
         self._epoch_steps = -(-len(parts.train) // begin.optimizer.batch_size)
         self._started = time.time()
@@ -207,7 +207,7 @@ class _Search:
                 stale = 0 if self.best is not before else stale + 1
         except (KeyboardInterrupt, Terminated) as signal:
             ended = _obey_later(signal)
-            self._crew.stop()
+            self._workers.stop()
             self._collect()
             if not self.trials:
                 raise
@@ -271,7 +271,7 @@ class _Search:
             if reopen_trial(folder)
         ]
         timed = self._budget.unit == "seconds" and not whole
-        self._crew.run(calls, f"search round {self._round}", time.time() + self._left() if timed else None)
+        self._workers.run(calls, f"search round {self._round}", time.time() + self._left() if timed else None)
         return self._collect()
 
     def _folder(self, config: RunConfig) -> WorkDir:
@@ -318,13 +318,13 @@ class _Search:
 
     def _members_cost(self, members: int) -> float:
         best = self.best
-        waves = members if self._budget.unit == "steps" else -(-members // self._crew.processes)
+        waves = members if self._budget.unit == "steps" else -(-members // self._workers.processes)
         return waves * self._cost(best) * max(best.epochs, 1)
 
     def _affordable_count(self) -> int:
         """Configurations that a round can begin with."""
         cost = self._cost(self.best)
-        at_once = 1 if self._budget.unit == "steps" else self._crew.processes
+        at_once = 1 if self._budget.unit == "steps" else self._workers.processes
         for count in range(LARGEST, SMALLEST - 1, -1):
             epochs = -(-count // at_once) * self._rung(2) + -(-(count // KEPT) // at_once) * self._rung(1)
             if (epochs + self._rung(0)) * cost <= self._left():

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from seqray.calibration.learned import SAMPLE, LearnedSample
+from seqray.calibration.training_sketch import SAMPLE, TrainingSketch
 from seqray.core.errors import ModelFileError
 
 
@@ -15,17 +15,17 @@ def words(first: int, last: int) -> list[str]:
 
 
 def on_card(model, facts):
-    return LearnedSample.of(replace(model.card, domain=model.card.domain | {"learned": facts}))
+    return TrainingSketch.of(replace(model.card, domain=model.card.domain | {"learned": facts}))
 
 
 def test_of_few_training_sequences_every_one_is_recognized(tiny_model):
-    sample = on_card(tiny_model, LearnedSample.fit(words(0, SAMPLE) * 2).to_mapping())
+    sample = on_card(tiny_model, TrainingSketch.fit(words(0, SAMPLE) * 2).to_mapping())
     count = sample.count(words(SAMPLE - 60, SAMPLE + 140))
     assert (count.known, count.checked) == (60, 200)
 
 
 def test_of_many_a_tenth_shows_the_share_of_them(tiny_model):
-    facts = LearnedSample.fit(words(0, 10 * SAMPLE)).to_mapping()
+    facts = TrainingSketch.fit(words(0, 10 * SAMPLE)).to_mapping()
     assert len(facts["hashes"]) < 6000
     sample = on_card(tiny_model, facts)
     count = sample.count(words(8 * SAMPLE, 14 * SAMPLE))  # a third of them are training sequences
@@ -37,7 +37,7 @@ def test_of_many_a_tenth_shows_the_share_of_them(tiny_model):
 
 
 def test_a_card_without_a_sample_tells_nothing(tiny_model):
-    assert LearnedSample.of(tiny_model.card) is None
+    assert TrainingSketch.of(tiny_model.card) is None
 
 
 @pytest.mark.parametrize(
