@@ -101,9 +101,8 @@ class StrandScorer:
         around = start - self.margin, -(-end // _PHASE) * _PHASE + self.margin
         unknown = self._model.alphabet.unknown
         device = self._model.device
-        letters = torch.from_numpy(cut_stretch(strand.codes, *around, unknown, circular=strand.circular)).to(
-            device
-        )
+        codes = cut_stretch(strand.codes, *around, unknown, circular=strand.circular)
+        letters = torch.from_numpy(codes).to(device)
         tracks = None
         if strand.tracks is not None:
             rows = cut_stretch(strand.tracks, *around, 0, circular=strand.circular)

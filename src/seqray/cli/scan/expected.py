@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 SHORT_CONTIGS = 2000  # letters; a gene and what lies before it take about a thousand
 FEW_GENES = 0.4  # per kb: bacteria and their viruses have about one
-MANY_GENES = 1.6  # per kb: M. pneumoniae has 1.7 and more by the wrong codon table
+MANY_GENES = 1.6  # per kb: benchmarks/codon_tables.py finds 1.66 and more by a wrong codon table, else 1.46
 GENOME_LETTERS = 20_000  # in fewer, numbers of genes and calls are left to chance
 PRECISION_OFF = 0.05  # a difference of precisions that is mentioned
 FACTOR = 2.0  # by which calls per kb may be beyond those of all genomes measured
@@ -94,8 +94,8 @@ def locator_cautions(result: ScanResult) -> Iterator[str]:
         yield f"{genes:.2g} genes per kb are known, and bacteria have about one: expect other figures here"
     if genes is not None and genes > MANY_GENES:
         yield (
-            f"{genes:.2g} genes per kb are known, and bacteria have about one: a wrong codon table cuts "
-            "genes to pieces; predict them with another one (--genes predict --codon-table 4)"
+            f"{genes:.2g} genes per kb are known, and bacteria have about one: a wrong codon table can cut "
+            "genes to pieces; unless this is a virus, try '--genes predict' with --codon-table 4 or 11"
         )
     if result.expectation is not None and result.positions >= GENOME_LETTERS:
         yield from _frequency_cautions(result, result.expectation)
