@@ -58,7 +58,8 @@ def test_what_a_scan_without_genes_costs(recall, text):
 
 
 @pytest.mark.parametrize(
-    ("genes", "said"), [(10, "expect other figures"), (30, None), (54, "--genes predict --codon-table 4")]
+    ("genes", "said"),
+    [(10, "expect other figures"), (30, None), (54, "try '--genes predict' with --codon-table 4 or 11")],
 )
 def test_too_few_and_too_many_genes_are_cautioned(genes, said):
     """Of 30 kb: .33, 1 and 1.8 per kb, as M. pneumoniae has by table 11."""
