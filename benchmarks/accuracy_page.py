@@ -18,6 +18,7 @@ INTRODUCTION = """\
 
 After reading this page you can compare each shipped model with a simple baseline and with published
 figures, with and without relatives of the training data in the test.
+[Evaluation](concepts/evaluation.md#figures) explains the measures.
 
 Each set is scored with two protocols:
 
@@ -30,8 +31,8 @@ The columns of the table:
 
 - `floor`: logistic regression on k-mers and positions (peptides: composition and ends), fitted to the
   same training part. The value of the model is its difference from this floor.
-- `seqray`: the shipped model, or the mean over folds. In brackets a 95 % interval from the bootstrap over
-  groups of related sequences.
+- `seqray`: the shipped model, or the mean over folds. Brackets contain a 95 % interval from the bootstrap
+  over groups of related sequences.
 - `members`: the range over the single members of the model, trained from different seeds; with
   cross-validation, the range over folds.
 - `published`: figures that the authors of the sources below measured.
@@ -80,30 +81,32 @@ the flag nor the signature predicts on which genera the model fails: this depend
 TRANSFER = """
 ## On sets of other sources
 
-The table shows shipped models on sets that ask their question and that others made: other promoters, other
-negatives ([transfer.tsv](../benchmarks/results/transfer.tsv), `python benchmarks/transfer.py --models
+The table shows shipped models on sets of other authors, with other promoters and other negatives for the
+same question ([transfer.tsv](../benchmarks/results/transfer.tsv), `python benchmarks/transfer.py --models
 runs/transfer`, whose first lines say how to train the models that are not shipped;
 `data/other_sources.py` describes the sets). Sequences that share a 40-mer with the training table are left
 out. `AUROC` and what follows it are for windows cut around the start as in training; `2 off` and `5 off` are
-AUROCs for windows cut so many letters upstream. MCC, sensitivity and specificity are those at the threshold
+AUROCs for windows cut 2 and 5 letters upstream. MCC, sensitivity and specificity are those at the threshold
 of the card. `coverage` is the share of prediction sets that hold the class where 90 % was asked for. The
-floor is logistic regression on k-mers and positions of the training table, and `shares` one on the shares of
-the letters alone.
+floor is logistic regression on k-mers and positions of the training table. `shares` is logistic regression on
+the shares of the letters alone.
 
 - `tata-no-...` are networks with the settings of `mouse-tata-promoter` (one member) that were trained without
   the source of the row. They show what to expect on a fourth source; the model itself has all three in
-  training. `mouse-tata` is the model that was shipped before: CNNProm alone, windows in place.
+  training. `mouse-tata` is the model that was shipped before. It learned CNNProm alone, without shifted
+  windows.
 - The four models of human promoters learned negatives of several kinds
   ([decision 29](decisions/0029-subclasses.md)). Those that were made from promoters (most segments replaced)
   are like the negatives of the sets `ipromoter-...` and `gue-nontata`; those of `cnnprom-mouse` and
   `genomic-nontata` are fragments of genes and of the genome. With their own set alone their AUROCs here were
   .63 to .81.
-- `bacteria-promoter` learned windows in place. 2 letters off cost .02 to .16 in AUROC, 5 letters .11 to .26,
-  if the species is not given; .01 to .11 and .08 to .13 if it is.
-  Rows without "species" hide it. By default `predict` recognizes the species of a file if it is clearly
-  nearest, as in the row "species recognized". *E. coli* is too like *Shigella*: give `--context`.
+- `bacteria-promoter` learned without shifted windows. If the species is not given, windows that are 2
+  letters off cost .02 to .16 in AUROC, and windows that are 5 letters off .11 to .26. If it is given, they
+  cost .01 to .11 and .08 to .13. In rows without "species" the model does not get the species. By default
+  `predict` recognizes the species of a file if it is clearly nearest, as in the row "species recognized".
+  *E. coli* and *Shigella* are too similar for that: name the species with `--context`.
 
-`predict` prints a caution for 22 of 31 such files whose coverage is below .85
+Of such files, 31 have a coverage below .85. `predict` prints a caution for 22 of them
 ([cautions](concepts/probabilities.md#scores-unlike-those-of-held-out-examples)).
 
 | model | set | n | AUROC | 2 off | 5 off | MCC | sensitivity | specificity | coverage | floor | shares |
@@ -119,9 +122,9 @@ chose the epochs, so the figures of both trainings are slightly too good. `diffe
 settings, with a 95 % interval from the bootstrap over groups of related sequences. Of several classes, a
 figure is the mean over the classes.
 
-Some trainings were interrupted several times, and their minutes count the new starts. The tuned settings of
-`ecoli-sigma` are those that it had before it got k-mers, as
-[the rules](how-to/train.md#what-is-chosen-from-the-data) have them.
+Some trainings were interrupted several times, and their minutes include the new starts. The tuned settings of
+`ecoli-sigma` are older than its k-mers, which [the rules](how-to/train.md#what-is-chosen-from-the-data)
+choose.
 
 | set | n | measure | floor | tuned | automatic | difference | processor minutes |
 |---|---|---|---|---|---|---|---|
