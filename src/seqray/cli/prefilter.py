@@ -45,19 +45,19 @@ class PrefilterRequest(Request):
     backbone: str | None = BACKBONE
     out: str = option("--out -o FILE", "new model file, ends in .safetensors")
     windows: PositiveInt = option(
-        "--windows N", "how many the model scores; more take longer, and fewer pass in a scan", 400_000
+        "--windows N", "windows that the model scores; more take longer, and fewer pass in a scan", 400_000
     )
     lost: Probability = option(
         "--lost SHARE",
-        "of the windows at or above a threshold, the share that scans may miss, 0.1 at most: a larger one "
-        "lets fewer pass",
+        "share of the windows at or above a threshold that scans may miss, 0.1 at most; a larger share "
+        "lets fewer windows pass",
         0.001,
     )
     measure_only: bool = option(
         "--measure-only",
         "keep the prefilter that the model has, and only measure what scans lose and let pass",
     )
-    seed: WholeNumber = option("--seed N", "of the windows and the first weights", 0)
+    seed: WholeNumber = option("--seed N", "seed of the windows and the first weights", 0)
     computing: BatchOptions
 
 

@@ -23,11 +23,14 @@ VERBS = {
     "summary": ("seqray.cli.summary", "summarize several scans or evaluations, one row each"),
     "explain": (
         "seqray.cli.explain.run",
-        "rank the letters or columns that drive a call, and check it",
+        "rank the letters or columns that drive a call, and check the ranking",
     ),
     "negatives": ("seqray.cli.negatives.run", "make negatives, and report what each kind teaches"),
     "audit": ("seqray.cli.audit", "find leaks and shortcuts in labeled sequences, before training"),
-    "split": ("seqray.cli.split.run", "split labeled sequences, keeping relatives together, and prove it"),
+    "split": (
+        "seqray.cli.split.run",
+        "split labeled sequences, keeping relatives together, and check the split",
+    ),
     "pretrain": ("seqray.cli.pretrain", "learn from sequences without labels, to initialize a training"),
     "train": ("seqray.cli.train.run", "train a model on labeled sequences"),
     "evaluate": ("seqray.cli.evaluate.run", "compare predictions with labels, and with simple rules"),

@@ -20,8 +20,8 @@ class GeneOptions(Options, heading="genes, for a locator"):
 
     genes: str | None = option(
         "--genes FILE|predict|none",
-        "GenBank or GFF3 file, predict them, or know none (default: those of a GenBank input, else predicted "
-        "where the extra 'genes' is installed)",
+        "GenBank or GFF3 file; predict: genes are predicted; none: no genes are used (default: those of a "
+        "GenBank input, else predicted where the extra 'genes' is installed)",
     )
     codon_table: PositiveInt | None = option(
         "--codon-table N", "of predicted genes (default: 11 or 4, whichever fits)"

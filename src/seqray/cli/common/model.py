@@ -35,7 +35,7 @@ TRUNCATE = option(
     "refuses them (default: as the model was trained)",
 )
 BACKBONE = option("--backbone DIR", "directory of the encoder that the model is built on, if it has moved")
-THREADS = option("--threads N", "processor threads (default: the processors that it may use)")
+THREADS = option("--threads N", "processor threads (default: as many as the processors that seqray may use)")
 DEVICE = option("--device DEVICE", "auto (a GPU if there is one), cpu, cuda or cuda:N", "auto")
 
 
