@@ -73,6 +73,17 @@ def test_one_report_shows_it_all(run, finished, tmp_path):
         assert words in text
 
 
+def test_a_changed_setting_trains_again(run, seqray_forks, finished, tmp_path):
+    folder = tmp_path / "changed"
+    shutil.copytree(finished, folder)
+    config = folder / "config" / "tiny.yaml"
+    config.write_text(config.read_text().replace("d_model: 8", "d_model: 4"))
+    model = "results/made/tiny/seed-1/model.safetensors"
+    done = run(folder, "--cores", "2", model, commands=seqray_forks.folder)
+    assert done.returncode == 0, done.stderr
+    assert read_card(folder / model).model.d_model == 4
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new", "complaint"),
     [

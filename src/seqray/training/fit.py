@@ -143,7 +143,8 @@ def open_folder(
     ``data``, ``teacher`` and ``start`` are checksums, empty without these.
     """
     identity = run_identity(config, parts[0].classes, data, teacher=teacher, start=start)
-    return WorkDir(Path(run.work_dir), identity, tuple(part.sha256() for part in parts), run.resume)
+    hashes = tuple(part.sha256() for part in parts)
+    return WorkDir(Path(run.work_dir), identity, hashes, run.resume, run.restart_if_changed)
 
 
 def count_letters(data: Sequence[Example], rows: np.ndarray) -> int:

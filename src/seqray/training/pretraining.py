@@ -180,7 +180,7 @@ def pretrain(
     none = np.zeros(len(examples), dtype=np.int64)  # labels, which there are none of
     train_set, held_out = (encode(examples, none, rows, config) for rows in (order[held:], order[:held]))
     identity = run_identity(config, ("pre-training", str(share)), data_sha256(examples))
-    folder = WorkDir(Path(run.work_dir), identity, ("",), run.resume)
+    folder = WorkDir(Path(run.work_dir), identity, ("",), run.resume, run.restart_if_changed)
     config = replace(config, optimizer=replace(config.optimizer, ema=0.0))  # weights are not averaged here
 
     def build(seed: int) -> tuple[MaskedLetters, MaskedData]:

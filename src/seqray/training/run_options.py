@@ -22,6 +22,8 @@ class RunOptions:
         interrupted resumes after its last epoch and ends with the same weights.
     resume
         False removes what ``work_dir`` holds of an earlier run.
+    restart_if_changed
+        Whether an earlier run with other settings or data is removed, too; else it is an error.
     progress
         True shows a bar for each epoch on standard error; a function is called after each step.
     threads
@@ -33,6 +35,7 @@ class RunOptions:
 
     work_dir: Path
     resume: bool = True
+    restart_if_changed: bool = False
     progress: bool | OnProgress = False
     threads: int | None = None
     side_by_side: bool = False

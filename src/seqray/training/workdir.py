@@ -73,49 +73,56 @@ class WorkDir:
     """Folder of a run, with one sub-folder a member; with ``resume`` what it holds is used.
 
     ``identity`` has the hashes of the ``settings``, the ``data`` and the ``teacher``, if any; ``parts`` for
-    each member a hash of what it learns from and what it holds out.
+    each member a hash of what it learns from and what it holds out. ``restart_if_changed`` is that of
+    `RunOptions`.
     """
 
     path: Path
     identity: dict[str, str]
     parts: tuple[str, ...]
     resume: bool
+    restart_if_changed: bool = False
 
     def claim(self) -> None:
-        """Make the folder this run's, or find that it is; without ``resume`` earlier members are removed.
+        """Make the folder this run's, or find that it is; a run that is not resumed is removed.
 
         Raises InputError if it belongs to other settings or data, or can't be written.
         """
         if not is_main_process():
             return
         try:
-            if self.resume:
-                self._check()
-            else:
-                for folder in self.path.glob("member-*"):
-                    shutil.rmtree(folder)
+            if not self.resume or (self.restart_if_changed and self._differing()):
+                self._remove()
+            self._check()
             _write(self.path / _RUN, {**self.identity, "parts": self._all_parts()})
         except OSError as error:
             raise InputError(f"can't be used ({error.strerror})", where=str(self.path)) from None
 
+    def _remove(self) -> None:
+        for folder in self.path.glob("member-*"):
+            shutil.rmtree(folder)
+        (self.path / _RUN).unlink(missing_ok=True)
+
     def _check(self) -> None:
-        found = _read(self.path / _RUN)
-        if found is None:
-            differing = ["settings"] if any(self.path.glob("member-*")) else []
-        else:
-            differing = [key for key, value in self.identity.items() if found.get(key, "") != value]
-            shared = zip(self.parts, found.get("parts", [""]), strict=False)  # members may have been added
-            differing += ["held-out parts"] if any(mine != other for mine, other in shared) else []
-        if differing:
+        if differing := self._differing():
             raise InputError(
                 f"holds a training run with other {' and '.join(differing)}",
                 where=str(self.path),
                 remedy="choose another --work-dir, or start afresh with --no-resume",
             )
 
+    def _differing(self) -> list[str]:
+        """What differs from the run that the folder holds."""
+        found = _read(self.path / _RUN)
+        if found is None:
+            return ["settings"] if any(self.path.glob("member-*")) else []
+        differing = [key for key, value in self.identity.items() if found.get(key, "") != value]
+        shared = zip(self.parts, found.get("parts", [""]), strict=False)  # members may have been added
+        return differing + (["held-out parts"] if any(mine != other for mine, other in shared) else [])
+
     def _all_parts(self) -> list[str]:
         """The parts of this run, and of further members of an earlier, larger run."""
-        known = (_read(self.path / _RUN) or {}).get("parts", []) if self.resume else []
+        known = (_read(self.path / _RUN) or {}).get("parts", [])
         return [*self.parts, *known[len(self.parts) :]]
 
     def member(self, number: int) -> Path:

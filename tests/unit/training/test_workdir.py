@@ -35,6 +35,23 @@ def test_a_folder_of_another_run_is_refused_unless_told_to_start_afresh(tmp_path
     assert json.loads((tmp_path / "run.json").read_text()) == {**other, "parts": ["p"]}
 
 
+def test_a_changed_run_is_started_again_where_that_is_asked_for(tmp_path):
+    def folder(identity, parts=("p",)):
+        return WorkDir(tmp_path, identity, parts, True, restart_if_changed=True)
+
+    folder(MINE).claim()
+    folder(MINE).finish(1, {"seed": 1})
+    folder(MINE).claim()
+    assert folder(MINE).result(1) == {"seed": 1}
+    other = {**MINE, "data": "x"}
+    folder(other).claim()
+    assert folder(other).result(1) is None
+    folder(other).finish(1, {"seed": 2})
+    folder(other, ("q",)).claim()
+    assert folder(other).result(1) is None
+    assert json.loads((tmp_path / "run.json").read_text()) == {**other, "parts": ["q"]}
+
+
 def test_a_fresh_run_uses_nothing_that_it_finds(tmp_path):
     WorkDir(tmp_path, MINE, ("p",), True).finish(1, {"seed": 1})
     (tmp_path / "member-1" / "last.ckpt").touch()

@@ -46,6 +46,10 @@ class FitOptions(Options):
 
     work_dir: str | None = option("--work-dir DIR", "checkpoints and logs (default: OUT.training)")
     no_resume: bool = option("--no-resume", "start again if DIR holds an earlier run")
+    restart_if_changed: bool = option(
+        "--restart-if-changed",
+        "start again if DIR holds a run with other settings or data (default: an error)",
+    )
     set: tuple[str, ...] = option(
         "--set KEY=VALUE", "setting that overrides the one in YAML, such as trainer.max_epochs=10"
     )
@@ -66,6 +70,7 @@ class FitOptions(Options):
         return RunOptions(
             folder,
             resume=not self.no_resume,
+            restart_if_changed=self.restart_if_changed,
             progress=progress.update,
             threads=use_threads(self.threads),
             side_by_side=True,

@@ -128,7 +128,8 @@ def train_locator(
     prepared = prepare(genomes, classes, data.hold_out, config)
     sha256 = data_sha256(genomes, data.hold_out)
     identity = run_identity(config, classes, sha256, start=start.sha256 if start else "")
-    folder = WorkDir(Path(run.work_dir), identity, ("",) * config.members, run.resume)
+    parts = ("",) * config.members
+    folder = WorkDir(Path(run.work_dir), identity, parts, run.resume, run.restart_if_changed)
     with quiet():
         make_trainer(config, folder.path, progress=False)  # settings that Lightning refuses, before any work
         folder.claim()

@@ -71,7 +71,7 @@ def train_best(
     calls = []
     for changes in alternatives:
         one = change_settings(config, changes)
-        folder = trial_folder(run.work_dir, one, parts, sha256)
+        folder = trial_folder(run, one, parts, sha256)
         calls.append({"config": one, "number": 1, "parts": parts, "folder": folder})
     processes, threads = run.plan(config, len(calls), count_letters(data, parts.train))
     with (

@@ -137,7 +137,7 @@ def search_settings(
             train_member, {"data": data}, processes=processes, threads=threads, on_progress=run.on_progress
         ) as pool,
     ):
-        running = _Search(config, parts, data_sha256(data), Path(run.work_dir), budget, pool, on_trial)
+        running = _Search(config, parts, data_sha256(data), run, budget, pool, on_trial)
         ended = running.run(rows_for(facts, fixed))
     chosen = running.best
     close_trial(chosen)
@@ -177,12 +177,12 @@ class _Search:
         begin: RunConfig,
         parts: Partition,
         data: str,
-        work_dir: Path,
+        run: RunOptions,
         budget: Budget,
         pool: WorkerPool,
         on_trial: Callable[[Trial], None] | None,
     ) -> None:
-        self._begin, self._parts, self._data, self._work_dir = begin, parts, data, work_dir
+        self._begin, self._parts, self._data, self._options = begin, parts, data, run
         self._budget, self._workers, self._on_trial = budget, pool, on_trial
         self._epochs = int(begin.trainer.get("max_epochs", 30))
         self._epoch_steps = -(-len(parts.train) // begin.optimizer.batch_size)
@@ -218,7 +218,7 @@ class _Search:
         """Train the first configuration: shortly, to know the time it takes, then as long as it asks."""
         short = self._train([({}, self._begin)], self._rung(2), whole=True)
         if not short:
-            raise SeqrayError("the training left no finished epoch", where=str(self._work_dir))
+            raise SeqrayError("the training left no finished epoch", where=str(self._options.work_dir))
         affordable = int(self._left() / self._cost(short[0]))
         self._epochs = min(self._epochs, affordable)
         if self._epochs > short[0].epochs:
@@ -275,7 +275,7 @@ class _Search:
         return self._collect()
 
     def _folder(self, config: RunConfig) -> WorkDir:
-        folder = trial_folder(self._work_dir, config, self._parts, self._data)
+        folder = trial_folder(self._options, config, self._parts, self._data)
         folder.claim()
         return folder
 

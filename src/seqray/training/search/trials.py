@@ -142,10 +142,10 @@ def prepare_trainings(config: RunConfig, out: Path | None, run: RunOptions) -> R
     return replace(run, threads=run.use_threads(), resume=True)
 
 
-def trial_folder(work_dir: Path, config: RunConfig, parts: Partition, data: str) -> WorkDir:
+def trial_folder(run: RunOptions, config: RunConfig, parts: Partition, data: str) -> WorkDir:
     """Name the folder of a training, which is not claimed yet."""
-    path = Path(work_dir) / f"settings-{fingerprint(config, parts.classes)[:12]}"
-    return open_folder(RunOptions(path), config, [parts], data)
+    path = Path(run.work_dir) / f"settings-{fingerprint(config, parts.classes)[:12]}"
+    return open_folder(replace(run, work_dir=path), config, [parts], data)
 
 
 def _cut_result(config: RunConfig, folder: WorkDir) -> dict[str, Any] | None:

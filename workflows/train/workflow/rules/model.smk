@@ -22,7 +22,7 @@ rule train:
         options=config["options"]["train"],
     shell:
         "seqray train --config {input.config:q} --train {input.table:q} --seed {wildcards.seed} --threads {threads}"
-        " {params.options} --work-dir {params.work:q} --out {output:q} > {log:q} 2>&1"
+        " {params.options} --work-dir {params.work:q} --restart-if-changed --out {output:q} > {log:q} 2>&1"
 
 
 rule calibrate:
