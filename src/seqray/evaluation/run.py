@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +16,7 @@ from seqray.metrics import FEW_GROUPS, group_numbers, mcnemar
 
 MODEL, AGAINST, FLOOR = "model", "against", "floor"
 COMPARED = (FLOOR, AGAINST)
+LARGE_GROUP = 0.2  # share of the records
 SUM_TOLERANCE = 1e-3  # tables carry a few digits
 
 
@@ -141,10 +143,24 @@ def _notes(records: Records, model: Answers, subsets: Mapping[str, np.ndarray]) 
     groups = len(np.unique(numbers))
     if groups < FEW_GROUPS:
         return [*found, f"only {counted(groups, 'group')}: intervals are too narrow"]
+    found += _large_group(records)
     small = [name for name, rows in subsets.items() if len(np.unique(numbers[rows])) < FEW_GROUPS]
     if small:
         found.append(f"fewer than {FEW_GROUPS} groups in {', '.join(small)}: intervals there are too narrow")
     return found
+
+
+def _large_group(records: Records) -> Iterator[str]:
+    """A note where one group, such as the missing values ``NA`` of a column, holds many records."""
+    if records.groups is None:
+        return
+    [(key, size)] = Counter(records.groups).most_common(1)
+    if size > LARGE_GROUP * len(records.labels):
+        name = f"the group '{key}'" if isinstance(key, str) else "one group"
+        yield (
+            f"{name} has {size} of {len(records.labels)} records, drawn as one: the intervals do not "
+            "show how these differ; if the name stands for a missing value, leave the cell empty"
+        )
 
 
 def _disagreements(labels: np.ndarray, answers: Sequence[Answers]) -> dict[str, tuple[int, int, float]]:

@@ -15,6 +15,7 @@ from .partitions import data_sha256 as data_sha256, partition as partition, rela
 from .prefilter import measure_prefilter as measure_prefilter, teach_prefilter as teach_prefilter
 from .pretraining import pretrain as pretrain
 from .recalibration import (
+    count_calibration_data as count_calibration_data,
     count_training_data as count_training_data,
     is_training_data as is_training_data,
     recalibrate as recalibrate,

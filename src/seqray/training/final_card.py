@@ -72,7 +72,9 @@ def build_card(
         info=dict(config.card),
     )
     logits, labels = held_out_logits(card, networks, data, parts, config)
-    groups = related_groups([data[i] for i in held_out_rows(parts)], alphabet)
+    held_out = held_out_rows(parts)
+    given = [data[i] for i in np.union1d(rows, held_out)]
+    groups = related_groups([data[i] for i in held_out], alphabet)
     card, calibration = calibrated_card(card, logits, labels, groups, config.calibration.method)
     figures = _figures(card, logits, labels)
     training = training_facts(config, networks, results, sha256, figures) | {
@@ -80,13 +82,12 @@ def build_card(
         "held_out": len(labels),
         "calibration": calibration,
         "related_validation": count_related(data, parts[0], alphabet),
-        "content_sha256": content_sha256(data),
+        "content_sha256": content_sha256(given),
     }
     if config.model.subclasses:
         names = [[name or "unnamed" for name in each] for each in subclass_names(data, classes)]
         training["subclasses"] = dict(zip(classes, names, strict=True))
     card = replace(card, training=training)
-    given = [data[i] for i in np.unique(np.concatenate([rows, held_out_rows(parts)]))]
     sample = TrainingSketch.fit(learned_keys(card, given))
     return replace(card, domain=card.domain | {"learned": sample.to_mapping()}), figures
 

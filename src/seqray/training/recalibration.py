@@ -90,6 +90,7 @@ def recalibrate(
     provenance = facts | {
         "classes": dict(zip(card.classes, counts, strict=True)),
         "sha256": data_sha256(used),
+        "sample": TrainingSketch.fit(learned_keys(card, used)).to_mapping(),
         "model_sha256": model.sha256,
         **({"in_training": {"known": learned.known, "checked": learned.checked}} if learned else {}),
         "note": "figures under 'metrics' and 'validation' were measured before, at the threshold of then",
@@ -134,6 +135,12 @@ def is_training_data(card: Card, data: Sequence[Example]) -> bool:
 def count_training_data(card: Card, data: Sequence[Example]) -> SketchCount | None:
     """Count examples that the model was trained on, of whatever label; None for a card without a sample."""
     sample = TrainingSketch.of(card)
+    return sample and sample.count(learned_keys(card, data))
+
+
+def count_calibration_data(card: Card, data: Sequence[Example]) -> SketchCount | None:
+    """Count examples that `recalibrate` used, of whatever label; None for a card without a sample of them."""
+    sample = TrainingSketch.of_calibration(card)
     return sample and sample.count(learned_keys(card, data))
 
 

@@ -12,8 +12,9 @@ import torch
 from cli.evaluate.tables import CLASSES, TEST, TRAIN, figures, write_table
 from seqray.calibration.conformal import Conformal
 from seqray.calibration.domain import Domain
+from seqray.calibration.training_sketch import TrainingSketch
 from seqray.cli.dispatch import main
-from seqray.core.alphabet import DNA
+from seqray.core.alphabet import DNA, canonical_strand
 from seqray.modelfile import save_model
 from seqray.models.build import build_model
 
@@ -43,6 +44,56 @@ def test_data_that_the_model_was_trained_on_are_noted(evaluate, folder, tiny_mod
     assert not is_noted("--train", "parts.tsv")  # its test part
     assert not is_noted("--train", "parts.tsv", model="both")  # training was given it, and left it out
     assert not is_noted("--test", "test.tsv")
+
+
+def test_the_other_model_is_checked_like_the_first(evaluate, folder, tiny_model, tmp_path):
+    rows = sorted({f"{letters}\t{label}\n" for _, letters, label, *_ in TEST})
+    known = {"content_sha256": hashlib.sha256("".join(rows).encode()).hexdigest()}
+    save_model(tmp_path / "t.safetensors", tiny_model.networks, replace(tiny_model.card, training=known))
+    status, out, err = evaluate("--test", "test.tsv", "--against", "t.safetensors", "--no-floor")
+    assert status == 0, err
+    assert "note: against: the model was trained on these data" in out
+    assert "note: the model was trained" not in out
+
+
+def test_data_that_the_model_was_calibrated_on_are_noted(evaluate, folder, tiny_model, tmp_path):
+    write_table(tmp_path / "half.tsv", TEST[::2])
+    used = [canonical_strand(row[1], DNA) for row in TEST[::2]]
+    known = {"calibrated_on": {"sample": TrainingSketch.fit(used).to_mapping()}}
+    save_model(tmp_path / "c.safetensors", tiny_model.networks, replace(tiny_model.card, training=known))
+
+    def printed(table):
+        words = ("--model", "c.safetensors", "--test", table, "--no-floor")
+        status, out, err = evaluate(*words, model=False)
+        assert status == 0, err
+        return out
+
+    assert "note: the model was calibrated on all 30 of these records: brier, log_loss" in printed("half.tsv")
+    assert "note: the model was calibrated on 30 of these 60 records" in printed("test.tsv")
+    assert "calibrated on" not in printed("train.tsv")
+
+
+def test_records_that_the_floor_remembers_are_noted(evaluate, folder):
+    letters = {"A": "T", "C": "G", "G": "C", "T": "A"}
+    turned = [(row[0], "".join(letters[c] for c in reversed(row[1])), row[2]) for row in TEST[:7]]
+    write_table(folder / "leak.tsv", [*TRAIN, *turned], ("id", "sequence", "label"))
+    words = ("--test", "test.tsv", "--no-floor", "--train")
+    assert (
+        "note: 7 of 60 records are also in the training data that the floor learns"
+        in evaluate(*words, "leak.tsv")[1]
+    )
+    assert "the floor learns" not in evaluate(*words, "train.tsv")[1]
+
+
+def test_a_large_group_is_noted_by_its_name(evaluate, folder):
+    missing = [(*row[:3], "NA" if i < 13 else f"g{i}", "") for i, row in enumerate(TEST)]
+    write_table(folder / "na.tsv", missing, ("id", "sequence", "label", "group"))
+    write_table(folder / "few.tsv", missing[2:], ("id", "sequence", "label", "group"))
+    assert (
+        "note: the group 'NA' has 13 of 60 records, drawn as one"
+        in evaluate("--test", "na.tsv", "--no-floor")[1]
+    )
+    assert "drawn as one" not in evaluate("--test", "few.tsv", "--no-floor")[1]
 
 
 def test_a_part_of_the_training_data_is_noted_with_its_share(evaluate, folder, tmp_path):

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from seqray.cli.common import naming_other_models
-from seqray.core import ALPHABETS, Alphabet, Card, ConfigError, Example, InputError, LabeledSequence
+from seqray.core import (
+    ALPHABETS,
+    Alphabet,
+    Card,
+    ConfigError,
+    Example,
+    InputError,
+    LabeledSequence,
+    canonical_strand,
+)
 from seqray.core.results import Answers
 from seqray.homology import kmer_groups, kmer_length
 from seqray.kinds import LabeledFiles, kind_of
@@ -163,6 +172,19 @@ def group_keys(
         keys = kmer_groups([e.sequence for e in examples], k, alphabet=alphabet).tolist()
         return keys, f"sequences that share {k} letters drawn together"
     return None, "records drawn one by one"
+
+
+def shared_records(
+    examples: Sequence[LabeledSequence], train: Sequence[LabeledSequence], alphabet: Alphabet
+) -> Iterator[str]:
+    """A note that counts evaluated sequences that the floor learns from, on either strand."""
+    known = {canonical_strand(one.sequence, alphabet) for one in train} - {""}
+    shared = sum(canonical_strand(one.sequence, alphabet) in known for one in examples)
+    if shared:
+        yield (
+            f"{shared} of {len(examples)} records are also in the training data that the floor learns from "
+            "(--train): it remembers them, and its figures are too good; leave them out (seqray split)"
+        )
 
 
 def shared_groups(examples: Sequence[LabeledSequence], train: Sequence[LabeledSequence]) -> Iterator[str]:

@@ -55,7 +55,9 @@ def gather(request: EvaluateRequest) -> EvaluationInput:
             remedy="the class of highest score is called",
         )
     if request.how.against:
-        material.answers.append(_against(request, material))
+        answers, notes = _against(request, material)
+        material.answers.append(answers)
+        material.notes += [f"against: {note}" for note in notes]
     return material
 
 
@@ -102,8 +104,6 @@ def _is_table(against: str | None) -> bool:
 
 
 def _from_model(request: EvaluateRequest) -> EvaluationInput:
-    from seqray.inference import TRUNCATED
-
     model, how = _open(request, str(request.model), request.backbone), request.how
     alphabet, card = request.given.alphabet, model.card
     if alphabet and alphabet != model.alphabet.name:
@@ -116,11 +116,7 @@ def _from_model(request: EvaluateRequest) -> EvaluationInput:
     examples, train, split = choose_split(data, how.split)
     check_labels([*examples, *train], card.classes)
     notes += _seen_in_training(card, data, split, examples)
-    check = FileCheck(model, ModelOptions(model=card.name), prior=how.prior, labeled=True)
-    answers, more = _model_answers(request, model, examples, "model", check)
-    notes += [*check.cautions(), *_lost_coverage(model, examples, answers, how.prior)]
-    if longer := check.flags[TRUNCATED]:
-        notes.append(describe_truncation(longer, len(examples), card.window, card.truncate))
+    answers, more = _checked_answers(request, model, examples, "model")
     if how.prior is not None:
         notes.append(
             f"probabilities are re-weighted to a share of {how.prior:g} of {card.positive}; calibration and "
@@ -145,12 +141,19 @@ def _from_model(request: EvaluateRequest) -> EvaluationInput:
 def _seen_in_training(
     card: Card, data: Sequence[Example], split: str, examples: Sequence[Example]
 ) -> Iterator[str]:
-    """A note where the model has learned from all or some of the records evaluated.
+    """Notes where the model has learned from, or was calibrated on, all or some of the records evaluated.
 
     The checksum of a card is of all data given to training, of which the split ``test`` was left out.
     """
-    from seqray.training import count_training_data, is_training_data
+    from seqray.training import count_calibration_data, count_training_data, is_training_data
 
+    fitted = count_calibration_data(card, examples)
+    if fitted and fitted.known:
+        which = describe_learned(fitted.known, fitted.checked, len(examples))
+        yield (
+            f"the model was calibrated on {which}: brier, log_loss, ece and the figures at its threshold are "
+            "too good; evaluate records that neither training nor calibration used"
+        )
     learned = [example for example in data if example.split != "test"]
     remedy = "evaluate a part that training left out (seqray split)"
     evaluates_learned = split != "test" or not learned  # all were called test, but hardly for training
@@ -197,7 +200,7 @@ def _model_answers(
     model: TrainedModel,
     examples: Sequence[LabeledSequence],
     source: str,
-    check: FileCheck | None = None,
+    check: FileCheck,
 ) -> tuple[Answers, list[str]]:
     """Answers of a model, which a check may watch, and notes about the contexts of the records."""
     from seqray.evaluation import answers_from_probabilities
@@ -214,8 +217,8 @@ def _model_answers(
     with Progress("evaluate", "records", len(examples), quiet=request.quiet) as progress:
         scores = model_probabilities(
             model,
-            records if check is None else list(check.watch_records(records)),
-            watch=progress.watch if check is None else lambda p: check.watch_predictions(progress.watch(p)),
+            list(check.watch_records(records)),
+            watch=lambda p: check.watch_predictions(progress.watch(p)),
             prior=request.how.prior,
             dtype=request.computing.dtype,
             batch_size=request.computing.batch_size,
@@ -223,6 +226,21 @@ def _model_answers(
     note = f"model {card.name} sha256:{model.sha256}"
     answers = answers_from_probabilities(source, note, scores, card.classes, card.positive, threshold)
     return answers, notes
+
+
+def _checked_answers(
+    request: EvaluateRequest, model: TrainedModel, examples: Sequence[LabeledSequence], source: str
+) -> tuple[Answers, list[str]]:
+    """Answers of a model, and notes where the records are not like its training data."""
+    from seqray.inference import TRUNCATED
+
+    card, prior = model.card, request.how.prior
+    check = FileCheck(model, ModelOptions(model=card.name), prior=prior, labeled=True)
+    answers, contexts = _model_answers(request, model, examples, source, check)
+    notes = [*check.cautions(), *_lost_coverage(model, examples, answers, prior)]
+    if longer := check.flags[TRUNCATED]:
+        notes.append(describe_truncation(longer, len(examples), card.window, card.truncate))
+    return answers, [*notes, *contexts]
 
 
 def _lost_coverage(
@@ -246,15 +264,16 @@ def _lost_coverage(
         yield f"label sets at a coverage of {COVERAGE:g} do not keep it here: they hold {shares}"
 
 
-def _against(request: EvaluateRequest, material: EvaluationInput) -> Answers:
-    """Answers of the other model or table on the same records."""
+def _against(request: EvaluateRequest, material: EvaluationInput) -> tuple[Answers, list[str]]:
+    """Answers of the other model or table on the same records, and notes about them."""
     tables, against = request.given, str(request.how.against)
     if _is_table(against):
         table = read_prediction_table(against)
         same_kind = tables.score_column in table.columns
         threshold = request.how.threshold if same_kind else None
         rows = rows_by_id(table, tables.id_column, [e.id for e in material.examples], "the data evaluated")
-        return table_answers(tables, table, rows, material.classes, material.positive, "against", threshold)
+        named = material.classes, material.positive
+        return table_answers(tables, table, rows, *named, "against", threshold), []
     if any(not example.sequence for example in material.examples):
         raise ConfigError(
             "--against a model needs sequences", remedy="give --labels a column 'sequence', or a table"
@@ -265,7 +284,9 @@ def _against(request: EvaluateRequest, material: EvaluationInput) -> Answers:
             f"model '{model.card.name}' distinguishes {', '.join(model.card.classes)}, "
             f"not {', '.join(material.classes)}"
         )
-    answers, _ = _model_answers(request, model, material.examples, "against")
+    data = [*material.examples, *material.train]
+    notes = list(_seen_in_training(model.card, data, material.split, material.examples))
+    answers, more = _checked_answers(request, model, material.examples, "against")
     order = [model.card.classes.index(name) for name in material.classes]
     calls = np.array([order.index(call) for call in answers.calls.tolist()], dtype=np.int64)
-    return replace(answers, scores=answers.scores[:, order], calls=calls)
+    return replace(answers, scores=answers.scores[:, order], calls=calls), [*notes, *more]

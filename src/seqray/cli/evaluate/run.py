@@ -47,7 +47,7 @@ def _check(request: EvaluateRequest) -> None:
 
 
 def _evaluate(request: EvaluateRequest, material: EvaluationInput) -> Evaluation:
-    from seqray.cli.evaluate.data import group_keys, shared_groups
+    from seqray.cli.evaluate.data import group_keys, shared_groups, shared_records
     from seqray.evaluation import (
         Records,
         by_context,
@@ -73,7 +73,12 @@ def _evaluate(request: EvaluateRequest, material: EvaluationInput) -> Evaluation
         seed=request.how.seed,
         split=material.split,
         grouping=grouping,
-        notes=[*material.notes, *notes, *shared_groups(examples, material.train)],
+        notes=[
+            *material.notes,
+            *notes,
+            *shared_records(examples, material.train, material.alphabet),
+            *shared_groups(examples, material.train),
+        ],
     )
 
 
