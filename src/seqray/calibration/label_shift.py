@@ -214,9 +214,7 @@ class HeldOutScores:
         distance = expected * hit + (1 - expected) * false - called
         return distance > ERRORS / 2 * math.sqrt(self._variance(expected, n))
 
-    def lost_coverage(
-        self, probabilities: Floats, labels: Ints, coverage: float = COVERAGE
-    ) -> dict[str, float]:
+    def lost_coverage(self, probabilities: Floats, labels: Ints) -> dict[str, float]:
         """Share of the sets that hold the true class, by class; empty where the promise may be kept.
 
         Parameters
@@ -225,17 +223,15 @@ class HeldOutScores:
             (N, K) calibrated, before any re-weighting.
         labels
             (N,) index of the true class.
-        coverage
-            Of the sets.
         """
         try:
-            inside = probabilities >= self._ranks.cutoffs(coverage)
+            inside = probabilities >= self._ranks.cutoffs(COVERAGE)
         except ConfigError:
             return {}
         held, lost = dict[str, float](), False
         for k, name in enumerate(self._card.classes):
             own = inside[labels == k, k]
-            mean, variance = _misses(len(own), self._ranks.counts[k], coverage)
+            mean, variance = _misses(len(own), self._ranks.counts[k], COVERAGE)
             lost |= bool((~own).sum() > mean + ERRORS * math.sqrt(variance))
             if len(own):
                 held[name] = float(own.mean())

@@ -11,7 +11,7 @@ import numpy as np
 from seqray.core.arrays import Bools, Floats, Ints
 
 
-def local_maxima(scores: Floats, before: float = np.nan, after: float = np.nan) -> Bools:
+def local_maxima(scores: Floats) -> Bools:
     """Mark the points that neither neighbor exceeds.
 
     Every point of a plateau is marked, because any of them may lead to the best refined score.
@@ -20,17 +20,13 @@ def local_maxima(scores: Floats, before: float = np.nan, after: float = np.nan) 
     ----------
     scores
         (n,) profile in order of position; NaN if not scored.
-    before, after
-        Scores next to the first and the last point, so that a profile can be cut into pieces; NaN at the
-        end of a sequence.
 
     Returns
     -------
     ndarray
         (n,) booleans; False if the score is NaN.
     """
-    padded = np.concatenate(([before], scores, [after]))
-    padded[np.isnan(padded)] = -np.inf
+    padded = np.pad(np.where(np.isnan(scores), -np.inf, scores), 1, constant_values=-np.inf)
     center = padded[1:-1]
     return (center >= padded[:-2]) & (center >= padded[2:]) & ~np.isnan(scores)
 

@@ -20,7 +20,6 @@ def model_probabilities(
     model: TrainedModel,
     examples: Sequence[Example],
     *,
-    use_context: bool = True,
     watch: Watch = iter,
     **settings: Any,
 ) -> Floats:
@@ -31,9 +30,7 @@ def model_probabilities(
     model
         Reads examples of this type.
     examples
-        N sequences, or N alignments.
-    use_context
-        Whether a model that knows contexts uses those of the examples; unknown ones are left out.
+        N sequences, or N alignments. Contexts that the model doesn't know are left out.
     watch
         Receives the predictions as they come, and yields them.
     **settings
@@ -51,7 +48,7 @@ def model_probabilities(
         answers = watch(predict_alignments(model, alignments, **settings))
         return np.array([prediction.probabilities for prediction in answers])
     probabilities = np.empty((len(examples), len(model.card.classes)))
-    contexts = [known_context(model, example.context) if use_context else None for example in examples]
+    contexts = [known_context(model, example.context) for example in examples]
     files = {one.file for one in examples if isinstance(one, LabeledSequence)}
     source = files.pop() if len(files) == 1 else ""
     for name in dict.fromkeys(contexts):

@@ -27,8 +27,8 @@ MAX_COPIES = 5
 LETTERS_PER_MB = 1e6
 
 
-def poisson_interval(count: int, coverage: float = 0.95) -> tuple[float, float]:
-    """Exact central interval of the mean of a Poisson variable that came out as ``count``.
+def poisson_interval(count: int) -> tuple[float, float]:
+    """Exact central 95 % interval of the mean of a Poisson variable that came out as ``count``.
 
     References
     ----------
@@ -36,7 +36,7 @@ def poisson_interval(count: int, coverage: float = 0.95) -> tuple[float, float]:
     """
     from scipy.special import gammaincinv
 
-    tail = (1 - coverage) / 2
+    tail = (1 - 0.95) / 2
     low = float(gammaincinv(count, tail)) if count else 0.0
     return low, float(gammaincinv(count + 1, 1 - tail))
 

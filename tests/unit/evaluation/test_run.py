@@ -239,5 +239,4 @@ def test_each_context_is_scored_by_itself(monkeypatch):
     examples = [example(i, c) for i, c in enumerate(["B. subtilis", None, "e. coli", "yeast", "B. subtilis"])]
     found = model_probabilities(model(), examples)
     assert found[:, 1].tolist() == [0.5, 0, 0.25, 0, 0.5]
-    assert model_probabilities(model(), examples, use_context=False)[:, 1].tolist() == [0] * 5
     assert known_context(model(), "b") == "B. subtilis"

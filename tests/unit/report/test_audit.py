@@ -31,7 +31,7 @@ def made(label: str = "pos", findings=None) -> Audit:
 
 
 def test_names_are_text():
-    page = render_audit(made(HOSTILE), [HOSTILE], title=HOSTILE)
+    page = render_audit(made(HOSTILE), [HOSTILE])
     assert "<script" not in page
     assert page.count("&lt;script&gt;") > 8
 

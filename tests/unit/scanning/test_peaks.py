@@ -10,10 +10,6 @@ from seqray.scanning.peak_finder import best_of_each
 NAN = np.nan
 
 
-def marks(scores, **neighbors):
-    return np.flatnonzero(local_maxima(np.array(scores, dtype=float), **neighbors)).tolist()
-
-
 @pytest.mark.parametrize(
     ("scores", "expected"),
     [
@@ -28,24 +24,7 @@ def marks(scores, **neighbors):
     ],
 )
 def test_local_maxima_of_small_profiles(scores, expected):
-    assert marks(scores) == expected
-
-
-def test_the_neighbouring_pieces_decide_at_the_borders():
-    assert marks([3, 1, 2], before=4) == [2]
-    assert marks([3, 1, 2], after=4) == [0]
-    assert marks([3, 1, 2], before=3, after=2) == [0, 2]
-
-
-@given(st.lists(st.integers(0, 3), min_size=2, max_size=30), st.data())
-def test_local_maxima_of_a_profile_cut_in_two(values, data):
-    scores = np.array(values, dtype=float)
-    cut = data.draw(st.integers(1, len(values) - 1))
-    halves = [
-        local_maxima(scores[:cut], after=values[cut]),
-        local_maxima(scores[cut:], before=values[cut - 1]),
-    ]
-    assert np.concatenate(halves).tolist() == local_maxima(scores).tolist()
+    assert np.flatnonzero(local_maxima(np.array(scores, dtype=float))).tolist() == expected
 
 
 def test_best_of_each_takes_the_first_of_equals_and_passes_over_nan():

@@ -61,9 +61,7 @@ def pairs_from_maps(maps: npt.ArrayLike) -> Floats:
     return average_product_correction(array + array.swapaxes(-2, -1)).mean(axis=0)
 
 
-def mutual_information(
-    codes: Codes, letters: int, weights: npt.ArrayLike | None = None, *, pseudocount: float = 0.0
-) -> Floats:
+def mutual_information(codes: Codes, letters: int, weights: npt.ArrayLike | None = None) -> Floats:
     """Mutual information of each pair of columns, in nats.
 
     Parameters
@@ -74,8 +72,6 @@ def mutual_information(
         Number K of canonical letters; a row counts for a pair of columns only where it has one in both.
     weights
         (R,) how much each row counts; 1 by default. See `seqray.core.msa.row_weights`.
-    pseudocount
-        Added to each of the K² counts of a pair.
 
     Returns
     -------
@@ -91,7 +87,7 @@ def mutual_information(
     for start in range(0, columns, step):
         part = (present[:, start : start + step] * counted[:, None, None]).reshape(rows, -1)
         joint = (part.T @ flat).reshape(-1, letters, columns, letters).swapaxes(1, 2)  # (c, C, K, K)
-        result[start : start + step] = _information(joint + pseudocount)
+        result[start : start + step] = _information(joint)
     np.fill_diagonal(result, 0.0)
     return (result + result.T) / 2  # equal but for rounding
 

@@ -73,7 +73,7 @@ def _most_different(codes: Codes, count: int) -> list[int]:
     return chosen
 
 
-def row_weights(codes: Codes, letters: int, identity: float = IDENTITY) -> npt.NDArray[np.float64]:
+def row_weights(codes: Codes, letters: int) -> npt.NDArray[np.float64]:
     """One over the number of rows that are nearly the same, the row itself counted.
 
     Parameters
@@ -83,9 +83,6 @@ def row_weights(codes: Codes, letters: int, identity: float = IDENTITY) -> npt.N
     letters
         Number of codes that are letters, the ambiguity letter included: ``alphabet.unknown + 1``. All above
         are gaps or missing data.
-    identity
-        Rows are nearly the same where at least this share of the columns in which either of them has a letter
-        have the same letter in both. Columns of gaps thus don't increase the identity.
 
     Returns
     -------
@@ -94,6 +91,9 @@ def row_weights(codes: Codes, letters: int, identity: float = IDENTITY) -> npt.N
 
     Notes
     -----
+    Rows are nearly the same where at least the share `IDENTITY` of the columns in which either of them has a
+    letter have the same letter in both. Columns of gaps thus don't increase the identity.
+
     Codes are compared 64 columns at a time, as bits; two rows cost C/8 operations or so. 10,000 rows of 300
     columns take seconds and some megabytes. A fragment is the same as another row only where the two cover
     nearly the same columns.
@@ -104,7 +104,7 @@ def row_weights(codes: Codes, letters: int, identity: float = IDENTITY) -> npt.N
     alike = np.ones(rows, dtype=np.int64)  # each row is like itself
     for row in range(rows - 1):
         same, either = _shared(real, planes, row)
-        near = same >= identity * either - _ROUNDING
+        near = same >= IDENTITY * either - _ROUNDING
         alike[row] += np.count_nonzero(near)
         alike[row + 1 :] += near
     return 1 / alike
@@ -163,7 +163,7 @@ def choose_columns(codes: Codes, letters: int, budget: int) -> Ints:
 
 
 def choose_cells(
-    alignment: Alignment, depth: int, budget: int, choice: Choice = "diverse", seed: int = 0
+    alignment: Alignment, depth: int, budget: int, choice: Choice = "diverse"
 ) -> tuple[Ints, Ints]:
     """Choose the rows that a model reads, then the columns with letters in these rows.
 
@@ -177,15 +177,15 @@ def choose_cells(
         Largest number of rows.
     budget
         Largest number of columns.
-    choice, seed
-        Method of choosing rows, and its random seed; see `choose_rows`.
+    choice
+        Method of choosing rows; see `choose_rows`.
 
     Returns
     -------
     rows, columns
         Indices in the alignment, ascending; see `choose_rows` and `choose_columns`.
     """
-    rows = choose_rows(alignment.codes, depth, choice, seed)
+    rows = choose_rows(alignment.codes, depth, choice)
     columns = choose_columns(alignment.codes[rows], alignment.alphabet.unknown + 1, budget)
     if not len(columns):
         raise InputError(
@@ -196,16 +196,14 @@ def choose_cells(
     return rows, columns
 
 
-def crop_alignment(
-    alignment: Alignment, depth: int, budget: int, choice: Choice = "diverse", seed: int = 0
-) -> Alignment:
+def crop_alignment(alignment: Alignment, depth: int, budget: int, choice: Choice = "diverse") -> Alignment:
     """Crop an alignment to the rows and columns that a model reads.
 
     Parameters
     ----------
-    alignment, depth, budget, choice, seed
+    alignment, depth, budget, choice
         See `choose_cells`.
     """
-    rows, columns = choose_cells(alignment, depth, budget, choice, seed)
+    rows, columns = choose_cells(alignment, depth, budget, choice)
     cut = alignment.take_rows(rows)
     return cut if len(columns) == cut.columns else cut.take_columns(columns)

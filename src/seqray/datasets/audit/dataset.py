@@ -81,10 +81,10 @@ class AuditSet:
         chosen = self.splits == split
         return np.flatnonzero(chosen if label is None else chosen & (self.labels == label))
 
-    def largest_classes(self, most: int = LARGEST) -> list[tuple[int, str]]:
+    def largest_classes(self) -> list[tuple[int, str]]:
         """Index and name of the largest classes, in the order of their names."""
         sizes = np.bincount(self.labels, minlength=len(self.classes))
-        chosen = sorted(np.argsort(-sizes, kind="stable")[:most].tolist())
+        chosen = sorted(np.argsort(-sizes, kind="stable")[:LARGEST].tolist())
         return [(label, self.classes[label]) for label in chosen]
 
     def take(self, rows: Ints) -> list[str]:

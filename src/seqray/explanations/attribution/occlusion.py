@@ -22,35 +22,30 @@ REFERENCES = 4
 
 
 def occlusion(
-    codes: Codes,
-    alphabet: Alphabet,
-    score: Callable[[Codes], Floats],
-    *,
-    block: int = LETTER_BLOCK,
-    references: int = REFERENCES,
+    codes: Codes, alphabet: Alphabet, score: Callable[[Codes], Floats], *, block: int = LETTER_BLOCK
 ) -> Floats:
     """How much the score falls when shuffled letters replace a stretch.
 
-    Stretches of ``block`` letters are half a block apart; each record is shuffled ``references`` times. The
+    Stretches of ``block`` letters are half a block apart; each record is shuffled `REFERENCES` times. The
     result (N, n) is for each letter the mean fall over the stretches that hold it, 0 for an ambiguous letter.
     ``score`` is as in `substitution_effects`.
     """
-    rows = [_occlude(row, score, min(block, len(row)), references) for row in codes]
+    rows = [_occlude(row, score, min(block, len(row))) for row in codes]
     return np.where(codes < len(alphabet.letters), np.array(rows).reshape(codes.shape), 0.0)
 
 
-def _occlude(codes: Codes, score: Callable[[Codes], Floats], block: int, references: int) -> Floats:
+def _occlude(codes: Codes, score: Callable[[Codes], Floats], block: int) -> Floats:
     starts, places = _stretches(len(codes), block), np.arange(block)
     falls = np.zeros(len(starts))
     before = float(score(codes[None])[0])
     at_once = max(1, AT_ONCE // len(codes))
-    for shuffled in shuffled_copies(codes, references):
+    for shuffled in shuffled_copies(codes, REFERENCES):
         for first in range(0, len(starts), at_once):
             some = slice(first, first + at_once)
             changed = starts[some, None] + places  # (S, block)
             hidden = np.tile(codes, (len(changed), 1))
             np.put_along_axis(hidden, changed, shuffled[changed], axis=1)
-            falls[some] += (before - score(hidden)) / references
+            falls[some] += (before - score(hidden)) / REFERENCES
     return _mean_over_stretches(falls, starts, block)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtri
 
-from seqray.core import Alphabet, ConfigError, Floats
+from seqray.core import Alphabet, Floats
 from seqray.core.results import Motif
 
 PROMOTER_ELEMENTS: Mapping[str, str] = MappingProxyType(
@@ -92,7 +92,7 @@ def similarity(counts: Floats, background: Floats, known: str, alphabet: Alphabe
     background
         (A,) probabilities of the letters.
     known
-        Consensus in IUPAC codes; for proteins in plain letters and ``X``.
+        Consensus in IUPAC codes of DNA.
 
     Returns
     -------
@@ -124,36 +124,20 @@ def similarity(counts: Floats, background: Floats, known: str, alphabet: Alphabe
 
 
 def _allowed_letters(known: str, alphabet: Alphabet) -> Floats:
-    """(length, A): 1 where a place of the consensus allows a letter."""
-    rows = []
-    for code in known.upper():
-        letters = _IUPAC.get(code.replace("U", "T"), "") if alphabet.is_nucleotide else code
-        letters = alphabet.letters if code == alphabet.unknown_letter else letters
-        if alphabet.name == "rna":
-            letters = letters.replace("T", "U")
-        if not letters or not set(letters) <= set(alphabet.letters):
-            raise ConfigError(
-                f"the known consensus '{known}' has the letter '{code}'",
-                remedy=f"write it in letters of {alphabet.name}, and {alphabet.unknown_letter} for any",
-            )
-        rows.append([float(letter in letters) for letter in alphabet.letters])
-    return np.array(rows)
+    """(length, A): 1 where a place of the consensus allows a base."""
+    bases = alphabet.letters.replace("U", "T")
+    return np.array([[float(base in _IUPAC[code]) for base in bases] for code in known])
 
 
-def _most_similar(
-    counts: Floats, background: Floats, known: Mapping[str, str], alphabet: Alphabet
-) -> tuple[str, float]:
+def _most_similar(counts: Floats, background: Floats, alphabet: Alphabet) -> tuple[str, float]:
+    known = PROMOTER_ELEMENTS if alphabet.is_nucleotide else {}
     found = [(name, similarity(counts, background, text, alphabet)) for name, text in known.items()]
     found = [(name, value) for name, value in found if not np.isnan(value)]
     return max(found, key=lambda pair: pair[1], default=("", float("nan")))
 
 
 def motif_of_sites(
-    counts: Floats,
-    positions: npt.NDArray[np.int64],
-    background: Floats,
-    alphabet: Alphabet,
-    known: Mapping[str, str],
+    counts: Floats, positions: npt.NDArray[np.int64], background: Floats, alphabet: Alphabet
 ) -> Motif | None:
     """Describe aligned sites, or None where fewer than three of their places are informative.
 
@@ -165,21 +149,17 @@ def motif_of_sites(
         (sites,) index in the record of each site's first place.
     background
         (A,) probabilities of the letters in the records.
-    known
-        Names and consensus; see `similarity`. The promoter elements are not compared with proteins.
 
     Returns
     -------
     Motif
-        Without a name.
+        Without a name. One of nucleotides is compared with the `PROMOTER_ELEMENTS`.
     """
-    if known is PROMOTER_ELEMENTS and not alphabet.is_nucleotide:
-        known = {}
     kept = informative_places(counts, background)
     if kept.stop - kept.start < _FEWEST_PLACES:
         return None
     cut = counts[kept]
-    name, value = _most_similar(cut, background, known, alphabet)
+    name, value = _most_similar(cut, background, alphabet)
     return Motif(
         name="",
         letters=alphabet.letters,

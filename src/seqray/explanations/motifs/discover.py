@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,15 +10,16 @@ import numpy as np
 from seqray.core import Alphabet, Codes, Floats, Ints
 from seqray.core.msa import letter_counts
 from seqray.core.results import Explanation, Motif
-from seqray.explanations.motifs.consensus import PROMOTER_ELEMENTS, informative_places, motif_of_sites
+from seqray.explanations.motifs.consensus import informative_places, motif_of_sites
 from seqray.explanations.motifs.mixture import Mixture, are_alike
 from seqray.explanations.motifs.seqlets import Seqlets, extract_seqlets
 from seqray.explanations.motifs.support import scores_prefer
 
 FEWEST_RECORDS = 10
+WIDTH = 10  # letters of the window that is scored, and of a motif before its uninformative ends are cut off
+_MOST = 5
 _FEWEST_SITES = 5
 _FEWEST_SHARE = 0.02  # of the records
-_NARROWEST = 4
 _SHUFFLES = 12
 # The gain of the best of many k-mers has a long tail, and few shuffles estimate mean and deviation coarsely.
 _DEVIATIONS = 5.0
@@ -26,15 +27,7 @@ _SPARE = 3  # matrices for frequent k-mers that the scores do not prefer
 _MEMBER = 0.5
 
 
-def find_motifs(
-    explanations: Sequence[Explanation],
-    alphabet: Alphabet,
-    *,
-    width: int = 10,
-    most: int = 5,
-    known: Mapping[str, str] = PROMOTER_ELEMENTS,
-    seed: int = 0,
-) -> tuple[Motif, ...]:
+def find_motifs(explanations: Sequence[Explanation], alphabet: Alphabet) -> tuple[Motif, ...]:
     """Cluster the seqlets of explained records to motifs.
 
     Parameters
@@ -44,27 +37,18 @@ def find_motifs(
         Records that are almost the same count as often as they occur, so remove redundant ones first.
     alphabet
         Of the records. Nucleotides are read on the given strand only.
-    width
-        Letters of the window that is scored, and columns of the weight matrix before its uninformative ends
-        are cut off: a motif can be narrower, not wider. At least 4.
-    most
-        Largest number of motifs.
-    known
-        Name and consensus (IUPAC codes) of elements to compare with; `PROMOTER_ELEMENTS` are left out for
-        proteins.
-    seed
-        Of the shuffled letters.
 
     Returns
     -------
     tuple of Motif
-        Those with the most sites first; none for fewer than 10 records. The order of the records does not
-        matter, and equal input gives equal motifs.
+        At most five of at most `WIDTH` letters, those with the most sites first; none for fewer than 10
+        records. Those of nucleotides are compared with the promoter elements. The order of the records does
+        not matter, and equal input gives equal motifs.
 
     Raises
     ------
     ValueError
-        For explanations of more than one method or member, or a ``width`` below 4.
+        For explanations of more than one method or member.
 
     Notes
     -----
@@ -79,8 +63,6 @@ def find_motifs(
     other windows of the same record. A motif with fewer than 5 sites, or sites in fewer than 2 % of the
     records, is dropped.
     """
-    if width < _NARROWEST:
-        raise ValueError(f"a motif of {width} letters is too short; give at least {_NARROWEST}")
     if len({(e.method, e.member) for e in explanations}) > 1:
         raise ValueError("motifs are found in the explanations of one method and member")
     if len(explanations) < FEWEST_RECORDS:
@@ -88,20 +70,18 @@ def find_motifs(
     # Sorted, because the shuffles and the rounding of sums depend on the order.
     ordered = sorted(explanations, key=lambda e: (e.sequence, e.scores.tobytes()))
     background = background_of(ordered, alphabet)
-    seqlets = extract_seqlets(ordered, alphabet, width)
+    seqlets = extract_seqlets(ordered, alphabet, WIDTH)
     fewest = max(_FEWEST_SITES, int(np.ceil(_FEWEST_SHARE * len(ordered))))
     if len(seqlets) < fewest:
         return ()
     reference = alphabet.encode(alphabet.unknown_letter.join(e.sequence for e in ordered))
-    letters = len(alphabet.letters)
-    rng = np.random.default_rng(seed)
     candidates = [
-        motif_of_sites(*_sites(seqlets, chances, background, alphabet, width), background, alphabet, known)
-        for chances in _fit_beyond_chance(seqlets, reference, letters, width, most + _SPARE, rng)
+        motif_of_sites(*_sites(seqlets, chances, background, alphabet), background, alphabet)
+        for chances in _fit_beyond_chance(seqlets, reference, len(alphabet.letters))
     ]
     large = [motif for motif in candidates if motif is not None and motif.sites >= fewest]
     found = [motif for motif in large if scores_prefer(motif, ordered, alphabet, background)]
-    return number_motifs(found)[:most]
+    return number_motifs(found)[:_MOST]
 
 
 def background_of(explanations: Sequence[Explanation], alphabet: Alphabet) -> Floats:
@@ -117,16 +97,15 @@ def number_motifs(motifs: Sequence[Motif]) -> tuple[Motif, ...]:
     return tuple(replace(motif, name=f"motif_{number}") for number, motif in enumerate(ordered, start=1))
 
 
-def _fit_beyond_chance(
-    seqlets: Seqlets, reference: Codes, letters: int, width: int, most: int, rng: np.random.Generator
-) -> list[Floats]:
+def _fit_beyond_chance(seqlets: Seqlets, reference: Codes, letters: int) -> list[Floats]:
     """For each motif that a fit to shuffled letters does not give, the probabilities (S, m) of its sites."""
-    shuffles = (Mixture(seqlets.shuffled(rng).codes, letters, width) for _ in range(_SHUFFLES))
+    rng = np.random.default_rng(0)
+    shuffles = (Mixture(seqlets.shuffled(rng).codes, letters, WIDTH) for _ in range(_SHUFFLES))
     chance = [shuffle.fit().gain for shuffle in shuffles]
     limit = float(np.mean(chance) + _DEVIATIONS * np.std(chance, ddof=1))
-    mixture = Mixture(seqlets.codes, letters, width, reference)
+    mixture = Mixture(seqlets.codes, letters, WIDTH, reference)
     fit = None
-    for _ in range(most):
+    for _ in range(_MOST + _SPARE):
         more = mixture.fit(fit.kmers if fit else ())
         # A further matrix can also share the sites of one that is there.
         if more.gain - (fit.gain if fit else 0.0) <= limit or are_alike(more.matrices):
@@ -135,13 +114,11 @@ def _fit_beyond_chance(
     return list(np.moveaxis(mixture.sites(fit), 2, 0)) if fit else []
 
 
-def _sites(
-    seqlets: Seqlets, chances: Floats, background: Floats, alphabet: Alphabet, width: int
-) -> tuple[Floats, Ints]:
+def _sites(seqlets: Seqlets, chances: Floats, background: Floats, alphabet: Alphabet) -> tuple[Floats, Ints]:
     """Counts (w, A) and positions (sites,) of the likely sites."""
     member = chances.sum(axis=1) >= _MEMBER
     members, shifts = seqlets.select(member), chances[member].argmax(axis=1)
-    sites = members.codes[np.arange(len(members))[:, None], shifts[:, None] + np.arange(width)]
+    sites = members.codes[np.arange(len(members))[:, None], shifts[:, None] + np.arange(WIDTH)]
     positions: Ints = members.starts + shifts
     kept = informative_places(_count(sites, alphabet), background)
     # Only an end that is cut off may reach beyond the record.

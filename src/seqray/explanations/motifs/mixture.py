@@ -21,6 +21,7 @@ _LONG_RUN = 40
 _TOLERANCE = 1e-4  # of the log-likelihood, relative
 _START_SHARE = 0.3  # of seqlets with a site of any motif, before the first step
 _START_WEIGHT = 0.6  # of the k-mer's letter, before the first step; the rest is background
+_ALIKE = 0.6  # correlation of matrices
 _PSEUDOCOUNT = 1.0
 
 
@@ -134,8 +135,8 @@ class Mixture:
         )
 
 
-def are_alike(matrices: Floats, limit: float = 0.6) -> bool:
-    """Whether any two of the matrices (K, w, A) correlate above a limit, shifted by up to w // 3 columns.
+def are_alike(matrices: Floats) -> bool:
+    """Whether any two of the matrices (K, w, A) correlate, shifted by up to w // 3 columns.
 
     TTGACA and TATAAT reach 0.3; two matrices that share the sites of one motif, 0.8 and more.
     """
@@ -145,7 +146,7 @@ def are_alike(matrices: Floats, limit: float = 0.6) -> bool:
             for shift in range(-(width // 3), width // 3 + 1):
                 one = matrices[first, max(0, shift) : width + min(0, shift)]
                 other = matrices[second, max(0, -shift) : width - max(0, shift)]
-                if np.corrcoef(one.ravel(), other.ravel())[0, 1] > limit:
+                if np.corrcoef(one.ravel(), other.ravel())[0, 1] > _ALIKE:
                     return True
     return False
 

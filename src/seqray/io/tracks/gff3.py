@@ -53,10 +53,10 @@ def _attribute(text: str) -> str:
 
 
 def _line(contig: str, *cells: object) -> bytes:
-    return encode_text("\t".join(map(str, (_seqid(contig), *cells))) + "\n")
+    return encode_text("\t".join(map(str, (_seqid(contig), "seqray", *cells))) + "\n")
 
 
-def _call_line(name: str, call: Call, source: str) -> bytes:
+def _call_line(name: str, call: Call) -> bytes:
     kind = call.label if call.label in GFF3_TYPES else "sequence_feature"
     score, (site, _) = format_number(call.score), to_gff3(call.site, call.site)
     attributes = [f"ID={_attribute(name)}"]
@@ -68,14 +68,13 @@ def _call_line(name: str, call: Call, source: str) -> bytes:
         known = context_attributes(call.context)
         attributes += [f"score={score}", *(f"{key}={_attribute(text)}" for key, text in known)]
     interval = to_gff3(call.start, call.end)
-    return _line(call.contig, source, kind, *interval, score, call.strand, ".", ";".join(attributes))
+    return _line(call.contig, kind, *interval, score, call.strand, ".", ";".join(attributes))
 
 
 def write_gff3(
     path: str | Path,
     calls: Iterable[Call],
     provenance: Sequence[str] = (),
-    source: str = "seqray",
     *,
     contigs: Mapping[str, int] | None = None,
     circular: Collection[str] = (),
@@ -86,8 +85,8 @@ def write_gff3(
     ----------
     path, provenance
         See `seqray.io.tables.open_table`.
-    calls, source
-        The features, in their order, and their second column.
+    calls
+        The features, in their order.
     contigs, circular
         Length of each contig scanned, for the ``##sequence-region`` lines, and names of the circular ones;
         each of these gets a ``region`` with ``Is_circular=true``.
@@ -107,9 +106,9 @@ def write_gff3(
         for contig in (name for name in contigs if name in circular):
             text = f"ID={_attribute(contig)};Name={_attribute(contig)};Is_circular=true"
             whole = to_gff3(0, contigs[contig])
-            handle.write(_line(contig, source, "region", *whole, ".", ".", ".", text))
+            handle.write(_line(contig, "region", *whole, ".", ".", ".", text))
         for count, (name, call) in enumerate(call_ids(calls), start=1):  # noqa: B007
-            handle.write(_call_line(name, call, source))
+            handle.write(_call_line(name, call))
     return count
 
 

@@ -28,7 +28,7 @@ _SHAPE = {  # section and quantity: heading and decimals
 }
 
 
-def render_audit(audit: Audit, provenance: Sequence[str], title: str = "Audit of labeled sequences") -> str:
+def render_audit(audit: Audit, provenance: Sequence[str]) -> str:
     """Write the page as HTML that runs nothing.
 
     Parameters
@@ -37,14 +37,12 @@ def render_audit(audit: Audit, provenance: Sequence[str], title: str = "Audit of
         What the page shows; names may hold any text and are escaped.
     provenance
         Lines for the end of the page.
-    title
-        Heading of the page.
     """
     words = templates("audit.html")
     alarming = any(finding.severity in ALARMING for finding in audit.findings)
     shape = {"length": _plots(audit, "length"), "gc": _plots(audit, "gc")}
     return document(
-        title,
+        "Audit of labeled sequences",
         _summary(audit),
         {
             "verdict": ("What would fool a model here?", words.verdicts(audit.findings, alarming)),

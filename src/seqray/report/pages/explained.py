@@ -131,6 +131,6 @@ def card_section(model: ModelText) -> tuple[str, Markup]:
     return "Model card", templates("explained.html").card(model)
 
 
-def ranking(scores: Floats, top: int = TOP) -> list[int]:
-    """Indices of the highest scores, the highest first, ties by position; nan last."""
-    return np.argsort(-np.where(np.isnan(scores), -np.inf, scores), kind="stable")[:top].tolist()
+def ranking(scores: Floats) -> list[int]:
+    """Indices of the `TOP` highest scores, the highest first, ties by position; nan last."""
+    return np.argsort(-np.where(np.isnan(scores), -np.inf, scores), kind="stable")[:TOP].tolist()

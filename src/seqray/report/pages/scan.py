@@ -122,24 +122,22 @@ class ScanReport:
     model: ModelText
 
 
-def shown_calls(scores: Floats, most: int = SHOWN) -> tuple[list[int], list[int]]:
+def shown_calls(scores: Floats) -> tuple[list[int], list[int]]:
     """Choose the calls that have a map of their own.
 
     Parameters
     ----------
     scores
         (n,) of all calls, all of at least the threshold.
-    most
-        Number of either.
 
     Returns
     -------
     tuple of list of int
-        Indices of the best calls, the best first, and of the doubtful ones, those nearest to the threshold
-        first. No call is in both; ties go by position.
+        Indices of the `SHOWN` best calls, the best first, and of as many doubtful ones, those nearest to the
+        threshold first. No call is in both; ties go by position.
     """
     ranked = np.argsort(-scores, kind="stable").tolist()
-    return ranked[:most], ranked[most:][::-1][:most]
+    return ranked[:SHOWN], ranked[SHOWN:][::-1][:SHOWN]
 
 
 def render_scan(report: ScanReport) -> str:

@@ -23,6 +23,7 @@ _MINUS = _PLUS + _LANE + 2
 _BASE = _MINUS + _LANE + 4  # from which calls of the minus strand hang
 _HIGH = _BASE + _TICK + 4
 _LINES = 10  # of a long genome
+_BINS = 216  # parts of the input in which calls are counted
 _SHORT = 12_500  # letters of a line of a short one, so that names of genes fit
 _COARSE = 40  # letters per pixel above which genes are no longer separate drawings
 _SPARSE = 25  # letters per pixel up to which calls are bent arrows
@@ -222,29 +223,29 @@ def _call_arrow(stretch: _Stretch, i: int) -> str:
     return f'<a href="#{contig.links[i]}">{drawn}</a>' if contig.links[i] else drawn
 
 
-def density(contigs: Sequence[DrawnContig], bins: int = 216) -> Markup:
+def density(contigs: Sequence[DrawnContig]) -> Markup:
     """Draw the number of calls along all contigs, those of the plus strand above the line."""
     total = sum(contig.length for contig in contigs)
     firsts = np.cumsum([0, *(contig.length for contig in contigs)])[:-1]
     sites = np.concatenate([c.sites + first for c, first in zip(contigs, firsts, strict=True)])
     plus = np.concatenate([c.plus for c in contigs]).astype(bool)
-    counts = [np.bincount(sites[mask] * bins // total, minlength=bins) for mask in (plus, ~plus)]
+    counts = [np.bincount(sites[mask] * _BINS // total, minlength=_BINS) for mask in (plus, ~plus)]
     top = max(1, *(int(c.max()) for c in counts))
-    step, half = _WIDE // bins, 34
-    body = _searched_columns(contigs, firsts.tolist(), step * bins / total)
+    step, half = _WIDE // _BINS, 34
+    body = _searched_columns(contigs, firsts.tolist(), step * _BINS / total)
     for values, kind, up in ((counts[0], "own", True), (counts[1], "other", False)):
         heights = np.repeat(np.rint(2 * half * values / top).astype(int), step).tolist()
         body += f'<path class={kind} d="{outline(heights, _LEFT, 40 if up else 42, up=up)}"/>'
     body += tick_label(_LEFT - 10, 12, top, "end") + tick_label(_LEFT - 10, 45, 0, "end")
     body += tick_label(_LEFT - 10, 78, top, "end")
     for place in round_ticks(0, total, 10):
-        x = compact(_LEFT + place / total * step * bins)
+        x = compact(_LEFT + place / total * step * _BINS)
         body += tick_label(x, 96, _kilobases(place, total))
         body += f'<path class=axis d="M{x} 78v5"/>'
-    label = f"Calls in {bins} equal parts of the input, at most {top} on a strand"
+    label = f"Calls in {_BINS} equal parts of the input, at most {top} on a strand"
     return Markup(
         f'<svg class=genome viewBox="0 0 {_TOTAL} 102" role=img aria-label="{escape(label)}">'
-        f'{body}<path class=axis d="M{_LEFT} 41h{step * bins}"/></svg>'
+        f'{body}<path class=axis d="M{_LEFT} 41h{step * _BINS}"/></svg>'
     )
 
 

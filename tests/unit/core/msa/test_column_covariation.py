@@ -81,16 +81,6 @@ def test_large_alignments_are_done_in_parts(monkeypatch):
     np.testing.assert_allclose(mutual_information(codes, 4), whole)
 
 
-def test_pseudocounts_shrink():
-    codes = np.array([[0, 3], [1, 2]], dtype=np.uint8)
-    # counts 1 + 1 twice and 1 fourteen times of 18; margins 5, 5, 4, 4 of 18
-    p = 2 / 18 * math.log((2 / 18) / (5 / 18 * 5 / 18)) * 2
-    p += 2 * (1 / 18) * math.log((1 / 18) / (5 / 18 * 5 / 18))
-    p += 8 * (1 / 18) * math.log((1 / 18) / (5 / 18 * 4 / 18))
-    p += 4 * (1 / 18) * math.log((1 / 18) / (4 / 18 * 4 / 18))
-    assert mutual_information(codes, 4, pseudocount=1)[0, 1] == pytest.approx(p)
-
-
 def test_coverage_by_hand():
     codes = np.array([[0, 5, 1], [2, 3, 4], [1, 1, 1]], dtype=np.uint8)  # 4 is N, 5 a gap
     np.testing.assert_allclose(coverage(codes, 4) * 3, [[3, 2, 2], [2, 2, 1], [2, 1, 2]])
