@@ -8,6 +8,7 @@ removes it (Majdandzic et al. 2023, Genome Biology 24:109).
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -40,7 +41,7 @@ def input_x_gradient(
     Tensor
         (B, L), 0 at special and unknown tokens.
     """
-    slope, embedded = _slope(network, tokens, target)
+    slope, embedded = input_gradient(network, tokens, target)
     start, known = _mean_letters(network, tokens, embedded, letter_tokens)
     return _attribute(tokens, embedded - start, slope, known)
 
@@ -65,7 +66,7 @@ def integrated_gradients(
     """
     end = trace(network, tokens, attention=False).embedded
     start, known = _mean_letters(network, tokens, end, letter_tokens)
-    slope = mean_slope(lambda between: _slope(network, tokens, target, between)[0], start, end, steps)
+    slope = mean_slope(lambda between: input_gradient(network, tokens, target, between)[0], start, end, steps)
     return _attribute(tokens, end - start, slope, known)
 
 
@@ -80,11 +81,14 @@ def mean_slope(slope: Callable[[Tensor], Tensor], start: Tensor, end: Tensor, st
     return total / steps
 
 
-def _slope(
-    network: nn.Module, tokens: Tensor, target: Target, embedded: Tensor | None = None
+def input_gradient(
+    network: nn.Module, tokens: Tensor, target: Target, embedded: Tensor | None = None, **named: Any
 ) -> tuple[Tensor, Tensor]:
-    """Gradient of the target with respect to the embedded tokens, and those tokens: (B, N, width) each."""
-    traced = trace(network, tokens, gradients=True, attention=False, embedded=embedded)
+    """Gradient of the target with respect to the embedded tokens, and those tokens: (B, N, width) each.
+
+    ``embedded`` and what else has a name are as in `trace`.
+    """
+    traced = trace(network, tokens, gradients=True, attention=False, embedded=embedded, **named)
     [slope] = torch.autograd.grad(target(traced.logits).sum(), traced.embedded)
     return slope, traced.embedded.detach()
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from seqray.core import Codes, Floats
 from seqray.explanations.attribution.attention_layers import Trace, WindowedLayer
 from seqray.explanations.attribution.forward_trace import trace
-from seqray.explanations.attribution.gradients import mean_slope
+from seqray.explanations.attribution.gradients import input_gradient, mean_slope
 from seqray.explanations.attribution.letters import shares, spread_over_stretch, without_letters
 from seqray.explanations.attribution.targets import LocatorTarget
 from seqray.explanations.options import MethodSettings, Spread
@@ -91,11 +90,7 @@ def input_effects(target: LocatorTarget, codes: Codes) -> tuple[Floats, Floats]:
 
 def _slope(target: LocatorTarget, letters: Tensor, embedded: Tensor) -> Tensor:
     """Gradient of the score with respect to the embedded letters and tracks: (N, L, 4 + T)."""
-    traced = trace(
-        target.network, letters, site=target.site, gradients=True, attention=False, embedded=embedded
-    )
-    [slope] = torch.autograd.grad(target.of_logits(traced.logits).sum(), traced.embedded)
-    return slope
+    return input_gradient(target.network, letters, target.of_logits, embedded, site=target.site)[0]
 
 
 def _by_batches(

@@ -12,9 +12,7 @@ from torch import Tensor
 from seqray.core import Codes, Floats
 from seqray.explanations.attribution import gradients
 from seqray.explanations.attribution.attention_layers import Trace
-from seqray.explanations.attribution.attention_rollout import (
-    attention_from_start,
-)
+from seqray.explanations.attribution.attention_rollout import attention_from_start
 from seqray.explanations.attribution.forward_trace import trace
 from seqray.explanations.attribution.letters import (
     shares,
