@@ -66,7 +66,7 @@ class Card:
     conformal
         What `predict --coverage` needs, see `seqray.calibration.conformal.Conformal`; empty if not recorded.
     domain
-        What the training sequences looked like, see `seqray.calibration.fit.Domain`; empty if not recorded.
+        What the training sequences looked like, see `seqray.calibration.Domain`; empty if not recorded.
     locator
         Of a locator: how calls are drawn, and what to expect of them on mapped sites that were held out: the
         ``extent`` of a call, the ``tolerance`` in letters, ``threshold_without_genes``, the ``probability``

@@ -73,7 +73,7 @@ def load_model(name_or_path: str | Path, backbone: str | Path | None = None) -> 
     Raises
     ------
     ModelFileError, ConfigError
-        As `locate_model` and `seqray.modelfile.file.load_model`.
+        As `locate_model` and `load_model_file`.
     """
     path = locate_model(name_or_path)
     from seqray.modelfile.file import load_model_file  # torch is loaded only once a model is

@@ -1,4 +1,4 @@
-"""The composition that is added to CLS, `seqray.models.Composition`, in ONNX operators."""
+"""The composition that is added to CLS, `seqray.models.composition.Composition`, in ONNX operators."""
 
 from __future__ import annotations
 

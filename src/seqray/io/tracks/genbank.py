@@ -62,7 +62,7 @@ def write_genbank(
     is_circular
         Says of the id of a record whether it was scanned as a circle, beside those that the file marks.
     duplicates
-        As the file was read, see `seqray.io.sequences.ReadOptions`.
+        As the file was read, see `seqray.io.sequences.read_fasta`.
 
     Notes
     -----
