@@ -13,7 +13,7 @@ import pandas as pd
 from seqray.annotation import Annotation
 from seqray.api.contigs import call_stretches, distinct_records, gene_source
 from seqray.api.frames import call_frame, explanation_frame, prediction_frame
-from seqray.calibration import Domain, KmerCounter
+from seqray.calibration import KmerCounter, signature_of
 from seqray.core import ConfigError, SequenceRecord, Truncation, require_number
 from seqray.core.results import SkippedRecord
 from seqray.explanations import explain_calls
@@ -305,7 +305,7 @@ def origin(model: Model, sequences: Any) -> pd.DataFrame:
     """
     loaded = _opened(model, None, None, "torch", "fp32")
     loaded.check_reads_sequences()
-    signature = Domain.from_mapping(loaded.card.domain).signature if loaded.card.domain else None
+    signature = signature_of(loaded.card)
     words = KmerCounter(loaded.alphabet)
     for record in as_records(sequences, loaded.alphabet):
         words.add(record.sequence)

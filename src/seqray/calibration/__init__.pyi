@@ -1,5 +1,5 @@
 from .conformal import Conformal as Conformal, coverage_cutoffs as coverage_cutoffs, label_sets as label_sets
-from .domain import Domain as Domain
+from .domain import Domain as Domain, signature_of as signature_of
 from .expected_precision import (
     Expectation as Expectation,
     ExpectedPrecision as ExpectedPrecision,

@@ -15,6 +15,7 @@ from seqray.calibration.signature import Signature
 from seqray.core import (
     ALPHABETS,
     Alphabet,
+    Card,
     CodeStack,
     InputError,
     kmer_counts,
@@ -75,6 +76,22 @@ class KmerProfile:
         variance = np.maximum(self.spread + self.mean * (1 - self.mean) / n_safe, _LEAST)
         squared = ((counts / n_safe - self.mean) ** 2 / variance).mean(axis=1)
         return np.where(n[:, 0] > 0, squared, np.inf)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return plain data for the model card."""
+        tables = {name: list(map(round_number, getattr(self, name))) for name in ("mean", "spread")}
+        return {"k": self.k, **tables, "limit": round_number(self.limit)}
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any], letters: int) -> KmerProfile:
+        """Read the output of `to_mapping`; raises KeyError, TypeError or ValueError if it is damaged."""
+        mean, spread = (np.asarray(mapping[name], float) for name in ("mean", "spread"))
+        k, limit = int(mapping["k"]), float(mapping["limit"])
+        if not 1 <= k <= _LONGEST_WORD or not mean.shape == spread.shape == (letters**k,):
+            raise ValueError("a word table of the wrong size")
+        if not all((shares >= 0).all() and (shares <= 1).all() for shares in (mean, spread)):
+            raise ValueError("shares of words that no sequences have")
+        return cls(k, mean, spread, limit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,23 +241,10 @@ class Domain:
         mapping: dict[str, Any] = {
             "alphabet": self.alphabet,
             "length": [self.shortest, self.longest],
-            "words": [
-                {
-                    "k": profile.k,
-                    "mean": [round_number(value) for value in profile.mean],
-                    "spread": [round_number(value) for value in profile.spread],
-                    "limit": round_number(profile.limit),
-                }
-                for profile in self.profiles
-            ],
+            "words": [profile.to_mapping() for profile in self.profiles],
         }
-        if self.chain is not None:
-            mapping["chain"] = self.chain.to_mapping()
-        if self.signature is not None:
-            mapping["signature"] = self.signature.to_mapping()
-        if self.calibration is not None:
-            mapping["calibration"] = self.calibration.to_mapping()
-        return mapping
+        parts = {"chain": self.chain, "signature": self.signature, "calibration": self.calibration}
+        return mapping | {name: part.to_mapping() for name, part in parts.items() if part is not None}
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> Domain:
@@ -251,23 +255,21 @@ class Domain:
         with reading_card("domain"):
             letters = len(ALPHABETS[mapping["alphabet"]].letters)
             shortest, longest = (int(n) for n in mapping["length"])
-            profiles = tuple(
-                KmerProfile(
-                    int(w["k"]),
-                    np.asarray(w["mean"], float),
-                    np.asarray(w["spread"], float),
-                    float(w["limit"]),
-                )
-                for w in mapping["words"]
-            )
-            for p in profiles:
-                if not 1 <= p.k <= _LONGEST_WORD or not p.mean.shape == p.spread.shape == (letters**p.k,):
-                    raise ValueError("a word table of the wrong size")
-                if not all((shares >= 0).all() and (shares <= 1).all() for shares in (p.mean, p.spread)):
-                    raise ValueError("shares of words that no sequences have")
+            profiles = tuple(KmerProfile.from_mapping(table, letters) for table in mapping["words"])
             chain = MarkovProfile.from_mapping(mapping["chain"], letters) if "chain" in mapping else None
             signature = Signature.from_mapping(mapping["signature"]) if "signature" in mapping else None
             later = (
                 CalibrationDomain.from_mapping(mapping["calibration"]) if "calibration" in mapping else None
             )
         return cls(mapping["alphabet"], shortest, longest, profiles, chain, signature, later)
+
+    @classmethod
+    def of(cls, card: Card) -> Domain | None:
+        """That of a model; None if its card has none. A damaged one is a ModelFileError."""
+        return cls.from_mapping(card.domain) if card.domain else None
+
+
+def signature_of(card: Card) -> Signature | None:
+    """The `Signature` of a model; None if its card has none."""
+    domain = Domain.of(card)
+    return domain.signature if domain else None

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from seqray.calibration import Domain, KmerCounter
+from seqray.calibration import KmerCounter, signature_of
 from seqray.core import SequenceRecord
 from seqray.inference.labeled import known_context
 from seqray.modelfile import TrainedModel
@@ -38,8 +38,8 @@ def recognize_context(
     iterable of SequenceRecord
         All records, the first ones included.
     """
-    known = model.context is None and model.card.model.contexts and model.card.domain
-    signature = Domain.from_mapping(model.card.domain).signature if known else None
+    known = model.context is None and model.card.model.contexts
+    signature = signature_of(model.card) if known else None
     if signature is None:
         return model, records
     rest, first, words = iter(records), deque[SequenceRecord](), KmerCounter(model.alphabet)

@@ -86,7 +86,7 @@ def prediction_builder(model: TrainedModel, options: PredictOptions) -> Predicti
     card, prior = model.card, options.prior
     options.check(card)
     threshold = card.threshold if options.threshold is None else options.threshold
-    domain = Domain.from_mapping(card.domain) if card.domain else None
+    domain = Domain.of(card)
     cutoffs = None if options.coverage is None else coverage_cutoffs(card, options.coverage)
 
     def build(records: Sequence[tuple[str, Codes]], probabilities: Floats) -> Iterator[Prediction]:

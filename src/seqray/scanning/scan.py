@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Literal
 
-from seqray.calibration import Domain, ExpectedPrecision, KmerCounter, Signature
+from seqray.calibration import ExpectedPrecision, KmerCounter, signature_of
 from seqray.core import SequenceRecord, require_record, require_type
 from seqray.modelfile import TrainedModel
 from seqray.scanning.calls import CallTable
@@ -109,7 +109,7 @@ def scan_records(
     require_type(model, TrainedModel, "load it by seqray.load_model")
     records = map(require_record, records)
     detector = make_detector(model, batch_size=batch_size, dtype=dtype, genes=genes)
-    signature = _signature(model)
+    signature = signature_of(model.card) if model.is_locator else None
     words = KmerCounter(model.alphabet)
     watched = words.watch(records) if signature else records
     options = options or ScanOptions()
@@ -118,9 +118,3 @@ def scan_records(
     foreign = not species and signature is not None and signature.is_foreign(words.counts)
     expected = ExpectedPrecision.from_mapping(model.card.locator, foreign=foreign)
     return describe_result(result, expected, species)
-
-
-def _signature(model: TrainedModel) -> Signature | None:
-    """What the genomes that a locator was trained on look like; None for other models."""
-    known = model.is_locator and model.card.domain
-    return Domain.from_mapping(model.card.domain).signature if known else None

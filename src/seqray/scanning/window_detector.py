@@ -125,7 +125,7 @@ def window_detector(
 
         return score
 
-    domain = Domain.from_mapping(model.card.domain) if model.card.domain else None
+    domain = Domain.of(model.card)
     return WindowDetector(
         score=score,
         cascade=cascade,

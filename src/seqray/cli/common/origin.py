@@ -74,7 +74,7 @@ class Origin:
         measured = model.card.locator.get("expected", ())
         self._new_species = any(row["held_out"] == "species" for row in measured)
         self._species = {row["species"] for row in measured}
-        domain = Domain.from_mapping(model.card.domain) if model.card.domain else None
+        domain = Domain.of(model.card)
         later = domain.calibration if domain else None
         self._signature = domain.signature if domain else None
         self._calibrated_on = later.signature if later else None
