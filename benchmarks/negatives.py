@@ -25,7 +25,7 @@ from machine import add_data, describe
 from seqray.core import DNA, LabeledSequence
 from seqray.datasets.negatives import (
     RECIPES,
-    Annotation,
+    GeneIntervals,
     Genome,
     GenomeContext,
     Member,
@@ -67,7 +67,7 @@ def read_genome_context(data: Path) -> GenomeContext:
     genome = Genome.of(read_fasta(folder / "GCF_000005845.2_ASM584v2_genomic.fna.gz", DNA), DNA)
     features = read_features(folder / "GCF_000005845.2_ASM584v2_genomic.gff.gz")
     starts = select_features(features, ("gene", "pseudogene"), "GFF3")
-    return GenomeContext(genome, Annotation.of(features, genome), near_starts(starts, genome, DISTANCE))
+    return GenomeContext(genome, GeneIntervals.of(features, genome), near_starts(starts, genome, DISTANCE))
 
 
 def read_set(path: Path, label: str) -> list[LabeledSequence]:

@@ -25,7 +25,7 @@ from seqray.cli.common import (
     option,
 )
 from seqray.core import CalibrationMethod, InputError
-from seqray.kinds import Part, read_parts, with_named_splits
+from seqray.kinds import SplitExamples, read_parts, with_named_splits
 
 if TYPE_CHECKING:
     from seqray.core import Card
@@ -88,7 +88,9 @@ def run(request: CalibrateRequest) -> Outcome:
     return Outcome(records=len(data))
 
 
-def _with_known_labels(parts: Sequence[Part], classes: Sequence[str]) -> tuple[list[Part], list[str]]:
+def _with_known_labels(
+    parts: Sequence[SplitExamples], classes: Sequence[str]
+) -> tuple[list[SplitExamples], list[str]]:
     """The same files without examples of other labels, and a note that counts these."""
     _, notes = drop_unknown_labels([example for _, examples in parts for example in examples], classes)
     return [(split, [one for one in examples if one.label in classes]) for split, examples in parts], notes

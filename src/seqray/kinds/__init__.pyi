@@ -2,8 +2,8 @@ from .explanation_files import ExplanationFiles as ExplanationFiles, Explanation
 from .kind import Kind as Kind
 from .labeled import (
     LabeledFiles as LabeledFiles,
-    Part as Part,
     ReadCallbacks as ReadCallbacks,
+    SplitExamples as SplitExamples,
     in_inferred_alphabet as in_inferred_alphabet,
     queries as queries,
     read_inferred_examples as read_inferred_examples,

@@ -13,7 +13,7 @@ from seqray.io.tables import read_labeled_fastas, read_labeled_table
 
 E = TypeVar("E", LabeledSequence, Alignment)
 
-Part = tuple[str | None, list[LabeledSequence]]
+SplitExamples = tuple[str | None, list[LabeledSequence]]
 """Examples of one file, with the split that is assigned to all of them."""
 
 
@@ -46,7 +46,9 @@ class ReadCallbacks(TypedDict, total=False):
     on_skip: OnSkip | None
 
 
-def read_parts(files: LabeledFiles, alphabet: Alphabet, **callbacks: Unpack[ReadCallbacks]) -> list[Part]:
+def read_parts(
+    files: LabeledFiles, alphabet: Alphabet, **callbacks: Unpack[ReadCallbacks]
+) -> list[SplitExamples]:
     """Read labeled sequences with the splits that their files name.
 
     Parameters
@@ -108,7 +110,7 @@ def in_inferred_alphabet(examples: Sequence[LabeledSequence]) -> tuple[list[Labe
     return [replace(e, sequence=alphabet.normalize(e.sequence, e.where)) for e in examples], alphabet
 
 
-def with_named_splits(parts: Sequence[Part]) -> list[LabeledSequence]:
+def with_named_splits(parts: Sequence[SplitExamples]) -> list[LabeledSequence]:
     """The examples of all parts, each of the split that is assigned to its file, if there is one.
 
     Raises `InputError` for an example that its file says is of another split.

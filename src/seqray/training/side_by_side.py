@@ -32,7 +32,7 @@ PROCESS_BYTES = 600 << 20  # torch, Lightning and what else a process loads
 REPORT_SECONDS = 0.3
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-Call = Mapping[str, Any]
+Arguments = Mapping[str, Any]
 
 
 class OutOfTimeError(Exception):
@@ -144,7 +144,7 @@ class WorkerPool:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def run(self, calls: Sequence[Call], phase: str, stop_at: float | None = None) -> list[bool]:
+    def run(self, calls: Sequence[Arguments], phase: str, stop_at: float | None = None) -> list[bool]:
         """Make all calls; return for each whether it came to its end before time ran out.
 
         After the moment ``stop_at`` of `time.time`, the next step of a call ends it. SeqrayError is raised
@@ -163,7 +163,7 @@ class WorkerPool:
                 remedy="if memory ran out, give --threads 1, which trains them one after the other",
             ) from None
 
-    def _here(self, call: Call, phase: str, stop_at: float | None) -> bool:
+    def _here(self, call: Arguments, phase: str, stop_at: float | None) -> bool:
         def report(done: int, total: int | None, _: str) -> None:
             if self._on_progress is not None:
                 self._on_progress(done, total, phase)
@@ -171,7 +171,7 @@ class WorkerPool:
 
         return _finished(self._work, call, report, self._shared)
 
-    def _submitted(self, calls: Sequence[Call], stop_at: float | None) -> list[Future[bool]]:
+    def _submitted(self, calls: Sequence[Arguments], stop_at: float | None) -> list[Future[bool]]:
         """Start what is to be done, in processes that hear no Ctrl-C until they can ignore it."""
         if self._pool is None:
             given = (self._work, self._shared, self._threads, self._stop, self._reports)
@@ -204,7 +204,9 @@ def _check_time(stop_at: float | None) -> None:
         raise OutOfTimeError
 
 
-def _finished(work: Callable[..., Any], call: Call, report: OnProgress, shared: Mapping[str, Any]) -> bool:
+def _finished(
+    work: Callable[..., Any], call: Arguments, report: OnProgress, shared: Mapping[str, Any]
+) -> bool:
     try:
         with quiet():
             work(**call, **shared, progress=report)
@@ -235,7 +237,7 @@ def _end_with_parent() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _in_process(number: int, call: Call, stop_at: float | None) -> bool:
+def _in_process(number: int, call: Arguments, stop_at: float | None) -> bool:
     reported = 0.0
 
     def report(done: int, total: int | None, _: str) -> None:

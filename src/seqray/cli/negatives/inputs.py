@@ -82,7 +82,7 @@ def read_genome_context(
     needed = [name for name in mix if RECIPES[name].genome]
     if not needed or options.genome is None or not alphabet.is_nucleotide:
         return None, {}
-    from seqray.datasets.negatives import Annotation, Genome, GenomeContext
+    from seqray.datasets.negatives import GeneIntervals, Genome, GenomeContext
     from seqray.io.sequences import is_genbank, read_sequences
     from seqray.io.tracks import read_features
 
@@ -91,7 +91,7 @@ def read_genome_context(
     features = read_features(source) if source else []
     annotation = None
     if source and any(RECIPES[name].annotation for name in needed):
-        annotation = Annotation.of(features, genome, source)
+        annotation = GeneIntervals.of(features, genome, source)
         if not any(annotation.coding.values()):
             raise InputError("has no coding sequence (CDS)", where=source, remedy="give another --annotation")
     if options.starts == "none":

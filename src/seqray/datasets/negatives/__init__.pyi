@@ -1,4 +1,4 @@
-from .annotation import Annotation as Annotation, near_starts as near_starts
+from .annotation import GeneIntervals as GeneIntervals, near_starts as near_starts
 from .genome import Genome as Genome
 from .groups import Member as Member, assign_groups as assign_groups
 from .make import NegativeSet as NegativeSet, make_negatives as make_negatives

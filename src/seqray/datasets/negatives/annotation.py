@@ -21,7 +21,7 @@ GENES, CODING = ("gene", "pseudogene"), ("CDS",)
 
 
 @dataclass(frozen=True)
-class Annotation:
+class GeneIntervals:
     """Features on a genome by strand, in its coordinates; those without a strand have the key ``.``.
 
     Attributes
@@ -34,7 +34,7 @@ class Annotation:
     coding: Mapping[str, Pairs]
 
     @classmethod
-    def of(cls, features: Iterable[Feature], genome: Genome, where: str = "") -> Annotation:
+    def of(cls, features: Iterable[Feature], genome: Genome, where: str = "") -> GeneIntervals:
         """Sort features by kind and strand.
 
         Parameters

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from seqray.core import Intervals
-from seqray.datasets.negatives.annotation import Annotation
+from seqray.datasets.negatives.annotation import GeneIntervals
 from seqray.datasets.negatives.genome import STRANDS, Genome, Pairs
 from seqray.datasets.negatives.recipes import allot
 
@@ -31,7 +31,7 @@ class GenomeContext:
     """
 
     genome: Genome
-    annotation: Annotation | None = None
+    annotation: GeneIntervals | None = None
     near_starts: Mapping[str, Intervals] = field(default_factory=dict)
     avoiding: frozenset[str] = frozenset(("genome",))
 
@@ -65,7 +65,7 @@ def convergent_gaps(genes: Mapping[str, Pairs]) -> list[tuple[int, int]]:
 
 
 def allowed_regions(
-    recipe: str, genome: Genome, avoid: Mapping[str, Intervals], annotation: Annotation | None
+    recipe: str, genome: Genome, avoid: Mapping[str, Intervals], annotation: GeneIntervals | None
 ) -> dict[str, AllowedRegions]:
     """Where the windows of a recipe that takes them from a genome may lie.
 

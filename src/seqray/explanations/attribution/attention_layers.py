@@ -54,7 +54,7 @@ class WeightBlock(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Call:
+class AttentionCall:
     """What was seen of a call of an attention module.
 
     ``projected`` holds queries, keys and values (B, T, 3D) of a `MultiHeadAttention`, if they are small
@@ -205,7 +205,7 @@ class SequenceLayer(LineLayer):
     cls_only
         Whether it computed the query of CLS alone: Lq is 1, else T.
     projected, mean
-        See `Call`.
+        See `AttentionCall`.
     """
 
     attention: MultiHeadAttention
@@ -215,7 +215,7 @@ class SequenceLayer(LineLayer):
     mean: Tensor | None
 
     @classmethod
-    def of_call(cls, attention: MultiHeadAttention, call: Call) -> SequenceLayer:
+    def of_call(cls, attention: MultiHeadAttention, call: AttentionCall) -> SequenceLayer:
         """Build from a call of `MultiHeadAttention.forward`."""
         given = call.arguments
         cls_only = given.get("first_query_only", False)
@@ -249,7 +249,7 @@ class WindowedLayer(LineLayer):
     rotation: tuple[Tensor, Tensor]
 
     @classmethod
-    def of_call(cls, attention: WindowedAttention, call: Call) -> WindowedLayer:
+    def of_call(cls, attention: WindowedAttention, call: AttentionCall) -> WindowedLayer:
         """Build from a call of `WindowedAttention.forward`."""
         return cls(call.heads, attention, call.arguments["x"], call.arguments["rotation"])
 

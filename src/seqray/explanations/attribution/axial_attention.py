@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from seqray.explanations.attribution.attention_layers import (
+    AttentionCall,
     AttentionLayer,
-    Call,
     Trace,
     WeightBlock,
     slopes_by_values,
@@ -88,7 +88,7 @@ class ColumnLayer(AxialLayer):
     """A step in which each cell attends to the rows of its column."""
 
     @classmethod
-    def of_call(cls, layer: ColumnAttention, call: Call) -> ColumnLayer:
+    def of_call(cls, layer: ColumnAttention, call: AttentionCall) -> ColumnLayer:
         """Build from a call of `ColumnAttention.forward`."""
         given = call.arguments
         return cls(call.heads, layer.attention, given["x"], given.get("row_mask"), None, None)
@@ -112,7 +112,7 @@ class RowLayer(AxialLayer):
     layer: RowAttention
 
     @classmethod
-    def of_call(cls, layer: RowAttention, call: Call) -> RowLayer:
+    def of_call(cls, layer: RowAttention, call: AttentionCall) -> RowLayer:
         """Build from a call of `RowAttention.forward`."""
         given = call.arguments
         masks = given.get("row_mask"), given.get("column_mask")

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from seqray.explanations.attribution.attention_layers import (
     KEPT_BYTES,
+    AttentionCall,
     AttentionLayer,
-    Call,
     SequenceLayer,
     Trace,
     WindowedLayer,
@@ -39,7 +39,7 @@ from seqray.models import (
     fused_attention,
 )
 
-LAYERS: dict[type[nn.Module], Callable[[Any, Call], AttentionLayer]] = {
+LAYERS: dict[type[nn.Module], Callable[[Any, AttentionCall], AttentionLayer]] = {
     MultiHeadAttention: SequenceLayer.of_call,
     ColumnAttention: ColumnLayer.of_call,
     RowAttention: RowLayer.of_call,
@@ -210,7 +210,7 @@ class _Watch:
         self.network, self.embedding, self.embedded = network, embedding, embedded
         self.gradients = gradients
         self.attentions = list(_attentions(network)) if attention else []
-        self.calls: list[tuple[nn.Module, Call]] = []
+        self.calls: list[tuple[nn.Module, AttentionCall]] = []
         self.vectors: Tensor | None = None
 
     def run(self, forward: Callable[[], Tensor]) -> Tensor:
@@ -242,7 +242,7 @@ class _Watch:
 
     def _see_call(self, module: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
         bound = inspect.signature(module.forward).bind(*arguments, **named)
-        self.calls.append((module, Call(bound.arguments)))
+        self.calls.append((module, AttentionCall(bound.arguments)))
 
     def _see_projection(self, _: nn.Module, __: tuple[Any, ...], output: Tensor) -> None:
         if output.nbytes <= KEPT_BYTES:

@@ -8,9 +8,9 @@ import numpy as np
 
 from seqray.annotation import track_rows
 from seqray.core import Floats, Ints, local_maxima, suppress_neighbors
-from seqray.inference import CHUNK, Strand as ScannedStrand, StrandScorer
+from seqray.inference import CHUNK, Strand, StrandScorer
 from seqray.modelfile import TrainedModel
-from seqray.training.genomes.strands import Strand
+from seqray.training.genomes.strands import LabeledStrand
 
 DISTANCE = 50
 """Smallest distance of two calls of a strand."""
@@ -33,7 +33,9 @@ def profile_peaks(scores: Floats) -> Ints:
     return candidates[suppress_neighbors(candidates, scores[candidates], DISTANCE)]
 
 
-def call_stretch(model: TrainedModel, strand: Strand, start: int, end: int, *, genes: bool) -> StrandCalls:
+def call_stretch(
+    model: TrainedModel, strand: LabeledStrand, start: int, end: int, *, genes: bool
+) -> StrandCalls:
     """Calls of the positive class in ``[start, end)`` of a strand, scored as a scan does.
 
     The model is a locator, and also sees what lies around the stretch; with ``genes`` it gets the genes of
@@ -42,7 +44,7 @@ def call_stretch(model: TrainedModel, strand: Strand, start: int, end: int, *, g
     rows, tracks = track_rows(model.card.model.tracks), None
     if genes and rows and strand.genes is not None:
         tracks = strand.tracks(0, len(strand))[rows]
-    read = ScannedStrand(strand.codes, tracks, strand.circular)
+    read = Strand(strand.codes, tracks, strand.circular)
     first, scorer = start // CHUNK, StrandScorer(model)
     with scorer.running():
         chunks = scorer.chunks(read, range(first, -(-end // CHUNK)))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from torch.utils.data import Sampler
 
-from seqray.training.genomes.sources import Place, Source
+from seqray.training.genomes.sources import Chunk, Source
 
 _ORDER, _PASS = 1, 2  # keep the random numbers of different purposes apart
 
@@ -29,19 +29,19 @@ class Stream:
 
     def __init__(self, source: Source, chunk: int, seed: tuple[int, ...]) -> None:
         self._source, self._chunk, self._seed = source, chunk, seed
-        self._begin, self._pass, self._places = 0, 0, self._draw(0)
+        self._begin, self._pass, self._chunks = 0, 0, self._draw(0)
 
-    def _draw(self, number: int) -> list[Place]:
-        return self._source.places(self._chunk, np.random.default_rng((*self._seed, _PASS, number)))
+    def _draw(self, number: int) -> list[Chunk]:
+        return self._source.chunks(self._chunk, np.random.default_rng((*self._seed, _PASS, number)))
 
-    def __getitem__(self, count: int) -> Place:
+    def __getitem__(self, count: int) -> Chunk:
         if count < self._begin:
-            self._begin, self._pass, self._places = 0, 0, self._draw(0)
-        while count >= self._begin + len(self._places):
-            self._begin += len(self._places)
+            self._begin, self._pass, self._chunks = 0, 0, self._draw(0)
+        while count >= self._begin + len(self._chunks):
+            self._begin += len(self._chunks)
             self._pass += 1
-            self._places = self._draw(self._pass)
-        return self._places[count - self._begin]
+            self._chunks = self._draw(self._pass)
+        return self._chunks[count - self._begin]
 
 
 class ChunkOrder(Sampler[ChunkKey]):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from seqray.calibration import Domain
 from seqray.core import DNA, Codes, pick_evenly
-from seqray.training.genomes.genome import Genome
+from seqray.training.genomes.genome import LabeledGenome
 
 PIECE = 1000
 """Letters of a piece."""
@@ -14,7 +14,7 @@ PIECES = 300
 """Most pieces of a species: 300,000 words of four letters give their shares to within a few percent."""
 
 
-def species_domain(genomes: Sequence[Genome]) -> Domain | None:
+def species_domain(genomes: Sequence[LabeledGenome]) -> Domain | None:
     """Words of four letters of each species, from pieces spread evenly over its contigs.
 
     Species of which only short contigs are known are left out, because those lie around the sites, and
@@ -30,7 +30,7 @@ def species_domain(genomes: Sequence[Genome]) -> Domain | None:
     return Domain.fit(pieces, DNA, contexts=species) if pieces else None
 
 
-def _pieces(genome: Genome) -> list[Codes]:
+def _pieces(genome: LabeledGenome) -> list[Codes]:
     return [
         contig.codes[start : start + PIECE]
         for contig in genome.contigs

@@ -15,7 +15,7 @@ from seqray.core import DNA, GenomesConfig, RunConfig
 from seqray.training.batch_module import BatchModule, FixedBatches
 from seqray.training.genomes.chunks import ChunkKey, ChunkOrder, Stream
 from seqray.training.genomes.labels import kernel, targets
-from seqray.training.genomes.sources import Place, Source
+from seqray.training.genomes.sources import Chunk, Source
 
 
 class LocatorBatch(NamedTuple):
@@ -53,14 +53,14 @@ class ChunkReader:
         self._rows = track_rows(config.model.tracks)
 
     def batch(
-        self, places: Sequence[Place], rows: Sequence[int], rng: np.random.Generator | None = None
+        self, chunks: Sequence[Chunk], rows: Sequence[int], rng: np.random.Generator | None = None
     ) -> LocatorBatch:
         """Read some chunks, numbered by ``rows``; without ``rng`` nothing is changed at random."""
-        size, chunk = len(places), self.config.chunk
+        size, chunk = len(chunks), self.config.chunk
         letters = np.full((size, chunk), DNA.unknown, dtype=np.uint8)
         tracks = np.zeros((size, len(self._rows), chunk), dtype=np.uint8)
         labels, weights = (np.zeros((size, self.classes, chunk), dtype=np.float32) for _ in range(2))
-        for i, (strand, start) in enumerate(places):
+        for i, (strand, start) in enumerate(chunks):
             end = min(start + chunk, len(strand))
             n = end - start
             letters[i, :n] = strand.codes[start:end]
@@ -69,12 +69,12 @@ class ChunkReader:
             labels[i, :, :n], weights[i, :, :n] = targets(
                 strand, start, end, self.classes, self._kernel, self.config.gap
             )
-        known = np.array([strand.genes is not None for strand, _ in places]) & bool(self._rows)
+        known = np.array([strand.genes is not None for strand, _ in chunks]) & bool(self._rows)
         hidden = ~known
         if rng is not None:
             self._mutate(letters, rng)
             self._cut(letters, tracks, weights, rng)
-            joined = np.array([strand.joined for strand, _ in places])
+            joined = np.array([strand.joined for strand, _ in chunks])
             hidden |= (rng.random(size) < self.config.hide) & ~joined
         return LocatorBatch(
             torch.from_numpy(letters.astype(np.int64)),
@@ -113,18 +113,18 @@ class TrainingChunks(Dataset[LocatorBatch]):
     def __getitem__(self, key: ChunkKey) -> LocatorBatch:
         epoch, number, drawn = key
         rng = np.random.default_rng((self._seed, epoch, number, self._rank))
-        places = [self._streams[one.source][one.number] for one in drawn]
-        return self._reader.batch(places, range(len(places)), rng)
+        chunks = [self._streams[one.source][one.number] for one in drawn]
+        return self._reader.batch(chunks, range(len(chunks)), rng)
 
 
 class ValidationChunks(Dataset[LocatorBatch]):
     """The same chunks each time, unchanged, with their genes where these are known."""
 
-    def __init__(self, places: Sequence[Place], config: RunConfig) -> None:
-        self._reader, self._places = ChunkReader(config), places
+    def __init__(self, chunks: Sequence[Chunk], config: RunConfig) -> None:
+        self._reader, self._chunks = ChunkReader(config), chunks
 
     def __getitem__(self, rows: Sequence[int]) -> LocatorBatch:
-        return self._reader.batch([self._places[row] for row in rows], rows)
+        return self._reader.batch([self._chunks[row] for row in rows], rows)
 
 
 class GenomeData(BatchModule):
@@ -134,7 +134,7 @@ class GenomeData(BatchModule):
         self,
         sources: Sequence[Source],
         shares: Sequence[float],
-        validation: Sequence[Place],
+        validation: Sequence[Chunk],
         config: RunConfig,
         seed: int,
     ) -> None:

@@ -15,9 +15,9 @@ from seqray.core import Bools, Floats, Ints, round_number
 from seqray.metrics import UNCLAIMED, average_precision, claim_sites, percentile_interval
 from seqray.modelfile import TrainedModel
 from seqray.training.genomes.calls import TOLERANCE, call_stretch
-from seqray.training.genomes.genome import DEV, Contig, Genome
+from seqray.training.genomes.genome import DEV, LabeledContig, LabeledGenome
 from seqray.training.genomes.sources import make_strand
-from seqray.training.genomes.strands import Strand
+from seqray.training.genomes.strands import LabeledStrand
 
 BLOCK = 10_000
 """Letters that the bootstrap draws together."""
@@ -67,7 +67,9 @@ class Measured:
         return min(round(per_kb * self.kilobases), len(self.score))
 
 
-def measure(model: TrainedModel, genomes: Sequence[tuple[Genome, str]], *, genes: bool) -> list[Measured]:
+def measure(
+    model: TrainedModel, genomes: Sequence[tuple[LabeledGenome, str]], *, genes: bool
+) -> list[Measured]:
     """Call the development regions of all genomes, and match the calls with the mapped sites.
 
     Species without a mapped site there are left out, with genes also contigs whose genes are not known.
@@ -75,7 +77,7 @@ def measure(model: TrainedModel, genomes: Sequence[tuple[Genome, str]], *, genes
     The model has all members. Each genome comes with what of its species was held out; with ``genes`` the
     model is given the genes.
     """
-    found: dict[tuple[str, str], list[_Part]] = defaultdict(list)
+    found: dict[tuple[str, str], list[_MeasuredRegion]] = defaultdict(list)
     for genome, held_out in genomes:
         for contig in genome.contigs:
             if genes and genome.genes_of(contig) is None:
@@ -87,7 +89,7 @@ def measure(model: TrainedModel, genomes: Sequence[tuple[Genome, str]], *, genes
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _MeasuredRegion:
     """A region of one strand."""
 
     score: Floats
@@ -98,7 +100,9 @@ class _Part:
     letters: int
 
 
-def _measure_contig(model: TrainedModel, genome: Genome, contig: Contig, genes: bool) -> Iterator[_Part]:
+def _measure_contig(
+    model: TrainedModel, genome: LabeledGenome, contig: LabeledContig, genes: bool
+) -> Iterator[_MeasuredRegion]:
     regions = [(start, end) for start, end, name in contig.regions if name == DEV]
     if not regions:
         return
@@ -112,8 +116,8 @@ def _measure_contig(model: TrainedModel, genome: Genome, contig: Contig, genes: 
 
 
 def _measure_region(
-    model: TrainedModel, strand: Strand, start: int, end: int, *, genes: bool, forward: bool
-) -> _Part:
+    model: TrainedModel, strand: LabeledStrand, start: int, end: int, *, genes: bool, forward: bool
+) -> _MeasuredRegion:
     calls = call_stretch(model, strand, start, end, genes=genes)
     known = strand.sites.between(start, end)
     known = known.take(known.kind == model.card.positive_index)
@@ -125,7 +129,7 @@ def _measure_region(
         return (position - start if forward else end - 1 - position) // BLOCK
 
     count = -(-(end - start) // BLOCK)
-    return _Part(
+    return _MeasuredRegion(
         calls.score[kept],
         right[kept],
         blocks(calls.position[kept]),
@@ -141,7 +145,7 @@ def _near(positions: Ints, sites: Ints) -> Bools:
     return low < np.searchsorted(sites, positions + TOLERANCE, "right")
 
 
-def _pool(species: str, held_out: str, genes: bool, parts: Sequence[_Part]) -> Measured:
+def _pool(species: str, held_out: str, genes: bool, parts: Sequence[_MeasuredRegion]) -> Measured:
     """All regions of a species, its calls by falling score. Both strands of a region share blocks."""
     offsets, offset = [], 0
     for i in range(0, len(parts), 2):  # forward and reverse

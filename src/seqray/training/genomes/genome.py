@@ -21,21 +21,21 @@ DEV, TEST, MASK = "dev", "test", "mask"
 DEV_SHARE = (0.40, 0.55)
 """Development region where none is named, as shares of the contigs laid end to end."""
 
-Region = tuple[int, int, str]
+HeldOutRegion = tuple[int, int, str]
 """Start, end and name on a contig."""
 SiteRow = tuple[int, str, int, float]
 """Position on the plus strand, strand, class and weight."""
 
 
 @dataclass(frozen=True, eq=False)
-class Contig:
+class LabeledContig:
     """A contig with its sites on both strands, and the regions that are held out, with the name of each."""
 
     name: str
     codes: Codes
     circular: bool
     sites: list[SiteRow] = field(default_factory=list)
-    regions: list[Region] = field(default_factory=list)
+    regions: list[HeldOutRegion] = field(default_factory=list)
 
     def covered(self, *names: str) -> Bools:
         """Positions in regions of these names."""
@@ -53,7 +53,7 @@ class Contig:
 
 
 @dataclass(frozen=True, eq=False)
-class Genome:
+class LabeledGenome:
     """A row of the sheet, read.
 
     ``genes`` is None where they are not known; ``repeated`` counts rows of sites that repeat another one, and
@@ -61,11 +61,11 @@ class Genome:
     """
 
     row: GenomeRow
-    contigs: list[Contig]
+    contigs: list[LabeledContig]
     genes: Annotation | None
     repeated: int = 0
 
-    def genes_of(self, contig: Contig) -> tuple[Gene, ...] | None:
+    def genes_of(self, contig: LabeledContig) -> tuple[Gene, ...] | None:
         """The genes of a contig; None where they are not known, or the annotation does not name it."""
         return None if self.genes is None else self.genes.genes.get(contig.name)
 
@@ -79,7 +79,7 @@ class Genome:
         digest.update(f"{self.row.species}\t{self.row.weight}\t{self.row.inside}".encode())
 
 
-def data_sha256(genomes: Sequence[Genome], held_out: Sequence[str]) -> str:
+def data_sha256(genomes: Sequence[LabeledGenome], held_out: Sequence[str]) -> str:
     """Hash of what is learned from, and of the names that are left out."""
     digest = hashlib.sha256("\t".join(sorted(held_out)).encode())
     for genome in genomes:
@@ -95,7 +95,7 @@ def read_genomes(
     site_class: str | None = None,
     whole: int,
     threads: int = 1,
-) -> list[Genome]:
+) -> list[LabeledGenome]:
     """Read all genomes of a sheet.
 
     Parameters
@@ -161,12 +161,14 @@ class _Names:
         return (difflib.get_close_matches(name, self.classes, n=1) or self.classes)[0]
 
 
-def _read(row: GenomeRow, names: _Names, whole: int) -> Genome:
+def _read(row: GenomeRow, names: _Names, whole: int) -> LabeledGenome:
     records = list(read_sequences(row.genome, DNA))
     genes = _genes(row, records)
     circular = genes.circular if genes else ()
     contigs = {
-        record.id: Contig(record.id, DNA.encode(record.sequence), record.circular or record.id in circular)
+        record.id: LabeledContig(
+            record.id, DNA.encode(record.sequence), record.circular or record.id in circular
+        )
         for record in records
     }
     repeated = _place_sites(read_sites(row.sites), contigs, names)
@@ -174,10 +176,10 @@ def _read(row: GenomeRow, names: _Names, whole: int) -> Genome:
         _read_regions(row.held_out, contigs)
     else:
         _choose_regions([contig for contig in contigs.values() if len(contig.codes) >= whole])
-    return Genome(row, list(contigs.values()), genes, repeated)
+    return LabeledGenome(row, list(contigs.values()), genes, repeated)
 
 
-def _place_sites(sites: Sequence[Site], contigs: Mapping[str, Contig], names: _Names) -> int:
+def _place_sites(sites: Sequence[Site], contigs: Mapping[str, LabeledContig], names: _Names) -> int:
     """Give each contig its sites, each of them once; return how many rows repeated another one.
 
     Tables of transcription starts name a start once for each gene or condition. Counted so often, it would
@@ -213,14 +215,14 @@ def _genes(row: GenomeRow, records: Sequence[SequenceRecord]) -> Annotation | No
     return predict_all(records)
 
 
-def _contig(contigs: Mapping[str, Contig], name: str, where: str) -> Contig:
+def _contig(contigs: Mapping[str, LabeledContig], name: str, where: str) -> LabeledContig:
     if name not in contigs:
         known = ", ".join(list(contigs)[:3])
         raise InputError(f"unknown contig '{name}'", where=where, remedy=f"the genome has {known}")
     return contigs[name]
 
 
-def _read_regions(path: str, contigs: Mapping[str, Contig]) -> None:
+def _read_regions(path: str, contigs: Mapping[str, LabeledContig]) -> None:
     for region in read_bed(path):
         contig = _contig(contigs, region.contig, path)
         if region.name not in (DEV, TEST, MASK):
@@ -232,7 +234,7 @@ def _read_regions(path: str, contigs: Mapping[str, Contig]) -> None:
         contig.regions.append((region.start, region.end, region.name))
 
 
-def _choose_regions(contigs: Sequence[Contig]) -> None:
+def _choose_regions(contigs: Sequence[LabeledContig]) -> None:
     """Hold out 40 to 55 % of the contigs laid end to end."""
     lengths = defaultdict(int, {contig.name: len(contig.codes) for contig in contigs})
     low, high = (int(share * sum(lengths.values())) for share in DEV_SHARE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from seqray.training.genomes.strands import GAP, INSIDE, MASKED, Strand
+from seqray.training.genomes.strands import GAP, INSIDE, MASKED, LabeledStrand
 
 SURROUNDINGS = 10
 """Letters on either side of a site that it says something about."""
@@ -20,7 +20,7 @@ def kernel(sigma: float) -> Singles:
 
 
 def targets(
-    strand: Strand, start: int, end: int, classes: int, shape: Singles, gap: float
+    strand: LabeledStrand, start: int, end: int, classes: int, shape: Singles, gap: float
 ) -> tuple[Singles, Singles]:
     """Labels and weights (K, n) of ``[start, end)``, which lies within the strand.
 

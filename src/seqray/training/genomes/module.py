@@ -12,7 +12,7 @@ from seqray.metrics import UNCLAIMED, average_precision, claim_sites
 from seqray.models import LocatorTransformer, build_network
 from seqray.training.genomes.calls import TOLERANCE, profile_peaks
 from seqray.training.genomes.data import LocatorBatch
-from seqray.training.genomes.sources import Place
+from seqray.training.genomes.sources import Chunk
 from seqray.training.genomes.strands import MASKED
 from seqray.training.module import AveragedModule
 
@@ -30,7 +30,7 @@ class LocatorModule(AveragedModule):
 
     network: LocatorTransformer
 
-    def __init__(self, config: RunConfig, seed: int, validation: list[Place], positive: int) -> None:
+    def __init__(self, config: RunConfig, seed: int, validation: list[Chunk], positive: int) -> None:
         super().__init__(config, seed, build_network(config.model))
         self._validation, self._positive = validation, positive
 
@@ -81,13 +81,13 @@ class LocatorModule(AveragedModule):
         self.log_figures({"loss": SCALE * loss / (weight + 1), "auprc": figure})
 
 
-def validation_auprc(scores: np.ndarray, places: list[Place], positive: int) -> float:
+def validation_auprc(scores: np.ndarray, chunks: list[Chunk], positive: int) -> float:
     """Average precision of the calls of all N chunks together, by the scores (N, C) of the positive class.
 
     Masked positions, such as those of a chunk that reaches beyond its region, don't count.
     """
     ranks, claimed, total = [], [], 0
-    for row, (strand, start) in zip(scores, places, strict=True):
+    for row, (strand, start) in zip(scores, chunks, strict=True):
         row = row[: len(strand) - start]
         sites = strand.sites.between(start, start + len(row))
         free = strand.level[start : start + len(row)] != MASKED

@@ -11,9 +11,9 @@ import numpy as np
 
 from seqray.core import InputError, RunConfig, pick_evenly
 from seqray.training.genomes.evaluation import REGION, SPECIES
-from seqray.training.genomes.genome import DEV, Genome
+from seqray.training.genomes.genome import DEV, LabeledGenome
 from seqray.training.genomes.sources import (
-    Place,
+    Chunk,
     Source,
     held_out_kmers,
     make_strand,
@@ -40,13 +40,13 @@ class Prepared:
 
     sources: list[Source]
     shares: list[float]
-    validation: list[Place]
-    measured: list[tuple[Genome, str]]
+    validation: list[Chunk]
+    measured: list[tuple[LabeledGenome, str]]
     counts: dict[str, int]
 
 
 def prepare(
-    genomes: Sequence[Genome], classes: Sequence[str], hold_out: Sequence[str], config: RunConfig
+    genomes: Sequence[LabeledGenome], classes: Sequence[str], hold_out: Sequence[str], config: RunConfig
 ) -> Prepared:
     """Divide genomes into what is learned from and what is not.
 
@@ -69,15 +69,15 @@ def prepare(
     counts = _count_sites(sources, classes)
     _check_counts(counts, classes)
     inside = [genome for genome, out in zip(genomes, left_out, strict=True) if not out]
-    places = validation_places(inside, config)
-    _check_validation_sites(places, classes, config)
+    chunks = validation_chunks(inside, config)
+    _check_validation_sites(chunks, classes, config)
     measured = [(g, SPECIES if out else REGION) for g, out in zip(genomes, left_out, strict=True)]
     if not any(_has_measured_site(genome, classes.index(config.data.positive)) for genome in genomes):
         raise InputError(
             f"no site of class {config.data.positive} lies in a development region, to measure on",
             remedy="give more sites, or regions that have some (column 'held_out' of a --sheet)",
         )
-    return Prepared(sources, [share / sum(shares) for share in shares], places, measured, counts)
+    return Prepared(sources, [share / sum(shares) for share in shares], chunks, measured, counts)
 
 
 def _check_counts(counts: Mapping[str, int], classes: Sequence[str]) -> None:
@@ -94,7 +94,7 @@ def _check_counts(counts: Mapping[str, int], classes: Sequence[str]) -> None:
         )
 
 
-def _has_measured_site(genome: Genome, positive: int) -> bool:
+def _has_measured_site(genome: LabeledGenome, positive: int) -> bool:
     return any(
         start <= position < end
         for contig in genome.contigs
@@ -104,23 +104,23 @@ def _has_measured_site(genome: Genome, positive: int) -> bool:
     )
 
 
-def _check_validation_sites(places: Sequence[Place], classes: Sequence[str], config: RunConfig) -> None:
+def _check_validation_sites(chunks: Sequence[Chunk], classes: Sequence[str], config: RunConfig) -> None:
     """Refuse to choose the epoch by the average precision where there is no site to find."""
     name, positive = config.data.positive, classes.index(config.data.positive)
     if config.stopping.monitor != "auprc":
         return
-    for strand, start in places:
+    for strand, start in chunks:
         sites = strand.sites.between(start, start + config.genomes.chunk)
         countable = (sites.kind == positive) & (sites.weight > 0) & (strand.level[sites.position] != MASKED)
         if countable.any():
             return
     raise InputError(
-        f"no site of class {name} lies in the {len(places)} stretches that choose the epoch",
+        f"no site of class {name} lies in the {len(chunks)} stretches that choose the epoch",
         remedy="give more sites or more 'genomes.validation_chunks', or --set stopping.monitor=loss",
     )
 
 
-def _check_names(genomes: Sequence[Genome], hold_out: Sequence[str]) -> None:
+def _check_names(genomes: Sequence[LabeledGenome], hold_out: Sequence[str]) -> None:
     known = {name for genome in genomes for name in (genome.row.species, genome.row.group) if name}
     for name in hold_out:
         if name not in known:
@@ -143,10 +143,10 @@ def _count_sites(sources: Sequence[Source], classes: Sequence[str]) -> dict[str,
     return counts
 
 
-def validation_places(genomes: Sequence[Genome], config: RunConfig) -> list[Place]:
+def validation_chunks(genomes: Sequence[LabeledGenome], config: RunConfig) -> list[Chunk]:
     """Chunks of the development regions, spread evenly; as many of each species as there are."""
     chunk = config.genomes.chunk
-    by_species: dict[str, list[Place]] = defaultdict(list)
+    by_species: dict[str, list[Chunk]] = defaultdict(list)
     for genome in genomes:
         for contig in genome.contigs:
             regions = [(start, end) for start, end, name in contig.regions if name == DEV]
@@ -158,11 +158,11 @@ def validation_places(genomes: Sequence[Genome], config: RunConfig) -> list[Plac
                 length = len(strand)
                 for start, end in regions:
                     low, high = (start, end) if name == "+" else (length - end, length - start)
-                    by_species[genome.row.species] += [Place(strand, at) for at in range(low, high, chunk)]
+                    by_species[genome.row.species] += [Chunk(strand, at) for at in range(low, high, chunk)]
     if not by_species:
         raise InputError(
             "no region is named 'dev' to validate on",
             remedy="give 'held_out', or a genome with longer contigs",
         )
     most = max(1, config.genomes.validation_chunks // len(by_species))
-    return [place for places in by_species.values() for place in pick_evenly(places, most)]
+    return [one for chunks in by_species.values() for one in pick_evenly(chunks, most)]

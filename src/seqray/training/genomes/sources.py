@@ -12,9 +12,9 @@ import numpy as np
 from seqray.annotation import cut_genes, flip_genes, gene_tracks, shift_gene
 from seqray.core import Bools, mark_intervals, reverse_complement_codes
 from seqray.homology import KmerSet
-from seqray.training.genomes.genome import DEV, MASK, TEST, Contig, Genome
+from seqray.training.genomes.genome import DEV, MASK, TEST, LabeledContig, LabeledGenome
 from seqray.training.genomes.levels import levels
-from seqray.training.genomes.strands import MASKED, Sites, Strand
+from seqray.training.genomes.strands import MASKED, LabeledStrand, Sites
 
 SHARED_KMER = 40
 """Letters of a k-mer that makes two loci one."""
@@ -27,10 +27,10 @@ _TRIM = 70  # most letters that are cut off one of its ends
 _MOSTLY = 0.9  # masked: such a chunk is not drawn
 
 
-class Place(NamedTuple):
+class Chunk(NamedTuple):
     """A chunk: its strand, and its first letter there."""
 
-    strand: Strand
+    strand: LabeledStrand
     start: int
 
 
@@ -38,7 +38,7 @@ class Place(NamedTuple):
 class Source(ABC):
     """Strands that passes over letters are drawn from."""
 
-    strands: Sequence[Strand]
+    strands: Sequence[LabeledStrand]
 
     @property
     def letters(self) -> int:
@@ -46,7 +46,7 @@ class Source(ABC):
         return sum(int(np.count_nonzero(strand.level != MASKED)) for strand in self.strands)
 
     @abstractmethod
-    def places(self, chunk: int, rng: np.random.Generator) -> list[Place]:
+    def chunks(self, chunk: int, rng: np.random.Generator) -> list[Chunk]:
         """The chunks of one pass over all letters, in an order and with an offset drawn at random.
 
         ``chunk`` is in letters.
@@ -56,8 +56,8 @@ class Source(ABC):
 class WholeContigs(Source):
     """Long contigs, one strand at a time."""
 
-    def places(self, chunk: int, rng: np.random.Generator) -> list[Place]:
-        found = [place for strand in self.strands for place in _tiles(strand, chunk, rng)]
+    def chunks(self, chunk: int, rng: np.random.Generator) -> list[Chunk]:
+        found = [one for strand in self.strands for one in _tiles(strand, chunk, rng)]
         return [found[i] for i in rng.permutation(len(found))]
 
 
@@ -69,24 +69,24 @@ class JoinedContigs(Source):
     genes would come to expect them everywhere.
     """
 
-    def places(self, chunk: int, rng: np.random.Generator) -> list[Place]:
+    def chunks(self, chunk: int, rng: np.random.Generator) -> list[Chunk]:
         order = [self.strands[i] for i in rng.permutation(len(self.strands))]
         joined = _join([_trim(strand, rng) for strand in order])
         found = list(_tiles(joined, chunk, rng))
         return [found[i] for i in rng.permutation(len(found))]
 
 
-def _tiles(strand: Strand, chunk: int, rng: np.random.Generator) -> Iterator[Place]:
+def _tiles(strand: LabeledStrand, chunk: int, rng: np.random.Generator) -> Iterator[Chunk]:
     """Chunks end to end from a random offset, without those of which nearly all is masked, if not all."""
     starts = np.maximum(np.arange(-int(rng.integers(chunk)), len(strand), chunk), 0)
     ends = np.minimum(starts + chunk, len(strand))
     masked = np.concatenate(([0], np.cumsum(strand.level == MASKED)))
     share = (masked[ends] - masked[starts]) / (ends - starts)
     kept = starts[share < (_MOSTLY if (share < _MOSTLY).any() else 1)]
-    return (Place(strand, int(start)) for start in kept)
+    return (Chunk(strand, int(start)) for start in kept)
 
 
-def _trim(strand: Strand, rng: np.random.Generator) -> Strand:
+def _trim(strand: LabeledStrand, rng: np.random.Generator) -> LabeledStrand:
     """Cut both ends at random, but no site and not the letters around it."""
     room = [len(strand) // 2, len(strand) // 2]
     if len(strand.sites):
@@ -101,7 +101,7 @@ def _trim(strand: Strand, rng: np.random.Generator) -> Strand:
     )
 
 
-def _join(strands: Sequence[Strand]) -> Strand:
+def _join(strands: Sequence[LabeledStrand]) -> LabeledStrand:
     offsets = np.cumsum([0, *map(len, strands)])[:-1]
     positions = [one.sites.position + offset for one, offset in zip(strands, offsets, strict=True)]
     sites = Sites(
@@ -117,13 +117,13 @@ def _join(strands: Sequence[Strand]) -> Strand:
             for one, offset in zip(strands, offsets, strict=True)
             for gene in one.genes or ()
         )
-    return Strand(codes, sites, level, genes, joined=True)
+    return LabeledStrand(codes, sites, level, genes, joined=True)
 
 
 # --------------------------------------------------------------------------------------- from genomes
 
 
-def held_out_kmers(genomes: Sequence[Genome], left_out: Sequence[bool]) -> KmerSet:
+def held_out_kmers(genomes: Sequence[LabeledGenome], left_out: Sequence[bool]) -> KmerSet:
     """K-mers of all regions that are held out, and of genomes of which nothing is learned."""
     stretches = [
         contig.codes[start:end]
@@ -134,7 +134,7 @@ def held_out_kmers(genomes: Sequence[Genome], left_out: Sequence[bool]) -> KmerS
     return KmerSet(stretches, SHARED_KMER)
 
 
-def training_source(genome: Genome, held_out: KmerSet, chunk: int) -> list[Source]:
+def training_source(genome: LabeledGenome, held_out: KmerSet, chunk: int) -> list[Source]:
     """Sources of one genome, without what is held out or shares a k-mer with it.
 
     The genome is not one that is left out; ``chunk`` is in letters.
@@ -157,7 +157,7 @@ def training_source(genome: Genome, held_out: KmerSet, chunk: int) -> list[Sourc
     return [source for source in sources if source.letters]
 
 
-def is_short(contig: Contig, chunk: int) -> bool:
+def is_short(contig: LabeledContig, chunk: int) -> bool:
     """Whether a contig is joined with others."""
     return SHORT * len(contig.codes) < chunk
 
@@ -168,7 +168,7 @@ def _widen(marks: Bools) -> Bools:
     return mark_intervals(at - _MARGIN, at + _MARGIN + 1, len(marks))
 
 
-def make_strand(genome: Genome, contig: Contig, strand: str, masked: Bools) -> Strand:
+def make_strand(genome: LabeledGenome, contig: LabeledContig, strand: str, masked: Bools) -> LabeledStrand:
     """One strand with its genes, sites and levels.
 
     The mask (L,) is that of the contig's plus strand.
@@ -186,7 +186,7 @@ def make_strand(genome: Genome, contig: Contig, strand: str, masked: Bools) -> S
     if known is not None:
         genes = known if forward else flip_genes(known, length)
         tracks = gene_tracks(known, length, strand, circular=contig.circular)
-    return Strand(
+    return LabeledStrand(
         codes=contig.codes if forward else reverse_complement_codes(contig.codes),
         sites=sites,
         level=levels(tracks, length, sites, masked if forward else masked[::-1]),

@@ -47,7 +47,7 @@ class Sites:
 
 
 @dataclass(frozen=True, eq=False)
-class Strand:
+class LabeledStrand:
     """A strand of a contig.
 
     Attributes

@@ -15,7 +15,7 @@ from seqray.core.alphabet import DNA, PROTEIN, RNA, reverse_complement
 from seqray.core.errors import ConfigError, InputError
 from seqray.core.intervals import Intervals
 from seqray.core.records import LabeledSequence, SequenceRecord
-from seqray.datasets.negatives.annotation import Annotation, near_starts
+from seqray.datasets.negatives.annotation import GeneIntervals, near_starts
 from seqray.datasets.negatives.genome import Genome
 from seqray.datasets.negatives.make import assign_recipes, make_negatives
 from seqray.datasets.negatives.options import NegativeOptions
@@ -56,7 +56,7 @@ def positives(n: int = 40) -> list[LabeledSequence]:
 def ground() -> GenomeContext:
     genome = Genome.of([SequenceRecord(name, text) for name, text in TEXTS.items()], DNA)
     near = near_starts([g for g in GENES if g.kind == "gene"], genome, DISTANCE)
-    return GenomeContext(genome, Annotation.of(GENES, genome), near)
+    return GenomeContext(genome, GeneIntervals.of(GENES, genome), near)
 
 
 def options(*recipes: str, **settings) -> NegativeOptions:

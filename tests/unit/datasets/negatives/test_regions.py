@@ -12,7 +12,7 @@ from seqray.core.alphabet import DNA
 from seqray.core.errors import InputError
 from seqray.core.intervals import Intervals
 from seqray.core.records import SequenceRecord
-from seqray.datasets.negatives.annotation import Annotation, near_starts, to_genome_coordinates
+from seqray.datasets.negatives.annotation import GeneIntervals, near_starts, to_genome_coordinates
 from seqray.datasets.negatives.genome import Genome
 from seqray.datasets.negatives.regions import (
     AllowedRegions,
@@ -99,13 +99,13 @@ def test_convergent_gaps_by_hand():
 
 
 def test_no_gap_reaches_into_the_next_contig():
-    annotation = Annotation.of([gene("a", 0, 90, "+"), gene("b", 10, 20, "-")], GENOME)
+    annotation = GeneIntervals.of([gene("a", 0, 90, "+"), gene("b", 10, 20, "-")], GENOME)
     assert allowed_regions("convergent", GENOME, FREE, annotation)["+"].parts == []
 
 
 def test_coding_and_antisense_are_opposite_strands_and_leave_out_where_both_code():
     features = [gene("a", 0, 30, "+", "CDS"), gene("a", 25, 60, "-", "CDS"), gene("a", 0, 61, "+")]
-    annotation = Annotation.of(features, GENOME)
+    annotation = GeneIntervals.of(features, GENOME)
     coding = allowed_regions("coding", GENOME, FREE, annotation)
     antisense = allowed_regions("antisense", GENOME, FREE, annotation)
     assert coding["+"].parts == antisense["-"].parts == [(0, 30)]
@@ -114,7 +114,7 @@ def test_coding_and_antisense_are_opposite_strands_and_leave_out_where_both_code
     assert coding["-"].forbidden.pairs() == [(0, 30)]
     # Genes are those annotated as such; without any, coding sequences are taken for genes.
     assert annotation.genes["+"] == [(0, 61)]
-    assert Annotation.of(features[:2], GENOME).genes["-"] == [(25, 60)]
+    assert GeneIntervals.of(features[:2], GENOME).genes["-"] == [(25, 60)]
 
 
 def test_the_genome_recipe_takes_every_contig():

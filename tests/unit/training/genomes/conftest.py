@@ -12,7 +12,7 @@ import torch
 
 from seqray.annotation import TRACKS, Annotation, Gene
 from seqray.core import DNA, RunConfig, from_mapping
-from seqray.training.genomes.genome import Contig, Genome, Region, SiteRow
+from seqray.training.genomes.genome import HeldOutRegion, LabeledContig, LabeledGenome, SiteRow
 from seqray.training.genomes.sheet import GenomeRow
 
 
@@ -45,20 +45,20 @@ def make_config() -> Callable[..., RunConfig]:
 
 
 @pytest.fixture
-def make_genome() -> Callable[..., Genome]:
+def make_genome() -> Callable[..., LabeledGenome]:
     """A genome in memory: its contigs, with sites, regions and genes of each by name."""
 
     def make(
         contigs: dict[str, str],
         sites: dict[str, list[SiteRow]] | None = None,
-        regions: dict[str, list[Region]] | None = None,
+        regions: dict[str, list[HeldOutRegion]] | None = None,
         genes: dict[str, Sequence[Gene]] | None = None,
         *,
         circular: bool = False,
         **row: Any,
-    ) -> Genome:
+    ) -> LabeledGenome:
         found = [
-            Contig(
+            LabeledContig(
                 name,
                 DNA.encode(letters),
                 circular,
@@ -71,7 +71,7 @@ def make_genome() -> Callable[..., Genome]:
         if genes is not None:
             known = Annotation({name: tuple(ones) for name, ones in genes.items()}, "test")
         settings = {"genome": "g.fa", "sites": "s.tsv", "species": "Toy"} | row
-        return Genome(GenomeRow(**settings), found, known)
+        return LabeledGenome(GenomeRow(**settings), found, known)
 
     return make
 

@@ -12,7 +12,7 @@ from seqray.annotation import TRACKS, Gene, flip_genes, gene_tracks
 from seqray.core import DNA, reverse_complement_codes
 from seqray.training.genomes.labels import kernel, targets
 from seqray.training.genomes.sources import make_strand
-from seqray.training.genomes.strands import GAP, INSIDE, MASKED, PLAIN, Sites, Strand
+from seqray.training.genomes.strands import GAP, INSIDE, MASKED, PLAIN, LabeledStrand, Sites
 
 AT_2 = math.exp(-0.5 * (2 / 2.5) ** 2)  # two letters from a site
 
@@ -23,7 +23,7 @@ def nothing(length):
 
 def plain(length, *sites):
     """A strand without genes."""
-    return Strand(DNA.encode("A" * length), Sites.of(list(sites)), np.full(length, PLAIN, np.uint8))
+    return LabeledStrand(DNA.encode("A" * length), Sites.of(list(sites)), np.full(length, PLAIN, np.uint8))
 
 
 def labels_of(strand, classes=1, gap=0.3):
@@ -46,7 +46,7 @@ def test_a_site_is_soft_and_weighs_what_it_is_sure(make_genome):
 
 def test_near_sites_share_their_surroundings():
     """Sites 4 apart: each letter has the higher label, and the weight of the nearer site."""
-    strand = Strand(
+    strand = LabeledStrand(
         DNA.encode("A" * 40), Sites.of([(15, 0, 1.0), (19, 0, 0.2)]), np.full(40, PLAIN, np.uint8)
     )
     labels, weights = labels_of(strand)
@@ -56,7 +56,7 @@ def test_near_sites_share_their_surroundings():
 
 
 def test_other_classes_are_not_asked_near_a_site():
-    strand = Strand(
+    strand = LabeledStrand(
         DNA.encode("A" * 50), Sites.of([(20, 0, 1.0), (26, 1, 1.0)]), np.full(50, PLAIN, np.uint8)
     )
     labels, weights = labels_of(strand, classes=2)
@@ -132,7 +132,7 @@ def test_tracks_of_a_stretch_are_those_of_the_contig(found, circular, strand, st
     known = tuple(found) if strand == "+" else flip_genes(found, length)
     codes = DNA.encode("ACGTT" * 400)
     codes = codes if strand == "+" else reverse_complement_codes(codes)
-    part = Strand(codes, Sites.of([]), np.ones(length, np.uint8), known, circular)
+    part = LabeledStrand(codes, Sites.of([]), np.ones(length, np.uint8), known, circular)
     whole = gene_tracks(found, length, strand, circular=circular)
     places = np.arange(start, start + size)
     inside = (places >= 0) & (places < length)

@@ -99,7 +99,7 @@ def test_a_pass_reads_every_letter_of_both_strands(make_genome, random_letters):
     assert isinstance(source, WholeContigs)
     assert source.letters == 6000
     seen = {id(strand): np.zeros(3000, dtype=bool) for strand in source.strands}
-    for strand, start in source.places(256, np.random.default_rng(0)):
+    for strand, start in source.chunks(256, np.random.default_rng(0)):
         seen[id(strand)][start : start + 256] = True
     assert all(marks.all() for marks in seen.values())
 
@@ -117,7 +117,7 @@ def test_short_contigs_are_joined_on_the_strand_of_their_site(strand, make_genom
     assert isinstance(source, JoinedContigs)
     assert len(source.strands) == 40
     [joined] = {
-        id(place.strand): place.strand for place in source.places(512, np.random.default_rng(0))
+        id(place.strand): place.strand for place in source.chunks(512, np.random.default_rng(0))
     }.values()
     text, known = DNA.decode(joined.codes), {}
     for contig in genome.contigs:
@@ -134,7 +134,7 @@ def test_the_distance_of_a_site_to_the_end_of_its_contig_varies(make_genome, ran
     [source] = training_source(genome, KmerSet([], 40), 512)
     orders, distances = [], []
     for seed in (0, 1):
-        strand = source.places(512, np.random.default_rng(seed))[0].strand
+        strand = source.chunks(512, np.random.default_rng(seed))[0].strand
         distances.append(np.diff(strand.sites.position))
         orders.append(strand.sites.position.tolist())
     assert orders[0] != orders[1]
@@ -274,7 +274,7 @@ def test_hidden_and_cut_chunks(make_genome, make_config, random_letters):
 
     genome = make_genome({"c": random_letters(2000, 12)}, genes={"c": [Gene(100, 1900, "+", "g")]})
     [source] = training_source(genome, KmerSet([], 40), 256)
-    places = source.places(256, np.random.default_rng(0))[:8]
+    places = source.chunks(256, np.random.default_rng(0))[:8]
     for hide in (0.0, 1.0):
         config = make_config(genomes={"hide": hide, "cut": 1.0, "mutate": 0.0})
         batch = ChunkReader(config).batch(places, range(8), np.random.default_rng(1))
