@@ -4,15 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from seqray.core import Alphabet, Bools, Floats, Ints, OnProgress
+from seqray.homology.options import RelationOptions
 from seqray.homology.shared_kmers import kmer_table
 from seqray.homology.similarity import best_matches
 
 QUANTILES = (0.5, 0.9, 0.99)
 _TOLERANCE = 1e-9  # an identity is a fraction of whole letters; rounding must not move it across a threshold
+
+
+class Sides(NamedTuple):
+    """The two sides of a boundary.
+
+    Attributes
+    ----------
+    name
+        Of the side that is held out, such as ``test`` or ``fold 3``.
+    against
+        Name of the other side.
+    rows, others : int64 (M,), (N,)
+        Examples on either side, as rows of the data.
+    """
+
+    name: str
+    against: str
+    rows: Ints
+    others: Ints
 
 
 @dataclass(frozen=True)
@@ -21,12 +42,8 @@ class Boundary:
 
     Attributes
     ----------
-    name
-        Such as ``test`` or ``fold 3``.
-    against
-        Name of the other side.
-    rows, others : int64 (M,), (N,)
-        Examples on either side, as rows of the data.
+    name, against, rows, others
+        See `Sides`.
     identity : float64 (M,)
         Best identity of each held-out sequence.
     nearest : int64 (M,)
@@ -64,24 +81,21 @@ class ProofLine:
 
 
 def measure_boundary(
-    name: str,
-    against: str,
+    sides: Sides,
     sequences: Sequence[str],
-    rows: Ints,
-    others: Ints,
     alphabet: Alphabet,
+    relation: RelationOptions,
     *,
-    word: int,
-    both_strands: bool,
     candidates: int = 5,
     on_progress: OnProgress | None = None,
 ) -> Boundary:
     """Align each held-out sequence with its best match on the other side; see `seqray.homology.best_matches`.
 
-    ``rows`` (M,) are those held out, ``others`` (N,) those on the other side. ``word`` is the length of the
-    k-mer to find as well, 0 for none; ``candidates`` sequences of the other side are aligned with each one.
-    ``on_progress`` is called after each distinct sequence held out.
+    ``candidates`` sequences of the other side are aligned with each one. ``on_progress`` is called after each
+    distinct sequence held out.
     """
+    _, _, rows, others = sides
+    both_strands, word = relation.both_strands, relation.word
     held, rest = [sequences[int(i)] for i in rows], [sequences[int(i)] for i in others]
     identity, index = best_matches(
         rest, held, alphabet, both_strands=both_strands, candidates=candidates, on_progress=on_progress
@@ -91,19 +105,14 @@ def measure_boundary(
     if word and len(rows) and len(others):
         table, n = kmer_table([*held, *rest], word, alphabet, both_strands=both_strands), len(held)
         shared = table.sharing_across(np.arange(n), np.arange(n, n + len(rest)))
-    return Boundary(name, against, rows, others, identity, nearest, word, shared)
+    return Boundary(*sides, identity, nearest, word, shared)
 
 
 def remeasure(
-    old: Boundary,
-    sequences: Sequence[str],
-    rows: Ints,
-    others: Ints,
-    alphabet: Alphabet,
-    *,
-    both_strands: bool,
+    old: Boundary, sides: Sides, sequences: Sequence[str], alphabet: Alphabet, relation: RelationOptions
 ) -> Boundary:
     """Measure a boundary again after a few sequences changed sides; only what changed is aligned."""
+    _, _, rows, others = sides
     place = np.full(len(sequences), -1)
     place[old.rows] = np.arange(len(old.rows))
     known = place[rows] >= 0
@@ -115,22 +124,13 @@ def remeasure(
     identity[known], nearest[known] = old.identity[taken], old.nearest[taken]
     # Against the few that came over, two candidates are enough to find a relative.
     for asked, side, candidates in ((~known, others, 5), (known, np.setdiff1d(others, old.others), 2)):
-        part = measure_boundary(
-            old.name,
-            old.against,
-            sequences,
-            rows[asked],
-            side,
-            alphabet,
-            word=old.word,
-            both_strands=both_strands,
-            candidates=candidates,
-        )
+        some = sides._replace(rows=rows[asked], others=side)
+        part = measure_boundary(some, sequences, alphabet, relation, candidates=candidates)
         better = part.identity > identity[asked]
         identity[asked] = np.where(better, part.identity, identity[asked])
         nearest[asked] = np.where(better, part.nearest, nearest[asked])
         shared[asked] |= part.shared
-    return Boundary(old.name, old.against, rows, others, identity, nearest, old.word, shared)
+    return Boundary(*sides, identity, nearest, old.word, shared)
 
 
 def proof_lines(boundary: Boundary, labels: Sequence[str], threshold: float) -> list[ProofLine]:

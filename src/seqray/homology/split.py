@@ -11,7 +11,7 @@ from seqray.core import Alphabet, Bools, InputError, Ints, LabeledSequence, OnPr
 from seqray.homology.folds import deal_groups
 from seqray.homology.groups import merge_groups
 from seqray.homology.options import PARTS, RelationOptions, SplitOptions
-from seqray.homology.proof import Boundary, leaking_pairs, measure_boundary, remeasure
+from seqray.homology.proof import Boundary, Sides, leaking_pairs, measure_boundary, remeasure
 from seqray.homology.relatives import Related
 
 _ROUNDS = 5  # of repair; one is nearly always enough
@@ -200,35 +200,27 @@ def measure_boundaries(
     """
     sequences = [example.sequence for example in data]
     known = {boundary.name: boundary for boundary in before}
-    both = relation.both_strands
     found = []
-    for name, against, rows, others in _sides(division, options):
-        if name in known:
-            old = known[name]
-            found.append(remeasure(old, sequences, rows, others, alphabet, both_strands=both))
-        elif len(rows) and len(others):
-            sides = (sequences, rows, others, alphabet)
-            found.append(
-                measure_boundary(
-                    name, against, *sides, word=relation.word, both_strands=both, on_progress=on_progress
-                )
-            )
+    for sides in _sides(division, options):
+        if sides.name in known:
+            found.append(remeasure(known[sides.name], sides, sequences, alphabet, relation))
+        elif len(sides.rows) and len(sides.others):
+            found.append(measure_boundary(sides, sequences, alphabet, relation, on_progress=on_progress))
     return tuple(found)
 
 
-def _sides(division: Division, options: SplitOptions) -> list[tuple[str, str, np.ndarray, np.ndarray]]:
+def _sides(division: Division, options: SplitOptions) -> list[Sides]:
     split = np.array([name or "" for name in division.split])
     sides = []
     if options.folds:
         fold = np.array([number or 0 for number in division.fold])
         for number in range(1, options.folds + 1):
             rows = np.flatnonzero(fold == number)
-            sides.append(
-                (f"fold {number}", "other folds", rows, np.flatnonzero((fold > 0) & (fold != number)))
-            )
+            others = np.flatnonzero((fold > 0) & (fold != number))
+            sides.append(Sides(f"fold {number}", "other folds", rows, others))
         others = np.flatnonzero((fold > 0) | np.isin(split, ("train", "validation")))
-        return [*sides, ("test", "folds", np.flatnonzero(split == "test"), others)]
+        return [*sides, Sides("test", "folds", np.flatnonzero(split == "test"), others)]
     train, validation, test = (np.flatnonzero(split == name) for name in PARTS)
     both = np.sort(np.concatenate((train, validation)))
     rest = "train and validation" if len(validation) else "train"
-    return [("test", rest, test, both), ("validation", "train", validation, train)]
+    return [Sides("test", rest, test, both), Sides("validation", "train", validation, train)]
