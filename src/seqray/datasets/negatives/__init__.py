@@ -1,7 +1,7 @@
 """Negative examples for positive ones: one recipe for each question.
 
 - `make`: the negatives as a whole; `options`, `recipes`: what to make; `groups`: what a split keeps together
-- `transformations`: negatives made from a positive; `windows`, `sampling`: windows of a genome
+- `derived`, `transformations`: negatives made from a positive; `windows`, `sampling`: windows of a genome
 - `genome`, `annotation`, `occurrences`: the genome, its genes and starts, and the positives on it
 - `regions`: where the windows of each recipe may lie
 """

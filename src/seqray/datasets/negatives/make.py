@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
-from seqray.core import Alphabet, Codes, ConfigError, InputError, LabeledSequence, reverse_complement
+from seqray.core import Alphabet, ConfigError, InputError, LabeledSequence
+from seqray.datasets.negatives.derived import SequenceDeriver
 from seqray.datasets.negatives.groups import Member, assign_groups
 from seqray.datasets.negatives.occurrences import Occurrences
 from seqray.datasets.negatives.options import NegativeOptions
 from seqray.datasets.negatives.recipes import RECIPES, allot
 from seqray.datasets.negatives.regions import GenomeContext
 from seqray.datasets.negatives.sampling import OccupiedIntervals
-from seqray.datasets.negatives.transformations import shuffle_letters, substitute_segments
 from seqray.datasets.negatives.windows import Negative, WindowSampler
 
 MOST = 1000  # negatives of one positive; more would only repeat themselves
-TRIES = 20  # shuffles of one positive before it is skipped: a run of one letter has no other order
 
 
 @dataclass(frozen=True)
@@ -91,14 +89,13 @@ def make_negatives(
     wanted = allot(math.floor(options.ratio * len(positives) + Fraction(1, 2)), options.mix)
     rows_of = assign_recipes(len(positives), wanted, np.random.default_rng(options.seed))
     occupied = OccupiedIntervals(options.max_overlap, {example.sequence for example in positives})
+    deriver = SequenceDeriver(positives, codes, options, alphabet, occupied)
     sampler = None if context is None else WindowSampler(positives, codes, options, context, occupied)
     made: list[Negative] = []
     counts: dict[str, int] = {}
     for name, rows in rows_of.items():
         rng = np.random.default_rng([options.seed, 1 + list(RECIPES).index(name)])
-        new = sampler(name, rows, rng) if RECIPES[name].genome and sampler else []
-        if not RECIPES[name].genome:
-            new = _derive(name, rows, positives, codes, options, alphabet, occupied, rng)
+        new = (sampler if sampler and RECIPES[name].genome else deriver)(name, rows, rng)
         made, counts[name] = made + new, len(new)
     occurrences = sampler.occurrences if sampler else None
     examples = _grouped(positives, made, options, alphabet, context, occurrences)
@@ -128,53 +125,6 @@ def assign_recipes(n: int, counts: Mapping[str, int], rng: np.random.Generator) 
     shuffled = rng.permutation(shuffled)
     edges = np.cumsum([0, *counts.values()])
     return {name: sorted(shuffled[edges[i] : edges[i + 1]].tolist()) for i, name in enumerate(counts)}
-
-
-def _derive(
-    recipe: str,
-    rows: Sequence[int],
-    positives: Sequence[LabeledSequence],
-    codes: Sequence[Codes],
-    options: NegativeOptions,
-    alphabet: Alphabet,
-    occupied: OccupiedIntervals,
-    rng: np.random.Generator,
-) -> list[Negative]:
-    """Make a negative from each positive; one without another order of letters is left out."""
-    for row in rows:
-        if recipe == "substitution" and len(codes[row]) < options.segments:
-            raise InputError(
-                f"has {len(codes[row])} letters, fewer than {options.segments} segments",
-                where=positives[row].where,
-                remedy="give fewer --segments",
-            )
-    change = _change(recipe, options, alphabet, rng)
-    made: list[Negative] = []
-    number: Counter[int] = Counter()
-    for row in rows:
-        fresh = (alphabet.decode(change(codes[row])) for _ in range(TRIES))
-        letters = next((text for text in fresh if _is_new(text, alphabet, occupied)), None)
-        if letters is not None:
-            occupied.sequences.add(letters)
-            number[row] += 1
-            made.append(Negative(letters, row, f"{recipe}:{positives[row].id}:{number[row]}"))
-    return made
-
-
-def _change(
-    recipe: str, options: NegativeOptions, alphabet: Alphabet, rng: np.random.Generator
-) -> Callable[[Codes], Codes]:
-    """The function that a recipe applies to the codes of a positive."""
-    if recipe == "substitution":
-        letters = len(alphabet.letters)
-        return lambda codes: substitute_segments(codes, rng, letters, options.segments, options.keep)[0]
-    words = options.shuffle_words or (2 if alphabet.is_nucleotide else 1)
-    return lambda codes: shuffle_letters(codes, rng, words)
-
-
-def _is_new(letters: str, alphabet: Alphabet, occupied: OccupiedIntervals) -> bool:
-    other = reverse_complement(letters, alphabet) if alphabet.is_nucleotide else letters
-    return letters not in occupied.sequences and other not in occupied.sequences
 
 
 def _grouped(

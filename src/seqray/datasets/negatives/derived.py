@@ -1,0 +1,65 @@
+"""Negatives that are made from the letters of a positive, recipe by recipe."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from seqray.core import Alphabet, Codes, InputError, LabeledSequence, reverse_complement
+from seqray.datasets.negatives.options import NegativeOptions
+from seqray.datasets.negatives.sampling import OccupiedIntervals
+from seqray.datasets.negatives.transformations import shuffle_letters, substitute_segments
+from seqray.datasets.negatives.windows import Negative
+
+TRIES = 20  # shuffles of one positive before it is skipped: a run of one letter has no other order
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceDeriver:
+    """Changes positives to sequences that are neither a positive nor an earlier negative."""
+
+    positives: Sequence[LabeledSequence]
+    codes: Sequence[Codes]
+    options: NegativeOptions
+    alphabet: Alphabet
+    occupied: OccupiedIntervals
+
+    def __call__(self, recipe: str, rows: Sequence[int], rng: np.random.Generator) -> list[Negative]:
+        """A negative from each of the positives ``rows``, but for those without another order of letters."""
+        change = self._change(recipe, rows, rng)
+        made: list[Negative] = []
+        number: Counter[int] = Counter()
+        for row in rows:
+            fresh = (self.alphabet.decode(change(self.codes[row])) for _ in range(TRIES))
+            letters = next(filter(self._is_new, fresh), None)
+            if letters is not None:
+                self.occupied.sequences.add(letters)
+                number[row] += 1
+                made.append(Negative(letters, row, f"{recipe}:{self.positives[row].id}:{number[row]}"))
+        return made
+
+    def _change(self, recipe: str, rows: Sequence[int], rng: np.random.Generator) -> Callable[[Codes], Codes]:
+        """The function that a recipe applies to the codes of a positive."""
+        options, nucleotides = self.options, self.alphabet.is_nucleotide
+        if recipe == "substitution":
+            self._check_lengths(rows)
+            letters = len(self.alphabet.letters)
+            return lambda codes: substitute_segments(codes, rng, letters, options.segments, options.keep)[0]
+        words = options.shuffle_words or (2 if nucleotides else 1)
+        return lambda codes: shuffle_letters(codes, rng, words)
+
+    def _check_lengths(self, rows: Sequence[int]) -> None:
+        for row in rows:
+            if len(self.codes[row]) < self.options.segments:
+                raise InputError(
+                    f"has {len(self.codes[row])} letters, fewer than {self.options.segments} segments",
+                    where=self.positives[row].where,
+                    remedy="give fewer --segments",
+                )
+
+    def _is_new(self, letters: str) -> bool:
+        turned = reverse_complement(letters, self.alphabet) if self.alphabet.is_nucleotide else letters
+        return not {letters, turned} & self.occupied.sequences
