@@ -36,7 +36,6 @@ TRUNCATE = option(
 )
 BACKBONE = option("--backbone DIR", "directory of the encoder that the model is built on, if it has moved")
 THREADS = option("--threads N", "processor threads (default: as many as the processors that seqray may use)")
-DEVICE = option("--device DEVICE", "auto (a GPU if there is one), cpu, cuda or cuda:N", "auto")
 
 
 class ModelOptions(Options):
@@ -51,7 +50,7 @@ class DeviceOptions(Options, heading="computing"):
     """Where a model computes."""
 
     threads: Threads | None = THREADS
-    device: str = DEVICE
+    device: str = option("--device DEVICE", "auto (a GPU if there is one), cpu, cuda or cuda:N", "auto")
 
 
 class BatchOptions(DeviceOptions):
