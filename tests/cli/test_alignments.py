@@ -81,6 +81,37 @@ def test_predict_writes_a_row_an_alignment(folder):
     assert 0 < np.abs(rough["p_paired"].to_numpy() - table["p_paired"].to_numpy()).max() < 0.1
 
 
+@pytest.fixture
+def wide(tmp_path):
+    """Two alignments of which the first has two columns more than the tiny model reads, and their labels."""
+    rng = random.Random(5)
+    row = "".join(rng.choices("ACGU", k=26))
+    (tmp_path / "l.tsv").write_text("id\tlabel\nwide\ttRNA\nfit\tmiRNA\n")
+    blocks = [f"#=GF AC wide\nq {row}\nr {row}\n//\n", f"#=GF AC fit\nq {row[2:]}\nr {row[2:]}\n//\n"]
+    path = tmp_path / "w.sto"
+    path.write_text("# STOCKHOLM 1.0\n" + "# STOCKHOLM 1.0\n".join(blocks))
+    return path
+
+
+CUT = "1 of 2 alignments have letters in more than 24 columns: the 24 columns with the most letters are read"
+
+
+def test_predict_says_which_alignments_it_reads_in_part(alignment_model_file, wide, tmp_path, capsys):
+    out = tmp_path / "p.tsv"
+    words = ["predict", str(wide), "--model", str(alignment_model_file), "--threads", "1", "--out", str(out)]
+    assert main(words) == 0
+    assert CUT in capsys.readouterr().err.splitlines()
+    table = pd.read_csv(out, sep="\t", comment="#")
+    assert ["truncated" in flags for flags in table["flags"]] == [True, False]
+
+
+def test_evaluate_says_how_many_alignments_it_reads_in_part(alignment_model_file, wide, tmp_path, capsys):
+    words = ["evaluate", "--model", str(alignment_model_file), "--test", str(wide), "--threads", "1"]
+    words += ["--alignment-labels", str(tmp_path / "l.tsv"), "--out", str(tmp_path / "e.tsv")]
+    assert main(words) == 0
+    assert CUT in (tmp_path / "e.tsv").read_text()
+
+
 @pytest.mark.parametrize("verb", ["predict", "explain"])
 def test_files_of_one_alignment_each_are_answered_together(folder, tmp_path, verb):
     texts = [">q\nACGUACGUACGUACGU\n>r\nACGUACGUACGUACGU\n", ">q\nGGGGACGUACGUACGU\n>r\nACcaGUACGUACGUACGU\n"]

@@ -30,7 +30,7 @@ from seqray.cli.common import (
     recognize,
     records_in,
 )
-from seqray.core import Truncation, counted, describe_truncation
+from seqray.core import Truncation, counted
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -99,7 +99,7 @@ def run(request: PredictRequest) -> Outcome:
             if not reading.allow_empty:
                 skipped.check_some_left(count, source)
     if longer := check.flags[TRUNCATED]:
-        request.say(describe_truncation(longer, count, model.card.window, model.card.truncate))
+        request.say(kind.describe_truncation(longer, count, model.card))
     if not request.quiet:
         request.note(*check.lines())
     called = _called(model.card, check.labels)

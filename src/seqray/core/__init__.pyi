@@ -131,6 +131,7 @@ from .serialization import (
 from .shuffle import dinucleotide_shuffle as dinucleotide_shuffle
 from .truncation import (
     Truncation as Truncation,
+    describe_cropping as describe_cropping,
     describe_truncation as describe_truncation,
     kept_parts as kept_parts,
     truncate as truncate,

@@ -53,3 +53,17 @@ def describe_truncation(count: int, total: int, window: int, rule: Truncation) -
     """
     kept = f"first {window}" if rule == "start" else f"first {-(-window // 2)} and last {window // 2}"
     return f"{count} of {total} sequences are longer than {window} letters: their {kept} are read"
+
+
+def describe_cropping(count: int, total: int, columns: int) -> str:
+    """State how many alignments are cropped, and how.
+
+    Parameters
+    ----------
+    count, total
+        Alignments with letters in more columns than are read, and all.
+    columns
+        Most columns that are read.
+    """
+    which = f"{count} of {total} alignments have letters in more than {columns} columns"
+    return f"{which}: the {columns} columns with the most letters are read"

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from seqray.core import Alignment, Floats, Ints
-from seqray.core.msa import choose_cells
 from seqray.core.results import AlignmentExplanation, Faithfulness
 from seqray.explanations.attribution import (
     AlignmentTarget,
@@ -24,7 +23,7 @@ from seqray.explanations.attribution import (
 from seqray.explanations.checks import SHARES, Evidence, conclude
 from seqray.explanations.options import COLUMN_BLOCK, AlignmentOptions
 from seqray.explanations.random_control import randomized_network, target_name
-from seqray.inference import alignment_networks, called_labels, score_alignments
+from seqray.inference import alignment_networks, called_labels, cells_read, score_alignments
 from seqray.modelfile import TrainedModel
 from seqray.models import AxialTransformer
 from seqray.models.tokenizers import AlignmentTokenizer
@@ -100,9 +99,7 @@ class _Item:
 
 def _read(model: TrainedModel, alignment: Alignment, options: AlignmentOptions) -> _Item:
     """Choose what is read, and classify it."""
-    config = model.card.model
-    depth = config.max_rows if options.rows is None else min(options.rows, config.max_rows)
-    rows, columns = choose_cells(alignment, depth, model.card.window, config.row_choice)
+    rows, columns = cells_read(model, alignment, options.rows)
     probabilities = score_alignments(model, [alignment], options.rows)
     [label] = called_labels(probabilities, model.card, model.card.threshold)
     target = class_explained(model, options.target, label)

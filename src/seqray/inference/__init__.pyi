@@ -1,5 +1,6 @@
 from .alignments import (
     alignment_networks as alignment_networks,
+    cells_read as cells_read,
     predict_alignments as predict_alignments,
     score_alignments as score_alignments,
 )

@@ -1,6 +1,6 @@
 """Classify alignments: the counterpart of `seqray.inference.sequences`.
 
-Each alignment is cropped to what the model reads (`seqray.core.msa.crop_alignment`: the query and the rows
+Each alignment is cropped to what the model reads (`seqray.core.msa.choose_cells`: the query and the rows
 that differ most, and the columns with most letters), then scored by itself: its neighbors in a batch and the
 padding change no probability by more than float32 rounding. On the CPU, the number of threads and the batch
 size that is asked for change no bit.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,11 @@ import torch
 
 from seqray.calibration import apply_isotonic
 from seqray.core import Alignment, Codes, ConfigError, Floats, Ints
-from seqray.core.msa import crop_alignment
+from seqray.core.msa import choose_cells, omits_letters
 from seqray.core.results import Prediction
 from seqray.inference.parallel import compute_precision, map_batches
 from seqray.inference.predictions import BatchSize, Dtype, PredictOptions, prediction_builder
-from seqray.inference.sequences import chosen_batch
+from seqray.inference.sequences import TRUNCATED, chosen_batch
 from seqray.modelfile import TrainedModel
 from seqray.models import AxialTransformer, collate, size_buckets
 from seqray.models.tokenizers import AlignmentTokenizer
@@ -52,7 +53,8 @@ def predict_alignments(
     Returns
     -------
     iterator of Prediction
-        The length is that of the query, the flags are about the query.
+        The length is that of the query, the flags are about the query; ``truncated`` is about the columns:
+        more of them have letters than the model reads.
 
     Raises
     ------
@@ -62,11 +64,15 @@ def predict_alignments(
     chosen = options or PredictOptions(**settings)
     alignment_networks(model)
 
-    def score(chunk: Sequence[Alignment]) -> Floats:
-        return score_alignments(model, chunk, chosen.rows, chosen.batch_size, chosen.dtype)
-
     build = prediction_builder(model, chosen)
-    return (p for chunk in _chunks(alignments) for p in build([_query(one) for one in chunk], score(chunk)))
+
+    def answer(chunk: Sequence[Alignment]) -> Iterator[Prediction]:
+        cells = [cells_read(model, one, chosen.rows) for one in chunk]
+        scores = _score(model, _cropped(chunk, cells), chosen.batch_size, chosen.dtype)
+        predictions = build([_query(one) for one in chunk], scores)
+        return (_flagged(*one) for one in zip(chunk, cells, predictions, strict=True))
+
+    return (prediction for chunk in _chunks(alignments) for prediction in answer(chunk))
 
 
 def alignment_networks(model: TrainedModel) -> list[AxialTransformer]:
@@ -88,6 +94,31 @@ def _query(alignment: Alignment) -> tuple[str, Codes]:
     return alignment.id, codes[codes <= alignment.alphabet.unknown]
 
 
+def _flagged(alignment: Alignment, cells: tuple[Ints, Ints], prediction: Prediction) -> Prediction:
+    if not omits_letters(alignment, *cells):
+        return prediction
+    return replace(prediction, flags=(*prediction.flags, TRUNCATED))
+
+
+def cells_read(model: TrainedModel, alignment: Alignment, rows: int | None) -> tuple[Ints, Ints]:
+    """Indices of the rows and columns that a model reads, see `seqray.core.msa.choose_cells`.
+
+    Parameters
+    ----------
+    model, alignment
+        Of kind ``alignment``, and what it reads.
+    rows
+        As in `PredictOptions`.
+    """
+    config = model.card.model
+    depth = config.max_rows if rows is None else min(rows, config.max_rows)
+    return choose_cells(alignment, depth, model.card.window, config.row_choice)
+
+
+def _cropped(alignments: Sequence[Alignment], cells: Sequence[tuple[Ints, Ints]]) -> list[Codes]:
+    return [one.codes[np.ix_(*chosen)] for one, chosen in zip(alignments, cells, strict=True)]
+
+
 def score_alignments(
     model: TrainedModel,
     alignments: Sequence[Alignment],
@@ -106,11 +137,13 @@ def score_alignments(
     rows, batch_size, dtype
         As in `PredictOptions`.
     """
-    config, tokenizer = model.card.model, AlignmentTokenizer(model.alphabet)
-    depth = config.max_rows if rows is None else min(rows, config.max_rows)
-    fitted = [crop_alignment(one, depth, model.card.window, config.row_choice) for one in alignments]
-    tokens = [tokenizer.encode(one.codes) for one in fitted]
-    result = np.empty((len(tokens), config.classes))
+    cells = [cells_read(model, one, rows) for one in alignments]
+    return _score(model, _cropped(alignments, cells), batch_size, dtype)
+
+
+def _score(model: TrainedModel, cropped: Sequence[Codes], batch_size: BatchSize, dtype: Dtype) -> Floats:
+    tokens = [AlignmentTokenizer(model.alphabet).encode(codes) for codes in cropped]
+    result = np.empty((len(tokens), model.card.model.classes))
     size = chosen_batch(batch_size, model.device) or len(tokens)
 
     def compute(indices: Ints) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from seqray.core import Alignment, Alphabet, ConfigError, Example
+from seqray.core import Alignment, Alphabet, ConfigError, Example, describe_cropping
 from seqray.explanations import AlignmentOptions
 from seqray.io.alignments import read_alignments
 from seqray.io.tables import COLUMN_COLUMNS, column_lines
@@ -59,6 +59,7 @@ ALIGNMENTS = Kind(
     example=Alignment,
     pretraining_unit="alignments",
     reads_each_record=False,
+    describe_truncation=lambda count, total, card: describe_cropping(count, total, card.window),
     options=frozenset(
         {
             *("--rows", "--query-only", "--row-profile"),

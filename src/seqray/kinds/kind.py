@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from seqray.core import Alphabet, Example
+from seqray.core import Alphabet, Card, Example
 
 if TYPE_CHECKING:
     from seqray.core.results import Prediction
@@ -30,6 +30,8 @@ class Kind:
         Type of its labeled examples, and what pre-training counts.
     reads_each_record
         Whether every record of a FASTA file is an input of its own.
+    describe_truncation
+        Number of inputs that were read in part, of all, and the card to a sentence.
     options
         Options of the command line that not every kind takes.
     read
@@ -59,6 +61,7 @@ class Kind:
     example: type
     pretraining_unit: str
     reads_each_record: bool
+    describe_truncation: Callable[[int, int, Card], str]
     options: frozenset[str]
     read: Callable[..., Iterator[Any]]
     convert: Callable[[Any, Alphabet], Iterator[Any]]

@@ -9,7 +9,7 @@ from seqray.explanations import ExplainOptions
 from seqray.io.sequences import read_sequences
 from seqray.io.tables import EXPLANATION_COLUMNS, explanation_rows
 from seqray.kinds.kind import Kind
-from seqray.kinds.sequences import convert_records
+from seqray.kinds.sequences import convert_records, describe_cut_sequences
 
 if TYPE_CHECKING:
     from seqray.kinds.explanation_files import ExplanationRequest
@@ -42,6 +42,7 @@ LOCATORS = Kind(
     example=SequenceRecord,
     pretraining_unit="genomes",
     reads_each_record=True,
+    describe_truncation=describe_cut_sequences,
     options=frozenset(
         {
             *("--calls", "--best-calls", "--track", "--motifs", "--shuffles", "--inputs"),

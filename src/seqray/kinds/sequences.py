@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from seqray.core import Alignment, Alphabet, ConfigError, Example, LabeledSequence
+from seqray.core import (
+    Alignment,
+    Alphabet,
+    Card,
+    ConfigError,
+    Example,
+    LabeledSequence,
+    describe_truncation,
+)
 from seqray.explanations import ExplainOptions
 from seqray.inference import predict_records
 from seqray.io.sequences import OnSkip, read_sequences
@@ -41,6 +49,11 @@ def convert_records(sequences: Any, alphabet: Alphabet) -> Iterator[SequenceReco
     return as_records(sequences, alphabet)
 
 
+def describe_cut_sequences(count: int, total: int, card: Card) -> str:
+    """See `seqray.core.describe_truncation`."""
+    return describe_truncation(count, total, card.window, card.truncate)
+
+
 def _adapt(examples: Sequence[Example], window: int) -> Sequence[Example]:
     alignments = [one for one in examples if isinstance(one, Alignment)]
     return queries(alignments, window) if alignments else examples
@@ -65,6 +78,7 @@ SEQUENCES = Kind(
     example=LabeledSequence,
     pretraining_unit="windows",
     reads_each_record=True,
+    describe_truncation=describe_cut_sequences,
     options=frozenset(
         {
             *("--calls", "--best-calls", "--track", "--motifs", "--heads", "--shuffles"),

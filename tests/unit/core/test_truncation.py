@@ -5,7 +5,7 @@ import pytest
 from seqray.core import DataConfig, ModelConfig
 from seqray.core.card import Card
 from seqray.core.errors import ConfigError, InputError, ModelFileError
-from seqray.core.truncation import describe_truncation, truncate
+from seqray.core.truncation import describe_cropping, describe_truncation, truncate
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,10 @@ def test_what_is_said_of_them():
         "2 of 9 sequences are longer than 5 letters: their first 3 and last 2 are read"
     )
     assert describe_truncation(1, 9, 5, "start").endswith(": their first 5 are read")
+    assert describe_cropping(1, 2, 256) == (
+        "1 of 2 alignments have letters in more than 256 columns: "
+        "the 256 columns with the most letters are read"
+    )
 
 
 def test_windows_around_a_site_are_not_cut():

@@ -28,7 +28,7 @@ from seqray.cli.evaluate.data import (
     renamed,
 )
 from seqray.cli.evaluate.tables import from_predictions, table_answers
-from seqray.core import ConfigError, Example, LabeledSequence, describe_truncation
+from seqray.core import ConfigError, Example, LabeledSequence
 from seqray.core.results import Answers
 from seqray.io.tables import read_prediction_table, rows_by_id
 
@@ -233,13 +233,14 @@ def _checked_answers(
 ) -> tuple[Answers, list[str]]:
     """Answers of a model, and notes where the records are not like its training data."""
     from seqray.inference import TRUNCATED
+    from seqray.kinds import kind_of
 
     card, prior = model.card, request.how.prior
     check = FileCheck(model, ModelOptions(model=card.name), prior=prior, labeled=True)
     answers, contexts = _model_answers(request, model, examples, source, check)
     notes = [*check.cautions(), *_lost_coverage(model, examples, answers, prior)]
     if longer := check.flags[TRUNCATED]:
-        notes.append(describe_truncation(longer, len(examples), card.window, card.truncate))
+        notes.append(kind_of(card).describe_truncation(longer, len(examples), card))
     return answers, [*notes, *contexts]
 
 

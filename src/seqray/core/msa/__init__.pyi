@@ -18,5 +18,6 @@ from .rows import (
     choose_columns as choose_columns,
     choose_rows as choose_rows,
     crop_alignment as crop_alignment,
+    omits_letters as omits_letters,
     row_weights as row_weights,
 )

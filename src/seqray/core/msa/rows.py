@@ -196,6 +196,18 @@ def choose_cells(
     return rows, columns
 
 
+def omits_letters(alignment: Alignment, rows: Ints, columns: Ints) -> bool:
+    """Whether these rows have letters in columns other than these.
+
+    Parameters
+    ----------
+    alignment, rows, columns
+        R rows and C columns, and the indices that `choose_cells` gave.
+    """
+    omitted = np.delete(alignment.codes[rows], columns, axis=1)
+    return bool(np.any(omitted <= alignment.alphabet.unknown))
+
+
 def crop_alignment(alignment: Alignment, depth: int, budget: int, choice: Choice = "diverse") -> Alignment:
     """Crop an alignment to the rows and columns that a model reads.
 

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from seqray.core.alphabet import RNA
-from seqray.core.msa.rows import choose_columns, choose_rows, crop_alignment, row_weights
+from seqray.core.msa.rows import choose_columns, choose_rows, crop_alignment, omits_letters, row_weights
 from seqray.core.records import Alignment
 
 LETTERS = RNA.unknown + 1
@@ -93,3 +93,11 @@ def test_an_alignment_is_cut_to_what_a_model_reads():
     assert cut.names == ("q", "c")
     assert cut.codes.tolist() == [[0, 1], [1, 2]]  # nothing stands in column 1 of these two rows
     assert cut.ss_cons == "()"
+
+
+def test_letters_are_omitted_only_in_columns_of_rows_that_are_read():
+    codes = np.array([[0, 5, 1], [0, 3, 1], [1, 6, 2]], dtype=np.uint8)
+    alignment = Alignment("a", ("q", "b", "c"), codes, RNA)
+    assert not omits_letters(alignment, np.array([0, 2]), np.array([0, 2]))  # gap and missing in column 1
+    assert omits_letters(alignment, np.array([0, 1]), np.array([0, 2]))
+    assert omits_letters(alignment, np.array([0, 2]), np.array([2]))
