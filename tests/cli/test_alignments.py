@@ -105,6 +105,12 @@ def test_predict_says_which_alignments_it_reads_in_part(alignment_model_file, wi
     assert ["truncated" in flags for flags in table["flags"]] == [True, False]
 
 
+def test_explain_says_which_alignments_it_reads_in_part(alignment_model_file, wide, tmp_path, capsys):
+    words = ["explain", str(wide), "--model", str(alignment_model_file), "--threads", "1", "--no-check"]
+    assert main([*words, "--out", str(tmp_path / "x.tsv")]) == 0
+    assert CUT in capsys.readouterr().err.splitlines()
+
+
 def test_evaluate_says_how_many_alignments_it_reads_in_part(alignment_model_file, wide, tmp_path, capsys):
     words = ["evaluate", "--model", str(alignment_model_file), "--test", str(wide), "--threads", "1"]
     words += ["--alignment-labels", str(tmp_path / "l.tsv"), "--out", str(tmp_path / "e.tsv")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pyBigWig
@@ -46,8 +47,8 @@ def explain(tiny_model_file, capfd):
     """Run the verb; gives exit status, standard output and standard error."""
     threads = torch.get_num_threads()
 
-    def run(*words):
-        status = main(["explain", *map(str, words), "--model", str(tiny_model_file)])
+    def run(*words, model=tiny_model_file):
+        status = main(["explain", *map(str, words), "--model", str(model)])
         return status, *capfd.readouterr()
 
     yield run
@@ -84,6 +85,29 @@ def test_the_table_is_what_the_library_says(explain, source, tiny_model):
         )
     assert "12 records, 0 skipped" in err
     assert err.count("random rankings") == 2
+
+
+def test_letters_that_are_not_read_have_no_values(explain, tiny_model, tmp_path):
+    """The model reads 20 letters of 30."""
+    model, path = tmp_path / "anywhere.safetensors", tmp_path / "long.fa"
+    save_model(model, tiny_model.networks, replace(tiny_model.card, site=None))
+    path.write_text(">a\nACGTACGTACAAAAATTTTTGGGGGCCCCC\n>b\nACGTACGTACGGGGGCCCCC\n")
+    files = ["--track", tmp_path / "t.bedgraph", "--plot", tmp_path / "p.svg", "--html", tmp_path / "o.html"]
+    words = [path, "--truncate", "ends", "--method", "occlusion", "--method", "rollout"]
+    status, out, err = explain(*words, *files, "--out", "-", model=model)
+    assert status == 0
+    assert "# truncate: ends: at most 20 letters of a record are read" in out.splitlines()
+    assert "1 of 2 sequences are longer than 20 letters: their first 10 and last 10 are read" in err
+    rows = [row for row in table(out) if row["record"] == "a"]
+    for method in ("occlusion", "rollout"):
+        found = [row for row in rows if row["method"] == method]
+        columns = ("score", "rank", "sign", "ism_delta", "p", "q")
+        assert {row[name] for row in found[10:20] for name in columns} == {"."}
+        assert sorted(int(row["rank"]) for row in found[:10] + found[20:]) == [*range(1, 21)]
+    track = (tmp_path / "t.occlusion.plus.bedgraph").read_text()
+    assert "a\t9\t10\t" in track
+    assert not any(f"a\t{i}\t" in track for i in range(10, 20))
+    assert "nan" not in (tmp_path / "p.svg").read_text().lower()
 
 
 def test_top_keeps_the_best_ranks(explain, source):

@@ -29,6 +29,7 @@ from seqray.cli.common import (
     provenance,
     recognize,
     records_in,
+    truncation_fact,
 )
 from seqray.core import Truncation, counted
 
@@ -133,8 +134,7 @@ def _facts(request: PredictRequest, card: Card) -> dict[str, str]:
         "prior": prior,
         "columns": "p_<class> is a calibrated probability; flags are reasons for caution, '.' for none",
     }
-    if card.truncate != "none":
-        facts["truncate"] = f"{card.truncate}: at most {card.window} letters of a record are read"
+    facts |= truncation_fact(card)
     if request.coverage is None:
         return facts
     sets = "set holds the classes that can't be ruled out, '-' for none; it does not depend on the prior"

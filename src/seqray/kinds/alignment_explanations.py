@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from seqray.core import Alignment, ConfigError
+from seqray.core.msa import omits_letters
 from seqray.core.results import AlignmentExplanation, Faithfulness
 from seqray.explanations import AlignmentOptions, check_alignments, explain_alignments
 from seqray.explanations.attribution import (
@@ -112,7 +113,8 @@ class AlignmentRun(ExplanationRun[Alignment, Explained, AlignmentOptions]):
 
     def _keep(self, explanation: Explained) -> None:
         found = explanation[0]
-        self._offer(found.alignment, called=found.label == found.target)
+        truncated = omits_letters(found.alignment, found.rows, found.columns)
+        self._offer(found.alignment, called=found.label == found.target, truncated=truncated)
         if self.count <= self.request.shown:
             self.shown.append(explanation)
 

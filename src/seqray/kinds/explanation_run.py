@@ -33,8 +33,8 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
     ----------
     most_checked
         Most records that the checks use, unless the request names a number.
-    count
-        Records explained so far.
+    count, truncated
+        Records explained so far, and how many of them were read in part.
     cautions
         What the scores leave out, and what went wrong and spoiled nothing else.
     """
@@ -43,7 +43,7 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
 
     def __init__(self, model: TrainedModel, request: ExplanationRequest, options: Options) -> None:
         self.model, self.request, self.options = model, request, options
-        self.count = 0
+        self.count = self.truncated = 0
         self.cautions = _composition_cautions(model, options.methods)
         self.shown: list[Found] = []
         size = request.check_records or self.most_checked
@@ -100,9 +100,10 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
         if files.html:
             write_file(staged[files.html], self._page(provenance, faithfulness))
 
-    def _offer(self, record: Record, *, called: bool) -> None:
+    def _offer(self, record: Record, *, called: bool, truncated: bool) -> None:
         """Count a record, and draw it for the checks or not; ``called`` the class explained."""
         self.count += 1
+        self.truncated += truncated
         self._any.offer(record)
         if called:
             self._called.offer(record)

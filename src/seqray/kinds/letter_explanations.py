@@ -101,7 +101,7 @@ class LetterRun(ExplanationRun[Record, Explanation, ExplainOptions]):
     def _keep(self, explanation: Explanation) -> None:
         e = explanation
         if e.method == self.options.methods[0] and e.member == "mean":
-            self._offer(self._record_of(e), called=e.label == e.target)
+            self._offer(self._record_of(e), called=e.label == e.target, truncated=e.is_of_part)
             self._compare(e)
             if e.label == e.target and self._motifs_wanted and len(self._for_motifs) < MOTIF_RECORDS:
                 self._for_motifs.append(replace(self._shown_part(e), attention=None, effects=None))

@@ -79,6 +79,8 @@ def test_longer_sequences_are_cut_as_asked(rule, ahead, behind, tiny_model, tmp_
     explained = seqray.explain(model, LONG, truncate=rule, shuffles=0)
     read = explained[(explained.record == "c0") & (explained.score > 0)]["position"]
     assert set(read) == {*range(ahead), *range(300 - behind, 300)}
+    unread = explained[(explained.record == "c0") & ~explained.position.isin(read)]
+    assert unread[["score", "rank"]].isna().all(axis=None)
     with pytest.raises(InputError, match="--truncate ends"):
         seqray.predict(model, LONG)
     with pytest.raises(ConfigError, match="reads windows around a site"):

@@ -269,6 +269,13 @@ def test_peaks_are_the_highest_windows_and_keep_their_distance():
     assert window_peaks(np.ones(3), 4, apart=10) == []
 
 
+def test_letters_that_were_not_read_are_no_peak():
+    scores = np.zeros(40)
+    scores[30:34] = 1.0
+    scores[10:20] = np.nan
+    assert window_peaks(scores, 4, apart=10) == window_peaks(np.nan_to_num(scores), 4, apart=10) == [30]
+
+
 def test_seqlets_at_an_end_are_filled_with_unknown_letters():
     scores = np.zeros(20)
     scores[:6] = 1.0

@@ -66,6 +66,7 @@ from .model import (
     naming_other_models as naming_other_models,
     open_model as open_model,
     provenance as provenance,
+    truncation_fact as truncation_fact,
 )
 from .origin import (
     Origin as Origin,

@@ -15,6 +15,7 @@ from seqray.cli.common.processors import count_threads, has_gpu_device, use_thre
 from seqray.core import InputError, OtherLettersError
 
 if TYPE_CHECKING:
+    from seqray.core import Card
     from seqray.modelfile import TrainedModel
 
 Engine = Literal["auto", "torch", "onnx", "openvino"]
@@ -233,3 +234,10 @@ def check_new_model(out: str, source: str) -> None:
     check_model_path(out)
     if os.path.exists(out) and os.path.samefile(out, source):
         raise InputError("is the model and would be overwritten", where=out, remedy="name another output")
+
+
+def truncation_fact(card: Card) -> dict[str, str]:
+    """What is read of sequences that are too long, for the header; nothing where they are refused."""
+    if card.truncate == "none":
+        return {}
+    return {"truncate": f"{card.truncate}: at most {card.window} letters of a record are read"}

@@ -21,6 +21,7 @@ from seqray.cli.common import (
     recognize,
     recognized,
     records_in,
+    truncation_fact,
 )
 from seqray.cli.explain.arguments import ExplainRequest
 from seqray.core import ConfigError, counted
@@ -85,10 +86,13 @@ def _explain(request: ExplainRequest, asked: ExplanationRequest, model: TrainedM
             records = open_records(kind.read, request.input, options, model.alphabet, skipped)
             model, read = recognize(request.model, model, records)
             work = kind.explanation_run(model, asked)
-            lines = provenance(request.command, model, context_fact(request.model, model) | work.facts())
+            facts = context_fact(request.model, model) | truncation_fact(model.card) | work.facts()
+            lines = provenance(request.command, model, facts)
             work.explain(read, staged, lines, progress.advance)
             if not options.allow_empty:
                 skipped.check_some_left(records.count, describe_input(request.input))
+        if work.truncated:
+            request.say(kind.describe_truncation(work.truncated, work.count, model.card))
         request.note(*recognized(request.model, model), *(f"caution: {text}" for text in work.cautions))
         with Progress("check", "records", len(work.sample()), quiet=request.quiet) as progress:
             faithfulness = work.check(progress.watch)

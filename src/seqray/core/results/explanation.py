@@ -67,13 +67,15 @@ class Explanation:
     signed
         Whether a score below 0 speaks against ``target``; if not, scores are shares that sum to 1.
     scores
-        (n,) float64, one a letter; 0 for an ambiguous letter of a signed method.
+        (n,) float64, one a letter; 0 for an ambiguous letter of a signed method, nan for a letter that the
+        model did not read.
     effects
         (n, A) float64: change of the log-odds of ``target`` when the letter is replaced by letter a of the
-        alphabet; 0 for the letter itself, nan in rows of ambiguous letters. None if not computed.
+        alphabet; 0 for the letter itself, nan in rows of ambiguous letters and of letters that were not read.
+        None if not computed.
     p, q
         (n,) empirical p-value of each score among shuffled copies of the record, and the same after
-        Benjamini and Hochberg over the record. None if not computed.
+        Benjamini and Hochberg over the record; nan for letters that were not read. None if not computed.
     attention
         (layers, heads, n) attention of CLS, or of all tokens that the head reads, to each letter, the mean
         over members. None if not computed.
@@ -97,17 +99,22 @@ class Explanation:
     attention: Floats | None = None
     place: Place | None = None
 
+    @property
+    def is_of_part(self) -> bool:
+        """Whether the model read a part of the letters."""
+        return bool(np.isnan(self.scores).any())
+
     def spread_over(self, kept: Ints) -> Explanation:
         """The same with values for all letters of the sequence, from those of the letters ``kept`` (n,).
 
-        These were read. The prediction does not depend on the others: their scores and effects are 0, and
-        their p and q are 1.
+        These were read. The prediction does not depend on the others: they have no values (nan), and no
+        attention (0).
         """
         size = len(self.sequence)
         if len(kept) == size:
             return self
 
-        def spread(values: Floats | None, axis: int = 0, unread: float = 0.0) -> Floats | None:
+        def spread(values: Floats | None, axis: int = 0, unread: float = np.nan) -> Floats | None:
             if values is None:
                 return None
             shape = (*values.shape[:axis], size, *values.shape[axis + 1 :])
@@ -115,15 +122,15 @@ class Explanation:
             np.moveaxis(whole, axis, 0)[kept] = np.moveaxis(values, axis, 0)
             return whole
 
-        scores = np.zeros(size)
+        scores = np.full(size, np.nan)
         scores[kept] = self.scores
         return replace(
             self,
             scores=scores,
             effects=spread(self.effects),
-            p=spread(self.p, unread=1.0),
-            q=spread(self.q, unread=1.0),
-            attention=spread(self.attention, axis=2),
+            p=spread(self.p),
+            q=spread(self.q),
+            attention=spread(self.attention, axis=2, unread=0.0),
         )
 
     def part(self, start: int, stop: int) -> Explanation:

@@ -48,8 +48,8 @@ class Seqlets:
 
 
 def window_sums(scores: Floats, width: int) -> Floats:
-    """Sums (n - width + 1,) of the scores (n,) in each window; scores below 0 count as 0."""
-    running = np.concatenate([[0.0], np.cumsum(np.maximum(scores, 0.0))])
+    """Sums (n - width + 1,) of the scores (n,) in each window; scores below 0 and nan count as 0."""
+    running = np.concatenate([[0.0], np.cumsum(np.fmax(scores, 0.0))])
     return running[width:] - running[:-width]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -30,9 +31,8 @@ class ScoreTrack:
             values.setdefault(contig, (length, {}))
         _, known = self._strands[place.strand if place else "+"][contig]
         for position, score in zip(positions, explanation.scores.tolist(), strict=True):
-            if position < 0:  # beyond the end of the contig
-                continue
-            known[position] = max(score, known.get(position, score))
+            if position >= 0 and math.isfinite(score):  # within the contig, and read
+                known[position] = max(score, known.get(position, score))
 
     def write(
         self,

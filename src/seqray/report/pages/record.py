@@ -138,7 +138,7 @@ def _extent(scores: Floats, largest: float) -> int:
 
 def _ranks(item: Explanation, this: Series, site: int | None) -> Markup:
     """The positions ranked first; columns that the record lacks are left out."""
-    top = ranking(item.scores)
+    top = [i for i in ranking(item.scores) if np.isfinite(item.scores[i])]
     decimals = decimals_for(reach(item.scores))
     columns = {
         "rank": [str(rank) for rank in range(1, len(top) + 1)],

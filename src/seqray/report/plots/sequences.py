@@ -93,7 +93,7 @@ def _draw_effects(axes: Axes, logo: Floats, alphabet: Alphabet, first: int) -> N
 
 def _draw_scores(axes: Axes, explanation: Explanation, first: int, labels: bool) -> None:
     member = "" if explanation.member == "mean" else f" ({explanation.member})"
-    draw_track(axes, explanation.scores, first, explanation.method + member)
+    draw_track(axes, np.nan_to_num(explanation.scores), first, explanation.method + member)
     _number_positions(axes, first, len(explanation.scores), labels)
 
 
