@@ -74,7 +74,7 @@ def read_alignments(
     ------
     Alignment
         Its id is the accession of a Stockholm file (``#=GF AC``), else its name (``#=GF ID``), else the name
-        of the file without endings, with a number if a file contains several.
+        of the file without its ending (and that of a compression), with a number if a file contains several.
 
     Examples
     --------
@@ -144,8 +144,9 @@ def _identifier(text: AlignedText, path: str | Path, number: int) -> str:
     if words:
         return words[0]
     name = encode_text(Path(path).name).decode() if str(path) != "-" else "alignment"
-    while Path(name).suffix.lower() in {*_COMPRESSED, *_endings(name)} and Path(name).stem != name:
+    if Path(name).suffix.lower() in _COMPRESSED:
         name = Path(name).stem
+    name = Path(name).stem  # one ending: 1abc.A.fa and 1abc.B.fa stay apart
     return f"{name}_{number}" if number > 1 else name
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import lzma
 import pickle
 from pathlib import Path
 
@@ -120,6 +121,25 @@ def test_a3m_without_insertions(tmp_path):
     assert alignment.id == "fam"
     assert alignment.names == ("q", "b", "row_3")
     assert texts(alignment) == ["MKV-LA", "M-VKLA", "MKV-L-"]
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ("1abc.A.fa", "1abc.A"),
+        ("my.fam.v1.a3m", "my.fam.v1"),
+        ("1abc.A.fa.gz", "1abc.A"),
+        ("fam.fa.xz", "fam"),
+        ("fam", "fam"),
+        ("fam.gz", "fam"),
+    ],
+)
+def test_an_alignment_is_named_after_its_file_without_one_ending(tmp_path, file, expected):
+    text = b">q\nACGU\n>r\nACGU\n"
+    packed = {".gz": gzip.compress, ".xz": lzma.compress}.get(file[-3:], bytes)(text)
+    (tmp_path / file).write_bytes(packed)
+    [alignment] = read_alignments(tmp_path / file, RNA)
+    assert alignment.id == expected
 
 
 def test_a3m_with_insertions(tmp_path):
