@@ -93,6 +93,17 @@ def wide(tmp_path):
     return path
 
 
+def test_alignments_of_one_name_in_two_files_say_where_their_ids_come_from(
+    alignment_model_file, tmp_path, capsys
+):
+    files = [tmp_path / folder / "fam.fa" for folder in ("a", "b")]
+    for path in files:
+        path.parent.mkdir()
+        path.write_text(">q\nACGU\n>r\nACGU\n")
+    assert main(["predict", *map(str, files), "--model", str(alignment_model_file)]) == 2
+    assert "else the name of the file), or --duplicates rename" in capsys.readouterr().err
+
+
 CUT = "1 of 2 alignments have letters in more than 24 columns: the 24 columns with the most letters are read"
 
 

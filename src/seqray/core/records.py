@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,8 @@ class SequenceRecord:
         Half-open, 0-based intervals that were lower case in the file; empty unless requested.
     circular
         True if the file marks it so (GenBank topology).
+    ID_SOURCE
+        Where a file states ids, for errors; as of `Alignment`.
 
     Examples
     --------
@@ -44,6 +47,7 @@ class SequenceRecord:
     description: str = ""
     soft_masked: tuple[tuple[int, int], ...] = ()
     circular: bool = False
+    ID_SOURCE: ClassVar[str] = "the first word of a header"
 
     def __len__(self) -> int:
         return len(self.sequence)
@@ -127,6 +131,7 @@ class Alignment:
     split: str | None = None
     ss_cons: str | None = field(default=None, repr=False)
     metadata: Mapping[str, str] = field(default_factory=dict, repr=False)
+    ID_SOURCE: ClassVar[str] = "#=GF AC, else the first word of #=GF ID, else the name of the file"
 
     def __post_init__(self) -> None:
         codes = np.array(self.codes, dtype=np.uint8)  # a copy, which no other code can change

@@ -92,8 +92,10 @@ def _read_inputs(paths: Sequence[str], options: RecordOptions, read: Reader[Reco
         try:
             with naming_other_models():
                 for record in read(path, duplicates="keep" if several else options.duplicates):
-                    name = ids.resolve(record.id, display_name(path)) if several else record.id
-                    yield replace(record, id=name) if several else record
+                    if several:
+                        name = ids.resolve(record.id, display_name(path), record.ID_SOURCE)
+                        record = replace(record, id=name)
+                    yield record
                     del record  # else it is in memory while the next one is read
         except NoRecordsError as error:
             if not options.allow_empty:

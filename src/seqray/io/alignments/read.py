@@ -73,8 +73,9 @@ def read_alignments(
     Yields
     ------
     Alignment
-        Its id is the accession of a Stockholm file (``#=GF AC``), else its name (``#=GF ID``), else the name
-        of the file without its ending (and that of a compression), with a number if a file contains several.
+        Its id is the accession of a Stockholm file (``#=GF AC``), else its name (the first word of
+        ``#=GF ID``), else the name of the file without its ending (and that of a compression), with a number
+        if a file contains several.
 
     Examples
     --------
@@ -101,7 +102,8 @@ def read_alignments(
         count = 0
         for text in texts:
             count += 1
-            identifier = ids.resolve(_identifier(text, path, count if chosen in _SEVERAL else 0))
+            name = _identifier(text, path, count if chosen in _SEVERAL else 0)
+            identifier = ids.resolve(name, source=Alignment.ID_SOURCE)
             problem = reason_empty(text)
             if problem and on_skip is not None:
                 on_skip(SkippedRecord(identifier, problem))

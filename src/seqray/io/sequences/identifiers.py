@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from seqray.core import InputError
+from seqray.core import InputError, SequenceRecord
 
 Duplicates = Literal["error", "rename", "keep"]
 
@@ -112,10 +112,13 @@ class UniqueIds:
         self._seen = _HashSet()
         self._occurrences: dict[str, int] = {}
 
-    def resolve(self, identifier: str, where: str | None = None) -> str:
+    def resolve(
+        self, identifier: str, where: str | None = None, source: str = SequenceRecord.ID_SOURCE
+    ) -> str:
         """The id to use for the next record, of another file than before where ``where`` names one.
 
-        Raises `InputError` under ``error``, for an id that occurred before.
+        ``source`` says where the file states ids. Raises `InputError` under ``error``, for an id that
+        occurred before.
         """
         if self._policy == "keep" or self._seen.add(identifier):
             return identifier
@@ -123,7 +126,7 @@ class UniqueIds:
             raise InputError(
                 "the id occurs more than once",
                 where=describe_record(self._where if where is None else where, identifier),
-                remedy="give each its own id (the first word of a header), or --duplicates rename",
+                remedy=f"give each its own id ({source}), or --duplicates rename",
             )
         return self._rename(identifier)
 

@@ -325,6 +325,14 @@ def test_ten_thousand_rows(tmp_path):
         ("head.sto", "# STOCKHOLM 1.0\na AC\n//\na AC\n//\n", ["line 4 begins no alignment"]),
         ("same.sto", 2 * "# STOCKHOLM 1.0\n#=GF ID x\na AC\n//\n", ["'x'", "occurs more than once"]),
         (
+            "names.sto",
+            "".join(f"# STOCKHOLM 1.0\n#=GF ID my {n}\na AC\n//\n" for n in ("family", "other family")),
+            [
+                "'my'",
+                "give each its own id (#=GF AC, else the first word of #=GF ID, else the name of the file)",
+            ],
+        ),
+        (
             "ss.sto",
             "# STOCKHOLM 1.0\na AC\n#=GC SS_cons ...\n//\n",
             ["SS_cons has 3 char", "2 columns"],
