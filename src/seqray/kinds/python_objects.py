@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from Bio.Align import MultipleSeqAlignment
+from Bio.Align import Alignment as BioAlignment, MultipleSeqAlignment
 from Bio.Seq import Seq, UndefinedSequenceError
 from Bio.SeqRecord import SeqRecord
 
@@ -26,11 +26,11 @@ _OF_PATHS = re.compile(r"[./\\0-9_~]")
 _ACCEPTED = {
     "sequence": "strings, Biopython records, pysam reads or FastaFile, a pandas Series, a mapping of ids, or "
     "a path",
-    "alignment": "a path, alignments of seqray or Biopython, or a mapping of ids to them",
+    "alignment": "a path, alignments of seqray or Biopython, a list of these, or a mapping of ids to them",
 }
 _SINGLE = {
     "sequence": (str, Seq, SeqRecord, SequenceRecord),
-    "alignment": (Alignment, MultipleSeqAlignment),
+    "alignment": (Alignment, MultipleSeqAlignment, BioAlignment),
 }
 
 
@@ -71,8 +71,9 @@ def as_alignments(alignments: Any, alphabet: Alphabet) -> Iterator[Alignment]:
     Parameters
     ----------
     alignments
-        The path of a file, see `seqray.io.alignments.read_alignments`; a `seqray.core.Alignment` or a
-        `Bio.Align.MultipleSeqAlignment`, an iterable of them, or a mapping of id to them.
+        The path of a file, see `seqray.io.alignments.read_alignments`; a `seqray.core.Alignment`, a
+        `Bio.Align.Alignment` or a `Bio.Align.MultipleSeqAlignment`; an iterable of any of these, or a mapping
+        of id to them. Alignments of files and of seqray keep their own ids.
     alphabet
         Validates and folds the letters.
 
@@ -94,7 +95,8 @@ def as_alignments(alignments: Any, alphabet: Alphabet) -> Iterator[Alignment]:
     """
     if isinstance(alignments, str | Path):
         return read_alignments(alignments, alphabet)
-    return (_alignment(name, thing, alphabet) for name, thing in _named(alignments, "alignment"))
+    named = _named(alignments, "alignment")
+    return (one for name, thing in named for one in _alignments(name, thing, alphabet))
 
 
 def _is_path(sequences: Any) -> bool:
@@ -185,6 +187,12 @@ def _text(thing: Any, where: str) -> str:
     raise InputError(what, where=where, remedy=f"give {_ACCEPTED['sequence']}")
 
 
+def _alignments(name: str, thing: Any, alphabet: Alphabet) -> Iterable[Alignment]:
+    if _is_path(thing) or (isinstance(thing, str) and os.path.isfile(thing)):
+        return read_alignments(thing, alphabet)
+    return [_alignment(name, thing, alphabet)]
+
+
 def _alignment(name: str, thing: Any, alphabet: Alphabet) -> Alignment:
     if isinstance(thing, Alignment):
         if thing.alphabet.name != alphabet.name:
@@ -197,6 +205,10 @@ def _alignment(name: str, thing: Any, alphabet: Alphabet) -> Alignment:
         rows = list(thing)
         text = AlignedText([str(row.id) for row in rows], [str(row.seq).encode() for row in rows])
         return to_alignment(text, name, alphabet, "alignments")
+    if isinstance(thing, BioAlignment):
+        names = [str(getattr(row, "id", f"row_{i}")) for i, row in enumerate(thing.sequences, start=1)]
+        rows = [str(thing[i]).encode() for i in range(len(names))]
+        return to_alignment(AlignedText(names, rows), name, alphabet, "alignments")
     raise InputError(
         f"got {type(thing).__name__}, not an alignment",
         where=name,

@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 import pysam
 import pytest
-from Bio import SeqIO
+from Bio import Align, AlignIO, SeqIO
 from Bio.Seq import Seq
 from Bio.SeqRecord import SeqRecord
 from hypothesis import given, strategies as st
 
-from seqray.core.alphabet import DNA, PROTEIN
+from seqray.core.alphabet import DNA, PROTEIN, RNA
 from seqray.core.errors import InputError
 from seqray.core.records import SequenceRecord
-from seqray.kinds.python_objects import as_records
+from seqray.kinds.python_objects import as_alignments, as_records
 
 LETTERS = {"one": "ACGTTGCA", "two": "GGGAACC"}
 
@@ -121,3 +121,35 @@ def test_what_holds_no_sequences_is_refused(sequences, words):
 
 def test_the_alphabet_decides():
     assert [r.sequence for r in as_records(["mkv*"], PROTEIN)] == ["MKV"]
+
+
+# --- alignments -------------------------------------------------------------------------------------------
+
+ROWS = ">q\nAC-GU\n>r\nACAGU\n"
+
+
+def test_both_classes_of_biopython_are_the_same_alignment(tmp_path):
+    path = tmp_path / "fam.fa"
+    path.write_text(ROWS)
+    [old] = as_alignments(AlignIO.read(path, "fasta"), RNA)
+    for held in (Align.read(path, "fasta"), list(Align.parse(path, "fasta"))):
+        [new] = as_alignments(held, RNA)
+        assert (new.id, new.names, new.codes.tolist()) == ("alignment_1", old.names, old.codes.tolist())
+    assert new.names == ("q", "r")
+
+
+def test_rows_of_bare_letters_are_numbered():
+    pair = next(iter(Align.PairwiseAligner().align("ACGU", "ACU")))
+    [alignment] = as_alignments(pair, RNA)
+    assert (alignment.names, alignment.text(0), alignment.text(1)) == (("row_1", "row_2"), "ACGU", "AC-U")
+
+
+def test_paths_in_a_list_give_all_alignments_of_the_files(tmp_path, monkeypatch):
+    (tmp_path / "fam").write_text(ROWS)
+    blocks = "".join(f"# STOCKHOLM 1.0\n#=GF AC {name}\nq ACGU\n//\n" for name in ("A1", "A2"))
+    (tmp_path / "two.sto").write_text(blocks)
+    monkeypatch.chdir(tmp_path)
+    assert [one.id for one in as_alignments(["fam", "two.sto"], RNA)] == ["fam", "A1", "A2"]
+    assert [one.id for one in as_alignments([tmp_path / "two.sto"], RNA)] == ["A1", "A2"]
+    with pytest.raises(InputError, match="alignment_1: got str, not an alignment; give a path"):
+        list(as_alignments(["ACGU"], RNA))
