@@ -63,6 +63,6 @@ def explanation_frame(rows: Iterable[Sequence[object]], columns: Sequence[str]) 
     """
     frame = pd.DataFrame(list(rows), columns=list(columns))
     types = {name: kind for name, kind in _EXPLANATION_TYPES.items() if name in frame}
-    if frame["rank"].isna().any() or "column" in frame:  # what the model did not read has none
+    if frame["rank"].count() < len(frame) or "column" in frame:  # what the model did not read has none
         types["rank"] = "Int64"
     return frame.astype(types).fillna({"contig": ".", "strand": "."})

@@ -264,7 +264,8 @@ def explain(
     several = isinstance(method, Sequence) and not isinstance(method, str)
     methods = tuple(method) if several else (method,)
     kind = kind_of(loaded.card)
-    chosen = kind.explain_options(methods=methods, **_checked(kind.explain_options, options, "methods"))
+    reserved = ("methods", "attention", "pairs")  # the frame has no place for maps of attention
+    chosen = kind.explain_options(methods=methods, **_checked(kind.explain_options, options, *reserved))
     if loaded.is_locator:
         explained = explain_calls(loaded, call_stretches(loaded, sequences, calls, genes, circular), chosen)
     elif calls is not None:

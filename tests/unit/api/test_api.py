@@ -239,5 +239,8 @@ def test_alignments_by_their_place_and_what_is_none(stockholm):
         list(as_alignments(list(as_alignments(path, RNA)), PROTEIN))
     with pytest.raises(ConfigError, match="reads alignments"):
         seqray.scan("rna-family-type", {"a": "ACGT" * 50})
+    for setting in ({"pairs": True}, {"attention": True}):  # which no frame would hold
+        with pytest.raises(TypeError, match=f"unknown setting '{next(iter(setting))}'; known are target"):
+            seqray.explain("rna-family-type", path, **setting)
     with pytest.raises(TypeError, match="unknown setting 'shuffles'; known are target"):
         seqray.explain("rna-family-type", held, shuffles=2)
