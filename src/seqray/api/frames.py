@@ -61,8 +61,9 @@ def explanation_frame(rows: Iterable[Sequence[object]], columns: Sequence[str]) 
 
     Numbers that were not computed are nan; unknown positions and ranks are missing.
     """
-    frame = pd.DataFrame(list(rows), columns=list(columns))
+    cells, rank = list(rows), list(columns).index("rank")
+    frame = pd.DataFrame(cells, columns=list(columns))
     types = {name: kind for name, kind in _EXPLANATION_TYPES.items() if name in frame}
-    if frame["rank"].count() < len(frame) or "column" in frame:  # what the model did not read has none
+    if "column" in frame or any(row[rank] is None for row in cells):  # what the model did not read has none
         types["rank"] = "Int64"
     return frame.astype(types).fillna({"contig": ".", "strand": "."})
