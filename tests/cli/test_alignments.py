@@ -183,6 +183,16 @@ def test_what_disagrees_is_one_line(folder, words, message, capsys):
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize("verb", ["predict", "explain"])
+def test_more_rows_than_the_model_reads_are_refused(alignment_model_file, wide, verb, capsys):
+    words = [verb, str(wide), "--model", str(alignment_model_file), "--quiet", "--rows"]
+    assert main([*words, "6"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "6 rows are asked for, and model 'tiny-alignments' reads 5 rows at most" in err
+    assert main([*words, "5"]) == 0
+
+
 @pytest.mark.parametrize("verb", ["scan", "calibrate"])
 def test_verbs_for_sequences_refuse_a_model_of_alignments(folder, verb, capsys):
     (folder / "long.fa").write_text(">a\n" + "ACGU" * 20 + "\n")

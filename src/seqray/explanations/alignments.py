@@ -23,7 +23,7 @@ from seqray.explanations.attribution import (
 from seqray.explanations.checks import SHARES, Evidence, conclude
 from seqray.explanations.options import COLUMN_BLOCK, AlignmentOptions
 from seqray.explanations.random_control import randomized_network, target_name
-from seqray.inference import alignment_networks, called_labels, cells_read, score_alignments
+from seqray.inference import alignment_networks, called_labels, cells_read, depth_read, score_alignments
 from seqray.modelfile import TrainedModel
 from seqray.models import AxialTransformer
 from seqray.models.tokenizers import AlignmentTokenizer
@@ -51,13 +51,14 @@ def explain_alignments(
     Raises
     ------
     ConfigError
-        For a model of sequences, or a class that the model doesn't have.
+        For a model of sequences, a class that the model doesn't have, or more rows than it reads.
     InputError
         For an alignment whose rows that are read have no letters.
     """
     chosen = options or AlignmentOptions()
     alignment_networks(model)
     class_explained(model, chosen.target, model.card.positive)
+    depth_read(model, chosen.rows)
     return (_explain(model, number, one, chosen) for number, one in enumerate(alignments))
 
 

@@ -1,6 +1,7 @@
 from .alignments import (
     alignment_networks as alignment_networks,
     cells_read as cells_read,
+    depth_read as depth_read,
     predict_alignments as predict_alignments,
     score_alignments as score_alignments,
 )

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from seqray.calibration import apply_isotonic
-from seqray.core import Alignment, Codes, ConfigError, Floats, Ints
+from seqray.core import Alignment, Codes, ConfigError, Floats, Ints, counted
 from seqray.core.msa import choose_cells, omits_letters
 from seqray.core.results import Prediction
 from seqray.inference.parallel import compute_precision, map_batches
@@ -59,11 +59,12 @@ def predict_alignments(
     Raises
     ------
     ConfigError
-        For a model of sequences, or settings that can't be used with this model.
+        For a model of sequences, or settings that can't be used with this model, such as more rows than it
+        reads.
     """
     chosen = options or PredictOptions(**settings)
     alignment_networks(model)
-
+    depth_read(model, chosen.rows)  # before anything is read or written
     build = prediction_builder(model, chosen)
 
     def answer(chunk: Sequence[Alignment]) -> Iterator[Prediction]:
@@ -110,9 +111,29 @@ def cells_read(model: TrainedModel, alignment: Alignment, rows: int | None) -> t
     rows
         As in `PredictOptions`.
     """
-    config = model.card.model
-    depth = config.max_rows if rows is None else min(rows, config.max_rows)
-    return choose_cells(alignment, depth, model.card.window, config.row_choice)
+    depth = depth_read(model, rows)
+    return choose_cells(alignment, depth, model.card.window, model.card.model.row_choice)
+
+
+def depth_read(model: TrainedModel, rows: int | None) -> int:
+    """Most rows that are read of an alignment.
+
+    Raises `ConfigError` for more than the model reads.
+
+    Parameters
+    ----------
+    model
+        Of kind ``alignment``.
+    rows
+        As in `PredictOptions`.
+    """
+    most = model.card.model.max_rows
+    if rows is not None and rows > most:
+        reads = f"model '{model.card.name}' reads {counted(most, 'row')} at most"
+        raise ConfigError(
+            f"{rows} rows are asked for, and {reads}", remedy=f"give {most} or fewer, or leave it out"
+        )
+    return most if rows is None else rows
 
 
 def _cropped(alignments: Sequence[Alignment], cells: Sequence[tuple[Ints, Ints]]) -> list[Codes]:

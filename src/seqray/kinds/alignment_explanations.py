@@ -19,6 +19,7 @@ from seqray.explanations.attribution import (
     pair_table,
     structure_of,
 )
+from seqray.inference import depth_read
 from seqray.io.tables import COLUMN_COLUMNS, PAIR_COLUMNS, ROW_COLUMNS, column_lines, pair_lines, row_lines
 from seqray.kinds.explanation_files import ExplanationRequest
 from seqray.kinds.explanation_run import ExplanationRun, Rows
@@ -51,8 +52,8 @@ class AlignmentRun(ExplanationRun[Alignment, Explained, AlignmentOptions]):
         self._ranking: Ranking = request.pairs_by or "attention"
 
     def facts(self) -> dict[str, str]:
-        options, config = self.options, self.model.card.model
-        depth = min(options.rows or config.max_rows, config.max_rows)
+        options = self.options
+        depth = depth_read(self.model, options.rows)
         facts = {
             "methods": self._methods_fact({name: m.signed for name, m in ALIGNMENT_METHODS.items()}),
             "class": f"{self._target_fact}; rollout is the same for every class",
