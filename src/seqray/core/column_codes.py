@@ -8,6 +8,7 @@ n + 1, missing n + 2.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -20,6 +21,7 @@ from seqray.core.errors import InputError, OtherLettersError
 GAPS, MISSING = b"-._", b"~?"
 _NO_LETTERS = GAPS + MISSING
 _INVALID = 255
+_LAST_STOP = re.compile(rb"(?<=.)\*(?=[-._~?]*\Z)", re.DOTALL)
 
 
 def gap_code(alphabet: Alphabet) -> int:
@@ -35,7 +37,8 @@ def missing_code(alphabet: Alphabet) -> int:
 def encode_columns(rows: Sequence[bytes], names: Sequence[str], alphabet: Alphabet, where: str) -> Codes:
     """Turn aligned rows into codes.
 
-    Raises `InputError` if a row has a letter outside the alphabet, with its 1-based column; for a protein
+    A stop (``*``) behind the last letter of a protein becomes a gap, as `Alphabet.normalize` drops it. Raises
+    `InputError` if a row has a letter outside the alphabet, with its 1-based column; for a protein
     given as nucleotides, or nucleotides given as a protein, judged by the letters of all rows together.
 
     Parameters
@@ -53,6 +56,8 @@ def encode_columns(rows: Sequence[bytes], names: Sequence[str], alphabet: Alphab
     -------
     array of uint8, shape (R, C)
     """
+    if alphabet.name == "protein":
+        rows = [_LAST_STOP.sub(b"-", row) for row in rows]
     joined = b"".join(rows)
     codes = np.frombuffer(bytearray(joined).translate(_code_table(alphabet)), dtype=np.uint8)
     codes = codes.reshape(len(rows), -1)
@@ -63,11 +68,14 @@ def encode_columns(rows: Sequence[bytes], names: Sequence[str], alphabet: Alphab
         own = rows[row].translate(None, _NO_LETTERS)
         _refuse_kind(alphabet, own, f"{where}: row {names[row]!r}")
         letter = rows[row][column : column + 1].decode("latin-1")
+        remedy = (
+            f"{alphabet.name} has the letters {alphabet.letters} and the ambiguity codes "
+            f"{alphabet.ambiguous}; gaps are - . _ and missing data ~ ?"
+        )
         raise InputError(
             f"unknown letter {letter!r} at column {column + 1}",
             where=f"{where}: row {names[row]!r}",
-            remedy=f"{alphabet.name} has the letters {alphabet.letters} and the ambiguity codes "
-            f"{alphabet.ambiguous}; gaps are - . _ and missing data ~ ?",
+            remedy="split or trim the sequence at the stop" if letter == "*" else remedy,
         )
     if letters:
         alphabet.normalize_bytes(letters, where)  # refuses what is of another kind

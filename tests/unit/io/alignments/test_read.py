@@ -303,6 +303,15 @@ def test_one_row_copies_and_shared_names_are_fine(tmp_path):
     assert texts(twice) == ["ACGU", "ACGU"]
 
 
+def test_a_stop_behind_the_last_letter_of_a_protein_is_a_gap(tmp_path):
+    text = ">q\nMKVLA*\n>r\nMK-L*-\n>s\nMKVLAA\n"
+    assert texts(read_one(write(tmp_path / "x.fa", text), PROTEIN)) == ["MKVLA-", "MK-L--", "MKVLAA"]
+    inside = write(tmp_path / "y.fa", ">q\nMK*LA-\n>r\nMKVLAA\n")
+    error = "row 'q': unknown letter '\\*' at column 3; split or trim the sequence at the stop"
+    with pytest.raises(InputError, match=error):
+        read_one(inside, PROTEIN)
+
+
 def test_ten_thousand_rows(tmp_path):
     rows = np.random.default_rng(0).choice(list("ACGU-"), (10_000, 40))
     path = write(tmp_path / "x.fa", "".join(f">r{i}\n{''.join(row)}\n" for i, row in enumerate(rows)))
