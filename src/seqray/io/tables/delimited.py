@@ -15,10 +15,15 @@ from typing import BinaryIO
 from seqray.core import InputError, counted
 from seqray.io.files import open_input
 from seqray.io.pipes import display_name
+from seqray.io.sequences import detect_format
 
 _READ = ("id", "sequence", "file", "label", "group", "split", "context")  # others may occur twice
 
 
+_OF_ALIGNMENTS = (
+    "a table of alignments needs a model that reads them: to train one, give --like rna-family-type or "
+    "--config YAML"
+)
 _BLANK = " \t\n\r\v\f"  # as FASTA divides headers; others, such as U+2028, may belong to an id
 
 
@@ -93,9 +98,9 @@ def split_rows(
 
 
 def _read_header(
-    lines: Iterator[tuple[int, str]], where: str, required: Sequence[str], remedy: str
+    lines: Iterator[tuple[int, str]], where: str, required: Sequence[str], remedy: str, head: bytes
 ) -> tuple[list[str], str]:
-    """Column names in lower case, and the delimiter."""
+    """Column names in lower case, and the delimiter; ``head`` is the first block of the file."""
     number, line = next(lines, (0, ""))
     if not number:
         header = " and ".join(f"'{name}'" for name in required)
@@ -104,13 +109,30 @@ def _read_header(
     columns = [name.lower() for name in split_cells(line, delimiter, place)]
     for name in required:
         if columns.count(name) != 1:
-            raise InputError(
-                f"needs one column '{name}', found {', '.join(columns)}", where=place, remedy=remedy
-            )
+            if found := detect_format(head):
+                other = _instead_of(required, remedy)
+                raise InputError(f"is {found}, not a table", where=where, remedy=other)
+            raise _missing_column(name, columns, place, remedy)
     for name in _READ:
         if columns.count(name) > 1:
             raise InputError(f"names the column '{name}' twice", where=place, remedy="remove one of them")
     return columns, delimiter
+
+
+def _missing_column(name: str, columns: Sequence[str], place: str, remedy: str) -> InputError:
+    if name == "sequence" and "file" in columns:
+        remedy = _OF_ALIGNMENTS
+    return InputError(f"needs one column '{name}', found {', '.join(columns)}", where=place, remedy=remedy)
+
+
+def _instead_of(required: Sequence[str], remedy: str) -> str:
+    """What to give instead of sequences or an alignment."""
+    if {"sequence", "file"}.isdisjoint(required):
+        return f"give a table: {remedy}"
+    return (
+        "give a table, a FASTA file for each class (--class LABEL=FASTA), or for a model of alignments the "
+        "table of their labels (--alignment-labels)"
+    )
 
 
 def read_rows(path: str | Path, required: Sequence[str], remedy: str) -> Iterator[tuple[str, dict[str, str]]]:
@@ -129,11 +151,11 @@ def read_rows(path: str | Path, required: Sequence[str], remedy: str) -> Iterato
         What to do if one is missing, for the error.
     """
     with open_input(path) as handle:
-        yield from parse_rows(handle, display_name(path), required, remedy)
+        yield from parse_rows(handle, display_name(path), required, remedy, handle.peek(1))
 
 
 def parse_rows(
-    handle: BinaryIO, where: str, required: Sequence[str], remedy: str
+    handle: BinaryIO, where: str, required: Sequence[str], remedy: str, head: bytes = b""
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """`read_rows` of an open file.
 
@@ -143,8 +165,10 @@ def parse_rows(
         Bytes of the table, and the name of its file for errors.
     required, remedy
         As for `read_rows`.
+    head
+        Its first block, which says what it is if it is no table.
     """
     lines = data_lines(handle, where)
-    columns, delimiter = _read_header(lines, where, required, remedy)
+    columns, delimiter = _read_header(lines, where, required, remedy, head)
     for place, cells in split_rows(lines, columns, delimiter, where):
         yield place, dict(zip(columns, cells, strict=True))
