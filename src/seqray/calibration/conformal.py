@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike
 
 from seqray.core import Card, ConfigError, InputError, reading_card
 
+RECALIBRATE = "calibrate on more labeled data (seqray calibrate)"
+RETRAIN = "train a model on more labeled data"  # of alignments, which calibrate does not take
 MAX_RANKS = 200
 _DENSE = 100  # the lowest ranks, which high coverage asks for, are kept one by one
 _SLACK = 1e-9  # (n + 1) x (1 - coverage) is often whole on paper and a hair below in binary
@@ -67,11 +69,11 @@ class Conformal:
         cuts = tuple(_round_down(values[rank - 1]) for values, rank in zip(own, ranks, strict=True))
         return cls(tuple(classes), tuple(map(len, own)), ranks, cuts)
 
-    def cutoffs(self, coverage: float) -> np.ndarray:
+    def cutoffs(self, coverage: float, advice: str = RECALIBRATE) -> np.ndarray:
         """Lowest probability at which each class belongs to a set: (K,).
 
         Raises ConfigError for a coverage outside 0 to 1, or one that a class has too few held-out examples
-        for.
+        for; ``advice`` says how to get more.
         """
         if not 0 < coverage < 1:
             raise ConfigError(f"the coverage is {coverage:g}", remedy="give a share above 0 and below 1")
@@ -80,7 +82,7 @@ class Conformal:
             rank = math.floor((n + 1) * (1 - coverage) + _SLACK)
             if rank < 1:
                 rarest, fewest = min(zip(self.classes, self.counts, strict=True), key=lambda pair: pair[1])
-                raise ConfigError(_too_few(coverage, rarest, fewest), remedy=_remedy(fewest))
+                raise ConfigError(_too_few(coverage, rarest, fewest), remedy=_remedy(fewest, advice))
             found.append(cuts[np.searchsorted(ranks, rank, side="right") - 1])
         return np.array(found)
 
@@ -115,15 +117,17 @@ def coverage_cutoffs(card: Card, coverage: float) -> np.ndarray:
     Raises ConfigError for a model that holds no ranks of held-out examples, too few of them, or a class name
     that the table of predictions could not distinguish from a set.
     """
+    recalibrates = card.model.kind != "alignment"
     if not card.conformal:
         raise ConfigError(
             f"model '{card.name}' holds no held-out scores for coverage",
-            remedy="add them with 'seqray calibrate' and labeled sequences",
+            remedy="add them with 'seqray calibrate' and labeled sequences" if recalibrates else RETRAIN,
         )
     for name in card.classes:
         if "|" in name or name == "-":
             raise ConfigError(f"class '{name}' can't be written in a set", remedy="rename it and train again")
-    return Conformal.from_mapping(card.conformal, card.classes).cutoffs(coverage)
+    ranks = Conformal.from_mapping(card.conformal, card.classes)
+    return ranks.cutoffs(coverage, RECALIBRATE if recalibrates else RETRAIN)
 
 
 def label_sets(
@@ -173,6 +177,5 @@ def _too_few(coverage: float, name: str, n: int) -> str:
     return f"coverage {coverage:g} needs {needed} held-out examples of each class, and '{name}' has {n}"
 
 
-def _remedy(n: int) -> str:
-    more = "calibrate on more labeled data (seqray calibrate)"
+def _remedy(n: int, more: str) -> str:
     return more if n < 1 else f"ask for {math.floor(1000 * n / (n + 1)) / 1000:g} or less, or {more}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import given, strategies as st
 from scipy.special import softmax
 from scipy.stats import betabinom, binom
 
-from seqray.calibration.conformal import MAX_RANKS, Conformal, label_sets
+from seqray.calibration.conformal import MAX_RANKS, Conformal, coverage_cutoffs, label_sets
+from seqray.core import Card, ModelConfig
 from seqray.core.errors import ConfigError, InputError, ModelFileError
 
 CLASSES = ("a", "b", "c")
@@ -69,6 +71,19 @@ def test_the_table_stays_small():
     table = fit(np.random.default_rng(0).random(200_000))
     assert all(len(ranks) <= MAX_RANKS for ranks in table.ranks)
     assert len(json.dumps(table.to_mapping())) < 10_000
+
+
+def test_a_model_of_alignments_is_not_sent_to_calibrate():
+    classes = ("a", "b")
+    card = Card(name="m", classes=classes, positive="a", window=9, model=ModelConfig(kind="alignment"))
+    with pytest.raises(ConfigError, match="coverage; train a model on more labeled data"):
+        coverage_cutoffs(card, 0.9)
+    held = replace(card, conformal=fit(np.arange(1, 20) / 20).to_mapping())
+    with pytest.raises(ConfigError, match=r"ask for 0\.95 or less, or train a model on more labeled data"):
+        coverage_cutoffs(held, 0.99)
+    of_sequences = replace(held, model=ModelConfig())
+    with pytest.raises(ConfigError, match="calibrate on more labeled data"):
+        coverage_cutoffs(of_sequences, 0.99)
 
 
 def test_a_coverage_beyond_the_examples_is_refused_with_the_one_that_is_not():
