@@ -379,3 +379,17 @@ def test_the_alphabet_is_told_by_the_letters(tmp_path, capfd):
         main(["split", str(tmp_path / "p.tsv"), "--out", str(tmp_path / "o.tsv"), "--identity", "0.2"]) == 2
     )
     assert "unrelated protein sequences" in capfd.readouterr().err
+
+
+def test_columns_that_are_not_read_are_noted_but_not_those_that_options_name(tmp_path, capsys):
+    table = tmp_path / "t.tsv"
+    rows = [f"{s}\t{label}\tg{i}\ttrain" for i, (s, label, _) in enumerate(families())]
+    table.write_text("\n".join(["sequence\tlabel\tGroups\tset", *rows]) + "\n")
+    note = f"seqray: {table}: columns not read: groups, set (known: sequence, label, id, "
+    assert main(["split", str(table), "--out", str(tmp_path / "s.tsv")]) == 0
+    assert note in capsys.readouterr().err
+    words = ["split", str(table), "--out", str(tmp_path / "s.tsv"), "--group-by", "Groups"]
+    assert main(words) == 0
+    assert f"seqray: {table}: columns not read: set (known: " in capsys.readouterr().err
+    assert main([*words, "--quiet"]) == 0
+    assert "columns not read" not in capsys.readouterr().err

@@ -16,6 +16,7 @@ from seqray.cli.common import (
     check_files,
     check_suffix,
     describe_letters,
+    noting_unread,
     option,
     read_examples,
 )
@@ -48,7 +49,10 @@ def run(request: AuditRequest) -> Outcome:
     letters: list[str] = []
     skipped: list[SkippedRecord] = []
     examples, alphabet = read_examples(
-        request.alphabet, request.data.located(), on_letters=letters.append, on_skip=skipped.append
+        request.alphabet,
+        request.data.located(on_unread=noting_unread(request)),
+        on_letters=letters.append,
+        on_skip=skipped.append,
     )
     from seqray.datasets.audit import audit  # here, because it takes a second to load
 

@@ -9,7 +9,7 @@ from typing import TypedDict, TypeVar, Unpack
 from seqray.core import ANY_LETTERS, Alignment, Alphabet, InputError, LabeledSequence, infer_alphabet
 from seqray.io.alignments import read_labeled_alignments, read_labeled_stockholm
 from seqray.io.sequences import OnLetters, OnSkip
-from seqray.io.tables import read_labeled_fastas, read_labeled_table
+from seqray.io.tables import OnUnread, read_labeled_fastas, read_labeled_table
 
 E = TypeVar("E", LabeledSequence, Alignment)
 
@@ -31,12 +31,15 @@ class LabeledFiles:
         Table of the labels of alignments.
     query_only
         Whether to take the first row of each alignment alone.
+    on_unread
+        Called for each table with columns that are not read.
     """
 
     tables: Sequence[tuple[str | None, str]] = ()
     fastas: Mapping[str | None, Mapping[str, str]] = field(default_factory=dict)
     alignment_labels: str | None = None
     query_only: bool = False
+    on_unread: OnUnread | None = None
 
 
 class ReadCallbacks(TypedDict, total=False):
@@ -59,7 +62,7 @@ def read_parts(
         See `ReadCallbacks`.
     """
     tables = [
-        (split, read_labeled_table(path, alphabet, callbacks.get("on_letters")))
+        (split, read_labeled_table(path, alphabet, callbacks.get("on_letters"), files.on_unread))
         for split, path in files.tables
     ]
     fastas = [
@@ -144,9 +147,9 @@ def read_alignment_examples(files: LabeledFiles, alphabet: Alphabet) -> list[Ali
         raise InputError("no training data", remedy=remedy)
     paths = [path for _, path in files.tables]
     if files.alignment_labels:
-        parts, _ = read_labeled_stockholm(paths, files.alignment_labels, alphabet)
+        parts, _ = read_labeled_stockholm(paths, files.alignment_labels, alphabet, files.on_unread)
     else:
-        parts = [read_labeled_alignments(path, alphabet) for path in paths]
+        parts = [read_labeled_alignments(path, alphabet, files.on_unread) for path in paths]
     splits = [split for split, _ in files.tables]
     examples = [one for split, part in zip(splits, parts, strict=True) for one in _assigned(split, part)]
     return [one.take_rows([0]) for one in examples] if files.query_only else examples

@@ -46,6 +46,7 @@ from .labeled import (
     describe_learned as describe_learned,
     describe_letters as describe_letters,
     drop_unknown_labels as drop_unknown_labels,
+    noting_unread as noting_unread,
     read_examples as read_examples,
 )
 from .messages import Resources as Resources, json_lines as json_lines, report_versions as report_versions

@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from seqray.cli.common.alignments import AlignmentLabelOptions
-from seqray.cli.common.arguments import Options, fill, option
+from seqray.cli.common.arguments import Options, Request, fill, option
 from seqray.core import InputError, OtherLettersError
 
 if TYPE_CHECKING:
     from seqray.core import Alphabet, LabeledSequence
+    from seqray.io.tables import OnUnread
     from seqray.kinds import LabeledFiles, ReadCallbacks
 
 REMEDY = "give --train TABLE, or --class LABEL=FASTA for each class"
@@ -73,13 +74,18 @@ class DataOptions(Options, heading="data: tables, or one FASTA file per class"):
         fastas = [path for paths in self.fastas().values() for path in paths.values()]
         return [table for _, table in self.tables()] + fastas
 
-    def located(self, labels: AlignmentLabelOptions | None = None) -> LabeledFiles:
-        """The files, for the library; ``labels`` are the options for alignments."""
+    def located(
+        self, labels: AlignmentLabelOptions | None = None, on_unread: OnUnread | None = None
+    ) -> LabeledFiles:
+        """The files, for the library; ``labels`` are the options for alignments.
+
+        ``on_unread`` receives columns that are not read, see `noting_unread`.
+        """
         from seqray.kinds import LabeledFiles
 
         self.files()  # refuses files that don't go together
         more = fill(LabeledFiles, labels) if labels else LabeledFiles()
-        return replace(more, tables=self.tables(), fastas=self.fastas())
+        return replace(more, tables=self.tables(), fastas=self.fastas(), on_unread=on_unread)
 
 
 class TableOptions(DataOptions):
@@ -90,6 +96,16 @@ class TableOptions(DataOptions):
     def tables(self) -> list[tuple[str | None, str]]:
         """Tables, those without an option first."""
         return [*((None, table) for table in self.unnamed), *super().tables()]
+
+
+def noting_unread(request: Request, used: Sequence[str] = ()) -> OnUnread:
+    """Make what notes the columns of a table that are not read, but for those that are ``used`` elsewhere."""
+
+    def note(where: str, columns: Sequence[str], known: Sequence[str]) -> None:
+        if unread := [name for name in columns if name not in used]:
+            request.note(f"{where}: columns not read: {', '.join(unread)} (known: {', '.join(known)})")
+
+    return note
 
 
 def class_paths(name: str, items: Sequence[str]) -> dict[str, str]:

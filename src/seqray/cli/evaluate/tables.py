@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from seqray.cli.common import drop_unknown_labels
+from seqray.cli.common import drop_unknown_labels, noting_unread
 from seqray.cli.evaluate.data import EvaluationInput, check_labels, choose_split, read_with_notes, renamed
 from seqray.core import (
     ALPHABETS,
@@ -40,10 +40,11 @@ def from_predictions(request: EvaluateRequest) -> EvaluationInput:
         remedy = "leave out --validation, --test and --test-class"
         raise ConfigError("--predictions takes its test data from --labels", remedy=remedy)
     letters = ALPHABETS[given.alphabet] if given.alphabet else ANY_LETTERS
-    truth = read_labels(str(given.labels), letters)
+    note_unread = noting_unread(request)
+    truth = read_labels(str(given.labels), letters, note_unread)
     more = []
     if data.train or data.class_files:
-        more = read_with_notes(read_sequence_examples, data.located(), letters, notes)
+        more = read_with_notes(read_sequence_examples, data.located(on_unread=note_unread), letters, notes)
     known, alphabet = [*truth, *more], letters
     if letters is ANY_LETTERS:
         known, alphabet = in_inferred_alphabet(known)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from seqray.cli.common import noting_unread
 from seqray.core import ConfigError, InputError, NoRecordsError
 from seqray.datasets.negatives import RECIPES
 
@@ -51,7 +52,7 @@ def _positive_rows(
     from seqray.io.tables import read_labeled_table
 
     path, label = request.positives, request.output.label_positive
-    rows = read_labeled_table(path, alphabet)
+    rows = read_labeled_table(path, alphabet, on_unread=noting_unread(request))
     chosen = [row for row in rows if row.label == label]
     if not chosen:
         labels = ", ".join(sorted({row.label for row in rows}))

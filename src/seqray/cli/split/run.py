@@ -13,6 +13,7 @@ from seqray.cli.common import (
     describe_letters,
     fill,
     given,
+    noting_unread,
     read_examples,
 )
 from seqray.cli.split.arguments import LEAK, SplitRequest
@@ -40,7 +41,8 @@ def run(request: SplitRequest) -> Outcome:
 
     if request.relation.group_by or request.relation.positions:  # columns that are read afterwards
         keep_pipes(*request.data.files())
-    data, alphabet = read_examples(request.alphabet, request.data.located(), on_skip=skipped.append)
+    files = request.data.located(on_unread=noting_unread(request, _named_columns(request)))
+    data, alphabet = read_examples(request.alphabet, files, on_skip=skipped.append)
     from seqray.cli.split.outputs import SplitResult, header, leaking, summary, write
     from seqray.homology import find_relatives, split_data
 
@@ -116,6 +118,12 @@ def named_relations(request: SplitRequest, data: Sequence[LabeledSequence]) -> d
         longest = max((len(example.sequence) for example in data), default=0)
         found[name] = position_groups(contigs, positions, request.relation.block, longest)
     return found
+
+
+def _named_columns(request: SplitRequest) -> list[str]:
+    """Columns that options name, in lower case."""
+    positions = request.relation.positions or ""
+    return [name.lower() for name in (*request.relation.group_by, *positions.split(","))]
 
 
 def _two_columns(positions: str) -> list[str]:

@@ -8,10 +8,15 @@ from pathlib import Path
 
 from seqray.core import Alignment, Alphabet, InputError
 from seqray.io.alignments.read import read_alignments
-from seqray.io.tables import check_label, read_rows
+from seqray.io.tables import OnUnread, check_label, read_rows, report_unread
+
+FILE_COLUMNS = ("file", "label", "id", "group", "split")
+LABEL_COLUMNS = ("id", "label", "group", "split")
 
 
-def read_labeled_alignments(path: str | Path, alphabet: Alphabet) -> list[Alignment]:
+def read_labeled_alignments(
+    path: str | Path, alphabet: Alphabet, on_unread: OnUnread | None = None
+) -> list[Alignment]:
     """Read the alignments that a table lists: columns ``file``, ``label``[, ``id``, ``group``, ``split``].
 
     Raises `InputError` with the line, for a file that can't be read, an id that it doesn't contain, an empty
@@ -24,12 +29,16 @@ def read_labeled_alignments(path: str | Path, alphabet: Alphabet) -> list[Alignm
         alignments, the row's ``id`` selects one.
     alphabet
         Of the alignments.
+    on_unread
+        Called once if there are other columns.
     """
     remedy = "name the columns file,label[,id,group,split]"
     held: dict[Path, dict[str, Alignment]] = {}
     named: set[tuple[Path, str]] = set()
     examples = []
     for where, row in read_rows(path, ("file", "label"), remedy):
+        if not examples:
+            report_unread(row, FILE_COLUMNS, path, on_unread)
         if not row["file"]:
             raise InputError("names no file", where=where)
         source = Path(path).parent / row["file"]
@@ -63,7 +72,10 @@ def _select(alignments: Mapping[str, Alignment], row: Mapping[str, str], where: 
 
 
 def read_labeled_stockholm(
-    paths: Sequence[str | Path], labels: str | Path, alphabet: Alphabet
+    paths: Sequence[str | Path],
+    labels: str | Path,
+    alphabet: Alphabet,
+    on_unread: OnUnread | None = None,
 ) -> tuple[list[list[Alignment]], int]:
     """Read many alignments from files, and their labels from one table.
 
@@ -78,6 +90,8 @@ def read_labeled_stockholm(
         TSV or CSV with the columns ``id``, ``label``[, ``group``, ``split``].
     alphabet
         Of the alignments.
+    on_unread
+        Called once if the table has other columns.
 
     Returns
     -------
@@ -88,6 +102,8 @@ def read_labeled_stockholm(
     """
     rows: dict[str, tuple[str, dict[str, str]]] = {}
     for where, row in read_rows(labels, ("id", "label"), "name the columns id,label[,group,split]"):
+        if not rows:
+            report_unread(row, LABEL_COLUMNS, labels, on_unread)
         if row["id"] in rows:
             raise InputError(f"names '{row['id']}' a second time", where=where)
         rows[row["id"]] = (where, row)

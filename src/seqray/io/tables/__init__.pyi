@@ -24,10 +24,12 @@ from .explanations import (
     write_shares as write_shares,
 )
 from .labeled import (
+    OnUnread as OnUnread,
     check_label as check_label,
     read_column as read_column,
     read_labeled_fastas as read_labeled_fastas,
     read_labeled_table as read_labeled_table,
+    report_unread as report_unread,
     write_labeled_table as write_labeled_table,
 )
 from .motifs import write_motifs as write_motifs

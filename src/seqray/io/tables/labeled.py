@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from seqray.core import Alphabet, InputError, LabeledSequence, NoRecordsError, class_name_fault
@@ -17,7 +17,20 @@ from seqray.io.tables.writing import comment_lines
 REQUIRED = ("sequence", "label")
 REMEDY = "name the columns sequence,label[,id,group,split,context,subclass]"
 COLUMNS = ("sequence", "label", "id", "group", "split")
+KNOWN = (*COLUMNS, "context", "subclass")
 SPLITS = ("train", "validation", "test")
+
+OnUnread = Callable[[str, Sequence[str], Sequence[str]], None]
+"""Receives the name of a table, the columns that are not read, and those that are known."""
+
+
+def report_unread(
+    columns: Iterable[str], known: Sequence[str], path: str | Path, on_unread: OnUnread | None
+) -> None:
+    """Report columns of a table that are not ``known``, such as ``groups`` for ``group``."""
+    unread = [name for name in columns if name and name not in known]
+    if on_unread is not None and unread:
+        on_unread(display_name(path), unread, known)
 
 
 def check_label(row: Mapping[str, str], where: str) -> str | None:
@@ -60,7 +73,10 @@ def labeled_sequence(
 
 
 def read_labeled_table(
-    path: str | Path, alphabet: Alphabet, on_letters: OnLetters | None = None
+    path: str | Path,
+    alphabet: Alphabet,
+    on_letters: OnLetters | None = None,
+    on_unread: OnUnread | None = None,
 ) -> list[LabeledSequence]:
     """Read training examples from a TSV or CSV table, plain or compressed.
 
@@ -72,12 +88,14 @@ def read_labeled_table(
     path
         The header names the columns ``sequence`` and ``label``, and optionally ``id``, ``group``,
         ``split`` (``train``, ``validation``, ``test`` or empty), ``context`` and ``subclass``; others are
-        ignored.
+        not read.
         The table is a TSV if the header contains a tab. For comments see `seqray.io.tables.delimited`.
     alphabet
         Validates and folds the sequences.
     on_letters
         Called with the letters of each example as they are in the file, before case is folded.
+    on_unread
+        Called once if there are other columns.
 
     Returns
     -------
@@ -86,6 +104,8 @@ def read_labeled_table(
     """
     examples: list[LabeledSequence] = []
     for where, row in read_rows(path, REQUIRED, REMEDY):
+        if not examples:
+            report_unread(row, KNOWN, path, on_unread)
         check_label(row, where)
         if not row["sequence"]:
             raise InputError("has no sequence", where=where)

@@ -16,7 +16,7 @@ from seqray.core import Alphabet, InputError, LabeledSequence, parse_float
 from seqray.io.files import open_input
 from seqray.io.pipes import display_name
 from seqray.io.tables.delimited import data_lines, delimiter_of, split_cells, split_rows
-from seqray.io.tables.labeled import labeled_sequence
+from seqray.io.tables.labeled import KNOWN, OnUnread, labeled_sequence, report_unread
 
 TRUTH_COLUMNS = "id, label[, sequence, group, split, context, subclass]"
 _SHOWN = 3
@@ -114,11 +114,14 @@ def _read_text(path: str | Path, header: Sequence[str] = ()) -> Table:
 # ------------------------------------------------------------------------------------------------ labels
 
 
-def read_labels(path: str | Path, alphabet: Alphabet) -> list[LabeledSequence]:
+def read_labels(
+    path: str | Path, alphabet: Alphabet, on_unread: OnUnread | None = None
+) -> list[LabeledSequence]:
     """Read labels by id: a labeled table, or two columns of id and label without a header.
 
     The sequences are empty if the table has no column ``sequence``. Raises `InputError` for a missing column,
-    an empty or repeated id, an empty label, an unknown split or letter.
+    an empty or repeated id, an empty label, an unknown split or letter. ``on_unread`` is called once if there
+    are other columns.
     """
     table = _read_text(path, header=("id", "label"))
     columns = {name.lower(): cells for name, cells in table.columns.items()}
@@ -131,6 +134,7 @@ def read_labels(path: str | Path, alphabet: Alphabet) -> list[LabeledSequence]:
             where=table.where,
             remedy=f"name the columns {TRUTH_COLUMNS}",
         )
+    report_unread(columns, KNOWN, path, on_unread)
     _refuse_repeated(columns["id"], table.where)
     truth = [
         labeled_sequence(

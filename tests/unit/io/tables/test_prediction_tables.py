@@ -168,3 +168,10 @@ def test_damage_of_parquet_is_one_error(tmp_path, place):
 def test_columns_that_differ_in_capitals_alone_are_one_twice(tmp_path):
     with pytest.raises(InputError, match="names a column twice"):
         read_labels(write(tmp_path, "id\tlabel\tID\na\tx\tb\n"), DNA)
+
+
+def test_columns_of_labels_that_are_not_read_are_reported(tmp_path):
+    found = []
+    path = write(tmp_path, "id\tlabel\tGroups\na\tx\tg\n")
+    read_labels(path, DNA, lambda *about: found.append(about[:2]))
+    assert found == [(str(path), ["groups"])]
