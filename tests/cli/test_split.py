@@ -307,6 +307,7 @@ def test_a_giant_group_is_told(tmp_path, capsys):
 def test_shares():
     assert shares("8,1,1") == pytest.approx((0.8, 0.1, 0.1))
     assert shares("0.75,0.25") == (0.75, 0.0, 0.25)
+    assert shares("33.3,33.3,33.4") == pytest.approx((0.333, 0.333, 0.334))
 
 
 @pytest.mark.parametrize(
@@ -315,7 +316,12 @@ def test_shares():
         (["--shares", "0,1,1"], "'0,1,1' is not a list of shares such as 0.8,0.1,0.1"),
         (["--shares", "1"], "is not a list of shares"),
         (["--shares", "a,b"], "is not a list of shares"),
-        (["--shares", "1,1", "--folds", "3"], "--folds and --shares are given; choose one"),
+        (
+            ["--shares", "0.5,0.6"],
+            "'0.5,0.6' sums to 1.1; give shares that sum to 1, or ratios such as 8,1,1",
+        ),
+        (["--shares", "0.5,0.2,0.2"], "sums to 0.9"),
+        (["--shares", "0.5,0.5", "--folds", "3"], "--folds and --shares are given; choose one"),
         (["--folds", "1"], "--folds is 1; give 2 or more"),
         (["--folds", "99"], "24 groups don't fill 99 parts; ask for fewer parts, or for smaller groups"),
         (

@@ -24,13 +24,18 @@ RELATION, SPLIT = RelationOptions(), SplitOptions()
 
 
 def _shares(text: str) -> tuple[float, float, float]:
-    """Shares of train, validation and test, scaled to sum to 1."""
+    """Shares of train, validation and test; whole numbers are ratios, others sum to 1 or to 100."""
     numbers = [parse_float(part) for part in text.split(",")]
     if len(numbers) == 2:
         numbers.insert(1, 0.0)
     total = sum(numbers)
     if len(numbers) != 3 or not all(0 <= n < float("inf") for n in numbers) or numbers[0] == 0:
         raise argparse.ArgumentTypeError(f"'{text}' is not a list of shares such as 0.8,0.1,0.1")
+    is_ratio = all(n.is_integer() for n in numbers)
+    if not is_ratio and min(abs(total - 1), abs(total / 100 - 1)) > 1e-6:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' sums to {total:g}; give shares that sum to 1, or ratios such as 8,1,1"
+        )
     train, validation, test = (n / total for n in numbers)
     return train, validation, test
 
@@ -69,8 +74,8 @@ class DivisionOptions(Options, heading="division"):
 
     shares: Shares | None = option(
         "--shares A,B,C",
-        "shares of train, validation and test, or of train and test (default: "
-        f"{','.join(map(str, SPLIT.shares))})",
+        "shares of train, validation and test, or of train and test, that sum to 1; or ratios such as 8,1,1 "
+        f"(default: {','.join(map(str, SPLIT.shares))})",
     )
     folds: PositiveInt | None = option(
         "--folds K", "write a column 'fold' with 1 to K instead of three parts"

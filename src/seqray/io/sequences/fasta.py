@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from seqray.core import InputError
 from seqray.io.files import BLOCK
 from seqray.io.sequences.records import RawRecord
-from seqray.io.sequences.sniff import BYTE_ORDER_MARK, FASTA, GENBANK, GFF, PREAMBLE, detect_format
+from seqray.io.sequences.sniff import BYTE_ORDER_MARK, FASTA, GENBANK, GFF, PIR, PREAMBLE, detect_format
 
 _WHITE_SPACE = b" \t\n\v\f"
 # As files for submission to NCBI write it, and assemblers such as Unicycler.
@@ -57,6 +57,8 @@ def _from_first_header(blocks: Iterator[bytes], where: str) -> Iterator[bytes]:
         match = PREAMBLE.match(start)
         rest = start[match.end() :] if match else start
         if rest[:1] == b">":
+            if detect_format(rest) == PIR:
+                raise _not_fasta(rest, where)
             break
         if detect_format(start) not in ("", FASTA) or rest.lstrip()[:1] not in (b"", b";", b"#"):
             raise _not_fasta(start, where)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 FASTA, GENBANK, GFF = "FASTA", "GenBank", "GFF"
+PIR = "PIR/NBRF"  # the line below each header is a title, which would be read as letters
 
 _BEGINNINGS = (
     (re.compile(rb"# STOCKHOLM"), "a Stockholm alignment"),
@@ -15,6 +16,7 @@ _BEGINNINGS = (
     (re.compile(rb"<"), "HTML or XML (a failed download?)"),
     (re.compile(rb"@[^\n]*\n[^\n]*\n\+"), "FASTQ"),
     (re.compile(rb"LOCUS +\S"), GENBANK),
+    (re.compile(rb">(?:P1|F1|DL|DC|RL|RC|N1|N3|XX);"), PIR),
     (re.compile(rb">"), FASTA),
 )
 PREAMBLE = re.compile(rb"(?:[ \t\r]*(?:[;#][^\n]*)?\n)*")

@@ -238,6 +238,8 @@ def test_text_before_the_first_header(make, data):
         (b"# STOCKHOLM 1.0\nseq1 ACGT\n//\n", "a Stockholm alignment"),
         (b"##gff-version 3\nchr1\t.\tgene\t1\t9\t.\t+\t.\tID=x\n", "GFF"),
         (b"CLUSTAL W (1.82)\n\na ACGT\n", "a Clustal alignment"),
+        (b"\n>P1;CRAB_ANAPL\nA TAG\n ACGT*\n", "PIR/NBRF"),
+        (b">DL;X\nA TAG\nACGT*\n", "PIR/NBRF"),
         (b"<!DOCTYPE html>\n<html>", "HTML or XML (a failed download?)"),
     ],
 )
@@ -245,6 +247,10 @@ def test_other_formats_are_named(make, data, name):
     error = error_of(make(data))
     assert error.startswith(f"x.fa: is {name}, not FASTA; ")
     assert ("convert it to FASTA" in error) == (name not in ("GenBank", "GFF"))
+
+
+def test_an_id_with_a_semicolon_is_not_pir(make):
+    assert [record.id for record in read_fasta(make(b">P12;x\nACGT\n>P1;y\nACGT\n"))] == ["P12;x", "P1;y"]
 
 
 @pytest.mark.parametrize(
