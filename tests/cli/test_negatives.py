@@ -272,6 +272,10 @@ def test_distance_strands_and_features(seqray, tmp_path):
     assert "# starts: 19 (CDS); windows keep 50 letters away from those of both strands" in (
         out.read_text().splitlines()
     )
+    assert seqray(*base, "--recipe", "coding", *words)[0] == 0
+    assert "# starts: 19 (CDS); windows of recipe genome keep 50 letters away from those of both strands" in (
+        out.read_text().splitlines()
+    )
     assert seqray(*base, "--starts", "none")[0] == 0
     assert "# starts: none known" in out.read_text().splitlines()
 

@@ -15,7 +15,7 @@ from seqray.annotation.genes import Annotation, Gene, sort_genes
 from seqray.annotation.pieces import pieces_of
 from seqray.core import InputError
 from seqray.io import display_name
-from seqray.io.tracks import AnnotatedFeature, read_annotated
+from seqray.io.tracks import AnnotatedFeature, is_pseudo, read_annotated
 
 
 def read_genes(path: str | Path, circles: Mapping[str, int] | None = None) -> Annotation:
@@ -82,9 +82,7 @@ def _genes(family: Family, around: Mapping[str, int], coding: bool) -> Iterator[
 
 
 def _is_pseudo(feature: AnnotatedFeature) -> bool:
-    attributes = feature.attributes
-    stated = "pseudogene" in attributes or attributes.get("pseudo", "false").lower() != "false"
-    return stated or feature.kind == "pseudogene" or attributes.get("gene_biotype") == "pseudogene"
+    return is_pseudo(feature.kind, feature.attributes)
 
 
 def _table(feature: AnnotatedFeature) -> int | None:

@@ -102,7 +102,10 @@ def read_genome_context(
     notes: dict[str, object] = {}
     if avoiding:
         starts = _read_starts(options, features, source)
-        near, notes = _near_starts_of(options, starts, genome, source)
+        windows = (
+            "windows" if avoiding == set(needed) else f"windows of recipe {' and '.join(sorted(avoiding))}"
+        )
+        near, notes = _near_starts_of(options, starts, genome, source, windows)
     return GenomeContext(genome, annotation, near, avoiding), notes
 
 
@@ -121,13 +124,13 @@ def _read_starts(options: GenomeOptions, features: Sequence[Feature], source: st
 
 
 def _near_starts_of(
-    options: GenomeOptions, starts: Sequence[Feature], genome: Genome, source: str | None
+    options: GenomeOptions, starts: Sequence[Feature], genome: Genome, source: str | None, windows: str
 ) -> tuple[dict[str, Any], dict[str, object]]:
-    """Letters near starts, and a line that says so."""
+    """Letters near starts, and a line that says which ``windows`` keep away from them."""
     from seqray.datasets.negatives import near_starts
 
     near = near_starts(starts, genome, options.distance, options.strands, options.starts or source or "")
     strands = "of both strands" if options.strands == "both" else "of the window's strand"
     kinds = ", ".join(sorted({start.kind or "BED" for start in starts}))
-    text = f"{len(starts)} ({kinds}); windows keep {options.distance} letters away from those {strands}"
+    text = f"{len(starts)} ({kinds}); {windows} keep {options.distance} letters away from those {strands}"
     return near, {"starts": text}

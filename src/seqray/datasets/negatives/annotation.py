@@ -27,7 +27,8 @@ class GeneIntervals:
     Attributes
     ----------
     genes, coding
-        Intervals of genes (of coding sequences if no gene is annotated) and of coding sequences.
+        Intervals of genes (of coding sequences if no gene is annotated), and of coding sequences. Those of
+        pseudogenes, which no longer code, are left out.
     """
 
     genes: Mapping[str, Pairs]
@@ -43,9 +44,10 @@ class GeneIntervals:
             See `to_genome_coordinates`, also for errors.
         """
         features = [f for f in features if f.kind in GENES + CODING]
-        coding = to_genome_coordinates((f for f in features if f.kind in CODING), genome, where)
-        genes = to_genome_coordinates((f for f in features if f.kind in GENES), genome, where)
-        return cls(genes if any(genes.values()) else coding, coding)
+        frames = [f for f in features if f.kind in CODING]
+        genes = [f for f in features if f.kind in GENES] or frames
+        coding = (f for f in frames if not f.pseudo)
+        return cls(*(to_genome_coordinates(ones, genome, where) for ones in (genes, coding)))
 
 
 def to_genome_coordinates(

@@ -22,18 +22,18 @@ class SequenceDeriver:
     """Changes positives to sequences that are neither a positive nor an earlier negative."""
 
     positives: Sequence[LabeledSequence]
-    codes: Sequence[Codes]
     options: NegativeOptions
     alphabet: Alphabet
     occupied: OccupiedIntervals
 
     def __call__(self, recipe: str, rows: Sequence[int], rng: np.random.Generator) -> list[Negative]:
         """A negative from each of the positives ``rows``, but for those without another order of letters."""
-        change = self._change(recipe, rows, rng)
+        change, every = self._change(recipe, rows, rng), _with_own_codes(self.alphabet)
         made: list[Negative] = []
         number: Counter[int] = Counter()
         for row in rows:
-            fresh = (self.alphabet.decode(change(self.codes[row])) for _ in range(TRIES))
+            codes = every.encode(self.positives[row].sequence)
+            fresh = (every.decode(change(codes)) for _ in range(TRIES))
             letters = next(filter(self._is_new, fresh), None)
             if letters is not None:
                 self.occupied.sequences.add(letters)
@@ -53,9 +53,10 @@ class SequenceDeriver:
 
     def _check_lengths(self, rows: Sequence[int]) -> None:
         for row in rows:
-            if len(self.codes[row]) < self.options.segments:
+            length = len(self.positives[row].sequence)
+            if length < self.options.segments:
                 raise InputError(
-                    f"has {len(self.codes[row])} letters, fewer than {self.options.segments} segments",
+                    f"has {length} letters, fewer than {self.options.segments} segments",
                     where=self.positives[row].where,
                     remedy="give fewer --segments",
                 )
@@ -63,3 +64,13 @@ class SequenceDeriver:
     def _is_new(self, letters: str) -> bool:
         turned = reverse_complement(letters, self.alphabet) if self.alphabet.is_nucleotide else letters
         return not {letters, turned} & self.occupied.sequences
+
+
+def _with_own_codes(alphabet: Alphabet) -> Alphabet:
+    """The alphabet with a code for each ambiguity letter: if they became N or X, these would mark negatives.
+
+    The codes of the others stay, so that the same seed gives the same negatives.
+    """
+    unknown = alphabet.unknown_letter
+    others = alphabet.ambiguous.replace(unknown, "")
+    return Alphabet(alphabet.name, alphabet.letters + unknown + others, "")

@@ -89,7 +89,7 @@ def make_negatives(
     wanted = allot(math.floor(options.ratio * len(positives) + Fraction(1, 2)), options.mix)
     rows_of = assign_recipes(len(positives), wanted, np.random.default_rng(options.seed))
     occupied = OccupiedIntervals(options.max_overlap, {example.sequence for example in positives})
-    deriver = SequenceDeriver(positives, codes, options, alphabet, occupied)
+    deriver = SequenceDeriver(positives, options, alphabet, occupied)
     sampler = None if context is None else WindowSampler(positives, codes, options, context, occupied)
     made: list[Negative] = []
     counts: dict[str, int] = {}

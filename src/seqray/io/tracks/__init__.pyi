@@ -20,7 +20,7 @@ from .gff3 import (
     read_gff3_calls as read_gff3_calls,
     write_gff3 as write_gff3,
 )
-from .lines import Feature as Feature
+from .lines import Feature as Feature, is_pseudo as is_pseudo
 from .scores import TrackWriter as TrackWriter, track_paths as track_paths
 from .sites import Site as Site, read_sites as read_sites
 from .statement import (

@@ -16,7 +16,7 @@ from seqray.io.sequences import GENBANK, GFF, detect_format, parse_genbank
 from seqray.io.tables import parse_rows
 from seqray.io.tracks.bed import parse_bed
 from seqray.io.tracks.gff3 import parse_gff3_features
-from seqray.io.tracks.lines import Feature, data_lines, parse_position, parse_strand
+from seqray.io.tracks.lines import Feature, data_lines, is_pseudo, parse_position, parse_strand
 
 SITE_COLUMNS = ("site", "position")
 _POSITION_REMEDY = "name the columns contig, site[, strand]"
@@ -86,14 +86,15 @@ def _parse_genbank(data: bytes, name: str) -> Iterator[Feature]:
 def _parts(feature: SeqFeature, contig: str) -> Iterator[Feature]:
     if feature.location is None:
         return
-    known = feature.qualifiers
+    known = {name: values for name, values in feature.qualifiers.items() if values}
+    pseudo = is_pseudo(feature.type, {name: values[0] for name, values in known.items()})
     kind = known.get("regulatory_class", [feature.type])[0]
     name = known.get("locus_tag", known.get("gene", [""]))[0]
     for part in feature.location.parts:  # Biopython is 0-based and half-open, too
         start, end = part.start, part.end
         if isinstance(start, int) and isinstance(end, int):  # else the position is unknown
             strand = {1: "+", -1: "-"}.get(part.strand or 0, ".")
-            yield Feature(contig, int(start), int(end), name, strand, kind)
+            yield Feature(contig, int(start), int(end), name, strand, kind, pseudo)
 
 
 def _parse_positions(data: bytes, name: str) -> list[Feature]:

@@ -19,7 +19,7 @@ from seqray.io.files import encode_text, open_output
 from seqray.io.tables import comment_lines, one_line
 from seqray.io.tracks.calls import call_ids
 from seqray.io.tracks.contexts import context_attributes, context_from_attributes, parse_number
-from seqray.io.tracks.lines import Feature, numbered_lines, parse_position
+from seqray.io.tracks.lines import Feature, is_pseudo, numbered_lines, parse_position
 
 # Terms of the Sequence Ontology that a class of a model may be named after; GFF3 allows no other types.
 GFF3_TYPES = frozenset(
@@ -177,7 +177,8 @@ def parse_gff3_features(lines: Iterable[tuple[str, str]]) -> list[Feature]:
         require_interval(row)
         strand = row.strand if row.strand in ("+", "-") else "."
         name = row.attributes.get("ID", "")
-        features.append(Feature(row.contig, row.start, row.end, name, strand, row.kind))
+        pseudo = is_pseudo(row.kind, row.attributes)
+        features.append(Feature(row.contig, row.start, row.end, name, strand, row.kind, pseudo))
     return features
 
 

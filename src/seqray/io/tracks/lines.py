@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,8 @@ class Feature:
         Empty if there is none.
     kind
         Type of the feature (``gene``, ``CDS``); empty for a line of a BED file.
+    pseudo
+        Whether the file says that it is a pseudogene.
     """
 
     contig: str
@@ -32,6 +34,13 @@ class Feature:
     name: str = ""
     strand: str = "."
     kind: str = ""
+    pseudo: bool = False
+
+
+def is_pseudo(kind: str, attributes: Mapping[str, str]) -> bool:
+    """Whether a feature is that of a pseudogene, by its qualifiers (GenBank) or attributes (GFF3)."""
+    stated = "pseudogene" in attributes or attributes.get("pseudo", "false").lower() != "false"
+    return stated or kind == "pseudogene" or attributes.get("gene_biotype") == "pseudogene"
 
 
 def check_line_start(contig: str) -> None:

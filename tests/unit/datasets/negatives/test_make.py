@@ -239,6 +239,18 @@ def test_protein_and_rna():
     assert set("".join(e.sequence for e in made.negatives)) <= set("ACGU")
 
 
+def test_ambiguity_letters_stay_themselves():
+    """Negatives in which B, R and others became X or N would be known by these."""
+    peptide = [LabeledSequence("MKXXBZUOJLAVGIGKFLHSAKKF", "amp", "p")]
+    [negative] = make_negatives(peptide, options("shuffle"), PROTEIN).negatives
+    assert Counter(negative.sequence) == Counter(peptide[0].sequence)
+    letters = "ACGTRYSWKMBDHVNACGGTTNNRYACGATTCAGGA"
+    [negative] = make_negatives([LabeledSequence(letters, "x", "d")], options("shuffle"), DNA).negatives
+    assert Counter(pairwise(negative.sequence)) == Counter(pairwise(letters))
+    kept = make_negatives([LabeledSequence("R" * 40, "x", "d")], options("substitution"), DNA)
+    assert Counter(kept.negatives[0].sequence)["R"] == 16  # 8 of 20 segments of two letters
+
+
 @pytest.mark.parametrize(
     ("recipe", "alphabet", "message"),
     [

@@ -145,3 +145,10 @@ def test_blocks_are_dealt_in_proportion():
     assert sizes == {"test": 30, "train": 120}
     both = Intervals.merge(dealt["test"].pairs() + dealt["train"].pairs())
     assert both.pairs() == [(0, 100), (101, 151)]
+
+
+def test_a_pseudogene_does_not_code_but_is_a_gene():
+    broken = Feature("a", 40, 60, "", "+", "CDS", pseudo=True)
+    annotation = Annotation.of([gene("a", 0, 30, "+", "CDS"), broken], GENOME)
+    assert annotation.coding["+"] == [(0, 30)]
+    assert annotation.genes["+"] == [(0, 30), (40, 60)]

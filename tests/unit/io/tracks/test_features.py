@@ -162,3 +162,14 @@ def test_any_number_of_comment_lines_may_stand_first(tmp_path):
 def test_a_bad_first_line_of_gff_is_named(tmp_path, line):
     with pytest.raises(InputError, match="line 2"):
         read_features(write(tmp_path, "a.gff3", f"##gff-version 3\n{line}\n"))
+
+
+def test_pseudogenes_are_known(tmp_path):
+    attributes = ("ID=a", "ID=b;pseudo=true", "ID=c;pseudogene=unknown", "ID=d;pseudo=false")
+    lines = [f"chr1\tx\tCDS\t{i + 1}\t{i + 9}\t.\t+\t0\t{text}\n" for i, text in enumerate(attributes)]
+    features = read_features(write(tmp_path, "a.gff", "##gff-version 3\n" + "".join(lines)))
+    assert [feature.pseudo for feature in features] == [False, True, True, False]
+    cds = "     CDS             1..9\n"
+    text = GENBANK.replace("ORIGIN", f"{cds}                     /pseudo\n{cds}ORIGIN")
+    found = read_features(write(tmp_path, "a.gb", text))
+    assert [f.pseudo for f in found if f.kind == "CDS"] == [False, False, True, False]
