@@ -229,7 +229,7 @@ def test_protein_and_rna(files, capsys):
         (["clean.tsv", "--class", "a=clean.neg.fa"], "both tables and --class are given"),
         (
             ["--class", "a=clean.neg.fa"],
-            "all examples have the label 'a'; an audit compares two classes or more",
+            "clean.neg.fa: all examples have the label 'a'; an audit compares two classes or more",
         ),
         (["clean.tsv", "--alphabet", "protein"], "looks like nucleotides"),
         (["clean.tsv", "--alphabet", "dan"], "invalid choice: 'dan'"),

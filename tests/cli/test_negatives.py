@@ -487,3 +487,12 @@ def test_file_names_in_another_encoding_are_read_and_written(folder, tmp_path):
     source.write_bytes((folder / "positives.fa").read_bytes())
     assert main(["negatives", str(source), "--recipe", "shuffle", "--out", str(out)]) == 0
     assert "Erg?nzung.fa" in out.read_text().splitlines()[1]
+
+
+def test_positives_that_are_proteins_name_the_option(seqray, tmp_path):
+    path = tmp_path / "p.fa"
+    path.write_text(">a\nGIGKFLHSAKKFGKAFVGEIMNS\n")
+    status, _, err = seqray(str(path), "--recipe", "shuffle", "-o", str(tmp_path / "o.tsv"))
+    assert status == 2
+    assert "record 'a': looks like protein, but DNA is expected" in err
+    assert err.rstrip().endswith("; give --alphabet protein")

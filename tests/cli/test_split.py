@@ -399,3 +399,26 @@ def test_columns_that_are_not_read_are_noted_but_not_those_that_options_name(tmp
     assert f"seqray: {table}: columns not read: set (known: " in capsys.readouterr().err
     assert main([*words, "--quiet"]) == 0
     assert "columns not read" not in capsys.readouterr().err
+
+
+def test_a_group_that_most_rows_name_is_called_by_its_name(tmp_path, capsys):
+    """NA is a name like any other, so its rows are one group that no --identity divides."""
+    table, out = tmp_path / "t.tsv", tmp_path / "s.tsv"
+    rows = [f"{s}\t{label}\t{'NA' if i < 60 else f'g{i}'}" for i, (s, label, _) in enumerate(families())]
+    table.write_text("\n".join(["sequence\tlabel\tgroup", *rows]) + "\n")
+    assert main(["split", str(table), "--out", str(out)]) == 0
+    advice = "column 'group' has 'NA' in 60 rows; empty these cells if their group is not known"
+    assert f"caution: the largest group holds 83% of the examples: {advice}" in capsys.readouterr().err
+    rows = [f"{s}\t{label}\tNA" for s, label, _ in families()]
+    table.write_text("\n".join(["sequence\tlabel\tgroup", *rows]) + "\n")
+    assert main(["split", str(table), "--out", str(out)]) == 2
+    error = f"{table}: 1 groups don't fill 3 parts; {advice.replace('60', '72')}"
+    assert error in capsys.readouterr().err
+
+
+def test_repeated_ids_are_a_caution(tmp_path, capsys):
+    table, out = tmp_path / "t.tsv", tmp_path / "s.tsv"
+    rows = [f"{s}\t{label}\t{'x' if i < 3 else i}" for i, (s, label, _) in enumerate(families())]
+    table.write_text("\n".join(["sequence\tlabel\tid", *rows]) + "\n")
+    assert main(["split", str(table), "--out", str(out)]) == 0
+    assert "caution: the data have 1 id, such as 'x', of more than one example" in capsys.readouterr().err

@@ -241,7 +241,8 @@ def test_what_somebody_has_set_is_not_taken_from_the_data(tmp_path, capsys, word
 def test_one_class_is_refused(table, capsys):
     table.write_text("sequence\tlabel\n" + "ACGT\ta\n" * 4)
     assert train(table, "m.safetensors")[0] == 2
-    assert "all examples have the label 'a'; a classifier needs two classes" in capsys.readouterr().err
+    message = f"seqray: error: {table}: all examples have the label 'a'; a classifier needs two classes"
+    assert message in capsys.readouterr().err
 
 
 def test_a_model_is_named_after_its_file():

@@ -109,6 +109,7 @@ from .records import (
     Example as Example,
     LabeledSequence as LabeledSequence,
     SequenceRecord as SequenceRecord,
+    files_of as files_of,
     require_record as require_record,
 )
 from .reservoir import Reservoir as Reservoir

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import ClassVar
@@ -210,3 +210,9 @@ class Alignment:
 
 Example = LabeledSequence | Alignment
 """What a model is trained on."""
+
+
+def files_of(examples: Iterable[Example]) -> str:
+    """Name the files of examples, for an error about all of them; empty if they are not known."""
+    files = dict.fromkeys(one.file for one in examples if isinstance(one, LabeledSequence))
+    return ", ".join(filter(None, files))

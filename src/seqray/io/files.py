@@ -22,12 +22,19 @@ from seqray.io.pipes import display_name, open_stream
 
 BLOCK = 1 << 20
 
+_GZIP = b"\x1f\x8b"
 _OPENERS: dict[bytes, tuple[str, Callable[[Any], Any]]] = {
-    b"\x1f\x8b": ("gzip", lambda source: gzip.GzipFile(fileobj=source, mode="rb")),
+    _GZIP: ("gzip", lambda source: gzip.GzipFile(fileobj=source, mode="rb")),
     b"BZh": ("bzip2", bz2.BZ2File),
     b"\xfd7zXZ\x00": ("xz", lzma.LZMAFile),
 }
-_REFUSED = {b"PK\x03\x04": "a zip archive", b"\x28\xb5\x2f\xfd": "compressed by zstd"}
+_UNPACK, _ENCODE = "unpack it, or compress with gzip, bzip2 or xz", "save it as UTF-8"
+_REFUSED = {
+    b"PK\x03\x04": ("a zip archive", _UNPACK),
+    b"\x28\xb5\x2f\xfd": ("compressed by zstd", _UNPACK),
+    b"\xff\xfe": ("UTF-16", _ENCODE),  # as Excel writes "Unicode text"
+    b"\xfe\xff": ("UTF-16", _ENCODE),
+}
 
 # bgzip writes an empty last block (SAM specification, section 4.1.2). A bgzip file that was cut between
 # two blocks is valid gzip, so only the missing last block shows that records are lost.
@@ -80,6 +87,10 @@ class _Reader(io.RawIOBase):
         view, count = memoryview(buffer), 0
         while count < len(view) and (step := self._read_some(view[count:])):
             count += step
+        if not self._given and self._format and bytes(view[: min(count, 2)]) == _GZIP:
+            raise InputError(
+                f"is compressed twice, by {self._format} and gzip", where=self._where, remedy="unpack it once"
+            )
         if self._is_text and (at := bytes(view[:count]).find(0)) >= 0:
             what = f"NUL byte at byte {self._given + at + 1}, so binary or damaged"
             raise InputError(what, where=self._where, remedy="give a text file")
@@ -121,7 +132,7 @@ def open_input(path: str | Path, *, is_text: bool = True) -> Iterator[io.Buffere
     """Open a file for reading, decompressed.
 
     Raises `InputError` if the file is missing, a directory, not readable, a pipe that was read before, or of
-    an unknown compression; while reading, if compressed data are truncated or damaged, and for a NUL byte.
+    an unknown or double compression, or UTF-16; while reading, if compressed data are truncated or damaged, and for a NUL byte.
 
     Parameters
     ----------
@@ -142,11 +153,9 @@ def open_input(path: str | Path, *, is_text: bool = True) -> Iterator[io.Buffere
             source = _Source(stack.enter_context(open_stream(path)))
         except OSError as error:
             raise _cannot("read", error, where) from None
-        for magic, kind in _REFUSED.items():
+        for magic, (kind, remedy) in _REFUSED.items():
             if source.head.startswith(magic):
-                raise InputError(
-                    f"is {kind}", where=where, remedy="unpack it, or compress with gzip, bzip2 or xz"
-                )
+                raise InputError(f"is {kind}", where=where, remedy=remedy)
         yield io.BufferedReader(_Reader(source, where, is_text), BLOCK)
 
 

@@ -6,7 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypedDict, TypeVar, Unpack
 
-from seqray.core import ANY_LETTERS, Alignment, Alphabet, InputError, LabeledSequence, infer_alphabet
+from seqray.core import (
+    ANY_LETTERS,
+    PROTEIN,
+    Alignment,
+    Alphabet,
+    InputError,
+    LabeledSequence,
+    OtherLettersError,
+    infer_alphabet,
+)
 from seqray.io.alignments import read_labeled_alignments, read_labeled_stockholm
 from seqray.io.sequences import OnLetters, OnSkip
 from seqray.io.tables import OnUnread, read_labeled_fastas, read_labeled_table
@@ -110,7 +119,12 @@ def in_inferred_alphabet(examples: Sequence[LabeledSequence]) -> tuple[list[Labe
         With any letters.
     """
     alphabet = infer_alphabet(example.sequence for example in examples)
-    return [replace(e, sequence=alphabet.normalize(e.sequence, e.where)) for e in examples], alphabet
+    try:
+        return [replace(e, sequence=alphabet.normalize(e.sequence, e.where)) for e in examples], alphabet
+    except OtherLettersError as error:
+        letters = alphabet.name if alphabet is PROTEIN else alphabet.name.upper()
+        remedy = f"most letters of the data are {letters}: give sequences of one kind"
+        raise InputError(error.what, where=error.where, remedy=remedy) from None
 
 
 def with_named_splits(parts: Sequence[SplitExamples]) -> list[LabeledSequence]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,9 @@ from seqray.core import (
     RunConfig,
     canonical_strand,
     class_name_fault,
+    files_of,
     number_by_appearance,
+    parse_float,
     truncate,
 )
 from seqray.homology import (
@@ -36,6 +39,8 @@ from seqray.homology import (
 )
 from seqray.io.tables import probability_column
 from seqray.modelfile import build_tokenizer
+
+SHOWN_LABELS = 5
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,10 @@ def partition(
     rows = np.array([i for i, example in enumerate(data) if _split_of(example) != "test"], dtype=np.int64)
     if not len(rows):
         raise InputError("no example to train on", remedy="give examples of split 'train' or of none")
-    names = check_classes(Counter(data[i].label for i in rows), config, classes)
+    try:
+        names = check_classes(Counter(data[i].label for i in rows), config, classes)
+    except InputError as error:
+        raise InputError(error.what, where=files_of(data), remedy=error.remedy) from None
     check_lengths([data[i] for i in rows], config)
     index = {name: i for i, name in enumerate(names)}
     labels = np.array([index.get(example.label or "", -1) for example in data], dtype=np.int64)
@@ -162,11 +170,20 @@ def check_classes(counts: Counter[str], config: RunConfig, classes: Sequence[str
             f"'model.classes' is {config.model.classes}, but the data have {labels}",
             remedy=f"give --set model.classes={len(names)}, or leave 'model.classes' out of the settings",
         )
-    for name in names:
-        if counts[name] < 2:
-            raise InputError(f"label '{name}' has one example", remedy="give two or more of each label")
+    if rare := [name for name in names if counts[name] < 2]:
+        raise _rare_labels(rare)
     _check_names(names)
     return names
+
+
+def _rare_labels(rare: Sequence[str]) -> InputError:
+    shown = ", ".join(f"'{name}'" for name in rare[:SHOWN_LABELS])
+    shown += f" and {len(rare) - SHOWN_LABELS} more" if len(rare) > SHOWN_LABELS else ""
+    what = f"label {shown} has one example" if len(rare) == 1 else f"labels {shown} have one example each"
+    remedy = "give two or more of each label"
+    if all(math.isfinite(parse_float(name)) for name in rare):
+        remedy = f"numbers are read as names of classes: divide them into classes, or {remedy}"
+    return InputError(what, remedy=remedy)
 
 
 def _check_names(names: Sequence[str]) -> None:

@@ -23,8 +23,11 @@ def test_letters_are_read_in_the_alphabet_that_they_tell(tmp_path):
 def test_a_record_of_another_alphabet_is_named(tmp_path):
     table = tmp_path / "t.tsv"
     table.write_text("sequence\tlabel\tid\n" + f"{'ACGT' * 50}\ta\tx\n" + "MKVLAAGW\ta\ty\n")
-    with pytest.raises(InputError, match=r"t\.tsv: record 'y': looks like protein, but DNA is expected"):
+    with pytest.raises(
+        InputError, match=r"t\.tsv: record 'y': looks like protein, but DNA is expected"
+    ) as error:
         read_inferred_examples(LabeledFiles(tables=[(None, str(table))]))
+    assert error.value.remedy == "most letters of the data are DNA: give sequences of one kind"
 
 
 def test_a_row_of_another_split_than_that_of_its_file_is_an_error(tmp_path):

@@ -159,6 +159,24 @@ def test_windows_that_overlap_are_related(make_config):
     assert count_related(data, partition(data, make_config(data={"window": 60})), DNA) == 1
 
 
+def test_rare_labels_are_named_and_numbers_are_said_to_be_classes(make_config):
+    def error_of(*labels: str) -> str:
+        names = ["promoter", "promoter", *labels]
+        config = make_config(model={"classes": len(set(names))})
+        with pytest.raises(InputError) as error:
+            partition([LabeledSequence("A" * 40, name, "r", file="n.tsv") for name in names], config)
+        return str(error.value)
+
+    numbers = [f"0.{i}" for i in range(1, 8)]
+    assert error_of(*numbers) == (
+        "n.tsv: labels '0.1', '0.2', '0.3', '0.4', '0.5' and 2 more have one example each; numbers are read "
+        "as names of classes: divide them into classes, or give two or more of each label"
+    )
+    assert error_of("a", "b", "b", "c") == (
+        "n.tsv: labels 'a', 'c' have one example each; give two or more of each label"
+    )
+
+
 def test_what_cannot_be_trained_on_is_refused(motif_task, make_config):
     data, config = motif_task(40), make_config()
     one_label = [e for e in data if e.label == "promoter"]
@@ -166,7 +184,8 @@ def test_what_cannot_be_trained_on_is_refused(motif_task, make_config):
         ([], "no example to train on"),
         ([replace(e, split="test") for e in data], "no example to train on"),
         (one_label, "all examples have the label 'promoter'"),
-        ([*one_label, example("A" * 40, "background")], "label 'background' has one example"),
+        ([*one_label, example("A" * 40, "background")], "label 'background' has one example; give two"),
+        ([replace(e, file="a.tsv") for e in one_label], "a.tsv: all examples have the label 'promoter'"),
         ([*one_label, *[example("A" * 40, "a\tb")] * 2], r"the label 'a\tb' holds a tab, a line break"),
         ([replace(e, split="dev") for e in data], "unknown split 'dev'; give train, validation, test"),
         (

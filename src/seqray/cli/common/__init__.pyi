@@ -46,6 +46,7 @@ from .labeled import (
     describe_learned as describe_learned,
     describe_letters as describe_letters,
     drop_unknown_labels as drop_unknown_labels,
+    naming_alphabet as naming_alphabet,
     noting_unread as noting_unread,
     read_examples as read_examples,
 )

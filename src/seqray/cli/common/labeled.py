@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Unpack
 
@@ -148,8 +149,15 @@ def read_examples(
 
     if alphabet is None:
         return read_inferred_examples(files, **callbacks)
-    try:
+    with naming_alphabet():
         return read_sequence_examples(files, ALPHABETS[alphabet], **callbacks), ALPHABETS[alphabet]
+
+
+@contextmanager
+def naming_alphabet() -> Iterator[None]:
+    """Let an error about letters of another alphabet name the option."""
+    try:
+        yield
     except OtherLettersError as error:
         remedy = "give --alphabet protein" if error.found == "protein" else "give --alphabet dna or rna"
         raise InputError(error.what, where=error.where, remedy=remedy) from None

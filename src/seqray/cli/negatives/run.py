@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from seqray.cli.common import Outcome, SkipLog, check_files, fill, given
+from seqray.cli.common import Outcome, SkipLog, check_files, fill, given, naming_alphabet
 from seqray.cli.negatives.arguments import NegativesRequest
 from seqray.core import ALPHABETS, ConfigError, InputError
 from seqray.datasets.negatives import RECIPES, parse_mix
@@ -40,7 +40,8 @@ def run(request: NegativesRequest) -> Outcome:
             skip_path, outputs.provenance(request.command, alphabet, {}), quiet=request.quiet
         ) as skipped:
             others = Counter[str]()
-            positives = list(inputs.read_positives(request, alphabet, skipped, others))
+            with naming_alphabet():
+                positives = list(inputs.read_positives(request, alphabet, skipped, others))
         context, notes = inputs.read_genome_context(genome, alphabet, options.mix)
         result = make_negatives(positives, options, alphabet, context) if positives else _nothing(options)
         if records.strict and (short := outputs.shortages(result)):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from seqray.core import Alphabet, LabeledSequence, format_number
+from seqray.core import Alphabet, LabeledSequence, counted, format_number
 from seqray.homology import (
     PARTS,
     QUANTILES,
@@ -177,7 +177,7 @@ def summary(result: SplitResult) -> list[str]:
         lines.append(f"{kept}: {', '.join(result.options.keep)}; {_dropped_text(result)}")
     if not result.options.folds and not result.parts().get("train"):
         lines.append("caution: no example is left to train on")
-    lines += _largest_group_caution(result)
+    lines += [*_repeated_id_caution(result.data), *_largest_group_caution(result)]
     worst = [line for line in result.proof if line.label == "all"]
     if result.options.folds:
         worst = sorted(worst, key=lambda line: -line.highest)[:1]
@@ -203,5 +203,27 @@ def _largest_group_caution(result: SplitResult) -> list[str]:
     share = largest / max(len(result.data), 1)
     if share < GIANT or largest < 2 or len(sizes) < 2:
         return []
+    held = f"holds {share:.0%} of the examples"
+    rows = [i for i, group in enumerate(result.division.groups.tolist()) if sizes[group] == largest]
+    if named := shared_group(result.data[i] for i in rows):
+        return [f"caution: the largest group {held}: {named}"]
     remedy = "raise --identity or --word, or leave repeats out of the data"
-    return [f"caution: the largest group, a chain of relatives, holds {share:.0%} of the examples; {remedy}"]
+    return [f"caution: the largest group, a chain of relatives, {held}; {remedy}"]
+
+
+def shared_group(examples: Iterable[LabeledSequence]) -> str:
+    """What to do if most examples have one name in the column ``group``, such as NA; else an empty text."""
+    counts = Counter(example.group for example in examples)
+    name, count = counts.most_common(1)[0]
+    if not name or count <= counts.total() / 2:
+        return ""
+    return f"column 'group' has '{name}' in {count} rows; empty these cells if their group is not known"
+
+
+def _repeated_id_caution(data: Sequence[LabeledSequence]) -> list[str]:
+    counts = Counter(example.id for example in data)
+    repeated = [name for name, count in counts.items() if count > 1]
+    if not repeated:
+        return []
+    found = f"{counted(len(repeated), 'id')}, such as '{repeated[0]}', of more than one example"
+    return [f"caution: the data have {found}; evaluate --labels takes each id once"]

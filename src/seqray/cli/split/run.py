@@ -17,7 +17,7 @@ from seqray.cli.common import (
     read_examples,
 )
 from seqray.cli.split.arguments import LEAK, SplitRequest
-from seqray.core import ConfigError, InputError
+from seqray.core import ConfigError, InputError, files_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,7 +43,7 @@ def run(request: SplitRequest) -> Outcome:
         keep_pipes(*request.data.files())
     files = request.data.located(on_unread=noting_unread(request, _named_columns(request)))
     data, alphabet = read_examples(request.alphabet, files, on_skip=skipped.append)
-    from seqray.cli.split.outputs import SplitResult, header, leaking, summary, write
+    from seqray.cli.split.outputs import SplitResult, header, leaking, shared_group, summary, write
     from seqray.homology import find_relatives, split_data
 
     relation, division = relation_options(request, alphabet.name), division_options(request)
@@ -51,8 +51,12 @@ def run(request: SplitRequest) -> Outcome:
     others = named_relations(request, data)
     with Progress("align similar sequences", "pairs", quiet=request.quiet) as progress:
         related = find_relatives(sequences, alphabet, relation, others, progress.update)
-    with Progress("align held-out sequences", "sequences", quiet=request.quiet) as progress:
-        divided = split_data(data, related, alphabet, division, relation, progress.update)
+    try:
+        with Progress("align held-out sequences", "sequences", quiet=request.quiet) as progress:
+            divided = split_data(data, related, alphabet, division, relation, progress.update)
+    except InputError as error:
+        remedy = error.remedy and (shared_group(data) or error.remedy)
+        raise InputError(error.what, where=error.where or files_of(data), remedy=remedy) from None
     result = SplitResult(data, alphabet, relation, division, related, divided, len(skipped))
     write(request.out, request.proof, result, header(request.command, result))
     if request.alphabet is None and alphabet.name != "dna":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqray.core import Alphabet, InputError, Ints, LabeledSequence
+from seqray.core import Alphabet, InputError, Ints, LabeledSequence, files_of
 
 WHOLE = "all"  # the split of data without splits
 EVERY_CLASS = "*"  # the label of figures over all classes
@@ -114,7 +114,7 @@ def make_set(
     classes = tuple(sorted({example.label for example in examples}))
     if len(classes) < 2:
         found = f"all examples have the label '{classes[0]}'" if classes else "no examples"
-        raise InputError(found, remedy="an audit compares two classes or more")
+        raise InputError(found, where=files_of(examples), remedy="an audit compares two classes or more")
     if letters is not None and len(letters) != len(examples):
         raise InputError(f"{len(letters)} sequences as read but {len(examples)} examples")
     index = {name: i for i, name in enumerate(classes)}

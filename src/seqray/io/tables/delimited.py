@@ -57,6 +57,12 @@ def delimiter_of(header: str) -> str:
     return "\t" if "\t" in header else ","
 
 
+def check_delimiter(header: str, where: str) -> None:
+    """Refuse a header of several cells that are separated by semicolons, as some spreadsheets write them."""
+    if ";" in header and delimiter_of(header) not in header:
+        raise InputError("cells are separated by ';'", where=where, remedy="use tabs or commas")
+
+
 def data_lines(handle: BinaryIO, where: str, comments: list[str] | None = None) -> Iterator[tuple[int, str]]:
     """Number (from 1) and text of each line that is neither blank nor a ``#`` comment.
 
@@ -106,6 +112,7 @@ def _read_header(
         header = " and ".join(f"'{name}'" for name in required)
         raise InputError("contains no table", where=where, remedy=f"give a header with {header}")
     delimiter, place = delimiter_of(line), f"{where}: line {number}"
+    check_delimiter(line, place)
     columns = [name.lower() for name in split_cells(line, delimiter, place)]
     for name in required:
         if columns.count(name) != 1:

@@ -15,7 +15,7 @@ import numpy as np
 from seqray.core import Alphabet, InputError, LabeledSequence, parse_float
 from seqray.io.files import open_input
 from seqray.io.pipes import display_name
-from seqray.io.tables.delimited import data_lines, delimiter_of, split_cells, split_rows
+from seqray.io.tables.delimited import check_delimiter, data_lines, delimiter_of, split_cells, split_rows
 from seqray.io.tables.labeled import KNOWN, OnUnread, labeled_sequence, report_unread
 
 TRUTH_COLUMNS = "id, label[, sequence, group, split, context, subclass]"
@@ -100,6 +100,7 @@ def _read_text(path: str | Path, header: Sequence[str] = ()) -> Table:
     number, first = next(lines, (0, ""))
     if not number:
         raise InputError("contains no table", where=where)
+    check_delimiter(first, f"{where}: line {number}")
     delimiter = delimiter_of(first)
     names = split_cells(first, delimiter, f"{where}: line {number}")
     if header and len(names) == len(header) and not {name.lower() for name in names} & set(header):

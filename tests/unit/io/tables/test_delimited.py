@@ -66,3 +66,12 @@ def test_labels_without_a_header(tmp_path):
 def test_a_table_without_an_end_is_refused_at_once():
     with pytest.raises(InputError, match="/dev/zero: NUL byte at byte 1, so binary"):
         list(read_rows("/dev/zero", ["sequence"], ""))
+
+
+def test_semicolons_are_named(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("sequence;label\nACGT;x\n")
+    with pytest.raises(InputError, match=r"t\.csv: line 1: cells are separated by ';'; use tabs or commas"):
+        list(read_rows(path, ("sequence",), "give one"))
+    path.write_text("sequence,a;b\nACGT,x\n")
+    assert [row for _, row in read_rows(path, ("sequence",), "")] == [{"sequence": "ACGT", "a;b": "x"}]

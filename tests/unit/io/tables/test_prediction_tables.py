@@ -175,3 +175,8 @@ def test_columns_of_labels_that_are_not_read_are_reported(tmp_path):
     path = write(tmp_path, "id\tlabel\tGroups\na\tx\tg\n")
     read_labels(path, DNA, lambda *about: found.append(about[:2]))
     assert found == [(str(path), ["groups"])]
+
+
+def test_semicolons_are_named(tmp_path):
+    with pytest.raises(InputError, match="line 1: cells are separated by ';'; use tabs or commas"):
+        read_prediction_table(write(tmp_path, "id;p_a;p_b\nx;0.5;0.5\n"))
