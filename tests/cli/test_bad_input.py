@@ -89,6 +89,12 @@ BAD_FILES = {
     "alignment": (b">a\nACGT--ACGT\n", "record 'a'", "unknown letter '-' at position 5", "remove the gaps"),
     "FASTQ": (b"@r\nACGT\n+\nIIII\n", "is FASTQ, not FASTA"),
     "zip": (b"PK\x03\x04rest", "is a zip archive"),
+    "UTF-16": (">a\nACGT\n".encode("utf-16"), "is UTF-16; save it as UTF-8"),
+    "UTF-16, big end first": (b"\xfe\xff\0>\0a", "is UTF-16; save it as UTF-8"),
+    "gzipped twice": (
+        gzip.compress(gzip.compress(RECORD.encode())),
+        "is compressed twice, by gzip and gzip; unpack it once",
+    ),
 }
 
 

@@ -18,6 +18,7 @@ MODEL, AGAINST, FLOOR = "model", "against", "floor"
 COMPARED = (FLOOR, AGAINST)
 LARGE_GROUP = 0.2  # share of the records
 SUM_TOLERANCE = 1e-3  # tables carry a few digits
+SHOWN = 5  # probabilities of a record in an error
 
 
 def evaluate_scores(
@@ -184,7 +185,9 @@ def label_indices(labels: Sequence[str] | np.ndarray, classes: Sequence[str]) ->
     return np.array([index[str(label)] for label in labels], dtype=np.int64)
 
 
-def check_probabilities(scores: np.ndarray, count: int, classes: int) -> None:
+def check_probabilities(
+    scores: np.ndarray, count: int, classes: int, ids: Sequence[str] | None = None
+) -> None:
     """Raise an InputError unless scores are probabilities.
 
     Parameters
@@ -193,10 +196,20 @@ def check_probabilities(scores: np.ndarray, count: int, classes: int) -> None:
         (count, classes), rows that sum to 1.
     count, classes
         Number of records and of classes.
+    ids
+        Of the records, for the error; by default their numbers, from 1.
     """
     if scores.shape != (count, classes):
         raise InputError(f"probabilities {scores.shape} for {count} records of {classes} classes")
     if not np.isfinite(scores).all():
         raise InputError("a probability is not a number")
-    if scores.min() < 0 or scores.max() > 1 or np.abs(scores.sum(axis=1) - 1).max() > SUM_TOLERANCE:
-        raise InputError("probabilities are outside 0 to 1 or don't sum to 1")
+    outside = (scores < 0) | (scores > 1)
+    wrong = np.flatnonzero(outside.any(axis=1) | (np.abs(scores.sum(axis=1) - 1) > SUM_TOLERANCE))
+    if len(wrong):
+        i = int(wrong[0])
+        name = f"'{ids[i]}'" if ids else f"{i + 1}"
+        shown = ", ".join(f"{value:g}" for value in scores[i, :SHOWN])
+        shown += ", ..." if classes > SHOWN else ""
+        raise InputError(
+            f"probabilities are outside 0 to 1 or don't sum to 1, first those of record {name}: {shown}"
+        )

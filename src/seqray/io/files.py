@@ -132,7 +132,8 @@ def open_input(path: str | Path, *, is_text: bool = True) -> Iterator[io.Buffere
     """Open a file for reading, decompressed.
 
     Raises `InputError` if the file is missing, a directory, not readable, a pipe that was read before, or of
-    an unknown or double compression, or UTF-16; while reading, if compressed data are truncated or damaged, and for a NUL byte.
+    an unknown or double compression, or UTF-16; while reading, if compressed data are truncated or damaged,
+    and for a NUL byte.
 
     Parameters
     ----------

@@ -125,7 +125,22 @@ def test_what_cannot_be_done_is_one_line_and_leaves_nothing(
             "a\t1\nb\t0\n",
             "has scores outside 0 to 1; give the lowest score that is called",
         ),
-        ("id\tp_a\tp_b\tp_c\nr\t.5\t.4\t.3\n", "r\ta\n", "p.tsv: probabilities are outside 0 to 1 or"),
+        (
+            "id\tp_a\tp_b\tp_c\nr\t.5\t.4\t.3\n",
+            "r\ta\n",
+            "of record 'r': 0.5, 0.4, 0.3; divide each row by its sum",
+        ),
+        (
+            "id\tp_a\tp_b\nq\t.5\t.5\nr\t.9\t.3\n",
+            "q\ta\nr\tb\n",
+            "p.tsv: probabilities are outside 0 to 1 or don't sum to 1, first those of record 'r': 0.9, 0.3; "
+            "divide each row by its sum, or name the score of the positive class: --score-column NAME",
+        ),
+        (
+            "id\tp_x\na\t.5\n",
+            "a\tx\n",
+            "l.tsv: all labels are 'x'; name the positive class, --positive CLASS",
+        ),
         (
             "id\tp_a\tp_b\tp_c\nr\t.5\t.4\t.1\n",
             "r\tz\n",
@@ -136,7 +151,8 @@ def test_what_cannot_be_done_is_one_line_and_leaves_nothing(
 def test_tables_that_do_not_join(evaluate, folder, table, labels, message):
     (folder / "p.tsv").write_text(table)
     (folder / "l.tsv").write_text(labels)
-    status, _, err = evaluate("--predictions", "p.tsv", "--labels", "l.tsv", model=False)
+    more = ("--positive", "a") if "p_a\tp_b\n" in table else ()
+    status, _, err = evaluate("--predictions", "p.tsv", "--labels", "l.tsv", *more, model=False)
     assert status == 2
     assert message in err
     assert len(err.splitlines()) == 1

@@ -138,3 +138,23 @@ def test_the_floor_beside_predictions_learns_from_training_rows_alone(evaluate, 
     status, _, err = evaluate(*words, "--validation", "parts.tsv", model=False)
     assert status == 2
     assert "leave out --validation, --test and --test-class" in err
+
+
+def test_scores_of_positives_alone_give_a_sensitivity(evaluate, folder):
+    (folder / "p.csv").write_text("name,score\na,3\nb,1\nc,2.5\n")
+    (folder / "l.tsv").write_text("id\tlabel\na\t1\nb\t1\nc\t1\n")
+    columns = ("--id-column", "name", "--score-column", "score", "--positive", "1", "--threshold", "2")
+    words = ("--predictions", "p.csv", "--labels", "l.tsv", *columns, "-o", "o.tsv")
+    assert evaluate(*words, model=False)[0] == 0
+    found = figures(folder / "o.tsv")
+    assert value(found, "sensitivity", label="1") == pytest.approx(2 / 3, abs=1e-6)
+    assert found["all", "model", "1", "auroc"]["value"] == "."
+
+
+def test_the_score_of_the_other_class_is_refused(evaluate, folder):
+    (folder / "p.tsv").write_text("id\tp_x\na\t.9\nb\t.2\n")
+    (folder / "l.tsv").write_text("id\tlabel\na\tx\nb\ty\n")
+    words = ("--predictions", "p.tsv", "--labels", "l.tsv", "--score-column", "p_x", "--positive", "y")
+    status, _, err = evaluate(*words, model=False)
+    assert status == 2
+    assert "'p_x' holds the probabilities of 'x', and 'y' is positive; give --score-column p_y, or" in err

@@ -112,7 +112,7 @@ def test_small_subsets_are_told():
     [
         (["promoter", "x"], [0.1, 0.2], "label 'x' is none of the classes"),
         ([], [], "no record to evaluate"),
-        (["promoter"], [1.2], "outside 0 to 1"),
+        (["promoter"], [1.2], "outside 0 to 1 .* record 1: -0.2, 1.2"),
         (["promoter"], [np.nan], "not a number"),
         (["promoter"], [[0.3, 0.3]], "don't sum to 1"),
         (["promoter"], [0.1, 0.2], "for 1 records of 2 classes"),

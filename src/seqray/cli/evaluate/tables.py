@@ -98,8 +98,15 @@ def _classes_of(
 
 
 def _two_classes(given: PredictionOptions, labels: Sequence[str]) -> tuple[str, ...]:
-    if len(labels) == 1 and given.positive and given.positive not in labels:
-        return (*labels, given.positive)
+    if len(labels) == 1 and given.positive:
+        other = f"not-{given.positive}"  # no record has it, and one score does not name it
+        return (labels[0] if given.positive not in labels else other, given.positive)
+    if len(labels) == 1:
+        raise InputError(
+            f"all labels are '{labels[0]}'",
+            where=str(given.labels),
+            remedy="name the positive class, --positive CLASS, or give labels of both classes",
+        )
     if len(labels) != 2:
         raise InputError(
             f"one score a record, but {len(labels)} labels: {', '.join(labels[:5])}",
@@ -146,6 +153,7 @@ def table_answers(
         column = named or probability_column(positive)
         if len(classes) != 2:
             raise InputError(f"needs the columns {', '.join(wanted)}", where=table.where)
+        _refuse_other_class(column, classes, positive)
         values = numeric_column(table, column, rows)
         if threshold is None and not _within_0_to_1(values):
             raise InputError(
@@ -157,9 +165,12 @@ def table_answers(
         return _score_answers(source, note, values, classes.index(positive), threshold)
     scores = np.stack([numeric_column(table, column, rows) for column in wanted], axis=1)
     try:
-        check_probabilities(scores, len(rows), len(classes))
+        ids = [table.columns[given.id_column][row] for row in rows]
+        check_probabilities(scores, len(rows), len(classes), ids)
     except InputError as error:
-        raise InputError(error.what, where=table.where) from None
+        one = ", or name the score of the positive class: --score-column NAME" if len(classes) == 2 else ""
+        remedy = f"divide each row by its sum{one}"
+        raise InputError(error.what, where=table.where, remedy=remedy) from None
     scores = scores / scores.sum(axis=1, keepdims=True)
     labels = table.columns.get("label")
     if threshold is None and labels is not None and {labels[row] for row in rows} <= set(classes):
@@ -169,6 +180,15 @@ def table_answers(
     return answers_from_probabilities(
         source, note, scores, classes, positive, 0.5 if threshold is None else threshold
     )
+
+
+def _refuse_other_class(column: str, classes: tuple[str, ...], positive: str) -> None:
+    for name in set(classes) - {positive}:
+        if column == probability_column(name):
+            raise ConfigError(
+                f"column '{column}' holds the probabilities of '{name}', and '{positive}' is positive",
+                remedy=f"give --score-column {probability_column(positive)}, or --positive {name}",
+            )
 
 
 def _within_0_to_1(values: Floats) -> bool:
