@@ -237,7 +237,10 @@ def test_the_training_data_are_refused_by_whatever_name(calibrate, folder, optio
 
 def test_data_that_do_not_fit_are_refused_in_one_line(calibrate, folder, tmp_path):
     cases = {
-        "few.tsv": (table(30, 3), "15 held-out examples of class 'background'"),
+        "few.tsv": (
+            table(30, 3),
+            "few.tsv: 15 held-out examples of class 'background'; calibration needs 20 or more of each",
+        ),
         "long.tsv": (
             table(100, 3, length=41),
             "record 'row1': 41 letters, and the window of model 'toy' holds 40",

@@ -151,9 +151,11 @@ def test_the_page_says_which_records_were_checked(explain, source, tiny_model, t
     found = explain_records(tiny_model, RECORDS, ExplainOptions(shuffles=0))
     called = [e.label for e in found].count("promoter")
     page = tmp_path / "r.html"
-    assert explain(source, "--html", page, "--out", tmp_path / "o.tsv", "--shuffles", 0)[0] == 0
+    status, _, err = explain(source, "--html", page, "--out", tmp_path / "o.tsv", "--shuffles", 0)
+    assert status == 0
     assert 0 < called < len(RECORDS)
     said = f"The checks use {called} of the {len(RECORDS)} records: those that are called promoter."
+    assert f"seqray: t{said[1:-1]}\n" in err
     assert said in page.read_text()
     words = ("--html", page, "--out", tmp_path / "o.tsv", "--shuffles", 0)
     assert explain(source, *words, "--class", "called", "--check-records", 5)[0] == 0

@@ -61,6 +61,15 @@ def test_a_log_has_a_line_for_each_interval(monkeypatch):
     assert "letters/s" in lines[1]
 
 
+def test_a_slow_rate_is_stated_per_minute(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    now = iter((0.0, 50.0))
+    monkeypatch.setattr("seqray.cli.common.progress.time.monotonic", lambda: next(now))
+    with Progress("explain", "records", 30) as progress:
+        progress.advance()
+    assert sys.stderr.getvalue() == "seqray: explain: 3 % (1 of 30 records), 1.2 records/min, 24:10 left\n"
+
+
 def test_a_log_has_no_line_before_the_interval_is_over(monkeypatch):
     assert show(monkeypatch, io.StringIO(), interval=3600.0) == ""
 

@@ -17,6 +17,8 @@ from contextlib import suppress
 from typing import Any, Literal, TypeVar
 
 import yaml
+from yaml.parser import ParserError
+from yaml.scanner import ScannerError
 
 from seqray.core.errors import ConfigError
 
@@ -27,6 +29,10 @@ LARGEST = 2**63
 """No whole number in settings or cards is larger: Python refuses to print those of thousands of digits."""
 
 
+def _problem(what: str, mark: yaml.Mark) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=what, problem_mark=mark)
+
+
 class _Loader(yaml.SafeLoader):
     """Plain data without keys that are given twice, of which PyYAML takes the last in silence.
 
@@ -35,8 +41,9 @@ class _Loader(yaml.SafeLoader):
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         names = [key.value for key, _ in node.value]
-        if twice := [name for name in names if names.count(name) > 1]:
-            raise yaml.YAMLError(f"'{twice[0]}' is given twice")
+        if twice := [i for i, name in enumerate(names) if name in names[:i]]:
+            where = node.value[twice[0]][0].start_mark
+            raise _problem(f"'{names[twice[0]]}' is given twice: remove one", where)
         return super().construct_mapping(node, deep)
 
     def construct_yaml_int(self, node: Any) -> int:
@@ -48,7 +55,7 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             event = self.peek_event()
-            raise yaml.YAMLError(f"'*{event.anchor}' is an alias: write its value out")
+            raise _problem(f"'*{event.anchor}' is an alias: write its value out", event.start_mark)
         return super().compose_node(parent, index)
 
 
@@ -61,6 +68,11 @@ def parse_yaml(text: str) -> Any:
         return yaml.load(text, _Loader)
     except MemoryError:
         raise
+    except yaml.MarkedYAMLError as error:
+        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark and "\n" in text.strip() else ""
+        by_syntax = isinstance(error, ScannerError | ParserError)
+        remedy = "check brackets, quotes and indentation" if by_syntax else ""
+        raise ConfigError(f"is not valid YAML ({line}{error.problem})", remedy=remedy) from None
     except Exception as error:  # of many types: of values that Python can't hold, of what is nested too deep
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise ConfigError(f"is not valid YAML ({reason})") from None

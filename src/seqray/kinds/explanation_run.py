@@ -157,7 +157,7 @@ class ExplanationRun(ABC, Generic[Record, Found, Options]):
 
     def remarks(self) -> list[str]:
         """What to tell the user beside the verdicts on rankings."""
-        return []
+        return [self._checked[0].lower() + self._checked[1:-1]] if self._checked else []
 
     def _write_others(self, staged: Mapping[str, Path], provenance: Sequence[str]) -> None:
         """Write the files that only this kind has."""

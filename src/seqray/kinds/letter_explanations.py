@@ -65,7 +65,7 @@ class LetterRun(ExplanationRun[Record, Explanation, ExplainOptions]):
         return facts
 
     def remarks(self) -> list[str]:
-        return [*self._moved_calls(), *self._judgement()]
+        return [*super().remarks(), *self._moved_calls(), *self._judgement()]
 
     def _moved_calls(self) -> list[str]:
         """That scores are not those of the file of calls: what was explained is not what was called."""

@@ -19,6 +19,7 @@ from seqray.core import (
     InputError,
     LabeledSequence,
     __version__,
+    files_of,
     log_probabilities,
     round_number,
     truncate,
@@ -187,7 +188,8 @@ def _labels(used: Sequence[LabeledSequence], card: Card) -> np.ndarray:
         if counts[name] < MIN_EXAMPLES:
             raise InputError(
                 f"{counts[name]} held-out examples of class '{name}'",
-                remedy=f"calibration needs {MIN_EXAMPLES} or more of each class",
+                where=files_of(used),
+                remedy=f"calibration needs {MIN_EXAMPLES} or more of each class: give more labeled sequences",
             )
     return np.array([index[example.label] for example in used], dtype=np.int64)
 

@@ -214,6 +214,14 @@ def test_values_that_yaml_reads_as_text_or_whole_numbers_are_taken_as_fractions(
     [
         (b"model: {layers: 0}", "c.yaml: 'model.layers' must be 1 or more"),
         (b"model: [", "c.yaml: is not valid YAML"),
+        (
+            b"model: {layers: 1\nseed: 2\n",
+            "c.yaml: is not valid YAML (line 2: expected ',' or '}', but got ':'); check brackets,",
+        ),
+        (
+            b"seed: 1\nname: x\nseed: 2\n",
+            "c.yaml: is not valid YAML (line 3: 'seed' is given twice: remove one)",
+        ),
         (b"\xff\xfe\x00", "c.yaml: is not text in UTF-8"),
         (b"name: 2001-99-99", "c.yaml: is not valid YAML (month must be in 1..12)"),
         (b"name: !!int ''", "c.yaml: is not valid YAML ("),

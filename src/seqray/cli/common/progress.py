@@ -129,6 +129,8 @@ class _LogMeter:
         from tqdm import tqdm
 
         style = _LINE if self.total else _LINE_WITHOUT_TOTAL
+        if 0 < self.n < elapsed:  # where tqdm would write 50.05s/ records
+            style = style.replace("{rate_fmt}", f"{60 * self.n / elapsed:.3g} {self._unit}/min")
         line = tqdm.format_meter(
             self.n, self.total or 0, elapsed, prefix=self._phase, unit=f" {self._unit}", bar_format=style
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from seqray.cli.common import Request
 from seqray.cli.train.settings import set_by_words, write_config
 from seqray.cli.train.summary import summary
-from seqray.core import ALPHABETS, ConfigError, RunConfig
+from seqray.core import ALPHABETS, ConfigError, RunConfig, counted
 
 if TYPE_CHECKING:
     from seqray.cli.train.arguments import TrainRequest
@@ -165,7 +165,8 @@ def search_summary(request: TrainRequest, result: SearchResult, out: str) -> lis
     """Summarize a search, and the model that it ended with."""
     facts = result.trained.card.training["search"]
     lines = [
-        f"search: {facts['trainings']} trainings of {facts['configurations']} configurations; "
+        f"search: {counted(facts['trainings'], 'training')} of "
+        f"{counted(facts['configurations'], 'configuration')}; "
         f"{facts['figure']} on the held-out part {facts['first']:.4f} as begun, {facts['best']:.4f} with "
         f"{result.chosen.title} (these figures chose the settings: slightly too good)"
     ]

@@ -19,6 +19,7 @@ COLUMNS = (
     *("value", "low", "high", "p", "n", "positives", "groups"),
 )
 NUMBERS = ("value", "low", "high", "p")
+NAMES = {"against": "the other"}  # of sources, in sentences
 MULTIQC_ENDING = "_mqc.json"
 MULTIQC_ID = "seqray_evaluate"
 # Figures of a row of MultiQC's table, and whether more is better.
@@ -56,7 +57,8 @@ def header_lines(evaluation: Evaluation) -> list[str]:
     """Header lines for facts outside the rows: sources, groups, tests of calls, notes."""
     sources = [f"source {one.source}: {one.note}{_calls(one.threshold)}" for one in evaluation.answers]
     tests = [
-        f"McNemar, model against {name}: {model} right by the model alone, {other} by the {name} alone, "
+        f"McNemar, model against {NAMES.get(name, name)}: {model} right by the model alone, {other} by "
+        f"{NAMES.get(name, f'the {name}')} alone, "
         f"exact p {format_number(p)}, records taken as independent"
         for name, (model, other, p) in evaluation.mcnemar.items()
     ]
