@@ -149,6 +149,6 @@ def test_blocks_are_dealt_in_proportion():
 
 def test_a_pseudogene_does_not_code_but_is_a_gene():
     broken = Feature("a", 40, 60, "", "+", "CDS", pseudo=True)
-    annotation = Annotation.of([gene("a", 0, 30, "+", "CDS"), broken], GENOME)
+    annotation = GeneIntervals.of([gene("a", 0, 30, "+", "CDS"), broken], GENOME)
     assert annotation.coding["+"] == [(0, 30)]
     assert annotation.genes["+"] == [(0, 30), (40, 60)]
