@@ -176,7 +176,8 @@ def _unlike_scores(
     held_out: HeldOutScores, card: Card, probabilities: Floats, coverage: float | None, comparable: bool
 ) -> Iterator[str]:
     """One caution at most: about empty sets, else about scores in the middle."""
-    advice = "measure the model on known records like these (seqray evaluate), or calibrate it on them"
+    advice = "measure the model on known records like these (seqray evaluate)"
+    advice += ", or calibrate it on them" if card.model.kind != "alignment" else ""
     empty = held_out.empty_sets(probabilities, coverage)
     unclear = held_out.unclear_scores(probabilities) if comparable else None
     if empty:
