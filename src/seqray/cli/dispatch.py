@@ -158,6 +158,7 @@ def _run_verb(verb: str, words: list[str]) -> int:
         report_versions(request.command)
     outcome: Outcome = import_module(VERBS[verb][0]).run(request)
     flush_standard_output()  # a reader that went away shows itself here
+    request.note(*request.notes_at_end)
     if outcome.resources and not request.quiet:
         resources.report(outcome.records, request.verbose)
     return outcome.status

@@ -157,12 +157,15 @@ class Request(Options):
     ----------
     command
         All words, for the header of outputs.
+    notes_at_end
+        Lines for the user if the run succeeds; an error is one line alone.
     """
 
     epilog: ClassVar[str | None] = None
     keep_epilog_lines: ClassVar[bool] = False
 
     command: tuple[str, ...] = ()
+    notes_at_end: list[str] = field(default_factory=list, init=False)
     quiet: bool = option("--quiet -q", "write nothing but errors to standard error")
     verbose: bool = option("--verbose", "report versions, the device and resources")
     log_json: bool = option("--log-json", "write a JSON object per line to standard error")
@@ -271,4 +274,4 @@ def _build(cls: type[Any], values: Mapping[str, Any]) -> Any:
             return _build(hints[name], values)
         return tuple(values[name]) if isinstance(values[name], list) else values[name]
 
-    return cls(**{one.name: value_of(one.name) for one in fields(cls)})
+    return cls(**{one.name: value_of(one.name) for one in fields(cls) if one.init})

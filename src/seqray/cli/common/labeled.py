@@ -100,11 +100,15 @@ class TableOptions(DataOptions):
 
 
 def noting_unread(request: Request, used: Sequence[str] = ()) -> OnUnread:
-    """Make what notes the columns of a table that are not read, but for those that are ``used`` elsewhere."""
+    """Make what notes the columns of a table that are not read, but for those that are ``used`` elsewhere.
+
+    The notes appear when the run has succeeded.
+    """
 
     def note(where: str, columns: Sequence[str], known: Sequence[str]) -> None:
         if unread := [name for name in columns if name not in used]:
-            request.note(f"{where}: columns not read: {', '.join(unread)} (known: {', '.join(known)})")
+            line = f"{where}: columns not read: {', '.join(unread)} (known: {', '.join(known)})"
+            request.notes_at_end.append(line)
 
     return note
 
