@@ -71,23 +71,23 @@ class TrainingSketch:
     @classmethod
     def of(cls, card: Card) -> TrainingSketch | None:
         """That of a model; None for models of earlier versions. A damaged one is a ModelFileError."""
-        with reading_card("domain"):
-            facts = card.domain.get("learned")
-            return None if facts is None else cls._read(facts)
+        return cls._read(card, "learned")
 
     @classmethod
     def of_calibration(cls, card: Card) -> TrainingSketch | None:
         """That of the data of `seqray calibrate`, if any; a damaged one is a ModelFileError."""
-        with reading_card("training"):
-            facts = card.training.get("calibrated_on", {}).get("sample")
-            return None if facts is None else cls._read(facts)
+        return cls._read(card, "calibrated")
 
     @classmethod
-    def _read(cls, facts: Mapping[str, Any]) -> TrainingSketch:
-        hashes = np.frombuffer(base64.b64decode(facts["hashes"], validate=True), dtype="<u4")
-        if hashes.max(initial=0) >= facts["limit"]:
-            raise ValueError("a hash above the limit")
-        return cls(hashes, int(facts["limit"]))
+    def _read(cls, card: Card, part: str) -> TrainingSketch | None:
+        with reading_card("domain"):
+            facts: Mapping[str, Any] | None = card.domain.get(part)
+            if facts is None:
+                return None
+            hashes = np.frombuffer(base64.b64decode(facts["hashes"], validate=True), dtype="<u4")
+            if hashes.max(initial=0) >= facts["limit"]:
+                raise ValueError("a hash above the limit")
+            return cls(hashes, int(facts["limit"]))
 
 
 def _hash(key: str) -> int:

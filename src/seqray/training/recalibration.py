@@ -91,7 +91,6 @@ def recalibrate(
     provenance = facts | {
         "classes": dict(zip(card.classes, counts, strict=True)),
         "sha256": data_sha256(used),
-        "sample": TrainingSketch.fit(learned_keys(card, used)).to_mapping(),
         "model_sha256": model.sha256,
         **({"in_training": {"known": learned.known, "checked": learned.checked}} if learned else {}),
         "note": "figures under 'metrics' and 'validation' were measured before, at the threshold of then",
@@ -241,13 +240,14 @@ def _scores(
 def _domain(
     model: TrainedModel, used: Sequence[LabeledSequence], texts: Sequence[str], labels: np.ndarray
 ) -> dict[str, Any]:
-    """What training data looked like, and what these do; nothing for a card that says neither."""
+    """What training data looked like, what these do, and a sample of these; nothing for a card without."""
     if not model.card.domain:
         return {}
     codes = [model.alphabet.encode(text) for text in texts]
     contexts = [example.context for example in used]
     found = Domain.from_mapping(model.card.domain).describe_calibration(codes, labels, contexts)
-    return model.card.domain | {"calibration": found.to_mapping()}
+    sample = TrainingSketch.fit(learned_keys(model.card, used))
+    return model.card.domain | {"calibration": found.to_mapping(), "calibrated": sample.to_mapping()}
 
 
 def _converted_info(card: Card, before: Calibration) -> dict[str, Any]:

@@ -59,8 +59,8 @@ def test_the_other_model_is_checked_like_the_first(evaluate, folder, tiny_model,
 def test_data_that_the_model_was_calibrated_on_are_noted(evaluate, folder, tiny_model, tmp_path):
     write_table(tmp_path / "half.tsv", TEST[::2])
     used = [canonical_strand(row[1], DNA) for row in TEST[::2]]
-    known = {"calibrated_on": {"sample": TrainingSketch.fit(used).to_mapping()}}
-    save_model(tmp_path / "c.safetensors", tiny_model.networks, replace(tiny_model.card, training=known))
+    domain = {**tiny_model.card.domain, "calibrated": TrainingSketch.fit(used).to_mapping()}
+    save_model(tmp_path / "c.safetensors", tiny_model.networks, replace(tiny_model.card, domain=domain))
 
     def printed(table):
         words = ("--model", "c.safetensors", "--test", table, "--no-floor")
