@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 from scipy.special import log_softmax
 
 from seqray.calibration.fit import calibrated_card
+from seqray.calibration.training_sketch import TrainingSketch
 from seqray.cli.calibrate import summary
 from seqray.cli.dispatch import main
 from seqray.modelfile import load_model_file, save_model
@@ -101,7 +102,9 @@ def test_a_model_is_calibrated_and_its_weights_stay(calibrate, folder, method):
     assert facts["log_loss_after"] <= facts["log_loss_before"] + 0.01
     assert card.ece == pytest.approx(facts["ece_after"], rel=1e-5)
     assert card.training["data_sha256"] == old.card.training["data_sha256"]
-    assert {key: part for key, part in card.domain.items() if key != "calibration"} == old.card.domain
+    assert old.card.domain.items() <= card.domain.items()
+    assert card.domain.keys() - old.card.domain.keys() == {"calibration", "calibrated"}
+    assert TrainingSketch.of_calibration(card).limit == 1 << 32  # hashes of all 600
     *lines, resources = err.splitlines()
     assert resources.startswith("seqray: resources: ")
     assert lines[0].startswith(
