@@ -1,11 +1,11 @@
-"""Write the text and the figures of model cards anew, where they changed after training.
+"""Write the text, the site and the figures of model cards anew, where they changed after training.
 
     python benchmarks/accuracy_cards.py antimicrobial-peptide
     python benchmarks/restate_cards.py antimicrobial-peptide human-promoter-300
 
-The text is the section ``card`` of ``configs/<model>.yaml``, the figures are those of
-``results/<model>.card.json``. Weights, calibration and all else stay as they are; the checksum of the file
-and its self-test are made anew.
+The text is the section ``card`` of ``configs/<model>.yaml``, the index of the site is ``data.site`` there, and
+the figures are those of ``results/<model>.card.json``. Weights, calibration and all else stay as they are; the
+checksum of the file and its self-test are made anew.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from seqray.modelfile import load_model, locate_model, save_model
 
 
 def restate(name: str) -> None:
-    """Write the file of a shipped model with its text and figures as they are now."""
+    """Write the file of a shipped model with its text, site and figures as they are now."""
     path, model = locate_model(name), load_model(name)
-    text = load_run_config(ROOT / "configs" / f"{name}.yaml").card
+    config = load_run_config(ROOT / "configs" / f"{name}.yaml")
     figures = json.loads((ROOT / "benchmarks/results" / f"{name}.card.json").read_text(encoding="utf-8"))
-    card = replace(model.card, info=dict(text), metrics=figures)
+    card = replace(model.card, info=dict(config.card), metrics=figures, site=config.data.site)
     save_model(path, model.networks, card, model.prefilter)
 
 

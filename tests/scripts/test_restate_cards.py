@@ -1,4 +1,4 @@
-"""The script that writes the text and the figures of model cards anew."""
+"""The script that writes the text, the site and the figures of model cards anew."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ import restate_cards
 from seqray.modelfile import load_model_file, save_model
 
 
-def test_text_and_figures_change_and_nothing_else(tiny_model_file, tmp_path, monkeypatch):
+def test_text_site_and_figures_change_and_nothing_else(tiny_model_file, tmp_path, monkeypatch):
     model = load_model_file(tiny_model_file)
     shipped = tmp_path / "src" / "tiny.safetensors"
     shipped.parent.mkdir()
     save_model(shipped, model.networks, model.card)
     (tmp_path / "configs").mkdir()
-    (tmp_path / "configs/tiny.yaml").write_text("card: {use: as a test, limits: [it knows nothing]}\n")
+    (tmp_path / "configs/tiny.yaml").write_text(
+        "data: {site: 3}\ncard: {use: as a test, limits: [it knows nothing]}\n"
+    )
     (tmp_path / "benchmarks/results").mkdir(parents=True)
     figures = {"headline": {"metric": "mcc", "value": 0.5, "low": 0.4, "high": 0.6}}
     (tmp_path / "benchmarks/results/tiny.card.json").write_text(json.dumps(figures))
@@ -27,6 +29,7 @@ def test_text_and_figures_change_and_nothing_else(tiny_model_file, tmp_path, mon
     restate_cards.restate("tiny")
     after, card = load_file(shipped), load_model_file(shipped).card
     assert card.info == {"use": "as a test", "limits": ["it knows nothing"]}
+    assert card.site == 3
     assert card.metrics == figures
     assert before.keys() == after.keys()
     assert all((before[name] == after[name]).all() for name in before)
