@@ -3,9 +3,9 @@
     python benchmarks/accuracy_cards.py antimicrobial-peptide
     python benchmarks/restate_cards.py antimicrobial-peptide human-promoter-300
 
-The text is the section ``card`` of ``configs/<model>.yaml``, the index of the site is ``data.site`` there, and
-the figures are those of ``results/<model>.card.json``. Weights, calibration and all else stay as they are; the
-checksum of the file and its self-test are made anew.
+The text is the section ``card`` of ``configs/<model>.yaml``, the index of the site is ``data.site`` there,
+and the figures are those of ``results/<model>.card.json``. Weights, calibration and all else stay as they
+are; the checksum of the file and its self-test are made anew.
 """
 
 from __future__ import annotations

@@ -115,6 +115,18 @@ def test_a_model_is_calibrated_and_its_weights_stay(calibrate, folder, method):
     assert not any("trained on" in line or "can't check" in line for line in lines)
 
 
+def test_the_default_finds_the_shift_of_a_model_that_needs_one(calibrate, folder):
+    """Six times as many positives for each negative move the log-odds by ln 6."""
+    few = folder / "few.tsv"
+    header, *rows = (folder / "fresh.tsv").read_text().splitlines()
+    negatives = [row for row in rows if "background" in row]
+    positives = [row for row in rows if row not in negatives]
+    few.write_text("\n".join([header, *negatives[::6], *positives]) + "\n")
+    status, err, out = calibrate("--test", few)
+    assert (status, "by platt: ece" in err) == (0, True)
+    assert load_model_file(out).card.isotonic
+
+
 def test_a_threshold_for_scans_calls_the_same_windows_as_before(calibrate, folder):
     from seqray.inference.sequences import score_codes
 
@@ -355,7 +367,7 @@ def test_help_names_every_option(capsys):
         "--quiet",
     ):
         assert option in text
-    assert "Examples of split 'train' are left out" in text
+    assert "Examples whose table says split 'train'" in text
 
 
 def test_the_training_data_are_known_in_another_order_and_under_their_own_split(calibrate, folder, tmp_path):

@@ -36,7 +36,7 @@ class CalibrateRequest(Request):
     """Options of ``seqray calibrate``."""
 
     epilog: ClassVar[str] = (
-        "Examples of split 'train' are left out: give held-out sequences by --test or --validation, or one "
+        "Examples whose table says split 'train' are left out: give held-out sequences, by --test or one "
         "FASTA file per class. The weights of the model do not change."
     )
 
@@ -49,7 +49,7 @@ class CalibrateRequest(Request):
         "temperature divides the logits by one number; for two classes, platt also shifts them, and isotonic "
         "maps them by a rising function, which requires several hundred examples; auto is platt where the "
         "data show that a shift is needed, else temperature",
-        "temperature",
+        "auto",
     )
     unknown_labels: UnknownLabels = UNKNOWN_LABELS
     computing: BatchOptions
@@ -133,5 +133,5 @@ def summary(card: Card, out: str) -> list[str]:
             "needed): later cautions still compare sequences with the training data"
         )
     if facts["log_loss_after"] > facts["log_loss_before"]:
-        lines.append("caution: the new probabilities are no better than the old ones")
+        lines.append("caution: the new probabilities are no better than the old ones: keep the old model")
     return [*lines, *calibration_cautions(facts), f"wrote {out}"]

@@ -71,7 +71,7 @@ def finalize_scan(
         letters=counts.letters,
         positions=positions,
         windows=counts.windows,
-        unlike=counts.unlike / counts.compared if counts.compared else None,
+        unlike=counts.unlike / counts.compared if counts.compared and positions else None,
         parts=parts or None,
         genes=genes,
         from_positions=rule.is_position,

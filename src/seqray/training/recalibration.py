@@ -38,7 +38,7 @@ MIN_EXAMPLES = 20
 def recalibrate(
     model: TrainedModel,
     data: Sequence[LabeledSequence],
-    method: CalibrationMethod = "temperature",
+    method: CalibrationMethod = "auto",
     *,
     batch_size: BatchSize = "auto",
 ) -> Card:
@@ -51,7 +51,8 @@ def recalibrate(
         left out, and those of none where others name one.
         The share of the positive class in the rest becomes the model's prevalence.
     method
-        ``temperature``, or ``platt`` or ``isotonic`` for two classes.
+        ``temperature``, ``platt`` or ``isotonic`` (two classes), or ``auto``, see
+        `seqray.calibration.choose_method`.
     batch_size
         As in `seqray.inference.predict_records`.
 

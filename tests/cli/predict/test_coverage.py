@@ -140,11 +140,16 @@ def test_a_share_of_calls_far_from_the_prior_is_told(tiny_model, many, tmp_path,
     words = ["predict", many, "--model", with_held_out(tiny_model, tmp_path, 0.9, prevalence=0.02)]
     assert main(words) == 0
     [line] = [line for line in cautions(capfd) if "are called" in line]
-    assert re.match(r"seqray: caution: \d\d% of the records are called promoter, more than if 2% were", line)
+    start = r"seqray: caution: at the model's own threshold, \d\d% of the records are called promoter, more "
+    assert re.match(start + "than if 2% were", line)
     assert "give --prior" not in line
     assert "its scores are unlike held-out ones and can't tell; label some records" in line
     assert main([*words, "--prior", "0.5"]) == 0
     assert not [line for line in cautions(capfd) if "are called" in line]
+    assert main([*words, "--prior", "0.0021"]) == 0  # the calls that are written are others
+    [line] = [line for line in cautions(capfd) if "are called" in line]
+    assert "at the model's own threshold and without --prior, " in line
+    assert "more than if 0.21% were, as --prior says" in line
 
 
 def test_few_records_are_not_judged(tiny_model, tmp_path, capfd):

@@ -197,7 +197,9 @@ def _share_caution(card: Card, share: CalledShare, prior: float | None, comparab
     """A caution, with an estimate of the share of positives only if nothing else speaks against it."""
     name, more = card.positive, share.called > share.expected
     source = "as in the calibration data" if prior is None else "as --prior says"
-    found = f"{share.called:.0%} of the records are called {name}, {'more' if more else 'fewer'} than if"
+    counted = "at the model's own threshold" + ("" if prior is None else " and without --prior")
+    found = f"{counted}, {share.called:.0%} of the records are called {name}, "
+    found += f"{'more' if more else 'fewer'} than if {100 * share.expected:.3g}% were, {source}"
     wrong = "makes false calls" if more else "misses many"
     if comparable and share.likely:
         low, high = share.likely
@@ -212,7 +214,7 @@ def _share_caution(card: Card, share: CalledShare, prior: float | None, comparab
             "this file: its scores are unlike held-out ones and can't tell; label some records (seqray "
             "evaluate)"
         )
-    return f"{found} {share.expected:.0%} were, {source}: {advice}"
+    return f"{found}: {advice}"
 
 
 def _site_caution(model: TrainedModel, windows: Sequence[str]) -> Iterator[str]:

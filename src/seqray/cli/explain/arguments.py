@@ -99,7 +99,7 @@ class CheckOptions(Options, heading="checks"):
     )
     check_records: PositiveInt | None = option(
         "--check-records N",
-        "records that the checks use, drawn evenly from those called the class (default: 200, or 40 "
+        "records that the checks use, drawn at random from those called the class (default: 200, or 40 "
         "alignments or calls of a locator)",
     )
     shuffles: Draws | None = option(

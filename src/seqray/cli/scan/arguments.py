@@ -101,7 +101,9 @@ class WindowOptions(Options, heading="sequences"):
         "--region NAME[:START[-END]]",
         "only sites within this part, 1-based, both ends included; may be repeated",
     )
-    bed: str | None = option("--bed FILE", "only sites within the parts in a BED file")
+    bed: str | None = option(
+        "--bed FILE", "only sites within the parts in a BED file; its strands are not read"
+    )
     circular: bool = option("--circular", "every sequence is circular")
     circular_ids: tuple[str, ...] = option(
         "--circular-id NAME",

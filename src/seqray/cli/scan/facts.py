@@ -181,12 +181,14 @@ def cautions(result: ScanResult, options: ScanOptions, expected: ExpectedPrecisi
     """
     if options.fdr is not None and result.threshold is None:
         yield f"no threshold keeps expected false calls at {options.fdr:g} of all calls: the output is empty"
+    if not result.positions and result.contigs:
+        yield "no position was searched: all letters are masked or ambiguous, or the parts are too short"
     null = None if result.from_positions else result.false_calls
-    if null is not None and null.expected > len(result.calls) > 0:
-        times = null.expected / len(result.calls)
+    if null is not None and null.expected_interval[1] >= len(result.calls) > 0:
+        low, high = null.expected_interval
         yield (
-            f"shuffled sequence gives {times:.2g} times as many calls as the input itself, so expected false "
-            "calls overstate the false calls here"
+            f"shuffled sequence gives {null.expected:.3g} calls ({low:.3g} to {high:.3g}) where the input "
+            f"has {len(result.calls)}: by their number, the calls can't be told from chance"
         )
     if result.unlike is not None and result.unlike > UNLIKE_LIMIT:
         yield (

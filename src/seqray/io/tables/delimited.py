@@ -27,11 +27,6 @@ _OF_ALIGNMENTS = (
 _BLANK = " \t\n\r\v\f"  # as FASTA divides headers; others, such as U+2028, may belong to an id
 
 
-def quoted(cell: str) -> str:
-    """A cell of a TSV; in double quotes if it begins with ``#`` or a quote, so that it can be read back."""
-    return '"' + cell.replace('"', '""') + '"' if cell.startswith(("#", '"')) else cell
-
-
 def is_comment(line: str, header: str | None, where: str) -> bool:
     """Whether a line is a comment; raises `InputError` if it may also be a row.
 

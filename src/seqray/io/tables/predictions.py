@@ -11,7 +11,6 @@ from typing import Any
 from seqray.core import InputError, format_number
 from seqray.core.results import Prediction, SkippedRecord
 from seqray.io.files import encode_text, open_output
-from seqray.io.tables.delimited import quoted
 from seqray.io.tables.writing import open_table, write_table
 
 PARQUET_ROWS = 10_000  # rows of a row group: bounds memory
@@ -90,7 +89,7 @@ def write_predictions(
     rows = (prediction_row(p, sets) for p in predictions)
     if table_format(path) == "parquet":
         return _write_parquet(path, columns, rows, provenance)
-    return write_table(path, columns, ([quoted(row[0]), *row[1:]] for row in rows), provenance)
+    return write_table(path, columns, rows, provenance)
 
 
 def _write_parquet(
@@ -124,4 +123,4 @@ def open_skipped(
 ) -> Iterator[Callable[[SkippedRecord], object]]:
     """Open a TSV of skipped records; yields a function that writes the ``id`` and ``reason`` of one."""
     with open_table(path, ("id", "reason"), provenance) as write:
-        yield lambda record: write([(quoted(record.id), record.reason)])
+        yield lambda record: write([(record.id, record.reason)])

@@ -27,6 +27,11 @@ def format_cell(value: object) -> str:
     return format_number(value) if isinstance(value, float) else str(value)
 
 
+def _quoted(cell: str) -> str:
+    """A cell; in double quotes if it begins with ``#`` or a quote, so that it can be read back."""
+    return '"' + cell.replace('"', '""') + '"' if cell.startswith(("#", '"')) else cell
+
+
 def one_line(text: str) -> str:
     """Text without tabs and line breaks, so that it stays in its cell or line."""
     return " ".join(text.split())
@@ -39,7 +44,7 @@ def comment_lines(provenance: Iterable[str]) -> bytes:
 
 @contextmanager
 def open_table(
-    path: str | Path, columns: Sequence[str], provenance: Iterable[str] = ()
+    path: str | Path, columns: Sequence[str], provenance: Iterable[str] = (), *, quotes: bool = True
 ) -> Iterator[WriteRows]:
     """Open a TSV whose rows come in parts.
 
@@ -51,6 +56,8 @@ def open_table(
         Names of the columns.
     provenance
         Written as ``#`` lines above the header.
+    quotes
+        Whether cells that begin with ``#`` or a quote are quoted; BED has no quotes.
 
     Yields
     ------
@@ -63,7 +70,8 @@ def open_table(
         def write(rows: Iterable[Sequence[object]]) -> int:
             count = 0
             for row in rows:
-                handle.write(encode_text("\t".join(map(format_cell, row)) + "\n"))
+                cells = map(format_cell, row)
+                handle.write(encode_text("\t".join(map(_quoted, cells) if quotes else cells) + "\n"))
                 count += 1
             return count
 

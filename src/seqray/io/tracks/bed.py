@@ -7,6 +7,8 @@ of the contig and from its start.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from seqray.core import InputError, counted
@@ -53,7 +55,7 @@ def write_bed(
     path, provenance
         See `seqray.io.tables.open_table`.
     calls
-        Written in their order.
+        Those of a contig together. Its lines are sorted by start, as tabix requires.
     contigs
         Length of each contig; required to split calls across the origin of a circular one.
     described
@@ -64,11 +66,14 @@ def write_bed(
     Columns: chrom, chromStart, chromEnd, name, score (that of the call times 1000, rounded), strand, score of
     the call, site (0-based), and contexts.
     """
-    count = 0
-    with open_table(path, DESCRIBED_COLUMNS if described else BED_COLUMNS, provenance) as write:
-        for count, (name, call) in enumerate(call_ids(calls), start=1):  # noqa: B007
-            write(_rows(name, call, (contigs or {}).get(call.contig), described))
-    return count
+    named = list(call_ids(calls))
+    columns = DESCRIBED_COLUMNS if described else BED_COLUMNS
+    with open_table(path, columns, provenance, quotes=False) as write:
+        for contig, group in groupby(named, key=lambda pair: pair[1].contig):
+            length = (contigs or {}).get(contig)
+            rows = [row for name, call in group for row in _rows(name, call, length, described)]
+            write(sorted(rows, key=itemgetter(1)))  # the second line of a call across the origin comes first
+    return len(named)
 
 
 def read_bed(path: str | Path) -> list[Feature]:

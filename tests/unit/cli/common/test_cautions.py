@@ -72,7 +72,8 @@ def test_alignments_have_no_windows_around_a_site(alignment_model):
 )
 def test_a_share_of_positives_is_advised_only_if_the_scores_can_tell(tiny_model, likely, comparable, said):
     line = cautions._share_caution(tiny_model.card, CalledShare(0.5, 0.1, likely), None, comparable)
-    assert line.startswith("50% of the records are called promoter, more than if 10% were, as in the")
+    start = "at the model's own threshold, 50% of the records are called promoter, more than if 10% were, as"
+    assert line.startswith(start)
     assert said in line
     assert ("give --prior 0.70;" in line) == (likely is not None and comparable)
     none = cautions._share_caution(tiny_model.card, CalledShare(0.01, 0.5, (0.0, 0.0)), None, True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from seqray.core.errors import InputError
@@ -47,9 +48,18 @@ def test_bed_by_hand(tmp_path):
         "#chrom\tchromStart\tchromEnd\tname\tscore\tstrand\tprobability\tsite",
         "chr1\t0\t81\tpromoter_1\t988\t+\t0.987654\t60",
         "chr1\t919\t1000\tpromoter_2\t500\t-\t0.5\t939",
-        "plasmid\t960\t1000\tpromoter_3\t1000\t+\t1\t20",
         "plasmid\t0\t41\tpromoter_3\t1000\t+\t1\t20",
+        "plasmid\t960\t1000\tpromoter_3\t1000\t+\t1\t20",
     ]
+
+
+def test_a_contig_that_begins_with_a_quote_keeps_its_rows(tmp_path):
+    calls = [replace(FIRST, contig="\"q'"), replace(LAST, contig='"q"')]
+    write_calls_tsv(tmp_path / "c.tsv", calls)
+    found = pd.read_csv(tmp_path / "c.tsv", sep="\t", comment="#")
+    assert found["contig"].tolist() == ["\"q'", '"q"']
+    write_bed(tmp_path / "c.bed", calls[:1])  # BED has no quotes
+    assert "\n\"q'\t0\t81" in (tmp_path / "c.bed").read_text()
 
 
 def test_a_contig_that_would_be_a_comment_is_refused(tmp_path):
