@@ -29,7 +29,8 @@ class SequenceRecord:
     description
         The rest of the header.
     soft_masked
-        Half-open, 0-based intervals that were lower case in the file; empty unless requested.
+        Half-open, 0-based intervals that were lower case in the file; empty where its reader was not asked to
+        note them.
     circular
         True if the file marks it so (GenBank topology).
     ID_SOURCE

@@ -19,7 +19,7 @@ from Bio.SeqRecord import SeqRecord
 
 from seqray.core import Alignment, Alphabet, InputError, SequenceRecord
 from seqray.io.alignments import AlignedText, read_alignments, to_alignment
-from seqray.io.sequences import find_soft_masks, is_genbank, read_sequences
+from seqray.io.sequences import find_soft_masks, is_genbank, note_soft_masks, read_sequences
 
 # A text with one of these is no sequence: it must be meant as a path.
 _OF_PATHS = re.compile(r"[./\\0-9_~]")
@@ -47,7 +47,7 @@ def as_records(sequences: Any, alphabet: Alphabet, *, soft_masks: bool = False) 
     alphabet
         Validates and folds the letters.
     soft_masks
-        Whether to note the lower-case intervals of each record.
+        Whether to note the lower-case intervals of each record; a `SequenceRecord` keeps those that it has.
 
     Raises
     ------
@@ -138,6 +138,7 @@ def _kind(thing: Any) -> str:
 def _record(name: str, thing: Any, alphabet: Alphabet, soft_masks: bool) -> SequenceRecord:
     where, kind = f"record '{name}'", _kind(thing)
     if isinstance(thing, SequenceRecord):
+        thing = note_soft_masks(thing) if soft_masks else thing
         letters = alphabet.normalize(thing.sequence, where=f"record '{thing.id}'")
         return thing if letters == thing.sequence else replace(thing, sequence=letters)
     description, circular = "", False
@@ -154,7 +155,7 @@ def _record(name: str, thing: Any, alphabet: Alphabet, soft_masks: bool) -> Sequ
         name,
         _normalize(letters, alphabet, f"record '{name}'"),
         description,
-        find_soft_masks(letters.encode()) if soft_masks and letters else (),
+        find_soft_masks(letters.encode()) if soft_masks else (),
         circular,
     )
 

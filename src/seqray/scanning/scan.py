@@ -12,6 +12,7 @@ from typing import Literal
 
 from seqray.calibration import ExpectedPrecision, KmerCounter, signature_of
 from seqray.core import SequenceRecord, require_record, require_type
+from seqray.io.sequences import note_soft_masks
 from seqray.modelfile import TrainedModel
 from seqray.scanning.calls import CallTable
 from seqray.scanning.describe import describe_result
@@ -107,12 +108,14 @@ def scan_records(
         locator the precision.
     """
     require_type(model, TrainedModel, "load it by seqray.load_model")
+    options = options or ScanOptions()
     records = map(require_record, records)
+    if options.skip_soft_masked:
+        records = map(note_soft_masks, records)
     detector = make_detector(model, batch_size=batch_size, dtype=dtype, genes=genes)
     signature = signature_of(model.card) if model.is_locator else None
     words = KmerCounter(model.alphabet)
     watched = words.watch(records) if signature else records
-    options = options or ScanOptions()
     result = scan_sequences(detector, watched, options, callbacks or ScanCallbacks())
     species = options.species or (signature.nearest_context(words.counts) if signature else None)
     foreign = not species and signature is not None and signature.is_foreign(words.counts)

@@ -100,6 +100,22 @@ def test_scan_is_the_table_of_the_verb(tiny_model, tiny_model_file, tmp_path):
     assert quick.attrs["expected_false_calls"] is None
 
 
+def test_sites_in_lower_case_are_left_out_of_every_kind_of_sequence(tiny_model, tmp_path):
+    letters = LONG["c0"][:100] + LONG["c0"][100:200].lower() + LONG["c0"][200:]
+    path = tmp_path / "masked.fa"
+    path.write_text(f">c0\n{letters}\n")
+    settings = {"threshold": 0.0, "stride": 1, "null_mb": 0, "min_distance": 1}
+    everywhere = seqray.scan(tiny_model, path, **settings)
+    assert everywhere.site.between(100, 199).any()
+    expected = everywhere[~everywhere.site.between(100, 199)].site.tolist()
+    options = seqray.ScanOptions(**settings, skip_soft_masked=True)
+    for records in ([seqray.SequenceRecord("c0", letters)], list(seqray.read_fasta(path))):
+        frame = seqray.scan(tiny_model, records, **settings, skip_soft_masked=True)
+        calls = seqray.scan_records(tiny_model, records, options).calls
+        assert frame.site.tolist() == [call.site for call in calls] == expected
+    assert seqray.scan(tiny_model, path, **settings, skip_soft_masked=True).site.tolist() == expected
+
+
 def test_explain_is_the_table_of_the_verb(tiny_model, tiny_model_file, tmp_path):
     words = ["explain", "-m", tiny_model_file, "--no-check", "--shuffles", 3]
     words += ["--method", "rollout", "--method", "ism"]

@@ -85,6 +85,12 @@ def test_a_circle_and_its_soft_masks_are_noted():
     assert plain.soft_masked == ()
 
 
+def test_a_record_of_seqray_notes_its_soft_masks_as_others_do():
+    mixed, noted = SequenceRecord("m", "ACgtACg"), SequenceRecord("n", "ACGTACG", soft_masked=((1, 3),))
+    found = [(r.sequence, r.soft_masked) for r in as_records([mixed, noted], DNA, soft_masks=True)]
+    assert found == [("ACGTACG", ((2, 4), (6, 7))), ("ACGTACG", ((1, 3),))]
+
+
 def test_records_keep_what_they_carry():
     record = SequenceRecord("r", "ACGT", "text", ((0, 2),), True)
     assert list(as_records([record], DNA)) == [record]

@@ -10,6 +10,7 @@ from .records import (
     OnLetters as OnLetters,
     OnSkip as OnSkip,
     find_soft_masks as find_soft_masks,
+    note_soft_masks as note_soft_masks,
 )
 from .sniff import (
     BYTE_ORDER_MARK as BYTE_ORDER_MARK,

@@ -44,12 +44,13 @@ def read_sequences(
 def read_fasta(
     path: str | Path, alphabet: Alphabet = DNA, **options: Unpack[ReadOptions]
 ) -> Iterator[SequenceRecord]:
-    """Read the records of a FASTA file in order.
+    """Read the records of a FASTA file in order, with their lower-case intervals.
 
     Parameters
     ----------
     path, alphabet, **options
-        As in `read_sequences`.
+        As in `read_sequences`, but ``soft_masks`` is True by default: records in Python can be scanned with
+        ``skip_soft_masked`` long after the case of their letters was folded.
 
     Examples
     --------
@@ -58,11 +59,12 @@ def read_fasta(
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "two.fa")
     ...     _ = path.write_text(">a first\\nACgt\\n>b\\nNNA\\n")
-    ...     for record in read_fasta(path, soft_masks=True):
+    ...     for record in read_fasta(path):
     ...         print(record.id, record.sequence, record.soft_masked)
     a ACGT ((2, 4),)
     b NNA ()
     """
+    options.setdefault("soft_masks", True)
     with open_input(path) as handle:
         yield from _validated(split_fasta, handle, path, alphabet, options)
 

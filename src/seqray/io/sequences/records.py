@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import NamedTuple, TypedDict
 
 import numpy as np
 
 from seqray.core import Alphabet, InputError, NoRecordsError, SequenceRecord
 from seqray.core.results import SkippedRecord
+from seqray.io.files import BLOCK
 from seqray.io.sequences.identifiers import Duplicates, UniqueIds, describe_record
 
 FEWEST_UNREAD = 10  # records without letters that make a file an error, if they are more than half
@@ -29,8 +31,8 @@ class ReadOptions(TypedDict, total=False):
     duplicates
         What to do with an id that occurs again: ``error`` (default), ``rename`` (to ``id_2``) or ``keep``.
     soft_masks
-        Whether to note the lower-case intervals of each record. GenBank has none: all its letters are lower
-        case.
+        Whether to note the lower-case intervals of each record (default: False, of `read_fasta` True).
+        GenBank has none: all its letters are lower case.
     on_skip
         Called with each record without letters; if None, such a record is an error.
     on_letters
@@ -120,8 +122,19 @@ def _skip(record: SkippedRecord, place: str, on_skip: OnSkip | None) -> None:
 
 def find_soft_masks(letters: bytes) -> tuple[tuple[int, int], ...]:
     """Half-open intervals of lower-case letters."""
-    lower = np.frombuffer(letters, dtype=np.uint8) >= ord("a")
-    edges = np.flatnonzero(lower[1:] != lower[:-1]) + 1
-    first, last = [0] if lower[0] else [], [len(lower)] if lower[-1] else []
-    bounds = first + edges.tolist() + last
+    bounds: list[int] = []
+    is_lower = False
+    for first in range(0, len(letters), BLOCK):  # a chromosome is not in memory once more
+        block = letters[first : first + BLOCK]
+        lower = np.frombuffer(block, dtype=np.uint8) >= ord("a")
+        bounds += (np.flatnonzero(np.diff(lower, prepend=is_lower)) + first).tolist()
+        is_lower = bool(lower[-1])
+    if is_lower:
+        bounds.append(len(letters))
     return tuple(zip(bounds[::2], bounds[1::2], strict=True))
+
+
+def note_soft_masks(record: SequenceRecord) -> SequenceRecord:
+    """The record with the intervals of its lower-case letters, unless it has noted ones."""
+    found = record.soft_masked or find_soft_masks(record.sequence.encode())
+    return replace(record, soft_masked=found)

@@ -108,7 +108,7 @@ def _records(source: str | Path, duplicates: Duplicates) -> Iterator[tuple[str, 
 def _fasta_records(source: str | Path, duplicates: Duplicates) -> Iterator[SequenceRecord]:
     """Records of a FASTA file; none of an empty one, which the scan has let pass."""
     with suppress(NoRecordsError):
-        yield from read_fasta(source, DNA, duplicates=duplicates, on_skip=lambda _: None)
+        yield from read_fasta(source, DNA, duplicates=duplicates, soft_masks=False, on_skip=lambda _: None)
 
 
 def _text(record: SeqRecord) -> bytes:

@@ -16,6 +16,7 @@ from seqray.core.errors import InputError, NoRecordsError
 from seqray.core.results.prediction import SkippedRecord
 from seqray.io.files import BLOCK
 from seqray.io.sequences.read import read_fasta
+from seqray.io.sequences.records import find_soft_masks
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def error_of(path, alphabet=DNA, **keywords) -> str:
 def test_header_gives_id_and_description(make):
     [record] = read_fasta(make(b">  lacUV5\tE. coli  promoter \r\nac gt\r\n\r\nNN\r\n"))  # DNA by default
     assert (record.id, record.description, record.sequence) == ("lacUV5", "E. coli  promoter", "ACGTNN")
-    assert (record.circular, record.soft_masked) == (False, ())
+    assert (record.circular, record.soft_masked) == (False, ((0, 4),))
 
 
 @pytest.mark.parametrize(
@@ -153,8 +154,15 @@ def test_a_chromosome_lies_in_memory_twice_while_it_is_read_and_once_after(make)
 
 def test_soft_masks_are_lower_case_intervals(make):
     path = make(b">a\nACgtNN\nnnAC\n>b\nacgt\n>c\nACGT\n>d\nAcGt\n")
-    masks = [record.soft_masked for record in read_fasta(path, DNA, soft_masks=True)]
+    masks = [record.soft_masked for record in read_fasta(path, DNA)]
     assert masks == [((2, 4), (6, 8)), ((0, 4),), (), ((1, 2), (3, 4))]
+    assert [record.soft_masked for record in read_fasta(path, DNA, soft_masks=False)] == [()] * 4
+
+
+def test_soft_masks_reach_across_blocks():
+    letters = b"a" + b"A" * (BLOCK - 3) + b"acg" + b"T" * (BLOCK - 1) + b"ac"
+    assert find_soft_masks(letters) == ((0, 1), (BLOCK - 2, BLOCK + 1), (2 * BLOCK, 2 * BLOCK + 2))
+    assert find_soft_masks(b"") == ()
 
 
 def test_empty_record_is_reported_or_refused(make):
