@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from Bio.Align import Alignment as BioAlignment, MultipleSeqAlignment
-from Bio.Seq import Seq, UndefinedSequenceError
+from Bio.Seq import MutableSeq, Seq, UndefinedSequenceError
 from Bio.SeqRecord import SeqRecord
 
 from seqray.core import Alignment, Alphabet, InputError, SequenceRecord
@@ -29,7 +29,7 @@ _ACCEPTED = {
     "alignment": "a path, alignments of seqray or Biopython, a list of these, or a mapping of ids to them",
 }
 _SINGLE = {
-    "sequence": (str, Seq, SeqRecord, SequenceRecord),
+    "sequence": (str, Seq, MutableSeq, SeqRecord, SequenceRecord),
     "alignment": (Alignment, MultipleSeqAlignment, BioAlignment),
 }
 
@@ -40,10 +40,11 @@ def as_records(sequences: Any, alphabet: Alphabet, *, soft_masks: bool = False) 
     Parameters
     ----------
     sequences
-        One of, or an iterable of: str, `Bio.Seq.Seq`, `Bio.SeqRecord.SeqRecord`, `pysam.AlignedSegment` (in
-        the direction in which it was sequenced), `pysam.FastxRecord`, `SequenceRecord`; or a `pandas.Series`,
-        a mapping of id to any of these, a `pysam.FastaFile`, or the path of a FASTA or GenBank file: a
-        `Path`, or a str with a character that no sequence has, such as the dot of ``genome.fa``.
+        One of, or an iterable of: str, `Bio.Seq.Seq`, `Bio.Seq.MutableSeq`, `Bio.SeqRecord.SeqRecord`,
+        `pysam.AlignedSegment` (in the direction in which it was sequenced), `pysam.FastxRecord`,
+        `SequenceRecord`; or a `pandas.Series`, a mapping of id to any of these, a `pysam.FastaFile`, or the
+        path of a FASTA or GenBank file: a `Path`, or a str with a character that no sequence has, such as the
+        dot of ``genome.fa``.
     alphabet
         Validates and folds the letters.
     soft_masks
@@ -180,7 +181,7 @@ def _read(read: Any, name: str) -> tuple[str, str]:
 
 def _text(thing: Any, where: str) -> str:
     try:
-        if isinstance(thing, str | Seq):
+        if isinstance(thing, str | Seq | MutableSeq):
             return str(thing)
     except UndefinedSequenceError:
         raise InputError("has a length but no letters", where=where) from None

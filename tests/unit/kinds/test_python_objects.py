@@ -9,7 +9,7 @@ import pandas as pd
 import pysam
 import pytest
 from Bio import Align, AlignIO, SeqIO
-from Bio.Seq import Seq
+from Bio.Seq import MutableSeq, Seq
 from Bio.SeqRecord import SeqRecord
 from hypothesis import given, strategies as st
 
@@ -66,9 +66,9 @@ def test_nameless_sequences_are_numbered():
     assert pairs(pd.Series(["ACG", "TT"]).to_numpy()) == numbered
 
 
-@pytest.mark.parametrize("one", ["acg", Seq("acg"), SeqRecord(Seq("acg"))])
+@pytest.mark.parametrize("one", ["acg", Seq("acg"), MutableSeq("acg"), SeqRecord(MutableSeq("acg"))])
 def test_a_single_sequence_is_a_list_of_one(one):
-    assert pairs(one) == [("sequence_1", "ACG")]
+    assert pairs(one) == pairs([one]) == [("sequence_1", "ACG")]
 
 
 @pytest.mark.parametrize("reverse", [False, True])
