@@ -6,10 +6,12 @@ else is called ``sequence_1``, ``sequence_2``, ... (``alignment_1``, ...) by its
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,8 @@ from seqray.io.sequences import find_soft_masks, is_genbank, note_soft_masks, re
 
 # A text with one of these is no sequence: it must be meant as a path.
 _OF_PATHS = re.compile(r"[./\\0-9_~]")
+# What a missing value of pandas becomes as text. As letters, "nan" would be N, A, N.
+_MISSING_TEXTS = {"nan", "na", "none", "<na>"}
 _ACCEPTED = {
     "sequence": "strings, Biopython records, pysam reads or FastaFile, a pandas Series, a mapping of ids, or "
     "a path",
@@ -53,7 +57,8 @@ def as_records(sequences: Any, alphabet: Alphabet, *, soft_masks: bool = False) 
     Raises
     ------
     InputError
-        For a thing of another kind, letters outside the alphabet, and what `read_sequences` refuses.
+        For a thing of another kind, a missing value (also as the text ``nan``, ``NA``, ``None`` or ``<NA>``),
+        letters outside the alphabet, and what `read_sequences` refuses.
 
     Examples
     --------
@@ -138,6 +143,7 @@ def _kind(thing: Any) -> str:
 
 def _record(name: str, thing: Any, alphabet: Alphabet, soft_masks: bool) -> SequenceRecord:
     where, kind = f"record '{name}'", _kind(thing)
+    _refuse_missing(thing, where)
     if isinstance(thing, SequenceRecord):
         thing = note_soft_masks(thing) if soft_masks else thing
         letters = alphabet.normalize(thing.sequence, where=f"record '{thing.id}'")
@@ -159,6 +165,18 @@ def _record(name: str, thing: Any, alphabet: Alphabet, soft_masks: bool) -> Sequ
         find_soft_masks(letters.encode()) if soft_masks else (),
         circular,
     )
+
+
+def _refuse_missing(thing: Any, where: str) -> None:
+    """Refuse None, NaN and NA, and the texts that a table makes of them."""
+    if isinstance(thing, str) and thing.lower() in _MISSING_TEXTS:
+        what = f"is {thing!r}, which is the text of a missing value, not a sequence"
+        remedy = "drop missing values first; if these are its letters, give a SequenceRecord"
+        raise InputError(what, where=where, remedy=remedy)
+    is_nan = isinstance(thing, Real) and math.isnan(thing)
+    if thing is None or is_nan or _kind(thing) in ("pandas.NAType", "pandas.NaTType"):
+        what = f"is {thing!r}, which is a missing value, not a sequence"
+        raise InputError(what, where=where, remedy="drop missing values first")
 
 
 def _normalize(letters: str, alphabet: Alphabet, where: str) -> str:

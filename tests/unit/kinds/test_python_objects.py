@@ -97,7 +97,10 @@ def test_records_keep_what_they_carry():
     assert pairs([SequenceRecord("r", "ACGU")]) == [("r", "ACGT")]
 
 
-@given(st.dictionaries(st.text(min_size=1), st.text("acgtACGTnN", min_size=1), max_size=5))
+LETTERS_OF_TEXTS = st.text("acgtACGTnN", min_size=1).filter(lambda text: text.lower() not in ("na", "nan"))
+
+
+@given(st.dictionaries(st.text(min_size=1), LETTERS_OF_TEXTS, max_size=5))
 def test_case_carries_no_meaning_and_order_is_kept(sequences):
     assert pairs(sequences) == [(name, letters.upper()) for name, letters in sequences.items()]
 
@@ -106,8 +109,7 @@ def test_case_carries_no_meaning_and_order_is_kept(sequences):
     ("sequences", "words"),
     [
         ({"a": "ACGX!"}, "record 'a': unknown letter"),
-        (["ACGT", float("nan")], "record 'sequence_2': got float, not a sequence"),
-        ({"a": None}, "record 'a': has no sequence"),
+        (["ACGT", 1.5], "record 'sequence_2': got float, not a sequence"),
         ([aligned("", reverse=False)], "read 'one': has no sequence"),
         ({"a": Seq(None, 5)}, "record 'a': has a length but no letters"),
         (b"ACGT", "got bytes"),
@@ -123,6 +125,22 @@ def test_case_carries_no_meaning_and_order_is_kept(sequences):
 def test_what_holds_no_sequences_is_refused(sequences, words):
     with pytest.raises(InputError, match=words):
         pairs(sequences)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT])
+def test_a_missing_value_is_refused_with_its_row(missing):
+    for column in (["ACGT", missing], pd.Series(["ACGT", missing], index=["sequence_1", "sequence_2"])):
+        with pytest.raises(InputError, match=r"record 'sequence_2': is .* a missing value.*; drop missing"):
+            pairs(column)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
+def test_a_missing_value_that_became_text_is_refused(missing):
+    column = pd.Series(["ACGT", missing], index=["x", "y"], dtype=object).map(str)
+    for text in (column, column.str.lower(), column.str.upper().to_dict()):
+        with pytest.raises(InputError, match=r"record 'y': is '.*', which is the text of a missing value"):
+            pairs(text)
+    assert pairs([SequenceRecord("y", "NAN"), Seq("na")]) == [("y", "NAN"), ("sequence_2", "NA")]
 
 
 def test_the_alphabet_decides():
