@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import tempfile
 import threading
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,6 +23,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from seqray.api.estimator_settings import fit_to_data, lay_parameters, named_as_parameters
+from seqray.calibration import calibration_shortfalls
 from seqray.core import (
     ALPHABETS,
     ANY_LETTERS,
@@ -180,6 +182,11 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
             For data or settings that can't be trained on.
         ValueError
             For labels that are no classes, and lengths that differ.
+
+        Warns
+        -----
+        UserWarning
+            For what the calibration could not reach, such as a temperature at the limit of the search.
         """
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
@@ -193,6 +200,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
             found = f"n_samples = {len(records)}, classes: {', '.join(map(str, self.classes_))}"
             raise ValueError(f"a classifier needs sequences of two classes or more, found {found}")
         names = [str(label) for label in self.classes_]
+        self._check_threshold()
         known = [None] * len(records) if groups is None else [_group(group) for group in groups]
         data = [
             LabeledSequence(record.sequence, names[number], record.id, group)
@@ -214,6 +222,8 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
                 classes=names,
             )
             self.model_ = load_model_file(out)
+        for text in calibration_shortfalls(self.model_.card.training["calibration"]):
+            warnings.warn(text, stacklevel=3)  # past the context manager around this method
         return self
 
     def _read(self, things: Any) -> tuple[list[SequenceRecord], Alphabet]:
@@ -258,6 +268,12 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
             return self.classes_[p.argmax(axis=1)]
         index = self.model_.card.positive_index
         return self.classes_[np.where(p[:, index] >= self._limit(), index, 1 - index)]
+
+    def _check_threshold(self) -> None:
+        """Refuse a threshold that `predict` would ignore."""
+        if len(self.classes_) > 2 and self.threshold not in (None, "model"):
+            what = f"'threshold' is for two classes, and the labels have {len(self.classes_)}"
+            raise ConfigError(what, remedy="leave it out: the most probable class is given")
 
     def _limit(self) -> float:
         limit = self.model_.card.threshold if self.threshold == "model" else self.threshold

@@ -9,6 +9,7 @@ from .fit import (
     Calibration as Calibration,
     calibrated_card as calibrated_card,
     calibration_error as calibration_error,
+    calibration_shortfalls as calibration_shortfalls,
     choose_threshold as choose_threshold,
     cross_fitted as cross_fitted,
     log_loss as log_loss,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -339,3 +340,17 @@ def calibrated_card(
         conformal=Conformal.fit(p, labels, card.classes).to_mapping(),
     )
     return card, facts
+
+
+def calibration_shortfalls(facts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a calibration could not reach, by the facts of `calibrated_card`."""
+    if facts["log_loss_after"] >= facts["log_loss_of_shares"]:
+        yield (
+            "the probabilities are no better than the share of each class, whose log loss is "
+            f"{facts['log_loss_of_shares']:.3f}: the order of the scores may still be right"
+        )
+    if facts["at_bounds"]:
+        yield (
+            f"at the limit of the search: {' and '.join(facts['at_bounds'])}; "
+            "these sequences are too few, too easy or too hard to determine it"
+        )

@@ -169,6 +169,17 @@ def test_three_classes_and_labels_that_are_numbers():
     assert p.shape == classifier.decision_function(sequences).shape == (90, 3)
     assert (classifier.predict(sequences) == classifier.classes_[p.argmax(axis=1)]).all()
     assert classifier.predict(sequences).dtype == y.dtype
+    with pytest.raises(ConfigError, match="'threshold' is for two classes, and the labels have 3; leave it"):
+        classifier.set_params(threshold=0.9).fit(sequences, y)
+
+
+def test_a_calibration_that_could_not_be_fitted_is_warned_about():
+    """The halves of the sequences tell the class: any temperature is too high."""
+    classifier = SequenceClassifier(**SMALL | {"epochs": 6, "d_model": 16}, learning_rate=0.01)
+    words = "at the limit of the search: temperature; these sequences are too few, too easy"
+    with pytest.warns(UserWarning, match=words) as caught:
+        classifier.fit(X, Y)
+    assert caught[0].filename == __file__
 
 
 def test_every_way_to_hold_sequences_is_answered_alike(fitted):
@@ -404,9 +415,9 @@ def test_a_saved_model_answers_alike_elsewhere(fitted, tmp_path):
     assert path.read_bytes() == (tmp_path / "again.safetensors").read_bytes()
 
 
-def test_nothing_is_warned_of_or_printed(capfd):
+def test_nothing_but_its_calibration_is_warned_of_and_nothing_printed(capfd):
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        warnings.filterwarnings("ignore", ".*srun.*")
+        warnings.filterwarnings("ignore", ".*srun.*|at the limit of the search|the probabilities are no")
         SequenceClassifier(**SMALL).fit(X, Y)
     assert capfd.readouterr().out == ""

@@ -243,20 +243,8 @@ def _as_calibrated(card: Card, rows: Sequence[tuple[float, ...]], prior: float |
 
 
 def calibration_cautions(facts: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a calibration could not reach.
+    """Yield a line for each of `seqray.calibration.calibration_shortfalls`."""
+    from seqray.calibration import calibration_shortfalls
 
-    Parameters
-    ----------
-    facts
-        Of the card, see `seqray.calibration.calibrated_card`.
-    """
-    if facts["log_loss_after"] >= facts["log_loss_of_shares"]:
-        yield (
-            "caution: the probabilities are no better than the share of each class, whose log loss is "
-            f"{facts['log_loss_of_shares']:.3f}: the order of the scores may still be right"
-        )
-    if facts["at_bounds"]:
-        yield (
-            f"caution: at the limit of the search: {' and '.join(facts['at_bounds'])}; "
-            "these sequences are too few, too easy or too hard to determine it"
-        )
+    for text in calibration_shortfalls(facts):
+        yield _CAUTION + text
