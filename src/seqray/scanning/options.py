@@ -117,6 +117,7 @@ class ScanOptions:
         require(
             self.circular in (True, False), "circular", "must be True or False; 'circular_ids' takes names"
         )
+        require(self.skip_soft_masked in (True, False), "skip_soft_masked", "must be True or False")
         require(not isinstance(self.circular_ids, str), "circular_ids", "must be a tuple of names")
         require(0 <= self.max_ambiguous <= 1, "max_ambiguous", "must lie between 0 and 1")
         require(

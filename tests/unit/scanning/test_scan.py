@@ -201,6 +201,8 @@ def test_a_circle_is_known_by_name_by_file_or_by_option():
         scan(BUMP, [record], circular_ids="c")
     with pytest.raises(ConfigError, match="'circular' must be True or False; 'circular_ids' takes names"):
         scan(BUMP, [record], circular=["c"])
+    with pytest.raises(ConfigError, match="'skip_soft_masked' must be True or False"):
+        ScanOptions(skip_soft_masked="no")
 
 
 @pytest.mark.parametrize("seed", range(5))
