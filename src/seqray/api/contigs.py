@@ -12,7 +12,8 @@ import pandas as pd
 from seqray.annotation import Annotation, read_genes
 from seqray.api.frames import frame_calls
 from seqray.core import ConfigError, InputError, SequenceRecord
-from seqray.explanations import Stretch, cut_stretches
+from seqray.core.results import Call, Place
+from seqray.explanations import Stretch, cut_stretches, extract_call_windows
 from seqray.io.tracks import read_circular, read_gff3_calls
 from seqray.kinds import as_records, holds_genes, tracks_reader
 from seqray.modelfile import TrainedModel
@@ -29,7 +30,7 @@ def call_stretches(
     """The letters and genes around calls."""
     if calls is None:
         raise ConfigError("a locator is explained by its calls", remedy="give calls=seqray.scan(...)")
-    listed = frame_calls(calls) if isinstance(calls, pd.DataFrame) else read_gff3_calls(calls)
+    listed = _listed(calls)
     records = list(distinct_records(as_records(sequences, model.alphabet)))
     named = _circular_of(calls) if circular is None else circular
     named = {named} if isinstance(named, str) else named
@@ -40,6 +41,15 @@ def call_stretches(
     tracks = tracks_reader(model, source.find if source else None)
     names = {*circles, *(source.circular if source else ())}
     return cut_stretches(model, records, listed, tracks, circular=names)
+
+
+def call_windows(
+    model: TrainedModel, contigs: Iterable[SequenceRecord], calls: pd.DataFrame | str | Path
+) -> tuple[list[SequenceRecord], list[Place]]:
+    """The windows that calls of a model of windows lie in, and where each is on its contig."""
+    source = "" if isinstance(calls, pd.DataFrame) else str(calls)
+    contigs = distinct_records(contigs)
+    return extract_call_windows(contigs, _listed(calls), model.alphabet, model.card.window, source)
 
 
 def gene_source(
@@ -81,6 +91,10 @@ def distinct_records(records: Iterable[SequenceRecord]) -> Iterator[SequenceReco
             )
         seen.add(record.id)
         yield record
+
+
+def _listed(calls: pd.DataFrame | str | Path) -> list[Call]:
+    return frame_calls(calls) if isinstance(calls, pd.DataFrame) else read_gff3_calls(calls)
 
 
 def _circular_of(calls: pd.DataFrame | str | Path) -> Collection[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -11,18 +11,19 @@ from typing import Any
 import pandas as pd
 
 from seqray.annotation import Annotation
-from seqray.api.contigs import call_stretches, distinct_records, gene_source
+from seqray.api.contigs import call_stretches, call_windows, distinct_records, gene_source
 from seqray.api.frames import call_frame, explanation_frame, prediction_frame
 from seqray.calibration import KmerCounter, signature_of
-from seqray.core import ConfigError, SequenceRecord, Truncation, require_number
+from seqray.core import SequenceRecord, Truncation, require_number
 from seqray.core.results import SkippedRecord
-from seqray.explanations import explain_calls
+from seqray.explanations import explain_calls, explain_records
 from seqray.inference import (
     BatchSize,
     Dtype,
     Engine,
     PredictOptions,
     recognize_context,
+    sequence_flags,
     with_engine,
 )
 from seqray.kinds import as_records, kind_of
@@ -228,9 +229,11 @@ def explain(
         `seqray.explanations.attribution.ALIGNMENT_METHODS`.
     top
         Keep that many letters or columns of each only, the best in rank.
-    calls, genes
-        For a locator, which explains nothing but its calls: what `scan` gave for the same sequences, or
-        GFF3 that ``seqray scan`` wrote; and the genes, as in `scan`.
+    calls
+        Explain these calls instead of the sequences: what `scan` gave for the same sequences, or GFF3 that
+        ``seqray scan`` wrote. A locator explains nothing but its calls.
+    genes
+        For a locator: as in `scan`.
     circular
         For a locator: whether all sequences are circular, or the names of those that are, beside those that
         their file marks so. None takes what ``calls`` say: a frame of `scan` in its ``attrs``, GFF3 in lines
@@ -244,7 +247,8 @@ def explain(
     pandas.DataFrame
         A row per letter with ``record``, ``position``, ``base``, ``method``, ``score``, ``rank``,
         ``ism_delta``, ``p`` and more, or per column of an alignment with ``column``, ``query_position``,
-        ``letter``, ``score``, ``rank`` and more, see docs/formats.md. Arrays, attention, rows and pairs of
+        ``letter``, ``score``, ``rank`` and more, see docs/formats.md. Its ``attrs`` hold the ``flags`` of
+        sequences that have some, as `predict` gives them, by name. Arrays, attention, rows and pairs of
         columns: `explain_records` and `seqray.explanations.explain_alignments`.
 
     Notes
@@ -266,15 +270,21 @@ def explain(
     kind = kind_of(loaded.card)
     reserved = ("methods", "attention", "pairs")  # the frame has no place for maps of attention
     chosen = kind.explain_options(methods=methods, **_checked(kind.explain_options, options, *reserved))
+    flags: dict[str, str] = {}
     if loaded.is_locator:
         explained = explain_calls(loaded, call_stretches(loaded, sequences, calls, genes, circular), chosen)
     elif calls is not None:
-        raise ConfigError(f"the model '{loaded.card.name}' is no locator", remedy="leave out 'calls'")
+        loaded.check_reads_sequences()
+        loaded, contigs = _in_context(loaded, as_records(sequences, loaded.alphabet), context)
+        windows, places = call_windows(loaded, contigs, calls)
+        explained = explain_records(loaded, windows, chosen, places=places)
     else:
         loaded, records = _in_context(loaded, kind.convert(sequences, loaded.alphabet), context)
-        explained = kind.explain(loaded, records, chosen)
+        explained = kind.explain(loaded, _noting_flags(loaded, records, flags), chosen)
     rows = (row for one in explained for row in kind.explanation_rows(one, top))
-    return explanation_frame(rows, kind.explanation_columns)
+    frame = explanation_frame(rows, kind.explanation_columns)
+    frame.attrs["flags"] = flags
+    return frame
 
 
 def origin(model: Model, sequences: Any) -> pd.DataFrame:
@@ -332,6 +342,15 @@ def _in_context(
 ) -> tuple[TrainedModel, Iterable[Any]]:
     """The model for the context that the records are of, where it is left to them, and the records."""
     return recognize_context(model, records) if context == "auto" else (model, records)
+
+
+def _noting_flags(model: TrainedModel, records: Iterable[Any], flags: dict[str, str]) -> Iterator[Any]:
+    """Hand records on, and note the flags of those that `predict` would flag."""
+    flags_of = sequence_flags(model)
+    for record in records:
+        yield record  # whoever takes it checks it before its flags are asked for
+        if isinstance(record, SequenceRecord) and (found := flags_of(record.sequence)):
+            flags[record.id] = ",".join(found)
 
 
 def _checked(options: Any, given: Mapping[str, Any], *reserved: str) -> Mapping[str, Any]:

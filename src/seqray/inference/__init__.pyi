@@ -32,5 +32,6 @@ from .sequences import (
     predict_records as predict_records,
     score_codes as score_codes,
     score_ragged as score_ragged,
+    sequence_flags as sequence_flags,
 )
 from .site_place import find_shifted_site as find_shifted_site

@@ -96,7 +96,7 @@ def prediction_builder(model: TrainedModel, options: PredictOptions) -> Predicti
         if prior is not None:
             probabilities = reweight(probabilities, card.positive_index, card.prevalence, prior)
         labels = called_labels(probabilities, card, threshold)
-        flags = _flags([codes for _, codes in records], model, domain)
+        flags = flag_codes([codes for _, codes in records], model, domain)
         rows = zip(records, labels, probabilities.tolist(), flags, sets, strict=True)
         for (identifier, codes), label, row, reasons, label_set in rows:
             yield Prediction(identifier, len(codes), label, tuple(row), reasons, label_set)
@@ -150,7 +150,7 @@ def called_labels(probabilities: Floats, card: Card, threshold: float) -> list[s
     return [card.positive if positive else other for positive in called]
 
 
-def _flags(codes: Sequence[Codes], model: TrainedModel, domain: Domain | None) -> list[tuple[str, ...]]:
+def flag_codes(codes: Sequence[Codes], model: TrainedModel, domain: Domain | None) -> list[tuple[str, ...]]:
     """Reasons for caution: ``ambiguous=N`` and flags of the model's domain, or ``short`` without a domain."""
     if domain:
         reasons = domain.flag_sequences(codes)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from seqray.calibration import apply_isotonic
+from seqray.calibration import Domain, apply_isotonic
 from seqray.core import (
     Bools,
     Codes,
@@ -31,7 +31,7 @@ from seqray.core import (
 from seqray.core.results import Prediction
 from seqray.inference.engines import EngineModel
 from seqray.inference.parallel import compute_precision, map_batches, map_threads
-from seqray.inference.predictions import BatchSize, Dtype, PredictOptions, prediction_builder
+from seqray.inference.predictions import BatchSize, Dtype, PredictOptions, flag_codes, prediction_builder
 from seqray.io.sequences import describe_record
 from seqray.modelfile import TrainedModel
 from seqray.models import pad_arrays, size_buckets
@@ -109,6 +109,17 @@ def _with_whole_length(record: SequenceRecord, prediction: Prediction) -> Predic
     if prediction.length == len(record):
         return prediction
     return replace(prediction, length=len(record), flags=(*prediction.flags, TRUNCATED))
+
+
+def sequence_flags(model: TrainedModel) -> Callable[[str], tuple[str, ...]]:
+    """Make a function from a sequence to the flags that `predict_records` gives it."""
+    domain, window = Domain.of(model.card), model.card.window
+
+    def flags_of(sequence: str) -> tuple[str, ...]:
+        [flags] = flag_codes([model.read_codes(sequence)], model, domain)
+        return (*flags, TRUNCATED) if len(sequence) > window else flags
+
+    return flags_of
 
 
 def score_codes(

@@ -126,6 +126,36 @@ def test_explain_is_the_table_of_the_verb(tiny_model, tiny_model_file, tmp_path)
     assert sorted(top["rank"]) == sorted([1, 2] * len(SHORT))
 
 
+def test_explained_sequences_have_the_flags_of_predicted_ones(tiny_model):
+    sequences = {"short": "ACGTACGTAC", "n": "ACGTNNACGTACGTACGTAC", "whole": "ACGTAGCTAGCTGACTGACT"}
+    flags = seqray.explain(tiny_model, sequences, shuffles=0).attrs["flags"]
+    assert "short" in flags["short"].split(",")
+    assert "ambiguous=2" in flags["n"].split(",")
+    predicted = seqray.predict(tiny_model, sequences).set_index("id")["flags"]
+    assert flags == predicted[predicted != "."].to_dict()
+
+
+def test_calls_of_windows_are_explained_in_their_place(tiny_model, tmp_path):
+    contig = LONG["c0"]
+    frame = seqray.scan(tiny_model, LONG, threshold=0.0, null_mb=0, min_distance=100)
+    calls = frame[frame.contig == "c0"]
+    assert set(calls.strand) == {"+", "-"}
+    letters = seqray.explain(tiny_model, LONG, calls=calls, shuffles=0)
+    assert letters.record.unique().tolist() == calls.id.tolist()
+    assert len(letters) == 20 * len(calls)
+    plus = letters[letters.strand == "+"]
+    assert plus.base.tolist() == [contig[p] for p in plus.genomic_position]
+    minus = letters[letters.strand == "-"]
+    assert minus.base.tolist() == [str(Seq(contig[p]).complement()) for p in minus.genomic_position]
+    window = "".join(letters[letters.record == calls.id.iloc[0]].base)
+    alone = seqray.explain(tiny_model, window, shuffles=0)
+    assert alone.score.tolist() == pytest.approx(letters.score[:20].tolist(), rel=1e-5)
+    with pytest.raises(InputError, match="which is not among the sequences"):
+        seqray.explain(tiny_model, {"other": contig}, calls=calls)
+    with pytest.raises(ConfigError, match="reads alignments"):
+        seqray.explain("rna-family-type", LONG, calls=calls)
+
+
 def test_nothing_gives_frames_of_no_rows_with_all_columns(tiny_model):
     assert list(seqray.predict(tiny_model, []).columns)[:3] == ["id", "length", "label"]
     assert list(seqray.scan(tiny_model, []).columns) == list(CALL_COLUMNS)
