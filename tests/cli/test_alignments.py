@@ -101,7 +101,7 @@ def test_alignments_of_one_name_in_two_files_say_where_their_ids_come_from(
         path.parent.mkdir()
         path.write_text(">q\nACGU\n>r\nACGU\n")
     assert main(["predict", *map(str, files), "--model", str(alignment_model_file)]) == 2
-    assert "else the name of the file), or --duplicates rename" in capsys.readouterr().err
+    assert "else the name of the file), or read the file with --duplicates rename" in capsys.readouterr().err
 
 
 CUT = "1 of 2 alignments have letters in more than 24 columns: the 24 columns with the most letters are read"

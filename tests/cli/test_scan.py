@@ -351,7 +351,10 @@ def test_ctrl_c_in_mid_run_leaves_no_output(seqray_forks, tiny_model_file, tmp_p
         (["--region", "on:1-5"], "did you mean 'one'"),
         (["--region", "one:1-5000"], "which has 3000 letters"),
         (["--region", "one:9-5"], "--region one:9-5"),
-        (["--circular-id", "tow"], "did you mean 'two'"),
+        (
+            ["--circular-id", "tow"],
+            "--circular-id: the input has no sequence named 'tow'; did you mean 'two'",
+        ),
         (["-o", "calls.txt"], "calls.txt: does not end in the suffix of a known format"),
         (["-o", "no/such/folder.bed"], "directory doesn't exist"),
         (["-o", "-", "-o", "-"], "named twice"),

@@ -9,7 +9,7 @@ import numpy as np
 from seqray.annotation.genes import Annotation, Gene
 from seqray.core import DNA, Codes, InputError, Ints, reverse_complement_codes
 
-_ASSEMBLY = "give the annotation of this assembly, or --genes predict"
+_ASSEMBLY = "give the annotation of this assembly, or genes='predict'"
 _SHOWN = 3
 _STARTS = ("ATG", "GTG", "TTG", "CTG", "ATT", "ATC", "ATA")  # of codon table 11
 _FEW_GENES = 20
@@ -45,7 +45,7 @@ def check_names(annotation: Annotation, contigs: Collection[str]) -> None:
     annotated = [contig for contig, genes in annotation.genes.items() if genes]
     if not annotated:
         others = f", only features {_some(annotation.others)}" if annotation.others else ""
-        remedy = "give another file, --genes predict or --genes none"
+        remedy = "give another file, genes='predict' or genes=None"
         raise InputError(f"contains no genes{others}", where=annotation.file, remedy=remedy)
     if contigs and not set(annotated) & set(contigs):
         same = {_versionless(name) for name in annotated} & {_versionless(name) for name in contigs}

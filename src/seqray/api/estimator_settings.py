@@ -34,7 +34,8 @@ _SECTIONS = {
 }
 
 _PARAMETERS = {
-    "cut all that are longer by --truncate ends": "shorten it",
+    "cut all that are longer by truncate='ends'": "shorten it",
+    "'data.positive'": "'positive'",
     "give --truncate ends or start": "shorten it",
     **{f"'{section}.{name}'": f"'{name}'" for section, names in _SECTIONS.items() for name in names},
 }

@@ -168,7 +168,7 @@ def scan(
     settings = ScanOptions(**_checked(ScanOptions, options))
     own = {"genes": genes != "auto", "codon_table": codon_table is not None}
     names = [*options, *(name for name, given in own.items() if given)]
-    check_scan_options(loaded.card, [f"--{name.replace('_', '-')}" for name in names])
+    check_scan_options(loaded.card, names)
     records: Iterable[SequenceRecord] = distinct_records(
         as_records(sequences, loaded.alphabet, soft_masks=settings.skip_soft_masked)
     )

@@ -19,6 +19,7 @@ from seqray.cli.common import (
     json_lines,
     keep_kernels,
     let_waiting_threads_sleep,
+    name_options,
     report_versions,
 )
 from seqray.cli.verbs import VERBS, parse
@@ -102,7 +103,7 @@ def _end(words: list[str]) -> int:
     except Terminated:
         return _report("terminated", 143, debug)
     except SeqrayError as error:
-        return _report(f"error: {error}", error.exit_code, debug)
+        return _report(f"error: {name_options(str(error))}", error.exit_code, debug)
     except Exception as error:
         if _lacks_memory(error):
             return _report(f"error: {LACKS_MEMORY}", 2, debug)

@@ -31,7 +31,7 @@ def kept_parts(length: int, window: int, rule: Truncation) -> tuple[slice, slice
     if length <= window:
         return slice(0, length), slice(length, length)
     if rule == "none":
-        raise InputError(f"has {length} letters, more than {window}", remedy="give --truncate ends")
+        raise InputError(f"has {length} letters, more than {window}", remedy="give truncate='ends'")
     behind = window // 2 if rule == "ends" else 0
     return slice(0, window - behind), slice(length - behind, length)
 

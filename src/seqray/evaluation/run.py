@@ -178,7 +178,7 @@ def label_indices(labels: Sequence[str] | np.ndarray, classes: Sequence[str]) ->
     if unknown:
         raise InputError(
             f"the label '{unknown[0]}' is none of the classes {', '.join(classes)}",
-            remedy=f"rename it: --map {unknown[0]}={classes[0]}",
+            remedy="rename it to one of them, or leave out its records",
         )
     if len(labels) == 0:
         raise InputError("no record to evaluate")

@@ -228,7 +228,7 @@ def checked_records(
             raise InputError(
                 f"has {len(record)} letters, model '{card.name}' reads at most {card.window}",
                 where=where,
-                remedy="cut all that are longer by --truncate ends"
+                remedy="cut all that are longer by truncate='ends'"
                 if card.site is None
                 else "find sites in longer sequences with 'seqray scan'",
             )

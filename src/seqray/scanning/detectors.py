@@ -44,7 +44,14 @@ def make_detector(
 
 
 def check_scan_options(card: Card, given: Iterable[str]) -> None:
-    """Refuse options of the command line that this kind of model does not take.
+    """Refuse options that this kind of model does not take.
+
+    Parameters
+    ----------
+    card
+        Of the model.
+    given
+        Names of fields (``per_kb``), or of options (``--per-kb``); an error repeats them.
 
     Raises
     ------
@@ -54,6 +61,7 @@ def check_scan_options(card: Card, given: Iterable[str]) -> None:
     is_locator = card.model.kind == "locator"
     own, other = (PositionDetector, "models of windows") if is_locator else (WindowDetector, "locators")
     for option in given:
-        if option in own.foreign_options:
+        if option.removeprefix("--").replace("-", "_") in own.foreign_options:
+            name = option if option.startswith("--") else f"'{option}'"
             kind = "a locator" if is_locator else "a model of windows"
-            raise ConfigError(f"{option} is for {other}, and '{card.name}' is {kind}")
+            raise ConfigError(f"{name} is for {other}, and '{card.name}' is {kind}")

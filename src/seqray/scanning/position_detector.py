@@ -45,7 +45,7 @@ class PositionDetector(Detector):
     run: Callable[[], AbstractContextManager[None]] = nullcontext
     expected: ExpectedPrecision | None = None
 
-    foreign_options = frozenset({"--stride", "--prefilter", "--fdr", "--max-ambiguous"})
+    foreign_options = frozenset({"stride", "prefilter", "fdr", "max_ambiguous"})
     null_mb = 0.0
     halo = 20
     unit = "positions"
@@ -105,10 +105,10 @@ class PositionDetector(Detector):
         found = expected.threshold_for(options.precision, genes, options.species)
         if found is None:
             highest = expected.highest_precision(genes, options.species)
-            remedy = f"give a lower --precision: the highest is {highest:.2f}"
+            remedy = f"give a lower precision: the highest is {highest:.2f}"
             if options.species is None and len({table.species for table in expected.tables}) > 1:
                 remedy += ", the median over species"
-                remedy += "; a species that was measured may reach more (--species NAME)"
+                remedy += "; a species that was measured may reach more (species='NAME')"
             raise ConfigError(
                 f"no threshold is expected to reach a precision of {options.precision:g} {_how(genes)}",
                 remedy=remedy,
@@ -121,7 +121,8 @@ class PositionDetector(Detector):
         known = sorted({table.species for table in tables if table.genes == genes})
         if self.expected is None or not known:
             raise ConfigError(
-                f"the model's card states no precision {_how(genes)}", remedy="give --threshold or --per-kb"
+                f"the model's card states no precision {_how(genes)}",
+                remedy="give a threshold or calls per kb",
             )
         if species is None or species in known:
             return self.expected

@@ -85,7 +85,7 @@ class Scanner:
     def contigs(self, records: Iterable[SequenceRecord]) -> Iterator[tuple[Contig, ScoredGrid]]:
         """Yield each contig that is scanned, with its windows; errors as in `scan_sequences`."""
         regions = None if self.options.regions is None else RegionSet(self.options.regions)
-        circles = MissingContigs((name, "--circular-id") for name in self.options.circular_ids)
+        circles = MissingContigs((name, "'circular_ids'") for name in self.options.circular_ids)
         for record in records:
             circles.see(record.id)
             parts = regions.parts_of(record.id, len(record)) if regions is not None else None
@@ -110,7 +110,8 @@ class Scanner:
     def _skip(self, record: SequenceRecord) -> None:
         reason = f"{len(record)} letters, shorter than the window of {self.rule.window}"
         if self.callbacks.on_skip is None:
-            raise InputError(reason, where=f"record '{record.id}'", remedy="remove it, or don't use --strict")
+            remedy = "remove it, or skip it by strict=False of seqray.scan or 'on_skip' of ScanCallbacks"
+            raise InputError(reason, where=f"record '{record.id}'", remedy=remedy)
         self.callbacks.on_skip(SkippedRecord(record.id, reason))
 
     def _open(self, contig: Contig, record: SequenceRecord) -> ScoredGrid:

@@ -48,7 +48,7 @@ class WindowDetector(Detector):
     cascade: Callable[[Sequence[float]], Scorer] | None = None
     missed: float = 0.0
 
-    foreign_options = frozenset({"--genes", "--codon-table", "--per-kb", "--precision", "--species"})
+    foreign_options = frozenset({"genes", "codon_table", "per_kb", "precision", "species"})
     null_mb = 1.0
     halo = 2
     unit = "windows"

@@ -25,7 +25,11 @@ def test_genes_that_fit_pass():
 @pytest.mark.parametrize(
     ("known", "contigs", "message"),
     [
-        (annotation(), {"c1": 9}, "in/a.gff: contains no genes; give another file, --genes predict or"),
+        (
+            annotation(),
+            {"c1": 9},
+            "in/a.gff: contains no genes; give another file, genes='predict' or",
+        ),
         (
             annotation(others=("region", "exon")),
             {"c1": 9},
@@ -51,7 +55,7 @@ def test_genes_that_fit_pass():
         (
             annotation(Gene(0, 9, "+", "a"), lengths={"c1": 80}),
             {"c1": 90},
-            "states 80 letters of 'c1', which has 90; give the annotation of this assembly, or --genes",
+            "states 80 letters of 'c1', which has 90; give the annotation of this assembly, or genes='",
         ),
     ],
 )

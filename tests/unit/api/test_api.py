@@ -81,7 +81,7 @@ def test_longer_sequences_are_cut_as_asked(rule, ahead, behind, tiny_model, tmp_
     assert set(read) == {*range(ahead), *range(300 - behind, 300)}
     unread = explained[(explained.record == "c0") & ~explained.position.isin(read)]
     assert unread[["score", "rank"]].isna().all(axis=None)
-    with pytest.raises(InputError, match="--truncate ends"):
+    with pytest.raises(InputError, match=r"by truncate='ends'$"):
         seqray.predict(model, LONG)
     with pytest.raises(ConfigError, match="reads windows around a site"):
         seqray.predict(tiny_model, LONG, truncate=rule)
@@ -199,6 +199,19 @@ def test_settings_are_checked(tiny_model):
     for top in (0, -1, 1.5):
         with pytest.raises(ConfigError, match=f"'top' is {top}; give a whole number, 1 or more"):
             seqray.explain(tiny_model, SHORT, top=top)
+
+
+def test_errors_name_parameters_and_not_options(tiny_model, tmp_path):
+    twice = tmp_path / "twice.fa"
+    twice.write_text(">a\nACGT\n>a\nACGT\n")
+    with pytest.raises(InputError, match=r"word of a header\), or read the file with duplicates='rename'$"):
+        seqray.predict(tiny_model, twice)
+    for settings in ({"species": "x"}, {"genes": None}, {"codon_table": 4}):
+        [name] = settings
+        with pytest.raises(ConfigError, match=f"^'{name}' is for locators"):
+            seqray.scan(tiny_model, LONG, **settings)
+    with pytest.raises(InputError, match=r"^'circular_ids': the input has no sequence named 'x'"):
+        seqray.scan(tiny_model, LONG, circular_ids=("x",))
 
 
 def test_a_codon_table_that_is_none_is_refused(locator):

@@ -340,6 +340,8 @@ def test_what_cannot_be_read_is_refused(fitted):
         fitted.predict(["ACGT" * 4])
     with pytest.raises(InputError, match=r"more than 'window' \(9\).*; shorten it, or raise 'window'$"):
         SequenceClassifier(**SMALL, window=9).fit(X, Y)
+    with pytest.raises(InputError, match="positive class '7'; set 'positive' to a label"):
+        SequenceClassifier(**SMALL, positive=7).fit(X, Y)
     with pytest.raises(ValueError, match=r"2 dimensions .*one column as X\['sequence'\]"):
         fitted.predict(np.array([X]))
     with pytest.raises(ValueError, match="one sequence or path"):

@@ -24,7 +24,7 @@ def test_kept_letters(window, rule, kept):
 
 
 def test_longer_ones_are_refused_without_a_rule():
-    with pytest.raises(InputError, match="has 9 letters, more than 8; give --truncate ends"):
+    with pytest.raises(InputError, match="has 9 letters, more than 8; give truncate='ends'"):
         truncate("abcdefghi", 8, "none")
 
 

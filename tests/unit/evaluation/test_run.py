@@ -110,7 +110,7 @@ def test_small_subsets_are_told():
 @pytest.mark.parametrize(
     ("labels", "p", "message"),
     [
-        (["promoter", "x"], [0.1, 0.2], "label 'x' is none of the classes"),
+        (["promoter", "x"], [0.1, 0.2], "label 'x' is none of the classes .*; rename it to one of them"),
         ([], [], "no record to evaluate"),
         (["promoter"], [1.2], "outside 0 to 1 .* record 1: -0.2, 1.2"),
         (["promoter"], [np.nan], "not a number"),

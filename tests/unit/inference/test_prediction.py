@@ -175,7 +175,7 @@ def test_a_long_record_is_refused_and_scan_named(tiny_model):
         "x.fa: record 'long': has 21 letters, model 'tiny' reads at most 20; "
         "find sites in longer sequences with 'seqray scan'"
     )
-    with pytest.raises(InputError, match=r"record 'r': has 21 letters, .*; cut all .* by --truncate ends"):
+    with pytest.raises(InputError, match=r"record 'r': has 21 letters, .*; cut all .* by truncate='ends'"):
         list(predict_records(make_model(), [record("A" * 21)]))
 
 

@@ -355,3 +355,5 @@ def test_options_of_the_other_kind_are_refused(locator, tiny_model):
         check_scan_options(locator.card, ["--strand", "--stride"])
     with pytest.raises(ConfigError, match="--genes is for locators, and 'tiny' is a model of windows"):
         check_scan_options(tiny_model.card, ["--genes"])
+    with pytest.raises(ConfigError, match="'per_kb' is for locators, and 'tiny' is a model of windows"):
+        check_scan_options(tiny_model.card, ["threshold", "per_kb"])

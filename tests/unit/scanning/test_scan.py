@@ -195,7 +195,7 @@ def test_a_circle_is_known_by_name_by_file_or_by_option():
     ):
         assert [c.site for c in found.calls] == [3]
         assert found.calls.circular == {"c"}
-    with pytest.raises(InputError, match=r"--circular-id: .*'chr'; did you mean 'c'"):
+    with pytest.raises(InputError, match=r"'circular_ids': .*'chr'; did you mean 'c'"):
         scan(BUMP, [record], circular_ids=("chr",))
     with pytest.raises(ConfigError, match="'circular_ids' must be a tuple of names"):
         scan(BUMP, [record], circular_ids="c")
@@ -267,7 +267,8 @@ def test_a_contig_shorter_than_the_window_is_skipped_with_a_reason():
     result = scan(BUMP, records, callbacks=ScanCallbacks(on_skip=skipped.append))
     assert [(s.id, s.reason) for s in skipped] == [("tiny", "40 letters, shorter than the window of 41")]
     assert (result.contigs, result.letters, [c.contig for c in result.calls]) == (1, 100, ["long"])
-    with pytest.raises(InputError, match="record 'tiny': 40 letters, shorter than the window of 41"):
+    words = "record 'tiny': 40 letters, shorter than the window of 41; remove it, or skip it by strict=False"
+    with pytest.raises(InputError, match=words):
         scan(BUMP, records)
 
 

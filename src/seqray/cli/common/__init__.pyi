@@ -21,6 +21,7 @@ from .arguments import (
     add_options as add_options,
     fill as fill,
     given as given,
+    name_options as name_options,
     option as option,
 )
 from .cautions import FileCheck as FileCheck, calibration_cautions as calibration_cautions

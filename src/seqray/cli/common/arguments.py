@@ -138,6 +138,18 @@ def fill(settings: type[Any], *requested: Options, **others: Any) -> Any:
         raise ConfigError(what, where=error.where, remedy=remedy) from None
 
 
+_SETTINGS = re.compile(r"\b(duplicates|genes|species|truncate)=(?:'(\w+)'|None)|'(circular_id)s'")
+
+
+def name_options(text: str) -> str:
+    """Write settings that an error of the library advises as options: ``genes=None`` as ``--genes none``."""
+
+    def option_of(hit: re.Match[str]) -> str:
+        return "--circular-id" if hit[3] else f"--{hit[1]} {hit[2] or 'none'}"
+
+    return _SETTINGS.sub(option_of, text)
+
+
 def given(options: Options) -> list[str]:
     """Names of the options whose value isn't their default, those of groups too."""
     names = []

@@ -126,7 +126,7 @@ class UniqueIds:
             raise InputError(
                 "the id occurs more than once",
                 where=describe_record(self._where if where is None else where, identifier),
-                remedy=f"give each its own id ({source}), or --duplicates rename",
+                remedy=f"give each its own id ({source}), or read the file with duplicates='rename'",
             )
         return self._rename(identifier)
 

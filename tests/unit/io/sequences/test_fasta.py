@@ -299,7 +299,7 @@ def test_truncated_file_never_passes_for_a_shorter_one(make, lost):
 def test_duplicate_id_is_an_error_that_names_it_and_the_remedy(make):
     text = error_of(make(b">a\nA\n>b\nC\n>a again\nG\n"))
     assert text.startswith("x.fa: record 'a': the id occurs more than once; ")
-    assert "--duplicates" in text
+    assert text.endswith("duplicates='rename'")
 
 
 def test_duplicate_ids_are_renamed_past_names_that_are_taken(make):
