@@ -87,8 +87,9 @@ def predict(
 
     Notes
     -----
-    The command skips a record without letters, and this function raises an error. Names may repeat, unless
-    they are the ids of a file. An empty list gives an empty frame.
+    The command also cautions about a file that is unlike the training data, and this function does not; see
+    `origin`. The command skips a record without letters, and this function raises an error. Names may repeat,
+    unless they are the ids of a file. An empty list gives an empty frame.
 
     Examples
     --------
