@@ -50,6 +50,7 @@ CAUSES = {
     "letters or more": "length",
     "at most": "length",
     "this file is": "origin",
+    "whose context was known": "context",
 }
 OWN = (
     ("mouse-tata-promoter", "tata", ""),

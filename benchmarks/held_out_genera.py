@@ -1,7 +1,7 @@
 """How well does a model of many species do on genera that it has never seen?
 
     python benchmarks/held_out_genera.py --parts 4 --set model.d_model=64 model.d_ff=128 \\
-        model.layers=2 trainer.max_epochs=3
+        model.layers=2 trainer.max_epochs=3 augment.shift=0
 
 The genera of the set ``bacteria`` are dealt into parts (Escherichia and Shigella count as one); for each part
 a model is trained on the training sequences of all the others and scores the test sequences of the part, no

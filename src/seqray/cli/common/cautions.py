@@ -106,6 +106,11 @@ class FileCheck:
             *odd_caution(card, self.flags[_ODD], count)
         ]
         yield from unlike
+        if self._coverage is not None and card.model.contexts and self._model.context is None:
+            yield (
+                "the label sets were calibrated on records whose context was known, and hold the true class "
+                "less often without it: give --context"
+            )
         if self._held_out and count:
             scores = _as_calibrated(card, self._scores.kept, self._prior)
             windows, asked = self._windows.kept, (self._coverage, self._prior)

@@ -46,6 +46,17 @@ def test_three_lines_at_most_and_the_coverage_in_the_first(tiny_model, monkeypat
     assert len(check.cautions()) == 2
 
 
+def test_sets_without_the_context_are_cautioned(tiny_model):
+    known = replace(tiny_model.card, model=replace(tiny_model.card.model, contexts=("A", "B")))
+    model = replace(tiny_model, card=known)
+    options = ModelOptions(model="tiny")
+    [line] = FileCheck(model, options, coverage=0.9).cautions()
+    assert "were calibrated on records whose context was known" in line
+    assert line.endswith("give --context; --coverage 0.9 can't be promised for this file")
+    assert not FileCheck(model, options).cautions()
+    assert not FileCheck(replace(model, context="A"), options, coverage=0.9).cautions()
+
+
 def test_sites_that_lie_elsewhere_are_told(monkeypatch, tiny_model):
     found = SimpleNamespace(site=7, windows=128, before=3, after=60)
     monkeypatch.setattr(inference, "find_shifted_site", lambda model, windows: found, raising=False)
