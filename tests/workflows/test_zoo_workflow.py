@@ -36,7 +36,7 @@ def test_a_checkout_with_a_space_in_its_path_stays_one_word(snakemake, tmp_path)
     )
     assert f"seqray prefilter '{plain}.safetensors' {tmp_path}/ecoli_genome/GCF_" in told
     assert f"--windows 600000 --threads 1 --out '{shipped}.safetensors'" in told
-    assert f"--windows 2000000 --lost 0.003 --threads 1 --out '{teacher[: -len('.safetensors')]}-fast" in told
+    assert f"--windows 2000000 --lost 0.005 --threads 1 --out '{teacher[: -len('.safetensors')]}-fast" in told
     fold = f"{checkout}/runs/folds/bacteria-genome/fold-1.safetensors"
     assert f"--sheet '{checkout}/runs/data/genomes/train.tsv' --fold '{fold}' --fold" in told
     start = f"{checkout}/src/seqray/zoo_models/bacteria-genome.safetensors"

@@ -185,9 +185,9 @@ def cautions(result: ScanResult, options: ScanOptions, expected: ExpectedPrecisi
         yield "no position was searched: all letters are masked or ambiguous, or the parts are too short"
     null = None if result.from_positions else result.false_calls
     if null is not None and null.expected_interval[1] >= len(result.calls) > 0:
-        low, high = null.expected_interval
+        mean, low, high = (f"{count:.0f}" for count in (null.expected, *null.expected_interval))
         yield (
-            f"shuffled sequence gives {null.expected:.3g} calls ({low:.3g} to {high:.3g}) where the input "
+            f"shuffled sequence gives {mean} calls ({low} to {high}) where the input "
             f"has {len(result.calls)}: by their number, the calls can't be told from chance"
         )
     if result.unlike is not None and result.unlike > UNLIKE_LIMIT:
