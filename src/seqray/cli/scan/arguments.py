@@ -102,7 +102,7 @@ class WindowOptions(Options, heading="sequences"):
         "only sites within this part, 1-based, both ends included; may be repeated",
     )
     bed: str | None = option(
-        "--bed FILE", "only sites within the parts in a BED file; its strands are not read"
+        "--bed FILE", "only sites within the parts in a BED file; its strand column is ignored"
     )
     circular: bool = option("--circular", "every sequence is circular")
     circular_ids: tuple[str, ...] = option(

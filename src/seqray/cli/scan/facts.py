@@ -15,7 +15,7 @@ from seqray.cli.scan.expected import (
 
 if TYPE_CHECKING:
     from seqray.calibration import ExpectedPrecision
-    from seqray.core import Region
+    from seqray.core import Card, Region
     from seqray.scanning import Detector, ScanOptions, ScanResult
 
 _MOST_PARTS = 5  # that a header names
@@ -167,6 +167,23 @@ def letter_evidence(result: ScanResult) -> str:
         f"{rate.low * per_kb:.4g} to {rate.high * per_kb:.4g}) with genes kept and the letters between them "
         f"shuffled, over {rate.null_mb:.4g} Mb; calls that genes alone explain are not false"
     )
+
+
+def model_limits(card: Card, options: ScanOptions) -> Iterator[str]:
+    """Say what a model of windows was not made for."""
+    if card.model.kind == "locator":
+        return
+    if (others := len(card.classes) - 1) > 1:
+        yield f"only the class '{card.positive}' is searched, none of the {others} others"
+    if card.site is None:
+        yield "the model does not state where a site lies in its windows: calls state the middle"
+    chosen = options.threshold is not None or options.fdr is not None
+    if not chosen and "scan_threshold" not in card.info:
+        yield (
+            f"caution: the threshold {card.scan_threshold:.3g} is that for single windows, of which "
+            f"{card.prevalence:.0%} were sites; in a genome nearly all are not, so most calls may be false: "
+            "choose by --fdr or --threshold"
+        )
 
 
 def cautions(result: ScanResult, options: ScanOptions, expected: ExpectedPrecision) -> Iterator[str]:

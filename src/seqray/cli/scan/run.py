@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -150,29 +149,12 @@ def _left_out(model: TrainedModel, detector: Detector, options: ScanOptions) -> 
     return [f"{unused}only every {stride}th window is scored, and narrow peaks may be missed: {advice}"]
 
 
-def _limits_of(card: Card, options: ScanOptions) -> Iterator[str]:
-    """Say what a model of windows was not made for."""
-    if card.model.kind == "locator":
-        return
-    if (others := len(card.classes) - 1) > 1:
-        yield f"only the class '{card.positive}' is searched, none of the {others} others"
-    if card.site is None:
-        yield "the model does not state where a site lies in its windows: calls state the middle"
-    chosen = options.threshold is not None or options.fdr is not None
-    if not chosen and "scan_threshold" not in card.info:
-        yield (
-            f"caution: the threshold {card.scan_threshold:.3g} is that for single windows, of which "
-            f"{card.prevalence:.0%} were sites; in a genome nearly all are not, so most calls may be false: "
-            "choose by --fdr or --threshold"
-        )
-
-
 def _scan(
     request: ScanRequest, model: TrainedModel, detector: Detector, options: ScanOptions
 ) -> tuple[int, list[str]]:
     """Scan and write; returns the number of records and what to say of them."""
     from seqray.calibration import ExpectedPrecision
-    from seqray.cli.scan.facts import cautions, result_facts, settings_facts, summary
+    from seqray.cli.scan.facts import cautions, model_limits, result_facts, settings_facts, summary
     from seqray.cli.scan.outputs import Sequences
     from seqray.io import Staging
     from seqray.io.sequences import read_sequences
@@ -199,13 +181,13 @@ def _scan(
         lines = provenance(request.command, model, facts | result_facts(result, options))
         staged.write(result, lines, Sequences(request.input, request.records.duplicates, options))
         reasons = cautions(result, options, expected)
-        findings = [*origin.findings(options.species), *(f"caution: {text}" for text in reasons)]
+        findings = [*origin.findings(options.species), *model_limits(model.card, options)]
+        findings += [f"caution: {text}" for text in reasons]
         if staged.page is not None:
             from seqray.cli.scan.letter_shares import letter_shares
             from seqray.report.pages import ModelText
 
             shares_of = partial(letter_shares, request, model, result)
             staged.page.write(result, lines, findings, ModelText.of(model.card), shares_of)
-    # The page names the stride, the class and where the threshold is from.
-    findings = [*_left_out(model, detector, options), *_limits_of(model.card, options), *findings]
+    findings = [*_left_out(model, detector, options), *findings]  # the page names the stride
     return records.count, [*(f"seqray: {line}" for line in findings), summary(result, skipped.count)]

@@ -15,7 +15,7 @@ from seqray.cli.common import (
     refuse_skipped,
 )
 from seqray.cli.scan.command import divide_words
-from seqray.cli.scan.facts import settings_facts
+from seqray.cli.scan.facts import model_limits, settings_facts
 from seqray.core import ConfigError, __version__, describe_card
 from seqray.io import Staging
 from seqray.io.sequences import read_sequences
@@ -88,7 +88,7 @@ def write_share(
             "command": divide_words(request.command)[0],
             "model": [model.card.name, model.sha256],
             "card": [model.card.summary, *describe_card(model.card)],
-            "findings": list(origin.findings(options.species)),
+            "findings": [*origin.findings(options.species), *model_limits(model.card, options)],
             "alphabet": describe_alphabet(model.alphabet),
             "facts": context_fact(request.model, model) | settings_facts(detector, options),
             "options": {name: getattr(options, name) for name in GATHERED},

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 from seqray.core import Alphabet, InputError, LabeledSequence, NoRecordsError, class_name_fault
@@ -138,18 +137,12 @@ def read_labeled_fastas(
     on_skip
         Called with each record without letters; if None, such a record is an error.
     """
-    read = partial(
-        read_fasta,
-        alphabet=alphabet,
-        duplicates="keep",
-        soft_masks=False,
-        on_letters=on_letters,
-        on_skip=on_skip,
-    )
     return [
         LabeledSequence(record.sequence, label, record.id, file=str(path))
         for label, path in paths.items()
-        for record in read(path)
+        for record in read_fasta(
+            path, alphabet, duplicates="keep", soft_masks=False, on_letters=on_letters, on_skip=on_skip
+        )
     ]
 
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from seqray.calibration import ExpectedPrecision
-from seqray.cli.scan.facts import cautions
-from seqray.cli.scan.run import _limits_of
+from seqray.cli.scan.facts import cautions, model_limits
 from seqray.scanning import ScanOptions, ScanResult
 from seqray.scanning.false_calls import FalseCalls
 
@@ -36,18 +35,18 @@ def test_a_scan_that_searched_nothing_is_cautioned():
 
 def test_a_model_without_a_threshold_for_scans_is_cautioned(tiny_model):
     card = replace(tiny_model.card, prevalence=0.4, threshold=0.45, info={}, site=3)
-    [line] = _limits_of(card, ScanOptions())
+    [line] = model_limits(card, ScanOptions())
     assert "the threshold 0.45 is that for single windows, of which 40% were sites" in line
-    assert not list(_limits_of(card, ScanOptions(threshold=0.45)))
-    assert not list(_limits_of(card, ScanOptions(fdr=0.1)))
-    assert not list(_limits_of(replace(card, info={"scan_threshold": 0.9}), ScanOptions()))
+    assert not list(model_limits(card, ScanOptions(threshold=0.45)))
+    assert not list(model_limits(card, ScanOptions(fdr=0.1)))
+    assert not list(model_limits(replace(card, info={"scan_threshold": 0.9}), ScanOptions()))
 
 
 def test_classes_that_are_not_searched_and_an_unknown_site_are_named(tiny_model):
     card, classes = tiny_model.card, ("sigma70", "sigma24", "sigma54", "background")
     known = {"classes": classes, "positive": "sigma70", "info": {"scan_threshold": 0.9}}
     card = replace(card, model=replace(card.model, classes=4), site=None, **known)
-    assert list(_limits_of(card, ScanOptions())) == [
+    assert list(model_limits(card, ScanOptions())) == [
         "only the class 'sigma70' is searched, none of the 3 others",
         "the model does not state where a site lies in its windows: calls state the middle",
     ]
