@@ -24,7 +24,7 @@ from seqray.modelfile import TrainedModel, load_model_file, save_model
 from seqray.modelfile.backbones.resolve import resolve_backbone
 from seqray.modelfile.networks import build_network
 from seqray.models.build import build_model
-from seqray.models.prefilter import Prefilter, prefilter_shapes
+from seqray.models.prefilter import NARROW, WIDE, Prefilter, PrefilterSize, prefilter_shapes
 from seqray.models.tokenizers.sequence import CharacterTokenizer
 
 # Folders whose files take long: begun last, one of them would leave the other processors without work.
@@ -103,16 +103,21 @@ def tiny_model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def prefiltered_file(tiny_model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The model of `tiny_model_file` with a prefilter of random weights: half of all windows pass."""
-    model, rng = load_model_file(tiny_model_file), np.random.default_rng(3)
-    shapes = prefilter_shapes(WINDOW, len(DNA.letters), 0)
-    weights = {name: rng.normal(0, 0.3, shape).astype(np.float32) for name, shape in shapes.items()}
-    answers = [Prefilter(weights, WINDOW).log_odds(codes) for codes in random_codes(500)]
-    weights["out_bias"] -= 0.5 + np.median(answers)
-    card = replace(model.card, format=3, prefilter={"levels": [[0.5, -0.5, 0.05]], "lost": 0.001})
+    """The model of `tiny_model_file` with a prefilter of random weights: half of all windows pass it."""
+    model = load_model_file(tiny_model_file)
+    facts = {"levels": [[0.5, -0.5, 0.05]], "second": [-0.5], "lost": 0.001}
     path = tmp_path_factory.mktemp("prefiltered") / "tiny.safetensors"
-    save_model(path, model.networks, card, Prefilter(weights, WINDOW))
+    prefilter = replace(_random_prefilter(NARROW, 3), second=_random_prefilter(WIDE, 4))
+    save_model(path, model.networks, replace(model.card, format=4, prefilter=facts), prefilter)
     return path
+
+
+def _random_prefilter(size: PrefilterSize, seed: int) -> Prefilter:
+    rng, shapes = np.random.default_rng(seed), prefilter_shapes(WINDOW, len(DNA.letters), 0, size)
+    weights = {name: rng.normal(0, 0.3, shape).astype(np.float32) for name, shape in shapes.items()}
+    answers = Prefilter(weights, WINDOW).window_log_odds(random_codes(500))
+    weights["out_bias"] -= 0.5 + np.quantile(answers, 0.3)  # .7 pass each network
+    return Prefilter(weights, WINDOW)
 
 
 ALIGNED_COLUMNS, ALIGNED_ROWS = 24, 5

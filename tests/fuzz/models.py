@@ -83,7 +83,7 @@ def _save_classifier(path: Path, config: ModelConfig, *, prefiltered: bool = Fal
     )
     prefilter = None
     if prefiltered:
-        shapes = prefilter_shapes(card.window, len(DNA.letters), 0)
+        shapes = prefilter_shapes(card.window, len(DNA.letters), 0)  # of one network, as in files of format 3
         weights = {name: rng.normal(0, 0.3, shape).astype(np.float32) for name, shape in shapes.items()}
         prefilter = Prefilter(weights, card.window)
         card = replace(

@@ -33,9 +33,9 @@ class PrefilterRequest(Request):
     """Options of ``seqray prefilter``."""
 
     epilog: ClassVar[str] = (
-        "The model scores windows of the genomes, and a small network learns from it which windows can reach "
-        "a threshold. 'seqray scan' then lets the model score those alone. A model of several members goes "
-        "on with a window only while its first members score it high. Probabilities do not change."
+        "The model scores windows of the genomes, and two small networks learn from it which windows can "
+        "reach a threshold. 'seqray scan' then lets the model score those alone. A model of several members "
+        "goes on with a window only while its first members score it high. Probabilities do not change."
     )
 
     model: str = option("MODEL", MODEL_HELP)

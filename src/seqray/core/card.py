@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -17,7 +17,8 @@ from seqray.core.numbers import format_interval, format_number
 from seqray.core.serialization import from_mapping, to_mapping
 from seqray.core.truncation import Truncation
 
-CARD_FORMAT = 3  # the newest that is read; 2 for cards with an isotonic map, 3 with a prefilter
+# The newest that is read; 2 for cards with an isotonic map, 3 with a prefilter, 4 with one of two networks.
+CARD_FORMAT = 4
 MAX_MEMBERS = 5
 _TEMPERATURES = (1e-6, 1e6)
 _FAR = 1_000_000  # letters: no site is marked so long
@@ -73,8 +74,9 @@ class Card:
         of a call by its score, and the ``expected`` recall and precision by species. Empty for other kinds.
     prefilter
         Of a model with a prefilter: the ``levels``, each a threshold, the cutoff of the prefilter at it and
-        the share of windows that pass; for each level the cutoffs of the first ``members``; and the share
-        of windows at or above a threshold that are ``lost``. A card with one has format 3.
+        the share of windows that pass; for each level the cutoff of its ``second`` network, if there is one,
+        and those of the first ``members``; and the share of windows at or above a threshold that are
+        ``lost``. A card with one has format 3, and 4 with a second network.
     metrics
         Measured performance: for each split (and its floor) a mapping of metric to {value, low, high}.
         ``headline``, if there, is the one figure that lists show: {metric, split, value, low, high}.
@@ -138,6 +140,7 @@ class Card:
         _check_locator(self.locator)
         if self.prefilter:
             _require(self.format >= 3, "prefilter", "needs format 3")
+            _require("second" not in self.prefilter or self.format >= 4, "prefilter.second", "needs format 4")
             _check_prefilter(self.prefilter, self.members)
 
     @property
@@ -209,12 +212,17 @@ def _check_prefilter(facts: Mapping[str, Any], members: int) -> None:
     thresholds = [row[0] for row in levels or ()]
     _require(thresholds == sorted(set(thresholds)), "prefilter.levels", "is not by ascending threshold")
     if "members" in facts:
-        cutoffs = facts["members"]
-        fits = isinstance(cutoffs, list | tuple) and len(cutoffs) == len(thresholds)
         _require(
-            fits and all(_are_cutoffs(*pair, members - 1) for pair in zip(cutoffs, thresholds, strict=True)),
+            _fit_levels(facts["members"], thresholds, members - 1),
             "prefilter.members",
             "is no list of cutoffs for each level and each member but the last",
+        )
+    if "second" in facts:
+        second = facts["second"]
+        _require(
+            isinstance(second, list | tuple) and _fit_levels([[x] for x in second], thresholds, 1),
+            "prefilter.second",
+            "is no list of a cutoff for each level",
         )
     lost = facts.get("lost", 0)
     _require(isinstance(lost, int | float) and 0 <= lost <= 1, "prefilter.lost", "is outside 0 to 1")
@@ -230,8 +238,16 @@ def _is_level(row: Any) -> bool:
     return threshold <= 1 and _is_below(cutoff, threshold) and 0 <= passed <= 1
 
 
-def _are_cutoffs(row: Any, threshold: float, count: int) -> bool:
-    return _is_row(row, count) and all(_is_below(cutoff, threshold) for cutoff in row)
+def _fit_levels(rows: Any, thresholds: Sequence[float], count: int) -> bool:
+    """Whether there are cutoffs below each threshold."""
+    return (
+        isinstance(rows, list | tuple)
+        and len(rows) == len(thresholds)
+        and all(_is_row(row, count) for row in rows)
+        and all(
+            _is_below(cutoff, limit) for row, limit in zip(rows, thresholds, strict=True) for cutoff in row
+        )
+    )
 
 
 def _is_row(row: Any, count: int) -> bool:

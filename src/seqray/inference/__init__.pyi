@@ -23,7 +23,10 @@ from .predictions import (
     called_labels as called_labels,
     reweight as reweight,
 )
-from .prefilters import prefilter_log_odds as prefilter_log_odds
+from .prefilters import (
+    prefilter_log_odds as prefilter_log_odds,
+    second_log_odds as second_log_odds,
+)
 from .sequences import (
     TRUNCATED as TRUNCATED,
     checked_records as checked_records,

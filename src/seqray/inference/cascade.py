@@ -1,4 +1,4 @@
-"""Score windows by one member of a model after the other, and give up those that are out of reach."""
+"""Score windows by one network after the other, and give up those that are out of reach."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from seqray.calibration import apply_isotonic
 from seqray.core import Codes, Floats, log_probabilities
 from seqray.inference.predictions import BatchSize, Dtype
+from seqray.inference.prefilters import second_log_odds
 from seqray.inference.sequences import score_codes, softmax
 from seqray.modelfile import TrainedModel
 
@@ -18,6 +19,7 @@ def cascade_log_odds(
     codes: Codes,
     cutoffs: Sequence[float] = (),
     *,
+    second: float | None = None,
     batch_size: BatchSize = "auto",
     dtype: Dtype = "fp32",
 ) -> Floats:
@@ -29,6 +31,8 @@ def cascade_log_odds(
         As in `score_codes`.
     cutoffs
         Where the first n members give less than the n-th, the others do not read the window.
+    second
+        Where the second network of the prefilter gives less, no member reads the window.
 
     Returns
     -------
@@ -39,6 +43,9 @@ def cascade_log_odds(
     count, members, positive = len(codes), model.card.members, model.card.positive_index
     summed = np.zeros((count, model.card.model.classes))
     answers, rest = np.empty((count, members)), np.arange(count)
+    if second is not None:
+        answers[:] = second_log_odds(model, codes)[:, None]
+        rest = rest[answers[:, 0] >= second]
     for number in range(members):
         found = score_codes(model.member(number), codes[rest], batch_size=batch_size, dtype=dtype)
         summed[rest] += log_probabilities(found)

@@ -1,20 +1,24 @@
-"""Answers of a prefilter along a strand."""
+"""Answers of a prefilter: of its first network along a strand, and of its second for single windows."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from seqray.core import Codes, Floats
 from seqray.inference.engines import EngineModel
 from seqray.inference.parallel import map_threads
 from seqray.modelfile import TrainedModel
+from seqray.models import Prefilter
 
 _WINDOWS_A_PART = 1 << 14
 
 
 def prefilter_log_odds(model: TrainedModel, codes: Codes) -> Floats:
-    """What the prefilter of a model answers for every window of a strand, by all threads.
+    """What the first network of a prefilter answers for every window of a strand, by all threads.
 
     Parameters
     ----------
@@ -29,17 +33,53 @@ def prefilter_log_odds(model: TrainedModel, codes: Codes) -> Floats:
         Log-odds of the positive class, as the model would calibrate them. They depend neither on the number
         of threads nor on where a strand is cut.
     """
-    prefilter, context = model.prefilter, model.context_number
-    if prefilter is None:
-        raise ValueError(f"model '{model.card.name}' has no prefilter")
-    answers = np.empty(len(codes) - prefilter.window + 1)
+    first = _networks_of(model)[0]
 
-    def compute(start: int) -> None:
-        part = codes[start : start + _WINDOWS_A_PART + prefilter.window - 1]
-        answers[start : start + _WINDOWS_A_PART] = prefilter.log_odds(part, context)
+    def compute(start: int) -> npt.NDArray[np.floating]:
+        part = codes[start : start + _WINDOWS_A_PART + first.window - 1]
+        return first.log_odds(part, model.context_number)
+
+    return _join(model, compute, len(codes) - first.window + 1)
+
+
+def second_log_odds(model: TrainedModel, windows: Codes) -> Floats:
+    """What the second network of a prefilter answers for windows from anywhere, by all threads.
+
+    Parameters
+    ----------
+    model
+        With a prefilter of two networks, in its context.
+    windows
+        (N, W) letter codes.
+
+    Returns
+    -------
+    array of float64, shape (N,)
+        As from `prefilter_log_odds`.
+    """
+    second = _networks_of(model)[1]
+
+    def compute(start: int) -> npt.NDArray[np.floating]:
+        return second.window_log_odds(windows[start : start + _WINDOWS_A_PART], model.context_number)
+
+    return _join(model, compute, len(windows))
+
+
+def _networks_of(model: TrainedModel) -> tuple[Prefilter, ...]:
+    if model.prefilter is None:
+        raise ValueError(f"model '{model.card.name}' has no prefilter")
+    return model.prefilter.networks
+
+
+def _join(model: TrainedModel, compute: Callable[[int], npt.NDArray[np.floating]], count: int) -> Floats:
+    """Compute the answers of a number of windows, some from each start on."""
+    answers = np.empty(count)
+
+    def fill(start: int) -> None:
+        answers[start : start + _WINDOWS_A_PART] = compute(start)
 
     with threadpool_limits(1, "blas"):  # each part in one thread
-        map_threads(compute, range(0, len(answers), _WINDOWS_A_PART), _count_threads(model))
+        map_threads(fill, range(0, count, _WINDOWS_A_PART), _count_threads(model))
     return answers
 
 

@@ -28,7 +28,7 @@ from seqray.modelfile.backbones import BACKBONE_VARIABLE
 from seqray.modelfile.header import CARD_KEY, CHECKSUM_KEY, Header, checksum, read_content, read_header
 from seqray.modelfile.networks import Network, build_network
 from seqray.modelfile.output_path import check_model_path
-from seqray.modelfile.prefilter import PREFIX, read_prefilter
+from seqray.modelfile.prefilter import PREFIX, prefilter_arrays, read_prefilter
 from seqray.modelfile.self_test import check_self_test, make_self_test
 from seqray.modelfile.size_limit import SizeLimit
 from seqray.modelfile.trained import TrainedModel
@@ -79,8 +79,8 @@ def save_model(
 
 def _file_bytes(networks: Sequence[Network], card: Card, prefilter: Prefilter | None) -> bytes:
     tensors = _named_tensors(networks)
-    for name, value in sorted(prefilter.weights.items()) if prefilter else ():
-        tensors[PREFIX + name] = torch.from_numpy(value).contiguous()
+    for name, value in sorted(prefilter_arrays(prefilter).items()) if prefilter else ():
+        tensors[name] = torch.from_numpy(value).contiguous()
     card_json = card_to_json(card)
     draft = serialize(tensors)
     data = memoryview(draft)[8 + int.from_bytes(draft[:8], "little") :]

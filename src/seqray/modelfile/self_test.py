@@ -59,18 +59,19 @@ def _logits_of(
 
 def _answers_of(
     model: TrainedModel, texts: Sequence[str], contexts: Sequence[str | None] = ()
-) -> list[float]:
-    """What the prefilter answers for each text, as long as a window; none for a model without one."""
-    answers, prefilter = [], model.prefilter
+) -> list[list[float]]:
+    """What each network of the prefilter answers for each text, as long as a window."""
+    rows, prefilter = [], model.prefilter
     if prefilter is None:
         return []
     for text, context in itertools.zip_longest(texts, contexts):
-        codes = np.full(prefilter.window, model.alphabet.unknown, np.uint8)
-        codes[: len(text)] = model.alphabet.encode(text)
+        codes = np.full((1, prefilter.window), model.alphabet.unknown, np.uint8)
+        codes[0, : len(text)] = model.alphabet.encode(text)
         number = model.with_context(context).context_number
         with np.errstate(all="ignore"):  # forged weights, whose answers are not as expected
-            answers.append(round_number(float(prefilter.log_odds(codes, number)[0]), 8))
-    return answers
+            answers = [one.window_log_odds(codes, number)[0] for one in prefilter.networks]
+        rows.append([round_number(float(answer), 8) for answer in answers])
+    return rows
 
 
 def _classify(model: TrainedModel, codes: np.ndarray) -> npt.NDArray[np.float32]:
@@ -140,7 +141,7 @@ _INPUTS: Mapping[str, _Inputs] = {
 def _read_self_test(card: Card) -> tuple[list[str], list[str | None], np.ndarray]:
     """Sequences, contexts and what is expected of each; raises KeyError, TypeError or ValueError otherwise.
 
-    Expected are logits (N, K), or (N, K + 1) with the answers of the prefilter.
+    Expected are logits (N, K), or (N, K + P) with the answers of the P networks of a prefilter.
     """
     facts = card.self_test
     sequences, contexts = facts["sequences"], facts.get("contexts", [])

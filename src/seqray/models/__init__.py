@@ -2,7 +2,7 @@
 
 - `tokenizers`: letters to tokens; `padding`, `batches`: tokens and masks of many records; `devices`
 - `attention`, `windowed_attention`, `axial`, `positions`, `layers`, `dropout`, `kernels`: the parts
-- `prefilter`: the small network that skips windows; `helices`: columns of an alignment that pair
+- `prefilter`: the small networks that skip windows; `helices`: columns of an alignment that pair
 - `kmers`, `composition`: k-mers and shares of letters; `pooling`: what the head reads
 - `sequence`, `alignment`, `backbone`, `locator`: the networks; `build`: the one that settings name
 - `output`: logits and attention

@@ -45,8 +45,11 @@ from .positions import (
 )
 from .prefilter import (
     KERNEL as KERNEL,
+    NARROW as NARROW,
     STRIDE as STRIDE,
+    WIDE as WIDE,
     Prefilter as Prefilter,
+    PrefilterSize as PrefilterSize,
     prefilter_shapes as prefilter_shapes,
 )
 from .sequence import SequenceTransformer as SequenceTransformer

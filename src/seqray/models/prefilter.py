@@ -1,22 +1,23 @@
-"""A small network that says which windows of a strand are worth the model's time.
+"""Small networks that say which windows of a strand are worth the model's time.
 
-It predicts the log-odds that a model of windows would give. Windows that lie next to each other share its
-convolution, so it reads a strand far faster than the model reads every window. It computes with numpy,
-whatever the engine of the model.
+They predict the log-odds that a model of windows would give. Windows that lie next to each other share the
+convolution, so the first network reads a strand far faster than the model reads every window. A second, wider
+one reads the windows that pass the first. They compute with numpy, whatever the engine of the model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from seqray.core import Codes
 
-KERNEL, STRIDE, CHANNELS, HIDDEN = 15, 3, 32, (64, 32)
+KERNEL, STRIDE = 15, 3
 Array = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 _CHUNK = 512  # windows computed at once: their values stay in the processor's cache
@@ -25,7 +26,21 @@ _CHUNK = 512  # windows computed at once: their values stay in the processor's c
 _VALUE_BITS, _WEIGHT_BITS = 16, 21
 
 
-def prefilter_shapes(window: int, letters: int, contexts: int) -> dict[str, tuple[int, ...]]:
+class PrefilterSize(NamedTuple):
+    """Channels of the convolution, and the sizes of the two hidden layers."""
+
+    channels: int
+    first: int
+    second: int
+
+
+NARROW, WIDE = PrefilterSize(16, 32, 32), PrefilterSize(64, 128, 32)
+"""Of the network that reads every window, and of the one that reads those that pass."""
+
+
+def prefilter_shapes(
+    window: int, letters: int, contexts: int, size: PrefilterSize = NARROW
+) -> dict[str, tuple[int, ...]]:
     """Shape of each array of weights.
 
     Parameters
@@ -36,14 +51,16 @@ def prefilter_shapes(window: int, letters: int, contexts: int) -> dict[str, tupl
         Of the alphabet.
     contexts
         That the model knows; one more stands for none.
+    size
+        Of the layers.
     """
     places, known = (window - KERNEL) // STRIDE + 1, contexts + 1  # places of the convolution in a window
-    first, second = HIDDEN
+    channels, first, second = size
     return {
-        "convolution": (KERNEL, letters, CHANNELS),
-        "convolution_bias": (CHANNELS,),
-        "gain": (known, places, CHANNELS),
-        "first": (places, CHANNELS, first),
+        "convolution": (KERNEL, letters, channels),
+        "convolution_bias": (channels,),
+        "gain": (known, places, channels),
+        "first": (places, channels, first),
         "first_bias": (known, first),
         "second": (first, second),
         "second_bias": (second,),
@@ -54,7 +71,7 @@ def prefilter_shapes(window: int, letters: int, contexts: int) -> dict[str, tupl
 
 @dataclass(frozen=True, eq=False)
 class Prefilter:
-    """The network.
+    """A network, with the one that reads what it lets pass.
 
     Attributes
     ----------
@@ -62,10 +79,18 @@ class Prefilter:
         float32 arrays of `prefilter_shapes`.
     window
         Letters of a window [W].
+    second
+        The next network, if there is one.
     """
 
     weights: Mapping[str, Array]
     window: int
+    second: Prefilter | None = None
+
+    @property
+    def networks(self) -> tuple[Prefilter, ...]:
+        """This one and those after it."""
+        return (self, *(self.second.networks if self.second else ()))
 
     def log_odds(self, codes: Codes, context: int = 0) -> Array:
         """Predict the log-odds of the positive class for every window of a strand.
@@ -86,7 +111,27 @@ class Prefilter:
         answers = np.empty(count, np.float32)
         for start in range(0, count, _CHUNK):
             part = codes[start : start + _CHUNK + self.window - 1]
-            answers[start : start + _CHUNK] = layers.log_odds(part)
+            answers[start : start + _CHUNK] = layers.strand_log_odds(part)
+        return answers
+
+    def window_log_odds(self, windows: Codes, context: int = 0) -> Array:
+        """Predict the log-odds of the positive class for windows from anywhere.
+
+        Parameters
+        ----------
+        windows
+            (N, W) letter codes.
+        context
+            As in `log_odds`.
+
+        Returns
+        -------
+        ndarray
+            (N,) float32.
+        """
+        layers, answers = _Layers.of(self, context), np.empty(len(windows), np.float32)
+        for start in range(0, len(windows), _CHUNK):
+            answers[start : start + _CHUNK] = layers.window_log_odds(windows[start : start + _CHUNK])
         return answers
 
 
@@ -123,17 +168,30 @@ class _Layers:
             ),
         )
 
-    def log_odds(self, codes: Codes) -> Doubles:
-        """Of the windows of a short strand."""
+    def strand_log_odds(self, codes: Codes) -> Doubles:
+        """Of the windows of a short strand, which share the convolution."""
         count = len(codes) - self.window + 1
-        to_channels, to_first, to_second, to_out = self.biases
-        view = np.lib.stride_tricks.sliding_window_view(self.letters[codes], KERNEL, axis=0)  # (L', A, K)
-        found = _activate(view.swapaxes(1, 2).reshape(len(view), -1) @ self.convolution + to_channels)
-        hidden = np.tile(to_first, (count, 1))
-        for place, matrix in enumerate(self.first):
-            hidden += found[STRIDE * place :][:count] @ matrix
-        hidden = _activate(_activate(hidden) @ self.second + to_second)
-        return hidden @ self.out + to_out
+        view = np.lib.stride_tricks.sliding_window_view(codes, KERNEL)
+        found = self._convolve(view)
+        return self._combine(found[STRIDE * place :][:count] for place in range(len(self.first)))
+
+    def window_log_odds(self, windows: Codes) -> Doubles:
+        """Of a few windows (N, W)."""
+        starts = range(0, STRIDE * len(self.first), STRIDE)
+        return self._combine(self._convolve(windows[:, start : start + KERNEL]) for start in starts)
+
+    def _convolve(self, codes: Codes) -> Doubles:
+        """Codes (N, K) to channels (N, C)."""
+        return _activate(self.letters[codes].reshape(len(codes), -1) @ self.convolution + self.biases[0])
+
+    def _combine(self, found: Iterable[Doubles]) -> Doubles:
+        """The channels (N, C) at each place of the windows to log-odds (N,)."""
+        _, to_first, to_second, to_out = self.biases
+        products = (values @ matrix for values, matrix in zip(found, self.first, strict=True))
+        hidden = next(products) + to_first
+        for product in products:
+            hidden += product
+        return _activate(_activate(hidden) @ self.second + to_second) @ self.out + to_out
 
 
 def _activate(values: Doubles) -> Doubles:

@@ -18,6 +18,8 @@ class Cutoffs:
     ----------
     prefilter
         What the prefilter must answer.
+    second
+        What its second network must answer; None for a prefilter of one.
     members
         What the first 1, 2, ... members must give together, see `seqray.inference.cascade_log_odds`.
     passed
@@ -25,6 +27,7 @@ class Cutoffs:
     """
 
     prefilter: float
+    second: float | None = None
     members: tuple[float, ...] = ()
     passed: float = 0.0
 
@@ -40,10 +43,11 @@ class Cutoffs:
             Probability from which sites are called.
         """
         levels: Sequence[Sequence[float]] = facts.get("levels", ())
+        second: Sequence[float | None] = facts.get("second") or [None] * len(levels)
         members: Sequence[Sequence[float]] = facts.get("members") or [()] * len(levels)
         reached = [
-            cls(cutoff, tuple(others), passed)
-            for (level, cutoff, passed), others in zip(levels, members, strict=True)
+            cls(cutoff, other, tuple(others), passed)
+            for (level, cutoff, passed), other, others in zip(levels, second, members, strict=True)
             if level <= threshold
         ]
         return reached[-1] if reached else cls(float("-inf"), passed=1.0)

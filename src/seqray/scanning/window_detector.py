@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -35,7 +35,7 @@ class WindowDetector(Detector):
     cutoffs
         Threshold to what windows must reach there to be read further.
     cascade
-        Cutoffs of the members to what scores like `score`, but gives windows up, see `cascade_log_odds`.
+        Cutoffs to what scores like `score`, but gives windows up, see `cascade_log_odds`.
     missed
         Share of the windows at or above a threshold that may be skipped.
     """
@@ -45,7 +45,7 @@ class WindowDetector(Detector):
     site: int | None
     prefilter: StrandAnswers | None = None
     cutoffs: Callable[[float], Cutoffs] | None = None
-    cascade: Callable[[Sequence[float]], Scorer] | None = None
+    cascade: Callable[[Cutoffs], Scorer] | None = None
     missed: float = 0.0
 
     foreign_options = frozenset({"genes", "codon_table", "per_kb", "precision", "species"})
@@ -86,8 +86,7 @@ class WindowDetector(Detector):
         parts: Intervals | None = None,
         masked: Intervals | None = None,
     ) -> ContigWindows:
-        members = rule.cutoffs.members if rule.cutoffs else ()
-        score = self.cascade(members) if self.cascade and members else self.score
+        score = self.cascade(rule.cutoffs) if self.cascade and rule.cutoffs else self.score
         return ContigWindows(
             codes, rule, score, self.prefilter, circular=circular, parts=parts, masked=masked
         )
@@ -118,9 +117,11 @@ def window_detector(
     def score(codes: Codes) -> Floats:
         return score_codes(model, codes, batch_size=batch_size, dtype=dtype)[:, positive]
 
-    def cascade(cutoffs: Sequence[float]) -> Scorer:
+    def cascade(cutoffs: Cutoffs) -> Scorer:
         def score(codes: Codes) -> Floats:
-            answers = cascade_log_odds(model, codes, cutoffs, batch_size=batch_size, dtype=dtype)
+            answers = cascade_log_odds(
+                model, codes, cutoffs.members, second=cutoffs.second, batch_size=batch_size, dtype=dtype
+            )
             return logistic(answers[:, -1])
 
         return score

@@ -39,15 +39,12 @@ class DrawnWindows:
         (N, M) log-odds of the positive class after each member, as the model calibrates them.
     importance_weight
         (N,) how many of the pool each stands for.
-    pool
-        What was guessed of every window that one was chosen from, or empty.
     """
 
     codes: Codes
     contexts: Ints
     by_member: Floats
     importance_weight: Floats
-    pool: Floats
 
     @property
     def log_odds(self) -> Floats:
@@ -112,15 +109,15 @@ class WindowSource:
         about ``count`` are drawn.
         """
         places = self._evenly(count * (_POOL if guess else 1), held_out=held_out)
-        importance_weight, pool = np.ones(len(places)), np.empty(0)
+        importance_weight = np.ones(len(places))
         if guess is not None:
-            pool = np.concatenate([guess(self._letters_at(part), part.context) for part in _parts(places)])
+            guesses = np.concatenate([guess(self._letters_at(part), part.context) for part in _parts(places)])
             least = _LEAST_HELD_OUT if held_out else _LEAST
-            chances = _scaled(np.maximum(expit(pool + _DOUBT), least), count)
-            chosen = np.flatnonzero(self._rng.random(len(pool)) < chances)
+            chances = _scaled(np.maximum(expit(guesses + _DOUBT), least), count)
+            chosen = np.flatnonzero(self._rng.random(len(guesses)) < chances)
             places, importance_weight = places[chosen], 1 / chances[chosen]
         by_member = np.concatenate([self._score(part) for part in _parts(places)]).clip(-_LIMIT, _LIMIT)
-        return DrawnWindows(self._letters_at(places), places.context, by_member, importance_weight, pool)
+        return DrawnWindows(self._letters_at(places), places.context, by_member, importance_weight)
 
     def _evenly(self, count: int, *, held_out: bool) -> _Places:
         rng, contexts = self._rng, len(self._model.card.model.contexts)

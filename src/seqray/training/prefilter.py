@@ -1,9 +1,9 @@
-"""Teach a prefilter: a small network learns from a model which windows of genomes can reach a threshold.
+"""Teach a prefilter: two small networks learn from a model which windows of genomes can reach a threshold.
 
-The model scores windows drawn from the genomes, and the prefilter learns their log-odds (knowledge
+The model scores windows drawn from the genomes, and the networks learn their log-odds (knowledge
 distillation: Hinton et al. 2015). A first fit guesses which windows score high: most of the others are drawn
 from those, because a doubtful window teaches more than one that is clearly no site. On the last fifth of each
-sequence, which it does not learn from, we measure below which answer of the prefilter, and of the first
+sequence, which they do not learn from, we measure below which answer of each network, and of the first
 members of the model, hardly any window reaches each of several levels.
 """
 
@@ -33,18 +33,21 @@ from seqray.core import (
 )
 from seqray.inference import BatchSize
 from seqray.modelfile import TrainedModel
-from seqray.models import KERNEL, STRIDE, Prefilter, prefilter_shapes
+from seqray.models import KERNEL, NARROW, STRIDE, WIDE, Prefilter, PrefilterSize, prefilter_shapes
 from seqray.training.drawn_windows import DrawnWindows, WindowSource
 
-PREFILTER_FORMAT = 3  # a seqray that reads older cards only would find unknown tensors
+PREFILTER_FORMAT = 4  # a seqray that reads older cards only would find unknown tensors
 _LEVELS = [round_number(x) for x in expit(np.arange(-3, 9, 0.5))]  # thresholds
 _WINDOWS = (2000, 10_000_000)
 _MOST_LOST = 0.1
 _MARGIN = 0.01  # log-odds: what the prefilter skips stays below the threshold by its own answer, too
 _FEWEST_ABOVE = 300  # windows that show what a level needs
 _EVEN, _LIKELY, _MEASURED = 0.3, 0.5, 0.2  # shares of the windows
-_LOST_BY_MEMBER = 0.1  # share of what may be lost, for each member but the last; the rest for the prefilter
-_EPOCHS, _BATCH, _RATE, _DECAY = (4, 10), 1024, 6e-3, 1e-2  # epochs of the guess, and of the prefilter
+# Share of what may be lost, for each member but the last; of the rest, the share for the first network.
+_LOST_BY_MEMBER, _LOST_BY_FIRST = 0.1, 0.3
+_EPOCHS, _BATCH, _DECAY = (4, 10), 1024, 1e-2  # epochs of the guess, and of the prefilter
+_RATES = {NARROW: 8e-3, WIDE: 4e-3}
+_UNDERESTIMATE = 10.0  # weight of the squared errors that set the cutoffs
 
 
 def teach_prefilter(
@@ -93,13 +96,16 @@ def teach_prefilter(
     _check(model, windows, lost)
     source = WindowSource(model, records, seed, batch_size, _counter(on_progress, windows))
     even = source.draw(round(windows * _EVEN), held_out=False)
-    guess = _fit(model, [even], _EPOCHS[0], seed, on_progress)
+    guess = _fit(model, [even], WIDE, _EPOCHS[0], seed, on_progress)
     likely = source.draw(round(windows * _LIKELY), held_out=False, guess=guess.answers)
-    network = _fit(model, [even, likely], _EPOCHS[1], seed, on_progress)
-    held_out = source.draw(round(windows * _MEASURED), held_out=True, guess=network.answers)
+    narrow, wide = (
+        _fit(model, [even, likely], size, _EPOCHS[1], seed, on_progress) for size in (NARROW, WIDE)
+    )
+    held_out = source.draw(round(windows * _MEASURED), held_out=True, guess=wide.answers)
     facts = {"learned_from": len(even.codes) + len(likely.codes), "letters": source.letters, "seed": seed}
-    taught = replace(model, prefilter=Prefilter(network.arrays(), model.card.window))
-    return _with_facts(taught, network, held_out, lost, facts)
+    second = Prefilter(wide.arrays(), model.card.window)
+    taught = replace(model, prefilter=Prefilter(narrow.arrays(), model.card.window, second))
+    return _with_facts(taught, (narrow, wide), held_out, lost, facts)
 
 
 def measure_prefilter(
@@ -139,9 +145,9 @@ def measure_prefilter(
         )
     _check(model, windows, lost)
     source = WindowSource(model, records, seed, batch_size, _counter(on_progress, windows))
-    network = _Network.of(model.prefilter)
-    held_out = source.draw(windows, held_out=True, guess=network.answers)
-    return _with_facts(model, network, held_out, lost, dict(model.card.prefilter))
+    networks = [_Network.of(one) for one in model.prefilter.networks]
+    held_out = source.draw(windows, held_out=True, guess=networks[-1].answers)
+    return _with_facts(model, networks, held_out, lost, dict(model.card.prefilter))
 
 
 def _counter(on_progress: OnProgress | None, windows: int) -> Callable[[int], None]:
@@ -157,10 +163,14 @@ def _counter(on_progress: OnProgress | None, windows: int) -> Callable[[int], No
 
 
 def _with_facts(
-    model: TrainedModel, network: _Network, held_out: DrawnWindows, lost: float, facts: dict[str, Any]
+    model: TrainedModel,
+    networks: Sequence[_Network],
+    held_out: DrawnWindows,
+    lost: float,
+    facts: dict[str, Any],
 ) -> TrainedModel:
     """The model with what was measured of its prefilter on its card."""
-    answers = network.answers(held_out.codes, held_out.contexts)
+    answers = np.column_stack([one.answers(held_out.codes, held_out.contexts) for one in networks])
     measured = _measure(answers, held_out, lost, sorted({*_LEVELS, model.card.scan_threshold}))
     card = replace(
         model.card, format=PREFILTER_FORMAT, seqray_version=__version__, prefilter=facts | measured
@@ -233,7 +243,12 @@ class _Network(nn.Module):
 
 
 def _fit(
-    model: TrainedModel, drawn: Sequence[DrawnWindows], epochs: int, seed: int, on_progress: OnProgress | None
+    model: TrainedModel,
+    drawn: Sequence[DrawnWindows],
+    size: PrefilterSize,
+    epochs: int,
+    seed: int,
+    on_progress: OnProgress | None,
 ) -> _Network:
     card, letters = model.card, len(model.alphabet.letters)
     codes = torch.from_numpy(np.concatenate([one.codes for one in drawn]))
@@ -241,15 +256,15 @@ def _fit(
     targets = torch.from_numpy(np.concatenate([one.log_odds for one in drawn]).astype(np.float32))
     with torch.random.fork_rng(devices=[]), torch.enable_grad():
         torch.manual_seed(seed)
-        network = _Network(prefilter_shapes(card.window, letters, len(card.model.contexts)))
-        optimizer = torch.optim.AdamW(network.parameters(), lr=_RATE, weight_decay=_DECAY)
+        network = _Network(prefilter_shapes(card.window, letters, len(card.model.contexts), size))
+        optimizer = torch.optim.AdamW(network.parameters(), lr=_RATES[size], weight_decay=_DECAY)
         steps = epochs * -(-len(codes) // _BATCH)
-        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, _RATE, total_steps=steps)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, _RATES[size], total_steps=steps)
         for step in range(steps):
             rows = torch.randint(len(codes), (_BATCH,))
-            answer, wanted = network(codes[rows], contexts[rows]), targets[rows]
-            weight = 1 + 4 * torch.sigmoid(wanted + 1)  # windows that may be called matter most
-            loss = (weight * F.huber_loss(answer, wanted, reduction="none")).mean()
+            loss = _loss(
+                network(codes[rows], contexts[rows]), targets[rows], float(logit(card.scan_threshold))
+            )
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -259,34 +274,55 @@ def _fit(
     return network
 
 
+def _loss(answers: Tensor, wanted: Tensor, level: float) -> Tensor:
+    """Of log-odds (B,): windows that may be called matter most, and what is given too little there."""
+    weights = 1 + 4 * torch.sigmoid(wanted + 1)
+    errors = weights * F.huber_loss(answers, wanted, reduction="none")
+    too_low = (wanted - answers).clamp(min=0) * torch.sigmoid(2 * (wanted - level + 1))
+    return (errors + _UNDERESTIMATE * too_low.square()).mean()
+
+
 def _measure(
     answers: Floats, held_out: DrawnWindows, most_lost: float, levels: Sequence[float]
 ) -> dict[str, Any]:
-    """For each level: the cutoffs, and the share of windows that pass the prefilter."""
-    first = held_out.by_member[:, :-1]
-    shares = (1 - _LOST_BY_MEMBER * first.shape[1], *[_LOST_BY_MEMBER] * first.shape[1])
-    rows, members, above = [], [], np.arange(len(answers))
+    """For each level: the cutoffs, and the share of windows that pass the prefilter.
+
+    The answers are (N, P) of its networks.
+    """
+    weights, networks = held_out.importance_weight, answers.shape[1]
+    values = np.column_stack((answers, held_out.by_member[:, :-1]))
+    shares = _loss_shares(networks, values.shape[1] - networks)
+    rows, others, above = [], [], np.arange(len(answers))
     for level in levels:
         above = above[held_out.log_odds[above] >= logit(level)]
         if len(above) < _FEWEST_ABOVE:
             break
         highest = float(logit(level)) - _MARGIN
-        values = np.column_stack((answers, first))[above]
-        cutoff, *others = (
-            round_number(
-                min(_quantile(column, held_out.importance_weight[above], most_lost * share), highest)
-            )
-            for column, share in zip(values.T, shares, strict=True)
-        )
-        rows.append([level, cutoff, round_number(float(np.mean(held_out.pool >= cutoff)))])
-        members.append(others)
+        cutoffs = [
+            round_number(min(_quantile(column, weights[above], most_lost * share), highest))
+            for column, share in zip(values[above].T, shares, strict=True)
+        ]
+        passed = (answers >= cutoffs[:networks]).all(axis=1)
+        rows.append([level, cutoffs[0], round_number(float(weights[passed].sum() / weights.sum()))])
+        others.append(cutoffs[1:])
     if not rows:
         raise InputError(
             f"of {len(answers)} windows {len(above)} reach {levels[0]:g}, too few to measure a prefilter",
             remedy="give genomes with more sites, or more --windows",
         )
-    by_members = {"members": members} if first.shape[1] else {}
-    return {"levels": rows, **by_members, "lost": most_lost, "measured_on": len(answers)}
+    facts: dict[str, Any] = {"levels": rows}
+    if networks > 1:
+        facts["second"] = [row[0] for row in others]
+    if values.shape[1] > networks:
+        facts["members"] = [row[networks - 1 :] for row in others]
+    return facts | {"lost": most_lost, "measured_on": len(answers)}
+
+
+def _loss_shares(networks: int, members: int) -> list[float]:
+    """Of what may be lost: for each network of the prefilter, and for each member but the last."""
+    rest = 1 - _LOST_BY_MEMBER * members
+    by_network = [rest] if networks == 1 else [_LOST_BY_FIRST * rest, (1 - _LOST_BY_FIRST) * rest]
+    return [*by_network, *[_LOST_BY_MEMBER] * members]
 
 
 def _quantile(values: Floats, weights: Floats, share: float) -> float:

@@ -95,7 +95,15 @@ def test_the_positive_class_has_a_column():
                 ({"levels": [[0.8, -1, 0.1], [0.5, -1, 0.1]]}, "is not by ascending threshold"),
                 ({"levels": [[0.5, 10**400, 0.1]]}, "'prefilter.levels' is no list"),
                 ({"levels": [[0.5, -1, 0.1]], "lost": 2}, "'prefilter.lost' is outside"),
+                ({"levels": [[0.5, -1, 0.1]], "second": [-1]}, "'prefilter.second' needs format 4"),
             )
+        ),
+        *(
+            (
+                {"format": 4, "prefilter": {"levels": [[0.5, -1, 0.1], [0.8, 0, 0.1]], "second": cutoffs}},
+                "'prefilter.second' is no list of a cutoff for each level",
+            )
+            for cutoffs in ([], [-1], [-1, "0"], [0.1, 0], [-1, float("nan")], [[-1], [0]], 3)
         ),
         *(
             (
@@ -133,7 +141,7 @@ def test_a_card_that_contradicts_itself_is_refused(changes, words):
         (lambda m: m.update(classes="promoter"), "'classes' is 'promoter'"),
         (lambda m: m["model"].update(wings=2), "unknown setting 'model.wings'"),
         (lambda m: m["model"].update(heads=3), "multiple of 'model.heads'"),
-        (lambda m: m.update(format=4, seqray_version="7.1.0"), "format 4, written by seqray 7.1.0"),
+        (lambda m: m.update(format=5, seqray_version="7.1.0"), "format 5, written by seqray 7.1.0"),
     ],
 )
 def test_a_damaged_mapping_is_refused(damage, words):
@@ -144,7 +152,7 @@ def test_a_damaged_mapping_is_refused(damage, words):
 
 
 def test_a_newer_format_names_the_version_to_install():
-    mapping = card_to_mapping(make_card()) | {"format": 4, "seqray_version": "7.1.0", "classes": "unreadable"}
+    mapping = card_to_mapping(make_card()) | {"format": 5, "seqray_version": "7.1.0", "classes": "unreadable"}
     with pytest.raises(ModelFileError) as caught:
         card_from_mapping(mapping)
     assert caught.value.remedy == "install seqray 7.1.0 or later"

@@ -266,9 +266,9 @@ def test_a_changed_byte_is_found_wherever_it_is(write, content):
 
 
 def test_a_newer_format_names_the_version_to_install(write, content):
-    newer = rebuilt(content, lambda card: card.update(format=4, seqray_version="9.4.0", wings=1))
+    newer = rebuilt(content, lambda card: card.update(format=5, seqray_version="9.4.0", wings=1))
     for read in (load_model_file, read_card):
-        with pytest.raises(ModelFileError, match=r"format 4, .*install seqray 9\.4\.0 or later"):
+        with pytest.raises(ModelFileError, match=r"format 5, .*install seqray 9\.4\.0 or later"):
             read(write(newer))
 
 

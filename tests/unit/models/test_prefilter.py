@@ -6,15 +6,14 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings, strategies as st
 
-from seqray.models import Prefilter, prefilter_shapes
-from seqray.models.prefilter import CHANNELS, KERNEL, STRIDE
+from seqray.models import KERNEL, NARROW, STRIDE, WIDE, Prefilter, prefilter_shapes
 
 WINDOW, LETTERS, CONTEXTS = 22, 4, 2
 
 
-def make(window=WINDOW, seed=0):
+def make(window=WINDOW, seed=0, size=NARROW):
     rng = np.random.default_rng(seed)
-    shapes = prefilter_shapes(window, LETTERS, CONTEXTS)
+    shapes = prefilter_shapes(window, LETTERS, CONTEXTS, size)
     return Prefilter(
         {name: rng.normal(0, 0.3, shape).astype(np.float32) for name, shape in shapes.items()}, window
     )
@@ -31,9 +30,10 @@ def by_convolution(prefilter, codes, context):
     return float(hidden @ w["out"] + w["out_bias"][context])
 
 
+@pytest.mark.parametrize("size", [NARROW, WIDE])
 @pytest.mark.parametrize("window", [KERNEL, WINDOW, 81])
-def test_every_window_gets_what_a_convolution_gives(window):
-    prefilter = make(window)
+def test_every_window_gets_what_a_convolution_gives(window, size):
+    prefilter = make(window, size=size)
     codes = np.random.default_rng(1).integers(0, LETTERS + 1, window + 30).astype(np.uint8)
     for context in range(CONTEXTS + 1):
         expected = [by_convolution(prefilter, codes[i : i + window], context) for i in range(31)]
@@ -51,8 +51,17 @@ def test_where_a_strand_is_cut_changes_nothing(length, cut, seed):
     assert (prefilter.log_odds(codes[cut:], 1) == whole[cut:]).all()  # to the last bit
 
 
+@given(count=st.integers(1, 2000), seed=st.integers(0, 99))
+def test_a_window_has_the_same_answer_in_a_strand_and_alone(count, seed):
+    prefilter = make(seed=seed, size=(WIDE, NARROW)[seed % 2])
+    codes = np.random.default_rng(seed).integers(0, LETTERS + 1, count + WINDOW - 1).astype(np.uint8)
+    windows = np.lib.stride_tricks.sliding_window_view(codes, WINDOW)
+    order = np.random.default_rng(seed).permutation(count)
+    assert (prefilter.window_log_odds(windows[order], 2) == prefilter.log_odds(codes, 2)[order]).all()
+
+
 def test_shapes_by_paper():
-    shapes = prefilter_shapes(81, 4, 20)
-    assert shapes["convolution"] == (15, 4, CHANNELS)
-    assert shapes["first"][0] == 23  # places 0, 3, ..., 66, the last of which ends at letter 80
-    assert shapes["gain"] == (21, 23, CHANNELS)
+    shapes = prefilter_shapes(81, 4, 20, WIDE)
+    assert shapes["convolution"] == (15, 4, 64)
+    assert shapes["first"] == (23, 64, 128)  # places 0, 3, ..., 66, the last of which ends at letter 80
+    assert shapes["gain"] == (21, 23, 64)

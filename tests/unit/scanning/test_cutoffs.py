@@ -9,9 +9,9 @@ import torch
 from seqray.core import ModelConfig
 from seqray.core.alphabet import DNA
 from seqray.core.card import Card
-from seqray.inference import cascade_log_odds, prefilter_log_odds
+from seqray.inference import cascade_log_odds, prefilter_log_odds, second_log_odds
 from seqray.modelfile import TrainedModel
-from seqray.models import Prefilter, prefilter_shapes
+from seqray.models import NARROW, WIDE, Prefilter, PrefilterSize, prefilter_shapes
 from seqray.models.build import build_model
 from seqray.scanning import Cutoffs, ScanOptions, make_detector
 
@@ -22,17 +22,20 @@ FACTS = {"levels": [[0.5, -1.0, 0.09], [0.9, 2.0, 0.01]], "members": [[-2.0], [1
 
 def test_those_of_the_highest_level_that_is_reached():
     assert [Cutoffs.at(FACTS, threshold) for threshold in (0.5, 0.89, 0.9)] == [
-        Cutoffs(-1.0, (-2.0,), 0.09),
-        Cutoffs(-1.0, (-2.0,), 0.09),
-        Cutoffs(2.0, (1.0,), 0.01),
+        Cutoffs(-1.0, None, (-2.0,), 0.09),
+        Cutoffs(-1.0, None, (-2.0,), 0.09),
+        Cutoffs(2.0, None, (1.0,), 0.01),
     ]
     assert not Cutoffs.at(FACTS, 0.49).is_selective
-    assert Cutoffs.at(FACTS | {"members": None}, 0.5) == Cutoffs(-1.0, (), 0.09)  # of a model of one member
+    assert Cutoffs.at(FACTS | {"members": None}, 0.5) == Cutoffs(
+        -1.0, passed=0.09
+    )  # of a model of one member
+    assert Cutoffs.at(FACTS | {"second": [-3.0, 0.0]}, 0.9) == Cutoffs(2.0, 0.0, (1.0,), 0.01)
 
 
 @pytest.fixture(scope="module")
 def model():
-    """Two members that disagree, and a prefilter of random weights."""
+    """Two members that disagree, and a prefilter of two networks of random weights."""
     config, rng = (
         ModelConfig(d_model=8, heads=2, layers=1, dropout=0.0, max_length=WINDOW),
         np.random.default_rng(1),
@@ -42,8 +45,12 @@ def model():
         networks = tuple(build_model(config) for _ in range(2))
         for parameter in (one for network in networks for one in network.parameters()):
             torch.nn.init.normal_(parameter, 0, 0.5)
-    shapes = prefilter_shapes(WINDOW, len(DNA.letters), 0)
-    weights = {name: rng.normal(0, 0.3, shape).astype(np.float32) for name, shape in shapes.items()}
+
+    def weights_of(size: PrefilterSize) -> dict[str, np.ndarray]:
+        shapes = prefilter_shapes(WINDOW, len(DNA.letters), 0, size)
+        return {name: rng.normal(0, 0.3, shape).astype(np.float32) for name, shape in shapes.items()}
+
+    second = Prefilter(weights_of(WIDE), WINDOW)
     card = Card(
         name="t",
         classes=("promoter", "background"),
@@ -52,21 +59,25 @@ def model():
         model=config,
         members=2,
     )
-    return TrainedModel(card, networks, prefilter=Prefilter(weights, WINDOW))
+    return TrainedModel(card, networks, prefilter=Prefilter(weights_of(NARROW), WINDOW, second))
 
 
 def test_a_window_is_read_until_an_answer_is_too_low(model):
-    """By hand: the prefilter answers for all, the first member for those that pass, the mean for the rest."""
+    """By hand: each network of the prefilter answers, then the first member, and the mean for the rest."""
     windows = np.lib.stride_tricks.sliding_window_view(CODES, WINDOW)
-    prefiltered, members = prefilter_log_odds(model, CODES), cascade_log_odds(model, windows)
-    first, second = float(np.median(prefiltered)), float(np.median(members[:, 0]))
-    level = 0.999  # which neither cutoff reaches
-    facts = {"levels": [[level, first, 0.05]], "members": [[second]], "lost": 0.01}
-    changed = replace(model, card=replace(model.card, format=3, prefilter=facts))
+    steps = np.column_stack(
+        (prefilter_log_odds(model, CODES), second_log_odds(model, windows), cascade_log_odds(model, windows))
+    )
+    cutoffs = np.quantile(steps[:, :3], 0.3, axis=0)
+    level = 0.999  # which no cutoff reaches
+    first, second, member = cutoffs.tolist()
+    facts = {"levels": [[level, first, 0.05]], "second": [second], "members": [[member]], "lost": 0.01}
+    changed = replace(model, card=replace(model.card, format=4, prefilter=facts))
     detector = make_detector(changed)
     rule = detector.rule(ScanOptions(threshold=level))
     found = detector.open(CODES, rule).score(np.arange(len(windows)), "+")
-    passed, kept = prefiltered >= first, members[:, 0] >= second
-    assert min((~passed).sum(), (passed & ~kept).sum(), (passed & kept).sum()) > 20
-    expected = np.select([~passed, ~kept], [prefiltered, members[:, 0]], members[:, 1])
+    given_up = steps[:, :3] < cutoffs
+    read = np.where(given_up.any(axis=1), given_up.argmax(axis=1), 3)  # the step with the last answer
+    assert np.bincount(read).min() > 20
+    expected = steps[np.arange(len(steps)), read]
     np.testing.assert_allclose(np.log(found / (1 - found)), expected, atol=1e-4)
