@@ -18,9 +18,11 @@ from seqray.core import SequenceRecord, Truncation, require_number
 from seqray.core.results import SkippedRecord
 from seqray.explanations import explain_calls, explain_records
 from seqray.inference import (
+    CAUTION,
     BatchSize,
     Dtype,
     Engine,
+    FileCheck,
     PredictOptions,
     recognize_context,
     sequence_flags,
@@ -78,7 +80,8 @@ def predict(
     pandas.DataFrame
         ``id``, ``length``, ``label``, ``p_<class>`` for each class, ``flags`` (``.`` for none) and, with a
         coverage, ``set``; a row per sequence, in their order. Its ``attrs`` hold the ``context`` in which
-        they were read.
+        they were read, and ``findings``: lines on what all sequences together are like. Those that speak
+        against the probabilities begin with ``caution:``, and are warnings, too.
 
     Raises
     ------
@@ -87,9 +90,8 @@ def predict(
 
     Notes
     -----
-    The command also cautions about a file that is unlike the training data, and this function does not; see
-    `origin`. The command skips a record without letters, and this function raises an error. Names may repeat,
-    unless they are the ids of a file. An empty list gives an empty frame.
+    The command skips a record without letters, and this function raises an error. Names may repeat, unless
+    they are the ids of a file. An empty list gives an empty frame.
 
     Examples
     --------
@@ -107,10 +109,13 @@ def predict(
         batch_size=batch_size, dtype=dtype, threshold=threshold, prior=prior, coverage=coverage
     )
     kind = kind_of(loaded.card)
+    named = loaded.context
     loaded, records = _in_context(loaded, kind.convert(sequences, loaded.alphabet), context)
-    predictions = kind.predict(loaded, records, options, "")
-    frame = prediction_frame(predictions, loaded.card.classes, coverage is not None)
-    frame.attrs["context"] = loaded.context
+    check = FileCheck(loaded, coverage, prior, recognized=loaded.context != named)
+    predictions = kind.predict(loaded, check.watch_records(records), options, "")
+    watched = check.watch_predictions(predictions)
+    frame = prediction_frame(watched, loaded.card.classes, coverage is not None)
+    frame.attrs = {"context": loaded.context, "findings": _warned(check.lines())}
     return frame
 
 
@@ -153,8 +158,8 @@ def scan(
         half-open, on the plus strand of the contig; with a locator also the columns that docs/formats.md
         lists. Its ``attrs`` hold the ``threshold`` in force, the ``expected_false_calls`` and
         ``expected_precision`` (None where not estimated), ``letters``, the ``context`` in which they were
-        read, the ``circular`` sequences that have calls, and the reason why each of the ``skipped`` sequences
-        was.
+        read, the ``circular`` sequences that have calls, the reason why each of the ``skipped`` sequences
+        was, and ``findings`` as `predict` gives them.
 
     Examples
     --------
@@ -173,6 +178,7 @@ def scan(
     records: Iterable[SequenceRecord] = distinct_records(
         as_records(sequences, loaded.alphabet, soft_masks=settings.skip_soft_masked)
     )
+    named = loaded.context
     loaded, records = _in_context(loaded, records, context)
     source = None
     if loaded.is_locator:
@@ -188,6 +194,7 @@ def scan(
         batch_size=batch_size,
         dtype=dtype,
         genes=source,
+        recognized=loaded.context != named,
     )
     if skipped:
         warnings.warn(f"skipped {len(skipped)} sequences: {_listed(skipped)}", stacklevel=2)
@@ -201,6 +208,7 @@ def scan(
         "context": loaded.context,
         "circular": sorted(result.calls.circular),
         "skipped": {record.id: record.reason for record in skipped},
+        "findings": _warned(result.findings),
     }
     return frame
 
@@ -343,6 +351,15 @@ def _in_context(
 ) -> tuple[TrainedModel, Iterable[Any]]:
     """The model for the context that the records are of, where it is left to them, and the records."""
     return recognize_context(model, records) if context == "auto" else (model, records)
+
+
+def _warned(findings: Iterable[str]) -> list[str]:
+    """Warn of each caution among findings, and list all."""
+    lines = list(findings)
+    for line in lines:
+        if line.startswith(CAUTION):
+            warnings.warn(line, stacklevel=3)
+    return lines
 
 
 def _noting_flags(model: TrainedModel, records: Iterable[Any], flags: dict[str, str]) -> Iterator[Any]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from seqray.cli.common import SKIPPED_HELP, Outcome, Request, SkipLog, check_files, option
+from seqray.cli.common import SKIPPED_HELP, Outcome, Request, SkipLog, check_files, name_options, option
 from seqray.cli.scan import CallOutputs
 from seqray.core import ConfigError, InputError
 
@@ -54,9 +54,15 @@ def _gather(
 ) -> tuple[ScanResult, list[str]]:
     """Write all files; the result, and what to tell the user of it."""
     from seqray.calibration import ExpectedPrecision
-    from seqray.cli.scan import cautions, result_facts
+    from seqray.cli.scan import result_facts
     from seqray.io import Staging
-    from seqray.scanning import describe_result, gather_shards, reading_shard, skipped_records
+    from seqray.scanning import (
+        call_cautions,
+        describe_result,
+        gather_shards,
+        reading_shard,
+        skipped_records,
+    )
 
     lines = _provenance(request, shards[0], {})
     name = shards[0].header["track name"]
@@ -69,8 +75,8 @@ def _gather(
         with reading_shard(shards[0].path):
             expected = ExpectedPrecision.from_mapping(header["expected"], foreign=header["foreign"])
             result = describe_result(result, expected, header["species"])
-            reasons = list(cautions(result, options, expected))
-        findings = [*header["findings"], *(f"caution: {text}" for text in reasons)]
+            found = call_cautions(result, options, expected)
+        findings = [*header["findings"], *map(name_options, found)]
         facts = _provenance(request, shards[0], result_facts(result, options))
         staged.write(result, facts)
         if staged.page is not None:

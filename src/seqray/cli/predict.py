@@ -6,10 +6,10 @@ import time
 from typing import TYPE_CHECKING
 
 from seqray.cli.common import (
+    AUTO,
     SEQUENCES_OR_ALIGNMENTS,
     TRUNCATE,
     EngineOptions,
-    FileCheck,
     ModelOptions,
     Outcome,
     Probability,
@@ -23,6 +23,7 @@ from seqray.cli.common import (
     describe_input,
     fill,
     given,
+    name_options,
     open_model,
     open_records,
     option,
@@ -71,7 +72,7 @@ def run(request: PredictRequest) -> Outcome:
     table_format(request.out)
     reading = request.records
     check_files(request.input, (request.out, reading.skipped), beside=(request.model.model,))
-    from seqray.inference import TRUNCATED, PredictOptions
+    from seqray.inference import TRUNCATED, FileCheck, PredictOptions
     from seqray.kinds import check_options, kind_of
 
     model = open_model(request.model, request.computing, alignments=True, verbose=request.verbose)
@@ -90,7 +91,8 @@ def run(request: PredictRequest) -> Outcome:
             read = open_records(kind.read, request.input, reading, model.alphabet, skipped)
             source = describe_input(request.input)
             model, records = recognize(request.model, model, read)
-            check = FileCheck(model, request.model, request.coverage, request.prior)
+            recognized = request.model.context == AUTO
+            check = FileCheck(model, request.coverage, request.prior, recognized=recognized)
             facts = context_fact(request.model, model) | _facts(request, model.card)
             lines = provenance(request.command, model, facts)
             predictions = kind.predict(model, check.watch_records(records), options, source)
@@ -102,7 +104,7 @@ def run(request: PredictRequest) -> Outcome:
     if longer := check.flags[TRUNCATED]:
         request.say(kind.describe_truncation(longer, count, model.card))
     if not request.quiet:
-        request.note(*check.lines())
+        request.note(*map(name_options, check.lines()))
     called = _called(model.card, check.labels)
     seconds = time.monotonic() - started
     request.say(f"{counted(count, 'record')}, {called}, {skipped.count} skipped, {seconds:.1f} s")

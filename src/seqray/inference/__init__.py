@@ -5,7 +5,8 @@
 - `contexts`: the species that the records are like
 - `predictions`: settings, and probabilities to results
 - `locators`: scores of every position along strands
-- `site_place`: whether windows are cut around another place than the model's site
+- `file_check`: whether many records are like the training data together: `origin` by their k-mers,
+  `record_lengths`, and `site_place`, whether windows are cut around another place than the model's site
 - `parallel`: batches at the same time, each in one thread
 - `engines`, `onnx`: the same computed by ONNX Runtime or OpenVINO
 """

@@ -6,7 +6,7 @@
   `genes`: where its genes are from
 - `peak_finder`: where their scores peak exactly
 - `scanner`: the work in independent units; `finalize`, `calls`, `false_calls`: calls, and those by chance
-- `describe`, `boxes`: the genes and letters around a call of a locator
+- `describe`, `boxes`: the genes and letters around a call of a locator; `cautions`: when not to trust calls
 - `scan`: a whole scan; `shards`, `shard_file`: a part of one
 """
 

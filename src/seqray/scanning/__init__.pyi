@@ -1,5 +1,6 @@
 from .boxes import find_boxes as find_boxes
 from .calls import LETTERS_BEFORE as LETTERS_BEFORE, CallTable as CallTable
+from .cautions import call_cautions as call_cautions, model_limits as model_limits
 from .cutoffs import Cutoffs as Cutoffs
 from .describe import describe_result as describe_result
 from .detector import Detector as Detector
@@ -11,7 +12,11 @@ from .genes import (
 )
 from .options import ScanCallbacks as ScanCallbacks, ScanOptions as ScanOptions, ShardNumber as ShardNumber
 from .results import ScanResult as ScanResult, ScoreProfile as ScoreProfile
-from .scan import scan_records as scan_records, scan_sequences as scan_sequences
+from .scan import (
+    assess_scan as assess_scan,
+    scan_records as scan_records,
+    scan_sequences as scan_sequences,
+)
 from .shard_file import (
     SHARD_SUFFIX as SHARD_SUFFIX,
     ShardFile as ShardFile,

@@ -128,6 +128,9 @@ class ScanResult:
         Contigs that were scanned as circles.
     mean_linear_length
         Mean letters of the contigs scanned that are not circular; None if all are.
+    findings
+        Lines on what the sequences are like, and on what speaks against the calls: these begin with
+        ``caution:``.
     """
 
     calls: CallTable
@@ -148,6 +151,7 @@ class ScanResult:
     letters_without_genes: int = 0
     circular: int = 0
     mean_linear_length: float | None = None
+    findings: tuple[str, ...] = ()
 
     @property
     def calls_per_mb(self) -> float:

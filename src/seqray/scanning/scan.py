@@ -7,14 +7,17 @@ of the pieces.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
-from seqray.calibration import ExpectedPrecision, KmerCounter, signature_of
-from seqray.core import SequenceRecord, require_record, require_type
+from seqray.calibration import ExpectedPrecision
+from seqray.core import Card, SequenceRecord, require_record, require_type
+from seqray.inference import Origin
 from seqray.io.sequences import note_soft_masks
 from seqray.modelfile import TrainedModel
 from seqray.scanning.calls import CallTable
+from seqray.scanning.cautions import call_cautions, model_limits
 from seqray.scanning.describe import describe_result
 from seqray.scanning.detector import Detector
 from seqray.scanning.detectors import make_detector
@@ -84,6 +87,7 @@ def scan_records(
     batch_size: int | Literal["auto"] = "auto",
     dtype: Literal["fp32", "bf16"] = "fp32",
     genes: GeneSource | None = None,
+    recognized: bool = False,
 ) -> ScanResult:
     """Find the sites of a model's positive class along sequences of any length.
 
@@ -100,6 +104,8 @@ def scan_records(
         As ``batch_size`` and ``precision`` in `predict_records`.
     genes
         For a locator: `genes_of_annotation` or `predicted_genes`; None where they are not known.
+    recognized
+        Whether the context of the model was recognized by the records.
 
     Returns
     -------
@@ -113,11 +119,28 @@ def scan_records(
     if options.skip_soft_masked:
         records = map(note_soft_masks, records)
     detector = make_detector(model, batch_size=batch_size, dtype=dtype, genes=genes)
-    signature = signature_of(model.card) if model.is_locator else None
-    words = KmerCounter(model.alphabet)
-    watched = words.watch(records) if signature else records
-    result = scan_sequences(detector, watched, options, callbacks or ScanCallbacks())
-    species = options.species or (signature.nearest_context(words.counts) if signature else None)
-    foreign = not species and signature is not None and signature.is_foreign(words.counts)
-    expected = ExpectedPrecision.from_mapping(model.card.locator, foreign=foreign)
-    return describe_result(result, expected, species)
+    origin = Origin(model, recognized=recognized)
+    result = scan_sequences(detector, origin.watch(records), options, callbacks or ScanCallbacks())
+    return assess_scan(model.card, result, options, origin)
+
+
+def assess_scan(card: Card, result: ScanResult, options: ScanOptions, origin: Origin) -> ScanResult:
+    """Describe the calls of a scan, and say what to expect of them and when not to trust them.
+
+    Parameters
+    ----------
+    card
+        Of the model.
+    result
+        Of `scan_sequences`.
+    options
+        How it was scanned.
+    origin
+        That watched the sequences.
+    """
+    foreign = options.species is None and origin.is_foreign
+    expected = ExpectedPrecision.from_mapping(card.locator, foreign=foreign)
+    described = describe_result(result, expected, options.species or origin.species)
+    findings = [*origin.findings(options.species), *model_limits(card, options)]
+    findings += call_cautions(described, options, expected)
+    return replace(described, findings=tuple(findings))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from Bio.Seq import Seq
 from Bio.SeqRecord import SeqRecord
 
 import seqray
+from seqray.cli.common import name_options
 from seqray.cli.dispatch import main
 from seqray.core.alphabet import PROTEIN, RNA
 from seqray.core.errors import ConfigError, InputError
@@ -170,6 +172,28 @@ def test_a_short_contig_is_skipped_and_named(tiny_model):
     pd.testing.assert_frame_equal(frame, seqray.scan(tiny_model, LONG, threshold=0.6, null_mb=0))
     with pytest.raises(InputError, match="shorter than the window"):
         seqray.scan(tiny_model, {"short": "ACGT"}, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("verb", "function", "sequences"),
+    [
+        ("predict", seqray.predict, {f"r{i}": "AC" * 8 for i in range(400)}),
+        ("scan", partial(seqray.scan, null_mb=0), {"c": "AC" * 6000}),
+    ],
+)
+def test_all_sequences_together_are_judged_as_by_the_verb(
+    verb, function, sequences, tiny_model, tiny_model_file, tmp_path, capfd
+):
+    source = tmp_path / "in.fa"
+    source.write_text("".join(f">{name}\n{letters}\n" for name, letters in sequences.items()))
+    options = ["--null-mb", "0"] if verb == "scan" else []
+    words = [verb, str(source), "--model", str(tiny_model_file), *options, "-o", str(tmp_path / "o.tsv")]
+    assert main(words) == 0
+    said = [line.removeprefix("seqray: ") for line in capfd.readouterr().err.splitlines()]
+    with pytest.warns(UserWarning, match="caution: ") as warned:
+        found = function(tiny_model, sequences).attrs["findings"]
+    assert set(map(name_options, found)) < set(said)
+    assert [str(one.message) for one in warned] == [line for line in found if line.startswith("caution: ")]
 
 
 def test_contigs_need_names_that_differ(tiny_model):

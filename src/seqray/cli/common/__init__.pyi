@@ -24,7 +24,12 @@ from .arguments import (
     name_options as name_options,
     option as option,
 )
-from .cautions import FileCheck as FileCheck, calibration_cautions as calibration_cautions
+from .context import (
+    context_fact as context_fact,
+    origin_of as origin_of,
+    recognize as recognize,
+    recognized as recognized,
+)
 from .genes import GeneOptions as GeneOptions, find_genes as find_genes
 from .inputs import (
     SEQUENCE_FILES as SEQUENCE_FILES,
@@ -51,7 +56,12 @@ from .labeled import (
     noting_unread as noting_unread,
     read_examples as read_examples,
 )
-from .messages import Resources as Resources, json_lines as json_lines, report_versions as report_versions
+from .messages import (
+    Resources as Resources,
+    calibration_cautions as calibration_cautions,
+    json_lines as json_lines,
+    report_versions as report_versions,
+)
 from .model import (
     AUTO as AUTO,
     BACKBONE as BACKBONE,
@@ -70,12 +80,6 @@ from .model import (
     open_model as open_model,
     provenance as provenance,
     truncation_fact as truncation_fact,
-)
-from .origin import (
-    Origin as Origin,
-    context_fact as context_fact,
-    recognize as recognize,
-    recognized as recognized,
 )
 from .processors import (
     check_address_space as check_address_space,

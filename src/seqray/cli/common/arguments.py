@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
@@ -138,14 +139,21 @@ def fill(settings: type[Any], *requested: Options, **others: Any) -> Any:
         raise ConfigError(what, where=error.where, remedy=remedy) from None
 
 
-_SETTINGS = re.compile(r"\b(duplicates|genes|species|truncate)=(?:'(\w+)'|None)|'(circular_id)s'")
+_NAMED = "codon_table context coverage duplicates fdr genes prior species threshold truncate"
+_SETTINGS = re.compile(
+    rf"\b({_NAMED.replace(' ', '|')})=(?:'([^']+)'|(None)|(\d+(?:\.\d+)?)|\.\.\.)|'(circular_id)s'"
+)
 
 
 def name_options(text: str) -> str:
-    """Write settings that an error of the library advises as options: ``genes=None`` as ``--genes none``."""
+    """Write settings that the library advises as options: ``genes=None`` as ``--genes none``."""
 
     def option_of(hit: re.Match[str]) -> str:
-        return "--circular-id" if hit[3] else f"--{hit[1]} {hit[2] or 'none'}"
+        name, word, nothing, number, _ = hit.groups()
+        if name is None:
+            return "--circular-id"
+        value = shlex.quote(word) if word else "none" if nothing else number or ""
+        return f"--{name.replace('_', '-')} {value}".strip()
 
     return _SETTINGS.sub(option_of, text)
 

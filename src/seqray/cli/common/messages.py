@@ -11,7 +11,7 @@ import resource
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -145,3 +145,11 @@ def report_versions(command: Sequence[str]) -> None:
         file=sys.stderr,
     )
     print(f"seqray: command: {shlex.join(command)}", file=sys.stderr)
+
+
+def calibration_cautions(facts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each of `seqray.calibration.calibration_shortfalls`."""
+    from seqray.calibration import calibration_shortfalls
+
+    for text in calibration_shortfalls(facts):
+        yield f"caution: {text}"

@@ -10,12 +10,12 @@ import numpy as np
 
 from seqray.cli.common import (
     AUTO,
-    FileCheck,
     ModelOptions,
     Progress,
     describe_learned,
     drop_unknown_labels,
     given,
+    name_options,
     open_model,
 )
 from seqray.cli.evaluate.contexts import set_contexts
@@ -35,6 +35,7 @@ from seqray.io.tables import read_prediction_table, rows_by_id
 if TYPE_CHECKING:
     from seqray.cli.evaluate.arguments import EvaluateRequest
     from seqray.core import Card
+    from seqray.inference import FileCheck
     from seqray.modelfile import TrainedModel
 
 TABLE_ENDINGS = (".tsv", ".csv", ".txt", ".parquet", ".gz")
@@ -232,13 +233,13 @@ def _checked_answers(
     request: EvaluateRequest, model: TrainedModel, examples: Sequence[LabeledSequence], source: str
 ) -> tuple[Answers, list[str]]:
     """Answers of a model, and notes where the records are not like its training data."""
-    from seqray.inference import TRUNCATED
+    from seqray.inference import TRUNCATED, FileCheck
     from seqray.kinds import kind_of
 
     card, prior = model.card, request.how.prior
-    check = FileCheck(model, ModelOptions(model=card.name), prior=prior, labeled=True)
+    check = FileCheck(model, prior=prior, recognized=True, labeled=True)
     answers, contexts = _model_answers(request, model, examples, source, check)
-    notes = [*check.cautions(), *_lost_coverage(model, examples, answers, prior)]
+    notes = [*map(name_options, check.cautions()), *_lost_coverage(model, examples, answers, prior)]
     if longer := check.flags[TRUNCATED]:
         notes.append(kind_of(card).describe_truncation(longer, len(examples), card))
     return answers, [*notes, *contexts]

@@ -1,27 +1,18 @@
-"""What a scan says of itself: the header of its outputs, its cautions and its last line."""
+"""What a scan says of itself: the header of its outputs and its last line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from seqray.cli.scan.expected import (
-    expected_precision_fact,
-    locator_cautions,
-    missed_without_genes,
-    other_precision,
-    stated_precision,
-)
+from seqray.cli.scan.expected import expected_precision_fact, stated_precision
 
 if TYPE_CHECKING:
-    from seqray.calibration import ExpectedPrecision
-    from seqray.core import Card, Region
+    from seqray.core import Region
     from seqray.scanning import Detector, ScanOptions, ScanResult
 
 _MOST_PARTS = 5  # that a header names
 _IN_MB = 10_000  # from which letters are stated in Mb
-# Of the windows of training sequences 0.5 % count as unlike them, by construction.
-UNLIKE_LIMIT = 0.1
 
 
 def settings_facts(detector: Detector, options: ScanOptions) -> dict[str, str]:
@@ -167,56 +158,6 @@ def letter_evidence(result: ScanResult) -> str:
         f"{rate.low * per_kb:.4g} to {rate.high * per_kb:.4g}) with genes kept and the letters between them "
         f"shuffled, over {rate.null_mb:.4g} Mb; calls that genes alone explain are not false"
     )
-
-
-def model_limits(card: Card, options: ScanOptions) -> Iterator[str]:
-    """Say what a model of windows was not made for."""
-    if card.model.kind == "locator":
-        return
-    if (others := len(card.classes) - 1) > 1:
-        yield f"only the class '{card.positive}' is searched, none of the {others} others"
-    if card.site is None:
-        yield "the model does not state where a site lies in its windows: calls state the middle"
-    chosen = options.threshold is not None or options.fdr is not None
-    if not chosen and "scan_threshold" not in card.info:
-        yield (
-            f"caution: the threshold {card.scan_threshold:.3g} is that for single windows, of which "
-            f"{card.prevalence:.0%} were sites; in a genome nearly all are not, so most calls may be false: "
-            "choose by --fdr or --threshold"
-        )
-
-
-def cautions(result: ScanResult, options: ScanOptions, expected: ExpectedPrecision) -> Iterator[str]:
-    """Yield cautions about the calls.
-
-    Parameters
-    ----------
-    result, options
-        The scan.
-    expected
-        Figures of the model's card.
-    """
-    if options.fdr is not None and result.threshold is None:
-        yield f"no threshold keeps expected false calls at {options.fdr:g} of all calls: the output is empty"
-    if not result.positions and result.contigs:
-        yield "no position was searched: all letters are masked or ambiguous, or the parts are too short"
-    null = None if result.from_positions else result.false_calls
-    if null is not None and null.expected_interval[1] >= len(result.calls) > 0:
-        mean, low, high = (f"{count:.0f}" for count in (null.expected, *null.expected_interval))
-        yield (
-            f"shuffled sequence gives {mean} calls ({low} to {high}) where the input "
-            f"has {len(result.calls)}: by their number, the calls can't be told from chance"
-        )
-    if result.unlike is not None and result.unlike > UNLIKE_LIMIT:
-        yield (
-            f"{100 * result.unlike:.0f} % of the windows differ in composition from the model's training "
-            "data; its probabilities may mean little here"
-        )
-    if result.from_positions:
-        yield from locator_cautions(result)
-        yield from other_precision(result, options)
-        if result.genes is None:
-            yield missed_without_genes(expected, result.species)
 
 
 def summary(result: ScanResult, skipped: int) -> str:

@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from seqray.cli.common import (
-    Origin,
     Outcome,
     Progress,
     SkipLog,
@@ -19,8 +18,10 @@ from seqray.cli.common import (
     find_genes,
     given,
     letters_in,
+    name_options,
     open_model,
     open_records,
+    origin_of,
     provenance,
     recognize,
     refuse_skipped,
@@ -153,16 +154,15 @@ def _scan(
     request: ScanRequest, model: TrainedModel, detector: Detector, options: ScanOptions
 ) -> tuple[int, list[str]]:
     """Scan and write; returns the number of records and what to say of them."""
-    from seqray.calibration import ExpectedPrecision
-    from seqray.cli.scan.facts import cautions, model_limits, result_facts, settings_facts, summary
+    from seqray.cli.scan.facts import result_facts, settings_facts, summary
     from seqray.cli.scan.outputs import Sequences
     from seqray.io import Staging
     from seqray.io.sequences import read_sequences
-    from seqray.scanning import describe_result, scan_sequences
+    from seqray.scanning import assess_scan, scan_sequences
 
     facts = context_fact(request.model, model) | settings_facts(detector, options)
     lines = provenance(request.command, model, facts)
-    origin = Origin(model, request.model)
+    origin = origin_of(request.model, model)
     with Staging() as staging, call_files(request).stage(staging, lines, model.card.positive) as staged:
         with (
             SkipLog(staged.skipped, lines, quiet=request.quiet) as skipped,
@@ -175,14 +175,10 @@ def _scan(
             result = scan_sequences(detector, origin.watch(records), options, callbacks)
             if not request.records.allow_empty:
                 skipped.check_some_left(result.contigs, request.input)
-        foreign = options.species is None and origin.is_foreign
-        expected = ExpectedPrecision.from_mapping(model.card.locator, foreign=foreign)
-        result = describe_result(result, expected, options.species or origin.species)
+        result = assess_scan(model.card, result, options, origin)
+        findings = [name_options(line) for line in result.findings]
         lines = provenance(request.command, model, facts | result_facts(result, options))
         staged.write(result, lines, Sequences(request.input, request.records.duplicates, options))
-        reasons = cautions(result, options, expected)
-        findings = [*origin.findings(options.species), *model_limits(model.card, options)]
-        findings += [f"caution: {text}" for text in reasons]
         if staged.page is not None:
             from seqray.cli.scan.letter_shares import letter_shares
             from seqray.report.pages import ModelText

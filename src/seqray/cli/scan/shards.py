@@ -6,21 +6,29 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from seqray.cli.common import (
-    Origin,
     Progress,
     SkipLog,
     context_fact,
     letters_in,
+    name_options,
     open_records,
+    origin_of,
     refuse_skipped,
 )
 from seqray.cli.scan.command import divide_words
-from seqray.cli.scan.facts import model_limits, settings_facts
+from seqray.cli.scan.facts import settings_facts
 from seqray.core import ConfigError, __version__, describe_card
 from seqray.io import Staging
 from seqray.io.sequences import read_sequences
 from seqray.io.tables import describe_alphabet
-from seqray.scanning import SHARD_SUFFIX, ScanCallbacks, ShardNumber, scan_shard, write_shard
+from seqray.scanning import (
+    SHARD_SUFFIX,
+    ScanCallbacks,
+    ShardNumber,
+    model_limits,
+    scan_shard,
+    write_shard,
+)
 
 if TYPE_CHECKING:
     from seqray.cli.scan.arguments import ScanRequest
@@ -59,7 +67,7 @@ def write_share(
 ) -> tuple[int, list[str]]:
     """Scan one share, write its shard, and return the number of records and lines for the user."""
     kept: list[tuple[str, str]] = []
-    origin = Origin(model, request.model)
+    origin = origin_of(request.model, model)
     number, total = request.outputs.shard or (1, 1)
     with Staging() as staging:
         target = staging.path(request.outputs.out[0])
@@ -83,12 +91,13 @@ def write_share(
             )
             if not request.records.allow_empty:
                 skipped.check_some_left(header["counted"]["contigs"], request.input)
+        findings = [*origin.findings(options.species), *model_limits(model.card, options)]
         facts = {
             "version": __version__,
             "command": divide_words(request.command)[0],
             "model": [model.card.name, model.sha256],
             "card": [model.card.summary, *describe_card(model.card)],
-            "findings": [*origin.findings(options.species), *model_limits(model.card, options)],
+            "findings": [name_options(line) for line in findings],
             "alphabet": describe_alphabet(model.alphabet),
             "facts": context_fact(request.model, model) | settings_facts(detector, options),
             "options": {name: getattr(options, name) for name in GATHERED},

@@ -1,4 +1,4 @@
-"""Settings that errors of the library advise, as options of the command line."""
+"""Settings that the library advises, as options of the command line."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from seqray.cli.common import name_options
         ("give truncate='ends'", "give --truncate ends"),
         ("genes='predict' or genes=None", "--genes predict or --genes none"),
         ("'circular_ids': the input has no sequence", "--circular-id: the input has no sequence"),
+        ("species='E. coli' is given", "--species 'E. coli' is given"),
+        ("give prior=0.70; if not, threshold=...", "give --prior 0.70; if not, --threshold"),
+        ("genes='predict' with codon_table=4 or 11", "--genes predict with --codon-table 4 or 11"),
+        ("context=None. A context='x'.", "--context none. A --context x."),
         ("record 'genes' has no letters; others='x'", "record 'genes' has no letters; others='x'"),
     ],
 )

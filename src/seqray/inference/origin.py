@@ -1,55 +1,24 @@
-"""Where a file is from, judged by its k-mers: the context to read it in, and what is said of that."""
+"""Where records are from, judged by their k-mers, and what is said of that."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
-from seqray.cli.common.model import AUTO, ModelOptions
+from seqray.calibration import ContextDistance, Domain, KmerCounter, Signature
+from seqray.core import Ints, SequenceRecord
+from seqray.modelfile import TrainedModel
 
-if TYPE_CHECKING:
-    from seqray.calibration import ContextDistance, Signature
-    from seqray.core import Ints, SequenceRecord
-    from seqray.modelfile import TrainedModel
-
+CAUTION = "caution: "
+"""Begins those findings that speak against the results."""
 NAMED = 4  # contexts that are named at most
 
 
-def recognize(
-    options: ModelOptions, model: TrainedModel, records: Iterable[SequenceRecord]
-) -> tuple[TrainedModel, Iterable[SequenceRecord]]:
-    """Set the context that the first records are of, unless the command line says what they are.
-
-    Parameters
-    ----------
-    options, model
-        What was asked for, and the model as `open_model` opened it.
-    records
-        Read once; the second result yields all of them.
-    """
-    if options.context != AUTO or not model.card.model.contexts:
-        return model, records
-    from seqray.inference import recognize_context
-
-    return recognize_context(model, records)
-
-
-def context_fact(options: ModelOptions, model: TrainedModel) -> dict[str, str]:
-    """The context that records are read in, for the header; nothing for a model without contexts."""
-    if not model.card.model.contexts:
-        return {}
-    how = "recognized by the first records" if options.context == AUTO else "as asked"
-    return {"context": f"{model.context}, {how}" if model.context else "none"}
-
-
-def recognized(options: ModelOptions, model: TrainedModel) -> list[str]:
-    """What to tell the user of a context that was recognized; nothing if none was."""
-    if options.context != AUTO or not model.context:
-        return []
-    return [
-        f"this file is read as {model.context}, which its first records are like; --context NAME or "
-        "--context none reads it otherwise"
-    ]
+def read_as(model: TrainedModel) -> str:
+    """What to tell the user of a context that was recognized."""
+    return (
+        f"this file is read as {model.context}, which its first records are like; context='NAME' or "
+        "context=None reads it otherwise"
+    )
 
 
 class Origin:
@@ -61,15 +30,13 @@ class Origin:
     ----------
     model
         With the context in which it reads the records.
-    options
-        What was asked for.
+    recognized
+        Whether that context, if there is one, was recognized by the records (`recognize_context`).
     """
 
-    def __init__(self, model: TrainedModel, options: ModelOptions) -> None:
-        from seqray.calibration import Domain, KmerCounter
-
+    def __init__(self, model: TrainedModel, *, recognized: bool = False) -> None:
         self._known, self._named = model.card.model.contexts, model.context
-        self._recognized = recognized(options, model)
+        self._recognized = [read_as(model)] if recognized and model.context else []
         self._locator = model.is_locator
         measured = model.card.locator.get("expected", ())
         self._new_species = any(row["held_out"] == "species" for row in measured)
@@ -110,12 +77,13 @@ class Origin:
         elif found and not near:
             yield self._foreign(found[0])
         if near and self._named:
-            said = "the first records are like" if self._recognized else "--context says"
-            yield from _against(f"{said} {self._named}", self._named, found, near)
+            named = f"context='{self._named}' is given"
+            said = f"the first records are like {self._named}" if self._recognized else named
+            yield from _against(said, self._named, found, near)
         elif near and near[0].context and self._known:
             yield _advice(near)
         if near and species:
-            yield from _against(f"--species says {species}", species, found, near)
+            yield from _against(f"species='{species}' is given", species, found, near)
         elif near and self._locator:
             yield from self._nearest_species(near[0])
 
@@ -125,7 +93,7 @@ class Origin:
             yield (
                 f"the nearest species that was measured is {_distances([nearest])}; this may be another: "
                 "the precision to expect is the median over species; if the genome is of it, give "
-                f"--species '{nearest.context}'"
+                f"species='{nearest.context}'"
             )
 
     def _foreign(self, nearest: ContextDistance) -> str:
@@ -134,19 +102,19 @@ class Origin:
             if not self._new_species:
                 then = "the precision was not measured in such a genome:"
             return (
-                f"caution: no genome of the training data is like this one ({_distances([nearest])}); "
+                f"{CAUTION}no genome of the training data is like this one ({_distances([nearest])}); "
                 f"{then} compare calls with known sites"
             )
         both = self._signature.closest_pair(self._words.counts) if self._signature else None
         if both and both[0].is_close:
             names = f"{both[0].context} and {both[1].context}"
-            return f"caution: this file is like a mixture of {names}; give each its own file and --context"
+            return f"{CAUTION}this file is like a mixture of {names}; give each its own file and context=..."
         than = "what the model was trained on"
         if nearest.context:  # of a context with few training sequences nothing is known
             whole = self._signature is not None and set(self._known) <= set(self._signature.contexts)
             than = f"any context {'' if whole else 'with a signature '}that the model was trained on"
         return (
-            f"caution: this file is unlike {than}, judged by words of four letters "
+            f"{CAUTION}this file is unlike {than}, judged by words of four letters "
             f"({_distances([nearest])}); its probabilities may not hold, measure them on known sites "
             "(seqray evaluate)"
         )
@@ -157,9 +125,9 @@ def _unlike_calibration(data: Signature, counts: Ints) -> Iterator[str]:
     found, pair = data.compare(counts), data.closest_pair(counts)
     if found and found[0].is_foreign and not data.is_mixture(counts) and not (pair and pair[0].is_close):
         yield (
-            "caution: this file is unlike the data that the model was calibrated on, judged by words of four "
-            f"letters ({_distances(found[:1])}); its probabilities may not hold, measure them on known sites "
-            "(seqray evaluate), or calibrate it on such data"
+            f"{CAUTION}this file is unlike the data that the model was calibrated on, judged by words of "
+            f"four letters ({_distances(found[:1])}); its probabilities may not hold, measure them on known "
+            "sites (seqray evaluate), or calibrate it on such data"
         )
 
 
@@ -170,14 +138,14 @@ def _against(
     named = [likeness for likeness in found if likeness.context == name]
     if named and named[0].is_foreign:
         unlike = f"this file is unlike it ({_distances(named)}) and nearer to {_distances(near)}"
-        yield f"caution: {said}, but {unlike}"
+        yield f"{CAUTION}{said}, but {unlike}"
 
 
 def _advice(near: list[ContextDistance]) -> str:
     home = [likeness for likeness in near if likeness.is_close]
     if home:
         return (
-            f"this file is like {_distances(home)}; name what it is with --context for better probabilities"
+            f"this file is like {_distances(home)}; name what it is with context=... for better probabilities"
         )
     return f"the nearest that the model was trained on is {_distances(near[:1])}; this may be another species"
 

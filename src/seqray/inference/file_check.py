@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from seqray.cli.common.lengths import ODD_SHARE, length_cautions, usual_share
-from seqray.cli.common.model import ModelOptions
-from seqray.cli.common.origin import Origin
+import numpy as np
 
-if TYPE_CHECKING:
-    from seqray.calibration import CalledShare, HeldOutScores
-    from seqray.core import Card, Floats, Reservoir
-    from seqray.core.results import Prediction
-    from seqray.modelfile import TrainedModel
+from seqray.calibration import CalledShare, HeldOutScores
+from seqray.core import Alignment, Card, Floats, Reservoir
+from seqray.core.msa import looks_unaligned
+from seqray.core.results import Prediction
+from seqray.inference.origin import CAUTION, Origin
+from seqray.inference.predictions import reweight
+from seqray.inference.record_lengths import ODD_SHARE, length_cautions, usual_share
+from seqray.inference.site_place import find_shifted_site
+from seqray.modelfile import TrainedModel
 
 MOST_CAUTIONS = 3
 FEWEST_ODD = 5  # out-of-domain records that a caution needs
 _ODD = "out-of-domain"
 _SCORES, _WINDOWS = 10_000, 400  # records that are held to judge a file of any size
-_CAUTION = "caution: "
 
 
 class FileCheck:
@@ -30,10 +31,10 @@ class FileCheck:
     ----------
     model
         With the context in which it reads the records.
-    options
-        What was asked for.
     coverage, prior
         Of the predictions (`seqray.inference.PredictOptions`).
+    recognized
+        Whether the context of the model was recognized by the records.
     labeled
         Whether the share of each class is known, so that the number of calls says nothing new.
     """
@@ -41,17 +42,16 @@ class FileCheck:
     def __init__(
         self,
         model: TrainedModel,
-        options: ModelOptions,
         coverage: float | None = None,
         prior: float | None = None,
+        *,
+        recognized: bool = False,
         labeled: bool = False,
     ) -> None:
-        from seqray.core import Reservoir
-
         self._model, self._coverage, self._prior = model, coverage, prior
         self._labeled = labeled
-        self._held_out = _held_out_scores(model.card)
-        self._origin = Origin(model, options)
+        self._held_out = HeldOutScores(model.card) if model.card.conformal else None
+        self._origin = Origin(model, recognized=recognized)
         self._windows: Reservoir[str] = Reservoir(_WINDOWS)
         self._scores: Reservoir[tuple[float, ...]] = Reservoir(_SCORES)
         self.flags: Counter[str] = Counter()
@@ -60,9 +60,6 @@ class FileCheck:
 
     def watch_records(self, records: Iterable[Any]) -> Iterator[Any]:
         """Hand records on, and keep some windows."""
-        from seqray.core import Alignment
-        from seqray.core.msa import looks_unaligned
-
         card = self._model.card
         keep = card.site is not None and card.model.kind in ("sequence", "backbone")
         for record in self._origin.watch(records):
@@ -82,19 +79,19 @@ class FileCheck:
 
     def lines(self) -> list[str]:
         """What is known of the origin of the file, and cautions."""
-        told = [line for line in self._origin.findings() if not line.startswith(_CAUTION)]
-        return [*told, *(_CAUTION + text for text in self.cautions())]
+        told = [line for line in self._origin.findings() if not line.startswith(CAUTION)]
+        return [*told, *(CAUTION + text for text in self.cautions())]
 
     def cautions(self) -> list[str]:
         """Reasons why the results may not hold; the model may compute some windows for them."""
         found = [*self._cautions()][:MOST_CAUTIONS]
         if found and self._coverage is not None:
-            found[0] += f"; --coverage {self._coverage:g} can't be promised for this file"
+            found[0] += f"; coverage={self._coverage:g} can't be promised for this file"
         return found
 
     def _cautions(self) -> Iterator[str]:
         card, count = self._model.card, self.labels.total()
-        said = [line for line in self._origin.findings() if line.startswith(_CAUTION)]
+        said = [line for line in self._origin.findings() if line.startswith(CAUTION)]
         if odd := self._unaligned:
             yield (
                 f"{len(odd)} of {count} alignments, such as '{odd[0]}', have no gaps, and their rows share "
@@ -102,14 +99,14 @@ class FileCheck:
                 "align its records first"
             )
         yield from length_cautions(card, self.flags, count)
-        unlike = [line.removeprefix(_CAUTION) for line in said] or [
+        unlike = [line.removeprefix(CAUTION) for line in said] or [
             *odd_caution(card, self.flags[_ODD], count)
         ]
         yield from unlike
         if self._coverage is not None and card.model.contexts and self._model.context is None:
             yield (
                 "the label sets were calibrated on records whose context was known, and hold the true class "
-                "less often without it: give --context"
+                "less often without it: give context=..."
             )
         if self._held_out and count:
             scores = _as_calibrated(card, self._scores.kept, self._prior)
@@ -117,15 +114,6 @@ class FileCheck:
             yield from score_cautions(
                 self._model, self._held_out, windows, scores, *asked, self._labeled, bool(unlike)
             )
-
-
-def _held_out_scores(card: Card) -> HeldOutScores | None:
-    """Scores on the card, if there are any; a damaged card is refused before the first record."""
-    if not card.conformal:
-        return None
-    from seqray.calibration import HeldOutScores
-
-    return HeldOutScores(card)
 
 
 def odd_caution(card: Card, odd: int, count: int) -> Iterator[str]:
@@ -201,8 +189,8 @@ def _unlike_scores(
 def _share_caution(card: Card, share: CalledShare, prior: float | None, comparable: bool) -> str:
     """A caution, with an estimate of the share of positives only if nothing else speaks against it."""
     name, more = card.positive, share.called > share.expected
-    source = "as in the calibration data" if prior is None else "as --prior says"
-    counted = "at the model's own threshold" + ("" if prior is None else " and without --prior")
+    source = "as in the calibration data" if prior is None else "as prior=... says"
+    counted = "at the model's own threshold" + ("" if prior is None else " and without prior=...")
     found = f"{counted}, {share.called:.0%} of the records are called {name}, "
     found += f"{'more' if more else 'fewer'} than if {100 * share.expected:.3g}% were, {source}"
     wrong = "makes false calls" if more else "misses many"
@@ -211,11 +199,11 @@ def _share_caution(card: Card, share: CalledShare, prior: float | None, comparab
         advised = min(max((low + high) / 2, 0.01), 0.99)  # 0 and 1 leave nothing to predict
         advice = (
             f"if {low:.0%} to {high:.0%} are, which explains the scores as long as both classes are like the "
-            f"held-out ones, give --prior {advised:.2f}; if not, the model {wrong} in this file"
+            f"held-out ones, give prior={advised:.2f}; if not, the model {wrong} in this file"
         )
     else:
         advice = (
-            f"either the share of {name} is another one here, which --prior takes, or the model {wrong} in "
+            f"either the share of {name} is another one here, which prior=... takes, or the model {wrong} in "
             "this file: its scores are unlike held-out ones and can't tell; label some records (seqray "
             "evaluate)"
         )
@@ -223,8 +211,6 @@ def _share_caution(card: Card, share: CalledShare, prior: float | None, comparab
 
 
 def _site_caution(model: TrainedModel, windows: Sequence[str]) -> Iterator[str]:
-    from seqray.inference import find_shifted_site
-
     found = find_shifted_site(model, [model.alphabet.encode(text) for text in windows])
     if found:
         site, name = model.card.site or 0, model.card.positive
@@ -237,19 +223,7 @@ def _site_caution(model: TrainedModel, windows: Sequence[str]) -> Iterator[str]:
 
 def _as_calibrated(card: Card, rows: Sequence[tuple[float, ...]], prior: float | None) -> Floats:
     """Probabilities (N, K) at the share of positives in the calibration data."""
-    import numpy as np
-
     probabilities = np.array(rows)
     if prior is None:
         return probabilities
-    from seqray.inference import reweight
-
     return reweight(probabilities, card.positive_index, prior, card.prevalence)
-
-
-def calibration_cautions(facts: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each of `seqray.calibration.calibration_shortfalls`."""
-    from seqray.calibration import calibration_shortfalls
-
-    for text in calibration_shortfalls(facts):
-        yield _CAUTION + text

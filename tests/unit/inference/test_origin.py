@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from seqray.calibration import ContextDistance
-from seqray.cli.common import ModelOptions, Origin
 from seqray.core import DNA
+from seqray.inference import Origin
 
 
 def findings(distances, measured, species=None):
@@ -16,7 +16,7 @@ def findings(distances, measured, species=None):
     expected = [{"species": name, "held_out": "species"} for name in measured]
     card = SimpleNamespace(model=SimpleNamespace(contexts=()), locator={"expected": expected}, domain=None)
     model = SimpleNamespace(card=card, context=None, is_locator=True, alphabet=DNA)
-    origin = Origin(model, ModelOptions(model="locator"))
+    origin = Origin(model)
     found = [ContextDistance(name, distance) for name, distance in distances.items()]
     origin._signature = SimpleNamespace(compare=lambda counts: found, is_mixture=lambda counts: False)
     return list(origin.findings(species))
@@ -29,7 +29,7 @@ def test_a_species_that_is_near_but_not_close_is_named(distance):
     assert bool(near) == (distance == 0.04)
     for line in near:
         assert "E. coli at a distance of 0.04" in line
-        assert "is the median over species; if the genome is of it, give --species 'E. coli'" in line
+        assert "is the median over species; if the genome is of it, give species='E. coli'" in line
 
 
 def test_one_species_alone_has_no_median():
@@ -40,7 +40,7 @@ def test_one_species_alone_has_no_median():
 def test_another_species_than_the_one_that_is_named(species, cautioned):
     said = findings({"E. coli": 0.01, "B. subtilis": 0.2}, ["E. coli", "B. subtilis"], species)
     text = (
-        "caution: --species says B. subtilis, but this file is unlike it (B. subtilis at a distance of 0.20) "
-        "and nearer to E. coli at a distance of 0.01"
+        "caution: species='B. subtilis' is given, but this file is unlike it (B. subtilis at a distance of "
+        "0.20) and nearer to E. coli at a distance of 0.01"
     )
     assert said == ([text] if cautioned else [])

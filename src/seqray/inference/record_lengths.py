@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from seqray.core import Card
+from seqray.core import Card
 
 ODD_SHARE = 0.05  # of the records; fewer are left to their flags
 

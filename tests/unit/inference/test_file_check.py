@@ -7,13 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from seqray import inference
 from seqray.calibration.label_shift import CalledShare
-from seqray.cli.common import cautions
-from seqray.cli.common.cautions import FileCheck, odd_caution
-from seqray.cli.common.lengths import length_cautions
-from seqray.cli.common.model import ModelOptions
 from seqray.core.results import Prediction
+from seqray.inference import FileCheck, file_check
+from seqray.inference.file_check import odd_caution
+from seqray.inference.record_lengths import length_cautions
 
 
 @pytest.mark.parametrize(("odd", "count", "told"), [(5, 99, True), (5, 100, False), (4, 10, False)])
@@ -32,35 +30,34 @@ def test_flags_as_common_as_in_a_later_calibration_are_no_caution(tiny_model):
 
 
 def test_three_lines_at_most_and_the_coverage_in_the_first(tiny_model, monkeypatch):
-    check = FileCheck(tiny_model, ModelOptions(model="tiny"), coverage=0.9)
+    check = FileCheck(tiny_model, coverage=0.9)
     rows = [Prediction(str(i), 3, "promoter", (0.5, 0.5), ("short", "out-of-domain")) for i in range(20)]
     rows += [Prediction(str(i), 30, "promoter", (0.5, 0.5), ("long",)) for i in range(20)]
     assert list(check.watch_predictions(rows)) == rows
     assert check.labels == {"promoter": 40}
     first, second, third = check.cautions()
     assert "shorter" in first
-    assert first.endswith("; --coverage 0.9 can't be promised for this file")
+    assert first.endswith("; coverage=0.9 can't be promised for this file")
     assert "longer" in second
     assert "out-of-domain" in third
-    monkeypatch.setattr(cautions, "MOST_CAUTIONS", 2)
+    monkeypatch.setattr(file_check, "MOST_CAUTIONS", 2)
     assert len(check.cautions()) == 2
 
 
 def test_sets_without_the_context_are_cautioned(tiny_model):
     known = replace(tiny_model.card, model=replace(tiny_model.card.model, contexts=("A", "B")))
     model = replace(tiny_model, card=known)
-    options = ModelOptions(model="tiny")
-    [line] = FileCheck(model, options, coverage=0.9).cautions()
+    [line] = FileCheck(model, coverage=0.9).cautions()
     assert "were calibrated on records whose context was known" in line
-    assert line.endswith("give --context; --coverage 0.9 can't be promised for this file")
-    assert not FileCheck(model, options).cautions()
-    assert not FileCheck(replace(model, context="A"), options, coverage=0.9).cautions()
+    assert line.endswith("give context=...; coverage=0.9 can't be promised for this file")
+    assert not FileCheck(model).cautions()
+    assert not FileCheck(replace(model, context="A"), coverage=0.9).cautions()
 
 
 def test_sites_that_lie_elsewhere_are_told(monkeypatch, tiny_model):
     found = SimpleNamespace(site=7, windows=128, before=3, after=60)
-    monkeypatch.setattr(inference, "find_shifted_site", lambda model, windows: found, raising=False)
-    [line] = cautions._site_caution(tiny_model, ["ACGT" * 5])
+    monkeypatch.setattr(file_check, "find_shifted_site", lambda model, windows: found)
+    [line] = file_check._site_caution(tiny_model, ["ACGT" * 5])
     assert line == (
         "the sites seem to lie at index 7 of the windows, not 12: shifted, 60 of 128 windows are called "
         "promoter, and 3 as they are; cut windows that begin 5 letters earlier"
@@ -70,7 +67,7 @@ def test_sites_that_lie_elsewhere_are_told(monkeypatch, tiny_model):
 def test_alignments_have_no_windows_around_a_site(alignment_model):
     model = replace(alignment_model, card=replace(alignment_model.card, site=3))
     rows = [SimpleNamespace(id="a")]
-    assert list(FileCheck(model, ModelOptions(model="m")).watch_records(rows)) == rows
+    assert list(FileCheck(model).watch_records(rows)) == rows
 
 
 @pytest.mark.parametrize(
@@ -82,10 +79,10 @@ def test_alignments_have_no_windows_around_a_site(alignment_model):
     ],
 )
 def test_a_share_of_positives_is_advised_only_if_the_scores_can_tell(tiny_model, likely, comparable, said):
-    line = cautions._share_caution(tiny_model.card, CalledShare(0.5, 0.1, likely), None, comparable)
+    line = file_check._share_caution(tiny_model.card, CalledShare(0.5, 0.1, likely), None, comparable)
     start = "at the model's own threshold, 50% of the records are called promoter, more than if 10% were, as"
     assert line.startswith(start)
     assert said in line
-    assert ("give --prior 0.70;" in line) == (likely is not None and comparable)
-    none = cautions._share_caution(tiny_model.card, CalledShare(0.01, 0.5, (0.0, 0.0)), None, True)
-    assert "give --prior 0.01;" in none  # 0 is refused
+    assert ("give prior=0.70;" in line) == (likely is not None and comparable)
+    none = file_check._share_caution(tiny_model.card, CalledShare(0.01, 0.5, (0.0, 0.0)), None, True)
+    assert "give prior=0.01;" in none  # 0 is refused
