@@ -25,10 +25,9 @@ import torch
 from accuracy import table_of
 from machine import add_data, describe, keep_rows, with_decimals
 from seqray.calibration import COVERAGE, coverage_cutoffs
-from seqray.cli.common import FileCheck, ModelOptions
 from seqray.core import LabeledSequence, SequenceRecord
 from seqray.core.results import Prediction
-from seqray.inference import predict_records, recognize_context
+from seqray.inference import FileCheck, predict_records, recognize_context
 from seqray.io.tables import write_table
 from seqray.metrics import auroc
 from seqray.modelfile import TrainedModel, load_model
@@ -73,7 +72,7 @@ Examples = Sequence[LabeledSequence]
 
 def causes(model: TrainedModel, examples: Examples, predictions: Sequence[Prediction]) -> list[str]:
     """What the cautions of ``predict`` name in a file of these records."""
-    check = FileCheck(model, ModelOptions(model=model.card.name), COVERAGE)
+    check = FileCheck(model, COVERAGE, recognized=True)
     list(check.watch_records(SequenceRecord(e.id, e.sequence) for e in examples))
     list(check.watch_predictions(predictions))
     return [next(cause for words, cause in CAUSES.items() if words in line) for line in check.cautions()]
