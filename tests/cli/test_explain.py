@@ -316,6 +316,9 @@ def test_ranks_begin_at_one():
         (["--no-check", "--faithfulness", "f.tsv"], "--no-check and --faithfulness can't both be given"),
         (["--no-check", "--check-records", "9"], "--no-check and --check-records can't both be given"),
         (["--best-calls", "2"], "--best-calls is given without --calls; name the calls of a scan"),
+        (["--html-records", "3"], "--html-records is given without --html or --plot; give one of them"),
+        (["--steps", "9"], "--steps changes nothing with --method rollout; leave it out, or add"),
+        (["--method", "ism", "--spread", "span"], "--spread changes nothing with --method ism; leave it out"),
     ],
 )
 def test_wrong_use_is_one_line_and_leaves_nothing(explain, source, tmp_path, monkeypatch, words, message):

@@ -29,6 +29,11 @@ from seqray.kinds import ExplanationFiles, ExplanationRequest
 
 _SETTINGS = MethodSettings()
 METHODS = ExplainOptions.known
+OF_METHODS = {
+    **dict.fromkeys(("--residual", "--fuse", "--spread"), "rollout"),
+    "--steps": "integrated-gradients",
+}
+"""Options of single methods; those of rollout belong to all kinds of it."""
 
 
 class TargetOptions(Options, heading="what is explained"):

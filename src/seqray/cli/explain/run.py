@@ -23,7 +23,7 @@ from seqray.cli.common import (
     records_in,
     truncation_fact,
 )
-from seqray.cli.explain.arguments import ExplainRequest
+from seqray.cli.explain.arguments import OF_METHODS, ExplainRequest
 from seqray.core import ConfigError, counted
 from seqray.io import keep_pipes
 from seqray.io.tracks import read_circular
@@ -67,6 +67,13 @@ def _check_together(request: ExplainRequest) -> None:
         raise ConfigError(
             "--best-calls is given without --calls", remedy="name the calls of a scan: --calls FILE"
         )
+    named = set(given(request))
+    if "--html-records" in named and not (request.outputs.html or request.outputs.plot):
+        raise ConfigError("--html-records is given without --html or --plot", remedy="give one of them")
+    for name in sorted(named & OF_METHODS.keys()):
+        if not any(OF_METHODS[name] in method for method in target.methods):
+            remedy = f"leave it out, or add --method {OF_METHODS[name]}"
+            raise ConfigError(f"{name} changes nothing with --method {target.methods[0]}", remedy=remedy)
 
 
 def _explain(request: ExplainRequest, asked: ExplanationRequest, model: TrainedModel) -> tuple[int, str]:
