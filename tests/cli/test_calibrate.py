@@ -346,7 +346,7 @@ def test_what_the_data_cannot_tell_is_cautioned_against(tiny_model):
     found, facts = calibrated_card(card, easy, y, np.arange(200))
     text = summary(replace(found, training={"calibrated_on": facts | {"classes": {}}}), "x")
     assert facts["at_bounds"] == ["temperature"]
-    assert any("at the limit of the search: temperature;" in line for line in text)
+    assert any("reached the limit of its range: temperature;" in line for line in text)
     assert any("can't check whether any of these are among them" in line for line in text)
     found, facts = calibrated_card(card, noise, y, np.arange(200), "platt")
     text = summary(replace(found, training={"calibrated_on": facts | {"classes": {}}}), "x")

@@ -80,7 +80,7 @@ def test_a_calibration_that_could_not_be_fitted_is_told():
     facts = {"log_loss_after": 0.7, "log_loss_of_shares": 0.693, "at_bounds": ["temperature", "shift"]}
     poor, cut = calibration_cautions(facts)
     assert "no better than the share of each class, whose log loss is 0.693" in poor
-    assert "at the limit of the search: temperature and shift;" in cut
+    assert "reached the limit of its range: temperature and shift;" in cut
     assert not list(calibration_cautions(facts | {"log_loss_after": 0.6, "at_bounds": []}))
 
 

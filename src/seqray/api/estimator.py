@@ -40,7 +40,15 @@ from seqray.inference import checked_records, score_ragged
 from seqray.kinds import as_records
 from seqray.modelfile import SUFFIX, TrainedModel, load_model_file, save_model
 from seqray.models import torch_device
-from seqray.training import RunOptions, alternatives_of, choose_settings, measure_data, train, train_best
+from seqray.training import (
+    RunOptions,
+    alternatives_of,
+    choose_settings,
+    data_cautions,
+    measure_data,
+    train,
+    train_best,
+)
 
 _TRAINING = threading.RLock()  # training seeds the random states of the whole process
 
@@ -186,7 +194,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         Warns
         -----
         UserWarning
-            For what the calibration could not reach, such as a temperature at the limit of the search.
+            For what the calibration could not reach, such as a temperature at the limit of its range.
         """
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
@@ -222,7 +230,8 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
                 classes=names,
             )
             self.model_ = load_model_file(out)
-        for text in calibration_shortfalls(self.model_.card.training["calibration"]):
+        shortfalls = calibration_shortfalls(self.model_.card.training["calibration"])
+        for text in (*data_cautions(data), *shortfalls):
             warnings.warn(text, stacklevel=3)  # past the context manager around this method
         return self
 

@@ -16,5 +16,10 @@ from .fit import (
 )
 from .isotonic import IsotonicMap as IsotonicMap, apply_isotonic as apply_isotonic
 from .label_shift import COVERAGE as COVERAGE, CalledShare as CalledShare, HeldOutScores as HeldOutScores
-from .signature import ContextDistance as ContextDistance, KmerCounter as KmerCounter, Signature as Signature
+from .signature import (
+    MIN_WORDS as MIN_WORDS,
+    ContextDistance as ContextDistance,
+    KmerCounter as KmerCounter,
+    Signature as Signature,
+)
 from .training_sketch import SketchCount as SketchCount, TrainingSketch as TrainingSketch

@@ -351,6 +351,6 @@ def calibration_shortfalls(facts: Mapping[str, Any]) -> Iterator[str]:
         )
     if facts["at_bounds"]:
         yield (
-            f"at the limit of the search: {' and '.join(facts['at_bounds'])}; "
+            f"the calibration reached the limit of its range: {' and '.join(facts['at_bounds'])}; "
             "these sequences are too few, too easy or too hard to determine it"
         )

@@ -114,5 +114,6 @@ def summary(found: Audit, labels: list[str]) -> list[str]:
     if not measured:
         lines.append("rules and baselines were not measured")
     elif not found.alarming:
-        lines.append("no leak and no shortcut was found")
+        beyond = " beyond the cautions above" if any(f.severity == "caution" for f in found.findings) else ""
+        lines.append(f"no leak and no shortcut was found{beyond}")
     return lines

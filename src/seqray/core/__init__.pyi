@@ -105,6 +105,7 @@ from .numbers import (
 from .peaks import local_maxima as local_maxima, suppress_neighbors as suppress_neighbors
 from .progress import OnProgress as OnProgress, track as track
 from .records import (
+    MISSING_TEXTS as MISSING_TEXTS,
     Alignment as Alignment,
     Example as Example,
     LabeledSequence as LabeledSequence,

@@ -15,6 +15,9 @@ from seqray.core.arrays import Codes
 from seqray.core.column_codes import decode_columns, missing_code
 from seqray.core.errors import require_type
 
+MISSING_TEXTS = {"nan", "na", "none", "<na>"}
+"""What a missing value becomes as text, in lower case. As letters, ``nan`` would be N, A, N."""
+
 
 @dataclass(frozen=True, slots=True)
 class SequenceRecord:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from seqray.calibration import ContextDistance, Domain, KmerCounter, Signature
+from seqray.calibration import MIN_WORDS, ContextDistance, Domain, KmerCounter, Signature
 from seqray.core import Ints, SequenceRecord
 from seqray.modelfile import TrainedModel
 
@@ -76,6 +76,11 @@ class Origin:
             yield "this file is like the contexts of the training data together; give each its own file"
         elif found and not near:
             yield self._foreign(found[0])
+        elif self._signature and not found and not species and len(self._species) == 1 and counts.any():
+            yield (
+                f"{CAUTION}fewer than {MIN_WORDS:,} letters are too few to tell whether this is "
+                f"{min(self._species)}; for anything else the precision to expect is not known"
+            )
         if near and self._named:
             named = f"context='{self._named}' is given"
             said = f"the first records are like {self._named}" if self._recognized else named

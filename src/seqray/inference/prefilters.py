@@ -14,7 +14,7 @@ from seqray.inference.parallel import map_threads
 from seqray.modelfile import TrainedModel
 from seqray.models import Prefilter
 
-_WINDOWS_A_PART = 1 << 14
+_STRAND_PART, _WINDOW_PART = 1 << 14, 1 << 10  # windows that a thread computes at once: of few, all get some
 
 
 def prefilter_log_odds(model: TrainedModel, codes: Codes) -> Floats:
@@ -36,10 +36,10 @@ def prefilter_log_odds(model: TrainedModel, codes: Codes) -> Floats:
     first = _networks_of(model)[0]
 
     def compute(start: int) -> npt.NDArray[np.floating]:
-        part = codes[start : start + _WINDOWS_A_PART + first.window - 1]
+        part = codes[start : start + _STRAND_PART + first.window - 1]
         return first.log_odds(part, model.context_number)
 
-    return _join(model, compute, len(codes) - first.window + 1)
+    return _join(model, compute, len(codes) - first.window + 1, _STRAND_PART)
 
 
 def second_log_odds(model: TrainedModel, windows: Codes) -> Floats:
@@ -60,9 +60,9 @@ def second_log_odds(model: TrainedModel, windows: Codes) -> Floats:
     second = _networks_of(model)[1]
 
     def compute(start: int) -> npt.NDArray[np.floating]:
-        return second.window_log_odds(windows[start : start + _WINDOWS_A_PART], model.context_number)
+        return second.window_log_odds(windows[start : start + _WINDOW_PART], model.context_number)
 
-    return _join(model, compute, len(windows))
+    return _join(model, compute, len(windows), _WINDOW_PART)
 
 
 def _networks_of(model: TrainedModel) -> tuple[Prefilter, ...]:
@@ -71,15 +71,17 @@ def _networks_of(model: TrainedModel) -> tuple[Prefilter, ...]:
     return model.prefilter.networks
 
 
-def _join(model: TrainedModel, compute: Callable[[int], npt.NDArray[np.floating]], count: int) -> Floats:
-    """Compute the answers of a number of windows, some from each start on."""
+def _join(
+    model: TrainedModel, compute: Callable[[int], npt.NDArray[np.floating]], count: int, part: int
+) -> Floats:
+    """Compute the answers of a number of windows, a part from each start on."""
     answers = np.empty(count)
 
     def fill(start: int) -> None:
-        answers[start : start + _WINDOWS_A_PART] = compute(start)
+        answers[start : start + part] = compute(start)
 
     with threadpool_limits(1, "blas"):  # each part in one thread
-        map_threads(fill, range(0, count, _WINDOWS_A_PART), _count_threads(model))
+        map_threads(fill, range(0, count, part), _count_threads(model))
     return answers
 
 

@@ -19,14 +19,12 @@ from Bio.Align import Alignment as BioAlignment, MultipleSeqAlignment
 from Bio.Seq import MutableSeq, Seq, UndefinedSequenceError
 from Bio.SeqRecord import SeqRecord
 
-from seqray.core import Alignment, Alphabet, InputError, SequenceRecord
+from seqray.core import MISSING_TEXTS, Alignment, Alphabet, InputError, SequenceRecord
 from seqray.io.alignments import AlignedText, read_alignments, to_alignment
 from seqray.io.sequences import find_soft_masks, is_genbank, note_soft_masks, read_sequences
 
 # A text with one of these is no sequence: it must be meant as a path.
 _OF_PATHS = re.compile(r"[./\\0-9_~]")
-# What a missing value of pandas becomes as text. As letters, "nan" would be N, A, N.
-_MISSING_TEXTS = {"nan", "na", "none", "<na>"}
 _ACCEPTED = {
     "sequence": "strings, Biopython records, pysam reads or FastaFile, a pandas Series, a mapping of ids, or "
     "a path",
@@ -169,7 +167,7 @@ def _record(name: str, thing: Any, alphabet: Alphabet, soft_masks: bool) -> Sequ
 
 def _refuse_missing(thing: Any, where: str) -> None:
     """Refuse None, NaN and NA, and the texts that a table makes of them."""
-    if isinstance(thing, str) and thing.lower() in _MISSING_TEXTS:
+    if isinstance(thing, str) and thing.lower() in MISSING_TEXTS:
         what = f"is {thing!r}, which is the text of a missing value, not a sequence"
         remedy = "drop missing values first; if these are its letters, give a SequenceRecord"
         raise InputError(what, where=where, remedy=remedy)

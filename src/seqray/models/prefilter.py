@@ -20,7 +20,8 @@ from seqray.core import Codes
 KERNEL, STRIDE = 15, 3
 Array = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
-_CHUNK = 512  # windows computed at once: their values stay in the processor's cache
+# Windows computed at once: their values stay in the cache, and threads seldom wait for Python.
+_CHUNK = 1024
 # Values and weights are rounded to multiples of 2^-16 and 2^-21. Sums of their products are then exact in
 # float64: an answer has the same bits wherever its window lies, on any number of threads and with any BLAS.
 _VALUE_BITS, _WEIGHT_BITS = 16, 21

@@ -15,7 +15,8 @@ UNLIKE_LIMIT = 0.1
 SHORT_CONTIGS = 2000  # letters; a gene and what lies before it take about a thousand
 FEW_GENES = 0.4  # per kb: bacteria and their viruses have about one
 MANY_GENES = 1.6  # per kb: benchmarks/codon_tables.py finds 1.66 and more by a wrong codon table, else 1.46
-GENOME_LETTERS = 20_000  # in fewer, numbers of genes and calls are left to chance
+GENOME_LETTERS = 20_000  # in fewer, numbers of genes are left to chance, and so are those of few calls
+MANY_CALLS = 20
 PRECISION_OFF = 0.05  # a difference of precisions that is mentioned
 FACTOR = 2.0  # by which calls per kb may be beyond those of all genomes measured
 
@@ -112,6 +113,10 @@ def _locator_cautions(result: ScanResult) -> Iterator[str]:
             "'precision' is that without genes, but the threshold and the precision to expect are those with "
             "genes; scan these sequences by themselves with genes='predict' or genes=None"
         )
+    if result.expectation is not None and (
+        result.positions >= GENOME_LETTERS or len(result.calls) >= MANY_CALLS
+    ):
+        yield from _frequency_cautions(result, result.expectation)
     if result.letters < GENOME_LETTERS:
         return
     genes = result.genes.count / result.letters * 1000 if result.genes else None
@@ -122,8 +127,6 @@ def _locator_cautions(result: ScanResult) -> Iterator[str]:
             f"{genes:.2g} genes per kb are known, and bacteria have about one: a wrong codon table can cut "
             "genes to pieces; unless this is a virus, try genes='predict' with codon_table=4 or 11"
         )
-    if result.expectation is not None and result.positions >= GENOME_LETTERS:
-        yield from _frequency_cautions(result, result.expectation)
 
 
 def _frequency_cautions(result: ScanResult, expectation: Expectation) -> Iterator[str]:

@@ -1,6 +1,7 @@
 from .data_facts import (
     DataFacts as DataFacts,
     choose_positive as choose_positive,
+    data_cautions as data_cautions,
     measure_data as measure_data,
 )
 from .fit import train as train

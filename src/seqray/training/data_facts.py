@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from scipy.stats import chi2
 
-from seqray.core import Alphabet, DataConfig, Example
+from seqray.core import Alphabet, DataConfig, Example, LabeledSequence, counted
 from seqray.core.msa import letter_counts
 from seqray.training.subclasses import has_subclasses
 
@@ -129,6 +130,24 @@ def choose_positive(counts: Mapping[str, int]) -> str:
         ordered.sort(key=lambda name: _folded(name) not in POSITIVE)
     ordered.sort(key=_is_negative)
     return ordered[0] if ordered else DataConfig().positive
+
+
+def data_cautions(data: Sequence[Example]) -> Iterator[str]:
+    """Yield what speaks against the labels: sequences with several, and names that differ only in case."""
+    labels: dict[tuple[str, str | None], set[str]] = defaultdict(set)
+    for example in data:
+        if isinstance(example, LabeledSequence):
+            labels[example.sequence, example.context].add(example.label)
+    if torn := [letters for (letters, _), found in labels.items() if len(found) > 1]:
+        first = next(e.id for e in data if isinstance(e, LabeledSequence) and e.sequence == torn[0])
+        yield (
+            f"{counted(len(torn), 'sequence')} with several labels, such as that of '{first}': no model can "
+            "be right about all its rows; 'seqray audit' counts them"
+        )
+    names = sorted({name for found in labels.values() for name in found})
+    for one, other in combinations(names, 2):
+        if one.casefold() == other.casefold():
+            yield f"the labels '{one}' and '{other}' differ only in case, and are two classes"
 
 
 def _folded(name: str) -> str:

@@ -176,7 +176,9 @@ def test_three_classes_and_labels_that_are_numbers():
 def test_a_calibration_that_could_not_be_fitted_is_warned_about():
     """The halves of the sequences tell the class: any temperature is too high."""
     classifier = SequenceClassifier(**SMALL | {"epochs": 6, "d_model": 16}, learning_rate=0.01)
-    words = "at the limit of the search: temperature; these sequences are too few, too easy"
+    words = (
+        "the calibration reached the limit of its range: temperature; these sequences are too few, too easy"
+    )
     with pytest.warns(UserWarning, match=words) as caught:
         classifier.fit(X, Y)
     assert caught[0].filename == __file__
@@ -420,6 +422,8 @@ def test_a_saved_model_answers_alike_elsewhere(fitted, tmp_path):
 def test_nothing_but_its_calibration_is_warned_of_and_nothing_printed(capfd):
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        warnings.filterwarnings("ignore", ".*srun.*|at the limit of the search|the probabilities are no")
+        warnings.filterwarnings(
+            "ignore", ".*srun.*|the calibration reached the limit|the probabilities are no"
+        )
         SequenceClassifier(**SMALL).fit(X, Y)
     assert capfd.readouterr().out == ""

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from seqray.calibration import ContextDistance
-from seqray.core import DNA
+from seqray.core import DNA, SequenceRecord
 from seqray.inference import Origin
 
 
@@ -44,3 +44,17 @@ def test_another_species_than_the_one_that_is_named(species, cautioned):
         "0.20) and nearer to E. coli at a distance of 0.01"
     )
     assert said == ([text] if cautioned else [])
+
+
+@pytest.mark.parametrize(
+    ("measured", "cautioned"), [(["E. coli"], True), (["E. coli", "B. subtilis"], False)]
+)
+def test_too_few_letters_do_not_promise_the_precision_of_the_one_species(measured, cautioned):
+    expected = [{"species": name, "held_out": "regions"} for name in measured]
+    card = SimpleNamespace(model=SimpleNamespace(contexts=()), locator={"expected": expected}, domain=None)
+    origin = Origin(SimpleNamespace(card=card, context=None, is_locator=True, alphabet=DNA))
+    origin._signature = SimpleNamespace(compare=lambda counts: [])
+    list(origin.watch([SequenceRecord("r", "ACGT" * 9)]))
+    said = [line for line in origin.findings() if "are too few to tell whether this is E. coli" in line]
+    assert len(said) == cautioned
+    assert not list(origin.findings("E. coli"))

@@ -114,3 +114,17 @@ def test_of_contigs_without_genes_the_caution_says_which_precision_is_theirs():
     assert "1 of 1 sequences are not named in a file" in caution
     assert "their 'precision' is that without genes, but the threshold and the precision to expect" in caution
     assert caution.endswith("by themselves with genes='predict' or genes=None")
+
+
+@pytest.mark.parametrize(
+    ("letters", "calls", "cautioned"), [(9000, 38, True), (9000, 19, False), (90_000, 0, True)]
+)
+def test_far_more_and_far_fewer_calls_than_in_measured_genomes_are_cautioned(letters, calls, cautioned):
+    """Measured genomes have .6 to .8 per kb: more than 1.6 or fewer than .3 are far; few calls are chance."""
+    rows = [SimpleNamespace(calls_per_kb=0.6), SimpleNamespace(calls_per_kb=0.8)]
+    result = scanned(letters=letters, genes=letters // 1000, calls=[None] * calls)
+    result = replace(result, expectation=SimpleNamespace(rows=rows))
+    found = list(cautions._locator_cautions(result))
+    assert ["calls per kb, where genomes that were measured have 0.6 to 0.8" in text for text in found] == [
+        True
+    ] * cautioned

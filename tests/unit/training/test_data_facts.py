@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from seqray.core import DNA, LabeledSequence
-from seqray.training.data_facts import choose_positive, has_site, measure_data
+from seqray.training.data_facts import choose_positive, data_cautions, has_site, measure_data
 
 
 @pytest.mark.parametrize(
@@ -72,3 +73,18 @@ def test_copies_do_not_make_a_site():
 
 def test_no_data_are_no_example():
     assert measure_data(examples(("ACGT", "a"), split="test"), DNA).total == 0
+
+
+def test_labels_that_no_model_can_learn_are_told():
+    data = [
+        LabeledSequence("ACGT", "a", "r1"),
+        LabeledSequence("ACGT", "b", "r2"),
+        LabeledSequence("AA", "B", "r3"),
+    ]
+    assert list(data_cautions(data)) == [
+        "1 sequence with several labels, such as that of 'r1': no model can be right about all its rows; "
+        "'seqray audit' counts them",
+        "the labels 'B' and 'b' differ only in case, and are two classes",
+    ]
+    apart = [replace(data[0], context="one"), replace(data[1], context="other")]
+    assert not list(data_cautions(apart))

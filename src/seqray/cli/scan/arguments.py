@@ -30,8 +30,8 @@ class CallOutputs(Options, heading="output; all files appear together, or none")
 
     out: tuple[str, ...] = option(
         "--out -o FILE",
-        "calls as .gff3, .bed or .tsv (+ .gz), or .gb of a whole scan; may be repeated "
-        "(default: TSV on stdout)",
+        "calls as .gff3, .bed or .tsv (+ .gz), or .gb (not of shards); may be repeated (default: TSV on "
+        "stdout)",
     )
     html: str | None = option("--html FILE", "a page with figures, maps of calls and a table to search")
     format: Literal["gff3", "bed", "tsv", "genbank"] | None = option(

@@ -127,10 +127,13 @@ def learn_examples(
 
     ``alternatives`` are changes of the settings among which the data decide.
     """
+    from seqray.training import data_cautions
+
     window, rule = config.data.window, config.data.truncate
     longer = sum(len(one.sequence) > window for one in data if isinstance(one, LabeledSequence))
     if rule != "none" and longer:
         request.note(describe_truncation(longer, len(data), window, rule))
+    request.note(*(f"caution: {text}" for text in data_cautions(data)))
     if request.budget:
         found = partial(search_examples, request, request.budget, config, data)
         return Training(config, found, len(data), partial(search_summary, request), search_status, True)

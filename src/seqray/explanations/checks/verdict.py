@@ -16,6 +16,8 @@ RESAMPLES = 1000
 FEW_RECORDS = 20
 FEWEST_RECORDS = 6
 """Below this no verdict and no interval: with all records on one side a sign test would still say chance."""
+LEAST_AGREEMENT = 0.3
+"""Rank correlation below which members are said to disagree."""
 KEPT_LIMIT = 0.5
 """A ranking with at least this rank correlation with random weights reflects the architecture."""
 
@@ -145,7 +147,8 @@ def _remarks(figures: dict[tuple[str, str], Check], count: int) -> list[str]:
         if name == _SHARE and np.isfinite(check.value):
             remarks.append(f"That is {100 * check.value:.0f} % of what {against} gains.")
         if name == "stability" and np.isfinite(check.value):
-            remarks.append(f"Members agree with a rank correlation of {check.value:.2f}.")
+            how = "agree" if check.value >= LEAST_AGREEMENT else "disagree"
+            remarks.append(f"Members {how}: their rankings have a correlation of {check.value:.2f}.")
         if name == "randomised_weights" and check.value >= KEPT_LIMIT:
             remarks.append(
                 "Caution: with random weights the ranking stays much the same (rank correlation "

@@ -7,7 +7,14 @@ import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from seqray.core import Alphabet, InputError, LabeledSequence, NoRecordsError, class_name_fault
+from seqray.core import (
+    MISSING_TEXTS,
+    Alphabet,
+    InputError,
+    LabeledSequence,
+    NoRecordsError,
+    class_name_fault,
+)
 from seqray.io.files import encode_text, open_output
 from seqray.io.pipes import display_name
 from seqray.io.sequences import OnLetters, OnSkip, read_fasta
@@ -56,10 +63,16 @@ def labeled_sequence(
     """Make an example from a row; it has no letters if the row has none.
 
     The cells of ``row`` are ``label`` and optionally ``sequence``, ``group``, ``split``, ``context``,
-    ``subclass``.
+    ``subclass``. InputError is raised for a sequence that is the text of a missing value.
     """
     split = check_label(row, where)
     letters = row.get("sequence", "")
+    if letters.lower() in MISSING_TEXTS:
+        raise InputError(
+            f"the sequence is '{letters}', which is the text of a missing value",
+            where=where,
+            remedy="leave the row out; if these are its letters, give FASTA files",
+        )
     return LabeledSequence(
         sequence=alphabet.normalize(letters, where=where) if letters else "",
         label=row["label"],

@@ -113,6 +113,11 @@ def test_empty_cells_of_optional_columns_are_none(tmp_path):
         (b"sequence,label\nA,x\nA\n", "t.csv: line 3: has 1 cell, the header has 2"),
         (b"sequence,label\nA,\n", "t.csv: line 2: has no label"),
         (b"# c\nsequence,label\n,x\n", "t.csv: line 3: has no sequence"),
+        (
+            b"sequence,label\nNA,x\n",
+            "t.csv: line 2: the sequence is 'NA', which is the text of a missing value",
+        ),
+        (b"sequence,label\nnan,x\n", "t.csv: line 2: the sequence is 'nan', which is the text of a missing"),
         (b"sequence,label\nACGTACGJ,x\n", "t.csv: line 2: unknown letter 'J' at position 8"),
         (b"sequence,label\nA,x\nC,#x\n", "line 3: has the label '#x', which begins with #"),
         (b"sequence\tlabel\nA\t\x1b[31mx\n", r"line 2: has the label '\x1b[31mx', which holds"),
