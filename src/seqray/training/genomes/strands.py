@@ -84,7 +84,9 @@ class LabeledStrand:
         """Genes by start, those of a circle also around it; their starts, and the last end so far."""
         genes, length = list(self.genes or ()), len(self)
         if self.circular:
-            copies = [shift_gene(gene, by) for gene in genes for by in (-length, length)]
+            turns = _WRAP // length + 2  # a gene across the origin ends up to a turn further
+            around = [n * length for n in range(-turns, turns + 1) if n]
+            copies = [shift_gene(gene, by) for gene in genes for by in around]
             genes += [gene for gene in copies if gene.end > -_WRAP and gene.start < length + _WRAP]
         genes.sort(key=lambda gene: gene.start)
         starts = np.array([gene.start for gene in genes], dtype=np.int64)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from seqray.annotation import TRACKS, Gene, flip_genes, gene_tracks
 from seqray.core import DNA, reverse_complement_codes
@@ -125,6 +125,7 @@ genes = st.builds(
 )  # fmt: skip
 
 
+@example([Gene(1795, 3295, "+", "g", coding=False)], True, "+", -196)  # its end, two turns before, is near
 @given(st.lists(genes, max_size=6), st.booleans(), st.sampled_from("+-"), st.integers(-600, 2400))
 def test_tracks_of_a_stretch_are_those_of_the_contig(found, circular, strand, start):
     length, size = 2000, 300
