@@ -176,7 +176,8 @@ def shards(genome, tiny_model_file, tmp_path_factory):
     ("names", "parts"),
     [
         (["1.shard", "3.shard"], ["missing of 3 shards: 2/3"]),
-        (["1.shard", "2.shard", "2.shard", "3.shard"], ["is shard 2/3, and so is"]),
+        (["1.shard", "2.shard", "2.shard", "3.shard"], ["2.shard: is given twice"]),
+        (["1.shard", "2.shard", "copy.shard", "3.shard"], ["is shard 1/3, and so is"]),
         (["1.shard", "2.shard", "other.shard"], ["other.shard", "another scan", "the same command"]),
         (["1.shard", "none.shard"], ["none.shard: no such file"]),
         (["cut.shard"], ["cut.shard", "is no shard of a scan, or is cut short"]),
@@ -187,6 +188,7 @@ def shards(genome, tiny_model_file, tmp_path_factory):
 def test_shards_that_do_not_belong_together_are_refused(
     shards, tiny_model_file, tmp_path, capfd, names, parts
 ):
+    (tmp_path / "copy.shard").write_bytes((shards / "1.shard").read_bytes())
     (tmp_path / "cut.shard").write_bytes((shards / "1.shard").read_bytes()[:-9])
     (tmp_path / "words.shard").write_text("not a shard\n")
     (tmp_path / "model.safetensors").write_bytes(tiny_model_file.read_bytes())

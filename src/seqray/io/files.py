@@ -91,6 +91,8 @@ class _Reader(io.RawIOBase):
             raise InputError(
                 f"is compressed twice, by {self._format} and gzip", where=self._where, remedy="unpack it once"
             )
+        if self._is_text and not self._given and bytes(view[:4]) == b"PAR1":
+            raise InputError("is Parquet", where=self._where, remedy="write it as TSV or CSV")
         if self._is_text and (at := bytes(view[:count]).find(0)) >= 0:
             what = f"NUL byte at byte {self._given + at + 1}, so binary or damaged"
             raise InputError(what, where=self._where, remedy="give a text file")

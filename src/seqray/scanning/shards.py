@@ -225,7 +225,12 @@ def check_shards(files: Sequence[ShardFile]) -> None:
         if of != total or not all(common):
             raise InputError(f"is a shard of another scan than '{first.path}'", where=file.path)
         if number in seen:
-            raise InputError(f"is shard {number}/{of}, and so is '{seen[number]}'", where=file.path)
+            same = (
+                "given twice"
+                if seen[number] == file.path
+                else f"shard {number}/{of}, and so is '{seen[number]}'"
+            )
+            raise InputError(f"is {same}", where=file.path)
         seen[number] = file.path
     missing = total - len(seen)
     if missing:

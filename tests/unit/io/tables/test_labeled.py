@@ -122,6 +122,7 @@ def test_empty_cells_of_optional_columns_are_none(tmp_path):
         (b"sequence,label\nA,x\nC,#x\n", "line 3: has the label '#x', which begins with #"),
         (b"sequence\tlabel\nA\t\x1b[31mx\n", r"line 2: has the label '\x1b[31mx', which holds"),
         (b"sequence,label,split\nA,x,dev\n", "line 2: has the split 'dev'; use train, validation, test"),
+        (b"PAR1\x15\0\0", "t.csv: is Parquet"),
         (b"sequence,label\nA,\0\n", "t.csv: NUL byte at byte 18, so binary or damaged"),
         (b"sequence,label\nA,\xff\xfe\n", "t.csv: is not text in UTF-8"),
         (b'sequence,label\nA,"x\n', "t.csv: line 2: is not a row of a table"),
