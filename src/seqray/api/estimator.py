@@ -194,7 +194,8 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):
         Warns
         -----
         UserWarning
-            For what the calibration could not reach, such as a temperature at the limit of its range.
+            For sequences with several labels, labels that differ only in case, and what the calibration could
+            not reach, such as a temperature at the limit of its range.
         """
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")

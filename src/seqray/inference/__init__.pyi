@@ -13,7 +13,7 @@ from .engines import (
     open_with_engine as open_with_engine,
     with_engine as with_engine,
 )
-from .file_check import FileCheck as FileCheck, score_cautions as score_cautions
+from .file_check import FileCheck as FileCheck
 from .labeled import known_context as known_context, model_probabilities as model_probabilities
 from .locators import CHUNK as CHUNK, Strand as Strand, StrandScorer as StrandScorer
 from .origin import CAUTION as CAUTION, Origin as Origin, read_as as read_as

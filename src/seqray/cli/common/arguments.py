@@ -140,8 +140,9 @@ def fill(settings: type[Any], *requested: Options, **others: Any) -> Any:
 
 
 _NAMED = "codon_table context coverage duplicates fdr genes prior species threshold truncate"
-_SETTINGS = re.compile(
-    rf"\b({_NAMED.replace(' ', '|')})=(?:'([^']+)'|(None)|(\d+(?:\.\d+)?)|\.\.\.)|'(circular_id)s'"
+_SETTINGS = re.compile(  # no part of a path, such as prior=0.3/calls.tsv
+    rf"(?<![\w./-])({_NAMED.replace(' ', '|')})="
+    r"(?:'([^']+)'|(None)|(\d+(?:\.\d+)?)(?![\w./])|\.\.\.)|'(circular_id)s'"
 )
 
 

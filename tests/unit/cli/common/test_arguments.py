@@ -18,6 +18,9 @@ from seqray.cli.common import name_options
         ("give prior=0.70; if not, threshold=...", "give --prior 0.70; if not, --threshold"),
         ("genes='predict' with codon_table=4 or 11", "--genes predict with --codon-table 4 or 11"),
         ("context=None. A context='x'.", "--context none. A --context x."),
+        ("runs/prior=0.3/a.fa: no such file", "runs/prior=0.3/a.fa: no such file"),
+        ("threshold=0.5/a.fa: no such file", "threshold=0.5/a.fa: no such file"),
+        ("prior=0.3.tsv: is empty", "prior=0.3.tsv: is empty"),
         ("record 'genes' has no letters; others='x'", "record 'genes' has no letters; others='x'"),
     ],
 )
