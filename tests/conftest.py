@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -44,6 +45,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if unseen:
         config.hook.pytest_deselected(items=unseen)
         items[:] = [item for item in items if item not in unseen]
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what the libraries hold: it would search it in vain, again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def _turn(item: pytest.Item) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import math
 import reprlib
 import types
@@ -24,6 +25,8 @@ from seqray.core.errors import ConfigError
 
 T = TypeVar("T")
 
+# Evaluated once for each class: a model file, whose card has many parts, is opened by each command.
+_type_hints = functools.cache(typing.get_type_hints)
 
 LARGEST = 2**63
 """No whole number in settings or cards is larger: Python refuses to print those of thousands of digits."""
@@ -136,7 +139,7 @@ def from_mapping(cls: type[T], mapping: Any, key: str = "") -> T:
     """
     if not isinstance(mapping, Mapping):
         raise ConfigError(f"'{key or 'the file'}' is not a mapping of settings")
-    hints = typing.get_type_hints(cls)
+    hints = _type_hints(cls)
     prefix = f"{key}." if key else ""
     for name in mapping:
         if name not in hints:

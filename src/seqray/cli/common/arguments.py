@@ -13,6 +13,7 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
 from types import NoneType
 from typing import (
     Annotated,
@@ -27,6 +28,9 @@ from typing import (
 )
 
 from seqray.core import ConfigError
+
+# Evaluated once for each class: those of all options take longer than the parser itself.
+type_hints = cache(get_type_hints)
 
 
 def option(
@@ -247,7 +251,7 @@ def add_options(parser: Any, options: type[Options], names: Sequence[str] | None
     names
         Fields to add; None for all.
     """
-    hints = get_type_hints(options)
+    hints = type_hints(options)
     for one in fields(options):  # pyright: ignore[reportArgumentType]
         if names is not None and one.name not in names:
             continue
@@ -288,7 +292,7 @@ def _add_option(parser: Any, one: Any) -> None:
 
 
 def _build(cls: type[Any], values: Mapping[str, Any]) -> Any:
-    hints = get_type_hints(cls)
+    hints = type_hints(cls)
 
     def value_of(name: str) -> Any:
         if _is_group(hints[name]):
