@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -14,9 +16,11 @@ from seqray.datasets.audit.dataset import AuditSet
 from seqray.datasets.audit.validation import Bootstrap, Validation
 from seqray.metrics import auroc, matthews
 
+Form = Literal["rising", "falling", "shares"]
+"""Of a score: a number in either direction, or the share of the class in a bin or category."""
 SECTION = "rules"
 BINS = 16
-MARGIN = 0.02  # AUROC on training by which bins must beat a threshold
+MARGIN = 0.02  # AUROC by which bins must beat a threshold
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,26 +85,46 @@ class Rule:
         return self.table[np.searchsorted(self.edges, values, "right")]
 
 
-def learn_rule(feature: Feature, labels: Bools, rows: Ints) -> Rule:
-    """Learn the rule that does best on training rows; ``labels`` (N,) are True for the class.
+def choose_form(feature: Feature, labels: Bools, rows: Ints) -> Form:
+    """The kind of score that does best on training rows; ``labels`` (N,) are True for the class.
+
+    The score of a number is the number itself, in the direction that does better, or, if that ranks the
+    rows clearly better, the share of the class in each of `BINS` bins; the score of a category is the share
+    of the class in it. Shares are judged on the half of the rows from which they are not learned: many bins
+    fit few rows well by chance.
+    """
+    if feature.categorical:
+        return "shares"
+    rising = auroc(labels[rows], feature.values[rows])
+    mixed = np.random.default_rng(0).permutation(rows)
+    halves = mixed[::2], mixed[1::2]
+    binned = [
+        auroc(labels[other], learn_rule(feature, labels, half, "shares").scores(feature, other))
+        for half, other in (halves, halves[::-1])
+        if len(half)
+    ]
+    if np.mean(binned) > max(rising, 1 - rising) + MARGIN:
+        return "shares"
+    return "rising" if rising >= 0.5 else "falling"
+
+
+def learn_rule(feature: Feature, labels: Bools, rows: Ints, form: Form) -> Rule:
+    """Learn a rule of one form from training rows; ``labels`` (N,) are True for the class.
 
     Notes
     -----
-    The score of a number is the number itself, in the direction that does better, or, if that ranks the
-    training rows clearly better, the share of the class in each of `BINS` bins; the score of a category is
-    the share of the class in it. Shares are drawn towards that of all rows by one pseudo-example. The
-    threshold has the highest MCC on the training rows.
+    Shares are drawn towards that of all rows by one pseudo-example. The threshold has the highest MCC on the
+    training rows.
     """
     y, values = labels[rows], feature.values[rows]
-    if feature.categorical:
+    if form != "shares":
+        rule = Rule(None, np.array([1.0 if form == "rising" else -1.0]))
+    elif feature.categorical:
         rule = Rule(None, _class_shares(values.astype(np.int64), y, int(feature.values.max()) + 1))
     else:
-        rule = Rule(None, np.array([1.0 if auroc(y, values) >= 0.5 else -1.0]))
         edges = np.unique(np.quantile(values, np.arange(1, BINS) / BINS))
-        binned = Rule(edges, _class_shares(np.searchsorted(edges, values, "right"), y, len(edges) + 1))
-        if auroc(y, binned.scores(feature, rows)) > auroc(y, rule.scores(feature, rows)) + MARGIN:
-            rule = binned
-    return Rule(rule.edges, rule.table, best_threshold(y, rule.scores(feature, rows)))
+        rule = Rule(edges, _class_shares(np.searchsorted(edges, values, "right"), y, len(edges) + 1))
+    return replace(rule, threshold=best_threshold(y, rule.scores(feature, rows)))
 
 
 def _class_shares(codes: Ints, labels: Bools, size: int) -> Floats:
@@ -132,9 +156,12 @@ def rule_figures(
         if not validation.covers(truth):
             continue
         for feature in rule_features(data, features):
+            # All folds take the form that most of them choose: the scores of others have another scale.
+            forms = Counter(choose_form(feature, truth, train) for train, _ in validation.pairs)
+            [(form, _)] = forms.most_common(1)
             scores, calls = [], []
             for train, test in validation.pairs:
-                rule = learn_rule(feature, truth, train)
+                rule = learn_rule(feature, truth, train, form)
                 scores.append(rule.scores(feature, test))
                 calls.append(scores[-1] >= rule.threshold)
             prefix = AuditFigure(SECTION, validation.name, name, feature.name, math.nan)

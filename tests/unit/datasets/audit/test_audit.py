@@ -9,6 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from sklearn.metrics import roc_auc_score
 
 from seqray.core.alphabet import DNA, PROTEIN, RNA, Alphabet, reverse_complement
 from seqray.core.errors import InputError
@@ -234,6 +235,19 @@ def test_composition_length_and_ambiguity_are_found():
         dataclasses.replace(e, sequence=e.sequence[: 60 if e.label == "pos" else 55]) for e in clean(200)
     ]
     assert kinds(quick(by_length))["length"] == "shortcut"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_folds_of_few_sequences_give_the_auroc_of_all(seed):
+    rng = np.random.default_rng(3)
+    shares = [("rich", s) for s in rng.normal(0.53, 0.07, 150)] + [
+        ("poor", s) for s in rng.normal(0.45, 0.07, 150)
+    ]
+    sequences = ["".join(rng.choice(list("ATGC"), 60, p=[(1 - s) / 2] * 2 + [s / 2] * 2)) for _, s in shares]
+    examples = [LabeledSequence(one, label, "") for one, (label, _) in zip(sequences, shares, strict=True)]
+    content = [one.count("G") + one.count("C") for one in sequences]
+    expected = roc_auc_score([label == "rich" for label, _ in shares], content)
+    assert value(quick(examples, seed=seed), "rules", "given", "gc_auroc") == pytest.approx(expected)
 
 
 def test_named_groups_that_leak_are_found():
