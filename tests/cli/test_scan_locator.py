@@ -153,6 +153,23 @@ def test_genes_of_a_genbank_input_are_its_own(scan, tmp_path):
     assert facts(scan(path)[0])["genes"].startswith("predicted")
 
 
+def test_genbank_records_of_one_name_keep_their_genes_under_new_names(scan, tmp_path):
+    def calls(*words):
+        out, _ = scan(*words, "--threshold", "0.3")
+        return [row | {"id": ""} for row in table(out)]
+
+    alone = []
+    for name, seed, place in (("one", 0, "301..900"), ("two", 1, "complement(1001..1900)")):
+        path = tmp_path / f"{name}.gb"
+        path.write_text(genbank("p", letters(3000, seed), [place]))
+        alone.append(calls(path))
+    both = tmp_path / "both.gb"
+    both.write_text((tmp_path / "one.gb").read_text() + (tmp_path / "two.gb").read_text())
+    found = calls(both, "--duplicates", "rename")
+    assert found == alone[0] + [row | {"contig": "p_2"} for row in alone[1]]
+    assert all(alone)
+
+
 @pytest.mark.parametrize("place", ["complement(200..499", "850..980"])
 def test_damaged_genes_of_a_genbank_input_are_refused_unless_others_are_asked_for(scan, tmp_path, place):
     path = tmp_path / "x.gb"

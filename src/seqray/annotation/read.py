@@ -15,14 +15,17 @@ from seqray.annotation.genes import Annotation, Gene, sort_genes
 from seqray.annotation.pieces import pieces_of
 from seqray.core import InputError
 from seqray.io import display_name
+from seqray.io.sequences import Duplicates
 from seqray.io.tracks import AnnotatedFeature, is_pseudo, read_annotated
 
 
-def read_genes(path: str | Path, circles: Mapping[str, int] | None = None) -> Annotation:
+def read_genes(
+    path: str | Path, circles: Mapping[str, int] | None = None, *, duplicates: Duplicates = "error"
+) -> Annotation:
     """Read the genes of a GenBank or GFF3 file; its content decides on the format, not its name.
 
-    Raises `InputError` if the file can't be read, has another format, is cut off or damaged, or has a gene
-    without a strand.
+    Raises `InputError` if the file can't be read, has another format, is cut off or damaged, has a gene
+    without a strand, or if two of its GenBank records have one id.
 
     Parameters
     ----------
@@ -32,8 +35,10 @@ def read_genes(path: str | Path, circles: Mapping[str, int] | None = None) -> An
     circles
         Lengths of contigs that are known to be circular, whether the file says so or not: a gene in two parts
         on either side of the origin is then one.
+    duplicates
+        As the sequences of the same GenBank file are read: under ``rename`` each record keeps its own genes.
     """
-    file = read_annotated(path, is_wanted, circles)
+    file = read_annotated(path, is_wanted, circles, duplicates=duplicates)
     around = {**(circles or {}), **{contig: file.lengths[contig] for contig in file.circular}}
     families = list(families_of(file.features))
     with_frames = any(family[0].kind == "CDS" for family in families)

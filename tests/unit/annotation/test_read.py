@@ -67,10 +67,10 @@ GFF3 = """\
 chr1.1\tx\tregion\t1\t1200\t.\t+\t.\tID=chr1.1:1..1200;Is_circular=true
 chr1.1\tx\tgene\t1101\t1250\t.\t+\t.\tID=gene-L08;Name=oriA;gene=oriA;locus_tag=L08
 chr1.1\tx\tCDS\t1101\t1250\t.\t+\t0\tID=cds-8;Parent=gene-L08;Name=WP_8.1;gene=oriA;locus_tag=L08
-chr1.1\tx\tgene\t60\t70\t.\t-\t.\tID=gene-L07;locus_tag=L07;part=1
-chr1.1\tx\tgene\t80\t95\t.\t+\t.\tID=gene-L07;locus_tag=L07;part=2
-chr1.1\tx\tCDS\t80\t95\t.\t+\t1\tID=cds-7;Parent=gene-L07;locus_tag=L07;part=2
-chr1.1\tx\tCDS\t60\t70\t.\t-\t0\tID=cds-7;Parent=gene-L07;locus_tag=L07;part=1
+chr1.1\tx\tgene\t60\t70\t.\t-\t.\tID=gene-L07;locus_tag=L07;part=1/2
+chr1.1\tx\tgene\t80\t95\t.\t+\t.\tID=gene-L07;locus_tag=L07;part=2/2
+chr1.1\tx\tCDS\t80\t95\t.\t+\t1\tID=cds-7;Parent=gene-L07;locus_tag=L07;part=2/2
+chr1.1\tx\tCDS\t60\t70\t.\t-\t0\tID=cds-7;Parent=gene-L07;locus_tag=L07;part=1/2
 chr1.1\tx\tgene\t101\t400\t.\t+\t.\tID=gene-L01;gene=dnaA;locus_tag=L01
 chr1.1\tx\tCDS\t101\t400\t.\t+\t0\tID=cds-1;Parent=gene-L01;gene=dnaA;locus_tag=L01;product=initiator%3B DnaA
 chr1.1\tx\tgene\t500\t700\t.\t-\t.\tID=gene-L02;gene=prfB;locus_tag=L02
@@ -132,6 +132,27 @@ def test_the_same_genes_from_both_formats(tmp_path, text):
     assert annotation.lengths == {"chr1.1": 1200}
     assert set(annotation.circular) == {"chr1.1"}
     assert annotation.of("other") == ()
+
+
+@pytest.mark.parametrize("numbers", [("2", "1"), ("2/2", "1/2")])
+def test_numbers_of_parts_go_before_their_places(tmp_path, numbers):
+    lines = [
+        f"c x CDS {at} . + 0 ID=a;part={part}" for at, part in zip(("1 30", "91 120"), numbers, strict=True)
+    ]
+    first, second = read(tmp_path, rows(*lines)).of("c")
+    assert (first.start, first.partial_start, first.partial_end) == (0, True, False)
+    assert (second.start, second.partial_start, second.partial_end) == (90, False, True)
+
+
+def test_records_of_one_id_keep_their_own_genes_or_are_refused(tmp_path):
+    text = genbank("     CDS             101..400\n") + genbank("     CDS             501..800\n")
+    with pytest.raises(InputError, match="the id occurs more than once"):
+        read(tmp_path, text)
+    found = read_genes(tmp_path / "genes.txt", duplicates="rename")
+    assert [(name, found.of(name)[0].start) for name in ("chr1.1", "chr1.1_2")] == [
+        ("chr1.1", 100),
+        ("chr1.1_2", 500),
+    ]
 
 
 def test_the_source_names_format_and_file(tmp_path):

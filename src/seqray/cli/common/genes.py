@@ -12,6 +12,7 @@ from seqray.core import ConfigError, InputError, NoRecordsError
 
 if TYPE_CHECKING:
     from seqray.core import Alphabet, SequenceRecord
+    from seqray.io.sequences import Duplicates
     from seqray.scanning import GeneSource
 
 
@@ -91,7 +92,7 @@ def find_genes(
         if (
             chosen is None
             and is_genbank(path)
-            and (own := _genes_of_input(path, circles(), records(), table))
+            and (own := _genes_of_input(path, circles(), records(), table, reading.duplicates))
         ):
             return own, []
         if chosen is None and not can_predict_genes():
@@ -102,14 +103,18 @@ def find_genes(
 
 
 def _genes_of_input(
-    path: str, circles: Mapping[str, int], records: Iterator[SequenceRecord], table: int | None
+    path: str,
+    circles: Mapping[str, int],
+    records: Iterator[SequenceRecord],
+    table: int | None,
+    duplicates: Duplicates,
 ) -> GeneSource | None:
     """Genes that a GenBank file names for its own sequences."""
     from seqray.annotation import read_genes
     from seqray.scanning import genes_of_annotation
 
     try:
-        annotation = read_genes(path, circles)
+        annotation = read_genes(path, circles, duplicates=duplicates)
         source = genes_of_annotation(annotation, records) if annotation.count else None
     except NoRecordsError:
         raise

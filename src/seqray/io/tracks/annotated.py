@@ -18,7 +18,7 @@ from Bio.SeqFeature import AfterPosition, BeforePosition, SeqFeature, SimpleLoca
 from seqray.core import InputError
 from seqray.io.files import open_input
 from seqray.io.pipes import display_name
-from seqray.io.sequences import GENBANK, GFF, detect_format, parse_genbank
+from seqray.io.sequences import GENBANK, GFF, Duplicates, UniqueIds, detect_format, parse_genbank
 from seqray.io.tracks.gff3 import Gff3Row, is_circular, lines_before_fasta, parse_gff3_row, require_interval
 from seqray.io.tracks.lines import decoded_lines, is_position
 
@@ -86,12 +86,16 @@ class AnnotatedFile(NamedTuple):
 
 
 def read_annotated(
-    path: str | Path, wanted: Callable[[str], bool], circles: Mapping[str, int] | None = None
+    path: str | Path,
+    wanted: Callable[[str], bool],
+    circles: Mapping[str, int] | None = None,
+    *,
+    duplicates: Duplicates = "error",
 ) -> AnnotatedFile:
     """Read the features of some kinds.
 
     Raises `InputError` if the file can't be read, is neither GenBank nor GFF3, is cut off or has a line that
-    is not GFF3.
+    is not GFF3, and for records of GenBank that have one id.
 
     Parameters
     ----------
@@ -101,13 +105,15 @@ def read_annotated(
         Tells the kinds to read.
     circles
         Lengths of contigs that are known to be circular, whether the file says so or not.
+    duplicates
+        How the sequences of a GenBank file are read that has ids twice, see `seqray.io.sequences.UniqueIds`.
     """
     name, circles = display_name(path), circles or {}
     with open_input(path) as handle:
         head = handle.peek(1)
         known = detect_format(head)
         if known == GENBANK:
-            return _read_genbank(handle, name, wanted, circles)
+            return _read_genbank(handle, name, wanted, circles, UniqueIds(duplicates, name))
         if known == GFF or (not known and _has_nine_columns(head)):
             return _read_gff3(handle, name, wanted, circles)
     unknown = "is no annotation of genes" if head.strip() else "is empty"
@@ -140,14 +146,14 @@ def _has_nine_columns(head: bytes) -> bool:
 
 
 def _read_genbank(
-    handle: BinaryIO, name: str, wanted: Callable[[str], bool], circles: Mapping[str, int]
+    handle: BinaryIO, name: str, wanted: Callable[[str], bool], circles: Mapping[str, int], ids: UniqueIds
 ) -> AnnotatedFile:
     features: list[AnnotatedFeature] = []
     lengths: dict[str, int] = {}
     circular: set[str] = set()
     others: dict[str, None] = {}
     for record in parse_genbank(handle, name, features=True):
-        contig = record.id or record.name
+        contig = ids.resolve(record.id or record.name)
         lengths[contig] = len(record)
         around = circles.get(contig)
         if record.annotations.get("topology") == "circular":
@@ -280,8 +286,8 @@ def _part_of(row: Gff3Row) -> Part:
 
 
 def _in_reading_order(rows: list[Gff3Row]) -> list[Gff3Row]:
-    numbers = [row.attributes.get("part", "") for row in rows]
-    if all(map(is_position, numbers)):  # as NCBI numbers the parts of trans-spliced genes
+    numbers = [row.attributes.get("part", "").partition("/")[0] for row in rows]
+    if all(map(is_position, numbers)):  # as NCBI numbers the parts of trans-spliced genes: 1/2, or 1
         return [row for _, row in sorted(zip(map(int, numbers), rows, strict=True), key=lambda pair: pair[0])]
     strands = {row.strand for row in rows}
     if len(strands) > 1:

@@ -95,14 +95,23 @@ def _records(source: str | Path, duplicates: Duplicates) -> Iterator[tuple[str, 
             for record in parse_genbank(handle, where, features=True):
                 record.annotations.setdefault("molecule_type", "DNA")
                 record.features = [feature for feature in record.features if feature.location is not None]
-                yield ids.resolve(record.id or record.name), record
+                name = record.id or record.name
+                if (contig := ids.resolve(name)) != name:
+                    _rename(record, contig)
+                yield contig, record
             return
     for record in _fasta_records(source, duplicates):
-        room = _LOCUS_WIDTH - 1 - len(str(len(record)))
-        new = SeqRecord(Seq(record.sequence), record.id, record.id[:room], record.description)
+        new = SeqRecord(Seq(record.sequence), description=record.description)
+        _rename(new, record.id)
         topology = "circular" if record.circular else "linear"
         new.annotations.update(molecule_type="DNA", topology=topology)
         yield record.id, new
+
+
+def _rename(record: SeqRecord, name: str) -> None:
+    """Name a record, in its LOCUS line as far as there is room."""
+    record.id, record.name = name, name[: _LOCUS_WIDTH - 1 - len(str(len(record)))]
+    record.annotations.pop("accessions", None)  # that of the id is written
 
 
 def _fasta_records(source: str | Path, duplicates: Duplicates) -> Iterator[SequenceRecord]:

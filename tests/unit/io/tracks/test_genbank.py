@@ -225,6 +225,13 @@ def test_renamed_records_have_the_names_of_their_calls(tmp_path):
     assert (first.id, second.id, len(first.features), len(second.features)) == ("c", "c_2", 0, 1)
 
 
+def test_a_renamed_genbank_record_bears_its_new_name(tmp_path):
+    source = tmp_path / "in.gb"
+    source.write_text(2 * own_record().format("genbank"))
+    records = written(tmp_path, source, [], duplicates="rename")
+    assert [(one.id, one.name) for one in records] == [("TOY1.2", "TOY1"), ("TOY1.2_2", "TOY1.2_2")]
+
+
 def test_a_feature_whose_location_can_not_be_read_is_left_out(tmp_path):
     source = tmp_path / "in.gb"
     source.write_text(own_record().format("genbank").replace("complement(301..600)", "complement(x..600)"))
