@@ -83,6 +83,35 @@ def test_species_of_a_sheet_are_held_out(files):
     }  # fmt: skip
 
 
+def test_a_species_left_out_chooses_no_threshold(files, capsys):
+    """Of the one that is learned from no genes are known, of the other they are."""
+    letters = "".join(np.random.default_rng(1).choice(list("ACGT"), 20_000))
+    (files / "h.fa").write_text(f">c\n{letters}\n")
+    rows = [
+        "genome\tgenes\tsites\tspecies\tweight",
+        "g.fa\tnone\ts.tsv\tKnown\t1",
+        "h.fa\tg.gff\ts.tsv\tNew\t1",
+    ]
+    sheet = files / "two.tsv"
+    for more, held_out in ((rows[:2], []), (rows, ["--hold-out", "New"])):
+        sheet.write_text("\n".join(more) + "\n")
+        assert train(files, "--sheet", str(sheet), *held_out, "--no-resume") == 0
+        out = files / f"{len(more)}.safetensors"
+        (files / "m.safetensors").rename(out)
+    lines = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("seqray:")]
+    alone, both = (load_model_file(files / f"{n}.safetensors").card for n in (2, 3))
+    assert lines[:2] == lines[3:5]  # the same figures, threshold and count of species
+    assert " of 1 species" in lines[0]
+    assert (both.threshold, both.training["species"]) == (alone.threshold, ["Known"])
+    assert both.locator["threshold_without_genes"] == alone.locator["threshold_without_genes"]
+    assert both.locator["probability"]["letters"] == alone.locator["probability"]["letters"]
+    figures = both.metrics["New, species left out, with genes"]
+    assert lines[5].startswith(
+        f"species left out, with genes, mean over 1 species: auprc {figures['auprc']['value']:.3f}"
+    )
+    assert lines[6].startswith("species left out, letters alone, mean over 1 species: auprc ")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -93,10 +122,17 @@ def test_species_of_a_sheet_are_held_out(files):
         (["--sheet", "sheet.tsv", "--genome", "g.fa"], "a sheet and a genome are given"),
         (["--genome", "g.fa", "--sites", "s.tsv", "--set", "model.alphabet=rna"], "'model.alphabet' is rna"),
         (["--genome", "g.fa", "--sites", "no.tsv"], "no.tsv"),
+        (
+            ["--genome", "g.fa", "--sites", "typo.tsv"],
+            "the column 'weigth' is unknown; did you mean 'weight'?",
+        ),
+        (["--sheet", "sheet.tsv", "--species", "A"], "--species is for one genome"),
+        (["--sheet", "sheet.tsv", "--genes", "none"], "--genes is for one genome"),
     ],
 )
 def test_what_does_not_go_together_is_one_line(words, message, files, capsys, monkeypatch):
     monkeypatch.chdir(files)
+    (files / "typo.tsv").write_text("contig\tposition\tstrand\tweigth\tevidence\nc\t9\t+\t0\tweak\n")
     assert train(files, *words) == 2
     error = capsys.readouterr().err.strip()
     assert message in error

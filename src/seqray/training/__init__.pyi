@@ -8,6 +8,7 @@ from .fit import train as train
 from .genomes import (
     GenomeInput as GenomeInput,
     GenomeRow as GenomeRow,
+    left_out_figures as left_out_figures,
     read_sheet as read_sheet,
     train_locator as train_locator,
 )

@@ -166,6 +166,11 @@ def learn_genomes(request: TrainRequest, config: RunConfig) -> Training:
     if asked.sheet:
         if asked.genome or asked.sites:
             raise InputError("a sheet and a genome are given", remedy="give --sheet or --genome")
+        for name, value in (("species", asked.species), ("genes", asked.genes)):
+            if value is not None:
+                raise ConfigError(
+                    f"--{name} is for one genome", remedy=f"use the column '{name}' of the sheet"
+                )
         rows = read_sheet(asked.sheet)
     elif asked.genome and asked.sites:
         species = asked.species or Path(asked.genome).name.partition(".")[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from seqray.cli.common import calibration_cautions
@@ -40,12 +41,14 @@ def summary(result: TrainResult, out: str) -> list[str]:
 
 def genome_summary(result: TrainResult, out: str) -> list[str]:
     """Summarize what a locator was trained on and its figures on the development regions."""
+    from seqray.training import left_out_figures  # here, for it loads torch
+
     card, facts = result.card, result.card.training
     counts = dict(facts["counts"]["train"])
     letters = counts.pop("letters")
     sites = ", ".join(f"{count} {name}" for name, count in counts.items())
     epochs = ", ".join(str(epoch) for epoch in facts["best_epochs"])
-    figures = " ".join(f"{name} {value:.3f}" for name, value in result.validation.items())
+    figures = _as_text(result.validation)
     repeated = facts["repeated_sites"]
     merged = f" ({repeated} rows that name a site again are merged)" if repeated else ""
     return [
@@ -53,8 +56,13 @@ def genome_summary(result: TrainResult, out: str) -> list[str]:
         f"with {sites} sites{merged}; members: {card.members}; parameters of each: {facts['parameters']}; "
         f"best epochs: {epochs}",
         f"development regions, mean over species: {figures} (threshold {card.threshold:.3f})",
+        *(f"species left out, {name}: {_as_text(means)}" for name, means in left_out_figures(card).items()),
         f"wrote {out}",
     ]
+
+
+def _as_text(figures: Mapping[str, float]) -> str:
+    return " ".join(f"{name} {value:.3f}" for name, value in figures.items())
 
 
 def figures_line(result: TrainResult) -> str:

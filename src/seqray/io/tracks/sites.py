@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import io
 import math
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from seqray.io.tracks.features import HEAD, first_line, parse_features
 from seqray.io.tracks.lines import parse_position
 
 SITE_TABLE = ("contig", "position", "strand")
+_FURTHER = frozenset(("site", "weight"))
 _REMEDY = "name the columns contig, position (1-based), strand, site[, weight]"
 
 
@@ -47,7 +49,8 @@ class Site:
 def read_sites(path: str | Path) -> list[Site]:
     """Read sites; the content decides on the format, not the name.
 
-    Raises `InputError` for a file of another format, a site without a strand, and numbers out of range.
+    Raises `InputError` for a file of another format, a column with nearly the name ``site`` or ``weight``, a
+    site without a strand, and numbers out of range.
 
     Parameters
     ----------
@@ -78,6 +81,12 @@ def read_sites(path: str | Path) -> list[Site]:
 
 def _table_sites(data: bytes, name: str) -> Iterator[Site]:
     for where, row in parse_rows(io.BytesIO(data), name, SITE_TABLE, _REMEDY):
+        for column in row.keys() - {*SITE_TABLE, *_FURTHER}:
+            # 'weigth' would make sites of those that are none; other columns may hold anything.
+            if near := difflib.get_close_matches(column.lower(), _FURTHER - row.keys(), n=1, cutoff=0.7):
+                raise InputError(
+                    f"the column '{column}' is unknown", where=name, remedy=f"did you mean '{near[0]}'?"
+                )
         position = parse_position(row["position"], where)
         if position < 1:
             raise InputError("has position 0", where=where, remedy="count positions from 1")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -278,12 +278,19 @@ def _figure(value: float, drawn: Floats) -> dict[str, float]:
     return {"value": round_number(value), "low": round_number(low), "high": round_number(high)}
 
 
+def learned_species(measured: Iterable[Measured]) -> list[Measured]:
+    """Those of species that were learned from; all if none of them could be measured."""
+    found = list(measured)
+    return [one for one in found if one.held_out == REGION] or found
+
+
 def locator_facts(by_mode: Mapping[str, Sequence[Measured]]) -> dict[str, Any]:
     """``Card.locator``, of what was measured with ``genes`` (may be empty) and with ``letters`` alone."""
+    learned = {mode: learned_species(measured) for mode, measured in by_mode.items() if measured}
     return {
         "extent": [0, 0],
         "tolerance": TOLERANCE,
-        "threshold_without_genes": best_threshold(by_mode["letters"]),
-        "probability": {mode: probability_map(measured) for mode, measured in by_mode.items() if measured},
+        "threshold_without_genes": best_threshold(learned["letters"]),
+        "probability": {mode: probability_map(measured) for mode, measured in learned.items()},
         "expected": [expected_row(one) for measured in by_mode.values() for one in measured],
     }

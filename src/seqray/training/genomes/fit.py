@@ -33,6 +33,7 @@ from seqray.training.genomes.evaluation import (
     SPECIES,
     Measured,
     best_threshold,
+    learned_species,
     locator_facts,
     measure,
     species_metrics,
@@ -140,10 +141,11 @@ def train_locator(
     networks, results = zip(*members, strict=True)
     card, figures = locator_card(config, classes, networks, prepared)
     card = _with_folds(card, folds, metrics or {})
+    learned = [genome for genome, held_out in prepared.measured if held_out == REGION]
     facts = training_facts(config, networks, results, sha256, figures) | {
         "counts": {"train": prepared.counts},
-        "repeated_sites": sum(genome.repeated for genome in genomes),
-        "species": sorted({genome.row.species for genome, _ in prepared.measured}),
+        "repeated_sites": sum(genome.repeated for genome in learned),
+        "species": sorted({genome.row.species for genome in learned}),
     }
     card = replace(card, training=facts)
     if out is not None and is_main_process():
@@ -242,7 +244,8 @@ def locator_card(
     The regions also chose the epochs, so their figures are slightly optimistic; species that were left out
     are not seen before.
 
-    The card lacks the facts of its training; the figures are means over species of what it says of each.
+    The card lacks the facts of its training. The figures are means over the species that were learned from,
+    with genes where they are known; these species alone determine the threshold.
     """
     radius = locator_radius(config.model)
     card = Card(
@@ -263,7 +266,7 @@ def locator_card(
     model.to("cpu")
     if not by_mode["letters"]:
         raise ConfigError("no call lies in a development region with mapped sites", remedy="train longer")
-    best = by_mode.get("genes") or by_mode["letters"]
+    best = learned_species({one.species: one for rows in by_mode.values() for one in rows}.values())
     domain = species_domain([genome for genome, held_out in prepared.measured if held_out == REGION])
     tables = {_name(one): species_metrics(one) for rows in by_mode.values() for one in rows}
     card = replace(
@@ -273,7 +276,7 @@ def locator_card(
         domain=domain.to_mapping() if domain else {},
         metrics=tables,
     )
-    return card, _mean_figures(tables, best)
+    return card, _means([tables[_name(one)] for one in best])
 
 
 def _split_name(species: str, held_out: str, genes: bool) -> str:
@@ -285,8 +288,17 @@ def _name(one: Measured) -> str:
     return _split_name(one.species, one.held_out, one.genes)
 
 
-def _mean_figures(
-    tables: Mapping[str, Mapping[str, Mapping[str, float]]], best: Sequence[Measured]
-) -> dict[str, float]:
-    chosen = [tables[_name(one)] for one in best]
-    return {name: sum(table[name]["value"] for table in chosen) / len(chosen) for name in chosen[0]}
+def left_out_figures(card: Card) -> dict[str, dict[str, float]]:
+    """Means over the species that were left out, with genes and without; empty if there are none."""
+    found = {}
+    for genes in (True, False):
+        ending = _split_name("", SPECIES, genes)
+        chosen = [table for name, table in card.metrics.items() if name.endswith(ending)]
+        if chosen:
+            how = ending.rpartition(", ")[2]
+            found[f"{how}, mean over {len(chosen)} species"] = _means(chosen)
+    return found
+
+
+def _means(tables: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, float]:
+    return {name: sum(table[name]["value"] for table in tables) / len(tables) for name in tables[0]}

@@ -231,6 +231,13 @@ def _read_regions(path: str, contigs: Mapping[str, LabeledContig]) -> None:
         if region.end > len(contig.codes):
             what = f"the region {region.start}-{region.end} lies beyond the end of '{region.contig}'"
             raise InputError(what, where=path)
+        for start, end, name in contig.regions:
+            if {name, region.name} == {DEV, TEST} and start < region.end and region.start < end:
+                what = (
+                    f"the region {region.start}-{region.end} ({region.name}) of '{region.contig}' overlaps "
+                )
+                what += f"{start}-{end} ({name})"
+                raise InputError(what, where=path, remedy="give each letter one name")
         contig.regions.append((region.start, region.end, region.name))
 
 

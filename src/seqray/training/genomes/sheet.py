@@ -54,7 +54,7 @@ def read_sheet(path: str | Path) -> list[GenomeRow]:
     """Read a sheet; paths in it are relative to its folder.
 
     Raises `InputError` for a column that is missing or unknown, an empty cell that is needed, a number out of
-    range, and a genome that is named twice with the same files and species.
+    range, and a genome that is named twice with the same species.
 
     Parameters
     ----------
@@ -64,15 +64,16 @@ def read_sheet(path: str | Path) -> list[GenomeRow]:
     """
     folder = Path(path).parent
     remedy = f"name the columns {', '.join(COLUMNS)}[, {', '.join(FURTHER)}]"
-    rows: dict[tuple[str, ...], GenomeRow] = {}
+    rows: dict[tuple[str, str], GenomeRow] = {}
     for where, cells in read_rows(path, COLUMNS, remedy):
         if unknown := cells.keys() - {*COLUMNS, *FURTHER}:  # 'heldout' would let a test region be learned
             raise InputError(f"the column '{min(unknown)}' is unknown", where=str(path), remedy=remedy)
         row = _row(cells, folder, where)
-        earlier = rows.setdefault((row.genome, row.genes, row.sites, row.species), row)
-        if earlier is not row:
-            what = f"names the files and the species of {earlier.where.rpartition(': ')[2]}"
-            raise InputError(what, where=where, remedy="remove one, and set 'weight' to draw it more often")
+        earlier = rows.setdefault((row.genome, row.species), row)
+        if earlier is not row:  # what one file of sites lacks would be background for the other
+            what = f"names the genome and the species of {earlier.where.rpartition(': ')[2]}"
+            remedy = "join their sites in one file, and set 'weight' to draw it more often"
+            raise InputError(what, where=where, remedy=remedy)
     if not rows:
         raise InputError("names no genome", where=str(path))
     return [*rows.values()]

@@ -71,8 +71,8 @@ def test_a_sheet_names_files_beside_it(files):
             "the column 'heldout' is unknown",
         ),
         (
-            "genome\tgenes\tsites\tspecies\tweight\n" + "g.fa\t\ts.tsv\tA\t1\n" * 2,
-            "line 3: names the files and the species of line 2",
+            "genome\tgenes\tsites\tspecies\tweight\ng.fa\t\ts.tsv\tA\t1\ng.fa\t\tt.tsv\tA\t1\n",
+            "line 3: names the genome and the species of line 2",
         ),
     ],
 )
@@ -217,7 +217,11 @@ def test_regions_are_read_or_chosen(files):
     assert genome.contigs[0].regions == [(100, 200, "dev"), (300, 400, "test")]
     [genome] = read(files)
     assert genome.contigs[0].regions == [(320, 440, DEV)]  # 40 to 55 % of 800
-    for text, words in (("c\t1\t9\ttrain\n", "named 'train'"), ("c\t1\t900\tdev\n", "beyond the end")):
+    for text, words in (
+        ("c\t1\t9\ttrain\n", "named 'train'"),
+        ("c\t1\t900\tdev\n", "beyond the end"),
+        ("c\t1\t90\tdev\nc\t89\t99\ttest\n", r"89-99 \(test\) of 'c' overlaps 1-90 \(dev\)"),
+    ):
         (files / "r.bed").write_text(text)
         with pytest.raises(InputError, match=words):
             read(files, held_out=str(files / "r.bed"))
