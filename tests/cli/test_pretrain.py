@@ -38,13 +38,15 @@ def test_weights_are_written_and_begun_with(files, capsys):
     assert "learned from 50 windows, 2000 letters" in err
     assert load_pretrained(files / "w.safetensors").facts["examples"] == 50
 
-    train = ["train", "--config", str(files / "c.yaml"), "--train", str(files / "data.tsv"), "--quiet"]
+    train = ["train", "--config", str(files / "c.yaml"), "--train", str(files / "data.tsv")]
     init = ["--init", str(files / "w.safetensors"), "--out", str(files / "m.safetensors")]
     assert main([*train, *init]) == 0
     model = str(files / "m.safetensors")
     assert load_model_file(model).card.members == 1
     # A model is a start, too: fine-tuning.
+    assert "--init was trained on" not in capsys.readouterr().err
     assert main([*train, "--init", model, "--out", str(files / "n.safetensors")]) == 0
+    assert "caution: the model of --init was trained on all 40 of these records" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -68,7 +70,7 @@ def test_what_cannot_be_is_told_in_one_line(files, change, message, capsys):
 def test_weights_of_another_shape_are_no_start(files, capsys):
     pretrain = ["pretrain", str(files / "a.fa"), "--config", str(files / "c.yaml"), "--quiet"]
     assert main([*pretrain, "--out", str(files / "w.safetensors")]) == 0
-    train = ["train", "--config", str(files / "c.yaml"), "--train", str(files / "data.tsv"), "--quiet"]
+    train = ["train", "--config", str(files / "c.yaml"), "--train", str(files / "data.tsv")]
     other = ["--set", "model.d_model=32", "--init", str(files / "w.safetensors")]
     assert main([*train, *other, "--out", str(files / "m.safetensors")]) == 2
     assert "have 'model.d_model' 16, the settings 32" in capsys.readouterr().err

@@ -124,6 +124,13 @@ def test_calls_per_gene_count_a_gene_in_pieces_once(scan, tmp_path):
     assert facts(text)["genes known"].startswith("2, GenBank")
     assert facts(text)["calls"].endswith(f"{len(table(text)) / 2:.3g} per gene")
     assert "2 genes: GenBank x.gb" in page.read_text()
+    _, said = scan(
+        path, "--threshold", "0.3", "--strand", "plus", "--out", tmp_path / "y.tsv", "--html", page
+    )
+    assert "900 letters, plus strand, " in said  # genes lie on both
+    assert "per gene" not in said + facts((tmp_path / "y.tsv").read_text())["calls"]
+    assert "1 sequence, plus strand only" in page.read_text()
+    assert "Calls per gene" not in page.read_text()
 
 
 def test_one_call_is_no_plural(scan, genome, tmp_path):

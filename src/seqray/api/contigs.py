@@ -15,9 +15,14 @@ from seqray.core import ConfigError, InputError, SequenceRecord
 from seqray.core.results import Call, Place
 from seqray.explanations import Stretch, cut_stretches, extract_call_windows
 from seqray.io.tracks import read_circular, read_gff3_calls
-from seqray.kinds import as_records, holds_genes, tracks_reader
+from seqray.kinds import as_records, has_unread_genes, holds_genes, tracks_reader
 from seqray.modelfile import TrainedModel
 from seqray.scanning import GeneSource, genes_of_annotation, predicted_genes
+
+_UNREAD = (
+    "the genes of a SeqRecord are not read, and genes are predicted: give its GenBank file, as the sequences "
+    "or as genes=..., or genes='predict'"
+)
 
 
 def call_stretches(
@@ -64,7 +69,7 @@ def gene_source(
         raise ConfigError(
             "codon_table is for predicted genes", remedy="leave it out, or give genes='predict'"
         )
-    if genes is None:
+    if genes is None or genes == "none":
         return None
     if genes == "auto" and holds_genes(sequences) and (own := read_genes(sequences, circles)).count:
         return genes_of_annotation(own, records)
@@ -72,6 +77,8 @@ def gene_source(
         return genes_of_annotation(genes, records)
     if genes not in ("auto", "predict"):
         return genes_of_annotation(read_genes(genes, circles), records)
+    if genes == "auto" and has_unread_genes(sequences):
+        warnings.warn(_UNREAD, stacklevel=3)
     try:
         return predicted_genes(records, table)
     except (InputError, ConfigError) as error:

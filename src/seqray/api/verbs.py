@@ -145,9 +145,9 @@ def scan(
         Raise for a sequence shorter than the model's window; else it is left out, with a warning.
     genes, codon_table
         For a locator: a GenBank or GFF3 file, what `seqray.annotation.read_genes` gave, ``predict``, or None
-        for no genes. ``auto`` takes those of a GenBank file; else it predicts them where the extra ``genes``
-        is installed and sequences are no longer than a bacterium's, and else warns. The codon table is that
-        of predicted genes.
+        or ``none`` for no genes. ``auto`` takes those of a GenBank file; else it predicts them where the
+        extra ``genes`` is installed and sequences are no longer than a bacterium's, and else warns. The codon
+        table is that of predicted genes.
     **options
         Of `ScanOptions`: ``threshold``, ``fdr``, ``strand``, ``stride``, ``circular``, ``null_mb``, ...
 
@@ -158,8 +158,8 @@ def scan(
         half-open, on the plus strand of the contig; with a locator also the columns that docs/formats.md
         lists. Its ``attrs`` hold the ``threshold`` in force, the ``expected_false_calls`` and
         ``expected_precision`` (None where not estimated), ``letters``, the ``context`` in which they were
-        read, the ``circular`` sequences that have calls, the reason why each of the ``skipped`` sequences
-        was, and ``findings`` as `predict` gives them.
+        read, number and source of the ``genes``, the ``circular`` sequences that have calls, the reason why
+        each of the ``skipped`` sequences was, and ``findings`` as `predict` gives them.
 
     Examples
     --------
@@ -206,6 +206,7 @@ def scan(
         "expected_precision": result.expected_precision,
         "letters": result.letters,
         "context": loaded.context,
+        "genes": None if result.genes is None else f"{result.genes.count}, {result.genes.source}",
         "circular": sorted(result.calls.circular),
         "skipped": {record.id: record.reason for record in skipped},
         "findings": _warned(result.findings),

@@ -1,6 +1,7 @@
 from .files import (
     encode_text as encode_text,
     flush_standard_output as flush_standard_output,
+    is_stream as is_stream,
     open_input as open_input,
     open_output as open_output,
     sha256 as sha256,

@@ -15,6 +15,7 @@ from .locator_explanations import tracks_reader as tracks_reader
 from .python_objects import (
     as_alignments as as_alignments,
     as_records as as_records,
+    has_unread_genes as has_unread_genes,
     holds_genes as holds_genes,
 )
 from .table import check_options as check_options, kind_of as kind_of

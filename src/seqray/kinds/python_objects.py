@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from numbers import Real
 from pathlib import Path
@@ -110,6 +110,14 @@ def _is_path(sequences: Any) -> bool:
 def holds_genes(sequences: Any) -> bool:
     """Whether what `as_records` takes is the path of a GenBank file, which can be read a second time."""
     return _is_path(sequences) and Path(sequences).is_file() and is_genbank(sequences)
+
+
+def has_unread_genes(sequences: Any) -> bool:
+    """Whether there are records of Biopython with coding sequences, which `as_records` leaves out."""
+    things = sequences.values() if isinstance(sequences, Mapping) else sequences
+    things = things if isinstance(things, Collection) and not isinstance(things, SeqRecord) else [things]
+    records = (one for one in things if isinstance(one, SeqRecord))
+    return any(feature.type == "CDS" for record in records for feature in record.features)
 
 
 def _named(things: Any, what: str) -> Iterator[tuple[str, Any]]:

@@ -4,6 +4,7 @@ from .initial_weights import (
     InitialWeights as InitialWeights,
     apply_initial_weights as apply_initial_weights,
     check_initial_weights as check_initial_weights,
+    is_pretrained as is_pretrained,
     load_initial_weights as load_initial_weights,
     save_pretrained as save_pretrained,
 )

@@ -73,6 +73,7 @@ def finalize_scan(
         windows=counts.windows,
         unlike=counts.unlike / counts.compared if counts.compared and positions else None,
         parts=parts or None,
+        strand=options.strand,
         genes=genes,
         from_positions=rule.is_position,
         contigs_without_genes=len(unknown),

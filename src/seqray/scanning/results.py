@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -110,6 +111,8 @@ class ScanResult:
         By contig, the parts that ``ScanOptions.regions`` selected; None if everything was searched.
     windows
         Windows scored, refinement and shuffled sequence included.
+    strand
+        ``both``, ``plus`` or ``minus``: which were searched.
     genes
         Of the contigs scanned; None where they are not known.
     from_positions
@@ -142,6 +145,7 @@ class ScanResult:
     windows: int
     unlike: float | None
     parts: Mapping[str, Intervals] | None = None
+    strand: Literal["both", "plus", "minus"] = "both"
     genes: Annotation | None = None
     from_positions: bool = False
     expectation: Expectation | None = None
@@ -168,7 +172,8 @@ class ScanResult:
 
     @property
     def calls_per_gene(self) -> float | None:
-        """Calls per gene; None of parts, or if more than a tenth was not scanned or has no known genes."""
+        """Calls per gene; None of parts or one strand, or if over a tenth is not scanned or annotated."""
         least = 0.9 * self.letters
-        whole = self.parts is None and min(self.positions, self.letters - self.letters_without_genes) >= least
+        whole = self.parts is None and self.strand == "both"
+        whole = whole and min(self.positions, self.letters - self.letters_without_genes) >= least
         return len(self.calls) / self.genes.count if whole and self.genes and self.genes.count else None

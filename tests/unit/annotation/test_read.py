@@ -164,11 +164,12 @@ def test_compressed_files_pipes_and_windows_lines(tmp_path):
     path = tmp_path / "genes.gff3.gz"
     path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + GFF3.replace("\n", "\r\n").encode()))
     assert read_genes(path).of("chr1.1") == EXPECTED
-    pipe = tmp_path / "pipe"
+    pipe = tmp_path / "63"
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_bytes, args=(gzip.compress(genbank(FEATURES).encode()),))
     writer.start()
-    assert read_genes(pipe).of("chr1.1") == EXPECTED
+    piped = read_genes(pipe)
+    assert (piped.of("chr1.1"), piped.source) == (EXPECTED, "GenBank pipe")
     writer.join()
 
 

@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from Bio import SeqIO
 from Bio.Align import MultipleSeqAlignment
 from Bio.Seq import Seq
+from Bio.SeqFeature import SeqFeature, SimpleLocation
 from Bio.SeqRecord import SeqRecord
 
 import seqray
@@ -236,6 +238,20 @@ def test_errors_name_parameters_and_not_options(tiny_model, tmp_path):
             seqray.scan(tiny_model, LONG, **settings)
     with pytest.raises(InputError, match=r"^'circular_ids': the input has no sequence named 'x'"):
         seqray.scan(tiny_model, LONG, circular_ids=("x",))
+
+
+def test_genes_of_biopython_records_are_not_left_out_in_silence(locator, tmp_path):
+    record = SeqRecord(Seq("ATG" + LONG["c0"]), "c", annotations={"molecule_type": "DNA"})
+    record.features = [SeqFeature(SimpleLocation(0, 90, 1), "CDS")]
+    path = tmp_path / "c.gb"
+    SeqIO.write(record, path, "genbank")
+    assert seqray.scan(locator, path).attrs["genes"] == "1, GenBank c.gb"
+    for records in (record, [record], {"c": record}):
+        with pytest.warns(UserWarning, match="the genes of a SeqRecord are not read"):
+            frame = seqray.scan(locator, records)
+        assert frame.attrs["genes"].startswith("0, predicted")
+    for none in (None, "none"):
+        assert seqray.scan(locator, record, genes=none).attrs["genes"] is None
 
 
 def test_a_codon_table_that_is_none_is_refused(locator):

@@ -30,7 +30,9 @@ class RecordOptions(Options, heading="records"):
     """Which records are used, and what happens to the others."""
 
     duplicates: Literal["error", "rename", "keep"] = option(
-        "--duplicates", "ids that occur again: refuse (error), write as id_2 (rename), or keep", "error"
+        "--duplicates",
+        "ids that occur again: refuse (error), write as id_2 (rename), or keep (not in scans)",
+        "error",
     )
     strict: bool = option("--strict", "make the first skipped record an error")
     skipped: str | None = option("--skipped FILE", SKIPPED_HELP)

@@ -82,9 +82,10 @@ def _sequences(result: ScanResult) -> str:
 def _searched(result: ScanResult) -> str:
     """Letters searched, of those read: with ``--region`` or masks they are fewer."""
     searched, whole = (_size(letters) for letters in (result.positions, result.letters))
+    strand = "" if result.strand == "both" else f", {result.strand} strand"
     if result.parts is None and searched == whole:
-        return whole
-    return f"{searched} of {whole} searched{_within_parts(result)}"
+        return f"{whole}{strand}"
+    return f"{searched} of {whole} searched{_within_parts(result)}{strand}"
 
 
 def _size(letters: int) -> str:

@@ -91,6 +91,7 @@ class ScanPage:
             calls=calls,
             contigs=contigs,
             searched=result.positions if parts or result.positions < _PART * result.letters else None,
+            strand=result.strand,
             genes={} if result.genes is None else dict(result.genes.genes),
             gene_source="" if result.genes is None else _without_folders(result.genes.source),
             profiles=around,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from seqray.cli.common import given, noting_unread
+from seqray.cli.common import describe_learned, given, noting_unread
 from seqray.cli.train.arguments import TrainRequest
 from seqray.cli.train.search import (
     Changes,
@@ -134,6 +134,8 @@ def learn_examples(
     if rule != "none" and longer:
         request.note(describe_truncation(longer, len(data), window, rule))
     request.note(*(f"caution: {text}" for text in data_cautions(data)))
+    if request.init:
+        request.note(*_learned_before(request.init, config, data))
     if request.budget:
         found = partial(search_examples, request, request.budget, config, data)
         return Training(config, found, len(data), partial(search_summary, request), search_status, True)
@@ -146,6 +148,24 @@ def learn_examples(
     teacher = load_model(request.teacher) if request.teacher else None
     trained = partial(train, config, data, teacher=teacher)
     return Training(config, trained, len(data), summary)
+
+
+def _learned_before(init: str, config: RunConfig, data: Sequence[Example]) -> Iterator[str]:
+    """Caution where the model of the first weights was trained on what may be held out from training."""
+    from seqray.modelfile import is_pretrained, locate_model, read_card
+    from seqray.training import count_training_data
+
+    path = locate_model(init)
+    if is_pretrained(path) or (card := read_card(path)).model.kind != config.model.kind:
+        return
+    held_out = [one for one in data if one.split not in (None, "train")] or data
+    count = count_training_data(card, held_out)
+    if count and count.known:
+        which = describe_learned(count.known, count.checked, len(held_out))
+        yield (
+            f"caution: the model of --init was trained on {which}: if they are held out, the figures, the "
+            "threshold and the probabilities are too good; hold out others (column 'split')"
+        )
 
 
 def learn_genomes(request: TrainRequest, config: RunConfig) -> Training:

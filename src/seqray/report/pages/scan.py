@@ -76,6 +76,8 @@ class ScanReport:
         Of the input, also those without calls.
     searched
         Letters that calls were looked for in; None for all.
+    strand
+        ``plus`` or ``minus`` if only one was searched; else ``both``.
     genes
         By contig; empty if none are known.
     gene_source
@@ -107,6 +109,7 @@ class ScanReport:
     calls: Sequence[Call]
     contigs: Sequence[ScannedContig]
     searched: int | None = None
+    strand: str = "both"
     genes: Mapping[str, Sequence[Gene]] = field(default_factory=dict)
     gene_source: str = ""
     profiles: Mapping[int, tuple[Floats, Floats]] = field(default_factory=dict)
@@ -194,16 +197,17 @@ def _figures(report: ScanReport) -> dict[str, Markup]:
     calls, sequences = len(report.calls), counted(len(report.contigs), "sequence")
     searched = letters if report.searched is None else report.searched
     per_kb = fixed(calls / (searched / 1000), 2) if searched else "0"
+    strand = "" if report.strand == "both" else f", {report.strand} strand only"
     size = _size(letters) if report.searched is None else f"{_size(searched)} of {_size(letters)}"
     shown = {
         "Calls": words.figure(f"{calls:,}", f"at a score of {_threshold(report)} or more"),
-        "Calls per kb": words.figure(per_kb, f"in {size}, {sequences}{_named_parts(parts)}"),
+        "Calls per kb": words.figure(per_kb, f"in {size}, {sequences}{_named_parts(parts)}{strand}"),
     }
     if genes and parts:
         shown["Genes in the parts"] = words.figure(
             f"{_genes_within(report):,}", f"or partly in them; the whole: {genes:,}, {report.gene_source}"
         )
-    elif genes and (report.searched is not None or 10 * unknown > letters):
+    elif genes and (report.searched is not None or strand or 10 * unknown > letters):
         shown["Genes"] = words.figure(f"{genes:,}", report.gene_source)
     elif genes:
         from_ = f": {report.gene_source}" if report.gene_source else ""
