@@ -14,6 +14,7 @@ from seqray.core import Alphabet, DataConfig, Example, LabeledSequence, counted
 from seqray.core.msa import letter_counts
 from seqray.training.subclasses import has_subclasses
 
+_FEW = 0.02  # share of sequences whose length may be a mistake
 POSITIVE = {"positive", "pos", "promoter", "site", "yes", "true", "1", "+1", "+"}
 NEGATIVE = {
     "negative",
@@ -133,7 +134,12 @@ def choose_positive(counts: Mapping[str, int]) -> str:
 
 
 def data_cautions(data: Sequence[Example]) -> Iterator[str]:
-    """Yield what speaks against the labels: sequences with several, and names that differ only in case."""
+    """Yield what speaks against the data.
+
+    These are a few sequences of another length than all others, sequences with several labels, and labels
+    that differ only in case.
+    """
+    yield from _odd_lengths([one for one in data if isinstance(one, LabeledSequence)])
     labels: dict[tuple[str, str | None], set[str]] = defaultdict(set)
     for example in data:
         if isinstance(example, LabeledSequence):
@@ -148,6 +154,18 @@ def data_cautions(data: Sequence[Example]) -> Iterator[str]:
     for one, other in combinations(names, 2):
         if one.casefold() == other.casefold():
             yield f"the labels '{one}' and '{other}' differ only in case, and are two classes"
+
+
+def _odd_lengths(data: Sequence[LabeledSequence]) -> Iterator[str]:
+    """A few among windows of one length are a mistake more often than not."""
+    lengths = Counter(len(one.sequence) for one in data)
+    [(usual, count)] = lengths.most_common(1) or [(0, 0)]
+    if odd := [one for one in data if len(one.sequence) != usual and len(data) - count <= _FEW * len(data)]:
+        yield (
+            f"{counted(len(odd), 'sequence')} of another length than the {usual} letters of all others, such "
+            f"as '{odd[0].id}' ({len(odd[0].sequence)}): settings that follow from the data are those for "
+            "sequences of different lengths"
+        )
 
 
 def _folded(name: str) -> str:

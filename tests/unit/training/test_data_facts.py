@@ -75,6 +75,18 @@ def test_no_data_are_no_example():
     assert measure_data(examples(("ACGT", "a"), split="test"), DNA).total == 0
 
 
+@pytest.mark.parametrize(("odd", "told"), [(0, False), (1, True), (2, True), (3, False)])
+def test_a_few_sequences_of_another_length_are_told(odd, told):
+    data = [
+        LabeledSequence(f"{i:07b}".replace("0", "A").replace("1", "C"), "ab"[i % 2], f"r{i}")
+        for i in range(100)
+    ]
+    data[:odd] = [replace(one, sequence=one.sequence[:3], label="a") for one in data[:odd]]
+    said = [text for text in data_cautions(data) if "another length" in text]
+    what = f"{odd} sequence{'s' * (odd > 1)} of another length than the 7 letters of all others"
+    assert [text.partition(":")[0] for text in said] == [f"{what}, such as 'r0' (3)"] * told
+
+
 def test_labels_that_no_model_can_learn_are_told():
     data = [
         LabeledSequence("ACGT", "a", "r1"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -157,8 +156,8 @@ def rule_figures(
             continue
         for feature in rule_features(data, features):
             # All folds take the form that most of them choose: the scores of others have another scale.
-            forms = Counter(choose_form(feature, truth, train) for train, _ in validation.pairs)
-            [(form, _)] = forms.most_common(1)
+            forms = [choose_form(feature, truth, train) for train, _ in validation.pairs]
+            form = max(forms, key=forms.count)
             scores, calls = [], []
             for train, test in validation.pairs:
                 rule = learn_rule(feature, truth, train, form)
