@@ -5,20 +5,19 @@
 
 Parts of genomes are scanned three times: every window by the model, every tenth with refinement, and with the
 prefilter. A call is lost if the scan of every window has it, and the other has none within ten letters on its
-strand. Some genomes are among those that the prefilter learned from, others are not. Then scans of the whole
-*E. coli* genome are timed, with the prefilter and without. Parts are scanned twice by a model without one.
+strand. Some genomes are among those that the prefilter learned from, others are not. Parts are scanned
+twice by a model without one.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from machine import ROOT, add_data, describe, run
+from machine import ROOT, add_data, describe
 from seqray.core import SequenceRecord
 from seqray.inference import recognize_context
 from seqray.io.sequences import read_sequences
@@ -87,42 +86,16 @@ def _scan(model: TrainedModel, part: SequenceRecord, options: ScanOptions) -> tu
     return [(c.strand, c.site) for c in calls], time.perf_counter() - wall, time.process_time() - cpu
 
 
-def whole_genome(folder: Path, name: str, prefilter: str, way: str) -> tuple[object, ...]:
-    """A scan of *E. coli* by the command, with all that it loads and a shuffled megabase."""
-    with tempfile.TemporaryDirectory() as made:
-        out = Path(made) / "calls.tsv"
-        words = [
-            "scan",
-            str(folder / ECOLI),
-            "--model",
-            name,
-            "--prefilter",
-            prefilter,
-            "--quiet",
-            "--out",
-            str(out),
-        ]
-        cost = run([sys.executable, "-m", "seqray", *words])
-        calls = sum(not line.startswith("#") for line in out.read_text().splitlines()) - 1
-    model, place = load_model(name).card.name, Path(ECOLI).name.partition(".")[0]
-    figures = (f"{cost.wall:.1f}", f"{cost.cpu:.1f}")
-    return model, place, 4_641_652, "yes", f"{way}, whole genome", calls, "", "", *figures
-
-
 def main(argv: Sequence[str] | None = None) -> None:
     """Write the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     add_data(parser)
     parser.add_argument("--model", default=MODEL)
     parser.add_argument("--letters", type=int, default=400_000, help="of each genome (default: 400000)")
-    parser.add_argument("--parts-only", action="store_true", help="scan no whole genome")
     parser.add_argument("--out", type=Path, help="results/prefilter.tsv, or with the name of another model")
     options = parser.parse_args(argv)
     model = load_model(options.model)
     rows = list(rows_of(options.data, model, options.letters))
-    whole = (("none", "every tenth"), ("auto", "prefilter"))
-    for prefilter, way in whole if model.prefilter and not options.parts_only else ():
-        rows.append(whole_genome(options.data, options.model, prefilter, way))
     name = "prefilter.tsv" if options.model == MODEL else f"prefilter_{model.card.name}.tsv"
     command = describe(["prefilter.py", *(sys.argv[1:] if argv is None else argv)])
     write_table(options.out or ROOT / "benchmarks/results" / name, COLUMNS, rows, command)

@@ -35,8 +35,13 @@ def test_a_checkout_with_a_space_in_its_path_stays_one_word(snakemake, tmp_path)
         f"{checkout}/src/seqray/zoo_models/ecoli-promoter",
     )
     assert f"seqray prefilter '{plain}.safetensors' {tmp_path}/ecoli_genome/GCF_" in told
-    assert f"--windows 600000 --threads 1 --out '{shipped}.safetensors'" in told
-    assert f"--windows 2000000 --lost 0.005 --threads 1 --out '{teacher[: -len('.safetensors')]}-fast" in told
+    taught = f"{checkout}/runs/prefilters"
+    assert f"--windows 600000 --threads 1 --out '{taught}/ecoli-promoter.safetensors'" in told
+    assert f"seqray prefilter '{taught}/ecoli-promoter.safetensors' {tmp_path}/ecoli_genome/GCF_" in told
+    assert f"--measure-only --windows 600000 --threads 1 --out '{shipped}.safetensors'" in told
+    fast = "--lost 0.005 --threads 1 --out"
+    assert f"--windows 2000000 {fast} '{taught}/bacteria-promoter-fast.safetensors'" in told
+    assert f"--measure-only --windows 1500000 {fast} '{teacher[: -len('.safetensors')]}-fast" in told
     fold = f"{checkout}/runs/folds/bacteria-genome/fold-1.safetensors"
     assert f"--sheet '{checkout}/runs/data/genomes/train.tsv' --fold '{fold}' --fold" in told
     start = f"{checkout}/src/seqray/zoo_models/bacteria-genome.safetensors"

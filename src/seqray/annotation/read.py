@@ -14,7 +14,7 @@ from seqray.annotation.families import Family, families_of, is_locus, is_wanted
 from seqray.annotation.genes import Annotation, Gene, sort_genes
 from seqray.annotation.pieces import pieces_of
 from seqray.core import InputError
-from seqray.io import display_name, is_stream
+from seqray.io import display_name, short_name
 from seqray.io.sequences import Duplicates
 from seqray.io.tracks import AnnotatedFeature, is_pseudo, read_annotated
 
@@ -48,8 +48,7 @@ def read_genes(
         found.setdefault(family[0].contig, {}).update(dict.fromkeys(_genes(family, around, coding)))
     genes = {contig: sort_genes(ones) for contig, ones in found.items()}
     name = display_name(path)
-    # A pipe has a number instead of a name, another one in each run.
-    source = f"{file.format} {'pipe' if is_stream(path) else Path(name).name}"
+    source = f"{file.format} {short_name(name)}"
     return Annotation(genes, source, file.lengths, frozenset(around), name, file.others)
 
 

@@ -47,7 +47,7 @@ TRUNCATED = "truncated"
 CHUNK_RECORDS, CHUNK_LETTERS = 4096, 1 << 23  # read and scored at once: bounds memory
 # fp32 is fastest where a layer's tensors stay in the processor's cache together (measured: 4 to 12 MiB
 # apiece). A GPU has no such limit and is faster with large batches.
-ACTIVATION_BYTES = {"cpu": 12 << 20, "cuda": 512 << 20}
+ACTIVATION_BYTES = {"cpu": 6 << 20, "cuda": 512 << 20}
 # From this many sequences of one length on, a batch of their own is faster than one with padding.
 ENOUGH_OF_ONE_LENGTH = 16
 

@@ -1,7 +1,6 @@
 from .files import (
     encode_text as encode_text,
     flush_standard_output as flush_standard_output,
-    is_stream as is_stream,
     open_input as open_input,
     open_output as open_output,
     sha256 as sha256,
@@ -10,6 +9,7 @@ from .files import (
 from .pipes import (
     display_name as display_name,
     keep_pipes as keep_pipes,
+    short_name as short_name,
     single_reading_of_pipes as single_reading_of_pipes,
 )
 from .staging import Staging as Staging

@@ -73,6 +73,12 @@ def display_name(path: str | Path) -> str:
     return "standard input" if str(path) == "-" else str(path)
 
 
+def short_name(path: str | Path) -> str:
+    """The last part of a path; ``pipe`` for one that the shell made, whose number differs between runs."""
+    path = Path(path)
+    return "pipe" if path.parts[:3] == ("/", "dev", "fd") else path.name
+
+
 @contextmanager
 def open_stream(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file or pipe for reading, as it is; ``-`` is standard input, which stays open.

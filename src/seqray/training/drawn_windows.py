@@ -24,7 +24,8 @@ _FEWEST_LETTERS = 10_000
 _SHORTEST = 20  # windows, in letters
 _LIMIT = 13.8  # log-odds: those further from 0 teach no more
 _AT_ONCE = 1 << 14
-_READ_IN = (0.4, 0.4, 0.2)  # shares of windows read in their own context, in none, in any
+# Shares of windows read in their own context, in none, in any: where losses are measured, and to learn from.
+_READ_IN, _LEARNED_IN = (0.5, 0.5, 0.0), (0.4, 0.4, 0.2)
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ class WindowSource:
         sequence = rng.choice(len(sizes), count, p=sizes / sizes.sum())
         start = firsts[sequence] + rng.integers(0, sizes[sequence])
         kinds = (self._homes[sequence], np.zeros(count, np.int64), rng.integers(0, contexts + 1, count))
-        context = np.choose(rng.choice(3, count, p=_READ_IN), kinds)
+        context = np.choose(rng.choice(3, count, p=_READ_IN if held_out else _LEARNED_IN), kinds)
         return _Places(sequence, start, rng.random(count) < 0.5, context)
 
     def _letters_at(self, places: _Places) -> Codes:

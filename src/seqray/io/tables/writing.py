@@ -11,6 +11,7 @@ from pathlib import Path
 
 from seqray.core import Alphabet, __version__, format_number
 from seqray.io.files import encode_text, open_output
+from seqray.io.pipes import short_name
 
 MISSING = "."
 
@@ -143,11 +144,8 @@ def _without_folders(word: str) -> str:
     A word with a slash is a path if its folder exists: it may also be a name, as in ``--sample lane1/s3``.
     """
     before, value = _NAMED.fullmatch(word).groups()  # pyright: ignore[reportOptionalMemberAccess]
-    path = Path(value)
-    if path.parts[:3] == ("/", "dev", "fd"):
-        return f"{before}pipe"
-    is_path = "/" in value and (value[0] in "/.~" or path.parent.is_dir())
-    return before + (path.name if is_path else value)
+    is_path = "/" in value and (value[0] in "/.~" or Path(value).parent.is_dir())
+    return before + (short_name(value) if is_path else value)
 
 
 def describe_alphabet(alphabet: Alphabet) -> str:

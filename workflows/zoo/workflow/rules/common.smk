@@ -21,6 +21,12 @@ def train_options(wildcards):
     )
 
 
+def prefilter_genomes(wildcards):
+    """Genomes that a prefilter learns from."""
+    names = PREFILTERS[wildcards.name]["genomes"]
+    return [os.path.abspath(os.path.join(DATA, name)) for name in names]
+
+
 def rna_options(wildcards, input):
     """Options for the labels, the figures of the card, and the checkpoints."""
     options = ["--alignment-labels", input.labels, "--metrics", input.figures]

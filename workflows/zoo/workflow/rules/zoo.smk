@@ -67,12 +67,12 @@ use rule train as train_before_prefilter with:
 
 
 rule prefilter:
-    """The same model, with a network ahead of it that makes scans faster."""
+    """The same model, with networks ahead of it that make scans faster."""
     input:
         verified=f"{RUNS}/data/verified",
         model=f"{RUNS}/models/{{name}}.safetensors",
     output:
-        f"{ZOO}/{{name}}.safetensors",
+        f"{RUNS}/prefilters/{{name}}.safetensors",
     log:
         f"{RUNS}/logs/prefilter/{{name}}.log",
     benchmark:
@@ -83,13 +83,25 @@ rule prefilter:
         "../envs/seqray.yaml"
     threads: config["threads"]
     params:
-        genomes=lambda wildcards: [
-            os.path.abspath(os.path.join(DATA, name))
-            for name in PREFILTERS[wildcards.name]["genomes"]
-        ],
+        genomes=prefilter_genomes,
         extra=lambda wildcards: PREFILTERS[wildcards.name]["options"],
     shell:
         "seqray prefilter {input.model:q} {params.genomes:q} {params.extra} --threads {threads} --out {output:q} > {log:q} 2>&1"
+
+
+use rule prefilter as measure_prefilter with:
+    input:
+        verified=f"{RUNS}/data/verified",
+        model=f"{RUNS}/prefilters/{{name}}.safetensors",
+    output:
+        f"{ZOO}/{{name}}.safetensors",
+    log:
+        f"{RUNS}/logs/measure_prefilter/{{name}}.log",
+    benchmark:
+        f"{RUNS}/benchmarks/measure_prefilter/{{name}}.tsv"
+    params:
+        genomes=prefilter_genomes,
+        extra=lambda wildcards: f"--measure-only {PREFILTERS[wildcards.name]['measure']}",
 
 
 rule cross_validate:
