@@ -156,7 +156,7 @@ def rule_figures(
             continue
         for feature in rule_features(data, features):
             # All folds take the form that most of them choose: the scores of others have another scale.
-            forms = [choose_form(feature, truth, train) for train, _ in validation.pairs]
+            forms: list[Form] = [choose_form(feature, truth, train) for train, _ in validation.pairs]
             form = max(forms, key=forms.count)
             scores, calls = [], []
             for train, test in validation.pairs:
