@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from numbers import Real
 from pathlib import Path
@@ -114,8 +114,8 @@ def holds_genes(sequences: Any) -> bool:
 
 def has_unread_genes(sequences: Any) -> bool:
     """Whether there are records of Biopython with coding sequences, which `as_records` leaves out."""
-    things = sequences.values() if isinstance(sequences, Mapping) else sequences
-    things = things if isinstance(things, Collection) and not isinstance(things, SeqRecord) else [things]
+    things = [*sequences.values()] if isinstance(sequences, Mapping) else sequences
+    things = things if isinstance(things, (list, tuple)) else [things]
     records = (one for one in things if isinstance(one, SeqRecord))
     return any(feature.type == "CDS" for record in records for feature in record.features)
 
