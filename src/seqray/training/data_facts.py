@@ -137,7 +137,7 @@ def data_cautions(data: Sequence[Example]) -> Iterator[str]:
     """Yield what speaks against the data.
 
     These are a few sequences of another length than all others, sequences with several labels, and labels
-    that differ only in case.
+    that differ only in case or by ``.0``.
     """
     yield from _odd_lengths([one for one in data if isinstance(one, LabeledSequence)])
     labels: dict[tuple[str, str | None], set[str]] = defaultdict(set)
@@ -152,8 +152,9 @@ def data_cautions(data: Sequence[Example]) -> Iterator[str]:
         )
     names = sorted({name for found in labels.values() for name in found})
     for one, other in combinations(names, 2):
-        if one.casefold() == other.casefold():
-            yield f"the labels '{one}' and '{other}' differ only in case, and are two classes"
+        if _folded(one) == _folded(other):
+            how = "in case" if one.casefold() == other.casefold() else "by '.0'"
+            yield f"the labels '{one}' and '{other}' differ only {how}, and are two classes"
 
 
 def _odd_lengths(data: Sequence[LabeledSequence]) -> Iterator[str]:

@@ -98,5 +98,9 @@ def test_labels_that_no_model_can_learn_are_told():
         "'seqray audit' counts them",
         "the labels 'B' and 'b' differ only in case, and are two classes",
     ]
+    numbers = [replace(one, label=label) for one, label in zip(data[1:], ("1", "1.0"), strict=True)]
+    assert list(data_cautions(numbers)) == [
+        "the labels '1' and '1.0' differ only by '.0', and are two classes"
+    ]
     apart = [replace(data[0], context="one"), replace(data[1], context="other")]
     assert not list(data_cautions(apart))
