@@ -37,7 +37,7 @@ VERBS = {
     "calibrate": ("seqray.cli.calibrate", "recalibrate a model on your own labeled sequences"),
     "prefilter": (
         "seqray.cli.prefilter",
-        "add a small network to a model of windows, with which it scans faster",
+        "add small networks to a model of windows, with which it scans faster",
     ),
     "export": ("seqray.cli.export", "write a model as a file that other programs run"),
     "models": ("seqray.cli.models", "list, show and verify models"),

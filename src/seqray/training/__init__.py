@@ -4,7 +4,7 @@
 - `module`, `trainer`, `member`, `members`, `fit`: the training; `teacher`: learning from other models
 - `data_facts`, `settings_from_data`: settings chosen from the data; `search`: better ones looked for
 - `run_options`, `side_by_side`: folder, threads, and several networks at once
-- `prefilter`, `drawn_windows`: the small network that skips windows, and what it learns from
+- `prefilter`, `drawn_windows`: the small networks that skip windows, and what they learn from
 - `genomes`: genomes with mapped sites give a locator
 - `masking`, `pretraining`: learning without labels
 - `validation`, `final_card`, `workdir`: metrics, calibration and card, folder of a run

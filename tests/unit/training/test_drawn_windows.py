@@ -1,5 +1,7 @@
 """Windows drawn from genomes: where they lie, what they stand for, and what the model says of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -29,6 +31,18 @@ def test_windows_lie_in_their_part_on_either_strand(source, tiny_model, held_out
     assert all(one or other for one, other in zip(forward, backward, strict=True))
     assert 100 < sum(forward) < 200
     assert sum(source[1]) == 300
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+def test_losses_are_measured_as_genomes_are_scanned(tiny_model, held_out):
+    """In their own context or in none; only what is learned from is read in a foreign one, too."""
+    names = ("one", "two", "three")
+    card = replace(tiny_model.card, model=replace(tiny_model.card.model, contexts=names))
+    source = WindowSource(tiny_model, [SequenceRecord("c", LETTERS)], 1, "auto", lambda count: None)
+    source._model, source._homes = replace(tiny_model, card=card), np.array([2])
+    counts = np.bincount(source._evenly(20_000, held_out=held_out).context, minlength=4) / 20_000
+    shares = [0.5, 0, 0.5, 0] if held_out else [0.45, 0.05, 0.45, 0.05]  # .2 are shared by three and none
+    assert counts == pytest.approx(shares, abs=0.02)
 
 
 def test_log_odds_are_those_of_the_model(source, tiny_model):

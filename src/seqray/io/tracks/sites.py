@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import io
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,18 +80,23 @@ def read_sites(path: str | Path) -> list[Site]:
 
 
 def _table_sites(data: bytes, name: str) -> Iterator[Site]:
-    for where, row in parse_rows(io.BytesIO(data), name, SITE_TABLE, _REMEDY):
-        for column in row.keys() - {*SITE_TABLE, *_FURTHER}:
-            # 'weigth' would make sites of those that are none; other columns may hold anything.
-            if near := difflib.get_close_matches(column.lower(), _FURTHER - row.keys(), n=1, cutoff=0.7):
-                raise InputError(
-                    f"the column '{column}' is unknown", where=name, remedy=f"did you mean '{near[0]}'?"
-                )
+    for number, (where, row) in enumerate(parse_rows(io.BytesIO(data), name, SITE_TABLE, _REMEDY)):
+        if number == 0:
+            _refuse_misspelt(row.keys(), name)
         position = parse_position(row["position"], where)
         if position < 1:
             raise InputError("has position 0", where=where, remedy="count positions from 1")
         strand, weight = _check_strand(row["strand"], where), _weight(row.get("weight", ""), where)
         yield Site(row["contig"], position - 1, strand, row.get("site", ""), weight, where)
+
+
+def _refuse_misspelt(columns: Set[str], name: str) -> None:
+    """``weigth`` would make sites of those that are none; other columns may hold anything."""
+    for column in columns - {*SITE_TABLE, *_FURTHER}:
+        if near := difflib.get_close_matches(column.lower(), _FURTHER - columns, n=1, cutoff=0.7):
+            raise InputError(
+                f"the column '{column}' is unknown", where=name, remedy=f"did you mean '{near[0]}'?"
+            )
 
 
 def _check_strand(strand: str, where: str) -> str:
