@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from seqray.annotation import Annotation, read_genes
+from seqray.annotation import Annotation
 from seqray.api.frames import frame_calls
 from seqray.core import ConfigError, InputError, SequenceRecord
 from seqray.core.results import Call, Place
@@ -17,7 +17,7 @@ from seqray.explanations import Stretch, cut_stretches, extract_call_windows
 from seqray.io.tracks import read_circular, read_gff3_calls
 from seqray.kinds import as_records, has_unread_genes, holds_genes, tracks_reader
 from seqray.modelfile import TrainedModel
-from seqray.scanning import GeneSource, genes_of_annotation, predicted_genes
+from seqray.scanning import GeneSource, choose_genes
 
 _UNREAD = (
     "the genes of a SeqRecord are not read, and genes are predicted: give its GenBank file, as the sequences "
@@ -39,11 +39,13 @@ def call_stretches(
     records = list(distinct_records(as_records(sequences, model.alphabet)))
     named = _circular_of(calls) if circular is None else circular
     named = {named} if isinstance(named, str) else named
-    circles = {
-        one.id: len(one) for one in records if one.circular or named is True or (named and one.id in named)
-    }
-    source = gene_source(genes, None, records, sequences, circles)
+
+    def is_circular(record: SequenceRecord) -> bool:
+        return record.circular or named is True or (bool(named) and record.id in named)
+
+    source = gene_source(genes, None, records, sequences, is_circular)
     tracks = tracks_reader(model, source.find if source else None)
+    circles = {record.id for record in records if is_circular(record)}
     names = {*circles, *(source.circular if source else ())}
     return cut_stretches(model, records, listed, tracks, circular=names)
 
@@ -62,30 +64,17 @@ def gene_source(
     table: int | None,
     records: Sequence[SequenceRecord],
     sequences: Any,
-    circles: Mapping[str, int],
+    is_circular: Callable[[SequenceRecord], bool],
 ) -> GeneSource | None:
     """Where the genes that a locator reads are from; warns where they should be predicted and can't be."""
-    if table is not None and genes not in ("auto", "predict"):
-        raise ConfigError(
-            "codon_table is for predicted genes", remedy="leave it out, or give genes='predict'"
-        )
-    if genes is None or genes == "none":
-        return None
-    if genes == "auto" and holds_genes(sequences) and (own := read_genes(sequences, circles)).count:
-        return genes_of_annotation(own, records)
-    if isinstance(genes, Annotation):
-        return genes_of_annotation(genes, records)
-    if genes not in ("auto", "predict"):
-        return genes_of_annotation(read_genes(genes, circles), records)
-    if genes == "auto" and has_unread_genes(sequences):
+    genbank = sequences if holds_genes(sequences) else None
+    if isinstance(genes, str) and genes == "auto" and has_unread_genes(sequences):
         warnings.warn(_UNREAD, stacklevel=3)
-    try:
-        return predicted_genes(records, table)
-    except (InputError, ConfigError) as error:
-        if genes == "predict" or table is not None:
-            raise
-        warnings.warn(f"scanned without genes: {error}", stacklevel=3)
-        return None
+    wanted = "none" if genes is None else genes
+    source, reason = choose_genes(wanted, lambda: records, is_circular, table=table, genbank=genbank)
+    if reason:
+        warnings.warn(f"scanned without genes: {reason}", stacklevel=3)
+    return source
 
 
 def distinct_records(records: Iterable[SequenceRecord]) -> Iterator[SequenceRecord]:

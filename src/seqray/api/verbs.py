@@ -183,8 +183,7 @@ def scan(
     source = None
     if loaded.is_locator:
         records = list(records)
-        circles = {record.id: len(record) for record in records if settings.is_circular(record)}
-        source = gene_source(genes, codon_table, records, sequences, circles)
+        source = gene_source(genes, codon_table, records, sequences, settings.is_circular)
     skipped: list[SkippedRecord] = []
     result = scan_records(
         loaded,

@@ -102,7 +102,12 @@ from .numbers import (
     parse_float as parse_float,
     round_number as round_number,
 )
-from .peaks import local_maxima as local_maxima, suppress_neighbors as suppress_neighbors
+from .peaks import (
+    CALL_DISTANCE as CALL_DISTANCE,
+    LOWEST_CALL as LOWEST_CALL,
+    local_maxima as local_maxima,
+    suppress_neighbors as suppress_neighbors,
+)
 from .progress import OnProgress as OnProgress, track as track
 from .records import (
     MISSING_TEXTS as MISSING_TEXTS,

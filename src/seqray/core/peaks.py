@@ -10,6 +10,11 @@ import numpy as np
 
 from seqray.core.arrays import Bools, Floats, Ints
 
+CALL_DISTANCE = 50
+"""Smallest distance between two calls of a strand, in scans and where the precision to expect is measured."""
+LOWEST_CALL = 1e-3
+"""Score below which a peak is never a call: the best calls per kilobase are sought down to this."""
+
 
 def local_maxima(scores: Floats) -> Bools:
     """Mark the points that neither neighbor exceeds.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,23 +32,12 @@ from seqray.modelfile.networks import Network
 
 PRETRAINED_KEY = "seqray_pretrained"
 FORMAT = 1
-# What must be the same for the weights to mean the same. Dropout, say, may differ.
-_SAME = (
-    "kind",
-    "tied",
-    "alphabet",
-    "tokenizer",
-    "k",
-    "d_model",
-    "layers",
-    "heads",
-    "kv_heads",
-    "d_ff",
-    "activation",
-    "positions",
-    "stem",
-    "locator",
-)
+# Settings that may differ: of one data set, of the training, of the head, and of parts that are trained anew.
+# All others must be the same for the weights to mean the same.
+_MAY_DIFFER = frozenset({
+    "classes", "subclasses", "contexts", "max_length", "max_rows", "row_choice", "dropout", "pooling",
+    "position_gain", "position_matrix", "matrix_rank", "ends", "words", "helices", "composition", "backbone",
+})  # fmt: skip
 # These belong to the classes, contexts and frame of one data set.
 _OWN = ("head.", "contexts", "gain.", "matrix.")
 # These are taken over where both networks have them, of the same size.
@@ -172,7 +161,7 @@ def check_initial_weights(start: InitialWeights, config: ModelConfig) -> None:
     """
     if config.kind == "backbone":
         raise ConfigError("'model.kind: backbone' begins with the weights of its directory, not with others")
-    for name in _SAME:
+    for name in (field.name for field in fields(ModelConfig) if field.name not in _MAY_DIFFER):
         theirs, ours = (_shaping(each, name) for each in (start.config, config))
         if theirs != ours:
             raise ConfigError(

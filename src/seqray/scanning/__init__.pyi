@@ -7,6 +7,7 @@ from .detector import Detector as Detector
 from .detectors import check_scan_options as check_scan_options, make_detector as make_detector
 from .genes import (
     GeneSource as GeneSource,
+    choose_genes as choose_genes,
     genes_of_annotation as genes_of_annotation,
     predicted_genes as predicted_genes,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from seqray.core import ConfigError, require, require_number
+from seqray.core import CALL_DISTANCE, LOWEST_CALL, ConfigError, require, require_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from seqray.scanning.results import ScoreProfile
 
 STRANDS = {"both": ("+", "-"), "plus": ("+",), "minus": ("-",)}
-# The best calls per kilobase are sought down to this: lower peaks are no calls.
-LOWEST_RANKED = 0.001
 # With an FDR, calls are collected at and above this, or the model's threshold if that is lower.
 LOWEST_SEARCHED = 0.5
 STRIDE = 10
@@ -86,7 +84,7 @@ class ScanOptions:
     per_kb: float | None = None
     precision: float | None = None
     species: str | None = None
-    min_distance: int = 50
+    min_distance: int = CALL_DISTANCE
     margin: float = 0.3
     circular: bool = False
     circular_ids: tuple[str, ...] = ()
@@ -149,7 +147,7 @@ class ScanOptions:
         if self.fdr is not None:
             return min(default, LOWEST_SEARCHED)
         if self.per_kb is not None:
-            return min(default, LOWEST_RANKED)
+            return min(default, LOWEST_CALL)
         return default if self.threshold is None else self.threshold
 
 

@@ -135,14 +135,14 @@ def test_a_codon_table_is_for_predicted_genes(locator_file, genome, annotation, 
     path = tmp_path / "x.gb"
     path.write_text(genbank("r.1", letters(900), ["200..499"]))
     for words, reason in [
-        ([genome, "--genes", annotation], f"but --genes is {annotation}; give one of them"),
-        ([genome, "--genes", "none"], "but --genes is none"),
+        ([genome, "--genes", annotation], f"but --genes {annotation} was given; give one of them"),
+        ([genome, "--genes", "none"], "but --genes none was given"),
         ([path], f"but {path} names genes; give --genes predict, too"),
     ]:
         status = main([str(word) for word in ["scan", *words, "--model", locator_file, "--codon-table", "4"]])
         said = capsys.readouterr().err
         assert (status, said.count("\n")) == (2, 1)
-        assert said.startswith(f"seqray: error: --codon-table is for predicted genes, {reason}")
+        assert said.startswith(f"seqray: error: --codon-table 4 is for predicted genes, {reason}")
 
 
 def test_without_the_extra_letters_are_scanned_alone(scan, genome, monkeypatch):

@@ -254,9 +254,11 @@ def test_genes_of_biopython_records_are_not_left_out_in_silence(locator, tmp_pat
         assert seqray.scan(locator, record, genes=none).attrs["genes"] is None
 
 
-def test_a_codon_table_that_is_none_is_refused(locator):
+def test_a_codon_table_that_can_not_be_used_is_refused(locator):
     with pytest.raises(ConfigError, match="unknown codon table 99"):
         seqray.scan(locator, LONG, codon_table=99)
+    with pytest.raises(ConfigError, match=r"for predicted genes, but data/example/stretch\.gb names"):
+        seqray.scan(locator, "data/example/stretch.gb", codon_table=4)
 
 
 @pytest.mark.parametrize("without", [torch.no_grad, torch.inference_mode])

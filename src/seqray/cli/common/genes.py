@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from seqray.cli.common.argument_types import PositiveInt
-from seqray.cli.common.arguments import Options, option
+from seqray.cli.common.arguments import Options, name_options, option
 from seqray.cli.common.inputs import RecordOptions
-from seqray.core import ConfigError, InputError, NoRecordsError
+from seqray.core import NoRecordsError
 
 if TYPE_CHECKING:
     from seqray.core import Alphabet, SequenceRecord
-    from seqray.io.sequences import Duplicates
     from seqray.scanning import GeneSource
 
 
@@ -60,90 +59,27 @@ def find_genes(
 
     Raises
     ------
-    ConfigError
-        For a codon table where no genes are predicted.
-    InputError
-        For genes of a file that can't be read, and genes that were asked for and can't be predicted.
+    ConfigError, InputError
+        As `seqray.scanning.choose_genes`.
     """
-    from seqray.annotation import can_predict_genes, read_genes
-    from seqray.io.sequences import is_genbank
-    from seqray.scanning import genes_of_annotation
-
-    chosen, table = options.genes, options.codon_table
-    if table is not None and chosen not in (None, "predict"):
-        raise ConfigError(
-            f"--codon-table is for predicted genes, but --genes is {chosen}", remedy="give one of them"
-        )
+    from seqray.io.sequences import is_genbank, read_sequences
+    from seqray.scanning import choose_genes
 
     def records() -> Iterator[SequenceRecord]:
-        from seqray.io.sequences import read_sequences
-
         unique, skip = reading.duplicates, (lambda record: None)
         return read_sequences(path, alphabet, duplicates=unique, on_skip=skip)
 
-    def circles() -> dict[str, int]:
-        return {record.id: len(record) for record in records() if is_circular(record)}
-
+    genes = options.genes or "auto"
     try:
-        if chosen not in (None, "predict", "none"):
-            return genes_of_annotation(read_genes(chosen, circles()), records()), []
-        if chosen == "none":
-            return None, []
-        if (
-            chosen is None
-            and is_genbank(path)
-            and (own := _genes_of_input(path, circles(), records(), table, reading.duplicates))
-        ):
-            return own, []
-        if chosen is None and not can_predict_genes():
-            return None, ["no genes: give --genes FILE, or pip install 'seqray[genes]' to predict them"]
-        return _predict(records(), table, is_circular if ahead else None, asked=chosen is not None)
+        source, reason = choose_genes(
+            genes,
+            records,
+            is_circular,
+            table=options.codon_table,
+            genbank=path if genes == "auto" and is_genbank(path) else None,
+            duplicates=reading.duplicates,
+            ahead=ahead,
+        )
     except NoRecordsError:
         return None, []  # the scan says so, or takes it where --allow-empty is given
-
-
-def _genes_of_input(
-    path: str,
-    circles: Mapping[str, int],
-    records: Iterator[SequenceRecord],
-    table: int | None,
-    duplicates: Duplicates,
-) -> GeneSource | None:
-    """Genes that a GenBank file names for its own sequences."""
-    from seqray.annotation import read_genes
-    from seqray.scanning import genes_of_annotation
-
-    try:
-        annotation = read_genes(path, circles, duplicates=duplicates)
-        source = genes_of_annotation(annotation, records) if annotation.count else None
-    except NoRecordsError:
-        raise
-    except InputError as error:
-        remedy = "correct the genes, or give --genes predict"
-        raise InputError(error.what, where=error.where, remedy=remedy) from None
-    if source and table is not None:
-        raise ConfigError(
-            f"--codon-table is for predicted genes, but {path} names genes",
-            remedy="give --genes predict, too",
-        )
-    return source
-
-
-def _predict(
-    records: Iterator[SequenceRecord],
-    table: int | None,
-    is_circular: Callable[[SequenceRecord], bool] | None,
-    *,
-    asked: bool,
-) -> tuple[GeneSource | None, list[str]]:
-    """Genes, or why there are none: without ``--genes`` a genome too large is scanned nevertheless."""
-    from seqray.scanning import predicted_genes
-
-    try:
-        return predicted_genes(records, table, is_circular=is_circular), []
-    except NoRecordsError:
-        raise
-    except InputError as error:
-        if asked:
-            raise
-        return None, [f"no genes: {error}"]
+    return source, [name_options(f"no genes: {reason}")] if reason else []

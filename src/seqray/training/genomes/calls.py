@@ -7,17 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from seqray.annotation import track_rows
-from seqray.core import Floats, Ints, local_maxima, suppress_neighbors
+from seqray.core import CALL_DISTANCE, LOWEST_CALL, Floats, Ints, local_maxima, suppress_neighbors
 from seqray.inference import CHUNK, Strand, StrandScorer
 from seqray.modelfile import TrainedModel
 from seqray.training.genomes.strands import LabeledStrand
 
-DISTANCE = 50
-"""Smallest distance of two calls of a strand."""
 TOLERANCE = 25
 """Letters between a call and a site within which the call is right."""
-FLOOR = 1e-3
-"""Lowest score of a call."""
 
 
 class StrandCalls(NamedTuple):
@@ -29,8 +25,8 @@ class StrandCalls(NamedTuple):
 
 def profile_peaks(scores: Floats) -> Ints:
     """Positions of the calls of a profile (n,), rising."""
-    candidates = np.flatnonzero(local_maxima(scores) & (scores >= FLOOR))
-    return candidates[suppress_neighbors(candidates, scores[candidates], DISTANCE)]
+    candidates = np.flatnonzero(local_maxima(scores) & (scores >= LOWEST_CALL))
+    return candidates[suppress_neighbors(candidates, scores[candidates], CALL_DISTANCE)]
 
 
 def call_stretch(
