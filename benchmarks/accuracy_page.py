@@ -23,9 +23,9 @@ figures, with and without relatives of the training data in the test.
 Each set is scored with two protocols:
 
 - **official**: the published test part, or random folds.
-- **honest**: the same test part without two kinds of sequences: those that share a word (k-mer) of 40
-  letters (peptides: ten residues) with training or validation, and those that carry both labels. Sets
-  without a test part use grouped folds, which keep such relatives together.
+- **honest**: the same test part without two kinds of sequences: those that share a 40-mer (peptides: a
+  10-mer) with training or validation, and those that carry both labels. Sets without a test part use grouped
+  folds, which keep such relatives together.
 
 The columns of the table:
 

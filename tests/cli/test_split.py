@@ -84,7 +84,7 @@ def test_families_stay_together_and_shares_hold(table, tmp_path, capsys):
         "seqray: groups: 24 of 72 examples, the largest of 3; train 36, validation 18, test 18"
     )
     assert lines[1].startswith("seqray: test against train and validation: highest identity 0.")
-    assert "; 0 of 18 at 0.8 or above; 0 share a word of 40 letters" in lines[1]
+    assert "; 0 of 18 at 0.8 or above; 0 share a 40-mer" in lines[1]
     assert lines[2].startswith("seqray: validation against train: ")
     assert lines[3].startswith("seqray: resources: ")
     assert len(lines) == 4
@@ -98,7 +98,7 @@ def test_the_table_is_read_back_and_says_what_made_it(table, tmp_path):
     assert comments[1].startswith("# command: seqray split data.tsv -o out.tsv --proof proof.tsv")
     text = "\n".join(comments)
     assert "# groups: 24 of 72 examples, the largest of 3" in text
-    assert "# relatives by a shared word of 40 letters on either strand: joins " in text
+    assert "# relatives by a shared 40-mer on either strand: joins " in text
     assert "# search: finds 9" in text
     assert "# test: a 3, b 3" in text
     assert "# proof, test against train and validation, a: highest identity 0." in text
@@ -213,7 +213,7 @@ def test_looking_for_no_relatives_leaks_and_the_proof_tells(table, tmp_path, cap
     err = capsys.readouterr().err
     assert "groups: 72 of 72 examples" in err
     assert "caution: a boundary leaks; use --identity and --word to keep relatives together" in err
-    assert "share a word" not in err
+    assert "share a" not in err
 
 
 def test_one_strand(tmp_path):
@@ -272,7 +272,7 @@ def test_protein_of_low_identity(tmp_path, capsys):
     made = rows_of(tmp_path / "out.tsv")
     assert all(len(parts) == 1 for parts in sides(made).values())
     assert len({row["group"] for row in made}) == 12
-    assert "share a word of 20 letters" in capsys.readouterr().err
+    assert "share a 20-mer" in capsys.readouterr().err
 
 
 def test_mmseqs(table, tmp_path, monkeypatch, capsys):
@@ -380,7 +380,7 @@ def test_the_alphabet_is_told_by_the_letters(tmp_path, capfd):
     (tmp_path / "p.tsv").write_text("sequence\tlabel\n" + "".join("\t".join(row) + "\n" for row in rows))
     assert main(["split", str(tmp_path / "p.tsv"), "--out", str(tmp_path / "o.tsv")]) == 0
     assert "seqray: the letters are those of protein" in capfd.readouterr().err
-    assert "a shared word of 20 letters" in (tmp_path / "o.tsv").read_text()
+    assert "a shared 20-mer" in (tmp_path / "o.tsv").read_text()
     assert (
         main(["split", str(tmp_path / "p.tsv"), "--out", str(tmp_path / "o.tsv"), "--identity", "0.2"]) == 2
     )

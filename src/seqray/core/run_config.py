@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+from seqray.core.card import MAX_MEMBERS
 from seqray.core.class_names import class_name_fault
 from seqray.core.errors import require
 from seqray.core.model_config import ModelConfig
@@ -286,10 +287,15 @@ class RunConfig:
     members: int = 1
     seed: int = 1
 
+    @property
+    def max_epochs(self) -> Any:
+        """Epochs of the training, as they were given."""
+        return self.trainer.get("max_epochs", 30)
+
     def __post_init__(self) -> None:
         for one in fields(self):  # all of it is written to the model file
             check_plain(getattr(self, one.name), one.name)
-        require(1 <= self.members <= 5, "members", "must lie between 1 and 5")
+        require(1 <= self.members <= MAX_MEMBERS, "members", f"must lie between 1 and {MAX_MEMBERS}")
         require(0 <= self.seed < 2**31, "seed", "must lie between 0 and 2^31 - 1")
         require(
             self.calibration.method in ("temperature", "auto") or self.model.classes == 2,

@@ -158,9 +158,9 @@ FEATURES: dict[str, Callable[[Sequence[str]], Floats]] = {"gc": _gc_contents, "l
 
 def _classifiers(alphabet: Alphabet) -> dict[str, tuple[str, object]]:
     """Name -> description and unfitted classifier of sequences."""
-    places = "words at positions" if alphabet.is_nucleotide else "the composition of both ends"
+    places = "k-mers at positions" if alphabet.is_nucleotide else "the composition of both ends"
     found: dict[str, tuple[str, object]] = {
-        "floor": (f"logistic regression on words and on {places}", default_baseline(alphabet)),
+        "floor": (f"logistic regression on k-mers and on {places}", default_baseline(alphabet)),
         "majority": ("the shares of the classes for every record", DummyClassifier(strategy="prior")),
         "gc": ("logistic regression on the share of G and C", _regression_on("gc")),
         "length": ("logistic regression on the length", _regression_on("length")),

@@ -59,7 +59,7 @@ def find_relatives(
     strands = alphabet.is_nucleotide and options.both_strands
     where = " on either strand" if strands else ""
     if options.word:
-        kinds[f"a shared word of {options.word} letters{where}"] = kmer_groups(
+        kinds[f"a shared {options.word}-mer{where}"] = kmer_groups(
             sequences, options.word, options.both_strands, alphabet
         )
     if options.identity:

@@ -110,7 +110,7 @@ def kmer_table(
         every sequence: memory is bounded, and long shared stretches are still found. None keeps all.
     """
     if k < 1:
-        raise InputError(f"words of {k} letters", remedy="give k of 1 or more")
+        raise InputError(f"k is {k}", remedy="give k of 1 or more")
     both_strands = both_strands and alphabet.is_nucleotide
     excess = sum(map(len, sequences)) / most if most else 1.0
     mask = np.uint64((1 << max(0, math.ceil(math.log2(max(excess, 1.0))))) - 1)

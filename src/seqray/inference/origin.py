@@ -119,7 +119,7 @@ class Origin:
             whole = self._signature is not None and set(self._known) <= set(self._signature.contexts)
             than = f"any context {'' if whole else 'with a signature '}that the model was trained on"
         return (
-            f"{CAUTION}this file is unlike {than}, judged by words of four letters "
+            f"{CAUTION}this file is unlike {than}, judged by its 4-mers "
             f"({_distances([nearest])}); its probabilities may not hold, measure them on known sites "
             "(seqray evaluate)"
         )
@@ -130,8 +130,8 @@ def _unlike_calibration(data: Signature, counts: Ints) -> Iterator[str]:
     found, pair = data.compare(counts), data.closest_pair(counts)
     if found and found[0].is_foreign and not data.is_mixture(counts) and not (pair and pair[0].is_close):
         yield (
-            f"{CAUTION}this file is unlike the data that the model was calibrated on, judged by words of "
-            f"four letters ({_distances(found[:1])}); its probabilities may not hold, measure them on known "
+            f"{CAUTION}this file is unlike the data that the model was calibrated on, judged by its "
+            f"4-mers ({_distances(found[:1])}); its probabilities may not hold, measure them on known "
             "sites (seqray evaluate), or calibrate it on such data"
         )
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
 
 from seqray.core import Card, ConfigError, InputError
+from seqray.inference import BatchSize, Dtype
 from seqray.modelfile import TrainedModel
 from seqray.scanning.detector import Detector
 from seqray.scanning.genes import GeneSource
@@ -16,8 +16,8 @@ from seqray.scanning.window_detector import WindowDetector, window_detector
 def make_detector(
     model: TrainedModel,
     *,
-    batch_size: int | Literal["auto"] = "auto",
-    dtype: Literal["fp32", "bf16"] = "fp32",
+    batch_size: BatchSize = "auto",
+    dtype: Dtype = "fp32",
     genes: GeneSource | None = None,
 ) -> Detector:
     """Make the detector of a model: of positions for a locator, else of windows.

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Literal
 
 from seqray.annotation import Gene, gene_tracks, track_rows
 from seqray.calibration import ExpectedPrecision
 from seqray.core import Codes, ConfigError, Intervals
-from seqray.inference import Strand, StrandScorer
+from seqray.inference import Dtype, Strand, StrandScorer
 from seqray.modelfile import TrainedModel
 from seqray.scanning.calls import LETTERS_AFTER, LETTERS_BEFORE
 from seqray.scanning.detector import Detector
@@ -137,9 +136,7 @@ def _how(genes: bool) -> str:
     return "with genes" if genes else "without genes"
 
 
-def position_detector(
-    model: TrainedModel, dtype: Literal["fp32", "bf16"], genes: GeneSource | None
-) -> PositionDetector:
+def position_detector(model: TrainedModel, dtype: Dtype, genes: GeneSource | None) -> PositionDetector:
     """The detector of a locator. Raises `ConfigError` for gene tracks that are not known."""
     card, scorer = model.card, StrandScorer(model, dtype)
     tracks = tuple(track_rows(card.model.tracks))

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Literal
 
 from seqray.calibration import ExpectedPrecision
 from seqray.core import Card, SequenceRecord, require_record, require_type
-from seqray.inference import Origin
+from seqray.inference import BatchSize, Dtype, Origin
 from seqray.io.sequences import note_soft_masks
 from seqray.modelfile import TrainedModel
 from seqray.scanning.calls import CallTable
@@ -84,8 +83,8 @@ def scan_records(
     options: ScanOptions | None = None,
     callbacks: ScanCallbacks | None = None,
     *,
-    batch_size: int | Literal["auto"] = "auto",
-    dtype: Literal["fp32", "bf16"] = "fp32",
+    batch_size: BatchSize = "auto",
+    dtype: Dtype = "fp32",
     genes: GeneSource | None = None,
     recognized: bool = False,
 ) -> ScanResult:
@@ -101,7 +100,7 @@ def scan_records(
     options, callbacks
         How to scan, and what is called while it runs.
     batch_size, dtype
-        As ``batch_size`` and ``precision`` in `predict_records`.
+        As in `seqray.inference.predict_records`.
     genes
         For a locator: `genes_of_annotation` or `predicted_genes`; None where they are not known.
     recognized

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 from seqray.annotation import Gene
 from seqray.calibration import Domain
 from seqray.core import Codes, Floats, Intervals, logistic
-from seqray.inference import cascade_log_odds, prefilter_log_odds, score_codes
+from seqray.inference import BatchSize, Dtype, cascade_log_odds, prefilter_log_odds, score_codes
 from seqray.modelfile import TrainedModel
 from seqray.scanning.cutoffs import Cutoffs
 from seqray.scanning.detector import Detector
@@ -107,9 +106,7 @@ class WindowDetector(Detector):
         }
 
 
-def window_detector(
-    model: TrainedModel, batch_size: int | Literal["auto"], dtype: Literal["fp32", "bf16"]
-) -> WindowDetector:
+def window_detector(model: TrainedModel, batch_size: BatchSize, dtype: Dtype) -> WindowDetector:
     """The detector of a classifier of sequences. Raises `ConfigError` for a model that reads others."""
     model.check_reads_sequences()
     positive = model.card.positive_index

@@ -51,8 +51,8 @@ def recalibrate(
         left out, and those of none where others name one.
         The share of the positive class in the rest becomes the model's prevalence.
     method
-        ``temperature``, ``platt`` or ``isotonic`` (two classes), or ``auto``, see
-        `seqray.calibration.choose_method`.
+        ``temperature``, ``platt`` or ``isotonic`` (two classes), or ``auto``, as
+        `seqray.calibration.Calibration.fit` chooses.
     batch_size
         As in `seqray.inference.predict_records`.
 

@@ -249,6 +249,6 @@ def describe_settings(config: RunConfig, facts: DataFacts, source: str) -> list[
         f"settings chosen from {source}: {model.alphabet}, {letters}{cut}; "
         f"classes {', '.join(shown)}{more} (positive: {config.data.positive}){apart}",
         f"{facts.total} examples: {model.d_model} channels, {model.layers} layers, at most "
-        f"{config.trainer.get('max_epochs', 30)} epochs, networks: {config.members}; "
+        f"{config.max_epochs} epochs, networks: {config.members}; "
         "write the settings with --save-config FILE to change them",
     ]

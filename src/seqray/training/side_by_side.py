@@ -61,7 +61,7 @@ def plan_processes(config: RunConfig, networks: int, threads: int, letters: int)
 
 def letters_read(config: RunConfig, letters: int) -> int:
     """Letters that a network reads in all its epochs."""
-    epochs, genomes = config.trainer.get("max_epochs", 30), config.genomes
+    epochs, genomes = config.max_epochs, config.genomes
     if config.model.kind == "locator":
         return epochs * genomes.steps_per_epoch * config.optimizer.batch_size * genomes.chunk
     return epochs * letters

@@ -74,9 +74,9 @@ def trainer_settings(config: RunConfig) -> dict[str, Any]:
     Raises ConfigError for a setting that Lightning doesn't know, or that `seqray train` must choose itself.
     """
     _check_names(config.trainer)
-    settings = {"accelerator": "cuda" if torch.cuda.is_available() else "cpu", "devices": 1, "max_epochs": 30}
+    settings = {"accelerator": "cuda" if torch.cuda.is_available() else "cpu", "devices": 1}
     settings |= {"gradient_clip_val": 1.0, "num_sanity_val_steps": 0, "enable_model_summary": False}
-    settings |= config.trainer
+    settings |= config.trainer | {"max_epochs": config.max_epochs}
     settings.setdefault("precision", "bf16-mixed" if _prefers_bfloat16(config) else "32-true")
     _check_amounts(settings)
     return settings

@@ -208,7 +208,7 @@ def test_another_rule_can_be_asked_for_unless_windows_are_cut_around_a_site():
 
 
 @pytest.mark.parametrize(
-    ("letters", "message"), [("", "has no letters"), ("AC", "2 letters are too few for words of 3")]
+    ("letters", "message"), [("", "has no letters"), ("AC", "2 letters are too few for 3-mers")]
 )
 def test_a_record_too_short_for_a_token_is_refused(letters, message):
     words = make_model(model={"tokenizer": "kmer", "k": 3})

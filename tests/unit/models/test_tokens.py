@@ -88,12 +88,12 @@ def test_spans_cut_the_word_that_the_token_stands_for(tokenizer, k):
 
 
 def test_sequence_shorter_than_a_word_is_refused():
-    with pytest.raises(InputError, match="2 letters are too few for words of 3"):
+    with pytest.raises(InputError, match="2 letters are too few for 3-mers"):
         KmerTokenizer(DNA, 3).encode("AC")
 
 
 def test_vocabulary_beyond_reason_is_refused():
-    with pytest.raises(ConfigError, match="64000000 words of protein"):
+    with pytest.raises(ConfigError, match="64000000 k-mers of protein"):
         KmerTokenizer(PROTEIN, 6)
 
 

@@ -248,7 +248,7 @@ def test_settings_that_do_not_fit_the_data_are_refused(motif_task, make_config):
     with pytest.raises(InputError, match=r"'s0': holds 40 letters, but .* make 30 \+ 2 x 6 = 42"):
         partition(motif_task(20), make_config(data={"window": 30, "flank": 6}))
     kmers = make_config(model={"tokenizer": "kmer", "k": 4})
-    with pytest.raises(InputError, match="record 'x': 3 letters are too few for words of 4"):
+    with pytest.raises(InputError, match="record 'x': 3 letters are too few for 4-mers"):
         partition([*motif_task(20), example("ACG")], kmers)
 
 

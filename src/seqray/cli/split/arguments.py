@@ -50,7 +50,7 @@ class RelativesOptions(Options, heading="relatives: which examples stay together
         "--identity X", "sequences of this identity or more, by alignment; 0 for none", RELATION.identity
     )
     word: WholeNumber | None = option(
-        "--word K", "sequences that share a word of K letters; 0 for none (default: 40, protein 20)"
+        "--word K", "sequences that share a k-mer of K letters; 0 for none (default: 40, protein 20)"
     )
     one_strand: bool = option("--one-strand", "don't compare with the reverse complement")
     tool: Literal["seqray", "mmseqs"] = option(

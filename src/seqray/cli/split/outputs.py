@@ -123,7 +123,7 @@ def proof_text(result: SplitResult, line: ProofLine, *, names: bool = False) -> 
     )
     text += f"; {line.above} of {line.sequences} at {result.threshold:g} or above"
     if line.shared is not None:
-        text += f"; {line.shared} share a word of {result.relation.word} letters"
+        text += f"; {line.shared} share a {result.relation.word}-mer"
     return text
 
 

@@ -76,5 +76,5 @@ def plural(count: float, one: str, many: str) -> str:
 
 def baseline_name(quantity: str) -> str:
     """Name of a baseline in words."""
-    names = {"kmer_logistic": "logistic regression on words", "position_weights": "a position weight matrix"}
+    names = {"kmer_logistic": "logistic regression on k-mers", "position_weights": "a position weight matrix"}
     return names.get(quantity.rpartition("_")[0], quantity)

@@ -94,7 +94,7 @@ def _groups(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Finding
         yield Finding(
             "caution",
             "groups_related",
-            f"{between:.0f} {plural(between, 'sequence shares', 'sequences share')} a word with a sequence "
+            f"{between:.0f} {plural(between, 'sequence shares', 'sequences share')} a k-mer with a sequence "
             "of another named group",
             "folds that keep the named groups whole still leak",
             f"{_split_command(settings)} and '--group-by group'",
@@ -109,7 +109,7 @@ def _related(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Findin
     yield Finding(
         _severity_of_match(table, settings, (count / size for *_, count, size in found)),
         "relatives_across",
-        f"sequences that share a word of {settings['word']} letters across the split: {pairs}",
+        f"sequences that share a {settings['word']}-mer across the split: {pairs}",
         "these test sequences were seen in training, at least in part, so the score is too high",
         f"{_split_command(settings)}, or also report the score without them",
     )
@@ -181,8 +181,7 @@ def _overlap(table: FigureTable, settings: Mapping[str, str]) -> Iterator[Findin
     yield Finding(
         "leak" if undivided else "caution",
         "overlap_within_class",
-        f"sequences{of_train} that share a word of {settings['word']} letters with another of their class: "
-        f"{shares}",
+        f"sequences{of_train} that share a {settings['word']}-mer with another of their class: {shares}",
         f"random folds{of_train} put relatives on both sides, so cross-validation may be too optimistic; "
         "there are fewer independent examples than rows",
         _split_command(settings),

@@ -74,7 +74,7 @@ def describe_relatives(data: AuditSet, k: int) -> str:
     """What `relative_groups` keeps together, in words."""
     alike = [f"{100 * IDENTITY:.0f} % identity"] if _is_aligned(data) else []
     named = ["a named group"] if any(group is not None for group in data.groups) else []
-    return " or ".join([f"a shared word of {k} letters", *alike, *named])
+    return " or ".join([f"a shared {k}-mer", *alike, *named])
 
 
 def _is_aligned(data: AuditSet) -> bool:

@@ -27,8 +27,8 @@ class Recipe:
 
 RECIPES: Mapping[str, Recipe] = {
     "shuffle": Recipe(
-        "positives with their letters shuffled, counts of words kept (by default pairs; protein: letters)",
-        "real sequence against shuffled, as well as the signal: longer words can differ, too",
+        "positives with their letters shuffled, counts of k-mers kept (by default pairs; protein: letters)",
+        "real sequence against shuffled, as well as the signal: longer k-mers can differ, too",
     ),
     "genome": Recipe(
         "windows of the genome away from known starts",

@@ -13,7 +13,7 @@ def shuffle_letters(codes: Codes, rng: np.random.Generator, words: int = 2) -> C
     ``words`` 1 keeps the count of each letter, 2 that of each dinucleotide.
     """
     if words not in (1, 2):
-        raise ConfigError(f"shuffles that keep words of {words} letters", remedy="give 1 or 2")
+        raise ConfigError(f"shuffles that keep {words}-mers", remedy="give 1 or 2")
     return dinucleotide_shuffle(codes, rng) if words == 2 else rng.permutation(codes)
 
 

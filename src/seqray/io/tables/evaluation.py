@@ -176,13 +176,13 @@ def multiqc_mapping(evaluation: Evaluation, sample: str) -> dict[str, Any]:
             row[f"floor_{metric}"] = values["floor", metric]
             headers[f"floor_{metric}"] = {
                 "title": f"Floor {title}",
-                "description": f"{title} of logistic regression on words, on the same records",
+                "description": f"{title} of logistic regression on k-mers, on the same records",
                 **column,
             }
     return {
         "id": MULTIQC_ID,
         "section_name": "seqray evaluate",
-        "description": "Predictions against labels; the floor is logistic regression on words.",
+        "description": "Predictions against labels; the floor is logistic regression on k-mers.",
         "plot_type": "table",
         "pconfig": {"id": f"{MULTIQC_ID}_table", "title": "seqray: figures of merit", "namespace": "seqray"},
         "headers": headers,

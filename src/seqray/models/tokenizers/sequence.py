@@ -166,7 +166,7 @@ class KmerTokenizer(OwnTokenizer):
         words = alphabet.unknown**k
         if k < 1 or words > _MAX_VOCABULARY:
             raise ConfigError(
-                f"'model.k' is {k}, that is {words} words of {alphabet.name}", remedy="choose a smaller k"
+                f"'model.k' is {k}, that is {words} k-mers of {alphabet.name}", remedy="choose a smaller k"
             )
         self.alphabet = alphabet
         self.k = k
@@ -202,7 +202,7 @@ class KmerTokenizer(OwnTokenizer):
 
     def token_length(self, n_letters: int) -> int:
         if n_letters < self.k:
-            raise InputError(f"{n_letters} letters are too few for words of {self.k}")
+            raise InputError(f"{n_letters} letters are too few for {self.k}-mers")
         return 1 + n_letters - self.k + 1
 
 

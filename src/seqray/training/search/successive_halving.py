@@ -184,7 +184,7 @@ class _Search:
     ) -> None:
         self._begin, self._parts, self._data, self._options = begin, parts, data, run
         self._budget, self._workers, self._on_trial = budget, pool, on_trial
-        self._epochs = int(begin.trainer.get("max_epochs", 30))
+        self._epochs = int(begin.max_epochs)
         self._epoch_steps = -(-len(parts.train) // begin.optimizer.batch_size)
         self._started = time.time()
         self._rng = np.random.default_rng(begin.seed)

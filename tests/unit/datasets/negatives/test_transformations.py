@@ -74,5 +74,5 @@ def test_not_all_segments_may_stay(keep):
 
 
 def test_words_of_three_are_not_offered():
-    with pytest.raises(ConfigError, match="words of 3 letters"):
+    with pytest.raises(ConfigError, match="3-mers"):
         shuffle_letters(np.zeros(8, dtype=np.uint8), np.random.default_rng(0), 3)
