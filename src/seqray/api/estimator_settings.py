@@ -36,7 +36,7 @@ _SECTIONS = {
 _PARAMETERS = {
     "cut all that are longer by truncate='ends'": "shorten it",
     "'data.positive'": "'positive'",
-    "give --truncate ends or start": "shorten it",
+    "give truncate='ends' or truncate='start'": "shorten it",
     **{f"'{section}.{name}'": f"'{name}'" for section, names in _SECTIONS.items() for name in names},
 }
 """Words of errors, and what they are for a user of the classifier."""

@@ -164,7 +164,7 @@ class Card:
         """
         threshold = self.info.get("scan_threshold", self.threshold)
         if not isinstance(threshold, int | float) or not 0 < threshold < 1:
-            raise ConfigError(f"the card's 'scan_threshold' is {threshold!r}", remedy="give --threshold")
+            raise ConfigError(f"the card's 'scan_threshold' is {threshold!r}", remedy="give threshold=...")
         return float(threshold)
 
 

@@ -142,6 +142,11 @@ class ModelConfig:
         return self.locator.tracks if self.locator else ()
 
     @property
+    def reads_sequences(self) -> bool:
+        """Whether it reads single sequences, with tokens of its own or of a pretrained encoder."""
+        return self.kind in ("sequence", "backbone")
+
+    @property
     def outputs(self) -> int:
         """Rows of the head: subclasses of all classes."""
         return sum(self.subclasses) or self.classes

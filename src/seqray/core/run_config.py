@@ -313,12 +313,12 @@ class RunConfig:
             "must be one word without slashes",
         )
         require(
-            self.data.truncate == "none" or self.model.kind in ("sequence", "backbone"),
+            self.data.truncate == "none" or self.model.reads_sequences,
             "data.truncate",
             f"requires a model of single sequences, but 'model.kind' is {self.model.kind}",
         )
         require(
-            not self.data.subclasses or self.model.kind in ("sequence", "backbone"),
+            not self.data.subclasses or self.model.reads_sequences,
             "data.subclasses",
             f"requires a model of single sequences, but 'model.kind' is {self.model.kind}",
         )

@@ -61,7 +61,7 @@ class FileCheck:
     def watch_records(self, records: Iterable[Any]) -> Iterator[Any]:
         """Hand records on, and keep some windows."""
         card = self._model.card
-        keep = card.site is not None and card.model.kind in ("sequence", "backbone")
+        keep = card.site is not None and card.model.reads_sequences
         for record in self._origin.watch(records):
             if keep and len(record.sequence) == card.window:
                 self._windows.offer(record.sequence)

@@ -1,4 +1,4 @@
-"""The only readers and writers of files. Coordinates are converted here and nowhere else.
+"""The only readers and writers of files. Behind them coordinates are 0-based and half-open.
 
 - `files`: open plain or compressed files, write whole or not at all; `staging`: several outputs together
 - `hidden`: folders beside outputs; `pipes`: nothing is read from a pipe twice, unless it is kept

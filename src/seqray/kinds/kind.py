@@ -1,4 +1,4 @@
-"""Behavior of each kind of model, so that no other code checks the kind."""
+"""What the commands and the Python functions do differently for each kind of model."""
 
 from __future__ import annotations
 

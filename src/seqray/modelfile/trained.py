@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from seqray.modelfile.networks import Network, SequenceNetwork
     from seqray.models import LocatorTransformer, Prefilter
 
-_OF_SEQUENCES = ("sequence", "backbone")  # kinds
-
 
 @dataclass(frozen=True, eq=False)
 class TrainedModel:
@@ -94,7 +92,7 @@ class TrainedModel:
         if self.is_locator:
             remedy = "only 'seqray scan' and 'seqray explain' take locators"
             raise ConfigError(f"model '{self.card.name}' is a locator", remedy=remedy)
-        if self.card.model.kind not in _OF_SEQUENCES:
+        if not self.card.model.reads_sequences:
             raise ConfigError(
                 f"model '{self.card.name}' reads {self.card.model.kind}s",
                 remedy="give a model that reads sequences",

@@ -238,7 +238,7 @@ def _refuse_longer(sequences: Sequence[LabeledSequence], data: DataConfig) -> No
     """Count the sequences that are longer than the window in one error."""
     longer = [example for example in sequences if len(example.sequence) > data.window]
     if longer:
-        cut = "give --truncate ends or start" if data.site is None else "cut them around the site"
+        cut = "give truncate='ends' or truncate='start'" if data.site is None else "cut them around the site"
         others = f", and so do {len(longer) - 1} others" if len(longer) > 1 else ""
         raise InputError(
             f"holds {len(longer[0].sequence)} letters, more than 'data.window' ({data.window}){others}",

@@ -112,7 +112,7 @@ def measure_prefilter(
     model: TrainedModel,
     records: Sequence[SequenceRecord],
     *,
-    windows: int = 100_000,
+    windows: int = 400_000,
     lost: float = 0.001,
     batch_size: BatchSize = "auto",
     seed: int = 0,
@@ -308,7 +308,7 @@ def _measure(
     if not rows:
         raise InputError(
             f"of {len(answers)} windows {len(above)} reach {levels[0]:g}, too few to measure a prefilter",
-            remedy="give genomes with more sites, or more --windows",
+            remedy="give genomes with more sites, or more windows",
         )
     facts: dict[str, Any] = {"levels": rows}
     if networks > 1:

@@ -195,7 +195,7 @@ def test_what_cannot_be_trained_on_is_refused(motif_task, make_config):
         ),
         (
             [*data, example("A" * 41, id="long")],
-            "record 'long': holds 41 letters, more than 'data.window' (40); give --truncate ends or start",
+            "record 'long': holds 41 letters, more than 'data.window' (40); give truncate='ends' or ",
         ),
         (
             [*data, example("A" * 41, id="long"), example("A" * 99), example("A" * 42)],

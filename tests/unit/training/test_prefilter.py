@@ -133,7 +133,7 @@ def test_few_letters_are_refused(tiny_model, letters):
 
 def test_few_windows_are_refused(tiny_model, monkeypatch):
     monkeypatch.setattr(prefilter, "_FEWEST_ABOVE", 500)
-    with pytest.raises(InputError, match=r"of \d+ windows \d+ reach 0.0474259, too few .* or more --windows"):
+    with pytest.raises(InputError, match=r"of \d+ windows \d+ reach 0.0474259, too few .* or more windows"):
         teach_prefilter(tiny_model, [genome(12_000)], windows=2000)
 
 

@@ -58,7 +58,7 @@ class SequenceDeriver:
                 raise InputError(
                     f"has {length} letters, fewer than {self.options.segments} segments",
                     where=self.positives[row].where,
-                    remedy="give fewer --segments",
+                    remedy="give fewer segments",
                 )
 
     def _is_new(self, letters: str) -> bool:

@@ -21,7 +21,7 @@ def segment_edges(length: int, segments: int) -> np.ndarray:
     """Borders of segments as even as possible: int64 (segments + 1,), from 0 to ``length``."""
     if not 1 <= segments <= length:
         raise ConfigError(
-            f"{segments} segments of a sequence of {length} letters", remedy="give fewer --segments"
+            f"{segments} segments of a sequence of {length} letters", remedy="give fewer segments"
         )
     return np.arange(segments + 1, dtype=np.int64) * length // segments
 

@@ -1,6 +1,6 @@
 """Sites and scores along sequences.
 
-- `calls` (TSV), `bed`, `gff3`, `genbank`: one format each; `gff3` is the only place that converts coordinates
+- `calls` (TSV), `bed`, `gff3`, `genbank`: one format each
 - `contexts`: what is known around a call of a locator, in each of them
 - `features` reads the intervals of any annotation, `annotated` features with their parts and qualifiers
 - `sites` reads single letters with their class and weight

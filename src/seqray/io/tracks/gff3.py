@@ -1,4 +1,4 @@
-"""GFF3: the only format that is 1-based and closed, and so the only place where coordinates are converted.
+"""GFF3, whose coordinates are 1-based and closed: they are converted as the file is read or written.
 
 A call across the origin of a circular contig keeps its ``end`` beyond the length of the contig, as the
 specification requires; the contig is marked by a feature with ``Is_circular=true``.

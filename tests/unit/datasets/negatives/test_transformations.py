@@ -41,7 +41,7 @@ def test_segments_are_even():
     # 81 letters in 20 segments: 19 of 4 letters and one of 5, the last.
     assert np.diff(segment_edges(81, 20)).tolist() == [4] * 19 + [5]
     assert segment_edges(7, 3).tolist() == [0, 2, 4, 7]
-    with pytest.raises(ConfigError, match="20 segments of a sequence of 19 letters; give fewer --segments"):
+    with pytest.raises(ConfigError, match="20 segments of a sequence of 19 letters; give fewer segments"):
         segment_edges(19, 20)
 
 
