@@ -24,7 +24,7 @@ from seqray.core import (
     round_number,
     truncate,
 )
-from seqray.inference import BatchSize, known_context, score_ragged
+from seqray.inference import BatchSize, model_probabilities
 from seqray.metrics import auroc
 from seqray.modelfile import TrainedModel
 from seqray.training.partitions import content_sha256, data_sha256, learned_keys, related_groups
@@ -78,10 +78,12 @@ def recalibrate(
     refuse_training_data(card, data)
     used = held_out_part(data)
     labels = _labels(used, card)
-    texts = [_window(example, card) for example in used]
-    # Without temperature and map a model gives the softmax of its mean log-probabilities.
-    plain = replace(model, card=replace(card, temperature=1.0, isotonic={}))
-    raw = log_probabilities(_scores(plain, used, texts, batch_size))
+    texts = [_window(example, model) for example in used]
+    # Without temperature and map a model gives the softmax of its mean log-probabilities, and no flags
+    # without a domain.
+    plain = replace(model, card=replace(card, temperature=1.0, isotonic={}, domain={}), context=None)
+    windows = [replace(example, sequence=text) for example, text in zip(used, texts, strict=True)]
+    raw = log_probabilities(model_probabilities(plain, windows, batch_size=batch_size))
     _check_ranking(raw, labels, card)
     before = Calibration.of(card)
     fitted, facts = calibrated_card(
@@ -208,8 +210,9 @@ def _check_ranking(raw: np.ndarray, labels: np.ndarray, card: Card) -> None:
         )
 
 
-def _window(example: LabeledSequence, card: Card) -> str:
-    """Letters of the window, without the flanks of training sequences."""
+def _window(example: LabeledSequence, model: TrainedModel) -> str:
+    """Letters of the window, without the flanks of training sequences, which the model can read."""
+    card = model.card
     letters = card.trim_flanks(example.sequence)
     if len(letters) > card.window and card.truncate == "none":
         raise InputError(
@@ -217,25 +220,12 @@ def _window(example: LabeledSequence, card: Card) -> str:
             where=example.where,
             remedy="cut the sequences",
         )
-    return truncate(letters, card.window, card.truncate)
-
-
-def _scores(
-    model: TrainedModel, used: Sequence[LabeledSequence], texts: Sequence[str], batch_size: BatchSize
-) -> np.ndarray:
-    """Probabilities (N, K); examples of each context are answered together."""
-    for example, text in zip(used, texts, strict=True):
-        try:
-            model.tokenizer.check(text)
-        except InputError as error:
-            raise InputError(error.what, where=example.where) from None
-    p = np.empty((len(used), len(model.card.classes)))
-    names = [known_context(model, example.context) for example in used]
-    for name in dict.fromkeys(names):
-        rows = [i for i, other in enumerate(names) if other == name]
-        codes = [model.alphabet.encode(texts[i]) for i in rows]
-        p[rows] = score_ragged(model.with_context(name), codes, batch_size, "fp32")
-    return p
+    text = truncate(letters, card.window, card.truncate)
+    try:
+        model.tokenizer.check(text)
+    except InputError as error:
+        raise InputError(error.what, where=example.where) from None
+    return text
 
 
 def _domain(

@@ -111,6 +111,18 @@ def test_each_example_is_answered_in_its_context():
     assert recalibrate(plain, mixed).temperature == recalibrate(plain, data).temperature  # it knows of none
 
 
+def test_a_window_that_makes_no_token_is_named_with_its_file():
+    model, data = make_model(), examples(300, file="a.fa")
+    kmers = replace(model, card=replace(model.card, model=replace(model.card.model, tokenizer="kmer", k=3)))
+    with pytest.raises(InputError, match=r"b\.fa: record 'odd': 2 letters are too few for words of 3"):
+        recalibrate(kmers, [*data, replace(data[0], id="odd", sequence="AC", file="b.fa")])
+
+
+def test_a_context_that_was_chosen_for_the_model_is_no_context_of_the_data():
+    model, data = make_model(contexts=("x", "y")), examples(300)
+    assert recalibrate(model.with_context("x"), data).temperature == recalibrate(model, data).temperature
+
+
 def test_held_out_is_what_is_not_marked_as_training():
     data = [
         replace(e, split=s) for e, s in zip(examples(4), ("train", "validation", "test", None), strict=True)
