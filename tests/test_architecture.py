@@ -269,6 +269,12 @@ def test_help_and_version_are_light(argument):
     assert loaded_by(f"from seqray.cli import main; main([{argument!r}])") & (HEAVY | {"yaml"}) == set()
 
 
+def test_the_help_of_every_verb_is_light():
+    helped = "from seqray.cli import main; from seqray.cli.verbs import VERBS; "
+    helped += "assert not any([main([verb, '--help']) for verb in VERBS])"
+    assert loaded_by(helped) & HEAVY <= {"numpy"}
+
+
 def test_every_public_name_loads():
     seqray = import_module("seqray")
     assert all(getattr(seqray, name) is not None for name in seqray.__all__)

@@ -365,14 +365,6 @@ def test_no_data_and_columns_of_fasta(tmp_path, capsys):
     assert "FASTA files have no column 'gene'; give a table" in capsys.readouterr().err
 
 
-def test_help_is_light():
-    program = "import sys; from seqray.cli.dispatch import main; main(['split', '--help']); "
-    program += "sys.exit(bool({'torch', 'scipy', 'sklearn'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert done.returncode == 0
-    assert "--group-by COLUMN" in done.stdout
-
-
 def test_the_alphabet_is_told_by_the_letters(tmp_path, capfd):
     """Words of 20 letters join proteins, those of 40 nucleotides: the header states which."""
     rng = random.Random(5)

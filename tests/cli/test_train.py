@@ -6,7 +6,6 @@ import json
 import random
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -273,11 +272,3 @@ def test_a_killed_run_resumes_to_the_bytes_of_an_uninterrupted_one(seqray_forks,
     assert not (files / "m.safetensors").exists()
     assert train(files, *settings) == 0
     assert (files / "m.safetensors").read_bytes() == (files / "whole.safetensors").read_bytes()
-
-
-def test_help_is_light():
-    program = "import sys; from seqray.cli.dispatch import main; main(['train', '--help']); "
-    program += "sys.exit('torch' in sys.modules or 'lightning' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert done.returncode == 0
-    assert "--class LABEL=FASTA" in done.stdout

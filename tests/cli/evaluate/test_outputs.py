@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 from cli.evaluate.tables import TEST, figures, value, write_table
 
@@ -56,12 +54,3 @@ def test_without_draws_nothing_is_said_of_groups(evaluate):
     _, out, _ = evaluate("--test", "test.tsv", "--train", "train.tsv", "--bootstrap", "0")
     assert "model minus floor: mcc" in out
     assert "no interval" not in out
-
-
-def test_help_is_light():
-    program = "import sys; from seqray.cli.dispatch import main; main(['evaluate', '--help']); "
-    program += "sys.exit('torch' in sys.modules or 'sklearn' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert done.returncode == 0
-    for option in ("--predictions FILE", "--against MODEL|TABLE", "--no-floor", "--multiqc FILE", "--groups"):
-        assert option in done.stdout
