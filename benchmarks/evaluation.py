@@ -14,7 +14,6 @@ from matching import (
     Curve,
     Starts,
     at_depth,
-    average_precision,
     block_weights,
     make_curve,
     precision_at_recall,
@@ -143,7 +142,7 @@ def _replicates(
 ) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
     """Return recall and precision of every replicate, and the area up to ``depth`` calls."""
     both = [curve.at(weight) for weight in weights]
-    area = np.array([average_precision(recall, precision, depth) for recall, precision in both])
+    area = np.array([curve.area(weight, depth) for weight in weights])
     return [recall for recall, _ in both], [precision for _, precision in both], area
 
 

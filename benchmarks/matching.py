@@ -19,7 +19,7 @@ import numpy as np
 
 from ecoli_split import TOLERANCE
 from seqray.core import suppress_neighbors
-from seqray.metrics import UNCLAIMED, claim_sites
+from seqray.metrics import UNCLAIMED, average_precision, claim_sites
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +114,23 @@ class Curve:
 
     def at(self, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return recall and precision after each call, blocks weighted by ``weight`` (blocks,)."""
+        gained, total = self._gained(weight)
+        calls = weight[self.call_block]
+        precision = np.cumsum(calls * self.correct) / np.maximum(np.cumsum(calls), 1e-12)
+        return np.cumsum(gained) / total, precision
+
+    def area(self, weight: np.ndarray, depth: int) -> float:
+        """Return the average precision of the first ``depth`` calls, with the weights of `at`."""
+        gained, total = self._gained(weight)
+        calls = weight[self.call_block[:depth]]
+        return average_precision(gained[:depth], self.correct[:depth], total, calls)
+
+    def _gained(self, weight: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the weight of the start that each call recalls, and that of all starts."""
         hit = self.recalled != UNCLAIMED
         gained = np.zeros(len(self.call_block))
         gained[hit] = weight[self.start_block[self.recalled[hit]]]
-        calls = weight[self.call_block]
-        total = max(float(weight[self.start_block].sum()), 1e-12)
-        precision = np.cumsum(calls * self.correct) / np.maximum(np.cumsum(calls), 1e-12)
-        return np.cumsum(gained) / total, precision
+        return gained, max(float(weight[self.start_block].sum()), 1e-12)
 
 
 def make_curve(
@@ -131,12 +141,6 @@ def make_curve(
     correct = claim(calls, precision, tolerance) != UNCLAIMED
     blocks = ((calls.position - origin) // block, (recall.position - origin) // block)
     return Curve(blocks[0], blocks[1], recalled, correct)
-
-
-def average_precision(recall: np.ndarray, precision: np.ndarray, depth: int) -> float:
-    """Return the sum of (R_k - R_{k-1}) * P_k over the first ``depth`` calls."""
-    gained = np.diff(recall[:depth], prepend=0.0)
-    return float((gained * precision[:depth]).sum())
 
 
 def at_depth(values: np.ndarray, depth: int) -> float:

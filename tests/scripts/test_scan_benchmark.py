@@ -24,7 +24,6 @@ from matching import (
     UNCLAIMED,
     Calls,
     at_depth,
-    average_precision,
     block_weights,
     claim,
     make_curve,
@@ -117,9 +116,8 @@ def test_recall_and_precision_after_each_call():
 
 
 def test_area_by_hand():
-    recall, precision = example_curve().at(np.ones(2))
-    assert average_precision(recall, precision, 5) == pytest.approx(0.25 * (1 + 2 / 3 + 3 / 4))
-    assert average_precision(recall, precision, 3) == pytest.approx(0.25 * (1 + 2 / 3))
+    assert example_curve().area(np.ones(2), 5) == pytest.approx(0.25 * (1 + 2 / 3 + 3 / 4))
+    assert example_curve().area(np.ones(2), 3) == pytest.approx(0.25 * (1 + 2 / 3))
 
 
 def test_a_block_drawn_twice_counts_twice():

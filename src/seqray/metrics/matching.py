@@ -46,7 +46,9 @@ def claim_sites(positions: ArrayLike, scores: ArrayLike, sites: ArrayLike, toler
     return claimed
 
 
-def average_precision(gained: ArrayLike, correct: ArrayLike, total: float) -> float:
+def average_precision(
+    gained: ArrayLike, correct: ArrayLike, total: float, weights: ArrayLike | None = None
+) -> float:
     """Area under the curve of precision and recall of ranked calls, without interpolation.
 
     Recall that no call reaches adds nothing. NaN without a site.
@@ -56,12 +58,16 @@ def average_precision(gained: ArrayLike, correct: ArrayLike, total: float) -> fl
     gained
         (N,) weight of the site that each call claims, 0 for none; by falling score.
     correct
-        (N,) whether each call is right, or its weight if it is, for the precision.
+        (N,) whether each call is right, for the precision.
     total
         Weight of all sites.
+    weights
+        (N,) how often each call counts for the precision, as in a draw of the bootstrap; once by default.
     """
     if not total:
         return float("nan")
     right = np.asarray(correct, dtype=np.float64)
-    precision: Floats = np.cumsum(right) / np.arange(1, len(right) + 1)
+    counted = np.ones(len(right)) if weights is None else np.asarray(weights, dtype=np.float64)
+    calls = np.cumsum(counted)
+    precision: Floats = np.cumsum(counted * right) / np.where(calls > 0, calls, 1)
     return float((np.asarray(gained, dtype=np.float64) * precision).sum() / total)

@@ -255,7 +255,7 @@ def species_metrics(one: Measured) -> dict[str, dict[str, float]]:
     counts = np.array([max(one.at_depth(per_kb), 1) for per_kb in PER_KB])
     weights = _weights(one)
     drawn = np.array([_auprc(one, row) for row in weights])
-    figures = {"auprc": _figure(_auprc(one, None), drawn)}
+    figures = {"auprc": _figure(_auprc(one, np.ones(weights.shape[1])), drawn)}
     both = zip(("recall", "precision"), one.curve(), _drawn(one, counts, weights), strict=True)
     for name, values, draws in both:
         for column, per_kb in enumerate(PER_KB):
@@ -264,13 +264,10 @@ def species_metrics(one: Measured) -> dict[str, dict[str, float]]:
     return figures
 
 
-def _auprc(one: Measured, weights: Floats | None) -> float:
-    if weights is None:
-        return average_precision(one.right, one.right, len(one.site_block))
-    calls = weights[one.call_block]
-    right = calls * one.right
-    precision = np.cumsum(right) / np.maximum(np.cumsum(calls), 1e-12)
-    return float((right * precision).sum() / max(weights[one.site_block].sum(), 1e-12))
+def _auprc(one: Measured, weights: Floats) -> float:
+    """Average precision with the weights of the blocks."""
+    calls, sites = weights[one.call_block], float(weights[one.site_block].sum())
+    return average_precision(calls * one.right, one.right, max(sites, 1), calls)
 
 
 def _figure(value: float, drawn: Floats) -> dict[str, float]:

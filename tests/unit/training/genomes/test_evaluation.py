@@ -42,6 +42,12 @@ def test_average_precision_of_four_calls():
     assert np.isnan(average_precision([], [], 0))
 
 
+def test_average_precision_with_weights_is_that_of_repeated_calls():
+    # right, twice; wrong; right: as of 4 calls of 4 sites
+    assert average_precision([2, 0, 1], [1, 0, 1], 4, [2, 1, 1]) == pytest.approx((1 + 1 + 3 / 4) / 4)
+    assert average_precision([0, 2], [1, 1], 4, [0, 2]) == pytest.approx(2 / 4)  # the first is not drawn
+
+
 def test_peaks_keep_their_distance():
     scores = np.zeros(200)
     scores[[20, 60, 150]] = [0.5, 0.6, 0.4]
